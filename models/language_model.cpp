@@ -84,11 +84,12 @@ TaskLoss LanguageModel::loss(const Batch& batch, const Context& context) const {
   return {loss.sum, loss.targets, loss.correct};
 }
 
-Array LanguageModel::prefill(const Ids& tokens, DecodeState& state) const {
+Array LanguageModel::prefill(const Ids& tokens, DecodeState& state, Array* every) const {
   check(tokens.rank() == 2 && tokens.dim(1) > 0, "language_model: prefill needs tokens (B, T) with T >= 1, not {}",
         tokens.shape());
   const TapePause pause;
   const Var states = stack_.prefill(tokens, state);
+  if (every) *every = linear(states, output_.weight(), output_.bias()).value();
   const int64_t length = tokens.dim(1);
   const Var last = reshape(slice(states, 1, length - 1, length), {tokens.dim(0), states.dim(2)});
   return linear(last, output_.weight(), output_.bias()).value();

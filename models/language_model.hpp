@@ -60,7 +60,8 @@ class LanguageModel final : public Model {
     return stack_.make_state(batch, weights);
   }
   /// With `prefix: bidirectional`, each of the tokens sees all of them.
-  Array prefill(const Ids& tokens, DecodeState& state) const override;
+  using Model::prefill;
+  Array prefill(const Ids& tokens, DecodeState& state, Array* every) const override;
   Array step(const Ids& tokens, DecodeState& state) const override;
 
   int64_t vocabulary() const override { return stack_.shape().vocabulary; }

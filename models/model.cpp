@@ -36,7 +36,7 @@ Var Model::states(const Ids&, const std::vector<int32_t>&, const Context&) const
 Var Model::state_logits(const Var&) const { refuse("logits of states"); }
 int64_t Model::vocabulary() const { refuse("vocabulary"); }
 DecodeState Model::make_state(int64_t, DecodeWeights) const { refuse("decode state"); }
-Array Model::prefill(const Ids&, DecodeState&) const { refuse("prefill"); }
+Array Model::prefill(const Ids&, DecodeState&, Array*) const { refuse("prefill"); }
 Array Model::step(const Ids&, DecodeState&) const { refuse("step"); }
 
 Array Model::probabilities(const Var& logits) const { return softmax(logits).value(); }

@@ -114,7 +114,9 @@ class Model : public Task {
   virtual int64_t vocabulary() const;
   virtual DecodeState make_state(int64_t batch, DecodeWeights weights) const;
   /// The next tokens of sequences at one position: (B, T), T >= 1 -> logits of the token after the last one, (B, V).
-  virtual Array prefill(const Ids& tokens, DecodeState& state) const;
+  /// `every`, unless null, gets the logits after each token, (B, T, V).
+  virtual Array prefill(const Ids& tokens, DecodeState& state, Array* every) const;
+  Array prefill(const Ids& tokens, DecodeState& state) const { return prefill(tokens, state, nullptr); }
   /// The next token of the first n sequences, at any positions: (n) -> logits of their successors, (n, V), each row
   /// with the same bits alone and among others. Throws Error past position_limit().
   virtual Array step(const Ids& tokens, DecodeState& state) const;

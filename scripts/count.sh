@@ -27,7 +27,7 @@ places() {
 }
 
 sources() { find "$@" \( -name '*.cpp' -o -name '*.hpp' \) | sort; }
-rooms=(core nn models data train run apps)
+rooms=(core nn models data train run serve apps)
 
 counts() {
 limit "lines of apps" "$(sources apps | xargs cat | wc -l)" 4000
@@ -54,9 +54,9 @@ sources "${rooms[@]}" | xargs awk '
     state = 0
   }' | places "functions of more than 60 lines" "$most_functions"
 
-grep -rn 'std::cout' core nn models data train run | places "std::cout outside apps" 0
+grep -rn 'std::cout' core nn models data train run serve | places "std::cout outside apps" 0
 grep -rn '\balone()' train/loop | places "alone() in the loop" 0
-grep -rn 'in_\.solve\|set_text(' core nn models data train run apps | places "in_.solve and set_text(" 0
+grep -rn 'in_\.solve\|set_text(' core nn models data train run serve apps | places "in_.solve and set_text(" 0
 
 find "${rooms[@]}" -type d | sort | while read -r folder; do
   files=$(find "$folder" -maxdepth 1 \( -name '*.cpp' -o -name '*.hpp' \) | wc -l)

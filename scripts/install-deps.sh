@@ -27,6 +27,7 @@ packages=(
   zlib1g-dev libzstd-dev             # .gz, .zst
   libsentencepiece-dev libutf8proc-dev  # tokenizers
   libxxhash-dev                      # fingerprints
+  libboost-dev                       # the server (Beast, headers only); may be missing
   doctest-dev                        # tests
 )
 if [ "$purpose" = test ] || [ "$purpose" = develop ]; then packages+=(clang-format cmark-gfm); fi

@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all_rooms=(core nn models data train run apps)
+all_rooms=(core nn models data train run serve apps)
 
 # Rooms of the changed files, bottom first; changed files that no room's tests cover are named on stderr.
 changed_rooms() {

@@ -8,6 +8,7 @@
 #include "core/array/select.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
+#include "models/generation/written_text.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -106,26 +107,6 @@ double log_probability(const Array& logits, int32_t token) {
 
 namespace {
 
-void check_prompt(const Model& model, const std::vector<int32_t>& prompt, const GenerateOptions& options) {
-  if (prompt.empty()) throw Error("generate: the prompt is empty: give at least one token to continue");
-  for (const int32_t token : prompt)
-    if (token < 0 || token >= model.vocabulary())
-      throw Error(
-          fmt::format("generate: token {} of the prompt is outside the vocabulary of {}", token, model.vocabulary()));
-  const auto limit = model.position_limit();
-  if (limit && !options.slide && static_cast<int64_t>(prompt.size()) > *limit)
-    throw Error(fmt::format(
-        "generate: the prompt has {} tokens, but this model has {} positions: shorten it or let the window slide",
-        prompt.size(), *limit));
-}
-
-/// One text that is being written.
-struct Writing {
-  size_t prompt;  // its index
-  Sampler sampler;
-  std::vector<int32_t> window;  // its tokens from begin_ on
-};
-
 /// The model, its state and the texts so far.
 class Generation {
  public:
@@ -137,110 +118,97 @@ class Generation {
         out_(prompts.size()) {
     reader_.share(state_);
     for (size_t i = 0; i < prompts.size(); ++i) {
-      const std::vector<int32_t>& tokens = prompts[i].tokens;
-      check_prompt(model, tokens, options);
-      check(tokens.size() == prompts[0].tokens.size(),
+      open_.push_back({i, WrittenText(model, prompts[i], options)});
+      check(prompts[i].tokens.size() == prompts[0].tokens.size(),
             "generate: prompts of {} and {} tokens; give one length at a time", prompts[0].tokens.size(),
-            tokens.size());
-      open_.push_back({i, Sampler(options.sampling, model.vocabulary(), options.banned, prompts[i].stream), tokens});
-      for (const int32_t token : tokens) open_.back().sampler.see(token);
+            prompts[i].tokens.size());
     }
   }
 
   std::vector<Generated> run() {
     if (options_.max_tokens == 0) return std::move(out_);
-    for (Array logits = read_windows();;) {
+    for (Array logits = read();; logits = read()) {
       std::vector<int64_t> kept;
-      std::vector<int32_t> chosen, tokens(open_.size());
+      std::vector<int32_t> tokens(open_.size());
       parallel_units(static_cast<int64_t>(open_.size()), [&](int64_t row) {
         const auto at = static_cast<size_t>(row);
-        tokens[at] = open_[at].sampler.choose(logits.rows(row, row + 1));
+        tokens[at] = open_[at].text.choose(logits.rows(row, row + 1));
       });
       for (size_t row = 0; row < open_.size(); ++row) {
         const auto at = static_cast<int64_t>(row);
-        const int32_t token = tokens[row];
-        if (!goes_on(row, token, logits.rows(at, at + 1))) continue;
-        kept.push_back(at);
-        chosen.push_back(token);
+        if (goes_on(open_[row], tokens[row], logits.rows(at, at + 1)))
+          kept.push_back(at);
+        else
+          out_[open_[row].prompt] = std::move(open_[row].text.result());
       }
       if (kept.empty()) return std::move(out_);
       keep(kept);
-      logits = read(chosen);
     }
   }
 
  private:
-  Generated& of(size_t row) { return out_[open_[row].prompt]; }
-  bool full() const { return model_.position_limit() && state_.positions.front() >= *model_.position_limit(); }
+  struct Open {
+    size_t prompt;  // its index
+    WrittenText text;
+  };
 
   /// Adds the token to its text; false when the text ends here.
-  bool goes_on(size_t row, int32_t token, const Array& logits) {
-    Generated& text = of(row);
-    const bool stops = options_.stop_token && token == *options_.stop_token;
-    const auto is_long = [&] { return static_cast<int64_t>(text.tokens.size()) == options_.max_tokens; };
-    if (is_long() && !stops) return end(text, GenerateEnd::max_tokens);
-    if (options_.log_probabilities) text.log_probability += log_probability(logits, token);
-    if (stops) return end(text, GenerateEnd::stop_token);
-    text.tokens.push_back(token);
-    if (options_.on_token && !options_.on_token(static_cast<int64_t>(open_[row].prompt), token))
-      return end(text, GenerateEnd::callback);
-    if (is_long() && !options_.stop_token) return end(text, GenerateEnd::max_tokens);
-    return !full() || options_.slide || end(text, GenerateEnd::window);
-  }
-  static bool end(Generated& text, GenerateEnd how) {
-    text.end = how;
-    return false;
+  bool goes_on(Open& open, int32_t token, const Array& logits) {
+    const WrittenText::Added added = open.text.add(token, logits);
+    if (added == WrittenText::Added::end) return false;
+    if (options_.on_token && !options_.on_token(static_cast<int64_t>(open.prompt), token)) {
+      open.text.result().end = GenerateEnd::callback;
+      return false;
+    }
+    return added == WrittenText::Added::goes_on;
   }
 
   /// The texts that go on, whose states move up to the places of those that do not.
   void keep(const std::vector<int64_t>& rows) {
+    std::vector<Open> kept;
     for (size_t to = 0; to < rows.size(); ++to) {
-      if (rows[to] == static_cast<int64_t>(to)) continue;
-      open_[to] = std::move(open_[static_cast<size_t>(rows[to])]);
-      state_.copy(static_cast<int64_t>(to), state_, rows[to]);
+      if (rows[to] != static_cast<int64_t>(to)) state_.copy(static_cast<int64_t>(to), state_, rows[to]);
+      kept.push_back(std::move(open_[static_cast<size_t>(rows[to])]));
     }
-    open_.erase(open_.begin() + static_cast<long>(rows.size()), open_.end());
+    open_ = std::move(kept);
   }
 
-  /// Reads the current windows of the texts, each by itself, so that its bits do not depend on the others; equal ones
-  /// once.
+  /// The logits after the texts: all take a step, or all have another window, because they have one length.
+  Array read() {
+    if (open_[0].text.read() == 0) return read_windows();
+    std::vector<int32_t> tokens;
+    for (Open& open : open_) {
+      tokens.push_back(open.text.window().back());
+      open.text.has_read(static_cast<int64_t>(open.text.window().size()));
+    }
+    return model_.step(Ids(Shape{static_cast<int64_t>(tokens.size())}, tokens), state_);
+  }
+
+  /// Reads the windows, each by itself, so that its bits do not depend on the others; equal ones once.
   Array read_windows() {
-    const int64_t read = begin_ + static_cast<int64_t>(open_[0].window.size());
-    const int64_t begin = window_begin(read - 1, model_.position_limit());
-    if (begin_ == 0 && begin > 0 && options_.on_slide) options_.on_slide();
+    if (open_[0].text.begin() > 0 && !slid_ && options_.on_slide) options_.on_slide();
+    slid_ = open_[0].text.begin() > 0;
     DecodeState& reader = state_.batch() == 1 ? state_ : reader_;
     Array logits(Shape{static_cast<int64_t>(open_.size()), model_.vocabulary()}), one;
     for (size_t row = 0; row < open_.size(); ++row) {
-      std::vector<int32_t>& window = open_[row].window;
-      window.erase(window.begin(), window.begin() + static_cast<long>(begin - begin_));
-      of(row).slid = begin > 0;
-      if (row == 0 || window != open_[row - 1].window) {
-        reader.reset();
-        one = model_.prefill(Ids(Shape{1, static_cast<int64_t>(window.size())}, window), reader);
-      }
+      WrittenText& text = open_[row].text;
+      if (row == 0 || text.window() != open_[row - 1].text.window())
+        one = read_window(model_, text, reader);
+      else
+        text.has_read(static_cast<int64_t>(text.window().size()));
       state_.copy(static_cast<int64_t>(row), reader, 0);
       copy_row(logits, static_cast<int64_t>(row), one, 0);
     }
-    begin_ = begin;
     return logits;
-  }
-
-  Array read(const std::vector<int32_t>& tokens) {
-    for (size_t row = 0; row < open_.size(); ++row) {
-      open_[row].sampler.see(tokens[row]);
-      if (model_.position_limit()) open_[row].window.push_back(tokens[row]);  // only a model that slides reads it again
-    }
-    if (full()) return read_windows();
-    return model_.step(Ids(Shape{static_cast<int64_t>(tokens.size())}, tokens), state_);
   }
 
   const Model& model_;
   const GenerateOptions& options_;
   DecodeState state_;   // row i is that of open_[i]
   DecodeState reader_;  // of one text, to read windows
-  std::vector<Writing> open_;
+  std::vector<Open> open_;
   std::vector<Generated> out_;
-  int64_t begin_ = 0;  // where windows begin in texts
+  bool slid_ = false;
 };
 
 }  // namespace

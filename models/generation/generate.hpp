@@ -77,6 +77,8 @@ struct Generated {
 struct Prompt {
   std::vector<int32_t> tokens;
   int64_t stream = 0;  // random stream: another stream gives the same prompt another text
+  int64_t begin = 0;   // of a text that goes on: the tokens in front of these, which are those of its window
+  int64_t read = 0;    // and how many of these its state has read
 };
 
 /// The first token of the window that predicts the successor of token `last` of a text. A model without a

@@ -17,7 +17,6 @@ struct ShortConvState final : MixerState {
 
   void reset() override {
     MixerState::reset();
-    std::fill_n(before.mutable_data(), before.size(), real{0});
     mixer->reset();
   }
   void select(const std::vector<int64_t>& rows) override {
@@ -29,6 +28,10 @@ struct ShortConvState final : MixerState {
   void copy(int64_t to, MixerState& from, int64_t row) override {
     MixerState::copy(to, from, row);
     mixer->copy(to, *static_cast<ShortConvState&>(from).mixer, row);
+  }
+  void visit(int64_t row, int64_t position, const Elements& body) override {
+    MixerState::visit(row, position, body);
+    mixer->visit(row, position, body);
   }
   std::vector<Array*> parts() override { return {&before}; }
   int64_t elements(int64_t position) const override {

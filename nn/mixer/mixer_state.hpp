@@ -1,6 +1,7 @@
 // What a mixer remembers between the tokens of a generation.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -23,13 +24,17 @@ class MixerState {
   /// The first `rows` sequences have seen `tokens` more.
   void advance(int64_t rows, int64_t tokens);
 
-  /// All sequences back to the first position.
+  /// All sequences back to the first position; nothing is left of what they have seen.
   virtual void reset();
   /// From now on sequence i is a copy of what sequence rows[i] was; their number may change.
   virtual void select(const std::vector<int64_t>& rows);
   /// Sequence `to` becomes a copy of sequence `row` of `from`, a state of the same mixer, maybe this one. No other
   /// sequence moves. Throws std::invalid_argument for a state of another mixer.
   virtual void copy(int64_t to, MixerState& from, int64_t row);
+  /// Sequence `row` is at `position` from now on; body(first, count) is called with all its elements, in a fixed order,
+  /// to read them or to set them.
+  using Elements = std::function<void(real* first, int64_t count)>;
+  virtual void visit(int64_t row, int64_t position, const Elements& body);
   /// Elements held per sequence after `position` tokens.
   virtual int64_t elements(int64_t position) const = 0;
 

@@ -4,56 +4,11 @@
 #include <utility>
 
 #include "run/predictions/completions.hpp"
+#include "run/predictions/sample_text.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {
 namespace {
-
-/// Passes text on, except for what may be the beginning of a stop string.
-class StopFilter {
- public:
-  explicit StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)) {}
-
-  /// The text that can be shown now; done() is true from the end of a stop string on.
-  std::string push(const std::string& text) {
-    pending_ += text;
-    for (const std::string& stop : stops_) {
-      const size_t at = pending_.find(stop);
-      if (at == std::string::npos) continue;
-      done_ = true;
-      return std::exchange(pending_, "").substr(0, at);
-    }
-    size_t keep = 0;
-    for (const std::string& stop : stops_)
-      for (size_t length = std::min(stop.size() - 1, pending_.size()); length > keep; --length)
-        if (pending_.compare(pending_.size() - length, length, stop, 0, length) == 0) keep = length;
-    const std::string shown = pending_.substr(0, pending_.size() - keep);
-    pending_.erase(0, shown.size());
-    return shown;
-  }
-  std::string finish() { return std::exchange(pending_, ""); }
-  bool done() const { return done_; }
-
- private:
-  std::vector<std::string> stops_;
-  std::string pending_;
-  bool done_ = false;
-};
-
-/// The text of one sample, from its tokens.
-class SampleText {
- public:
-  SampleText(const SavedRun& run, const std::vector<std::string>& stops, int32_t previous)
-      : decoder_(run.tokenizer, previous), filter_(stops) {}
-
-  std::string push(int32_t token) { return filter_.push(decoder_.push(token)); }
-  std::string finish() { return filter_.done() ? "" : filter_.push(decoder_.finish()) + filter_.finish(); }
-  bool done() const { return filter_.done(); }
-
- private:
-  StreamingDecoder decoder_;
-  StopFilter filter_;
-};
 
 /// A model without a position limit would read a text of any length, in a time that grows with its square and with
 /// memory that grows with it: reads its last tokens only. A source of pairs is not cut.
@@ -67,6 +22,8 @@ void bound_prompt(const SavedRun& run, std::vector<int32_t>& tokens, const std::
   log_info(fmt::format("{}: of {} tokens, the last {} are read", place, tokens.size(), most));
   tokens.erase(tokens.begin(), tokens.end() - static_cast<std::ptrdiff_t>(most));
 }
+
+}  // namespace
 
 GenerateOptions generation_of(const SavedRun& run, const ContinuationOptions& options) {
   GenerateOptions generation;
@@ -85,20 +42,22 @@ GenerateOptions generation_of(const SavedRun& run, const ContinuationOptions& op
   return generation;
 }
 
-}  // namespace
+std::vector<int32_t> tokens_to_continue(const SavedRun& run, const InputText& text) {
+  std::vector<int32_t> tokens = prompt_of(run, text.text, text.place);
+  bound_prompt(run, tokens, text.place);
+  if (tokens.empty()) tokens.push_back(run.tokenizer->start_token());  // something must be read
+  return tokens;
+}
 
 std::vector<Continuation> continuations_of(const SavedRun& run, const InputText& text,
                                            const ContinuationOptions& options) {
   const Model& model = run.model->that_predicts(Predicts::next_token);
-  std::vector<int32_t> tokens = prompt_of(run, text.text, text.place);
-  bound_prompt(run, tokens, text.place);
-  if (tokens.empty()) tokens.push_back(run.tokenizer->start_token());  // something must be read
-  const int32_t previous = tokens.back() < run.tokenizer->vocabulary_size() ? tokens.back() : -1;
+  const std::vector<int32_t> tokens = tokens_to_continue(run, text);
   std::vector<Prompt> prompts;
   std::vector<SampleText> samples;
   for (int64_t i = 0; i < options.samples; ++i) {
     prompts.push_back({tokens, i});
-    samples.emplace_back(run, options.stop, previous);
+    samples.emplace_back(run, options.stop, tokens.back());
   }
   std::vector<Continuation> continuations(samples.size());
   const auto add = [&](size_t sample, const std::string& piece) {

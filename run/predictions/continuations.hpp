@@ -29,6 +29,12 @@ struct Continuation {
   GenerateEnd end = GenerateEnd::max_tokens;
 };
 
+/// The tokens that are read of a text which is continued: prompt_of(), or a start token where that is empty. Without a
+/// position limit, only the last ones of a very long text.
+std::vector<int32_t> tokens_to_continue(const SavedRun& run, const InputText& text);
+/// How they are continued: with the tokens that end a text or that no text has. on_token is left empty.
+GenerateOptions generation_of(const SavedRun& run, const ContinuationOptions& options);
+
 /// One for each sample. Throws Error for a model that is no language model and for a text that it cannot read.
 std::vector<Continuation> continuations_of(const SavedRun& run, const InputText& text,
                                            const ContinuationOptions& options = {});

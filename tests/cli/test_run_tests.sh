@@ -124,7 +124,7 @@ case_changed_files_are_those_of_the_branch_and_of_the_working_tree() {
 case_fast_needs_a_room() {
   repository
   exits 2 scripts/test.sh --fast
-  says "no room has changed files; name one: core nn models data train run apps" err
+  says "no room has changed files; name one: core nn models data train run serve apps" err
   exits 2 scripts/test.sh --fast core kitchen
   says "kitchen is no room" err
   exits 2 scripts/test.sh core

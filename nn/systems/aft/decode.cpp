@@ -28,8 +28,6 @@ struct AftDecodeState final : MixerState {
   void reset() override {
     MixerState::reset();
     kernels::fill(running.maximum.mutable_data(), running.maximum.size(), std::numeric_limits<real>::lowest());
-    kernels::fill(running.weight.mutable_data(), running.weight.size(), real{0});
-    kernels::fill(running.average.mutable_data(), running.average.size(), real{0});
   }
 
   std::vector<Array*> parts() override {

@@ -24,6 +24,10 @@ struct AttentionState final : MixerState {
     MixerState::copy(to, from, row);
     cache.copy(to, static_cast<AttentionState&>(from).cache, row, position(to));
   }
+  void visit(int64_t row, int64_t position, const Elements& body) override {
+    MixerState::visit(row, position, body);
+    cache.visit(row, position, body);
+  }
   int64_t elements(int64_t seen) const override { return 2 * width * seen; }
 
   int64_t width;

@@ -29,10 +29,6 @@ struct FlashDecodeState final : MixerState {
     m = Array(Shape{batch_, key_dim, hidden});
   }
 
-  void reset() override {
-    MixerState::reset();
-    if (!before.empty()) std::fill_n(before.mutable_data(), before.size(), real{0});
-  }
   std::vector<Array*> parts() override { return {&local_keys, &global_keys, &values, &m, &before}; }
   int64_t elements(int64_t seen) const override {
     const int64_t row_numbers = hidden + (local ? key_dim : 0) + (global ? key_dim : 0);

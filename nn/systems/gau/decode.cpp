@@ -22,6 +22,10 @@ struct GauDecodeState final : MixerState {
     MixerState::copy(to, from, row);
     cache.copy(to, static_cast<GauDecodeState&>(from).cache, row, position(to));
   }
+  void visit(int64_t row, int64_t position, const Elements& body) override {
+    MixerState::visit(row, position, body);
+    cache.visit(row, position, body);
+  }
   int64_t elements(int64_t seen) const override { return seen * (key_width + value_width); }
 
   int64_t key_width, value_width;

@@ -1,0 +1,139 @@
+#include "serve/api.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/io/json.hpp"
+#include "core/strings/nearest.hpp"
+
+namespace capstan {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+std::string text_of(const ordered_json& value) {
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+ordered_json error_json(const ApiError& error) {
+  const int status = error.status();
+  const char* const type = status == 401   ? "authentication_error"
+                           : status == 403 ? "permission_error"
+                           : status == 404 ? "not_found_error"
+                           : status == 429 ? "rate_limit_error"
+                           : status >= 500 ? "server_error"
+                                           : "invalid_request_error";
+  return {{"error",
+           {{"message", error.what()},
+            {"type", type},
+            {"param", error.param().empty() ? ordered_json(nullptr) : ordered_json(error.param())},
+            {"code", status}}}};
+}
+
+HttpAnswer json_answer(const ordered_json& value) { return {200, text_of(value)}; }
+
+HttpAnswer error_answer(const ApiError& error) {
+  HttpAnswer answer = json_answer(error_json(error));
+  answer.status = error.status();
+  if (error.status() == 429 || error.status() == 503) answer.headers.emplace_back("Retry-After", "1");
+  if (error.status() == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return answer;
+}
+
+RequestFields::RequestFields(const json& object, std::initializer_list<const char*> known, std::string path)
+    : object_(object), path_(std::move(path)) {
+  if (!object.is_object())
+    throw ApiError(400, path_.empty() ? "the body must be a JSON object" : path_ + ": must be an object", path_);
+  if (!path_.empty()) path_ += '.';
+  const std::vector<std::string> names(known.begin(), known.end());
+  for (const auto& [name, value] : object.items())
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      const std::string meant = nearest(name, names);
+      refuse(name.c_str(), meant.empty() ? "unknown field" : "unknown field, did you mean " + meant + "?");
+    }
+}
+
+void RequestFields::refuse(const char* name, const std::string& why) const {
+  throw ApiError(400, path_ + name + ": " + why, path_ + name);
+}
+
+const json* RequestFields::find(const char* name) const {
+  const auto found = object_.find(name);
+  return found == object_.end() || found->is_null() ? nullptr : &*found;
+}
+
+int64_t RequestFields::whole(const char* name, int64_t otherwise, int64_t low, int64_t high) const {
+  const json* const value = find(name);
+  if (value == nullptr) return otherwise;
+  const auto number = whole_number(*value, low, high);
+  if (!number)
+    refuse(name, fmt::format("expected a whole number from {} to {}, got {}", low, high, json_excerpt(*value)));
+  return *number;
+}
+
+double RequestFields::number(const char* name, double otherwise, double low, double high) const {
+  const json* const value = find(name);
+  if (value == nullptr) return otherwise;
+  const double number = value->is_number() ? value->get<double>() : std::nan("");
+  if (!(number >= low && number <= high))
+    refuse(name, fmt::format("expected a number from {} to {}, got {}", low, high, json_excerpt(*value)));
+  return number;
+}
+
+bool RequestFields::flag(const char* name, bool otherwise) const {
+  const json* const value = find(name);
+  if (value == nullptr) return otherwise;
+  if (!value->is_boolean()) refuse(name, "expected true or false, got " + json_excerpt(*value));
+  return value->get<bool>();
+}
+
+std::string RequestFields::text(const char* name, const std::string& otherwise) const {
+  const json* const value = find(name);
+  if (value == nullptr) return otherwise;
+  if (!value->is_string()) refuse(name, "expected a text, got " + json_excerpt(*value));
+  return value->get<std::string>();
+}
+
+std::vector<std::string> RequestFields::texts(const char* name, size_t most) const {
+  const json* const value = find(name);
+  if (value == nullptr) return {};
+  if (value->is_string()) return {value->get<std::string>()};
+  if (!value->is_array() || value->size() > most)
+    refuse(name, fmt::format("expected a text or a list of at most {} texts, got {}", most, json_excerpt(*value)));
+  std::vector<std::string> texts;
+  for (const json& item : *value) {
+    if (!item.is_string()) refuse(name, "expected texts, got " + json_excerpt(item));
+    texts.push_back(item.get<std::string>());
+  }
+  return texts;
+}
+
+void RequestFields::unsupported(const char* name, double only) const {
+  const json* const value = find(name);
+  if (value == nullptr || (value->is_number() && value->get<double>() == only)) return;
+  if ((value->is_object() || value->is_string()) && value->empty()) return;
+  refuse(name, "this server does not have it: leave it out");
+}
+
+std::vector<int32_t> token_ids(const json& list, int64_t vocabulary, const RequestFields& fields, const char* name) {
+  if (!list.is_array()) fields.refuse(name, "expected a list of token ids, got " + json_excerpt(list));
+  std::vector<int32_t> ids;
+  ids.reserve(list.size());
+  for (const json& item : list) {
+    const auto id = whole_number(item, 0, vocabulary - 1);
+    if (!id)
+      fields.refuse(name, fmt::format("expected token ids from 0 to {}, got {}", vocabulary - 1, json_excerpt(item)));
+    ids.push_back(static_cast<int32_t>(*id));
+  }
+  return ids;
+}
+
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name.size() <= 128 && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  });
+}
+
+}  // namespace capstan

@@ -1,0 +1,65 @@
+// Requests and answers in the format of OpenAI's API.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "serve/http.hpp"
+
+namespace capstan {
+
+/// A request that is refused.
+class ApiError : public Error {
+ public:
+  ApiError(int status, const std::string& message, std::string param = "") : Error(message), status_(status),
+                                                                              param_(std::move(param)) {}
+  int status() const { return status_; }
+  const std::string& param() const { return param_; }
+
+ private:
+  int status_;
+  std::string param_;  // the field
+};
+
+/// {"error": {"message", "type", "param", "code"}}
+nlohmann::ordered_json error_json(const ApiError& error);
+HttpAnswer error_answer(const ApiError& error);
+HttpAnswer json_answer(const nlohmann::ordered_json& value);
+/// One line; what is not UTF-8 is replaced.
+std::string text_of(const nlohmann::ordered_json& value);
+
+/// The fields of a JSON object, each checked when it is asked for; null is the same as none. All functions throw
+/// ApiError 400, naming the field.
+class RequestFields {
+ public:
+  /// `path`: what names in messages begin with. The object must outlive it. Refuses fields that are not `known`.
+  RequestFields(const nlohmann::json& object, std::initializer_list<const char*> known, std::string path = "");
+
+  const nlohmann::json* find(const char* name) const;
+  int64_t whole(const char* name, int64_t otherwise, int64_t low, int64_t high) const;
+  double number(const char* name, double otherwise, double low, double high) const;
+  bool flag(const char* name, bool otherwise) const;
+  std::string text(const char* name, const std::string& otherwise) const;
+  /// A text or a list of them.
+  std::vector<std::string> texts(const char* name, size_t most) const;
+  /// Refuses any value but `only`: what OpenAI has and this server has not.
+  void unsupported(const char* name, double only = 0) const;
+  [[noreturn]] void refuse(const char* name, const std::string& why) const;
+
+ private:
+  const nlohmann::json& object_;
+  std::string path_;
+};
+
+/// A list of token ids below `vocabulary`.
+std::vector<int32_t> token_ids(const nlohmann::json& list, int64_t vocabulary, const RequestFields& fields,
+                               const char* name);
+/// A name of letters, digits, points, hyphens and underscores.
+bool is_plain_name(const std::string& name);
+
+}  // namespace capstan

@@ -1,0 +1,35 @@
+// One request on its way to an answer.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "serve/routes.hpp"
+
+namespace capstan {
+
+struct Call {
+  const HttpRequest& request;
+  const std::shared_ptr<HttpReply>& reply;
+  const RouteContext& context;
+  std::string model = {}, session = {};  // of the path
+};
+
+using Handler = void (*)(const Call& call);
+
+/// All functions throw ApiError, and Error for what is wrong with the request.
+nlohmann::json body_of(const Call& call);
+std::shared_ptr<Engine> engine_called(const std::string& name, const Models& models);
+/// The model that a request names; without a name, the only one.
+std::shared_ptr<Engine> engine_of(const nlohmann::json& body, const Models& models);
+/// Takes places (Scheduler::enter).
+std::shared_ptr<void> enter(const Call& call, int64_t places);
+/// Answers with what `body` returns or throws, on the computing thread. `body` may return none, to be called again.
+void answer_later(const Call& call, std::function<std::optional<HttpAnswer>()> body);
+
+// POST /v1/embeddings and /v1/classify (text_routes.cpp).
+void embed(const Call& call);
+void classify(const Call& call);
+
+}  // namespace capstan

@@ -1,0 +1,347 @@
+#include "serve/engine.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/base/error.hpp"
+#include "core/base/stop.hpp"
+#include "core/machine/parallel.hpp"
+#include "models/generation/state_bytes.hpp"
+
+namespace capstan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Count = ServeMetrics::Count;
+using Time = ServeMetrics::Time;
+
+/// Prompts that are read at a time, by turns: a short one does not wait for a long one.
+constexpr size_t most_readings = 4;
+
+double seconds_since(Clock::time_point since) { return std::chrono::duration<double>(Clock::now() - since).count(); }
+
+/// ln p of `token` and of the `count` likeliest tokens. logits: V elements
+ScoredToken scored_token(const real* logits, int64_t vocabulary, int32_t token, int64_t count) {
+  const double top = static_cast<double>(*std::max_element(logits, logits + vocabulary));
+  double total = 0;
+  for (int64_t i = 0; i < vocabulary; ++i) total += std::exp(static_cast<double>(logits[i]) - top);
+  const double shift = top + std::log(total);
+  ScoredToken result{token, static_cast<double>(logits[token]) - shift, {}};
+  std::vector<int32_t> order(static_cast<size_t>(count > 0 ? vocabulary : 0));
+  std::iota(order.begin(), order.end(), 0);
+  const auto most = std::min(order.size(), static_cast<size_t>(std::max<int64_t>(count, 0)));
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most), order.end(),
+                    [&](int32_t a, int32_t b) { return logits[a] > logits[b] || (logits[a] == logits[b] && a < b); });
+  for (size_t i = 0; i < most; ++i)
+    result.likeliest.emplace_back(order[i], static_cast<double>(logits[order[i]]) - shift);
+  return result;
+}
+
+}  // namespace
+
+Engine::Engine(SavedRun run, std::string name, const EngineOptions& options, std::shared_ptr<ServeMetrics> metrics)
+    : run_(std::move(run)),
+      name_(std::move(name)),
+      options_(options),
+      metrics_(std::move(metrics)),
+      writes_(facts_of(run_.config.model).predicts == Predicts::next_token),
+      cache_(options.cache_bytes) {
+  if (!writes_) return;
+  identity_ = weights_identity(run_);
+  packed_ = run_.model->model().make_state(1, options.weights);
+}
+
+int64_t Engine::state_bytes_at(int64_t tokens) const { return writes_ ? bytes_per_sequence(packed_, tokens) : 0; }
+
+DecodeState Engine::new_state() const {
+  DecodeState state = run_.model->model().make_state(1, options_.weights);
+  state.share(packed_);
+  state.reset();  // the memory may have held the texts of others
+  return state;
+}
+
+void Engine::add(std::shared_ptr<TextJob> job) { queue_.push_back(std::move(job)); }
+
+void Engine::clear() {
+  queue_.clear();
+  readings_.clear();
+  active_.clear();
+  state_ = DecodeState();
+}
+
+void Engine::fail_all(const std::exception& error) {
+  for (Sequence& sequence : active_) fail(sequence, error);
+  for (Reading& reading : readings_)
+    for (Sequence& sequence : reading.texts) fail(sequence, error);
+  for (const auto& job : queue_) job->on_news(TextNews::failure(500, error.what()));
+  clear();
+}
+
+bool Engine::advance() {
+  forget_gone();
+  while (readings_.size() < most_readings && !queue_.empty()) {
+    std::shared_ptr<TextJob> job = std::move(queue_.front());
+    queue_.pop_front();
+    open(std::move(job));
+  }
+  const bool busy = !readings_.empty() || !active_.empty();
+  if (!readings_.empty()) read_one_piece();
+  place();
+  if (!active_.empty()) step();
+  metrics_->set(Count::running, static_cast<int64_t>(active_.size()));
+  int64_t waiting = 0;
+  for (const Reading& reading : readings_) waiting += static_cast<int64_t>(reading.texts.size());
+  for (const auto& job : queue_) waiting += job->samples;
+  metrics_->set(Count::waiting, waiting);
+  return busy;
+}
+
+/// Those that have left make room at once.
+void Engine::forget_gone() {
+  const auto gone = [](const std::shared_ptr<TextJob>& job) { return job->gone && job->gone(); };
+  queue_.erase(std::remove_if(queue_.begin(), queue_.end(), gone), queue_.end());
+  for (size_t i = readings_.size(); i-- > 0;)
+    if (gone(readings_[i].texts.front().job)) readings_.erase(readings_.begin() + static_cast<std::ptrdiff_t>(i));
+  for (size_t row = active_.size(); row-- > 0;)
+    if (gone(active_[row].job)) leave(row);
+}
+
+void Engine::open(std::shared_ptr<TextJob> job) {
+  metrics_->add(Time::queue, seconds_since(job->since));
+  Reading reading;
+  try {
+    Prompt prompt{job->tokens};
+    std::shared_ptr<Snapshot> known;
+    if (!job->from.empty()) {
+      known = cache_.session(job->from);
+      if (!known) {
+        job->on_news(TextNews::failure(404, fmt::format("session.from: there is no session {}: it was never kept, or "
+                                                        "has made room for others",
+                                                        job->from)));
+        return;
+      }
+      prompt.begin = known->begin;
+      prompt.read = known->state.positions.front();
+      prompt.tokens.insert(prompt.tokens.begin(), known->window.begin(), known->window.end());
+      if (prompt.read == static_cast<int64_t>(prompt.tokens.size()))
+        throw Error("prompt: the session has read all of its text: give some more");
+    }
+    const Model& model = run_.model->model();
+    if (job->score_prompt && known == nullptr) {
+      const auto count = static_cast<int64_t>(job->tokens.size());
+      for (int64_t at = 0, end = 0; (end = window_end(model, at, count)) < count; at = end)
+        reading.before.emplace_back(model, Prompt{{job->tokens.begin(), job->tokens.begin() + end}}, job->generation);
+    }
+    for (int64_t sample = 0; sample < job->samples; ++sample) {
+      prompt.stream = sample;
+      reading.texts.push_back({job, sample, WrittenText(model, prompt, job->generation),
+                               SampleText(run_, job->stop, prompt.tokens.back()), Clock::now()});
+    }
+    WrittenText& text = reading.texts.back().text;
+    reading.state = new_state();
+    if (known != nullptr && text.read() > 0) reading.state.copy(0, known->state, 0);
+    if (known == nullptr && !job->score_prompt) start_from_prefix(reading);
+    metrics_->add(Count::prompt_tokens, static_cast<int64_t>(job->tokens.size()));
+    readings_.push_back(std::move(reading));
+  } catch (const std::exception& error) {
+    job->on_news(TextNews::failure(dynamic_cast<const Error*>(&error) ? 400 : 500, error.what()));
+  }
+}
+
+int64_t Engine::window_end(const Model& model, int64_t at, int64_t count) {
+  const auto limit = model.position_limit();
+  return limit ? std::min(count, window_begin(at, limit) + *limit) : count;
+}
+
+void Engine::read_one_piece() {
+  const auto next = std::find_if(readings_.begin(), readings_.end(), [](const Reading& some) { return !some.done; });
+  if (next == readings_.end()) return;
+  Reading reading = std::move(*next);
+  readings_.erase(next);
+  try {
+    const bool only_scored = !reading.before.empty();
+    WrittenText& text = only_scored ? reading.before.front() : reading.texts.back().text;
+    const bool scores = reading.texts.back().job->score_prompt && reading.texts.back().text.result().tokens.empty();
+    Array every;
+    if (text.read() == 0) reading.state.reset();
+    const int64_t first = text.read();
+    reading.logits = read_piece(run_.model->model(), text, reading.state, scores ? &every : nullptr);
+    if (scores) score(reading, text, first, every);
+    const bool all = text.read() == static_cast<int64_t>(text.window().size());
+    if (all && only_scored) reading.before.pop_front();
+    reading.done = all && !only_scored;
+    if (!only_scored) keep_prefix(reading);
+    for (Sequence& sequence : reading.texts) sequence.text.has_read(reading.texts.back().text.read());
+    readings_.push_back(std::move(reading));
+  } catch (const std::exception& error) {
+    for (Sequence& sequence : reading.texts) fail(sequence, error);
+  }
+}
+
+/// every: (1, T, V), the logits after tokens first, first + 1, ... of the window
+void Engine::score(Reading& reading, const WrittenText& text, int64_t first, const Array& every) {
+  const TextJob& job = *reading.texts.back().job;
+  std::vector<ScoredToken> tokens;
+  const int64_t vocabulary = every.dim(2);
+  for (int64_t t = 0; t < every.dim(1); ++t) {
+    const int64_t predicted = text.begin() + first + t + 1;
+    const auto place = static_cast<size_t>(predicted - text.begin());
+    if (predicted <= reading.scored) continue;
+    const bool within = place < text.window().size();
+    if (!within && reading.before.empty()) continue;
+    const int32_t token = within ? text.window()[place] : job.tokens[static_cast<size_t>(predicted)];
+    tokens.push_back(scored_token(every.data() + t * vocabulary, vocabulary, token, job.likeliest));
+    reading.scored = predicted;
+  }
+  job.on_prompt(std::move(tokens));
+}
+
+void Engine::place() {
+  std::vector<Sequence> slid;
+  for (auto reading = readings_.begin(); reading != readings_.end();) {
+    while (reading->done && !reading->texts.empty() && static_cast<int64_t>(active_.size()) < options_.slots) {
+      Sequence sequence = std::move(reading->texts.front());
+      reading->texts.erase(reading->texts.begin());
+      try {
+        if (sequence.job->generation.max_tokens == 0) {
+          end(sequence, {}, TextNews::End::length, reading->state, 0);
+          continue;
+        }
+        if (sequence.text.result().tokens.empty())
+          metrics_->add(Time::first_token, seconds_since(sequence.job->since));
+        const int32_t token = sequence.text.choose(reading->logits);
+        if (!take(sequence, token, reading->logits, reading->state, 0)) continue;
+        if (sequence.text.read() == 0) {
+          slid.push_back(std::move(sequence));
+          continue;
+        }
+        const auto row = static_cast<int64_t>(active_.size());
+        make_row(row);
+        state_.copy(row, reading->state, 0);
+        active_.push_back(std::move(sequence));
+      } catch (const std::exception& error) {
+        fail(sequence, error);
+      }
+    }
+    reading = reading->texts.empty() ? readings_.erase(reading) : std::next(reading);
+  }
+  for (Sequence& sequence : slid) slide(std::move(sequence));
+}
+
+/// The state has as many rows as are needed, and up to as many again: a row may take much memory.
+void Engine::make_row(int64_t row) {
+  if (row == 0) state_ = new_state();
+  if (row < state_.batch()) return;
+  std::vector<int64_t> rows(static_cast<size_t>(std::min(2 * row, options_.slots)), 0);
+  std::iota(rows.begin(), rows.begin() + row, 0);
+  state_.select(rows);
+}
+
+void Engine::step() {
+  const auto rows = static_cast<int64_t>(active_.size());
+  std::vector<int32_t> tokens;
+  for (Sequence& sequence : active_) {
+    tokens.push_back(sequence.text.window().back());
+    sequence.text.has_read(static_cast<int64_t>(sequence.text.window().size()));
+  }
+  std::vector<std::exception_ptr> errors(active_.size());
+  std::vector<bool> stays(active_.size(), false);
+  Array logits;
+  try {
+    logits = run_.model->model().step(Ids(Shape{rows}, tokens), state_);
+    parallel_units(rows, [&](int64_t row) {
+      const auto at = static_cast<size_t>(row);
+      try {
+        tokens[at] = active_[at].text.choose(logits.rows(row, row + 1));
+      } catch (const Error&) {
+        errors[at] = std::current_exception();
+      }
+    });
+  } catch (const Stopped&) {
+    throw;
+  } catch (...) {
+    std::fill(errors.begin(), errors.end(), std::current_exception());
+  }
+  for (size_t at = 0; at < active_.size(); ++at) {
+    const auto row = static_cast<int64_t>(at);
+    try {
+      if (errors[at]) std::rethrow_exception(errors[at]);
+      stays[at] = take(active_[at], tokens[at], logits.rows(row, row + 1), state_, row);
+    } catch (const std::exception& error) {
+      fail(active_[at], error);
+    }
+  }
+  std::vector<Sequence> slid;
+  for (size_t at = active_.size(); at-- > 0;) {
+    if (stays[at] && active_[at].text.read() > 0) continue;
+    if (stays[at]) slid.push_back(std::move(active_[at]));
+    leave(at);
+  }
+  for (Sequence& sequence : slid) slide(std::move(sequence));
+}
+
+/// The last one takes the place of a sequence that leaves its slot.
+void Engine::leave(size_t row) {
+  const size_t last = active_.size() - 1;
+  if (row != last) {
+    state_.copy(static_cast<int64_t>(row), state_, static_cast<int64_t>(last));
+    std::swap(active_[row], active_[last]);
+  }
+  active_.pop_back();
+  if (active_.empty()) state_ = DecodeState();
+}
+
+/// A text that has come to the model's last position is read again from where its next window begins.
+void Engine::slide(Sequence sequence) {
+  Reading reading;
+  reading.state = new_state();
+  reading.texts.push_back(std::move(sequence));
+  readings_.push_front(std::move(reading));
+}
+
+bool Engine::take(Sequence& sequence, int32_t token, const Array& logits, DecodeState& state, int64_t row) {
+  const TextJob& job = *sequence.job;
+  if (!sequence.text.result().tokens.empty()) metrics_->add(Time::between_tokens, seconds_since(sequence.last));
+  sequence.last = Clock::now();
+  TextNews news;
+  news.sample = sequence.sample;
+  const WrittenText::Added added = sequence.text.add(token, logits);
+  const GenerateEnd how = sequence.text.result().end;
+  if (added == WrittenText::Added::end) {
+    end(sequence, std::move(news), how == GenerateEnd::stop_token ? TextNews::End::stop : TextNews::End::length, state,
+        row);
+    return false;
+  }
+  metrics_->add(Count::generation_tokens);
+  news.tokens = 1;
+  news.text = sequence.shown.push(token);
+  if (job.likeliest >= 0) news.scored.push_back(scored_token(logits.data(), logits.size(), token, job.likeliest));
+  if (sequence.shown.done() || added == WrittenText::Added::last) {
+    end(sequence, std::move(news), sequence.shown.done() ? TextNews::End::stop : TextNews::End::length, state, row);
+    return false;
+  }
+  job.on_news(std::move(news));
+  return true;
+}
+
+void Engine::end(Sequence& sequence, TextNews news, TextNews::End how, DecodeState& state, int64_t row) {
+  const TextJob& job = *sequence.job;
+  if (!job.keep.empty() && !keep_session(sequence, state, row))
+    return fail(sequence, Error("session.keep: the state is larger than --cache-mb"));
+  news.sample = sequence.sample;
+  news.text += sequence.shown.finish();
+  news.end = how;
+  metrics_->add(Count::successes);
+  metrics_->add(Time::whole, seconds_since(job.since));
+  job.on_news(std::move(news));
+}
+
+void Engine::fail(Sequence& sequence, const std::exception& error) {
+  if (dynamic_cast<const Stopped*>(&error) != nullptr) throw Stopped();
+  TextNews news = TextNews::failure(dynamic_cast<const Error*>(&error) != nullptr ? 400 : 500, error.what());
+  news.sample = sequence.sample;
+  sequence.job->on_news(std::move(news));
+}
+
+}  // namespace capstan

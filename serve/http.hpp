@@ -1,0 +1,78 @@
+// An HTTP/1.1 server on one thread. Only http.cpp includes Boost.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/no_copy.hpp"
+
+namespace capstan {
+
+struct HttpRequest {
+  std::string method, path, body;
+  std::string authorization, content_type, origin, host;  // headers; empty without
+  std::string client;                                     // its address
+};
+
+struct HttpAnswer {
+  int status = 200;
+  std::string body;
+  std::string type = "application/json";
+  std::vector<std::pair<std::string, std::string>> headers = {};
+};
+
+/// How one request is answered: by one answer, or by a stream of text. From any thread; a reply that is dropped without
+/// an answer is one with status 500.
+class HttpReply {
+ public:
+  virtual ~HttpReply() = default;
+  virtual void send(HttpAnswer answer) = 0;
+  /// Adds to a stream of server-sent events, which the first call begins.
+  virtual void stream(std::string text) = 0;
+  virtual void end_stream() = 0;
+  /// The client has left, or does not read what it is sent: nothing more is needed.
+  virtual bool gone() const = 0;
+};
+
+struct HttpLimits {
+  size_t header_bytes = 16 << 10, body_bytes = 4 << 20, connections = 2048;
+  double idle_seconds = 30;  // for a request to come in whole, and for a client to take what it is sent
+};
+
+/// What a server does with requests. Both are called on its thread, and must return at once.
+struct HttpHandler {
+  /// The answer to a request of which the body is not read yet, if it is refused.
+  std::function<std::optional<HttpAnswer>(const HttpRequest&)> refuse;
+  std::function<void(HttpRequest, std::shared_ptr<HttpReply>)> answer;
+  /// The answer to what is no request or breaks a limit: 400, 413 or 431.
+  std::function<HttpAnswer(int status, const std::string& why)> error;
+};
+
+class HttpServer : NoCopy {
+ public:
+  /// Listens from here on; port 0: any that is free. Throws Error, naming the address.
+  HttpServer(const std::string& host, int port, const HttpLimits& limits, HttpHandler handler);
+  ~HttpServer();
+
+  int port() const;
+  /// Answers requests until stop().
+  void run();
+  /// From any thread: closes everything.
+  void stop();
+  /// From any thread: takes no further connections, and closes those that wait for a request; others end with their
+  /// answer.
+  void close_idle();
+  /// From any thread, after close_idle(): run() returns when the last answer is sent.
+  void finish();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace capstan

@@ -1,0 +1,42 @@
+// What a server counts, in the text format of Prometheus. The names are those of vLLM, after `capstan_`.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace capstan {
+
+/// How many values were up to each of some bounds.
+class Histogram {
+ public:
+  void add(double seconds);
+  std::string text(const std::string& name, const std::string& labels) const;
+
+ private:
+  static constexpr std::array<double, 16> bounds_{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2,
+                                                  0.5,   1,     2,     5,    10,   20,   60,  300};
+  std::array<int64_t, bounds_.size() + 1> counts_{};
+  double sum_ = 0;
+};
+
+/// Of one model. Thread-safe.
+class ServeMetrics {
+ public:
+  enum class Count { running, waiting, prompt_tokens, generation_tokens, cache_queries, cache_hits, successes };
+  enum class Time { first_token, between_tokens, whole, queue };
+
+  void add(Count count, int64_t more = 1);
+  void set(Count count, int64_t value);
+  void add(Time time, double seconds);
+  std::string text(const std::string& model) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::array<int64_t, 7> counts_{};
+  std::array<Histogram, 4> times_;
+};
+
+}  // namespace capstan

@@ -1,0 +1,200 @@
+#include "serve/server.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "core/machine/parallel.hpp"
+#include "core/products/blas_info.hpp"
+#include "serve/page.hpp"
+#include "serve/routes.hpp"
+#include "train/records/log.hpp"
+
+namespace capstan {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+/// Of bodies that wait to be read.
+constexpr size_t most_waiting_bytes = 64 << 20;
+
+/// Whether two secrets are equal, in a time that tells nothing of where they differ.
+bool same_secret(const std::string& given, const std::string& secret) {
+  unsigned difference = given.size() == secret.size() ? 0 : 1;
+  for (size_t i = 0; i < given.size(); ++i)
+    difference |= static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(secret[i % secret.size()]);
+  return difference == 0;
+}
+
+}  // namespace
+
+class Server::State {
+ public:
+  explicit State(const ServeOptions& options)
+      : options_(options),
+        models_(open_models()),
+        http_(options.host, static_cast<int>(options.port), options.http,
+              {[this](const HttpRequest& head) { return refuse(head); },
+               [this](HttpRequest request, std::shared_ptr<HttpReply> reply) { answer(std::move(request), reply); },
+               [](int status, const std::string& why) { return error_answer(ApiError(status, why)); }}),
+        scheduler_(limits()) {}
+  ~State() {
+    draining_ = true;
+    stop();
+    if (drainer_.joinable()) drainer_.join();
+    if (loader_.joinable()) loader_.join();
+  }
+
+  int port() const { return http_.port(); }
+  int64_t taken() const { return scheduler_.taken(); }
+  Models models() const {
+    const std::lock_guard lock(mutex_);
+    return models_;
+  }
+  void run() {
+    http_.run();
+    done_ = true;
+    scheduler_.stop();
+  }
+  void stop() {
+    done_ = true;
+    scheduler_.stop();
+    http_.stop();
+  }
+  void drain();
+  void reload();
+
+ private:
+  Models open_models();
+  Scheduler::Limits limits() const {
+    const int64_t places = options_.engine.slots + options_.queue;
+    return {places, std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(places) * options_.client_share))};
+  }
+  std::optional<HttpAnswer> refuse(const HttpRequest& head) const;
+  void answer(HttpRequest request, const std::shared_ptr<HttpReply>& reply);
+
+  const ServeOptions options_;
+  std::map<std::string, std::shared_ptr<ServeMetrics>> metrics_;
+  mutable std::mutex mutex_;
+  Models models_;  // behind mutex_
+  std::atomic<bool> draining_ = false, done_ = false, loading_ = false;
+  std::thread drainer_, loader_;
+  HttpServer http_;  // outlives all that answers
+  Scheduler scheduler_;
+  Worker worker_;
+};
+
+Models Server::State::open_models() {
+  Models models;
+  for (const std::string& where : options_.runs) {
+    SavedRun run = open_run(where);
+    const std::string name = fs::absolute(run.folder).lexically_normal().filename().string();
+    if (!is_plain_name(name))
+      throw ConfigError(fmt::format("{}: the folder's name is the model's, which consists of letters, digits, points, "
+                                    "hyphens and underscores: rename it, or give a link to it",
+                                    where));
+    if (models_.empty() && models.empty())
+      set_threads(static_cast<int>(options_.threads > 0 ? options_.threads : run.config.threads));
+    for (const auto& other : models)
+      if (other->name() == name) throw ConfigError(fmt::format("{}: another run has the name {}, too", where, name));
+    EngineOptions engine = options_.engine;
+    engine.cache_bytes /= static_cast<int64_t>(options_.runs.size());
+    auto& metrics = metrics_[name];
+    if (metrics == nullptr) metrics = std::make_shared<ServeMetrics>();
+    models.push_back(std::make_shared<Engine>(std::move(run), name, engine, metrics));
+  }
+  if (models_.empty()) reserve_product_memory();
+  return models;
+}
+
+void Server::State::reload() {
+  if (loading_.exchange(true)) return;
+  if (loader_.joinable()) loader_.join();
+  loader_ = std::thread([this] {
+    try {
+      Models models = open_models();
+      const std::lock_guard lock(mutex_);
+      models_ = std::move(models);
+      log_info("the models have been opened anew");
+    } catch (const std::exception& error) {
+      log_error(fmt::format("the models stay as they were: {}", error.what()));
+    }
+    loading_ = false;
+  });
+}
+
+void Server::State::drain() {
+  if (draining_.exchange(true)) return;
+  http_.close_idle();
+  drainer_ = std::thread([this] {
+    const auto until = Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(1000 * options_.drain_seconds));
+    const auto wait_while = [&](const auto& open) {
+      while (!done_ && open() && Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    };
+    wait_while([this] { return scheduler_.taken() > 0 || !worker_.idle(); });
+    http_.finish();
+    wait_while([] { return true; });  // until run() has returned
+    http_.stop();
+  });
+}
+
+std::optional<HttpAnswer> Server::State::refuse(const HttpRequest& head) const {
+  try {
+    check_route(head);
+    // A page of another site may make a browser send requests, but not hide where they are from.
+    const size_t scheme = head.origin.find("://");
+    if (!head.origin.empty() && (scheme == std::string::npos || head.origin.substr(scheme + 3) != head.host))
+      throw ApiError(403, "this request is from a page of another site");
+    if (options_.token.empty() || is_open_route(head)) return {};
+    constexpr const char* bearer = "Bearer ";
+    const bool has_token = head.authorization.rfind(bearer, 0) == 0;
+    if (!has_token || !same_secret(head.authorization.substr(7), options_.token))
+      throw ApiError(401, "the header Authorization: Bearer TOKEN is missing, or has another token");
+    return {};
+  } catch (const ApiError& error) {
+    HttpAnswer answer = error_answer(error);
+    if (error.status() == 405) answer.headers.emplace_back("Allow", error.param());
+    return answer;
+  }
+}
+
+void Server::State::answer(HttpRequest request, const std::shared_ptr<HttpReply>& reply) {
+  try {
+    if (draining_) throw ApiError(503, "the server is about to end");
+    if (request.path == "/health") return reply->send({200, R"({"status":"ok"})"});
+    if (request.path == "/") return reply->send({200, serve_page, "text/html; charset=utf-8",
+                                                 {{"Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'"}, {"X-Content-Type-Options", "nosniff"}}});
+    if (request.path == "/metrics") {
+      std::string text;
+      for (const auto& [name, metrics] : metrics_) text += metrics->text(name);
+      return reply->send({200, text, "text/plain; version=0.0.4"});
+    }
+    const size_t bytes = request.body.size() + 1024;
+    auto shared = std::make_shared<HttpRequest>(std::move(request));
+    if (!worker_.add([this, shared, reply] { answer_route(*shared, reply, {models(), scheduler_, options_}); }, bytes,
+                     most_waiting_bytes))
+      throw ApiError(429, "too many requests wait: try again later");
+  } catch (const ApiError& error) {
+    reply->send(error_answer(error));
+  }
+}
+
+Server::Server(const ServeOptions& options) : state_(std::make_unique<State>(options)) {}
+Server::~Server() = default;
+int Server::port() const { return state_->port(); }
+int64_t Server::taken() const { return state_->taken(); }
+std::vector<std::string> Server::models() const {
+  std::vector<std::string> names;
+  for (const auto& model : state_->models()) names.push_back(model->name());
+  return names;
+}
+void Server::run() { state_->run(); }
+void Server::drain() { state_->drain(); }
+void Server::stop() { state_->stop(); }
+void Server::reload() { state_->reload(); }
+
+}  // namespace capstan

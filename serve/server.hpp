@@ -1,0 +1,56 @@
+// A server of trained models: `capstan serve`.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/no_copy.hpp"
+#include "serve/completions.hpp"
+#include "serve/engine.hpp"
+#include "serve/http.hpp"
+
+namespace capstan {
+
+struct ServeOptions {
+  std::vector<std::string> runs;
+  std::string host = "127.0.0.1";
+  int64_t port = 8080;  // 0: any that is free
+  std::string token;    // that requests must have; empty: none
+  int64_t threads = 0;  // that compute; 0: as the first run says
+  EngineOptions engine;
+  CompletionLimits completion;
+  HttpLimits http;
+  int64_t queue = 256;         // sequences and texts that wait beside those in slots
+  double client_share = 0.5;   // of slots and queue that one address may have
+  double drain_seconds = 30;   // for what is under way to end
+};
+
+class Server : NoCopy {
+ public:
+  /// Opens the runs and listens. Throws Error.
+  explicit Server(const ServeOptions& options);
+  ~Server();
+
+  int port() const;
+  std::vector<std::string> models() const;
+  /// Texts and other work that is running or waits.
+  int64_t taken() const;
+  /// Answers requests until drain() has ended or stop().
+  void run();
+  // From any thread:
+  /// Takes no further requests; run() returns when those under way are answered, or after drain_seconds.
+  void drain();
+  /// What is under way is not answered; run() returns at once.
+  void stop();
+  /// Opens the runs anew, in the background. What is being written goes on with the model it began with; where a run
+  /// cannot be opened, the log says so and all models stay.
+  void reload();
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace capstan

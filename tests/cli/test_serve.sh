@@ -1,0 +1,93 @@
+# capstan serve as a process: its options, its token, and its end by signals. tests/serve has what it answers.
+. "$(dirname "$0")/support.sh"
+
+trained() {
+  mkdir text
+  cp "$source"/docs/glossary.md text/
+  cat >run.yaml <<'END'
+name: small
+data: {type: text, train: [text], sequence_length: 32, tokenizer: byte}
+model: {type: language-model, width: 16, layers: [{mixer: {type: aft-simple}}]}
+train: {steps: 4, batch_size: 4, valid_every: 2}
+END
+  exits 0 "$capstan" train --config run.yaml
+  "$capstan" serve runs/none >served 2>&1 </dev/null || true
+  if grep -q "this build has no server" served; then skip "the program was built without the headers of Boost"; fi
+}
+
+# serve OPTION...: leaves $server and $port
+serve() {
+  "$capstan" serve runs/small --port 0 "$@" >served 2>&1 </dev/null &
+  server=$!
+  for ((i = 0; i < 200; ++i)); do
+    port=$(sed -nE 's|.*http://127.0.0.1:([0-9]+)/.*|\1|p' served)
+    [ -z "$port" ] || return 0
+    sleep 0.1
+  done
+  cat served
+  return 1
+}
+
+# ask PATH [HEADER]: the answer to a GET
+ask() {
+  exec 5<>"/dev/tcp/127.0.0.1/$port"
+  printf 'GET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n%s\r\n' "$1" "${2:+$2$'\r\n'}" >&5
+  cat <&5 >answer
+  exec 5>&-
+}
+
+case_options_are_checked_before_anything_is_served() {
+  trained
+  exits 1 "$capstan" serve runs/none
+  says "there is no config.yaml here" err
+  exits 1 "$capstan" serve runs/small --host nowhere
+  says "give a free port, and an address of this machine" err
+  exits 2 "$capstan" serve runs/small runs/small
+  says "another run has the name small" err
+  printf 'two words\n' >token
+  exits 2 "$capstan" serve runs/small --token-file token
+  says "the token must be one line" err
+  serve
+  exits 1 "$capstan" serve runs/small --port "$port"
+  says "cannot listen there" err
+  kill -INT "$server"
+  wait "$server"
+}
+
+case_the_token_is_read_from_a_file_or_from_the_environment() {
+  trained
+  printf 'secret\n' >token
+  for way in file environment; do
+    if [ $way = file ]; then serve --token-file token; else CAPSTAN_TOKEN=secret serve; fi
+    ask /v1/models
+    says "401" answer
+    ask /v1/models "Authorization: Bearer secret"
+    says '"id":"small"' answer
+    ask /health
+    says "200 OK" answer
+    kill "$server"
+    wait "$server"
+  done
+}
+
+case_signals_reload_drain_and_end_the_server() {
+  trained
+  serve
+  kill -HUP "$server"
+  for ((i = 0; i < 100; ++i)); do ! grep -q "opened anew" served || break; sleep 0.1; done
+  says "the models have been opened anew" served
+  # A stream without end: SIGTERM waits for it, a second signal does not.
+  exec 6<>"/dev/tcp/127.0.0.1/$port"
+  body='{"prompt":"a","max_tokens":8192,"n":64,"stream":true}'
+  printf 'POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: %s\r\n\r\n%s' "${#body}" "$body" >&6
+  read -r line <&6
+  kill "$server"
+  for ((i = 0; i < 100; ++i)); do ! grep -q "still answered" served || break; sleep 0.1; done
+  kill "$server"
+  SECONDS=0
+  wait "$server"
+  exec 6>&-
+  [ "$SECONDS" -le 2 ]
+}
+
+run_cases

@@ -1,0 +1,247 @@
+// Clients that vanish, trickle, send too much or read nothing; limits; the end of a server.
+#include <atomic>
+#include <random>
+
+#include "serve/served_runs.hpp"
+
+namespace capstan::testing {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point since) { return std::chrono::duration<double>(Clock::now() - since).count(); }
+
+std::string request_of(const json& body, const std::string& path = "/v1/completions") {
+  const std::string text = body.dump();
+  return "POST " + path + " HTTP/1.1\r\nHost: here\r\nContent-Length: " + std::to_string(text.size()) + "\r\n\r\n" + text;
+}
+
+const json endless{{"prompt", "the"}, {"max_tokens", 8000}, {"stream", true}, {"model", "aft-simple"}};
+
+int64_t running(int port) {
+  const std::string text = ask(port, "GET", "/metrics").body;
+  const std::string name = "capstan_num_requests_running{model_name=\"aft-simple\"} ";
+  return std::atoll(text.c_str() + text.find(name) + name.size());
+}
+
+bool becomes(int port, int64_t count, double seconds = 5) {
+  for (const auto begin = Clock::now(); seconds_since(begin) < seconds;) {
+    if (running(port) == count) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("a client that leaves frees its slot at once, and health is answered meanwhile") {
+  ServeOptions options = serve_options({"aft-simple"});
+  options.engine.slots = 4;
+  options.completion.new_tokens = 1 << 30;
+  const Serving serving(options);
+  json request = endless;
+  request["max_tokens"] = 1 << 29;
+  request["n"] = 4;
+  {
+    Client streaming(serving.port());
+    streaming.send(request_of(request));
+    CHECK(streaming.receive().find("200 OK") != std::string::npos);
+    CHECK(becomes(serving.port(), 4));
+    double slowest = 0;
+    for (int i = 0; i < 20; ++i) {
+      const auto begin = Clock::now();
+      CHECK(ask(serving.port(), "GET", "/health").status == 200);
+      slowest = std::max(slowest, seconds_since(begin));
+    }
+    MESSAGE("slowest /health: " << slowest << " s");
+    CHECK(slowest < 0.5);  // other work may have the cores
+  }
+  CHECK(becomes(serving.port(), 0));
+  request["stream"] = false;
+  {
+    Client waiting(serving.port());
+    waiting.send(request_of(request));
+    CHECK(becomes(serving.port(), 4));
+  }
+  CHECK(becomes(serving.port(), 0));
+}
+
+TEST_CASE("queue and share of a client are limited by 429 with retry-after") {
+  ServeOptions options = serve_options({"aft-simple"});
+  options.engine.slots = 2;
+  options.queue = 2;
+  options.completion.new_tokens = 1 << 30;
+  const Serving serving(options);
+  json request = endless;
+  request["max_tokens"] = 1 << 29;
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.push_back(std::make_unique<Client>(serving.port()));
+    clients.back()->send(request_of(request));
+  }
+  CHECK(becomes(serving.port(), 2));
+  Response refused;
+  for (int i = 0; i < 100 && refused.status != 429; ++i)
+    refused = post(serving.port(), "/v1/completions", {{"prompt", "a"}, {"n", 3}});
+  CHECK(refused.status == 429);
+  CHECK(refused.headers.find("Retry-After: 1") != std::string::npos);
+  CHECK(refused.json()["error"]["type"] == "rate_limit_error");
+  clients.clear();
+  CHECK(becomes(serving.port(), 0));
+  CHECK(post(serving.port(), "/v1/completions", {{"prompt", "a"}}).status == 200);
+}
+
+TEST_CASE("bodies and headers above the limit are refused, and the server goes on") {
+  ServeOptions options = serve_options({"aft-simple"});
+  options.http.body_bytes = 10000;
+  options.http.header_bytes = 4096;
+  const Serving serving(options);
+  CHECK(ask(serving.port(), "POST", "/v1/completions", std::string(20000, 'x')).status == 413);
+  CHECK(ask(serving.port(), "POST", "/v1/completions", std::string(3 << 20, 'x')).json()["error"]["code"] == 413);
+  CHECK(ask(serving.port(), "GET", "/health", "", "X: " + std::string(8000, 'x') + "\r\n").status == 431);
+  Client chunked(serving.port());
+  chunked.send("POST /v1/completions HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+  const std::string chunk = "1000\r\n" + std::string(4096, 'x') + "\r\n";
+  for (int i = 0; i < 8; ++i) chunked.send(chunk);
+  CHECK(chunked.response().status == 413);
+  for (const std::string rubbish : {"nonsense\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
+                                    "POST /v1/completions HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+                                    "POST /v1/completions HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n"}) {
+    CAPTURE(rubbish);
+    Client client(serving.port());
+    client.send(rubbish);
+    CHECK(client.response().status >= 400);
+  }
+  CHECK(ask(serving.port(), "GET", "/health").status == 200);
+}
+
+TEST_CASE("a client that trickles is dropped after the idle time, and idle connections make room") {
+  ServeOptions options = serve_options({"aft-simple"});
+  options.http.idle_seconds = 0.5;
+  options.http.connections = 20;
+  const Serving serving(options);
+  Client trickling(serving.port());
+  const auto begin = Clock::now();
+  bool open = true;
+  for (int i = 0; i < 100 && open; ++i) {
+    open = trickling.send("G");
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  }
+  CHECK_FALSE(open);
+  CHECK(seconds_since(begin) < 2.5);
+  std::vector<std::unique_ptr<Client>> idle;
+  for (int i = 0; i < 60; ++i) idle.push_back(std::make_unique<Client>(serving.port()));
+  CHECK(ask(serving.port(), "GET", "/health").status == 200);
+}
+
+TEST_CASE("damaged requests are refused, and leave nothing behind") {
+  const Serving serving(serve_options({"aft-simple"}));
+  const std::string valid[] = {
+      request_of({{"prompt", "the tape"}, {"max_tokens", 2}, {"stop", {"a"}}, {"logprobs", 2}, {"echo", true}}),
+      request_of({{"prompt", {1, 2}}, {"max_tokens", 1}, {"stream", true}, {"session", {{"keep", "a"}}}}),
+      request_of({{"input", {"the"}}, {"encoding_format", "base64"}}, "/v1/embeddings"),
+      "GET /v1/models/aft-simple/sessions HTTP/1.1\r\nHost: a\r\n\r\n",
+      "POST /tokenize HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n{\"prompt\":\"a b\"}\r\n0\r\n\r\n"};
+  std::mt19937 random(1);
+  for (int i = 0; i < 3000; ++i) {
+    std::string bytes = valid[random() % std::size(valid)];
+    for (unsigned change = 0; change <= random() % 4; ++change) {
+      const size_t at = random() % bytes.size();
+      switch (random() % 4) {
+        case 0:
+          bytes[at] = static_cast<char>(random());
+          break;
+        case 1:
+          bytes.erase(at, 1 + random() % 8);
+          break;
+        case 2:
+          bytes.insert(at, std::string(1 + random() % 30, "{[\"9:-,}"[random() % 8]));
+          break;
+        default:
+          bytes.insert(at, bytes.substr(random() % bytes.size(), 1 + random() % 40));
+      }
+      if (bytes.empty()) bytes = "x";
+    }
+    Client client(serving.port());
+    client.send(bytes);
+    if (random() % 4 == 0) continue;  // leaves at once
+    ::shutdown(client.descriptor(), SHUT_WR);
+    while (!client.receive().empty()) continue;
+  }
+  CHECK(becomes(serving.port(), 0));
+  CHECK(serving.server.taken() == 0);
+  CHECK(post(serving.port(), "/v1/completions", {{"prompt", "a"}}).status == 200);
+}
+
+TEST_CASE("requests may follow each other without waiting, on one connection") {
+  const Serving serving(serve_options({"aft-simple"}));
+  Client client(serving.port());
+  const json request{{"prompt", "a"}, {"max_tokens", 3}};
+  client.send(request_of(request) + request_of(request) + "GET /health HTTP/1.1\r\nHost: a\r\n\r\n");
+  CHECK(client.response().json()["object"] == "text_completion");
+  CHECK(client.response().json()["object"] == "text_completion");
+  CHECK(client.response().json()["status"] == "ok");
+}
+
+TEST_CASE("a client that does not read its stream is dropped, and others are served") {
+  ServeOptions options = serve_options({"aft-simple"});
+  options.http.idle_seconds = 0.5;
+  options.completion.new_tokens = 1 << 30;
+  const Serving serving(options);
+  json request = endless;
+  request["max_tokens"] = 1 << 29;
+  request["logprobs"] = 20;
+  Client lazy(serving.port());
+  lazy.send(request_of(request));
+  CHECK(becomes(serving.port(), 1));
+  CHECK(post(serving.port(), "/v1/completions", {{"prompt", "a"}}).status == 200);
+  CHECK(becomes(serving.port(), 0, 60));
+}
+
+TEST_CASE("draining answers what is under way and refuses what comes") {
+  Serving serving(serve_options({"aft-simple"}));
+  const int port = serving.port();
+  json request = endless;
+  request["max_tokens"] = 3000;
+  Client streaming(port);
+  streaming.send(request_of(request));
+  CHECK(becomes(port, 1));
+  serving.server.drain();
+  const Streamed all = streamed(streaming.response());
+  CHECK(all.done);
+  CHECK(all.end == "length");
+  serving.wait();
+  CHECK_FALSE(Client(port).connected());
+}
+
+TEST_CASE("what does not end in the time of draining, and what stop() meets, ends at once") {
+  for (const bool drains : {true, false}) {
+    ServeOptions options = serve_options({"aft-simple"});
+    options.drain_seconds = 0.3;
+    options.completion.new_tokens = 1 << 30;
+    Serving serving(options);
+    json request = endless;
+    request["max_tokens"] = 1 << 29;
+    Client streaming(serving.port());
+    streaming.send(request_of(request));
+    CHECK(becomes(serving.port(), 1));
+    const auto begin = Clock::now();
+    drains ? serving.server.drain() : serving.server.stop();
+    serving.wait();
+    CHECK(seconds_since(begin) < 2);
+  }
+}
+
+TEST_CASE("reloading takes up the weights of now, and a stream goes on") {
+  Serving serving(serve_options({"aft-simple"}));
+  Client streaming(serving.port());
+  streaming.send(request_of(endless));
+  CHECK(becomes(serving.port(), 1));
+  serving.server.reload();
+  const Streamed all = streamed(streaming.response());
+  CHECK(all.end == "length");
+  CHECK(post(serving.port(), "/v1/completions", {{"prompt", "a"}}).status == 200);
+}
+
+}  // namespace capstan::testing

@@ -1,0 +1,203 @@
+// What each path answers, and every refusal.
+#include <cstring>
+
+#include "core/strings/base64.hpp"
+#include "serve/served_runs.hpp"
+
+namespace capstan::testing {
+namespace {
+
+using nlohmann::json;
+
+Serving& shared_server() {
+  static Serving serving(serve_options({"aft-simple", "spam"}));
+  return serving;
+}
+int port() { return shared_server().port(); }
+
+std::string generated(const std::string& model, const std::string& prompt, int64_t tokens, int64_t seed) {
+  ContinuationOptions options;
+  options.tokens = tokens;
+  options.sampling.seed = seed;
+  return served_runs().run(model).generate(prompt, options).front().text;
+}
+
+}  // namespace
+
+TEST_CASE("health, models, metrics and the page are answered") {
+  CHECK(ask(port(), "GET", "/health").status == 200);
+  const json models = ask(port(), "GET", "/v1/models").json();
+  REQUIRE(models["data"].size() == 2);
+  CHECK(models["data"][0]["id"] == "aft-simple");
+  CHECK(models["data"][0]["mixers"] == json::array({"aft-simple"}));
+  CHECK(models["data"][0]["state_bytes"]["256"] == models["data"][0]["state_bytes"]["8192"]);
+  CHECK(models["data"][1]["classes"].size() == 2);
+  CHECK(ask(port(), "GET", "/v1/models/spam").json()["type"] == "linear-classifier");
+  const Response metrics = ask(port(), "GET", "/metrics");
+  CHECK(metrics.body.find("capstan_num_requests_running{model_name=\"aft-simple\"} 0") != std::string::npos);
+  const Response page = ask(port(), "GET", "/");
+  CHECK(page.body.find("<!doctype html>") == 0);
+  CHECK(page.headers.find("Content-Security-Policy") != std::string::npos);
+}
+
+TEST_CASE("a completion has the text that generate writes, at once and as a stream") {
+  const json request{{"model", "aft-simple"}, {"prompt", "the tape"}, {"max_tokens", 40}, {"seed", 3}};
+  const std::string expected = generated("aft-simple", "the tape", 40, 3);
+  const json whole = post(port(), "/v1/completions", request).json();
+  CHECK(whole["object"] == "text_completion");
+  CHECK(whole["choices"][0]["text"] == expected);
+  CHECK(whole["choices"][0]["finish_reason"] == "length");
+  CHECK(whole["usage"]["completion_tokens"] == 40);
+  json streaming = request;
+  streaming["stream"] = true;
+  streaming["stream_options"] = {{"include_usage", true}};
+  const Streamed pieces = streamed(post(port(), "/v1/completions", streaming));
+  CHECK(pieces.text == expected);
+  CHECK(pieces.end == "length");
+  CHECK(pieces.usage == whole["usage"]);
+  CHECK(pieces.done);
+}
+
+TEST_CASE("several prompts and samples are numbered, and samples are those of generate") {
+  ContinuationOptions options;
+  options.tokens = 12;
+  options.samples = 3;
+  options.sampling.seed = 5;
+  const auto expected = served_runs().run("aft-simple").generate("wire", options);
+  const json answer =
+      post(port(), "/v1/completions",
+           {{"model", "aft-simple"}, {"prompt", {"the", "wire"}}, {"n", 3}, {"max_tokens", 12}, {"seed", 5}})
+          .json();
+  REQUIRE(answer["choices"].size() == 6);
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK(answer["choices"][3 + i]["index"] == 3 + i);
+    CHECK(answer["choices"][3 + i]["text"] == expected[i].text);
+  }
+}
+
+TEST_CASE("a text ends before a stop string") {
+  const std::string whole = generated("aft-simple", "the", 60, 1);
+  const std::string stop = whole.substr(10, 3);
+  const json answer = post(port(), "/v1/completions",
+                           {{"model", "aft-simple"}, {"prompt", "the"}, {"max_tokens", 60}, {"seed", 1}, {"stop", stop}})
+                          .json();
+  CHECK(answer["choices"][0]["text"] == whole.substr(0, whole.find(stop)));
+  CHECK(answer["choices"][0]["finish_reason"] == "stop");
+}
+
+TEST_CASE("echo with logprobs scores the prompt as score does") {
+  const std::string text = "the tape turns a drum and wire";
+  const json answer = post(port(), "/v1/completions",
+                           {{"model", "aft-simple"},
+                            {"prompt", text},
+                            {"max_tokens", 0},
+                            {"echo", true},
+                            {"logprobs", 2}})
+                          .json();
+  const json& logprobs = answer["choices"][0]["logprobs"];
+  CHECK(answer["choices"][0]["text"] == text);
+  REQUIRE(logprobs["tokens"].size() == text.size());
+  CHECK(logprobs["text_offset"][4] == 4);
+  CHECK(logprobs["top_logprobs"][3].size() >= 2);
+  double sum = 0;
+  for (const json& value : logprobs["token_logprobs"]) sum += value.is_number() ? value.get<double>() : 0;
+  const TextScore score = served_runs().run("aft-simple").score({text}).front();
+  CHECK(sum == doctest::Approx(score.log_probability).epsilon(1e-5));
+}
+
+TEST_CASE("tokens become a text again") {
+  const json tokens = post(port(), "/tokenize", {{"model", "aft-simple"}, {"prompt", "a drum"},
+                                                 {"add_special_tokens", false}, {"return_token_strs", true}})
+                          .json();
+  CHECK(tokens["count"] == 6);
+  CHECK(tokens["token_strs"][2] == "d");
+  const json text = post(port(), "/detokenize", {{"model", "aft-simple"}, {"tokens", tokens["tokens"]}}).json();
+  CHECK(text["prompt"] == "a drum");
+  const json from_ids = post(port(), "/v1/completions",
+                             {{"model", "aft-simple"}, {"prompt", tokens["tokens"]}, {"max_tokens", 5}, {"echo", true}})
+                            .json();
+  CHECK(from_ids["choices"][0]["text"].get<std::string>().rfind("a drum", 0) == 0);
+}
+
+TEST_CASE("a classifier gives labels, probabilities and reasons") {
+  const json answer =
+      post(port(), "/v1/classify", {{"model", "spam"}, {"input", {"a fine day", "sad night"}}, {"explain", true}}).json();
+  REQUIRE(answer["data"].size() == 2);
+  CHECK(answer["data"][0]["label"] == "good");
+  CHECK(answer["data"][1]["label"] == "bad");
+  CHECK(answer["data"][1]["probs"].size() == 2);
+  CHECK(answer["data"][1]["explanation"]["bad"].size() > 0);
+}
+
+TEST_CASE("embeddings are those of embed, as numbers and as bytes") {
+  const std::vector<float> expected = served_runs().run("aft-simple").embed({"the drum"}).front();
+  json request{{"model", "aft-simple"}, {"input", "the drum"}};
+  const json floats = post(port(), "/v1/embeddings", request).json();
+  CHECK(floats["data"][0]["embedding"].get<std::vector<float>>() == expected);
+  request["encoding_format"] = "base64";
+  const json coded = post(port(), "/v1/embeddings", request).json();
+  const std::string bytes = from_base64(coded["data"][0]["embedding"].get<std::string>());
+  REQUIRE(bytes.size() == expected.size() * sizeof(float));
+  CHECK(std::memcmp(bytes.data(), expected.data(), bytes.size()) == 0);
+}
+
+TEST_CASE("what is wrong with a request is said with the field") {
+  const std::pair<json, const char*> wrong[] = {
+      {{{"max_tokens", -3}}, "max_tokens"},     {{{"max_tokens", 1.5}}, "max_tokens"},
+      {{{"max_token", 3}}, "max_token"},        {{{"n", 0}}, "n"},
+      {{{"temperature", "hot"}}, "temperature"}, {{{"top_p", 2}}, "top_p"},
+      {{{"stop", {1}}}, "stop"},                {{{"stop", ""}}, "stop"},
+      {{{"logprobs", 99}}, "logprobs"},         {{{"prompt", {1, -1}}}, "prompt"},
+      {{{"prompt", json::object()}}, "prompt"}, {{{"seed", -1}}, "seed"},
+      {{{"suffix", "x"}}, "suffix"},            {{{"stream", 1}}, "stream"},
+      {{{"session", 1}}, "session"},            {{{"session", {{"keep", "a/b"}}}}, "session.keep"},
+      {{{"best_of", 2}}, "best_of"},            {{{"presence_penalty", 1}}, "presence_penalty"}};
+  for (const auto& [fields, param] : wrong) {
+    CAPTURE(fields.dump());
+    json request = fields;
+    request["model"] = "aft-simple";
+    const Response response = post(port(), "/v1/completions", request);
+    CHECK(response.status == 400);
+    CHECK(response.json()["error"]["param"] == param);
+    CHECK(response.json()["error"]["type"] == "invalid_request_error");
+  }
+  for (const std::string body : {"", "{", "[]", "1", "\xff", "{\"prompt\": \"\xff\"}", "null", "{\"model\": 1}"}) {
+    CAPTURE(body);
+    CHECK(ask(port(), "POST", "/v1/completions", body).status == 400);
+  }
+  CHECK(ask(port(), "POST", "/v1/completions", std::string(5000, '[')).status == 400);
+  CHECK(post(port(), "/v1/completions", {{"prompt", "a"}}).json()["error"]["param"] == "model");  // there are two
+  CHECK(post(port(), "/v1/completions", {{"model", "spam"}, {"prompt", "a"}}).status == 400);
+  CHECK(post(port(), "/v1/classify", {{"model", "aft-simple"}, {"input", "a"}}).status == 400);
+  CHECK(post(port(), "/v1/completions", {{"model", "aft-simple"}, {"prompt", "\u4e00"}}).status == 400);
+}
+
+TEST_CASE("unknown paths, methods, models and sessions are refused with their status") {
+  CHECK(ask(port(), "GET", "/nothing").status == 404);
+  CHECK(ask(port(), "GET", "/nothing").json()["error"]["type"] == "not_found_error");
+  const Response method = ask(port(), "GET", "/v1/completions");
+  CHECK(method.status == 405);
+  CHECK(method.headers.find("Allow: POST") != std::string::npos);
+  CHECK(post(port(), "/v1/completions", {{"model", "gpt"}, {"prompt", "a"}}).status == 404);
+  CHECK(ask(port(), "GET", "/v1/models/gpt").status == 404);
+  CHECK(ask(port(), "GET", "/v1/models/aft-simple/sessions/x").status == 404);
+  const json from{{"model", "aft-simple"}, {"prompt", "a"}, {"session", {{"from", "x"}}}};
+  CHECK(post(port(), "/v1/completions", from).status == 404);
+  CHECK(ask(port(), "POST", "/v1/completions", "{}", "Origin: http://evil\r\n").status == 403);
+}
+
+TEST_CASE("a token is asked for, except by health and the page") {
+  ServeOptions options = serve_options({"spam"});
+  options.token = "secret";
+  const Serving serving(options);
+  CHECK(ask(serving.port(), "GET", "/health").status == 200);
+  CHECK(ask(serving.port(), "GET", "/").status == 200);
+  for (const std::string header : {"", "Authorization: Bearer secre\r\n", "Authorization: Bearer secrets\r\n",
+                                   "Authorization: Bearer \r\n", "Authorization: secret\r\n"}) {
+    CHECK(ask(serving.port(), "GET", "/v1/models", "", header).status == 401);
+    CHECK(ask(serving.port(), "GET", "/metrics", "", header).status == 401);
+  }
+  CHECK(ask(serving.port(), "GET", "/v1/models", "", "Authorization: Bearer secret\r\n").status == 200);
+}
+
+}  // namespace capstan::testing
