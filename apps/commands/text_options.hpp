@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "run/predictions/text_input.hpp"
+#include "run/inputs/text_input.hpp"
 #include "run/run.hpp"
 
 namespace capstan {

@@ -13,7 +13,7 @@
 #include "core/io/console.hpp"
 #include "core/products/blas_info.hpp"
 #include "python/bindings/engine.hpp"
-#include "run/predictions/input_text.hpp"
+#include "run/inputs/input_text.hpp"
 #include "train/records/log.hpp"
 
 namespace nb = nanobind;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/generation/generate.hpp"
-#include "run/predictions/input_text.hpp"
+#include "run/inputs/input_text.hpp"
 #include "run/setup/run_model.hpp"
 
 namespace capstan {

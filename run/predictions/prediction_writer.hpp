@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "run/inputs/table_output.hpp"
 #include "run/predictions/predictions.hpp"
-#include "run/predictions/table_output.hpp"
 
 namespace capstan {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "run/inputs/input_text.hpp"
 #include "run/predictions/completions.hpp"
-#include "run/predictions/input_text.hpp"
 
 namespace capstan {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "run/predictions/input_text.hpp"
+#include "run/inputs/input_text.hpp"
 #include "run/setup/run_model.hpp"
 
 namespace capstan {

@@ -1,4 +1,4 @@
-#include "run/predictions/input_text.hpp"
+#include "run/inputs/input_text.hpp"
 
 #include <exception>
 

@@ -7,8 +7,8 @@
 
 #include "data/files/table_reader.hpp"
 #include "data/files/text_file.hpp"
-#include "run/predictions/input_text.hpp"
-#include "run/predictions/table_output.hpp"
+#include "run/inputs/input_text.hpp"
+#include "run/inputs/table_output.hpp"
 #include "run/setup/run_config.hpp"
 
 namespace capstan {

@@ -1,4 +1,4 @@
-#include "run/predictions/table_output.hpp"
+#include "run/inputs/table_output.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "run/predictions/text_input.hpp"
+#include "run/inputs/text_input.hpp"
 
 #include <algorithm>
 #include <filesystem>
