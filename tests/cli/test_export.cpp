@@ -62,9 +62,9 @@ TEST_CASE("what an export says of its origin names files, not the folders they a
   for (const char* const name : {"README.md", "config.json"})
     CHECK_FALSE(contains(place.read(std::string("out/") + name), here));
   const std::string card = place.read("out/README.md");
-  for (const char* const line :
-       {"folder: runs\n", "- a.txt\n", "- text\n", "file: tokenizer.json\n", "init_from: lm\n"})
-    CHECK_MESSAGE(contains(card, line), line);
+  for (const char* const part :
+       {"folder: runs\n", "train: [a.txt]", "valid: [text]", "file: tokenizer.json", "init_from: lm\n"})
+    CHECK_MESSAGE(contains(card, part), part);
 }
 
 TEST_CASE("a run that starts from an export has its weights, with the table of n-grams where these are the same") {
