@@ -1,5 +1,6 @@
 """A small run of capstan for the scripts beside this one, and how they skip."""
 
+import importlib
 import json
 import pathlib
 import subprocess
@@ -30,7 +31,7 @@ def skip(reason):
 def require(module):
     """The Python module, or the end of the script."""
     try:
-        return __import__(module, fromlist=["*"])
+        return importlib.import_module(module)
     except ImportError:
         skip(f"the Python package {module.split('.')[0]} is not there: pip install {module.split('.')[0]}")
 
