@@ -3,9 +3,10 @@
 #   scripts/count.sh          the table of counts, and the offending places
 cd "$(dirname "$0")/.."
 
-# What is above its final limit at present: 52500 lines, of which exports, slim copies, explanations and stopping took 2,500.
-most_lines=59400
-most_words=40000
+# What is above its final limit at present: 52500 lines, of which exports, slim copies, explanations and stopping took 2,500, and the
+# server 3,400.
+most_lines=62800
+most_words=40650
 most_keys=200
 most_words_of_keys=5000
 most_functions=0

@@ -22,9 +22,9 @@ struct ServeOptions {
   EngineOptions engine;
   CompletionLimits completion;
   HttpLimits http;
-  int64_t queue = 256;         // sequences and texts that wait beside those in slots
-  double client_share = 0.5;   // of slots and queue that one address may have
-  double drain_seconds = 30;   // for what is under way to end
+  int64_t queue = 256;        // sequences and texts that wait beside those in slots
+  double client_share = 0.5;  // of slots and queue that one address may have
+  double drain_seconds = 30;  // for what is under way to end
 };
 
 class Server : NoCopy {

@@ -18,17 +18,18 @@ ServedRuns::ServedRuns() : place_(fs::temp_directory_path() / ("capstan-serve-" 
   std::ofstream(place_ / "text.txt") << prose;
   std::ofstream(place_ / "rows.tsv") << rows;
   set_log_sink([](LogLevel, std::string_view) {});
-  const std::string text = "data: {type: text, train: [" + (place_ / "text.txt").string() +
-                           "], sequence_length: 32, tokenizer: char}\n";
+  const std::string text =
+      "data: {type: text, train: [" + (place_ / "text.txt").string() + "], sequence_length: 32, tokenizer: char}\n";
   const auto model = [](const std::string& mixer, const std::string& more = "") {
     return "model: {type: language-model, width: 16, " + more + "layers: [{mixer: {type: " + mixer + "}}]}\n";
   };
   for (const std::string mixer : {"aft-simple", "aft-local", "aft-conv", "fastformer", "gau", "flash", "attention"})
     train_one(mixer, text, model(mixer));
   train_one("windowed", text, model("attention", "max_length: 64, positions: learned, "));
-  train_one("spam", "data: {type: labelled, train: [" + (place_ / "rows.tsv").string() +
-                        "], valid_fraction: 0.2, tokenizer: byte}\n",
-            "model: {type: linear-classifier, words: [1, 2]}\n");
+  train_one(
+      "spam",
+      "data: {type: labelled, train: [" + (place_ / "rows.tsv").string() + "], valid_fraction: 0.2, tokenizer: byte}\n",
+      "model: {type: linear-classifier, words: [1, 2]}\n");
   set_log_sink({});
 }
 

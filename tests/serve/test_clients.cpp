@@ -14,7 +14,8 @@ double seconds_since(Clock::time_point since) { return std::chrono::duration<dou
 
 std::string request_of(const json& body, const std::string& path = "/v1/completions") {
   const std::string text = body.dump();
-  return "POST " + path + " HTTP/1.1\r\nHost: here\r\nContent-Length: " + std::to_string(text.size()) + "\r\n\r\n" + text;
+  return "POST " + path + " HTTP/1.1\r\nHost: here\r\nContent-Length: " + std::to_string(text.size()) + "\r\n\r\n" +
+         text;
 }
 
 const json endless{{"prompt", "the"}, {"max_tokens", 8000}, {"stream", true}, {"model", "aft-simple"}};
