@@ -4,7 +4,6 @@
 
 #include "core/strings/join.hpp"
 #include "run/predictions/completions.hpp"
-#include "serve/call.hpp"
 
 namespace capstan {
 

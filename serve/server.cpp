@@ -11,6 +11,7 @@
 #include "core/products/blas_info.hpp"
 #include "serve/page.hpp"
 #include "serve/routes.hpp"
+#include "serve/worker.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {
