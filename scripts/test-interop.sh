@@ -1,5 +1,6 @@
 #!/bin/bash
-# Runs exported models in transformers 4.57 and 5.x, ONNX Runtime and llama.cpp, and compares them with Capstan (tests/interop). Needs the
+# Runs exported models in transformers 4.57 and 5.x, ONNX Runtime and llama.cpp, and compares them with Capstan, and the openai client
+# against the server (tests/interop). Needs the
 # release build; the packages come into virtual environments below build/, and what cannot be installed is skipped.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -18,4 +19,8 @@ for version in "==4.57.*" ">=5"; do
     "$place/bin/python" "tests/interop/$script.py" || status=1
   done
 done
+if "$place/bin/pip" install -q openai; then
+  echo "-- serve_client"
+  "$place/bin/python" tests/interop/serve_client.py || status=1
+fi
 exit $status

@@ -16,8 +16,8 @@ namespace capstan {
 /// A request that is refused.
 class ApiError : public Error {
  public:
-  ApiError(int status, const std::string& message, std::string param = "") : Error(message), status_(status),
-                                                                              param_(std::move(param)) {}
+  ApiError(int status, const std::string& message, std::string param = "")
+      : Error(message), status_(status), param_(std::move(param)) {}
   int status() const { return status_; }
   const std::string& param() const { return param_; }
 

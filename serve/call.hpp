@@ -1,13 +1,26 @@
 // One request on its way to an answer.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "serve/routes.hpp"
+#include "serve/api.hpp"
+#include "serve/options.hpp"
+#include "serve/scheduler.hpp"
 
 namespace capstan {
+
+using Models = std::vector<std::shared_ptr<Engine>>;
+
+struct RouteContext {
+  Models models;
+  Scheduler& scheduler;
+  const ServeOptions& options;
+};
 
 struct Call {
   const HttpRequest& request;

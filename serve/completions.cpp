@@ -37,12 +37,18 @@ CompletionRequest::Prompt prompt_from(const SavedRun& run, const std::string& te
   return prompt;
 }
 
-CompletionRequest::Prompt prompt_from(const SavedRun& run, std::vector<int32_t> tokens, const RequestFields& fields) {
+CompletionRequest::Prompt prompt_from(const SavedRun& run, std::vector<int32_t> tokens, bool continues,
+                                      const RequestFields& fields) {
   if (tokens.empty()) fields.refuse("prompt", "a list of token ids must not be empty");
   CompletionRequest::Prompt prompt;
+  const std::optional<int32_t> start = start_token(run);
+  if (!continues && start && tokens.front() != *start) {  // a text begins with it, whoever made the ids
+    tokens.insert(tokens.begin(), *start);
+    prompt.hidden = 1;
+  }
   std::vector<int32_t> known;
-  for (const int32_t token : tokens)
-    if (token < run.tokenizer->vocabulary_size()) known.push_back(token);
+  for (size_t i = prompt.hidden; i < tokens.size(); ++i)
+    if (tokens[i] < run.tokenizer->vocabulary_size()) known.push_back(tokens[i]);
   prompt.text = run.tokenizer->decode(known);
   prompt.tokens = std::move(tokens);
   return prompt;
@@ -60,7 +66,7 @@ void read_prompts(CompletionRequest& request, const RequestFields& fields, const
     if (several && static_cast<int64_t>(given->size()) > limits.texts)
       fields.refuse("prompt", fmt::format("at most {} prompts in a request", limits.texts));
     for (const json& list : several ? *given : json::array({*given}))
-      request.prompts.push_back(prompt_from(run, token_ids(list, vocabulary, fields, "prompt"), fields));
+      request.prompts.push_back(prompt_from(run, token_ids(list, vocabulary, fields, "prompt"), continues, fields));
   } else {
     for (const std::string& text : fields.texts("prompt", static_cast<size_t>(limits.texts)))
       request.prompts.push_back(prompt_from(run, text, continues));
@@ -87,8 +93,8 @@ void read_session(CompletionRequest& request, const RequestFields& fields, const
 /// Rules that join several fields.
 void check_together(const CompletionRequest& request, const RequestFields& fields, const CompletionLimits& limits) {
   if (request.texts() > limits.texts)
-    fields.refuse("n", fmt::format("{} texts; this server writes at most {} for a request", request.texts(),
-                                   limits.texts));
+    fields.refuse("n",
+                  fmt::format("{} texts; this server writes at most {} for a request", request.texts(), limits.texts));
   if (const int64_t best = fields.whole("best_of", request.samples, 1, limits.texts); best != request.samples)
     fields.refuse("best_of", "only as many texts are written as n says: leave it out");
   if (!request.keep.empty() && request.texts() > 1) fields.refuse("session", "keep needs one prompt and n = 1");
@@ -103,10 +109,28 @@ void check_together(const CompletionRequest& request, const RequestFields& field
 
 CompletionRequest completion_request(const json& body, const SavedRun& run, DecodeWeights weights,
                                      const CompletionLimits& limits) {
-  const RequestFields fields(
-      body, {"model", "prompt", "max_tokens", "n", "best_of", "temperature", "top_p", "top_k", "min_p",
-             "repetition_penalty", "seed", "stop", "stream", "stream_options", "logprobs", "echo", "session", "user",
-             "suffix", "presence_penalty", "frequency_penalty", "logit_bias"});
+  const RequestFields fields(body, {"model",
+                                    "prompt",
+                                    "max_tokens",
+                                    "n",
+                                    "best_of",
+                                    "temperature",
+                                    "top_p",
+                                    "top_k",
+                                    "min_p",
+                                    "repetition_penalty",
+                                    "seed",
+                                    "stop",
+                                    "stream",
+                                    "stream_options",
+                                    "logprobs",
+                                    "echo",
+                                    "session",
+                                    "user",
+                                    "suffix",
+                                    "presence_penalty",
+                                    "frequency_penalty",
+                                    "logit_bias"});
   for (const char* const name : {"suffix", "presence_penalty", "frequency_penalty", "logit_bias"})
     fields.unsupported(name);
   CompletionRequest request;
@@ -214,8 +238,7 @@ void CompletionAnswer::begin(Choice& choice, size_t prompt) {
   choice.text = given.text;
   if (request_.likeliest < 0) return;
   for (size_t at = given.hidden; at < given.tokens.size(); ++at)
-    add_token(choice, given.tokens[at],
-              at > 0 && at <= prompts_[prompt].size() ? &prompts_[prompt][at - 1] : nullptr);
+    add_token(choice, given.tokens[at], at > 0 && at <= prompts_[prompt].size() ? &prompts_[prompt][at - 1] : nullptr);
 }
 
 void CompletionAnswer::take(size_t prompt, TextNews news) {

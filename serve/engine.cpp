@@ -208,8 +208,7 @@ void Engine::place() {
           end(sequence, {}, TextNews::End::length, reading->state, 0);
           continue;
         }
-        if (sequence.text.result().tokens.empty())
-          metrics_->add(Time::first_token, seconds_since(sequence.job->since));
+        if (sequence.text.result().tokens.empty()) metrics_->add(Time::first_token, seconds_since(sequence.job->since));
         const int32_t token = sequence.text.choose(reading->logits);
         if (!take(sequence, token, reading->logits, reading->state, 0)) continue;
         if (sequence.text.read() == 0) {

@@ -10,7 +10,7 @@
 
 #include "core/base/no_copy.hpp"
 #include "models/generation/written_text.hpp"
-#include "run/predictions/sample_text.hpp"
+#include "run/predictions/continuations.hpp"
 #include "serve/metrics.hpp"
 #include "serve/state_cache.hpp"
 
@@ -50,12 +50,12 @@ struct TextJob {
   int64_t samples = 1;
   GenerateOptions generation;
   std::vector<std::string> stop;
-  int64_t likeliest = -1;    // tokens of each place whose probabilities are told; < 0: none, not even of those chosen
+  int64_t likeliest = -1;     // tokens of each place whose probabilities are told; < 0: none, not even of those chosen
   bool score_prompt = false;  // tells those of the prompt, too
   std::string from, keep;     // names of sessions; empty: none
-  std::function<void(TextNews news)> on_news;                       // on the computing thread
+  std::function<void(TextNews news)> on_news;                      // on the computing thread
   std::function<void(std::vector<ScoredToken> tokens)> on_prompt;  // of tokens 1, 2, ...
-  std::function<bool()> gone;                                       // nobody waits for it any more
+  std::function<bool()> gone;                                      // nobody waits for it any more
   std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
 };
 
@@ -140,7 +140,7 @@ class Engine : NoCopy {
   StateCache cache_;
   std::deque<std::shared_ptr<TextJob>> queue_;
   std::deque<Reading> readings_;
-  DecodeState state_;              // row i is that of active_[i]
+  DecodeState state_;  // row i is that of active_[i]
   std::vector<Sequence> active_;
 };
 

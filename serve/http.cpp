@@ -20,7 +20,7 @@ namespace http = beast::http;
 namespace net = boost::asio;
 using tcp = net::ip::tcp;
 
-/// What waits to be sent to a client that reads too slowly; above it, the client is dropped.
+/// More than this waits to be sent: the client is dropped.
 constexpr size_t most_unsent = 4 << 20;
 /// Of a refused body, what is still read so that the client sees the answer.
 constexpr size_t most_drained = 8 << 20;
@@ -50,7 +50,10 @@ struct HttpServer::State : std::enable_shared_from_this<State> {
 class HttpServer::State::Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(std::shared_ptr<State> state, tcp::socket socket)
-      : state_(std::move(state)), socket_(std::move(socket)), deadline_(state_->context), buffer_(state_->limits.header_bytes + (64 << 10)) {
+      : state_(std::move(state)),
+        socket_(std::move(socket)),
+        deadline_(state_->context),
+        buffer_(state_->limits.header_bytes + (64 << 10)) {
     beast::error_code error;
     client_ = socket_.remote_endpoint(error).address().to_string();
     socket_.set_option(tcp::no_delay(true), error);
@@ -111,7 +114,7 @@ class HttpServer::State::Connection : public std::enable_shared_from_this<Connec
   std::optional<Parser> parser_;
   std::string client_;
   std::list<Connection*>::iterator place_, idle_place_;
-  uint64_t exchange_ = 0;                     // which request it is
+  uint64_t exchange_ = 0;                    // which request it is
   std::shared_ptr<std::atomic<bool>> gone_;  // of the present request
   bool answered_ = true, keep_alive_ = true, chunked_ = true, streams_ = false, ended_ = false;
   bool watching_ = false, writing_ = false, wants_request_ = false;
@@ -186,8 +189,14 @@ HttpRequest HttpServer::State::Connection::head() const {
   const auto& head = parser_->get();
   const auto field = [&](http::field name) { return std::string(head[name]); };
   const std::string target(head.target());
-  return {std::string(head.method_string()), target.substr(0, target.find('?')), "", field(http::field::authorization),
-          field(http::field::content_type), field(http::field::origin), field(http::field::host), client_};
+  return {std::string(head.method_string()),
+          target.substr(0, target.find('?')),
+          "",
+          field(http::field::authorization),
+          field(http::field::content_type),
+          field(http::field::origin),
+          field(http::field::host),
+          client_};
 }
 
 /// The whole request has the time that one has: a client that trickles is not waited for.
@@ -225,7 +234,8 @@ void HttpServer::State::Connection::watch() {
 void HttpServer::State::Connection::refuse(const beast::error_code& error) {
   keep_alive_ = false;
   if (error == http::error::body_limit)
-    return answer(state_->handler.error(413, fmt::format("the body has more than {} bytes", state_->limits.body_bytes)));
+    return answer(
+        state_->handler.error(413, fmt::format("the body has more than {} bytes", state_->limits.body_bytes)));
   if (error == http::error::header_limit || error == http::error::buffer_overflow)
     return answer(
         state_->handler.error(431, fmt::format("the headers have more than {} bytes", state_->limits.header_bytes)));
@@ -241,8 +251,8 @@ void HttpServer::State::Connection::send(uint64_t exchange, HttpAnswer answer_gi
 
 void HttpServer::State::Connection::answer(HttpAnswer answer) {
   answered_ = ended_ = true;
-  unsent_ = fmt::format("HTTP/1.1 {} {}\r\nServer: capstan\r\nContent-Type: {}\r\nContent-Length: {}\r\n", answer.status,
-                        reason(answer.status), answer.type, answer.body.size());
+  unsent_ = fmt::format("HTTP/1.1 {} {}\r\nServer: capstan\r\nContent-Type: {}\r\nContent-Length: {}\r\n",
+                        answer.status, reason(answer.status), answer.type, answer.body.size());
   for (const auto& [name, value] : answer.headers) unsent_ += fmt::format("{}: {}\r\n", name, value);
   unsent_ += fmt::format("Connection: {}\r\n\r\n", keep_alive_ ? "keep-alive" : "close");
   if (parser_->get().method() != http::verb::head) unsent_ += answer.body;
@@ -287,10 +297,8 @@ void HttpServer::State::Connection::write() {
 void HttpServer::State::Connection::done() {
   gone_.reset();
   if (!keep_alive_ || state_->closing) return linger(most_drained);
-  if (watching_) {  // the read that is under way is that of the next request
-    wants_request_ = true;
-    return enter_idle();
-  }
+  wants_request_ = watching_;  // then the read that is under way is that of the next request
+  if (wants_request_) return enter_idle();
   read_request();
 }
 
@@ -301,10 +309,11 @@ void HttpServer::State::Connection::linger(size_t left) {
   if (error || watching_ || left == 0) return close();
   buffer_.clear();
   if (left == most_drained) arm(1);
-  socket_.async_read_some(buffer_.prepare(16384), [me = shared_from_this(), left](beast::error_code wrong, size_t count) {
-    if (wrong) return me->close();
-    me->linger(left - std::min(left, count));
-  });
+  socket_.async_read_some(buffer_.prepare(16384),
+                          [me = shared_from_this(), left](beast::error_code wrong, size_t count) {
+                            if (wrong) return me->close();
+                            me->linger(left - std::min(left, count));
+                          });
 }
 
 /// Makes room for a connection: the one that has waited longest for a request ends.
@@ -333,8 +342,8 @@ HttpServer::HttpServer(const std::string& host, int port, const HttpLimits& limi
     : state_(std::make_shared<State>(limits, std::move(handler))) {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY)
-    state_->limits.connections =
-        std::min<size_t>(limits.connections, std::max<size_t>(16, files.rlim_cur - std::min<rlim_t>(files.rlim_cur, 64)));
+    state_->limits.connections = std::min<size_t>(
+        limits.connections, std::max<size_t>(16, files.rlim_cur - std::min<rlim_t>(files.rlim_cur, 64)));
   try {
     const tcp::endpoint endpoint(net::ip::make_address(host), static_cast<unsigned short>(port));
     state_->acceptor.open(endpoint.protocol());
@@ -342,9 +351,10 @@ HttpServer::HttpServer(const std::string& host, int port, const HttpLimits& limi
     state_->acceptor.bind(endpoint);
     state_->acceptor.listen(1024);
   } catch (const boost::system::system_error& error) {
-    throw Error(fmt::format("--host {} --port {}: cannot listen there: {}; give a free port, and an address of this "
-                            "machine in digits, such as 127.0.0.1 or 0.0.0.0",
-                            host, port, error.code().message()));
+    throw Error(
+        fmt::format("--host {} --port {}: cannot listen there: {}; give a free port, and an address of this "
+                    "machine in digits, such as 127.0.0.1 or 0.0.0.0",
+                    host, port, error.code().message()));
   }
   state_->accept();
 }

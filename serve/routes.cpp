@@ -4,7 +4,6 @@
 
 #include "core/strings/join.hpp"
 #include "run/predictions/completions.hpp"
-#include "serve/call.hpp"
 
 namespace capstan {
 
@@ -38,8 +37,8 @@ void complete(const Call& call) {
   const json body = body_of(call);
   const std::shared_ptr<Engine> engine = engine_of(body, call.context.models);
   engine->run().model->that_predicts(Predicts::next_token);
-  CompletionRequest request = completion_request(body, engine->run(), call.context.options.engine.weights,
-                                                 call.context.options.completion);
+  CompletionRequest request =
+      completion_request(body, engine->run(), call.context.options.engine.weights, call.context.options.completion);
   std::shared_ptr<void> places = enter(call, request.texts());
   const auto answer = std::make_shared<CompletionAnswer>(std::move(request), engine, call.reply, std::move(places));
   for (std::shared_ptr<TextJob>& job : answer->jobs()) call.context.scheduler.add(engine, std::move(job));
@@ -63,6 +62,19 @@ void tokenize(const Call& call) {
     answer["token_strs"] = std::move(names);
   }
   call.reply->send(json_answer(answer));
+}
+
+/// What lm-eval asks of a tokenizer on a server: the text of the token that a text begins with, where it has one.
+void show_tokenizer(const Call& call) {
+  const SavedRun& run = engine_of(json(), call.context.models)->run();
+  const std::optional<int32_t> start = start_token(run);
+  ordered_json begins;
+  if (start && *start < run.tokenizer->vocabulary_size()) begins = run.tokenizer->piece(*start, -1);
+  call.reply->send(json_answer({{"tokenizer_class", run.tokenizer->kind()},
+                                {"vocab_size", run.tokenizer->vocabulary_size()},
+                                {"bos_token", begins},
+                                {"eos_token", begins},
+                                {"chat_template", nullptr}}));
 }
 
 void detokenize(const Call& call) {
@@ -90,7 +102,7 @@ ordered_json model_json(const Engine& engine) {
   if (facts_of(run.config.model).reads_texts) model["explains"] = true;
   if (!engine.writes()) return model;
   ordered_json mixers = ordered_json::array();
-  for (const LayerConfig& layer : expanded_layers(run.model->stack().config())) 
+  for (const LayerConfig& layer : expanded_layers(run.model->stack().config()))
     mixers.push_back(std::visit([](const auto& mixer) { return std::string(mixer.type_name); }, layer.mixer));
   model["mixers"] = std::move(mixers);
   for (const int64_t tokens : {256, 8192}) model["state_bytes"][std::to_string(tokens)] = engine.state_bytes_at(tokens);
@@ -162,6 +174,7 @@ const std::vector<Route>& routes() {
       {"/v1/classify", {{"POST", classify}}},
       {"/tokenize", {{"POST", tokenize}}},
       {"/detokenize", {{"POST", detokenize}}},
+      {"/tokenizer_info", {{"GET", show_tokenizer}}},
       {"/v1/models", {{"GET", list_models}}},
       {"/v1/models/*", {{"GET", show_model}}},
       {"/v1/models/*/sessions", {{"GET", list_sessions}}},

@@ -11,6 +11,7 @@
 #include "core/products/blas_info.hpp"
 #include "serve/page.hpp"
 #include "serve/routes.hpp"
+#include "serve/worker.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {
@@ -94,9 +95,10 @@ Models Server::State::open_models() {
     SavedRun run = open_run(where);
     const std::string name = fs::absolute(run.folder).lexically_normal().filename().string();
     if (!is_plain_name(name))
-      throw ConfigError(fmt::format("{}: the folder's name is the model's, which consists of letters, digits, points, "
-                                    "hyphens and underscores: rename it, or give a link to it",
-                                    where));
+      throw ConfigError(
+          fmt::format("{}: the folder's name is the model's, which consists of letters, digits, points, "
+                      "hyphens and underscores: rename it, or give a link to it",
+                      where));
     if (models_.empty() && models.empty())
       set_threads(static_cast<int>(options_.threads > 0 ? options_.threads : run.config.threads));
     for (const auto& other : models)
@@ -166,8 +168,14 @@ void Server::State::answer(HttpRequest request, const std::shared_ptr<HttpReply>
   try {
     if (draining_) throw ApiError(503, "the server is about to end");
     if (request.path == "/health") return reply->send({200, R"({"status":"ok"})"});
-    if (request.path == "/") return reply->send({200, serve_page, "text/html; charset=utf-8",
-                                                 {{"Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'"}, {"X-Content-Type-Options", "nosniff"}}});
+    if (request.path == "/")
+      return reply->send({200,
+                          serve_page,
+                          "text/html; charset=utf-8",
+                          {{"Content-Security-Policy",
+                            "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src "
+                            "'self'; frame-ancestors 'none'; base-uri 'none'"},
+                           {"X-Content-Type-Options", "nosniff"}}});
     if (request.path == "/metrics") {
       std::string text;
       for (const auto& [name, metrics] : metrics_) text += metrics->text(name);
@@ -175,8 +183,11 @@ void Server::State::answer(HttpRequest request, const std::shared_ptr<HttpReply>
     }
     const size_t bytes = request.body.size() + 1024;
     auto shared = std::make_shared<HttpRequest>(std::move(request));
-    if (!worker_.add([this, shared, reply] { answer_route(*shared, reply, {models(), scheduler_, options_}); }, bytes,
-                     most_waiting_bytes))
+    if (!worker_.add(
+            [this, shared, reply] {
+              answer_route(*shared, reply, {models(), scheduler_, options_});
+            },
+            bytes, most_waiting_bytes))
       throw ApiError(429, "too many requests wait: try again later");
   } catch (const ApiError& error) {
     reply->send(error_answer(error));

@@ -52,15 +52,16 @@ std::vector<InputText> input_texts(const RequestFields& fields, const Completion
 void for_texts(const Call& call, std::vector<InputText> texts,
                std::function<void(const std::vector<InputText>& some, ordered_json& list)> body,
                std::function<ordered_json(ordered_json list)> answer) {
-  answer_later(call, [texts = std::move(texts), body = std::move(body), answer = std::move(answer), next = size_t{0},
-                      list = ordered_json::array()]() mutable -> std::optional<HttpAnswer> {
-    const auto at = [&](size_t i) { return texts.begin() + static_cast<std::ptrdiff_t>(i); };
-    const size_t end = std::min(texts.size(), next + texts_at_a_time);
-    body({at(next), at(end)}, list);
-    next = end;
-    if (end < texts.size()) return {};
-    return json_answer(answer(std::move(list)));
-  });
+  answer_later(call,
+               [texts = std::move(texts), body = std::move(body), answer = std::move(answer), next = size_t{0},
+                list = ordered_json::array()]() mutable -> std::optional<HttpAnswer> {
+                 const auto at = [&](size_t i) { return texts.begin() + static_cast<std::ptrdiff_t>(i); };
+                 const size_t end = std::min(texts.size(), next + texts_at_a_time);
+                 body({at(next), at(end)}, list);
+                 next = end;
+                 if (end < texts.size()) return {};
+                 return json_answer(answer(std::move(list)));
+               });
 }
 
 /// The n-grams that say most about a label: [{"ngram", "weight"}].
@@ -105,8 +106,7 @@ void embed(const Call& call) {
   const auto add = [engine, base64 = format == "base64"](const std::vector<InputText>& texts, ordered_json& list) {
     for (const std::vector<float>& vector : vectors_of(engine->run(), texts)) {
       ordered_json embedding = vector;
-      if (base64)
-        embedding = to_base64({reinterpret_cast<const char*>(vector.data()), vector.size() * sizeof(float)});
+      if (base64) embedding = to_base64({reinterpret_cast<const char*>(vector.data()), vector.size() * sizeof(float)});
       list.push_back({{"object", "embedding"}, {"index", list.size()}, {"embedding", std::move(embedding)}});
     }
   };
@@ -135,10 +135,8 @@ void classify(const Call& call) {
     }
   };
   for_texts(call, input_texts(fields, call.context.options.completion, true), add, [engine](ordered_json list) {
-    return ordered_json{{"object", "list"},
-                        {"model", engine->name()},
-                        {"classes", engine->run().classes},
-                        {"data", std::move(list)}};
+    return ordered_json{
+        {"object", "list"}, {"model", engine->name()}, {"classes", engine->run().classes}, {"data", std::move(list)}};
   });
 }
 

@@ -1,90 +1,11 @@
 // Text from a language model, token by token.
 #pragma once
 
-#include <functional>
-#include <optional>
 #include <vector>
 
-#include "core/base/random.hpp"
-#include "models/model.hpp"
-
-namespace capstan {
-
-/// How a token is chosen from its logits.
-struct SamplingConfig {
-  double temperature = 1;         // divides the logits, from 0; 0 = always the likeliest token
-  int64_t top_k = 0;              // sample from this many of the likeliest tokens; 0 = all
-  double top_p = 1;               // sample from the likeliest tokens that together have this probability; 1 = all
-  double repetition_penalty = 1;  // above 0: makes tokens that have already occurred less likely; 1 = off
-  int64_t seed = 1;               // the same seed gives the same text
-  double min_p = 0;               // only tokens with at least this share of the likeliest one's probability; 0 = all
-};
-
-}  // namespace capstan
+#include "models/generation/sampling.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
-
-/// Chooses tokens. Draw n is a pure function of the seed, the stream and n. In this order: repetition penalty p
-/// (logits of tokens seen are divided by p where positive, multiplied by p elsewhere; Keskar et al. 2019, arXiv
-/// 1909.05858), temperature, top-k, top-p (the fewest likeliest tokens whose probability reaches p; Holtzman et al.
-/// 2020, arXiv 1904.09751), min-p (Nguyen et al. 2024, arXiv 2407.01082). Among equal logits the lower id comes first.
-/// Throws std::invalid_argument for settings out of range.
-class Sampler {
- public:
-  /// `banned` tokens are never chosen; at least one must be left.
-  Sampler(const SamplingConfig& config, int64_t vocabulary, const std::vector<int32_t>& banned = {},
-          int64_t stream = 0);
-
-  /// Counts `token` as seen.
-  void see(int32_t token);
-  /// logits: V elements. Throws Error when one is not finite.
-  int32_t choose(const Array& logits);
-
- private:
-  std::vector<double> penalised(const Array& logits) const;
-
-  SamplingConfig config_;
-  RandomStream random_;
-  std::vector<bool> seen_;
-  std::vector<int32_t> banned_;
-};
-
-/// ln of the probability that the model gives a token.  logits: V elements.
-double log_probability(const Array& logits, int32_t token);
-
-struct GenerateOptions {
-  SamplingConfig sampling = {};
-  DecodeWeights weights = DecodeWeights::float32;  // bf16: less to read for every token
-  int64_t max_tokens = 256;                        // new tokens at most, before a stop token; < 0: no limit
-  std::optional<int32_t> stop_token = {};          // ends the text and is not part of it
-  bool slide = true;                               // past the longest position: continue in a further window
-  std::vector<int32_t> banned = {};                // tokens that are never chosen, such as the unknown word
-  bool log_probabilities = false;                  // fill Generated::log_probability
-  /// Called with every new token and the index of its prompt; false ends this text after it.
-  std::function<bool(int64_t prompt, int32_t token)> on_token = {};
-  std::function<void()> on_slide = {};  // called once, at the first slide
-};
-
-enum class GenerateEnd { max_tokens, stop_token, callback, window };
-
-struct Generated {
-  std::vector<int32_t> tokens;  // the new ones
-  GenerateEnd end = GenerateEnd::max_tokens;
-  bool slid = false;
-  double log_probability = 0;  // of the new tokens, a stop token included
-};
-
-struct Prompt {
-  std::vector<int32_t> tokens;
-  int64_t stream = 0;  // random stream: another stream gives the same prompt another text
-  int64_t begin = 0;   // of a text that goes on: the tokens in front of these, which are those of its window
-  int64_t read = 0;    // and how many of these its state has read
-};
-
-/// The first token of the window that predicts the successor of token `last` of a text. A model without a
-/// position limit reads all of the text. Other models read windows of `limit` tokens: the first begins with token 0,
-/// and each later one with the last half of the preceding one.
-int64_t window_begin(int64_t last, std::optional<int64_t> limit);
 
 /// Continues `prompt`, token by token, each from its window, or stops at the end of the first one with
 /// GenerateEnd::window. After max_tokens, only the stop token is taken. Throws Error for an empty prompt, a token

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "models/generation/generate.hpp"
+#include "models/generation/sampling.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
