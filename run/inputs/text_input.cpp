@@ -41,7 +41,8 @@ std::optional<TableFormat> format_named(const TextInputOptions& options, const S
     if (options.format == enum_name(format)) return format;
   if (options.format == "lines") return std::nullopt;
   std::error_code unknown;
-  if (std::filesystem::is_directory(options.file, unknown) && facts_of(data).text.columns == 1)
+  if (std::holds_alternative<LabelledSourceConfig>(data) && facts_of(data).text.columns == 1 &&
+      std::filesystem::is_directory(options.file, unknown))
     return TableFormat::folders;
   const std::string name = unpacked_name(options.file);
   if (ends_with(name, ".csv")) return TableFormat::csv;

@@ -59,8 +59,10 @@ TEST_CASE("every command refuses what has no end, and tells an error from the en
   REQUIRE(mkfifo((place / "pipe").c_str(), 0600) == 0);
   Words lines{"$capstan generate runs/lm -n 3 --interactive"};
   for (const Words& command : commands) {
+    const bool reads_folders = command.size() == 2 && command.back() == "runs/classifier";
     for (const std::string& name : {std::string("pipe"), std::string("/dev/zero"), std::string("runs")})
-      check_refused(place, {name, {}, with(command, name), 1, {name + ": is a ", "- for standard input"}});
+      if (name != "runs" || !reads_folders)
+        check_refused(place, {name, {}, with(command, name), 1, {name + ": is a ", "- for standard input"}});
     check_refused(place, {"a file", {}, with(command, "/proc/self/mem"), 1, {"/proc/self/mem: reading failed"}});
     std::string line = "$capstan";
     for (const std::string& word : with(command, "-")) line += " " + word;

@@ -110,7 +110,7 @@ TEST_CASE(
     for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
     return found;
   };
-  CHECK(count(shown[0], "label") == 3);
+  CHECK(count(shown[0], "predicted") == 3);
   CHECK(count(shown[1], "class-") == 3);
   CHECK(count(shown[1], "0.") == 3);
   const std::vector<std::string> piped = lines_of(succeed(place, {"predict", "runs/classifier", "lines.txt"}).out);
