@@ -1,22 +1,21 @@
 """Capstan's models in PyTorch, for the transformers library (4.57 and 5.x).
 
-Systems that mix tokens: the Attention Free Transformer in four forms, Fastformer, GAU, FLASH, and multi-head attention.
-Models: language models, masked language models and text classifiers.
+Systems that mix tokens: the Attention Free Transformer in four forms, Fastformer, GAU, FLASH, and multi-head attention. Models:
+language models, masked language models and text classifiers.
 
 How to read it. `config.model` is the section `model:` of a Capstan configuration, with all defaults written out. Weights
 have the names that Capstan gives them, so that `save_pretrained` writes what `train.init_from` reads. Shapes: B texts,
 T tokens, D features, H heads, S sources (tokens that are read), V the vocabulary.
 
-Every text of a batch is first moved to the left of its row (`Texts`). Position t of a row is then token t of the text, and
-padding comes last, where causal layers do not see it. Each mixer has four functions:
+Every text of a batch is first moved to the left of its row (`Texts`): position t of a row is token t of the text, and padding
+comes last, where causal layers do not see it. Each mixer has four functions:
 
     project(x, positions)         what it makes of each token alone: queries, keys, values
     mix(parts, texts, causal)     every token's view of the others, for all tokens at once; no loop over them
     state(parts, texts)           what later tokens need of these
     step(parts, state, position)  mix() for one more token
 
-In a causal model whose prompts are read in both directions, mix() runs twice (`mixed`): causally, and without direction
-over the prompts alone.
+In a causal model whose prompts are read in both directions, mix() runs twice (`Mixer.forward`): the second time over prompts.
 """
 
 import math
@@ -174,7 +173,7 @@ def append(state, **tensors):  # tensors (B, 1, ...)
 
 
 def parameter(*shape, value=0.0, stddev=0.0):
-    """A parameter with the initial values that Capstan gives it."""
+    """A parameter, and where it starts outside transformers."""
     return nn.Parameter(value + stddev * torch.randn(shape))
 
 
@@ -932,11 +931,13 @@ class CapstanPreTrainedModel(PreTrainedModel):
         return False
 
     def _init_weights(self, module):
-        """What a file does not have: matrices N(0, 1 / inputs), or N(0, init_stddev^2). Others start where they are made."""
-        if isinstance(module, nn.Linear) and not getattr(module.weight, "_is_hf_initialized", False):
-            module.weight.data.normal_(0.0, self.config.model.get("init_stddev") or module.in_features ** -0.5)
-            if module.bias is not None:
-                module.bias.data.zero_()
+        """What a file does not have: matrices N(0, 1 / inputs) or N(0, init_stddev^2), gains 1, biases and n-grams 0."""
+        for name, weight in module.named_parameters(recurse=False):
+            zero = name.endswith("bias") or name in ("gain", "scale", "offset", "kernel_gain") or isinstance(module, Ngrams)
+            matrix = self.config.model.get("init_stddev") or weight.shape[-1] ** -0.5
+            stddev = {"weight": matrix, "kernel": 1.0}.get(name, 0.0 if zero else 0.02)
+            if not getattr(weight, "_is_hf_initialized", False):
+                weight.data.normal_(0.0, stddev).add_(1.0 if name in ("gain", "scale") else 0.0)
 
 
 class CapstanModel(CapstanPreTrainedModel):
@@ -1116,9 +1117,7 @@ class CapstanForCausalLM(TokenScores, GenerationMixin):
         prompts = self.prompts(attention_mask, labels, prefix_lengths)
         x = self.states(input_ids, attention_mask, inputs_embeds, state, prompts)
         logits = self.output(x[:, -logits_to_keep:] if isinstance(logits_to_keep, int) else x[:, logits_to_keep])
-        loss = None
-        if labels is not None:
-            loss = mean_cross_entropy(logits[:, :-1], labels[:, 1:], num_items_in_batch)
+        loss = None if labels is None else mean_cross_entropy(logits[:, :-1], labels[:, 1:], num_items_in_batch)
         return CapstanOutput(loss=loss, logits=logits, past_key_values=state)
 
     def prepare_inputs_for_generation(self, input_ids, past_key_values=None, attention_mask=None, inputs_embeds=None,
@@ -1126,6 +1125,7 @@ class CapstanForCausalLM(TokenScores, GenerationMixin):
         state = next((given for given in (past_key_values, cache) if isinstance(given, CapstanState)), None)
         seen = state.columns if state else 0
         first = inputs_embeds is not None and seen == 0
+        seen = seen if inputs_embeds is None else -1  # input_ids then has the new tokens only
         return {"input_ids": None if first else input_ids[:, seen:], "inputs_embeds": inputs_embeds if first else None,
                 "attention_mask": attention_mask, "use_cache": use_cache, "logits_to_keep": 1, "past_key_values": state}
 
@@ -1159,6 +1159,7 @@ class CapstanForSequenceClassification(CapstanModel):
     pooling: mean a_t = 1 / n; last: a_t = 1 at the last token; cls: at a token of its own, which precedes every text;
     attention: learned.
     """
+    accepts_loss_kwargs = False  # Trainer divides the loss by the steps that it accumulates
 
     def make_heads(self, model, width):
         self.head = nn.Linear(width, self.config.num_labels)
@@ -1179,7 +1180,7 @@ class CapstanForSequenceClassification(CapstanModel):
             weights = 1.0 / texts.lengths.clamp(min=1)[:, None, None].to(x.dtype)
         return (x * texts.valid[..., None] * weights).sum(dim=1)
 
-    def forward(self, input_ids=None, attention_mask=None, labels=None, num_items_in_batch=None, **kwargs):
+    def forward(self, input_ids=None, attention_mask=None, labels=None, **kwargs):
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         texts, gather, _ = aligned(mask != 0)
         ids = torch.where(texts.valid, input_ids.gather(1, gather), 0)

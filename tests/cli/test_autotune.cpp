@@ -127,7 +127,7 @@ TEST_CASE("a damaged run of which nothing more is needed does not end a search t
 TEST_CASE("an interrupted search goes on where it was") {
   const Workplace place;
   write_samples(place);
-  const std::vector<std::string> longer = search("5", {"train.steps=400", "train.save_every=1"});
+  const std::vector<std::string> longer = search("5", {"train.steps=100", "train.save_every=1"});
   Process process(place, longer);
   REQUIRE(wait_for_step(process, place, "search/default", 3));
   process.send(SIGTERM);
