@@ -127,13 +127,14 @@ void leave_out(Source& data, Split split) {
   }
 }
 
-/// visit(data) where the data are files.
+/// visit(data) where the data are files, of a type that has rules above.
 template <class Data, class Visit>
 void with_files(Data& data, const Visit& visit) {
   std::visit(
       [&](auto& source) {
         using Source = std::decay_t<decltype(source)>;
-        if constexpr (!std::is_same_v<Source, ListOpsConfig> && !std::is_same_v<Source, AssociativeRecallConfig>)
+        if constexpr (std::is_same_v<Source, TextSourceConfig> || std::is_same_v<Source, LabelledSourceConfig> ||
+                      std::is_same_v<Source, PairSourceConfig>)
           visit(source);
       },
       data);
