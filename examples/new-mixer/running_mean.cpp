@@ -1,5 +1,6 @@
 #include "running_mean.hpp"
 
+#include <cmath>
 #include <stdexcept>
 
 #include "core/base/error.hpp"
@@ -111,15 +112,19 @@ Var RunningMean::step(const Var& x, MixerState& mixer_state) const {
   const int64_t rows = x.dim(0);
   // Linear::step multiplies with weights that are packed once for the whole generation.
   const std::vector<Var> vg = split(Var(to_vg_.step(x.value(), state.decode())), -1, {hidden_, hidden_});
-  Array sums = state.sum.clone(), counts(Shape{rows, 1});
+  // By rows: an operation on all of them may round the last elements of an array, which its vectors do not fill, in
+  // another way than those before, and a row's bits must not depend on how many rows there are.
+  Array sums = state.sum.clone(), gated(Shape{rows, hidden_});
   for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t i = row * hidden_; i < (row + 1) * hidden_; ++i) sums.mutable_data()[i] += vg[0].value()[i];
-    counts.mutable_data()[row] = static_cast<real>(state.position(row) + 1);
+    const auto count = static_cast<real>(state.position(row) + 1);
+    for (int64_t i = row * hidden_; i < (row + 1) * hidden_; ++i) {
+      sums.mutable_data()[i] += vg[0].value()[i];
+      gated.mutable_data()[i] = sums[i] / count / (1 + std::exp(-vg[1].value()[i]));
+    }
   }
   state.sum = sums;
   state.advance(rows, 1);
-  const Var mean = slice(Var(sums), 0, 0, rows) / Var(counts);
-  return Var(to_out_.step((sigmoid(vg[1]) * mean).value(), state.decode()));
+  return Var(to_out_.step(gated, state.decode()));
 }
 
 // For the table of `inspect`: beyond the products with the parameters, which are counted there.

@@ -79,6 +79,7 @@ void show_progress_with(nb::object show) {
 
 NB_MODULE(_capstan, module) {
   using namespace capstan;
+  nb::set_leak_warnings(false);  // an exception that holds a run when Python ends is no fault of its owner
   module.attr("__version__") = CAPSTAN_VERSION;
   static const nb::exception<Error> error(module, "Error", PyExc_ValueError);
   nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
