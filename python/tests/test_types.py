@@ -39,7 +39,7 @@ reveal_type(fasttext.load_model("run").get_labels())
 capstan.load("run").generate(3)
 """)
     command = [sys.executable, "-m", "mypy", "--ignore-missing-imports", "--cache-dir", tmp_path, program]
-    said = subprocess.run(command, capture_output=True, text=True, env={"MYPYPATH": str(FOLDER.parent)})
+    said = subprocess.run(command, capture_output=True, text=True)
     revealed = [line.partition("Revealed type is ")[2] for line in said.stdout.splitlines() if "note:" in line]
     assert revealed == ['"list[tuple[str, float]]"', '"list[tuple[float, int]]"', '"list[str]"'], said.stdout + said.stderr
     assert said.stdout.count(" error: ") == 1 and 'program.py:8: error: Argument 1 to "generate"' in said.stdout, said.stdout
