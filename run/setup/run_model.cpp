@@ -68,6 +68,8 @@ RunModel::RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes,
   const SourceFacts data = facts_of(config.data);
   const ModelSizes sizes{vocabulary, data.added_tokens, classes, data.multi_label()};
   model_ = std::visit([&](const auto& model) { return make_model(model, scope, sizes); }, config.model);
+  if (sizes.multi_label && facts_of(config.model).classifies() && model_->label_columns() == 0)
+    throw ConfigError(fmt::format("data.multi_label: a {} predicts one class per text", type_));
   if (!facts_of(config.model).is_solved) check_rules(params_);
   params_.finalize();
 }

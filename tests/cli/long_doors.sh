@@ -152,7 +152,7 @@ YAML
   exits 0 "$program" inspect runs/bag
   exits 0 "$program" train --config bag.yaml --set name=planned --set train.minutes=0.02
   says "plan for 0.02 min" err
-  exits 2 "$program" config check --config bag.yaml --set train.steps=4 --set data.multi_label=true
+  exits 2 "$program" train --config bag.yaml --set name=several train.steps=4 data.multi_label=true
   says "a bag-of-tokens predicts one class per text" err
   exits 1 "$program" embed runs/bag texts.txt
   says "a bag-of-tokens has no blocks" err
