@@ -39,12 +39,13 @@ std::optional<std::string> no_mpi() {
 
 namespace {
 
-/// mpirun; under the address sanitizer, ranks do not look for leaks: Open MPI keeps memory to the end.
-std::vector<std::string> launcher() {
+/// What mpirun is told for each program: under the address sanitizer, ranks do not look for leaks, since Open MPI keeps
+/// memory to the end.
+std::vector<std::string> launch_options(int ranks) {
 #ifdef __SANITIZE_ADDRESS__
-  return {find_mpirun(), "-x", "LSAN_OPTIONS=detect_leaks=0"};
+  return {"-x", "LSAN_OPTIONS=detect_leaks=0", "-n", std::to_string(ranks)};
 #else
-  return {find_mpirun()};
+  return {"-n", std::to_string(ranks)};
 #endif
 }
 
@@ -54,18 +55,18 @@ Process::Command mpirun(int ranks, const std::vector<std::string>& arguments) {
   std::vector<std::string> command{program_path()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   allow_here();
-  std::vector<std::string> words = launcher();
-  words.insert(words.end(), {"-n", std::to_string(ranks)});
+  std::vector<std::string> words{find_mpirun()};
+  for (const std::string& option : launch_options(ranks)) words.push_back(option);
   words.insert(words.end(), command.begin(), command.end());
   return {words};
 }
 
 Process::Command mpirun_each(const std::vector<std::vector<std::string>>& commands) {
   allow_here();
-  std::vector<std::string> words = launcher();
+  std::vector<std::string> words{find_mpirun()};
   for (const std::vector<std::string>& command : commands) {
-    if (&command != &commands.front()) words.emplace_back(":");
-    words.insert(words.end(), {"-n", "1"});
+    if (words.size() > 1) words.emplace_back(":");
+    for (const std::string& option : launch_options(1)) words.push_back(option);
     words.insert(words.end(), command.begin(), command.end());
   }
   return {words};
