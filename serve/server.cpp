@@ -79,9 +79,9 @@ class Server::State {
   void answer(HttpRequest request, const std::shared_ptr<HttpReply>& reply);
 
   const ServeOptions options_;
+  mutable std::mutex mutex_;  // of the two below
   std::map<std::string, std::shared_ptr<ServeMetrics>> metrics_;
-  mutable std::mutex mutex_;
-  Models models_;  // behind mutex_
+  Models models_;
   std::atomic<bool> draining_ = false, done_ = false, loading_ = false;
   std::thread drainer_, loader_;
   HttpServer http_;  // outlives all that answers
@@ -105,9 +105,14 @@ Models Server::State::open_models() {
       if (other->name() == name) throw ConfigError(fmt::format("{}: another run has the name {}, too", where, name));
     EngineOptions engine = options_.engine;
     engine.cache_bytes /= static_cast<int64_t>(options_.runs.size());
-    auto& metrics = metrics_[name];
-    if (metrics == nullptr) metrics = std::make_shared<ServeMetrics>();
-    models.push_back(std::make_shared<Engine>(std::move(run), name, engine, metrics));
+    std::shared_ptr<ServeMetrics> metrics;
+    {
+      const std::lock_guard lock(mutex_);
+      auto& known = metrics_[name];
+      if (known == nullptr) known = std::make_shared<ServeMetrics>();
+      metrics = known;
+    }
+    models.push_back(std::make_shared<Engine>(std::move(run), name, engine, std::move(metrics)));
   }
   if (models_.empty()) reserve_product_memory();
   return models;
@@ -178,6 +183,7 @@ void Server::State::answer(HttpRequest request, const std::shared_ptr<HttpReply>
                            {"X-Content-Type-Options", "nosniff"}}});
     if (request.path == "/metrics") {
       std::string text;
+      const std::lock_guard lock(mutex_);
       for (const auto& [name, metrics] : metrics_) text += metrics->text(name);
       return reply->send({200, text, "text/plain; version=0.0.4"});
     }

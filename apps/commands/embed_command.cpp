@@ -50,7 +50,8 @@ int embed(const EmbedOptions& options) {
   if (options.output.empty()) return exit_done;
   replace_file(options.output, npy_content(all, size));
   say_next(fmt::format("{}: {} vectors of {} elements", options.output, all.size(), size),
-           fmt::format("numpy.load(\"{}\") in Python", options.output), "capstan predict " + options.texts.run);
+           fmt::format("numpy.load(\"{}\") in Python", options.output),
+           fmt::format("{} {}", facts_of(run.config().model).command, options.texts.run));
   return exit_done;
 }
 

@@ -149,7 +149,7 @@ std::vector<std::string> TextSource::describe_split(Split split) const {
   const TextCorpus& text = data_[split];
   std::vector<std::string> lines{
       fmt::format("{} files, {} bytes, {} tokens", text.files.size(), text.bytes(), text.size())};
-  for (size_t i = 0; i < text.sources.size(); ++i) {
+  for (size_t i = 0; training_ && i < text.sources.size(); ++i) {
     const TextCorpus::Source& source = text.sources[i];
     const TrainingWindows::Share share = training_->share(i);
     lines.push_back(fmt::format(

@@ -53,10 +53,11 @@ int64_t worthwhile(const RunConfig& config, int64_t steps, int64_t steps_per_epo
   return !has_fresh_tables(config) || worth_beginning(epoch, rest, steps_per_epoch) ? steps : steps - rest;
 }
 
-/// The warm-up of a plan takes at most a tenth of its steps.
-void limit_warmup(TrainConfig& train) {
+/// The warm-up of a plan takes at most a tenth of its steps, or as many as the run was begun with: an earlier version
+/// did not limit it.
+void limit_warmup(TrainConfig& train, int64_t begun_with = 1) {
   int64_t& warmup = train.schedule.warmup_steps;
-  warmup = std::min(warmup, std::max<int64_t>(1, train.steps / 10));
+  warmup = std::min(warmup, std::max(begun_with, train.steps / 10));
 }
 
 /// The power of two that is nearest to a share of the tokens of the text.
@@ -247,7 +248,7 @@ RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
   const double share = config.train.minutes / saved.train.minutes;
   config.train.steps =
       static_cast<int64_t>(std::clamp(std::round(share * static_cast<double>(saved.train.steps)), 1.0, 1e12));
-  limit_warmup(config.train);
+  limit_warmup(config.train, std::max<int64_t>(1, saved.train.schedule.warmup_steps));
   if (has_fresh_tables(saved)) config.train.valid_every = saved.train.valid_every;
   return config;
 }
@@ -255,7 +256,6 @@ RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
 RunConfig with_whole_epochs(RunConfig config, const DataSource& data) {
   const int64_t epoch = steps_of_epoch(config, data);
   config.train.steps = worthwhile(config, config.train.steps, epoch);
-  limit_warmup(config.train);
   config.train.valid_every = evaluation_interval(config, epoch);
   return config;
 }

@@ -18,7 +18,7 @@ bool has_plan_to_make(const RunConfig& config);
 /// other minutes than then, the number of steps is in proportion.
 RunConfig with_plan_of(const RunConfig& saved, RunConfig config);
 
-/// Steps, warm-up and evaluations of a planned run whose tables start again with every epoch, rounded as plan() does;
+/// Steps and evaluations of a planned run whose tables start again with every epoch, rounded as plan() does;
 /// other runs as they are.
 RunConfig with_whole_epochs(RunConfig config, const DataSource& data);
 

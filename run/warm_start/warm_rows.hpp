@@ -35,7 +35,7 @@ class WarmRows {
  private:
   RowPlan by_name(const Param& param, const FileTensor& tensor, const std::vector<std::string>& now,
                   const std::vector<std::string>& then, const char* what) const;
-  /// Is it known that an export was made with another tokenizer?
+  /// Is the origin an export that was made with another tokenizer, or does not say with which?
   bool other_tokenizer() const;
   std::string ngram_difference(const std::string& table) const;
 

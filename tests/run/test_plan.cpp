@@ -229,6 +229,9 @@ TEST_CASE("plan: a run that was begun keeps its plan; with other minutes its ste
   CHECK(made.config.train.schedule.warmup_steps == tenth);
   CHECK(made.report[0].find(fmt::format("(warm-up over {} instead of 100000)", tenth)) != std::string::npos);
   CHECK(diff_configs(with_plan_of(made.config, slow), made.config).empty());
+  RunConfig earlier = made.config;  // as a version planned that did not limit it
+  earlier.train.schedule.warmup_steps = 100000;
+  CHECK(diff_configs(with_plan_of(earlier, slow), earlier).empty());
   const TrainConfig hour = with_plan_of(made.config, text.config({"train.schedule.warmup_steps=3"})).train;
   CHECK(hour.schedule.warmup_steps == std::min<int64_t>(3, tenth));
   // Whether such a run is finished is asked without its data; continued with other minutes, it is rounded again.
