@@ -17,6 +17,7 @@ END
 
 # serve OPTION...: leaves $server and $port
 serve() {
+  : >served  # before the background does it: the port of an earlier server must not be read
   "$capstan" serve runs/small --port 0 "$@" >served 2>&1 </dev/null &
   server=$!
   for ((i = 0; i < 200; ++i)); do
