@@ -6,7 +6,7 @@
 
 Trains configs/lm-llama.yaml for ten steps (the speed does not depend on the weights; --set changes the model), writes the GGUF file and a
 copy with matrices in bf16, and lets both programs continue prompts of 8 and of 2,000 tokens, with weights in float32 and bf16, on one and
-two threads. Two need a quiet machine, because those of llama.cpp spin while they wait for each other. Prints the median [quartiles] of
+two threads. Two need a quiet machine. Prints the median [quartiles] of
 tokens per second after the first token, of the seconds until it, of CPU milliseconds for prompt and text per new token (which other
 programs on the machine change little), and of the ratios of each round: above 1, Capstan is ahead. Capstan is timed from outside, on a
 prompt after a first one; of llama.cpp the times are those that it measures itself. Run it by a Python that has the package xllamacpp.
