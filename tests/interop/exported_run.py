@@ -163,6 +163,8 @@ def randomise(run, seed):
     save(tensors, str(file))
 
 
-def worst(found, wanted):
-    """The largest difference as a share of the largest value."""
-    return float((found - wanted).abs().max() / wanted.abs().max().clamp(min=1e-30))
+def worst(found, wanted, of=None):
+    """The largest difference as a share of the largest value (of `of`, if that is not `wanted`); infinite where one is NaN, which
+    max() would pass over."""
+    share = float((found - wanted).abs().max() / (wanted if of is None else of).abs().max().clamp(min=1e-30))
+    return share if share == share else float("inf")

@@ -85,7 +85,7 @@ def check(module, config, width, longest, causal, tensors, parameters, case, seg
         y.backward(tensors["dy"][row : row + 1, begin:end])
         for one, name in ((y[0].detach(), "y"), (x.grad[0], "dx")):
             wanted = tensors[f"{case}.{name}"]
-            found = max(found, float((one - wanted[row, begin:end]).abs().max() / wanted.abs().max()))
+            found = max(found, worst(one, wanted[row, begin:end], of=wanted))
     for name, parameter in mixer.named_parameters():
         wanted = tensors.get(f"{case}.gradient.{name}")
         if wanted is not None and name != "to_out.bias" and wanted.abs().max() > 1e-9:
