@@ -19,11 +19,13 @@ constexpr std::chrono::milliseconds patience{50};
 class Pool {
  public:
   void start(std::shared_ptr<Job> job) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    jobs_.push_back(std::move(job));
-    ++busy_;
-    if (jobs_.size() > idle_) add_thread();
-    wanted_.notify_one();
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      jobs_.push_back(std::move(job));
+      ++busy_;
+      if (jobs_.size() > idle_) add_thread();
+    }
+    wanted_.notify_one();  // without the lock, which the thread that wakes up takes first
   }
   bool computes() {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -88,8 +90,10 @@ void Job::run() {
 }
 
 void Job::end() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  done_ = true;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    done_ = true;
+  }
   ended_.notify_all();
 }
 
