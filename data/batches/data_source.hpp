@@ -107,6 +107,8 @@ class DataSource {
   virtual const BatchSource& training() const = 0;
   /// Every example of a split once. Throws Error when there is no such split.
   virtual std::unique_ptr<BatchSource> evaluation(Split split) const = 0;
+  /// What a validation during training reads: the split valid or, where the configuration says so, a part of it.
+  virtual std::unique_ptr<BatchSource> validation() const { return evaluation(Split::valid); }
   /// The texts of a split with their classes, those of training in the order of its first epoch. Throws Error unless
   /// the examples are texts of one class each.
   virtual LabelledTexts texts(Split split) const;

@@ -20,6 +20,12 @@ inline std::vector<EnumName<WindowRule>> enum_names(WindowRule) {
   return {{WindowRule::contiguous, "contiguous"}, {WindowRule::random, "random"}};
 }
 
+/// What a validation during training reads.
+enum class ValidationRule { full, quick };
+inline std::vector<EnumName<ValidationRule>> enum_names(ValidationRule) {
+  return {{ValidationRule::full, "full"}, {ValidationRule::quick, "quick"}};
+}
+
 struct TextSourceConfig {
   static constexpr const char* type_name = "text";
   std::vector<std::string> train, valid, test;
@@ -30,6 +36,7 @@ struct TextSourceConfig {
   int64_t sequence_length = 256;
   WindowRule windows = WindowRule::contiguous;
   int64_t overlap = 0;
+  ValidationRule validation = ValidationRule::full;
   DocumentsConfig documents = NoDocumentsConfig{};
   OnError on_error = OnError::stop;
   std::string cache = "runs/.cache";
@@ -57,6 +64,10 @@ void describe(Fields& f, TextSourceConfig& c) {
   f("windows", c.windows, any(),
     "contiguous: an epoch visits the text once, cut at a different offset each time; random: windows begin anywhere");
   f("overlap", c.overlap, length_from(0), "in evaluation, this many tokens of the previous window serve as context");
+  f("validation", c.validation, any(),
+    "what a validation during training reads: full: the same as capstan eval; quick: no token twice (overlap 0), and "
+    "of "
+    "a long text at most 262144 tokens, in windows from all over it");
   f("documents", c.documents, any(),
     "what counts as a document, beyond which tokens see nothing; blank-line: the text between blank lines. An end "
     "token follows each document");

@@ -1,6 +1,7 @@
 #include "data/text/text_windows.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "core/base/error.hpp"
@@ -138,9 +139,25 @@ EvaluationWindows::EvaluationWindows(const TextCorpus& corpus, const Options& op
       add_text(static_cast<int64_t>(i), corpus.files[i].begin, corpus.files[i].end);
   else
     add_text(-1, 0, corpus.size());
+  if (options.most_tokens > 0 && corpus.size() > options.most_tokens) {
+    const double share = static_cast<double>(options.most_tokens) / static_cast<double>(corpus.size());
+    keep(std::max<int64_t>(1, std::llround(share * static_cast<double>(windows_.size()))));
+  }
   plan_ = plan_longest_first(examples_per_epoch(), batches, [this](int64_t window) {
     return windows_[static_cast<size_t>(window)].end - windows_[static_cast<size_t>(window)].begin;
   });
+}
+
+void EvaluationWindows::keep(int64_t count) {
+  const double distance = static_cast<double>(windows_.size()) / static_cast<double>(count);
+  for (int64_t i = 0; i < count; ++i)
+    windows_[static_cast<size_t>(i)] = windows_[static_cast<size_t>(static_cast<double>(i) * distance)];
+  windows_.resize(static_cast<size_t>(count));
+}
+
+int64_t EvaluationWindows::counted_tokens() const {
+  return std::accumulate(windows_.begin(), windows_.end(), int64_t{0},
+                         [](int64_t sum, const Window& window) { return sum + window.end - window.counted; });
 }
 
 int64_t EvaluationWindows::boundary_within(int64_t begin, int64_t end) const {

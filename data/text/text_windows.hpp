@@ -77,6 +77,7 @@ class EvaluationWindows final : public BatchSource {
     int32_t start_token = 0;
     int64_t overlap = 0;
     bool per_file = false;
+    int64_t most_tokens = 0;  // of a longer split, windows at equal distances with about as many; 0: all
   };
 
   /// `corpus` must outlive it. Throws std::invalid_argument unless 0 <= overlap < sequence_length.
@@ -85,6 +86,8 @@ class EvaluationWindows final : public BatchSource {
   int64_t examples_per_epoch() const override { return static_cast<int64_t>(windows_.size()); }
   int64_t batches_per_epoch(int64_t) const override { return plan_.batches(); }
   Batch batch(int64_t epoch, int64_t index) const override;
+  /// Tokens whose loss counts.
+  int64_t counted_tokens() const;
   /// Index into TextCorpus::files of the file that a window belongs to; -1 unless `per_file`.
   int64_t file_of(int64_t window) const { return windows_.at(static_cast<size_t>(window)).file; }
 
@@ -94,6 +97,8 @@ class EvaluationWindows final : public BatchSource {
     int64_t file, text_begin, begin, counted, end;
   };
   void add_text(int64_t file, int64_t begin, int64_t end);
+  /// Keeps `count` windows at equal distances.
+  void keep(int64_t count);
   /// After the last document that ends within tokens [begin, end); `end` when none does.
   int64_t boundary_within(int64_t begin, int64_t end) const;
 

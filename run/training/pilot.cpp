@@ -34,7 +34,7 @@ double step_seconds(const RunModel& model, ParamStore& params, const DataSource&
 
 double evaluation_seconds(const RunModel& model, const DataSource& data, int64_t micro_batch_tokens) {
   if (!data.has(Split::valid)) return 0;
-  const std::unique_ptr<BatchSource> valid = data.evaluation(Split::valid);
+  const std::unique_ptr<BatchSource> valid = data.validation();
   const int64_t batches = valid->batches_per_epoch(0);
   const int64_t tried = std::min<int64_t>(batches, 4 * threads());
   const SomeBatches some(*valid, {tried, batches - tried}, 0);

@@ -238,7 +238,7 @@ TrainConfig shown(const Prepared& run) {
 /// A model that is trained in steps.
 TrainResult train_in_steps(const Prepared& run, Communicator& ranks) {
   const auto& [config, options, data, model, plan] = run;
-  const std::unique_ptr<BatchSource> valid = data.has(Split::valid) ? data.evaluation(Split::valid) : nullptr;
+  const std::unique_ptr<BatchSource> valid = data.has(Split::valid) ? data.validation() : nullptr;
   Session session(session_options(run, total_steps(data.training(), config.train)), shown(run), ranks);
   const auto step = make_step(model.model(), model.params(), data.training(), session.config(), ranks);
   begin(session, run, step->parts(session.state()));

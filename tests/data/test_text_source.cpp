@@ -314,3 +314,56 @@ TEST_CASE("evaluation windows make every token the label of exactly one position
     }
   CHECK_THROWS_AS(EvaluationWindows(corpus, {16, 0, 16, false}, {}), std::invalid_argument);
 }
+
+TEST_CASE("some windows of a long text come from all over it, and the same ones every time") {
+  const TextCorpus corpus = counting_corpus(10'000);
+  EvaluationWindows::Options options{16, 20'000, 0, false};
+  CHECK(EvaluationWindows(corpus, options, {3, 0}).counted_tokens() == 10'000);
+  options.most_tokens = 10'000;
+  CHECK(EvaluationWindows(corpus, options, {3, 0}).examples_per_epoch() == 625);
+  options.most_tokens = 1000;
+  const EvaluationWindows windows(corpus, options, {3, 0}), again(corpus, options, {3, 0});
+  CHECK(windows.counted_tokens() == 63 * 16);
+  std::set<int32_t> labels, tenths;
+  const std::vector<Batch> batches = epoch_batches(windows, 0), same = epoch_batches(again, 0);
+  for (size_t i = 0; i < batches.size(); ++i)
+    for (int64_t at = 0; at < batches[i].labels.size(); ++at) {
+      const int32_t label = batches[i].labels[at];
+      CHECK(label == same.at(i).labels[at]);
+      CHECK(labels.insert(label).second);
+      tenths.insert(label / 1000);
+    }
+  CHECK(labels.size() == 63 * 16);
+  CHECK(tenths.size() == 10);
+}
+
+TEST_CASE("a quick validation reads no token twice, and says so of a long text that it reads a part of") {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 60'000; ++i) text += std::to_string(i) + ' ';
+  TextSourceConfig config = text_config({folder.write("train.txt", std::string(500, 'a'))});
+  config.valid = {folder.write("valid.txt", text)};
+  config.cache.clear();
+  config.sequence_length = 100;
+  config.overlap = 50;
+  const auto count = [&](const BatchSource& source) {
+    int64_t tokens = 0;
+    for (const Batch& batch : epoch_batches(source, 0)) tokens += batch.tokens.size();
+    return tokens;
+  };
+  const auto bytes = static_cast<int64_t>(text.size());
+  const auto full = make_source(config, {});
+  CHECK(count(*full->validation()) == count(*full->evaluation(Split::valid)));
+  config.validation = ValidationRule::quick;
+  const auto quick = make_source(config, {});
+  CHECK(count(*quick->evaluation(Split::valid)) > 2 * bytes - 200);
+  CHECK(std::abs(count(*quick->validation()) - (1 << 18)) <= 100);
+  CHECK(quick->identity() == full->identity());
+  const auto says = [](const DataSource& source) {
+    const std::vector<std::string> lines = source.description();
+    return std::any_of(lines.begin(), lines.end(),
+                       [](const std::string& line) { return contains(line, "data.validation: quick"); });
+  };
+  CHECK(says(*quick));
+  CHECK(!says(*full));
+}

@@ -30,6 +30,15 @@ TEST_CASE("evaluation does not depend on its batches") {
   CHECK(c.loss() == doctest::Approx(b.loss()).epsilon(1e-6));
 }
 
+TEST_CASE("the standard error of a loss follows from how much the batches differ") {
+  Evaluation total;
+  for (const double loss : {1.0, 2.0, 3.0, 6.0}) total.add(Evaluation::of_batch(10 * loss, 10, 0));
+  // Of four equal batches, the deviations from the mean, 3, are 2, 1, 0 and 3.
+  CHECK(total.standard_error() == doctest::Approx(std::sqrt(14.0) / 4));
+  CHECK(Evaluation::of_batch(7, 3, 1).standard_error() == doctest::Approx(0));
+  CHECK(Evaluation{}.standard_error() == 0);
+}
+
 TEST_CASE("an evaluation stops between two operations of a batch") {
   /// One text that takes as many operations as it may.
   struct Endless final : Task {

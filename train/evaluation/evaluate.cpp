@@ -1,6 +1,7 @@
 #include "train/evaluation/evaluate.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 #include <numeric>
 
@@ -39,7 +40,7 @@ Evaluation sums_of(const Task& task, const Batch& batch, int64_t micro_batch_tok
     sums.add({static_cast<double>(loss.sum.value().item()), loss.targets, loss.correct});
     decisions.add(loss.probabilities, piece.labels);
   }
-  return sums;
+  return Evaluation::of_batch(sums.loss_sum, sums.targets, sums.correct);
 }
 
 }  // namespace
@@ -48,6 +49,20 @@ void Evaluation::add(const Evaluation& other) {
   loss_sum += other.loss_sum;
   targets += other.targets;
   correct += other.correct;
+  loss_squares += other.loss_squares;
+  loss_targets += other.loss_targets;
+  target_squares += other.target_squares;
+}
+
+Evaluation Evaluation::of_batch(double loss_sum, int64_t targets, int64_t correct) {
+  const auto count = static_cast<double>(targets);
+  return {loss_sum, targets, correct, loss_sum * loss_sum, loss_sum * count, count * count};
+}
+
+double Evaluation::standard_error() const {
+  // The linearised variance of a ratio of two sums.
+  const double squares = loss_squares - 2 * loss() * loss_targets + loss() * loss() * target_squares;
+  return std::sqrt(std::max(0.0, squares)) / static_cast<double>(targets > 0 ? targets : 1);
 }
 
 SomeBatches::SomeBatches(const BatchSource& source, const std::vector<int64_t>& turns, size_t own) : source_(source) {

@@ -313,7 +313,8 @@ std::string of_thresholds(const LabelFigures& labels) {
 double fit_work(const NgramRows& rows) {
   double of_fold = 0;
   for (const Kind& kind : kinds) of_fold += held_out_work_of(rows, kind);
-  return static_cast<double>(problem_count(rows)) * (static_cast<double>(held_out_folds(rows)) * of_fold + 2 * solving_work());
+  return static_cast<double>(problem_count(rows)) *
+         (static_cast<double>(held_out_folds(rows)) * of_fold + 2 * solving_work());
 }
 
 LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress) {

@@ -126,6 +126,10 @@ void RunProgress::validated(const Validation& result, bool best, double took) {
     text += metric.unit == Metric::Unit::nats ? " : " + loss_text(*value)
                                               : fmt::format(" : {} {:.2f} %", metric.title, 100 * *value);
   }
+  if (const double error = total.standard_error(); kind_ == RunKind::tokens && error > 0) {
+    line["loss_standard_error"] = error;
+    text += fmt::format(" : standard error {:.4f}", error);
+  }
   if (result.labels) {
     if (result.labels->thresholds.empty()) {
       text += fmt::format(" : Threshold {:.2f}", result.labels->threshold);
