@@ -25,6 +25,11 @@ def refusal(words, call):
     return [f"does not refuse: {words}"]
 
 
+def state_after(net, ids):
+    output = net(ids, use_cache=True)
+    return output.cache or output.past_key_values  # transformers 5.24 and later, and earlier ones
+
+
 def check_half(net, ids, mask):
     """Logits in half precision, also under autocast with its gradients, are those in float32 but for rounding."""
     torch, wrong = require("torch"), []
@@ -54,7 +59,7 @@ def check_inputs(net, ids):
     torch = require("torch")
     hole = torch.ones_like(ids)
     hole[1, 3] = 0
-    state = net(ids[:, :4], use_cache=True).past_key_values if hasattr(net, "generate") else None
+    state = state_after(net, ids[:, :4]) if hasattr(net, "prepare_inputs_for_generation") else None
     wrong = refusal("a 0 between two 1s", lambda: net(ids, attention_mask=hole))
     wrong += refusal("give equal shapes", lambda: net(ids, attention_mask=hole[:, 1:]))
     wrong += refusal("give equal shapes", lambda: net(ids[:0]))
@@ -77,7 +82,7 @@ def check_prefix(net, ids, mask):
             wrong.append("writes another text where prefix_lengths are not given")
     wrong += refusal("prefix_lengths (B)", lambda: net.generate(ids, attention_mask=mask, use_cache=False, **options))
     wrong += refusal("in one piece", lambda: net(ids, attention_mask=mask, prefix_lengths=lengths + 1))
-    state = net(ids[:, :5], use_cache=True).past_key_values
+    state = state_after(net, ids[:, :5])
     return wrong + refusal("in one piece", lambda: net(ids[:, 5:], past_key_values=state))
 
 
