@@ -87,8 +87,8 @@ class Texts:
 
 
 def aligned(x, mask=None):
-    """(Texts, places to gather from, places to put back), each (B, T), for texts with padding on one side or both.
-    x: the input (B, T, ...). mask: (B, T), 0 for padding."""
+    """(Texts, gather, back) for texts with padding on one side or both: x[b, gather[b]] turns row b so that its text comes first,
+    and y[b, back[b]] turns it back, each (B, T). x: the input (B, T, ...). mask: (B, T), 0 for padding."""
     mask = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device) if mask is None else mask != 0
     if mask.shape != x.shape[:2] or mask.numel() == 0:
         raise ValueError(f"the input is {tuple(x.shape[:2])}, attention_mask {tuple(mask.shape)}: give equal shapes, not empty")
@@ -182,7 +182,7 @@ def biased_average(spans, bias):
     return average.index_put((text, tile, target), exact)
 
 
-def append(state, **tensors):  # tensors (B, 1, ...)
+def append(state, **tensors):  # tensors (B, 1, ...) of one more token
     for name, x in tensors.items():
         state[name] = torch.cat((state[name], x), dim=1)
 
@@ -602,8 +602,8 @@ class GatedUnit(Mixer):
         length        f(p / n + b), or f((p + b) / n) with compat.whole_length
         log-length                                softmax(p log n / (log 512 sqrt(Z)) + b), n >= compat.least_length
 
-    f is max(0, x)^2 or Laplace's (1 + erf((x - mean) / (deviation sqrt 2))) / 2, which is not 0 at 0: hidden keys are
-    masked after f.
+    f is max(0, x)^2 or Laplace's (1 + erf((x - mean) / (deviation sqrt 2))) / 2 with mean sqrt(1 / 2) and deviation
+    sqrt(1 / (4 pi)), which is not 0 at 0: hidden keys are masked after f.
     """
 
     def __init__(self, config, width, positions, causal, gains, constant):
@@ -682,7 +682,7 @@ class Gau(GatedUnit):
 
 class Flash(GatedUnit):
     """Mixed chunk attention: exact within chunks of C tokens, a linear memory M across them.
-        Y_t = L_t + G_t,   L as in GAU among the tokens of t's chunk g,   G_t = q'_t M_g / n_g,
+        Y_t = L_t + G_t,   L as in GAU among the tokens of t's chunk g,   G_t = q'_t M_g / n_g (q', k': two more views),
         M_g = sum of k'_s v_s^T over the tokens of all chunks before g (not causal: over the whole text)
 
         normaliser   n in L                            n_g, causal   n_g, not causal
