@@ -87,8 +87,8 @@ class Texts:
 
 
 def aligned(x, mask=None):
-    """(Texts, gather, back) for texts with padding on one side or both: x[b, gather[b]] turns row b so that its text comes first,
-    and y[b, back[b]] turns it back, each (B, T). x: the input (B, T, ...). mask: (B, T), 0 for padding."""
+    """(Texts, gather, back) for texts with padding on one side or both: x[b, gather[b]] has the text of row b first,
+    and y[b, back[b]] is in the places of x, each (B, T). x: the input (B, T, ...). mask: (B, T), 0 for padding."""
     mask = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device) if mask is None else mask != 0
     if mask.shape != x.shape[:2] or mask.numel() == 0:
         raise ValueError(f"the input is {tuple(x.shape[:2])}, attention_mask {tuple(mask.shape)}: give equal shapes, not empty")
