@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs exported models in transformers 4.57 and 5.x, ONNX Runtime and llama.cpp, and compares them with Capstan, and the openai client
-# against the server (tests/interop). Needs the
-# release build; the packages come into virtual environments below build/, and what cannot be installed is skipped.
+# Runs exported models in transformers 4.57 and 5.x, ONNX Runtime and llama.cpp, and compares them with Capstan, and the openai
+# client against the server (tests/interop). The packages come into virtual environments below build/; what cannot be installed is
+# skipped.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export HF_HUB_OFFLINE=1
@@ -14,7 +14,7 @@ for version in "==4.57.*" ">=5"; do
     echo "skipped: the packages for transformers$version cannot be installed"
     continue
   fi
-  for script in module_fixtures transformers_models transformers_writing transformers_tokenizers transformers_training transformers_linear onnx_runtime llama_cpp; do
+  for script in module_fixtures transformers_models transformers_edges transformers_writing transformers_tokenizers transformers_training transformers_linear onnx_runtime llama_cpp; do
     echo "-- $script, transformers$version"
     "$place/bin/python" "tests/interop/$script.py" || status=1
   done
@@ -22,5 +22,7 @@ done
 if "$place/bin/pip" install -q openai; then
   echo "-- serve_client"
   "$place/bin/python" tests/interop/serve_client.py || status=1
+else
+  echo "skipped: the package openai cannot be installed"
 fi
 exit $status

@@ -3,7 +3,8 @@
     python export_onnx.py [FOLDER]
 
     model.onnx   input_ids, attention_mask (B, T) -> logits: whole texts, any number of them and of any length, with padding on
-                 the left or on the right
+                 the left or on the right, not between tokens. A model with `prefix: bidirectional` also reads prefix_lengths
+                 (B), the tokens of each prompt; it has no step.onnx, since steps do not see what follows
     step.onnx    of language models: input_ids (B, 1) and a state -> logits of the next token and the state after it
     state.npz    the state before the first token, of one text; for B texts, repeat its rows
 
@@ -25,8 +26,9 @@ class Whole(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, input_ids, attention_mask):
-        return self.model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).logits
+    def forward(self, input_ids, attention_mask, prefix_lengths=None):
+        prefix = {} if prefix_lengths is None else {"prefix_lengths": prefix_lengths}
+        return self.model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False, **prefix).logits
 
 
 class Step(nn.Module):
@@ -64,6 +66,10 @@ def empty_state(model, batch=1):
     return output.cache or output.past_key_values  # transformers 5.24 and later, and earlier ones
 
 
+def reads_prefix(model):
+    return model.config.model.get("prefix") == "bidirectional"
+
+
 def example_length(model):
     """(an example, the longest text). The example has more than one tile and chunk: sizes of 1 would be taken for constants."""
     config = model.config
@@ -78,9 +84,11 @@ def export_whole(model, file):
     batch, axis = torch.export.Dim("batch"), torch.export.Dim("length", min=2, max=longest)
     axes = {0: batch, 1: axis}
     ids = torch.zeros(2, length, dtype=torch.long)
-    program = torch.onnx.export(Whole(model).eval(), (ids, torch.ones_like(ids)), dynamo=True, verbose=False,
-                                input_names=["input_ids", "attention_mask"], output_names=["logits"],
-                                dynamic_shapes={"input_ids": axes, "attention_mask": axes})
+    given, shapes = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, {"input_ids": axes, "attention_mask": axes}
+    if reads_prefix(model):
+        given["prefix_lengths"], shapes["prefix_lengths"] = torch.full((2,), length // 2), {0: batch}
+    program = torch.onnx.export(Whole(model).eval(), kwargs=given, dynamo=True, verbose=False, input_names=list(given),
+                                output_names=["logits"], dynamic_shapes=shapes)
     program.save(str(file))
 
 
@@ -119,7 +127,7 @@ def main():
         sys.exit("a linear classifier reads texts, which ONNX does not have")
     model = getattr(transformers, opened_by).from_pretrained(folder, trust_remote_code=True).eval()
     export_whole(model, folder / "model.onnx")
-    if opened_by == "AutoModelForCausalLM":
+    if opened_by == "AutoModelForCausalLM" and not reads_prefix(model):
         export_step(model, folder)
 
 

@@ -1,7 +1,7 @@
 """Capstan's models in PyTorch, for the transformers library (4.57 and 5.x).
 
-Systems that mix tokens: the Attention Free Transformer in four forms, Fastformer, GAU, FLASH, and multi-head attention. Models:
-language models, masked language models and text classifiers.
+Systems that mix tokens: the Attention Free Transformer in four forms, Fastformer, GAU, FLASH, and multi-head attention.
+Models: language models, masked language models and text classifiers.
 
 How to read it. `config.model` is the section `model:` of a Capstan configuration, with all defaults written out. Weights
 have the names that Capstan gives them, so that `save_pretrained` writes what `train.init_from` reads. Shapes: B texts,
@@ -25,9 +25,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 from transformers import GenerationMixin, PretrainedConfig, PreTrainedModel
+from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.utils import ModelOutput
 
-LOWEST = -1e30  # the key of a token that nobody sees: finite, so that no difference is NaN
+LOWEST = -1e30  # the key of a token that is not seen: finite, so that no difference is NaN
 SMALLEST_SUM = 1e-25  # below it a sum of exponentials has lost terms to underflow
 TILE = 64  # targets that are worked on together where only a window has a position bias
 
@@ -45,9 +46,7 @@ class CapstanConfig(PretrainedConfig):
         kwargs.setdefault("tie_word_embeddings", bool(self.model.get("tied_output", False)))
         super().__init__(**kwargs)
 
-    @property
-    def hidden_size(self):
-        return self.model.get("width", 0)
+    hidden_size = property(lambda self: self.model.get("width", 0))
 
     @property
     def added_rows(self):  # of the embedding, after the vocabulary: the mask token, or the first token of every text
@@ -67,6 +66,11 @@ def compat(section, key, default):
     return section.get("compat", {}).get(key, default)
 
 
+def wide(x):
+    """x in single precision at least: sums of exponentials and of squares are beyond half precision."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
 @dataclass
 class Texts:
     """Where the texts of a batch are: text b is tokens 0 to lengths[b] - 1 of row b."""
@@ -82,8 +86,14 @@ class Texts:
         return Texts(lengths, self.positions < lengths[:, None])
 
 
-def aligned(mask):
-    """(Texts, places to gather from, places to put back), each (B, T), for texts with padding on one side or both."""
+def aligned(x, mask=None):
+    """(Texts, gather, back) for texts with padding on one side or both: x[b, gather[b]] has the text of row b first,
+    and y[b, back[b]] is in the places of x, each (B, T). x: the input (B, T, ...). mask: (B, T), 0 for padding."""
+    mask = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device) if mask is None else mask != 0
+    if mask.shape != x.shape[:2] or mask.numel() == 0:
+        raise ValueError(f"the input is {tuple(x.shape[:2])}, attention_mask {tuple(mask.shape)}: give equal shapes, not empty")
+    if not torch.compiler.is_exporting() and bool(((mask & ~later(mask, 1, False)).sum(dim=1) > 1).any()):
+        raise ValueError("attention_mask has a 0 between two 1s: remove the tokens instead, so that a text is one piece")
     length, first = mask.shape[1], mask.int().argmax(dim=1)[:, None]
     places = torch.arange(length, device=mask.device)
     gather, back = places + first, places - first
@@ -106,13 +116,13 @@ def later(x, steps, fill=0.0):
 # ---------------------------------------------------------------------------------------------- averages by exponentials
 #
 # A span of tokens is three tensors (m, n, r): the largest key m, n = sum of e^(k_s - m), and the average
-# r = sum of e^(k_s) v_s / sum of e^(k_s). A token is the span (k, 1, v). No exponent is positive, so nothing overflows,
-# and n >= 1, so no division needs an epsilon. Keys are (..., G, 1 or C) and values (..., G, C): G groups of C channels,
-# each channel with a key of its own, or all of a group with one.
+# r = sum of e^(k_s) v_s / sum of e^(k_s). A token is the span (k, 1, v); the empty span is (LOWEST, 0, 0). No exponent is
+# positive, so nothing overflows, and n >= 1, so no division needs an epsilon. Keys are (..., G, 1 or C) and values
+# (..., G, C): G groups of C channels, each channel with a key of its own, or all of a group with one.
 
 
 def token_spans(keys, values):
-    """n is 1 and has the gradient of the key; m, which cancels everywhere, needs none."""
+    """(k, 1, v). m cancels in every result, so the gradient of the key goes through n = e^(k - m), whose value is 1."""
     m = keys.detach()
     return m, torch.exp(keys - m), values
 
@@ -127,9 +137,10 @@ def merge(a, b):
 
 
 def running_spans(keys, values):
-    """For every t the span of tokens 0 to t, along axis 1: log2 T merges, each of spans twice as long as before."""
+    """For every t the span of tokens 0 to t, along axis 1, by a parallel scan (Hillis and Steele 1986): after `level` merges
+    a span has 2^level tokens, and the next merge adds as many from before it."""
     spans, length = token_spans(keys, values), keys.shape[1]
-    levels = (length - 1).bit_length() if isinstance(length, int) else 16  # unknown while a model is exported
+    levels = (length - 1).bit_length() if isinstance(length, int) else 16  # exported for any length: up to 2^16 tokens
     for level in range(levels):
         m, n, r = spans
         before = later(m, 1 << level, LOWEST), later(n, 1 << level), later(r, 1 << level)
@@ -138,21 +149,25 @@ def running_spans(keys, values):
 
 
 def whole_average(keys, values, valid):
-    """r of all tokens of a text, (B, 1, ...)."""
+    """r of all tokens of a text, (B, 1, ...): a softmax of the keys, for each group or channel."""
     weights = torch.softmax(keys.masked_fill(~valid[..., None, None], LOWEST), dim=1)
     return (weights * values).sum(dim=1, keepdim=True)
 
 
 def biased_average(spans, bias):
-    """r_t = sum_s e^(k_s + w_ts) v_s / sum_s e^(k_s + w_ts), as two products of matrices.
+    """r_t = sum_s e^(k_s + w_ts) v_s / sum_s e^(k_s + w_ts), as two products of matrices: e^w with e^k v, and with e^k.
 
     spans: sources (B, N, S, G, 1 or C) of N tiles of targets. bias: w, (N or 1, G, L, S), -inf where t does not see s, the
     same for all texts. Result: (B, N, L, G, C).
 
-    The keys are taken relative to the largest of the tile's, which t need not see: where the sum that is left is too
-    small, the row is computed again by itself.
+    The largest k of the tile and the largest w of t are subtracted, which cancels. t need not see that key: where the sum
+    that is left is too small, the row is computed again by itself.
     """
+    if torch.is_autocast_enabled(bias.device.type):  # would make the products in half precision
+        with torch.autocast(bias.device.type, enabled=False):
+            return biased_average(spans, bias)
     m, n, r = spans
+    bias = wide(bias)
     e = n * torch.exp(m - m.amax(dim=2, keepdim=True))
     weights = torch.exp(bias - bias.detach().amax(dim=-1, keepdim=True))
     above = torch.einsum("ngls,bnsgc->bnlgc", weights.expand(e.shape[1], -1, -1, -1), e * r)
@@ -167,7 +182,7 @@ def biased_average(spans, bias):
     return average.index_put((text, tile, target), exact)
 
 
-def append(state, **tensors):  # tensors (B, 1, ...)
+def append(state, **tensors):  # tensors (B, 1, ...) of one more token
     for name, x in tensors.items():
         state[name] = torch.cat((state[name], x), dim=1)
 
@@ -194,14 +209,13 @@ class Norm(nn.Module):
             return x
         if self.type == "layer":
             return F.layer_norm(x, self.gain.shape, self.gain, self.bias, self.eps)
-        square = x.square().mean(dim=-1, keepdim=True)
+        square = wide(x).square().mean(dim=-1, keepdim=True)
         root = square.sqrt().clamp(min=self.eps) if self.clamp else torch.sqrt(square + self.eps)
-        return x / root * self.gain
+        return (x / root).to(x.dtype) * self.gain
 
 
 ACTIVATIONS = {"relu": F.relu, "squared-relu": lambda x: F.relu(x).square(), "gelu": F.gelu, "silu": F.silu,
                "glu": torch.sigmoid, "swiglu": F.silu, "geglu": F.gelu}  # of the last three, of the gate
-GATED = ("glu", "swiglu", "geglu")
 
 
 def hidden_width(expansion, width):
@@ -214,12 +228,12 @@ class FeedForward(nn.Module):
     def __init__(self, config, width):
         super().__init__()
         self.type, hidden = config["type"], hidden_width(config["expansion"], width)
-        self.up = nn.Linear(width, 2 * hidden if self.type in GATED else hidden, bias=config["bias"])
+        self.up = nn.Linear(width, 2 * hidden if self.type.endswith("glu") else hidden, bias=config["bias"])
         self.down = nn.Linear(hidden, width, bias=config["bias"])
 
     def forward(self, x):
         x, f = self.up(x), ACTIVATIONS[self.type]
-        if self.type not in GATED:
+        if not self.type.endswith("glu"):
             return self.down(f(x))
         gate, value = x.chunk(2, dim=-1)
         return self.down(f(gate) * value)
@@ -233,13 +247,11 @@ class ShortConv(nn.Module):
         self.kernel = nn.Parameter((2 * torch.rand(width, taps) - 1) * taps ** -0.5)
 
     def forward(self, x):
-        taps = self.kernel.shape[1]
-        padded = F.pad(x.transpose(1, 2), (taps - 1, 0))
+        padded = F.pad(x.transpose(1, 2), (self.kernel.shape[1] - 1, 0))
         return x + F.conv1d(padded, self.kernel[:, None], groups=x.shape[2]).transpose(1, 2)
 
     def state(self, x, texts):
-        taps = self.kernel.shape[1]
-        before = torch.arange(1 - taps, 0, device=x.device)
+        before = torch.arange(1 - self.kernel.shape[1], 0, device=x.device)
         return {"conv": rows_at(x, texts.lengths[:, None] + before)}
 
     def step(self, x, state):
@@ -313,9 +325,7 @@ class Mixer(nn.Module):
 # -------------------------------------------------------------------------------------- Attention Free Transformer
 class Aft(Mixer):
     """Attention Free Transformer, Zhai et al. 2021, arXiv 2105.14103.
-
         Y_t = sigmoid(Q_t) * sum_s e^(K_s + w_ts) V_s / sum_s e^(K_s + w_ts),   out_t = W_o Y_t
-
     over the tokens s that t sees, for each channel by itself. The query gates the average; it selects nothing.
 
         aft-simple   w = 0
@@ -327,7 +337,7 @@ class Aft(Mixer):
 
     def __init__(self, config, width, longest, causal):
         super().__init__()
-        self.type, self.causal, self.window = config["type"], causal, config.get("window", 0)
+        self.type, self.causal, self.window, self.longest = config["type"], causal, config.get("window", 0), longest
         inner, conv = config["inner"] or width, self.type == "aft-conv"
         self.groups = config["heads"] if conv else 1
         self.make_projections(config, width, inner, self.groups if conv else inner)
@@ -343,7 +353,10 @@ class Aft(Mixer):
 
     def project(self, x, positions):
         q, k, v = self.qkv(x)
-        return q, k.unflatten(-1, (self.groups, -1)), v.unflatten(-1, (self.groups, -1))
+        return q, *(wide(part).unflatten(-1, (self.groups, -1)) for part in (k, v))
+
+    def gated(self, q, r):
+        return torch.sigmoid(q) * r.flatten(-2).to(q.dtype)
 
     def taps(self):
         centred = self.kernel - self.kernel.mean(dim=1, keepdim=True)
@@ -355,12 +368,11 @@ class Aft(Mixer):
         if self.type == "aft-conv":
             tap = lag if self.causal else lag + self.window - 1
             w = self.taps()[:, tap.clamp(0, self.kernel.shape[1] - 1)].transpose(0, 1)
-        elif hasattr(self, "position_bias"):
-            last = len(self.position_bias) - 1
-            w = self.position_bias[targets.clamp(0, last)[:, :, None], sources.clamp(0, last)[:, None]][:, None]
         else:
-            last = len(self.position_u) - 1
-            w = (self.position_u[targets.clamp(0, last)] @ self.position_v[sources.clamp(0, last)].mT)[:, None]
+            t, s = targets.clamp(0, self.longest - 1), sources.clamp(0, self.longest - 1)
+            dense = hasattr(self, "position_bias")
+            w = self.position_bias[t[:, :, None], s[:, None]] if dense else self.position_u[t] @ self.position_v[s].mT
+            w = w[:, None]
         return torch.where((lag.abs() < self.window)[:, None], w, 0.0) if self.window else w
 
     def mix(self, parts, texts, causal):
@@ -376,11 +388,11 @@ class Aft(Mixer):
             r = biased_average([x[:, None] for x in token_spans(k, v)], w)[:, 0]
         else:
             r = self.windowed(k, v, causal)
-        return torch.sigmoid(q) * r.flatten(-2)
+        return self.gated(q, r)
 
     def windowed(self, k, v, causal):
-        """The sources of a tile of targets are the tokens in reach of its windows, one by one, and all tokens before them
-        (and after, if not causal) as one span, with w = 0."""
+        """The sources of a tile of targets are the tokens within the window of any of these, one by one, and all tokens before
+        (and after, if not causal) as one span, for which w = 0."""
         length, before, after = k.shape[1], self.window - 1, 0 if causal else self.window - 1
         tiles = (length + TILE - 1) // TILE
         begins = TILE * torch.arange(tiles, device=k.device)[:, None]
@@ -407,8 +419,8 @@ class Aft(Mixer):
         """The tokens in the next one's window (aft-full: all), and the span of those before the window."""
         _, k, v = parts
         if self.type == "aft-full":
-            hidden = ~texts.valid[..., None, None]
-            return {"k": k.masked_fill(hidden, LOWEST), "v": v, "s": texts.positions.expand(k.shape[0], -1)}
+            k = k.masked_fill(~texts.valid[..., None, None], LOWEST)
+            return {"k": k, "v": v, "s": texts.positions.expand(k.shape[0], -1)}
         ends = texts.lengths[:, None]
         state = dict(zip("mnr", spans_at(running_spans(k, v), ends - max(self.window, 1))))
         if self.type != "aft-simple":
@@ -420,34 +432,33 @@ class Aft(Mixer):
         q, k, v = parts
         if self.type == "aft-simple":
             state["m"], state["n"], state["r"] = merge([state[x] for x in "mnr"], token_spans(k, v))
-            return torch.sigmoid(q) * state["r"].flatten(-2)
+            return self.gated(q, state["r"])
         append(state, k=k, v=v, s=position[:, None])
         spans, w = token_spans(state["k"], state["v"]), self.bias(position[:, None], state["s"])
         if self.type != "aft-full":
             spans = [torch.cat(pair, dim=1) for pair in zip(spans, [state[x] for x in "mnr"])]
             w = F.pad(w, (0, 1))
-        r = biased_average([x[None] for x in spans], w)[0]  # a tile per text
+        r = biased_average([x[None] for x in spans], w)[0]  # texts take the place of tiles: each has positions of its own
         if self.type != "aft-full":  # the oldest token leaves the window
             oldest = token_spans(state["k"][:, :1], state["v"][:, :1])
             state["m"], state["n"], state["r"] = merge([state[x] for x in "mnr"], oldest)
             state |= {x: state[x][:, 1:] for x in "kvs"}
-        return torch.sigmoid(q) * r.flatten(-2)
+        return self.gated(q, r)
 
 
 def spans_at(spans, index):
     """Spans at index (B, J); before the first token the empty span."""
-    m, n, r = spans
-    return rows_at(m, index, LOWEST), rows_at(n, index), rows_at(r, index)
+    return [rows_at(x, index, fill) for x, fill in zip(spans, (LOWEST, 0.0, 0.0))]
 
 
 class Fastformer(Mixer):
-    """Fastformer, Wu et al. 2021, arXiv 2108.09084. For each of H heads, s = sqrt(H / D), over the tokens i that t sees:
-
-        pooled query  a_t = sum_i softmax_i(s w_q . q_i) q_i      p_t = a_t * k_t
-        pooled key    b_t = sum_i softmax_i(s w_k . p_i) p_i      u_t = b_t * v_t
+    """Fastformer, Wu et al. 2021, arXiv 2108.09084. For each of H heads of D / H features, over the tokens i that t sees:
+        pooled query  a_t = sum_i softmax_i(w_q . q_i / sqrt(D / H)) q_i      p_t = a_t * k_t
+        pooled key    b_t = sum_i softmax_i(w_k . p_i / sqrt(D / H)) p_i      u_t = b_t * v_t
         y_t = W_r u_t + q_t,   out_t = W_o y_t
 
-    v is q, or has a projection of its own. Not causal: a and b are the same for all t. Causal: running averages.
+    w reads all D features, or those of its head (`logits: per-head`). v is q, or has a projection of its own. Not causal: a
+    and b are the same for all t. Causal: averages that run, whose keys are the logits.
     """
 
     def __init__(self, config, width, longest, causal):
@@ -470,15 +481,14 @@ class Fastformer(Mixer):
 
     def keys_and_values(self, layer, x):
         """The logits of x (B, T, D) as keys (B, T, H, 1), and x by heads."""
-        values = x.unflatten(-1, (self.heads, -1))
-        scores = (values * layer.weight).sum(dim=-1) if self.per_head else layer(x)  # a bias cancels
+        values = wide(x).unflatten(-1, (self.heads, -1))
+        scores = (values * layer.weight).sum(dim=-1) if self.per_head else wide(layer(x))  # a bias cancels
         return (scores * (self.heads / self.width) ** 0.5)[..., None], values
 
     def mix(self, parts, texts, causal):
         def pool(layer, x):
             pair = self.keys_and_values(layer, x)
-            return (running_spans(*pair)[2] if causal else whole_average(*pair, texts.valid)).flatten(-2)
-
+            return (running_spans(*pair)[2] if causal else whole_average(*pair, texts.valid)).flatten(-2).to(x.dtype)
         q, k, v = parts
         return self.to_r(pool(self.key_logits, pool(self.query_logits, q) * k) * v) + q
 
@@ -486,7 +496,8 @@ class Fastformer(Mixer):
         """Both running averages. After a prompt that was read in both directions, they are the causal ones."""
         q, k, _ = parts
         queries = running_spans(*self.keys_and_values(self.query_logits, q))
-        keys = running_spans(*self.keys_and_values(self.key_logits, queries[2].flatten(-2) * k))
+        p = queries[2].flatten(-2).to(k.dtype) * k
+        keys = running_spans(*self.keys_and_values(self.key_logits, p))
         last = texts.lengths[:, None] - 1
         return dict(zip(("qm", "qn", "qr", "km", "kn", "kr"), (*spans_at(queries, last), *spans_at(keys, last))))
 
@@ -494,8 +505,7 @@ class Fastformer(Mixer):
         def pool(name, layer, x):
             spans = merge([state[name + part] for part in "mnr"], token_spans(*self.keys_and_values(layer, x)))
             state.update(zip((name + part for part in "mnr"), spans))
-            return spans[2].flatten(-2)
-
+            return spans[2].flatten(-2).to(x.dtype)
         q, k, v = parts
         return self.to_r(pool("k", self.key_logits, pool("q", self.query_logits, q) * k) * v) + q
 
@@ -536,7 +546,6 @@ class Attention(Mixer):
 # --------------------------------------------------------------------------------------------------------- GAU and FLASH
 class RelativeBias(nn.Module):
     """b of the distance d = t - s.
-
         toeplitz  a number for each distance
         rotary    (RoPE_t a) . (RoPE_s c), which depends on d alone: for each two features that turn by the angle w,
                   (a0 c0 + a1 c1) cos(w d) + (a0 c1 - a1 c0) sin(w d)
@@ -570,6 +579,7 @@ class RelativeBias(nn.Module):
         count = 32 if self.causal else 16
         exact = count // 2
         away = distance.clamp(min=0) if self.causal else distance.abs()
+        # Each distance below `exact` has a bucket; the others begin at exact (128 / exact)^(i / (count - exact)).
         begins = [math.ceil(exact * (128 / exact) ** (i / (count - exact)) - 1e-9) for i in range(1, count - exact)]
         far = exact + (away[..., None] >= torch.tensor(begins, device=away.device)).sum(dim=-1)
         bucket = torch.where(away < exact, away, far)
@@ -583,9 +593,7 @@ class RelativeBias(nn.Module):
 
 class GatedUnit(Mixer):
     """What GAU and FLASH share (Hua et al. 2022, arXiv 2202.10447): E = expansion D gates and values, Z shared features.
-
         (u, v, z) = SiLU(W x + b),   views y_c = RoPE(gain_c * z + offset_c),   out = W_o (u * Y)
-
     Y_t = sum_s A_ts v_s with queries and keys q, k that are views. With p = q_t . k_s, bias b = b_(t - s) and n the
     number of keys that t sees, or a constant (`normaliser`), the weight A is
 
@@ -594,8 +602,8 @@ class GatedUnit(Mixer):
         length        f(p / n + b), or f((p + b) / n) with compat.whole_length
         log-length                                softmax(p log n / (log 512 sqrt(Z)) + b), n >= compat.least_length
 
-    f is max(0, x)^2 or Laplace's (1 + erf((x - mean) / (deviation sqrt 2))) / 2, which is not 0 at 0: hidden keys are
-    masked after f.
+    f is max(0, x)^2 or Laplace's (1 + erf((x - mean) / (deviation sqrt 2))) / 2 with mean sqrt(1 / 2) and deviation
+    sqrt(1 / (4 pi)), which is not 0 at 0: hidden keys are masked after f.
     """
 
     def __init__(self, config, width, positions, causal, gains, constant):
@@ -635,7 +643,7 @@ class GatedUnit(Mixer):
         else:
             logits = (product + bias) / n if self.whole_length else product / n + bias
         if self.kernel == "softmax":
-            weights = torch.softmax(logits.masked_fill(~seen, LOWEST), dim=-1)
+            weights = torch.softmax(wide(logits).masked_fill(~seen, LOWEST), dim=-1).to(v.dtype)
         elif self.kernel == "squared-relu":
             weights = F.relu(logits).square().masked_fill(~seen, 0.0)
         else:
@@ -674,8 +682,7 @@ class Gau(GatedUnit):
 
 class Flash(GatedUnit):
     """Mixed chunk attention: exact within chunks of C tokens, a linear memory M across them.
-
-        Y_t = L_t + G_t,   L as in GAU among the tokens of t's chunk g,   G_t = q'_t M_g / n_g,
+        Y_t = L_t + G_t,   L as in GAU among the tokens of t's chunk g,   G_t = q'_t M_g / n_g (q', k': two more views),
         M_g = sum of k'_s v_s^T over the tokens of all chunks before g (not causal: over the whole text)
 
         normaliser   n in L                            n_g, causal   n_g, not causal
@@ -687,10 +694,10 @@ class Flash(GatedUnit):
     def __init__(self, config, width, longest, causal):
         # G has no function that would make weak agreement small: its gains are smaller.
         gains = [1.0] * 2 * config["local"] + [config["key_dim"] ** -0.5] * 2 * config["global"]
-        local = config if config["local"] else {**config, "position_bias": "none"}
+        local = config if config["local"] else {**config, "position_bias": "none"}  # b is of L
         super().__init__(local, width, config["chunk"], causal, gains, config["chunk"])
-        self.chunk, self.local, self.linear = config["chunk"], config["local"], config["global"]
-        self.shifts = compat(config, "shift_tokens", False)
+        self.chunk, self.shifts = config["chunk"], compat(config, "shift_tokens", False)
+        self.local, self.linear = config["local"], config["global"]
 
     def forward(self, x, texts, causal, prompts=None, keeps=False):
         y, state = super().forward(self.shifted(x, later(x, 1)), texts, causal, prompts, keeps)
@@ -731,7 +738,6 @@ class Flash(GatedUnit):
         def chunked(x):  # (B, T, ...) -> (B, G, C, ...)
             padded = F.pad(x, (0, 0) * (x.dim() - 2) + (0, count * size - length))
             return padded.unflatten(1, (count, size))
-
         v, q, k, linear_q, linear_k = (None if x is None else chunked(x) for x in self.views(parts))
         valid = chunked(texts.valid)
         y = torch.zeros_like(v)
@@ -741,10 +747,10 @@ class Flash(GatedUnit):
             seen = seen & (places[:, None] >= places) if causal else seen.expand(-1, -1, size, -1)
             y = y + self.weigh(q, k, v, self.bias(size, v.device), seen, seen.sum(dim=-1, keepdim=True))
         if self.linear:
-            memory = (linear_k * valid[..., None]).mT @ v  # (B, G, Z, E), of each chunk
+            memory = wide(linear_k * valid[..., None]).mT @ wide(v)  # (B, G, Z, E), of each chunk
             memory = later(memory, 1).cumsum(dim=1) if causal else memory.sum(dim=1, keepdim=True)
             n = self.global_count(torch.arange(count, device=v.device), texts.lengths, causal)
-            y = y + linear_q @ memory / n
+            y = y + (wide(linear_q) @ memory / n).to(y.dtype)
         return y.flatten(1, 2)[:, :length]
 
     def state(self, parts, texts):
@@ -758,7 +764,7 @@ class Flash(GatedUnit):
             state["k"] = rows_at(k, recent)
         if self.linear:
             full = texts.keep(begin).valid[..., None]
-            state |= {"g": rows_at(linear_k, recent), "memory": (linear_k * full).mT @ v}
+            state |= {"g": rows_at(linear_k, recent), "memory": wide(linear_k * full).mT @ wide(v)}
         return state
 
     def step(self, parts, state, position):
@@ -775,9 +781,9 @@ class Flash(GatedUnit):
         if self.linear:
             state["g"] = torch.where(here, linear_k, state["g"])
             n = self.global_count(position // self.chunk, None, True)
-            y = y + linear_q @ state["memory"] / n
+            y = y + (wide(linear_q) @ state["memory"] / n).to(y.dtype)
             full = (place == self.chunk - 1)[:, None, None]
-            state["memory"] = torch.where(full, state["memory"] + state["g"].mT @ state["v"], state["memory"])
+            state["memory"] = torch.where(full, state["memory"] + wide(state["g"]).mT @ wide(state["v"]), state["memory"])
         return y
 
 
@@ -790,9 +796,7 @@ GOLDEN = 0x9E3779B97F4A7C15 - 2 ** 64  # integers of PyTorch have a sign
 
 def mixed_bits(h):
     """The finaliser of SplitMix64 (Steele et al. 2014), on int64 tensors: every bit depends on every bit of h."""
-    def high(x, by):  # a shift that brings in zeros
-        return (x >> by) & ((1 << (64 - by)) - 1)
-
+    high = lambda x, by: (x >> by) & ((1 << (64 - by)) - 1)  # a shift that brings in zeros
     h = (h ^ high(h, 30)) * (0xBF58476D1CE4E5B9 - 2 ** 64)
     h = (h ^ high(h, 27)) * (0x94D049BB133111EB - 2 ** 64)
     return h ^ high(h, 31)
@@ -823,9 +827,7 @@ class Ngrams(nn.Module):
         total, count = 0.0, 0
         for order in self.orders:
             whole = (valid & later(valid, order - 1, False))[..., None]
-            kept = whole
-            if self.training and self.dropout:
-                kept = whole & (torch.rand(whole.shape, device=ids.device) >= self.dropout)
+            kept = whole & (torch.rand(whole.shape, device=ids.device) >= self.dropout) if self.training else whole
             total = total + F.embedding(ngram_buckets(ids, order, self.buckets), self.table) * kept
             count = count + whole
         return total * (self.scale / (1 - self.dropout if self.training else 1)), count
@@ -841,7 +843,7 @@ class Ngrams(nn.Module):
 
 
 # ------------------------------------------------------------------------------------------------------- blocks and stack
-class Block(nn.Module):
+class Block(GradientCheckpointingLayer):
     """pre: x + drop(mixer(norm(x))), then x + drop(feed_forward(norm(x))); post: norm(x + drop(f(x)))."""
 
     def __init__(self, config, model, longest, causal):
@@ -873,14 +875,12 @@ class Block(nn.Module):
             y, of_mixer = self.mixer(h, texts, causal, prompts, keeps)
             state.update(of_mixer)
             return y
-
         return self.finish(self.residual(x, self.mixer_norm, mix)), state
 
     def one(self, x, state, position):
         def mix(h):
             h = self.short_conv.step(h, state) if hasattr(self, "short_conv") else h
             return self.mixer.one(h, state, position)
-
         return self.finish(self.residual(x, self.mixer_norm, mix))
 
 
@@ -902,7 +902,6 @@ class CapstanState:
     def reorder_cache(self, beam_idx):  # text i becomes a copy of text beam_idx[i]
         def chosen(x):
             return None if x is None else x.index_select(0, beam_idx.to(x.device))
-
         self.layers = [{name: chosen(x) for name, x in layer.items()} for layer in self.layers]
         self.lengths, self.recent = chosen(self.lengths), chosen(self.recent)
 
@@ -918,30 +917,16 @@ class CapstanOutput(ModelOutput):
     cache: CapstanState = None
 
 
-class CapstanPreTrainedModel(PreTrainedModel):
+class CapstanModel(PreTrainedModel):
+    """Embedding + n-grams + positions, blocks, final norm: (B, T) -> (B, T, D)."""
+
     config_class = CapstanConfig
     base_model_prefix = ""  # weights have Capstan's names, without a prefix
     supports_gradient_checkpointing = True
     _no_split_modules = ["Block"]
     _input_embed_layer = "embed"
     _is_stateful = True  # a state cannot be cut back to an earlier token
-
-    @classmethod
-    def _supports_default_dynamic_cache(cls):
-        return False
-
-    def _init_weights(self, module):
-        """What a file does not have: matrices N(0, 1 / inputs) or N(0, init_stddev^2), gains 1, biases and n-grams 0."""
-        for name, weight in module.named_parameters(recurse=False):
-            zero = name.endswith("bias") or name in ("gain", "scale", "offset", "kernel_gain") or isinstance(module, Ngrams)
-            matrix = self.config.model.get("init_stddev") or weight.shape[-1] ** -0.5
-            stddev = {"weight": matrix, "kernel": 1.0}.get(name, 0.0 if zero else 0.02)
-            if not getattr(weight, "_is_hf_initialized", False):
-                weight.data.normal_(0.0, stddev).add_(1.0 if name in ("gain", "scale") else 0.0)
-
-
-class CapstanModel(CapstanPreTrainedModel):
-    """Embedding + n-grams + positions, blocks, final norm: (B, T) -> (B, T, D)."""
+    _supports_default_dynamic_cache = classmethod(lambda cls: False)
 
     def __init__(self, config):
         super().__init__(config)
@@ -962,12 +947,25 @@ class CapstanModel(CapstanPreTrainedModel):
         final = kinds[-1]["norm_placement"] == "pre" or compat(model, "norm_after_post", False)
         self.final_norm = Norm(model["final_norm"], width) if final else nn.Identity()
         self.dropout = nn.Dropout(model["dropout"])
-        self.gradient_checkpointing = False
         self.make_heads(model, width)
         self.post_init()
 
+    def _init_weights(self, module):
+        """What a file does not have: matrices N(0, 1 / inputs) or N(0, init_stddev^2), gains 1, biases and n-grams 0."""
+        for name, weight in module.named_parameters(recurse=False):
+            zero = name.endswith("bias") or name in ("gain", "scale", "offset", "kernel_gain") or isinstance(module, Ngrams)
+            matrix = self.config.model.get("init_stddev") or weight.shape[-1] ** -0.5
+            stddev = {"weight": matrix, "kernel": 1.0}.get(name, 0.0 if zero else 0.02)
+            if not getattr(weight, "_is_hf_initialized", False):
+                weight.data.normal_(0.0, stddev).add_(1.0 if name in ("gain", "scale") else 0.0)
+
     def make_heads(self, model, width):
         """For derived classes."""
+
+    def resize_token_embeddings(self, *args, **kwargs):
+        if self.config.added_rows:
+            raise ValueError("the embedding ends with a token that the model adds: train a model with the larger vocabulary")
+        return super().resize_token_embeddings(*args, **kwargs)
 
     def all_blocks(self):
         """The blocks in the order of computing; with `share_layers` there is only one."""
@@ -997,18 +995,12 @@ class CapstanModel(CapstanPreTrainedModel):
     def read(self, ids, embeds, texts, prompts=None, state=None):
         """Whole texts at once: (B, T, D). Fills the state, if there is one."""
         self.check_length(texts.lengths.max())
-        ngrams = 0.0
-        if hasattr(self, "ngram_embedding"):
-            if ids is None:
-                raise ValueError("a model with n-grams needs input_ids")
-            ngrams = self.ngram_embedding.of_tokens(ids, texts.valid)
+        if hasattr(self, "ngram_embedding") and ids is None:
+            raise ValueError("a model with n-grams needs input_ids")
+        ngrams = self.ngram_embedding.of_tokens(ids, texts.valid) if hasattr(self, "ngram_embedding") else 0.0
         x = self.embedded(ids, embeds, ngrams, texts.positions)
         for block in self.all_blocks():
-            arguments = (x, texts, self.config.causal, prompts, state is not None)
-            if self.gradient_checkpointing and self.training:
-                x, of_layer = self._gradient_checkpointing_func(block.__call__, *arguments)
-            else:
-                x, of_layer = block(*arguments)
+            x, of_layer = block(x, texts, self.config.causal, prompts, state is not None)
             if state is not None:
                 state.layers.append(of_layer)
         if state is not None:
@@ -1032,32 +1024,52 @@ class CapstanModel(CapstanPreTrainedModel):
         state.lengths = state.lengths + 1
         return self.final_norm(x)
 
+    def prompts(self, attention_mask, labels, prefix_lengths, use_cache):
+        """The beginnings that are read in both directions: lengths (B), or "all", or None."""
+        bidirectional = self.config.model.get("prefix") == "bidirectional"
+        if not bidirectional or prefix_lengths is not None:
+            return prefix_lengths if bidirectional else None
+        if labels is None and use_cache is False:
+            raise ValueError("prompts are read in both directions: give their lengths as prefix_lengths (B), or use_cache=True")
+        if labels is None:
+            return "all"
+        first = (labels != -100).int().argmax(dim=1)
+        padding = 0 if attention_mask is None else (attention_mask != 0).int().argmax(dim=1)
+        return torch.where((labels != -100).any(dim=1), first - padding, 0)
+
     def states(self, input_ids=None, attention_mask=None, inputs_embeds=None, past_key_values=None, prompts=None):
         """(B, T, D) in the places of the input. prompts: lengths of what is read in both directions, (B), or "all"."""
         given = input_ids if inputs_embeds is None else inputs_embeds
         if past_key_values is not None and past_key_values.columns:
+            if given.shape[1] > 1 and prompts is not None:
+                raise ValueError("a prompt of a model with `prefix: bidirectional` is read in one piece: give it whole")
+            if attention_mask is not None and not bool((attention_mask[:, -given.shape[1]:] != 0).all()):
+                raise ValueError("attention_mask hides tokens that follow those in the state: give texts without padding there")
             columns = [self.read_one(None if input_ids is None else input_ids[:, t:t + 1],
                                      None if inputs_embeds is None else inputs_embeds[:, t:t + 1], past_key_values)
                        for t in range(given.shape[1])]  # one, unless several were accepted at once
             past_key_values.columns += given.shape[1]
             return torch.cat(columns, dim=1)
-        mask = torch.ones(given.shape[:2], device=given.device) if attention_mask is None else attention_mask
-        texts, gather, back = aligned(mask != 0)
+        texts, gather, back = aligned(given, attention_mask)
         if input_ids is not None:
             input_ids = torch.where(texts.valid, input_ids.gather(1, gather), 0)
         if inputs_embeds is not None:
             inputs_embeds = rows_at(inputs_embeds, gather)
         if prompts is not None:
-            prompts = texts.keep(texts.lengths if isinstance(prompts, str) else prompts)
+            prompts = texts.lengths if isinstance(prompts, str) else prompts.to(given.device)
+            if not torch.compiler.is_exporting() and bool((prompts > texts.lengths).any()):
+                raise ValueError("prefix_lengths: a prompt is longer than its text: give prompts whole, in one piece")
+            prompts = texts.keep(prompts)
         x = self.read(input_ids, inputs_embeds, texts, prompts, past_key_values)
         if past_key_values is not None:
             past_key_values.columns += given.shape[1]
         return rows_at(x, back)
 
     def forward(self, input_ids=None, attention_mask=None, inputs_embeds=None, past_key_values=None, use_cache=None,
-                cache=None, **kwargs):
+                cache=None, prefix_lengths=None, **kwargs):
         state = past_key_values or cache or (CapstanState() if use_cache and self.config.causal else None)
-        x = self.states(input_ids, attention_mask, inputs_embeds, state)
+        prompts = self.prompts(attention_mask, None, prefix_lengths, use_cache)
+        x = self.states(input_ids, attention_mask, inputs_embeds, state, prompts)
         return CapstanOutput(last_hidden_state=x, past_key_values=state)
 
 
@@ -1101,40 +1113,30 @@ class CapstanForCausalLM(TokenScores, GenerationMixin):
     tokens in front of the first one that has a label; without labels, the whole input, which then is a prompt.
     """
 
-    def prompts(self, attention_mask, labels, prefix_lengths):
-        if self.config.model["prefix"] != "bidirectional":
-            return None
-        if prefix_lengths is not None or labels is None:
-            return "all" if prefix_lengths is None else prefix_lengths
-        first = (labels != -100).int().argmax(dim=1)
-        padding = 0 if attention_mask is None else (attention_mask != 0).int().argmax(dim=1)
-        return torch.where((labels != -100).any(dim=1), first - padding, 0)
-
     def forward(self, input_ids=None, attention_mask=None, inputs_embeds=None, past_key_values=None, labels=None,
                 use_cache=None, logits_to_keep=0, prefix_lengths=None, num_items_in_batch=None, cache=None, **kwargs):
         caches = use_cache if use_cache is not None else not self.training
         state = past_key_values or cache or (CapstanState() if caches else None)
-        prompts = self.prompts(attention_mask, labels, prefix_lengths)
+        prompts = self.prompts(attention_mask, labels, prefix_lengths, use_cache)
         x = self.states(input_ids, attention_mask, inputs_embeds, state, prompts)
         logits = self.output(x[:, -logits_to_keep:] if isinstance(logits_to_keep, int) else x[:, logits_to_keep])
         loss = None if labels is None else mean_cross_entropy(logits[:, :-1], labels[:, 1:], num_items_in_batch)
         return CapstanOutput(loss=loss, logits=logits, past_key_values=state)
 
     def prepare_inputs_for_generation(self, input_ids, past_key_values=None, attention_mask=None, inputs_embeds=None,
-                                      use_cache=True, cache=None, **kwargs):
+                                      use_cache=True, cache=None, prefix_lengths=None, **kwargs):
         state = next((given for given in (past_key_values, cache) if isinstance(given, CapstanState)), None)
         seen = state.columns if state else 0
-        first = inputs_embeds is not None and seen == 0
-        seen = seen if inputs_embeds is None else -1  # input_ids then has the new tokens only
+        first, seen = inputs_embeds is not None and seen == 0, seen if inputs_embeds is None else -1  # only new input_ids then
         return {"input_ids": None if first else input_ids[:, seen:], "inputs_embeds": inputs_embeds if first else None,
-                "attention_mask": attention_mask, "use_cache": use_cache, "logits_to_keep": 1, "past_key_values": state}
+                "attention_mask": attention_mask, "use_cache": use_cache, "logits_to_keep": 1, "past_key_values": state,
+                "prefix_lengths": prefix_lengths}
 
 
 class CapstanForMaskedLM(TokenScores):
     """Predicts hidden tokens from those around them. The mask token is the one after the vocabulary."""
 
-    def forward(self, input_ids=None, attention_mask=None, inputs_embeds=None, labels=None, num_items_in_batch=None,
-                **kwargs):
+    def forward(self, input_ids=None, attention_mask=None, inputs_embeds=None, labels=None, num_items_in_batch=None, **kwargs):
         logits = self.output(self.states(input_ids, attention_mask, inputs_embeds))
         loss = None if labels is None else mean_cross_entropy(logits, labels, num_items_in_batch)
         return CapstanOutput(loss=loss, logits=logits)
@@ -1149,13 +1151,12 @@ class Pooling(nn.Module):
         self.score = nn.Linear(width, 1, bias=False)
 
     def forward(self, x, valid):
-        scores = self.score(torch.tanh(self.hidden(x))).masked_fill(~valid[..., None], LOWEST)
-        return torch.softmax(scores, dim=1)
+        scores = self.score(torch.tanh(self.hidden(x)))
+        return torch.softmax(wide(scores).masked_fill(~valid[..., None], LOWEST), dim=1).to(x.dtype)
 
 
 class CapstanForSequenceClassification(CapstanModel):
     """logits = H p + h (+ n-grams), with p = sum_t a_t x_t.
-
     pooling: mean a_t = 1 / n; last: a_t = 1 at the last token; cls: at a token of its own, which precedes every text;
     attention: learned.
     """
@@ -1181,8 +1182,7 @@ class CapstanForSequenceClassification(CapstanModel):
         return (x * texts.valid[..., None] * weights).sum(dim=1)
 
     def forward(self, input_ids=None, attention_mask=None, labels=None, **kwargs):
-        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        texts, gather, _ = aligned(mask != 0)
+        texts, gather, _ = aligned(input_ids, attention_mask)
         ids = torch.where(texts.valid, input_ids.gather(1, gather), 0)
         read, inside = ids, texts
         if self.config.model["pooling"] == "cls":

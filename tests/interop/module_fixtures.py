@@ -80,7 +80,7 @@ def check(module, config, width, longest, causal, tensors, parameters, case, seg
     found = 0.0
     for row, begin, end in documents(segment_ids):
         x = tensors["x"][row : row + 1, begin:end].clone().requires_grad_()
-        texts, _, _ = module.aligned(torch.ones(1, end - begin, dtype=torch.bool))
+        texts, _, _ = module.aligned(x)
         y, _ = mixer(x, texts, causal)
         y.backward(tensors["dy"][row : row + 1, begin:end])
         for one, name in ((y[0].detach(), "y"), (x.grad[0], "dx")):
