@@ -180,7 +180,8 @@ EventsKept events_until(std::string_view content, int64_t step, bool open_window
     const bool open = open_window && of_record == step && trained;
     // The start of a session has no tag ("train/loss"; a single character may be part of its time), and names the step
     // after the one that it goes on from: a validation of that one may follow.
-    const bool starts = of_record == step + 1 && !trained && data.find("valid/") == std::string_view::npos;
+    const bool starts =
+        of_record > step && of_record - 1 == step && !trained && data.find("valid/") == std::string_view::npos;
     if (kept.damaged || (of_record > step && !starts) || open) break;
     at += header_bytes + size + footer_bytes;
     if (!starts) kept.bytes = at;
