@@ -105,6 +105,7 @@ TEST_CASE("a file is kept up to a step, and up to the first record that is not w
     ends.push_back(content.size());
   }
   CHECK(events_until(content, 9).bytes == ends[3]);
+  CHECK(events_until(content, std::numeric_limits<int64_t>::max()).bytes == ends[3]);
   CHECK(events_until(content, 8).bytes == ends[2]);
   CHECK(events_until(content, 0).bytes == ends[0]);
   CHECK(events_until(content.substr(0, content.size() - 1), 9).bytes == ends[2]);
