@@ -7,6 +7,7 @@
 #   scripts/attack.sh ranks [COUNT] [SEED] [CASES]    kill -9 and SIGTERM at a random rank of a job: COUNT signals (100); CASES (12)
 #                                              in which a rank is stopped, killed or cut off in each phase
 #   scripts/attack.sh signals [ROUNDS] [SEED]  SIGINT or SIGTERM in each long phase of each command, ROUNDS times: does it end in 2 s?
+#   scripts/attack.sh serve [ROUNDS] [SEED]    bad clients of `capstan serve`: is /health answered, and nothing lost?
 #   scripts/attack.sh soak MINUTES FOLDER      training with everything beside it; are memory, descriptors and disk flat?
 #   scripts/attack.sh mutants FOLDER [COUNT] [SEED]   random changes of one token: which does no test notice? (scripts/mutate.py)
 # CAPSTAN_ATTACK_ONLY=KIND restricts calls, kills and power to one kind of run of tests/faults/kinds.cpp; calls prints cases as
@@ -16,7 +17,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
-  sed -n '4,11s/^# \{0,1\}//p' "$0" >&2
+  sed -n '4,12s/^# \{0,1\}//p' "$0" >&2
   exit 2
 }
 
@@ -37,6 +38,7 @@ case $what in
   power) attack 'loss of power*' 1000000 "$@" ;;
   ranks) exec scripts/attack/ranks.sh "$@" ;;
   signals) exec scripts/attack/signals.py "$@" ;;
+  serve) exec scripts/attack/serve.py "$@" ;;
   soak) [ $# -eq 2 ] || usage; exec scripts/soak.sh "$@" ;;
   mutants) [ $# -ge 1 ] || usage; exec scripts/mutate.py "$1" --count "${2:-300}" --seed "${3:-1}" ;;
   *) usage ;;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -128,6 +129,29 @@ std::vector<int32_t> token_ids(const json& list, int64_t vocabulary, const Reque
     ids.push_back(static_cast<int32_t>(*id));
   }
   return ids;
+}
+
+std::vector<std::string> path_parts(const std::string& path) {
+  std::vector<std::string> parts;
+  for (size_t begin = 1; begin <= path.size() && path.front() == '/';) {
+    const size_t end = std::min(path.find('/', begin), path.size());
+    parts.push_back(path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+std::string percent_decoded(std::string_view part) {
+  std::string text;
+  for (size_t i = 0; i < part.size(); ++i) {
+    const char* const digits = part.data() + i + 1;
+    unsigned code = 0;
+    const bool coded =
+        part[i] == '%' && i + 2 < part.size() && std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2;
+    text += coded ? static_cast<char>(code) : part[i];
+    i += coded ? 2 : 0;
+  }
+  return text;
 }
 
 bool is_plain_name(const std::string& name) {

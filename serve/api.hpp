@@ -6,10 +6,11 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "serve/http.hpp"
+#include "serve/http/http.hpp"
 
 namespace capstan {
 
@@ -59,6 +60,10 @@ class RequestFields {
 /// A list of token ids below `vocabulary`.
 std::vector<int32_t> token_ids(const nlohmann::json& list, int64_t vocabulary, const RequestFields& fields,
                                const char* name);
+/// What is between the slashes of a path; none where it does not begin with one.
+std::vector<std::string> path_parts(const std::string& path);
+/// With = for %3D.
+std::string percent_decoded(std::string_view part);
 /// A name of letters, digits, points, hyphens and underscores.
 bool is_plain_name(const std::string& name);
 

@@ -25,11 +25,11 @@ std::shared_ptr<Engine> engine_of(const json& body, const Models& models) {
   return models.front();
 }
 
-json body_of(const Call& call) {
+json body_of(const HttpRequest& request) {
   JsonRule rule;
   rule.file = "body";
   rule.depth = 20;
-  return parse_json(call.request.body, rule);
+  return parse_json(request.body, rule);
 }
 
 std::shared_ptr<void> enter(const Call& call, int64_t places) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "run/inputs/input_text.hpp"
 #include "serve/api.hpp"
 #include "serve/options.hpp"
 #include "serve/scheduler.hpp"
@@ -32,10 +33,12 @@ struct Call {
 using Handler = void (*)(const Call& call);
 
 /// All functions throw ApiError, and Error for what is wrong with the request.
-nlohmann::json body_of(const Call& call);
+nlohmann::json body_of(const HttpRequest& request);
 std::shared_ptr<Engine> engine_called(const std::string& name, const Models& models);
 /// The model that a request names; without a name, the only one.
 std::shared_ptr<Engine> engine_of(const nlohmann::json& body, const Models& models);
+/// The texts of the field `input`, each a text or, with `columns`, the list of its columns.
+std::vector<InputText> input_texts(const RequestFields& fields, const CompletionLimits& limits, bool columns);
 /// Takes places (Scheduler::enter).
 std::shared_ptr<void> enter(const Call& call, int64_t places);
 /// Answers with what `body` returns or throws, on the computing thread. `body` may return none, to be called again.

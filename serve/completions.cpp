@@ -37,9 +37,7 @@ CompletionRequest::Prompt prompt_from(const SavedRun& run, const std::string& te
   return prompt;
 }
 
-CompletionRequest::Prompt prompt_from(const SavedRun& run, std::vector<int32_t> tokens, bool continues,
-                                      const RequestFields& fields) {
-  if (tokens.empty()) fields.refuse("prompt", "a list of token ids must not be empty");
+CompletionRequest::Prompt prompt_from(const SavedRun& run, std::vector<int32_t> tokens, bool continues) {
   CompletionRequest::Prompt prompt;
   const std::optional<int32_t> start = start_token(run);
   if (!continues && start && tokens.front() != *start) {  // a text begins with it, whoever made the ids
@@ -54,109 +52,27 @@ CompletionRequest::Prompt prompt_from(const SavedRun& run, std::vector<int32_t> 
   return prompt;
 }
 
-void read_prompts(CompletionRequest& request, const RequestFields& fields, const SavedRun& run,
-                  const CompletionLimits& limits) {
-  const json* const given = fields.find("prompt");
-  const int64_t vocabulary = run.model->model().vocabulary();
-  const bool continues = !request.from.empty();
-  if (given == nullptr) {
-    request.prompts.push_back(prompt_from(run, "", continues));
-  } else if (given->is_array() && !given->empty() && !(*given)[0].is_string()) {
-    const bool several = (*given)[0].is_array();
-    if (several && static_cast<int64_t>(given->size()) > limits.texts)
-      fields.refuse("prompt", fmt::format("at most {} prompts in a request", limits.texts));
-    for (const json& list : several ? *given : json::array({*given}))
-      request.prompts.push_back(prompt_from(run, token_ids(list, vocabulary, fields, "prompt"), continues, fields));
-  } else {
-    for (const std::string& text : fields.texts("prompt", static_cast<size_t>(limits.texts)))
-      request.prompts.push_back(prompt_from(run, text, continues));
-  }
-  if (request.prompts.empty()) fields.refuse("prompt", "the list must not be empty");
-  for (const CompletionRequest::Prompt& prompt : request.prompts)
-    if (static_cast<int64_t>(prompt.tokens.size()) > limits.prompt_tokens)
-      fields.refuse("prompt", fmt::format("it has {} tokens; this server reads at most {}", prompt.tokens.size(),
-                                          limits.prompt_tokens));
-}
-
-void read_session(CompletionRequest& request, const RequestFields& fields, const SavedRun& run) {
-  const json* const given = fields.find("session");
-  if (given == nullptr) return;
-  const RequestFields session(*given, {"from", "keep"}, "session");
-  request.from = session.text("from", "");
-  request.keep = session.text("keep", "");
-  for (const auto& [field, name] : {std::pair{"from", request.from}, std::pair{"keep", request.keep}})
-    if (session.find(field) != nullptr && !is_plain_name(name))
-      session.refuse(field, "expected a name of at most 128 letters, digits, hyphens, points and underscores");
-  if (facts_of(run.config.data).has_pairs) fields.refuse("session", "a model of pairs writes one target and no more");
-}
-
-/// Rules that join several fields.
-void check_together(const CompletionRequest& request, const RequestFields& fields, const CompletionLimits& limits) {
-  if (request.texts() > limits.texts)
-    fields.refuse("n",
-                  fmt::format("{} texts; this server writes at most {} for a request", request.texts(), limits.texts));
-  if (const int64_t best = fields.whole("best_of", request.samples, 1, limits.texts); best != request.samples)
-    fields.refuse("best_of", "only as many texts are written as n says: leave it out");
-  if (!request.keep.empty() && request.texts() > 1) fields.refuse("session", "keep needs one prompt and n = 1");
-  if (!request.from.empty() && request.prompts.size() > 1) fields.refuse("session", "from needs one prompt");
-  if (!request.from.empty() && request.echo && request.likeliest >= 0)
-    fields.refuse("echo", "the text of a session has no probabilities any more: leave out echo or logprobs");
-  for (const std::string& stop : request.stop)
-    if (stop.empty()) fields.refuse("stop", "the text must not be empty");
-}
-
 }  // namespace
 
 CompletionRequest completion_request(const json& body, const SavedRun& run, DecodeWeights weights,
                                      const CompletionLimits& limits) {
-  const RequestFields fields(body, {"model",
-                                    "prompt",
-                                    "max_tokens",
-                                    "n",
-                                    "best_of",
-                                    "temperature",
-                                    "top_p",
-                                    "top_k",
-                                    "min_p",
-                                    "repetition_penalty",
-                                    "seed",
-                                    "stop",
-                                    "stream",
-                                    "stream_options",
-                                    "logprobs",
-                                    "echo",
-                                    "session",
-                                    "user",
-                                    "suffix",
-                                    "presence_penalty",
-                                    "frequency_penalty",
-                                    "logit_bias"});
-  for (const char* const name : {"suffix", "presence_penalty", "frequency_penalty", "logit_bias"})
-    fields.unsupported(name);
-  CompletionRequest request;
-  request.samples = fields.whole("n", 1, 1, limits.texts);
-  request.likeliest = fields.whole("logprobs", -1, 0, 20);
-  request.echo = fields.flag("echo", false);
-  request.stream = fields.flag("stream", false);
-  if (const json* const options = fields.find("stream_options"))
-    request.stream_usage = RequestFields(*options, {"include_usage", "include_obfuscation"}, "stream_options")
-                               .flag("include_usage", false);
-  request.stop = fields.texts("stop", 16);
   ContinuationOptions continuation;
+  CompletionRequest request = completion_fields(body, run.model->model().vocabulary(), limits, continuation);
   continuation.weights = weights;
-  continuation.tokens = fields.whole("max_tokens", 16, 0, limits.new_tokens);
-  SamplingConfig& sampling = continuation.sampling;
-  sampling.temperature = fields.number("temperature", 1, 0, 100);
-  sampling.top_p = fields.number("top_p", 1, 0, 1);
-  sampling.min_p = fields.number("min_p", 0, 0, 1);
-  sampling.top_k = std::max<int64_t>(0, fields.whole("top_k", 0, -1, 1 << 30));
-  sampling.repetition_penalty = fields.number("repetition_penalty", 1, 1e-3, 1e3);
-  sampling.seed = request.seed = fields.whole("seed", random_number(), 0, std::numeric_limits<int64_t>::max());
   request.generation = generation_of(run, continuation);
   request.generation.on_slide = {};
-  read_session(request, fields, run);
-  read_prompts(request, fields, run, limits);
-  check_together(request, fields, limits);
+  const bool continues = !request.from.empty();
+  if ((continues || !request.keep.empty()) && facts_of(run.config.data).has_pairs)
+    throw ApiError(400, "session: a model of pairs writes one target and no more", "session");
+  for (CompletionRequest::Prompt& prompt : request.prompts) {
+    prompt = prompt.tokens.empty() ? prompt_from(run, prompt.text, continues)
+                                   : prompt_from(run, std::move(prompt.tokens), continues);
+    if (static_cast<int64_t>(prompt.tokens.size()) > limits.prompt_tokens)
+      throw ApiError(400,
+                     fmt::format("prompt: it has {} tokens; this server reads at most {}", prompt.tokens.size(),
+                                 limits.prompt_tokens),
+                     "prompt");
+  }
   return request;
 }
 

@@ -35,7 +35,12 @@ struct CompletionRequest {
   int64_t texts() const { return samples * static_cast<int64_t>(prompts.size()); }
 };
 
-/// Throws ApiError, naming the field.
+/// What the fields say; each prompt has a text or tokens. `continuation` receives the knobs. Throws ApiError, naming
+/// the field.
+CompletionRequest completion_fields(const nlohmann::json& body, int64_t vocabulary, const CompletionLimits& limits,
+                                    ContinuationOptions& continuation);
+
+/// The same, ready to be read by a model.
 CompletionRequest completion_request(const nlohmann::json& body, const SavedRun& run, DecodeWeights weights,
                                      const CompletionLimits& limits);
 

@@ -83,6 +83,10 @@ void Engine::restore_session(const std::string& name, std::string_view bytes) {
     std::memcpy(snapshot->window.data(), text.data() + sizeof(snapshot->begin),
                 snapshot->window.size() * sizeof(int32_t));
   }
+  // A hash can be made for any bytes: what indexes memory is checked.
+  const int64_t vocabulary = run_.model->model().vocabulary();
+  for (const int32_t token : snapshot->window)
+    if (token < 0 || token >= vocabulary) throw Error("state: it has tokens that this model does not have");
   const auto limit = run_.model->position_limit();
   const auto fits = [&](int64_t last) { return last >= 0 && snapshot->begin == window_begin(last, limit); };
   const auto size = static_cast<int64_t>(snapshot->window.size());

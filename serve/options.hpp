@@ -6,7 +6,7 @@
 
 #include "serve/completions.hpp"
 #include "serve/engine.hpp"
-#include "serve/http.hpp"
+#include "serve/http/http.hpp"
 
 namespace capstan {
 

@@ -17,24 +17,14 @@ struct Route {
   std::vector<std::pair<const char*, Handler>> methods;
 };
 
-std::vector<std::string> parts_of(const std::string& path) {
-  std::vector<std::string> parts;
-  for (size_t begin = 1; begin <= path.size();) {
-    const size_t end = std::min(path.find('/', begin), path.size());
-    parts.push_back(path.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 bool matches(const Route& route, const std::vector<std::string>& path) {
-  const std::vector<std::string> own = parts_of(route.path);
+  const std::vector<std::string> own = path_parts(route.path);
   return std::equal(own.begin(), own.end(), path.begin(), path.end(),
                     [](const std::string& a, const std::string& b) { return a == "*" || a == b; });
 }
 
 void complete(const Call& call) {
-  const json body = body_of(call);
+  const json body = body_of(call.request);
   const std::shared_ptr<Engine> engine = engine_of(body, call.context.models);
   engine->run().model->that_predicts(Predicts::next_token);
   CompletionRequest request =
@@ -45,7 +35,7 @@ void complete(const Call& call) {
 }
 
 void tokenize(const Call& call) {
-  const json body = body_of(call);
+  const json body = body_of(call.request);
   const RequestFields fields(body, {"model", "prompt", "add_special_tokens", "return_token_strs"});
   const SavedRun& run = engine_of(body, call.context.models)->run();
   const std::string text = fields.text("prompt", "");
@@ -78,7 +68,7 @@ void show_tokenizer(const Call& call) {
 }
 
 void detokenize(const Call& call) {
-  const json body = body_of(call);
+  const json body = body_of(call.request);
   const RequestFields fields(body, {"model", "tokens"});
   const SavedRun& run = engine_of(body, call.context.models)->run();
   const json* const given = fields.find("tokens");
@@ -183,7 +173,7 @@ const std::vector<Route>& routes() {
 }
 
 Handler handler_of(const HttpRequest& head) {
-  const std::vector<std::string> path = parts_of(head.path);
+  const std::vector<std::string> path = path_parts(head.path);
   for (const Route& route : routes()) {
     if (!matches(route, path)) continue;
     std::vector<std::string> methods;
@@ -205,9 +195,9 @@ bool is_open_route(const HttpRequest& head) { return head.path == "/" || head.pa
 void answer_route(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply, const RouteContext& context) {
   try {
     Call call{request, reply, context};
-    const std::vector<std::string> path = parts_of(request.path);
-    if (path.size() > 2) call.model = path[2];
-    if (path.size() > 4) call.session = path[4];
+    const std::vector<std::string> path = path_parts(request.path);
+    if (path.size() > 2) call.model = percent_decoded(path[2]);
+    if (path.size() > 4) call.session = percent_decoded(path[4]);
     handler_of(request)(call);
   } catch (const ApiError& error) {
     reply->send(error_answer(error));

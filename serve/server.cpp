@@ -9,6 +9,7 @@
 
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
+#include "core/strings/utf8.hpp"
 #include "serve/page.hpp"
 #include "serve/routes.hpp"
 #include "serve/worker.hpp"
@@ -29,6 +30,12 @@ bool same_secret(const std::string& given, const std::string& secret) {
   for (size_t i = 0; i < given.size(); ++i)
     difference |= static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(secret[i % secret.size()]);
   return difference == 0;
+}
+
+/// Any folder's name that JSON and log lines can hold, such as "lr=1e-2,seed=2" of a sweep.
+bool is_model_name(const std::string& name) {
+  return !name.empty() && is_utf8(name) &&
+         std::none_of(name.begin(), name.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; });
 }
 
 }  // namespace
@@ -94,10 +101,10 @@ Models Server::State::open_models() {
   for (const std::string& where : options_.runs) {
     SavedRun run = open_run(where);
     const std::string name = fs::absolute(run.folder).lexically_normal().filename().string();
-    if (!is_plain_name(name))
+    if (!is_model_name(name))
       throw ConfigError(
-          fmt::format("{}: the folder's name is the model's, which consists of letters, digits, points, "
-                      "hyphens and underscores: rename it, or give a link to it",
+          fmt::format("{}: the folder's name is the model's, and must be UTF-8 without control characters: rename it, "
+                      "or give a link to it",
                       where));
     if (models_.empty() && models.empty())
       set_threads(static_cast<int>(options_.threads > 0 ? options_.threads : run.config.threads));

@@ -91,4 +91,19 @@ case_signals_reload_drain_and_end_the_server() {
   [ "$SECONDS" -le 2 ]
 }
 
+case_the_script_of_the_page_parses() {
+  command -v node >/dev/null || skip "there is no node"
+  sed -n '/^<script>$/,/^<\/script>$/p' "$source/serve/page.html" | sed '1d;$d' >page.js
+  [ "$(wc -l <page.js)" -gt 50 ]
+  exits 0 node --check page.js
+  echo ')' >>page.js
+  exits 1 node --check page.js
+}
+
+case_the_unit_of_systemd_is_valid() {
+  command -v systemd-analyze >/dev/null || skip "there is no systemd-analyze"
+  sed "s|^ExecStart=/usr/bin/capstan|ExecStart=$capstan|" "$source/examples/serve/capstan.service" >capstan.service
+  exits 0 systemd-analyze verify ./capstan.service
+}
+
 run_cases

@@ -166,6 +166,24 @@ put("state", "deep", "0" + '{"state":' + "[" * 20000)
 put("metrics", "lines", '3{"step": 1, "event": "train"}\n{"step": 2}\n{"step": 9}\n{"st')
 put("metrics", "wrong", '3{"step": 1e300}\n{"step": 18446744073709551615}\n' + "[" * 20000 + "\n\n")
 
+
+
+def post(path, body, more=""):
+    return f"7POST {path} HTTP/1.1\r\nHost: a\r\n{more}Content-Length: {len(body)}\r\n\r\n{body}"
+
+
+knobs = {"model": "m", "prompt": ["a", "b"], "max_tokens": 5, "n": 2, "temperature": 0.5, "top_p": 0.9, "top_k": 5, "min_p": 0.1, "seed": 3,
+         "stop": ["x"], "stream": True, "stream_options": {"include_usage": True}, "logprobs": 2, "echo": True}
+put("request", "completion", post("/v1/completions", json.dumps(knobs)))
+put("request", "tokens", post("/v1/completions", '{"prompt": [[1, 2], [99]], "session": {"keep": "a"}}', "Expect: 100-continue\r\n"))
+put("request", "classify", post("/v1/classify?x=%2F", '{"input": ["a", ["b", "c"]], "explain": true}', "Authorization: Bearer a\r\n"))
+put("request", "detokenize", post("/detokenize", '{"tokens": [1, 2, 3]}'))
+put("request", "pipelined", post("/detokenize", '{"tokens": [1]}') + post("/v1/completions", "{}")[1:] + "GET /health HTTP/1.1\r\n\r\n")
+put("request", "chunked", '1POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n{"prompt":"a b"}\r\n0\r\n\r\n')
+put("request", "chunks-above", "3PUT /v1/models/m/sessions/a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + ("ff\r\n" + "x" * 255 + "\r\n") * 3)
+put("request", "head-above", "0GET /v1/models/lr%3D1e-2%2 HTTP/1.1\r\nX: " + "x" * 300 + "\r\n\r\n")
+put("request", "length-above", "9POST / HTTP/1.1\r\nContent-Length: 18446744073709551616\r\n\r\n")
+
 put("glob", "folders", "src/**/*.[ch]pp\nsrc/a/b/c.cpp\nc.hpp\n")
 put("glob", "stars", "*a" * 30 + "b\n" + "a" * 250 + "\n")
 put("glob", "any-folders", "**/a/" * 60 + "c\n" + "a/" * 200 + "b\n")

@@ -1,7 +1,9 @@
 // A text has the same bits alone and in any company, with the cache and without, and from a session.
+#include <cstring>
 #include <random>
 #include <set>
 
+#include "core/io/hash.hpp"
 #include "core/machine/parallel.hpp"
 #include "serve/served_runs.hpp"
 
@@ -69,14 +71,12 @@ int64_t different(int port, const std::vector<Wanted>& all) {
   return wrong;
 }
 
-}  // namespace
-
-TEST_CASE("random requests in random company have the bits of generate alone, on one and two threads") {
+void check_company(int requests, unsigned seed) {
   const std::vector<std::string> systems = {"aft-simple", "aft-local", "aft-conv",  "fastformer",
                                             "gau",        "flash",     "attention", "windowed"};
-  std::mt19937 random(1);
+  std::mt19937 random(seed);
   std::vector<Wanted> all;
-  for (int i = 0; i < 160; ++i) all.push_back(wanted(systems[static_cast<size_t>(i) % systems.size()], random));
+  for (int i = 0; i < requests; ++i) all.push_back(wanted(systems[static_cast<size_t>(i) % systems.size()], random));
   for (const int64_t threads : {1, 2}) {
     CAPTURE(threads);
     ServeOptions options = serve_options(systems);
@@ -87,6 +87,16 @@ TEST_CASE("random requests in random company have the bits of generate alone, on
     CHECK(different(serving.port(), all) == 0);
   }
   set_threads(0);
+}
+
+}  // namespace
+
+TEST_CASE("random requests in random company have the bits of generate alone, on one and two threads") {
+  check_company(160, 1);
+}
+
+TEST_CASE("long: a thousand random requests in random company have the bits of generate alone" * doctest::skip()) {
+  check_company(1000, 2);
 }
 
 TEST_CASE("many samples need no more slots than there are") {
@@ -147,6 +157,24 @@ TEST_CASE("a session goes on with the text of one pass; it forks, is saved, and 
   const std::string bytes = ask(own.port(), "GET", "/v1/models/flash/sessions/a").body;
   CHECK(ask(strange.port(), "PUT", "/v1/models/gau/sessions/a", bytes).json()["error"]["message"] ==
         "state: these bytes are of a model with other weights");
+}
+
+TEST_CASE("a session with a right hash and tokens that there are not is refused") {
+  const Serving serving(serve_options({"aft-simple"}));
+  post(serving.port(), "/v1/completions", {{"prompt", "the tape"}, {"session", {{"keep", "a"}}}});
+  const std::string path = "/v1/models/aft-simple/sessions/a", saved = ask(serving.port(), "GET", path).body;
+  const std::string content = saved.substr(0, saved.size() - 32);
+  REQUIRE(content + hash_hex(content) == saved);
+  // After format, sizes and identity: the place where the text begins, and its tokens.
+  const size_t tokens = content.find('\n') + 1 + 8 + 32 + 8 + 8;
+  for (const int32_t wrong : {-1, 1 << 30}) {
+    std::string forged = content;
+    std::memcpy(&forged[tokens], &wrong, sizeof(wrong));
+    const Response refused = ask(serving.port(), "PUT", path, forged + hash_hex(forged));
+    CHECK(refused.status == 400);
+    CHECK(refused.body.find("tokens that this model does not have") != std::string::npos);
+  }
+  CHECK(ask(serving.port(), "PUT", path, content + hash_hex(content)).status == 200);
 }
 
 }  // namespace capstan::testing

@@ -40,6 +40,29 @@ TEST_CASE("health, models, metrics and the page are answered") {
   CHECK(page.headers.find("Content-Security-Policy") != std::string::npos);
 }
 
+TEST_CASE("the page asks for nothing but this server's paths, and what its script looks for is in it") {
+  const std::string page = ask(port(), "GET", "/").body;
+  for (const std::string outside :
+       {"http:", "https:", "//cdn", " src=", " href=", "@import", "url(", "import(", "eval("}) {
+    CAPTURE(outside);
+    CHECK(page.find(outside) == std::string::npos);
+  }
+  const size_t script = page.find("<script>");
+  REQUIRE(script != std::string::npos);
+  int found = 0;
+  for (size_t at = script; (at = page.find("at(\"", at)) != std::string::npos; ++at, ++found) {
+    const std::string id = page.substr(at + 4, page.find('"', at + 4) - at - 4);
+    CAPTURE(id);
+    CHECK(page.find("id=\"" + id + "\"") < script);
+  }
+  CHECK(found > 20);
+  for (size_t at = script; (at = page.find("\"/", at)) != std::string::npos; ++at) {
+    const std::string path = page.substr(at + 1, page.find('"', at + 1) - at - 1);
+    CAPTURE(path);
+    CHECK(ask(port(), "GET", path).status != 404);
+  }
+}
+
 TEST_CASE("a completion has the text that generate writes, at once and as a stream") {
   const json request{{"model", "aft-simple"}, {"prompt", "the tape"}, {"max_tokens", 40}, {"seed", 3}};
   const std::string expected = generated("aft-simple", "the tape", 40, 3);
@@ -191,6 +214,40 @@ TEST_CASE("unknown paths, methods, models and sessions are refused with their st
   const json from{{"model", "aft-simple"}, {"prompt", "a"}, {"session", {{"from", "x"}}}};
   CHECK(post(port(), "/v1/completions", from).status == 404);
   CHECK(ask(port(), "POST", "/v1/completions", "{}", "Origin: http://evil\r\n").status == 403);
+}
+
+TEST_CASE("a path without its slash is unknown, as one with a coded slash or letter is") {
+  for (const std::string path :
+       {"xhealth", "x", "xv1/models", "xmetrics", "*", "%2Fhealth", "/%68ealth", "/v1%2Fmodels", "//"}) {
+    CAPTURE(path);
+    CHECK(ask(port(), "GET", path).status == 404);
+  }
+  CHECK(ask(port(), "GET", "/health").status == 200);
+}
+
+TEST_CASE("a folder of a sweep is a model by its name, which paths may code") {
+  namespace fs = std::filesystem;
+  const std::string name = "lr=1e-2,words=[1 2] caf\u00e9%41";
+  const fs::path link = fs::path(served_runs().folder("aft-simple")).parent_path() / name;
+  fs::create_directory_symlink(served_runs().folder("aft-simple"), link);
+  ServeOptions options;
+  options.runs = {link.string()};
+  {
+    const Serving serving(options);
+    CHECK(ask(serving.port(), "GET", "/v1/models").json()["data"][0]["id"] == name);
+    CHECK(post(serving.port(), "/v1/completions", {{"model", name}, {"prompt", "a"}}).json()["model"] == name);
+    const std::string coded = "/v1/models/lr%3D1e-2,words=%5b1%202%5D%20caf%C3%A9%2541";
+    CHECK(ask(serving.port(), "GET", coded).json()["id"] == name);
+    CHECK(ask(serving.port(), "GET", coded + "/sessions").status == 200);
+    CHECK(ask(serving.port(), "GET", "/v1/models/lr%3D1e-2%").status == 404);
+    CHECK(ask(serving.port(), "GET", "/v1/models/%00%GG%").status == 404);
+    CHECK(ask(serving.port(), "GET", coded + "/sessions/a%2Fb").status == 400);
+    CHECK(ask(serving.port(), "GET", "/metrics").body.find("model_name=\"" + name + "\"") != std::string::npos);
+  }
+  fs::rename(link, link.parent_path() / "two\nlines");
+  options.runs = {(link.parent_path() / "two\nlines").string()};
+  CHECK_THROWS_WITH_AS(Server{options}, doctest::Contains("without control characters"), Error);
+  fs::remove(link.parent_path() / "two\nlines");
 }
 
 TEST_CASE("a token is asked for, except by health and the page") {

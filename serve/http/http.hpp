@@ -1,4 +1,4 @@
-// An HTTP/1.1 server on one thread. Only http.cpp includes Boost.
+// An HTTP/1.1 server on one thread.
 #pragma once
 
 #include <atomic>
@@ -10,14 +10,9 @@
 #include <vector>
 
 #include "core/base/no_copy.hpp"
+#include "serve/http/http_request.hpp"
 
 namespace capstan {
-
-struct HttpRequest {
-  std::string method, path, body;
-  std::string authorization, content_type, origin, host;  // headers; empty without
-  std::string client;                                     // its address
-};
 
 struct HttpAnswer {
   int status = 200;
@@ -37,11 +32,6 @@ class HttpReply {
   virtual void end_stream() = 0;
   /// The client has left, or does not read what it is sent: nothing more is needed.
   virtual bool gone() const = 0;
-};
-
-struct HttpLimits {
-  size_t header_bytes = 16 << 10, body_bytes = 4 << 20, connections = 2048;
-  double idle_seconds = 30;  // for a request to come in whole, and for a client to take what it is sent
 };
 
 /// What a server does with requests. Both are called on its thread, and must return at once.

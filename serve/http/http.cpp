@@ -1,4 +1,4 @@
-#include "serve/http.hpp"
+#include "serve/http/http.hpp"
 
 #include <fmt/core.h>
 #include <sys/resource.h>
@@ -11,6 +11,7 @@
 #include <list>
 
 #include "core/base/error.hpp"
+#include "serve/http/request_parser.hpp"
 
 namespace capstan {
 namespace {
@@ -53,7 +54,7 @@ class HttpServer::State::Connection : public std::enable_shared_from_this<Connec
       : state_(std::move(state)),
         socket_(std::move(socket)),
         deadline_(state_->context),
-        buffer_(state_->limits.header_bytes + (64 << 10)) {
+        buffer_(unparsed_bytes(state_->limits)) {
     beast::error_code error;
     client_ = socket_.remote_endpoint(error).address().to_string();
     socket_.set_option(tcp::no_delay(true), error);
@@ -78,7 +79,6 @@ class HttpServer::State::Connection : public std::enable_shared_from_this<Connec
 
  private:
   friend class Reply;
-  using Parser = http::request_parser<http::string_body>;
 
   /// From now on the client has so long for what it is to do; then the connection is closed.
   void arm(double seconds) {
@@ -97,7 +97,6 @@ class HttpServer::State::Connection : public std::enable_shared_from_this<Connec
     if (idle_place_ != state_->idle.end()) state_->idle.erase(idle_place_);
     idle_place_ = state_->idle.end();
   }
-  HttpRequest head() const;
   void read_body();
   void hand_over();
   void watch();
@@ -111,7 +110,7 @@ class HttpServer::State::Connection : public std::enable_shared_from_this<Connec
   tcp::socket socket_;
   net::steady_timer deadline_;
   beast::flat_buffer buffer_;
-  std::optional<Parser> parser_;
+  std::optional<RequestParser> parser_;
   std::string client_;
   std::list<Connection*>::iterator place_, idle_place_;
   uint64_t exchange_ = 0;                    // which request it is
@@ -162,8 +161,7 @@ class HttpServer::State::Reply final : public HttpReply {
 void HttpServer::State::Connection::read_request() {
   if (state_->closing) return close();
   parser_.emplace();
-  parser_->header_limit(static_cast<std::uint32_t>(state_->limits.header_bytes));
-  parser_->body_limit(state_->limits.body_bytes);
+  set_limits(*parser_, state_->limits);
   enter_idle();
   http::async_read_header(socket_, buffer_, *parser_, [me = shared_from_this()](beast::error_code error, size_t) {
     me->leave_idle();
@@ -173,7 +171,7 @@ void HttpServer::State::Connection::read_request() {
     const auto& head = me->parser_->get();
     me->keep_alive_ = head.keep_alive();
     me->chunked_ = head.version() >= 11;
-    if (auto refusal = me->state_->handler.refuse(me->head())) {
+    if (auto refusal = me->state_->handler.refuse(head_of(*me->parser_, me->client_))) {
       me->keep_alive_ = me->keep_alive_ && me->parser_->is_done();
       return me->answer(std::move(*refusal));
     }
@@ -185,20 +183,6 @@ void HttpServer::State::Connection::read_request() {
   });
 }
 
-HttpRequest HttpServer::State::Connection::head() const {
-  const auto& head = parser_->get();
-  const auto field = [&](http::field name) { return std::string(head[name]); };
-  const std::string target(head.target());
-  return {std::string(head.method_string()),
-          target.substr(0, target.find('?')),
-          "",
-          field(http::field::authorization),
-          field(http::field::content_type),
-          field(http::field::origin),
-          field(http::field::host),
-          client_};
-}
-
 /// The whole request has the time that one has: a client that trickles is not waited for.
 void HttpServer::State::Connection::read_body() {
   http::async_read(socket_, buffer_, *parser_, [me = shared_from_this()](beast::error_code error, size_t) {
@@ -208,7 +192,7 @@ void HttpServer::State::Connection::read_body() {
 }
 
 void HttpServer::State::Connection::hand_over() {
-  HttpRequest request = head();
+  HttpRequest request = head_of(*parser_, client_);
   request.body = std::move(parser_->get().body());
   gone_ = std::make_shared<std::atomic<bool>>(false);
   deadline_.cancel();
@@ -233,15 +217,8 @@ void HttpServer::State::Connection::watch() {
 
 void HttpServer::State::Connection::refuse(const beast::error_code& error) {
   keep_alive_ = false;
-  if (error == http::error::body_limit)
-    return answer(
-        state_->handler.error(413, fmt::format("the body has more than {} bytes", state_->limits.body_bytes)));
-  if (error == http::error::header_limit || error == http::error::buffer_overflow)
-    return answer(
-        state_->handler.error(431, fmt::format("the headers have more than {} bytes", state_->limits.header_bytes)));
-  if (error.category() == http::make_error_code(http::error::bad_method).category() &&
-      error != http::error::end_of_stream && error != http::error::partial_message)
-    return answer(state_->handler.error(400, "this is no HTTP request: " + error.message()));
+  if (const auto refusal = refusal_of(error, state_->limits))
+    return answer(state_->handler.error(refusal->first, refusal->second));
   close();  // the client has left, or was too slow
 }
 

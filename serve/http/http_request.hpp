@@ -1,0 +1,20 @@
+// A request, and how large and slow it may be.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace capstan {
+
+struct HttpRequest {
+  std::string method, path, body;
+  std::string authorization, content_type, origin, host;  // headers; empty without
+  std::string client;                                     // its address
+};
+
+struct HttpLimits {
+  size_t header_bytes = 16 << 10, body_bytes = 4 << 20, connections = 2048;
+  double idle_seconds = 30;  // for a request to come in whole, and for a client to take what it is sent
+};
+
+}  // namespace capstan

@@ -1,0 +1,57 @@
+// What the bytes of a client are, without a connection. Includes Boost: for http.cpp, and for the fuzzer of requests.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "serve/http/http_request.hpp"
+
+namespace capstan {
+
+using RequestParser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+
+/// What a connection holds of bytes that are not parsed yet.
+constexpr size_t unparsed_bytes(const HttpLimits& limits) { return limits.header_bytes + (64 << 10); }
+
+inline void set_limits(RequestParser& parser, const HttpLimits& limits) {
+  parser.header_limit(static_cast<std::uint32_t>(limits.header_bytes));
+  parser.body_limit(limits.body_bytes);
+}
+
+/// The request, without its body.
+inline HttpRequest head_of(const RequestParser& parser, const std::string& client) {
+  namespace http = boost::beast::http;
+  const auto& head = parser.get();
+  const auto field = [&](http::field name) { return std::string(head[name]); };
+  const std::string target(head.target());
+  return {std::string(head.method_string()),
+          target.substr(0, target.find('?')),
+          "",
+          field(http::field::authorization),
+          field(http::field::content_type),
+          field(http::field::origin),
+          field(http::field::host),
+          client};
+}
+
+/// The status and the reason of the answer to what is no request; none where the client has left or was too slow.
+inline std::optional<std::pair<int, std::string>> refusal_of(const boost::beast::error_code& error,
+                                                             const HttpLimits& limits) {
+  namespace http = boost::beast::http;
+  if (error == http::error::body_limit)
+    return {{413, fmt::format("the body has more than {} bytes", limits.body_bytes)}};
+  if (error == http::error::header_limit || error == http::error::buffer_overflow)
+    return {{431, fmt::format("the headers have more than {} bytes", limits.header_bytes)}};
+  if (error.category() != http::make_error_code(http::error::bad_method).category() ||
+      error == http::error::end_of_stream || error == http::error::partial_message)
+    return {};
+  return {{400, "this is no HTTP request: " + error.message()}};
+}
+
+}  // namespace capstan
