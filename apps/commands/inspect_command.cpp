@@ -11,7 +11,9 @@
 #include "core/base/error.hpp"
 #include "core/io/safetensors.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/products/blas_info.hpp"
 #include "core/products/machine_rates.hpp"
+#include "run/setup/machine_report.hpp"
 #include "run/setup/run_memory.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/strange_run.hpp"
@@ -27,7 +29,7 @@ struct InspectOptions {
   std::vector<std::string> what;
   std::vector<std::string> overrides;
   int64_t length = 0, vocabulary = 256, classes = 10;
-  bool tensors = false, trust = false;
+  bool tensors = false, trust = false, machine = false;
   int64_t ranks = 0;
   double bandwidth = 1, latency = 50, speed = 0;
 };
@@ -123,6 +125,13 @@ void print_ranks(const InspectOptions& options, const RunConfig& config, const R
 }
 
 int inspect(const InspectOptions& options) {
+  if (options.machine) {
+    if (!options.what.empty()) throw ConfigError("--machine measures this machine, without a run or a file");
+    reserve_product_memory();
+    std::cout << machine_report();
+    return exit_done;
+  }
+  if (options.what.empty()) throw ConfigError("RUN|FILE ... is required, or --machine");
   if (std::all_of(options.what.begin(), options.what.end(), is_config)) {
     const RunConfig config = load_config<RunConfig>(options.what, options.overrides);
     const RunModel model(config, options.vocabulary, options.classes, ParamMemory::none);
@@ -166,8 +175,7 @@ void add_inspect_command(CommandParser& cli) {
           "what", options.what,
           "a run folder, configurations (.yaml; the last one that sets a key wins) or a file of tensors (.safetensors)",
           "RUN|FILE ...")
-      ->replace([](const std::string& what) { return std::filesystem::exists(what) ? what : recipe_path(what); })
-      ->required();
+      ->replace([](const std::string& what) { return std::filesystem::exists(what) ? what : recipe_path(what); });
   command.add_option("-s,--set", options.overrides, "with configurations: set a key (repeatable)", "KEY=VALUE")
       ->repeats();
   command.add_number(
@@ -179,6 +187,8 @@ void add_inspect_command(CommandParser& cli) {
   command.add_flag("--tensors", options.tensors,
                    "with a run: list its tensors instead, with their shapes and the magnitude of their elements");
   command.add_flag("--trust", options.trust, trust_help);
+  command.add_flag("--machine", options.machine,
+                   "without RUN: measure how fast this machine multiplies in float32 and bf16, and its memory");
   command
       .add_number("--ranks", options.ranks, between(1, 4096),
                   "with configurations: predict messages, time of a step and memory for so many processes", "COUNT")
@@ -192,7 +202,8 @@ void add_inspect_command(CommandParser& cli) {
       "this machine");
   command.footer(R"(For example:  capstan inspect configs/enwik8.yaml --length 4096
               capstan inspect configs/enwik8.yaml --ranks 16 --bandwidth 10 --latency 30
-              capstan inspect runs/quickstart-lm --tensors)");
+              capstan inspect runs/quickstart-lm --tensors
+              capstan inspect --machine)");
 }
 
 }  // namespace capstan

@@ -90,6 +90,11 @@ void require_same_program(Communicator& ranks, const RunConfig& config, bool mix
                "install the same one on all machines");
   require_same(ranks, "the ranks have different configurations", settings_of(config),
                "give all of them the same files and options");
+  require_same_kernels(ranks, config, mixed_kernels);
+}
+
+void require_same_kernels(Communicator& ranks, const RunConfig& config, bool mixed_kernels) {
+  if (ranks.size() == 1) return;
   const std::vector<std::string> kernels = disagreements(ranks, kernels_in_use(config));
   if (kernels.empty()) return;
   const std::string text = join_first(kernels, "; ");

@@ -15,6 +15,8 @@ int threads_of_rank(Communicator& ranks, int64_t threads);
 /// Collective: throws Error, naming two ranks, unless all run the same program with the same configuration and the same
 /// kernels. `mixed_kernels`: the last is a warning.
 void require_same_program(Communicator& ranks, const RunConfig& config, bool mixed_kernels);
+/// Collective: the last part of it, for a precision that was chosen since.
+void require_same_kernels(Communicator& ranks, const RunConfig& config, bool mixed_kernels);
 /// Collective: the same for what the data are.
 void require_same_data(Communicator& ranks, const Identity& identity);
 

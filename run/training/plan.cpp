@@ -244,6 +244,7 @@ bool has_plan_to_make(const RunConfig& config) { return config.train.minutes > 0
 
 RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
   take_choices(saved.model, config.model);
+  if (config.train.precision == Precision::automatic) config.train.precision = saved.train.precision;
   if (!has_plan_to_make(config) || saved.train.minutes <= 0 || saved.train.steps == 0) return config;
   const double share = config.train.minutes / saved.train.minutes;
   config.train.steps =

@@ -14,8 +14,8 @@ namespace capstan {
 /// Is there something that plan() has to choose?
 bool has_plan_to_make(const RunConfig& config);
 
-/// `config` with what it leaves open as in `saved`, the configuration of the same run folder, whose plan is made. With
-/// other minutes than then, the number of steps is in proportion.
+/// `config` with what it leaves open as in `saved`, the configuration of the same run folder, whose plan is made and
+/// whose precision is chosen. With other minutes than then, the number of steps is in proportion.
 RunConfig with_plan_of(const RunConfig& saved, RunConfig config);
 
 /// Steps and evaluations of a planned run whose tables start again with every epoch, rounded as plan() does;

@@ -9,11 +9,13 @@
 #include "core/strings/affixes.hpp"
 #include "core/strings/join.hpp"
 #include "data/files/file_list.hpp"
+#include "run/setup/machine_report.hpp"
 #include "run/setup/rank_agreement.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_linear.hpp"
 #include "run/setup/run_memory.hpp"
 #include "run/setup/run_model.hpp"
+#include "run/setup/run_precision.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/training/plan.hpp"
 #include "run/warm_start/warm_start.hpp"
@@ -30,21 +32,6 @@
 
 namespace capstan {
 namespace {
-
-/// One line about this process, its threads, instruction set and BLAS, and a warning if the CPU supports faster kernels
-/// than those that BLAS uses.
-std::vector<std::string> machine_lines() {
-  const BlasInfo blas = blas_info();
-  std::vector<std::string> lines{
-      fmt::format("machine: {} threads, SIMD {}, {} ({} kernels, {} threading), float products by {}", threads(),
-                  kernel_level(), blas.version, blas.core, blas.threading, blas.float_products)};
-  if (const std::string better = better_blas_core(); !better.empty())
-    lines.push_back(
-        fmt::format("warning: OpenBLAS uses its {} kernels although this CPU supports {}, which may be several "
-                    "times faster; if OPENBLAS_CORETYPE is set, unset it",
-                    blas.core, better));
-  return lines;
-}
 
 void print_profile(const Profile& profile, std::ostream& out) {
   const MachineRates machine{triad_rate(16 << 20), product_rate()};
@@ -102,13 +89,24 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
   return memory_problem(config, data, memory_limit(), ranks.size(), ranks.sharing_memory());
 }
 
-/// The configuration with what train.minutes leaves open: as this run was begun, or chosen now. `since`: when the
-/// command began. The lines of the report are added to `lines`.
+/// What a run chose before it trains, for its log.
+struct Choices {
+  std::vector<std::string> lines;
+  std::string warning;           // "": none
+  bool chose_precision = false;  // now, not when the run was begun
+};
+
+/// The configuration with what it leaves open as this run was begun, if it was.
+RunConfig as_begun(const RunConfig& config) {
+  const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
+  return std::filesystem::exists(folder / "config.yaml") ? with_plan_of(load_run_config(folder), config) : config;
+}
+
+/// The configuration with what train.minutes leaves open: as this run was begun, or chosen now, with the precision in
+/// which its steps were timed. `since`: when the command began.
 RunConfig planned(const RunConfig& config, const DataSource& data, const TrainRunOptions& options, Communicator& ranks,
-                  const Stopwatch& since, std::vector<std::string>& lines) {
-  const std::filesystem::path saved = std::filesystem::path(config.folder) / config.name / "config.yaml";
-  RunConfig known =
-      std::filesystem::exists(saved) ? with_plan_of(load_run_config(saved.parent_path()), config) : config;
+                  const Stopwatch& since, Choices& choices) {
+  RunConfig known = as_begun(config);
   if (!has_plan_to_make(known)) {
     known.train.valid_every = config.train.valid_every;
     return with_whole_epochs(known, data);
@@ -119,10 +117,45 @@ RunConfig planned(const RunConfig& config, const DataSource& data, const TrainRu
   const Fits fits = [&](const RunConfig& sized) {
     return options.force || !memory_problem(sized, extent_of(sized, data), ranks);
   };
-  const auto pilot = [&](const RunConfig& sized) { return time_pilot(sized, data); };
+  std::optional<PrecisionChoice> precision;
+  const auto pilot = [&](RunConfig sized) {
+    if (sized.train.precision == Precision::automatic) {
+      precision = choose_precision(sized, data);
+      sized.train.precision = precision->precision;
+    }
+    return time_pilot(sized, data);
+  };
   RunPlan made = plan(known, data, 60 * known.train.minutes - since.seconds(), pilot, fits);
-  lines = std::move(made.report);
+  choices.lines = std::move(made.report);
+  if (precision) {
+    made.config.train.precision = precision->precision;
+    choices.lines.push_back(precision->line);
+    choices.chose_precision = true;
+  }
   return made.config;
+}
+
+/// Collective: replaces `auto` in train.precision by what this run was begun with, or by what rank 0 chooses now; warns
+/// of bf16 that is slow. `config` has all sizes.
+void settle_precision(RunConfig& config, const DataSource& data, const TrainRunOptions& options, Communicator& ranks,
+                      Choices& choices) {
+  Precision& precision = config.train.precision;
+  if (facts_of(config.model).is_solved) {
+    if (precision == Precision::automatic) precision = Precision::float32;
+    return;
+  }
+  if (precision == Precision::automatic) {
+    if (ranks.first()) precision = as_begun(config).train.precision;
+    if (precision == Precision::automatic && ranks.first()) {
+      const PrecisionChoice choice = choose_precision(config, data);
+      choices.lines.push_back(choice.line);
+      choices.chose_precision = true;
+      precision = choice.precision;
+    }
+    precision = agreed_precision(ranks, precision);
+    if (precision == Precision::bf16) require_same_kernels(ranks, config, options.mixed_kernels);
+  }
+  if (ranks.first() && !choices.chose_precision) choices.warning = slow_precision_warning(config, data);
 }
 
 }  // namespace
@@ -162,7 +195,7 @@ struct Prepared {
   const TrainRunOptions& options;
   const DataSource& data;
   RunModel& model;
-  std::vector<std::string> plan;  // lines of its report
+  Choices choices;
 };
 
 Session::Options session_options(const Prepared& run, int64_t steps) {
@@ -209,9 +242,10 @@ void require_same_content(const Prepared& run, const std::string& saved, const s
 
 /// The session goes on from the folder's checkpoint, or begins. Afterwards the folder lacks only files of training.
 void begin(Session& session, const Prepared& run, const RunParts& parts) {
-  const auto& [config, options, data, model, plan] = run;
+  const auto& [config, options, data, model, choices] = run;
   for (const std::string& line : preamble(config, data, model)) session.log().info(line);
-  for (const std::string& line : plan) session.log().info(line);
+  for (const std::string& line : choices.lines) session.log().info(line);
+  if (!choices.warning.empty()) session.log().warn(choices.warning);
   if (!options.quiet)
     for (const std::string& line : warnings(config, data)) session.log().warn(line);
   // What an earlier version saved lacks the keys that were added since: they have their defaults.
@@ -237,7 +271,7 @@ TrainConfig shown(const Prepared& run) {
 
 /// A model that is trained in steps.
 TrainResult train_in_steps(const Prepared& run, Communicator& ranks) {
-  const auto& [config, options, data, model, plan] = run;
+  const auto& [config, options, data, model, choices] = run;
   const std::unique_ptr<BatchSource> valid = data.has(Split::valid) ? data.validation() : nullptr;
   Session session(session_options(run, total_steps(data.training(), config.train)), shown(run), ranks);
   const auto step = make_step(model.model(), model.params(), data.training(), session.config(), ranks);
@@ -275,10 +309,10 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
   require_same_program(ranks, config, options.mixed_kernels);
   const std::unique_ptr<DataSource> source = open_data_in_turn(ranks, config);
   const DataSource& data = *source;
-  std::vector<std::string> plan_report;
+  Choices choices;
   if (has_plan_to_make(config)) {
     reserve_product_memory();
-    config = planned(config, data, options, ranks, since, plan_report);
+    config = planned(config, data, options, ranks, since, choices);
   }
   std::optional<NgramRows> ngrams;
   if (solved) ngrams.emplace(read_ngrams(config, data));  // its number of buckets may be another run's
@@ -286,9 +320,10 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
     if (const auto memory = memory_problem(config, extent_of(config, data), ranks))
       throw ConfigError(memory->key + ": " + memory->message);
   reserve_product_memory();
+  settle_precision(config, data, options, ranks, choices);
   RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));
   model.prepare(data.tokenizer(), data.class_counts(), data.training().examples_per_epoch());
-  const Prepared run{config, options, data, model, plan_report};
+  const Prepared run{config, options, data, model, choices};
   require_same_data(ranks, session_options(run, 0).identity);
   const MemoryFor purpose("training");
   return ngrams ? solve(run, *ngrams, ranks) : train_in_steps(run, ranks);

@@ -1,8 +1,9 @@
-// train.precision as a user meets it on a machine without bf16 instructions.
+// train.precision as a user meets it on a machine without bf16 instructions, and `auto` with rates that are given.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
 
+#include "tests/cli/ranks.hpp"
 #include "tests/cli/samples.hpp"
 
 namespace capstan::testing {
@@ -52,6 +53,122 @@ TEST_CASE("bf16 without instructions: refused with its place; emulated on reques
     INFO(outcome.err);
     CHECK(outcome.code == 0);
   }
+}
+
+const std::vector<std::string> automatic{"train", "--config", "lm.yaml", "--set", "train.precision=auto"};
+constexpr const char* rates = "CAPSTAN_PRODUCT_RATES";
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool trained_in(const Workplace& place, const std::string& run, const std::string& precision) {
+  return has(place.read(run + "/config.yaml"), "precision: " + precision);
+}
+
+TEST_CASE("auto without bf16 instructions is float32, with the bits of float32") {
+  const Variable old_cpu("DNNL_MAX_CPU_ISA", "AVX2");
+  const Workplace place;
+  write_samples(place);
+  const Outcome outcome = succeed(place, automatic);
+  CHECK(has(outcome.err, "train.precision: auto is float32: this "));
+  CHECK(trained_in(place, "runs/lm", "float32"));
+  succeed(place, {"train", "--config", "lm.yaml", "--set", "train.precision=float32", "name=given"});
+  const bool same = place.read("runs/lm/checkpoints/last/model.safetensors") ==
+                    place.read("runs/given/checkpoints/last/model.safetensors");
+  CHECK(same);
+}
+
+TEST_CASE("auto chooses by rates, says so once, and the run keeps it") {
+  const Variable old_cpu("DNNL_MAX_CPU_ISA", "AVX2"), emulate("CAPSTAN_BF16", "emulate");
+  const Workplace place;
+  write_samples(place);
+  {
+    const Variable twice(rates, "100,200");
+    CHECK(has(succeed(place, automatic).err,
+              "train.precision: auto is bf16: products run at 100 GFLOP/s in float32 and at 200 in bf16"));
+  }
+  CHECK(trained_in(place, "runs/lm", "bf16"));
+  {
+    // Another machine would choose otherwise: the run goes on as it was begun, with a warning.
+    const Variable half(rates, "100,50");
+    const std::string first = place.read("runs/lm/config.yaml");
+    CHECK(has(succeed(place, automatic).err, "nothing to do"));
+    std::vector<std::string> longer = automatic;
+    longer.push_back("train.steps=9");
+    const Outcome resumed = succeed(place, longer);
+    CHECK(has(resumed.err, "resumed from"));
+    CHECK_FALSE(has(resumed.err, "auto is"));
+    CHECK(trained_in(place, "runs/lm", "bf16"));
+    // A repeated run has the same bits; its precision is explicit, and slow here.
+    const Outcome repeated = succeed(place, {"train", "--config", "runs/lm/config.yaml", "--set", "name=again"});
+    CHECK(has(repeated.err,
+              "warning: train.precision: bf16 is slower than float32 on this machine: products run at 50 "
+              "GFLOP/s in bf16 and at 100 in float32"));
+    succeed(place, {"train", "--config", "lm.yaml", "--set", "train.precision=bf16", "train.steps=9", "name=given"});
+    const bool same = place.read("runs/again/checkpoints/last/model.safetensors") ==
+                      place.read("runs/given/checkpoints/last/model.safetensors");
+    CHECK(same);
+    // A run that begins here chooses float32.
+    std::vector<std::string> fresh = automatic;
+    fresh.push_back("name=fresh");
+    CHECK(has(succeed(place, fresh).err, "auto is float32: products run at 100 GFLOP/s in float32 and at 50 in bf16"));
+    CHECK(trained_in(place, "runs/fresh", "float32"));
+  }
+  const Variable nonsense(rates, "fast");
+  std::vector<std::string> other = automatic;
+  other.push_back("name=other");
+  check_refused(place,
+                {"no rates", {}, other, 2, {"CAPSTAN_PRODUCT_RATES: expected two rates in GFLOP/s", "got fast"}});
+}
+
+TEST_CASE("auto in a plan: its steps are timed in the precision that is chosen") {
+  const Variable old_cpu("DNNL_MAX_CPU_ISA", "AVX2"), emulate("CAPSTAN_BF16", "emulate"), twice(rates, "100,200");
+  const Workplace place;
+  write_samples(place);
+  const Outcome outcome =
+      succeed(place, {"train", "--config", "lm.yaml", "--minutes", "0.01", "--set", "train.precision=auto"});
+  CHECK(has(outcome.err, "plan for 0.01 min: "));
+  CHECK(has(outcome.err, "auto is bf16: "));
+  CHECK(trained_in(place, "runs/lm", "bf16"));
+}
+
+TEST_CASE("auto with ranks: all take what the first one chooses, and one that cannot is named") {
+  if (const auto reason = no_mpi()) {
+    MESSAGE("skipped: " << *reason);
+    return;
+  }
+  const Variable old_cpu("DNNL_MAX_CPU_ISA", "AVX2"), twice(rates, "100,200");
+  const Workplace place;
+  write_samples(place);
+  std::vector<std::string> command = automatic;
+  command.insert(command.end(), {"train.lanes=2", "train.batch_size=4"});
+  {
+    const Variable emulate("CAPSTAN_BF16", "emulate");
+    const Outcome outcome = run(place, mpirun(2, command));
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK(has(outcome.err, "auto is bf16"));
+    CHECK(trained_in(place, "runs/lm", "bf16"));
+  }
+  // Only the first rank can.
+  std::vector<std::string> other{program_path()};
+  other.insert(other.end(), command.begin(), command.end());
+  other.push_back("name=mixed");
+  std::vector<std::string> able{"env", "CAPSTAN_BF16=emulate"};
+  able.insert(able.end(), other.begin(), other.end());
+  const Outcome refused = run(place, mpirun_each({able, other}));
+  INFO(refused.err);
+  CHECK(refused.code != 0);
+  CHECK(has(refused.err, "has chosen bf16, in which rank 1 ("));
+  CHECK(has(refused.err, "cannot train: bf16 is not available: "));
+}
+
+TEST_CASE("inspect --machine prints rates of products and memory") {
+  const Workplace place;
+  const Outcome outcome = succeed(place, {"inspect", "--machine"});
+  for (const char* const part : {"machine: ", " kernels", "bf16: ", "memory: triad ", " GB/s", "GFLOP/s"})
+    CHECK(has(outcome.out, part));
+  check_refused(place,
+                {"with a file", {}, {"inspect", "--machine", "lm.yaml"}, 2, {"--machine measures this machine"}});
+  check_refused(place, {"nothing", {}, {"inspect"}, 2, {"RUN|FILE ... is required, or --machine"}});
 }
 
 }  // namespace

@@ -49,6 +49,8 @@ void check_config(const TrainConfig& config) {
   validate(config, problems);
   if (config.minutes > 0 && config.steps == 0)
     problems.add("minutes", "the number of steps has not been chosen yet: set train.steps");
+  if (config.precision == Precision::automatic)
+    problems.add("precision", "auto has not been replaced yet: set float32 or bf16");
   if (const std::string obstacle = precision_obstacle(config); !obstacle.empty()) problems.add("precision", obstacle);
   if (!problems.text().empty()) throw ConfigError(problems.text());
 }
