@@ -48,7 +48,7 @@ TEST_CASE("precision: the largest products are measured, cut to what takes a sho
   CHECK(small[0].in == 192);  // as they are, that with most operations first
   CHECK(small[0].rows == 1024);
   CHECK(small[1].count == 1);
-  CHECK(shortened({}).empty());
+  CHECK(shortened(std::vector<AffineMap>{}).empty());
   for (const int copies : {1, 2}) {
     const ProductRates rates = measure_rates({{64, 32, 48, 2}, {64, 32, 32, 1}}, copies);
     CHECK(rates.float32 > 1e6);
