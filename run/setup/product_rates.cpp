@@ -99,7 +99,7 @@ ProductRates measure_rates(const std::vector<AffineMap>& maps, int copies) {
   return {rate(in_float32), rate(in_bf16)};
 }
 
-std::vector<AffineMap> shortened(std::vector<AffineMap> maps) {
+std::vector<AffineMap> narrowed(std::vector<AffineMap> maps) {
   std::sort(maps.begin(), maps.end(),
             [](const AffineMap& a, const AffineMap& b) { return a.operations() > b.operations(); });
   std::vector<AffineMap> some;

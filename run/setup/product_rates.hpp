@@ -22,11 +22,11 @@ struct AffineMap {
 
 /// Measures both formats in turn, each several times, and takes the medians. `copies`: so many threads compute the maps
 /// at the same time, each its own; with 1 all threads compute one map. Takes a few tenths of a second for maps that
-/// cut_down() has limited. bf16 is measured if the CPU has instructions for it.
+/// narrowed() has limited. bf16 is measured if the CPU has instructions for it.
 ProductRates measure_rates(const std::vector<AffineMap>& maps, int copies);
 
 /// The maps with most operations, as many as can be measured in a short time, of fewer rows or columns where they are
 /// large: the rate of a product no longer depends on its size there.
-std::vector<AffineMap> cut_down(std::vector<AffineMap> maps);
+std::vector<AffineMap> narrowed(std::vector<AffineMap> maps);
 
 }  // namespace capstan

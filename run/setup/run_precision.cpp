@@ -19,8 +19,8 @@ namespace capstan {
 namespace {
 
 constexpr double worthwhile_speed = 1.2;
-/// The share of a step's time that passes in products, where the model has no others than those of affine maps:
-/// 0.76 to 0.91 for all systems on AVX-512 (bench/tables/records/training-steps.md).
+/// The share of a step's time that passes in products, where the model has no others than those of affine maps. Assumed:
+/// too low a share lets float32 win where both take nearly the same time.
 constexpr double usual_share = 0.85;
 constexpr const char* rates_variable = "CAPSTAN_PRODUCT_RATES";
 
@@ -67,7 +67,7 @@ Products products_of(const RunConfig& config, const DataSource& data) {
   for (const auto& [name, target] : model.params().aliases()) count(name, model.params().find(target));
   Products products;
   for (const auto& [widths, times] : counts) products.maps.push_back({rows, widths.first, widths.second, times});
-  products.maps = shortened(std::move(products.maps));
+  products.maps = narrowed(std::move(products.maps));
   products.copies = static_cast<int>(std::min<int64_t>(lanes, threads()));
   const double all = model.summary(std::max<int64_t>(1, batch.columns)).flops();
   if (all > 0) products.share = usual_share * std::min(1.0, operations / all);

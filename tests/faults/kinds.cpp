@@ -190,7 +190,7 @@ void write_inputs(const Workplace& place) {
   place.write(
       "linear.yaml",
       "name: linear\ndata: {type: labelled, train: [train.tsv], valid_fraction: 0, max_length: 0, tokenizer: byte}\n"
-      "model: {type: text-classifier, layers: [], linear: {words: [1, 2], characters: [2, 3], text_ends: true}}\n"
+      "model: {type: linear-classifier, words: [1, 2], characters: [2, 3], text_ends: true}\n"
       "train: {epochs: 1, progress: plain}\n");
   place.write("lines.txt", "a fine day\nsad night!\ndull\n");
 }

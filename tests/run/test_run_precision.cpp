@@ -38,17 +38,17 @@ TEST_CASE("precision: bf16 is chosen where a step is predicted to be 1.2 times a
 
 TEST_CASE("precision: the largest products are measured, cut to what takes a short time") {
   const std::vector<AffineMap> maps =
-      shortened({{1024, 64, 64, 8}, {1024, 192, 768, 8}, {8192, 4096, 50000, 1}, {1024, 256, 256, 2}});
+      narrowed({{1024, 64, 64, 8}, {1024, 192, 768, 8}, {8192, 4096, 50000, 1}, {1024, 256, 256, 2}});
   REQUIRE(maps.size() >= 1);
   CHECK(maps[0].in <= 1024);
   CHECK(maps[0].out <= 1024);
   CHECK(maps[0].rows >= 128);
-  const std::vector<AffineMap> small = shortened({{1024, 64, 64, 1}, {1024, 192, 96, 8}});
+  const std::vector<AffineMap> small = narrowed({{1024, 64, 64, 1}, {1024, 192, 96, 8}});
   REQUIRE(small.size() == 2);
   CHECK(small[0].in == 192);  // as they are, that with most operations first
   CHECK(small[0].rows == 1024);
   CHECK(small[1].count == 1);
-  CHECK(shortened(std::vector<AffineMap>{}).empty());
+  CHECK(narrowed(std::vector<AffineMap>{}).empty());
   for (const int copies : {1, 2}) {
     const ProductRates rates = measure_rates({{64, 32, 48, 2}, {64, 32, 32, 1}}, copies);
     CHECK(rates.float32 > 1e6);
