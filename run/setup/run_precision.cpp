@@ -19,8 +19,8 @@ namespace capstan {
 namespace {
 
 constexpr double worthwhile_speed = 1.2;
-/// The share of a step's time that passes in products, where the model has no others than those of affine maps. Assumed:
-/// too low a share lets float32 win where both take nearly the same time.
+/// The share of a step's time that passes in products, where the model has no others than those of affine maps.
+/// Assumed: too low a share lets float32 win where both take nearly the same time.
 constexpr double usual_share = 0.85;
 constexpr const char* rates_variable = "CAPSTAN_PRODUCT_RATES";
 
