@@ -1,7 +1,6 @@
 #include "serve/call.hpp"
 
 #include "core/base/stop.hpp"
-#include "core/io/json.hpp"
 #include "core/strings/join.hpp"
 
 namespace capstan {
@@ -23,13 +22,6 @@ std::shared_ptr<Engine> engine_of(const json& body, const Models& models) {
   if (name != body.end() && !name->is_null()) throw ApiError(400, "model: expected a text", "model");
   if (models.size() > 1) throw ApiError(400, "model: there are several: name one", "model");
   return models.front();
-}
-
-json body_of(const HttpRequest& request) {
-  JsonRule rule;
-  rule.file = "body";
-  rule.depth = 20;
-  return parse_json(request.body, rule);
 }
 
 std::shared_ptr<void> enter(const Call& call, int64_t places) {

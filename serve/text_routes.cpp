@@ -17,7 +17,6 @@ namespace {
 
 /// Texts of one request that are computed together: what is written waits for no more.
 constexpr size_t texts_at_a_time = 8;
-constexpr size_t most_texts = 2048;
 constexpr size_t most_ngrams = 20;  // of an explanation
 
 /// Answers when body(texts), which adds to the list, is done for all texts, some at a time.
@@ -65,33 +64,6 @@ ordered_json label_json(const SavedRun& run, const InputText& text, const Predic
 }
 
 }  // namespace
-
-std::vector<InputText> input_texts(const RequestFields& fields, const CompletionLimits& limits, bool columns) {
-  const json* const given = fields.find("input");
-  if (given == nullptr) fields.refuse("input", "expected a text or a list of texts");
-  std::vector<InputText> texts;
-  for (const json& item : given->is_array() ? *given : json::array({*given})) {
-    if (texts.size() == most_texts) fields.refuse("input", fmt::format("at most {} texts", most_texts));
-    InputText text;
-    text.place = fmt::format("input[{}]", texts.size());
-    if (item.is_string()) {
-      text.columns = {item.get<std::string>()};
-    } else if (columns && item.is_array() && !item.empty() &&
-               std::all_of(item.begin(), item.end(), [](const json& part) { return part.is_string(); })) {
-      text.columns = item.get<std::vector<std::string>>();
-    } else {
-      fields.refuse("input", "expected texts, got " + json_excerpt(item));
-    }
-    text.text = join(text.columns, " ");
-    // A token has a byte at least, so that this bounds what is computed.
-    if (static_cast<int64_t>(text.text.size()) > 8 * limits.prompt_tokens)
-      fields.refuse("input", fmt::format("{} has {} bytes; this server reads at most {}", text.place, text.text.size(),
-                                         8 * limits.prompt_tokens));
-    texts.push_back(std::move(text));
-  }
-  if (texts.empty()) fields.refuse("input", "the list must not be empty");
-  return texts;
-}
 
 void embed(const Call& call) {
   const json body = body_of(call.request);

@@ -1,8 +1,11 @@
-// What a request to /v1/completions says, apart from what the model makes of it.
+// What requests say, apart from what a model makes of it.
 #include <algorithm>
 #include <limits>
 #include <random>
 
+#include "core/io/json.hpp"
+#include "core/strings/join.hpp"
+#include "serve/call.hpp"
 #include "serve/completions.hpp"
 
 namespace capstan {
@@ -10,6 +13,8 @@ namespace capstan {
 using nlohmann::json;
 
 namespace {
+
+constexpr size_t most_texts = 2048;
 
 int64_t drawn_seed() {
   static thread_local std::random_device device;
@@ -63,6 +68,40 @@ void check_together(const CompletionRequest& request, const RequestFields& field
 }
 
 }  // namespace
+
+json body_of(const HttpRequest& request) {
+  JsonRule rule;
+  rule.file = "body";
+  rule.depth = 20;
+  return parse_json(request.body, rule);
+}
+
+std::vector<InputText> input_texts(const RequestFields& fields, const CompletionLimits& limits, bool columns) {
+  const json* const given = fields.find("input");
+  if (given == nullptr) fields.refuse("input", "expected a text or a list of texts");
+  std::vector<InputText> texts;
+  for (const json& item : given->is_array() ? *given : json::array({*given})) {
+    if (texts.size() == most_texts) fields.refuse("input", fmt::format("at most {} texts", most_texts));
+    InputText text;
+    text.place = fmt::format("input[{}]", texts.size());
+    if (item.is_string()) {
+      text.columns = {item.get<std::string>()};
+    } else if (columns && item.is_array() && !item.empty() &&
+               std::all_of(item.begin(), item.end(), [](const json& part) { return part.is_string(); })) {
+      text.columns = item.get<std::vector<std::string>>();
+    } else {
+      fields.refuse("input", "expected texts, got " + json_excerpt(item));
+    }
+    text.text = join(text.columns, " ");
+    // A token has a byte at least, so that this bounds what is computed.
+    if (static_cast<int64_t>(text.text.size()) > 8 * limits.prompt_tokens)
+      fields.refuse("input", fmt::format("{} has {} bytes; this server reads at most {}", text.place, text.text.size(),
+                                         8 * limits.prompt_tokens));
+    texts.push_back(std::move(text));
+  }
+  if (texts.empty()) fields.refuse("input", "the list must not be empty");
+  return texts;
+}
 
 CompletionRequest completion_fields(const json& body, int64_t vocabulary, const CompletionLimits& limits,
                                     ContinuationOptions& continuation) {
