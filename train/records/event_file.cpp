@@ -87,9 +87,10 @@ std::string name_of_copy(const std::string& path) {
 
 /// Removes what earlier sessions wrote about steps after `step`.
 void cut_files(const fs::path& folder, int64_t step, bool open_window, const EventFile::Warn& warn) {
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (!starts_with(entry.path().filename().string(), name_begin) || !entry.is_regular_file()) continue;
-    const std::string path = entry.path().string(), content = read_file(path);
+  for (const std::string& name : names_in_folder(folder.string())) {
+    const std::string path = (folder / name).string();
+    if (!starts_with(name, name_begin) || !fs::is_regular_file(path)) continue;
+    const std::string content = read_file(path);
     const EventsKept kept = events_until(content, step, open_window);
     if (kept.damaged) {
       const std::string copy = name_of_copy(path);
