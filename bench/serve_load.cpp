@@ -1,10 +1,10 @@
 // Load for a server of completions in OpenAI's format (capstan serve, llama-server): streams that never rest.
 //   serve_load --url 127.0.0.1:8080 [--streams 64] [--seconds 300] [--warm-up 5] [--prompt-tokens 32] [--tokens 256]
 //              [--vocabulary 128] [--model NAME] [--seed 1] [--token TOKEN]
-// Each stream writes a text of random token ids (below --vocabulary) and asks for the next one at once. What comes in
-// the first
-// --warm-up seconds is not counted. A token is an event with text; what usage says of whole answers is printed beside
-// it. CPU time and resident memory are those of the process that listens at the port, if it is on this machine.
+// Each stream sends a prompt of random token ids (below --vocabulary) and asks for the next text as soon as one has
+// ended. What comes in the first --warm-up seconds is not counted. A token is an event with text; what usage says of
+// whole answers is printed beside it. CPU time and resident memory are those of the process that listens at the port,
+// if it is on this machine.
 #include <dirent.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -13,6 +13,7 @@
 #include <boost/asio.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
+#include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -47,7 +48,15 @@ struct Options {
     }
   }
   const std::string& text(const char* name) const { return given.at(name); }
-  long number(const char* name) const { return std::stol(given.at(name)); }
+  long number(const char* name) const {
+    size_t read = 0;
+    const std::string& text = given.at(name);
+    const long value = std::isdigit(static_cast<unsigned char>(text[0])) != 0 ? std::stol(text, &read) : 0;
+    if (value < 1 || read != text.size())
+      throw std::invalid_argument("serve_load: --" + std::string(name) + ": expected a whole number from 1, got " +
+                                  text);
+    return value;
+  }
   std::string host() const { return text("url").substr(0, text("url").rfind(':')); }
   std::string port() const { return text("url").substr(text("url").rfind(':') + 1); }
 };

@@ -101,7 +101,7 @@ class TextSource final : public DataSource {
     return *training_;
   }
   std::unique_ptr<BatchSource> evaluation(Split split) const override { return windows(split, all_of(false)); }
-  std::unique_ptr<BatchSource> validation() const override { return quick_windows(); }
+  std::unique_ptr<BatchSource> validation() const override { return validation_windows(); }
   FileEvaluation evaluation_per_file(Split split) const override;
   std::optional<TextSize> text_size(Split split) const override;
   std::vector<std::string> left_out() const override { return data_.left_out; }
@@ -118,7 +118,7 @@ class TextSource final : public DataSource {
     check_has(split, fmt::format(", or data.{}_fraction", to_string(split)));
     return std::make_unique<EvaluationWindows>(data_[split], options, batches_);
   }
-  std::unique_ptr<EvaluationWindows> quick_windows() const {
+  std::unique_ptr<EvaluationWindows> validation_windows() const {
     // The mean of so many bytes has a standard error of 0.018 nats on the sources of this repository.
     constexpr int64_t enough_tokens = int64_t{1} << 18;
     EvaluationWindows::Options options = all_of(false);
@@ -163,7 +163,7 @@ std::vector<std::string> TextSource::describe_split(Split split) const {
   std::vector<std::string> lines{
       fmt::format("{} files, {} bytes, {} tokens", text.files.size(), text.bytes(), text.size())};
   if (split == Split::valid && config_.validation == ValidationRule::quick)
-    if (const int64_t read = quick_windows()->counted_tokens(); read < text.size())
+    if (const int64_t read = validation_windows()->counted_tokens(); read < text.size())
       lines.push_back(fmt::format("during training, {} of these tokens are read (data.validation: quick)", read));
   for (size_t i = 0; training_ && i < text.sources.size(); ++i) {
     const TextCorpus::Source& source = text.sources[i];
