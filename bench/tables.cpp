@@ -126,6 +126,39 @@ void print_weights(Setup setup, int64_t rounds) {
   }
 }
 
+/// Many streams in one step, from position 256 on: 1, 8 and 64 of them take turns.
+void print_streams(Setup setup, int64_t rounds) {
+  constexpr int64_t tokens = 32;
+  setup.length = 256;
+  setup.max_length = setup.length + tokens;
+  struct Streams {
+    std::unique_ptr<Subject> subject;
+    std::vector<double> times, over_one, shares;
+  };
+  std::vector<Streams> all;
+  for (const int64_t count : {1, 8, 64}) {
+    setup.batch = count;
+    all.push_back({make_subject(setup), {}, {}, {}});
+    all.back().subject->run(tokens);  // packs the weights
+  }
+  for (int64_t round = 0; round < rounds; ++round) {
+    for (Streams& streams : all) {
+      const double before = sgemm_rate(), time = streams.subject->run(tokens) / tokens, after = sgemm_rate();
+      streams.times.push_back(time);
+      streams.over_one.push_back(streams.subject->tokens() * all[0].times.back() / time);
+      streams.shares.push_back(streams.subject->flops() / time / ((before + after) / 2));
+    }
+  }
+  for (const Streams& streams : all) {
+    const Spread time = spread_of(streams.times), over = spread_of(streams.over_one), share = spread_of(streams.shares);
+    fmt::print(
+        "{:<12} {:>2.0f} streams{} {:>7.0f} us/step, {:.0f} tokens/s; over one stream {:.2f} {}; share of sgemm "
+        "{:.2f} {}\n",
+        setup.system, streams.subject->tokens(), setup.bf16 ? ", bf16" : "", 1e6 * time.median,
+        streams.subject->tokens() / time.median, over.median, range(over, 1, 2), share.median, range(share, 1, 2));
+  }
+}
+
 }  // namespace
 
 void print_decode(const TableOptions& options) {
@@ -136,6 +169,10 @@ void print_decode(const TableOptions& options) {
     setup.work = Work::decode;
     setup.batch = 1;
     print_weights(setup, options.rounds);
+    for (const bool bf16 : {false, true}) {
+      setup.bf16 = bf16;
+      print_streams(setup, options.rounds);
+    }
     setup.max_length = positions[1].second + tokens;
     const auto at_position = [&](int64_t position) {
       setup.length = position;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "core/base/bf16.hpp"
 #include "core/kernels/simd.hpp"
@@ -21,8 +22,11 @@ constexpr int64_t panels_of_one_row = 2 * registers <= chains ? 2 : 1;
 /// An output is this many sums, of inputs that take turns. The same for any number of rows and panels, so that a row
 /// has the same bits alone and among others.
 constexpr int64_t steps = std::max<int64_t>(1, chains / (registers * panels_of_one_row));
-/// Rows that share one reading of a panel: as many sums as registers can hold.
-constexpr int64_t rows_together = registers * steps <= 4 ? 4 : 2;
+/// A part of a panel is the registers i and half + i, which share the words of a packing in bf16.
+constexpr int64_t half = registers / 2;
+/// Rows that share one reading of a part: with twelve sums (AVX-512: 24) two weights and a value of x still find
+/// registers of their own.
+constexpr int64_t rows_together = 6;
 
 /// The matrix that is packed; 0 after its last output.
 struct Unpacked {
@@ -34,96 +38,91 @@ struct Unpacked {
   }
 };
 
-void load_panel(const real* packed, Batch (&weights)[registers]) {
-  for (int64_t i = 0; i < registers; ++i) weights[i] = Batch::load_aligned(packed + i * simd::lanes);
+void load_part(const real* packed, int64_t part, Batch (&weights)[2]) {
+  weights[0] = Batch::load_aligned(packed + part * simd::lanes);
+  weights[1] = Batch::load_aligned(packed + (half + part) * simd::lanes);
 }
 
 #ifdef CAPSTAN_DOUBLE
-void load_panel(const Bf16Pair* packed, Batch (&weights)[registers]) {
-  alignas(64) real values[gemv_panel];
+void load_part(const Bf16Pair* packed, int64_t part, Batch (&weights)[2]) {
+  alignas(64) real values[2][simd::lanes];
   const auto widened = [](uint32_t bits) {
     float value;
     std::memcpy(&value, &bits, sizeof value);
     return static_cast<real>(value);
   };
-  for (int64_t i = 0; i < pairs; ++i) {
-    values[i] = widened(packed[i].bits << 16);
-    values[pairs + i] = widened(packed[i].bits & 0xffff0000u);
+  for (int64_t i = 0; i < simd::lanes; ++i) {
+    const uint32_t bits = packed[part * simd::lanes + i].bits;
+    values[0][i] = widened(bits << 16);
+    values[1][i] = widened(bits & 0xffff0000u);
   }
-  load_panel(values, weights);
+  for (int side = 0; side < 2; ++side) weights[side] = Batch::load_aligned(values[side]);
 }
 #else
-void load_panel(const Bf16Pair* packed, Batch (&weights)[registers]) {
+void load_part(const Bf16Pair* packed, int64_t part, Batch (&weights)[2]) {
   using Words = xsimd::batch<uint32_t>;
-  constexpr int64_t half = registers / 2;
-  for (int64_t i = 0; i < half; ++i) {
-    const Words words = Words::load_aligned(&packed[i * simd::lanes].bits);
-    weights[i] = xsimd::bitwise_cast<Batch>(words << 16);
-    weights[half + i] = xsimd::bitwise_cast<Batch>(words & Words(0xffff0000u));
-  }
+  const Words words = Words::load_aligned(&packed[part * simd::lanes].bits);
+  weights[0] = xsimd::bitwise_cast<Batch>(words << 16);
+  weights[1] = xsimd::bitwise_cast<Batch>(words & Words(0xffff0000u));
 }
 #endif
 
 constexpr int64_t values_per_input(const real*) { return gemv_panel; }
 constexpr int64_t values_per_input(const Bf16Pair*) { return pairs; }
 
-/// y of `Rows` rows from `row` on for the outputs of one panel.
-template <int Rows>
-void finish_panel(const GemvPass& pass, int64_t panel, int64_t row, const Batch (&sums)[Rows][registers]) {
-  const int64_t first = panel * gemv_panel;
-  for (int64_t r = 0; r < Rows; ++r) {
-    real* const y = pass.y + (row + r) * pass.out + first;
-    for (int64_t i = 0; i < registers && first + i * simd::lanes < pass.out; ++i) {
-      const auto store = [&](auto at) {
-        at.store(y, pass.bias == nullptr ? sums[r][i] : sums[r][i] + at.load(pass.bias + first));
-      };
-      const int64_t left = pass.out - first - i * simd::lanes;
-      if (left >= simd::lanes)
-        store(simd::FullPlace{i * simd::lanes});
-      else
-        store(simd::PartPlace{i * simd::lanes, left});
-    }
-  }
+/// y of a row for a register of a panel's outputs.
+void finish(const GemvPass& pass, int64_t row, int64_t panel, int64_t in_panel, Batch sum) {
+  const int64_t first = panel * gemv_panel + in_panel * simd::lanes, left = pass.out - first;
+  if (left <= 0) return;
+  const auto store = [&](auto at) {
+    at.store(pass.y + row * pass.out + first, pass.bias == nullptr ? sum : sum + at.load(pass.bias + first));
+  };
+  if (left >= simd::lanes)
+    store(simd::FullPlace{0});
+  else
+    store(simd::PartPlace{0, left});
 }
 
-/// The panels first, first + stride, ... (Panels of them) times Rows rows from `row` on.
-template <int Rows, int64_t Panels, class Packed>
-void multiply_together(const Packed* packed, const GemvPass& pass, int64_t first, int64_t stride, int64_t row) {
+/// Rows rows from `row` on times Parts parts, from `part` on, of the panels first, first + stride, ... (Panels of
+/// them).
+template <int Rows, int64_t Panels, int64_t Parts, class Packed>
+void multiply_together(const Packed* packed, const GemvPass& pass, int64_t first, int64_t stride, int64_t part,
+                       int64_t row) {
   const int64_t step = values_per_input(packed);
   const real* const x = pass.x + row * pass.in;
-  Batch sums[steps][Panels][Rows][registers];
-  for (auto& panels : sums)
-    for (auto& rows : panels)
-      for (auto& row_sums : rows)
-        for (Batch& sum : row_sums) sum = Batch(real{0});
+  Batch sums[steps][Panels][Parts][Rows][2];
+  std::fill_n(&sums[0][0][0][0][0], sizeof sums / sizeof(Batch), Batch(real{0}));
   const auto take = [&](int64_t k, auto& to) {
-    for (int64_t p = 0; p < Panels; ++p) {
-      Batch weights[registers];
-      load_panel(packed + ((first + p * stride) * pass.in + k) * step, weights);
-      for (int64_t r = 0; r < Rows; ++r)
-        for (int64_t i = 0; i < registers; ++i)
-          to[p][r][i] = xsimd::fma(weights[i], Batch(x[r * pass.in + k]), to[p][r][i]);
-    }
+    for (int64_t p = 0; p < Panels; ++p)
+      for (int64_t i = 0; i < Parts; ++i) {
+        Batch weights[2];
+        load_part(packed + ((first + p * stride) * pass.in + k) * step, part + i, weights);
+        for (int64_t r = 0; r < Rows; ++r)
+          for (int side = 0; side < 2; ++side)
+            to[p][i][r][side] = xsimd::fma(weights[side], Batch(x[r * pass.in + k]), to[p][i][r][side]);
+      }
   };
   int64_t k = 0;
   for (; k + steps <= pass.in; k += steps)
     for (int64_t s = 0; s < steps; ++s) take(k + s, sums[s]);
   for (; k < pass.in; ++k) take(k, sums[0]);
-  for (int64_t p = 0; p < Panels; ++p) {
-    for (int64_t s = 1; s < steps; ++s)
+  for (int64_t p = 0; p < Panels; ++p)
+    for (int64_t i = 0; i < Parts; ++i)
       for (int64_t r = 0; r < Rows; ++r)
-        for (int64_t i = 0; i < registers; ++i) sums[0][p][r][i] += sums[s][p][r][i];
-    finish_panel<Rows>(pass, first + p * stride, row, sums[0][p]);
-  }
+        for (int side = 0; side < 2; ++side) {
+          Batch sum = sums[0][p][i][r][side];
+          for (int64_t s = 1; s < steps; ++s) sum += sums[s][p][i][r][side];
+          finish(pass, row + r, first + p * stride, side * half + part + i, sum);
+        }
 }
 
 template <class Packed>
 void multiply_one_row(const Packed* packed, const GemvPass& pass, int64_t first, int64_t last) {
   const int64_t stride = (last - first) / panels_of_one_row;
   for (int64_t panel = first; panel < first + stride; ++panel)
-    multiply_together<1, panels_of_one_row>(packed, pass, panel, stride, 0);
+    multiply_together<1, panels_of_one_row, half>(packed, pass, panel, stride, 0, 0);
   for (int64_t panel = first + panels_of_one_row * stride; panel < last; ++panel)
-    multiply_together<1, 1>(packed, pass, panel, 0, 0);
+    multiply_together<1, 1, half>(packed, pass, panel, 0, 0, 0);
 }
 
 template <class Packed>
@@ -131,9 +130,14 @@ void multiply_panels(const Packed* packed, const GemvPass& pass, int64_t first, 
   if (pass.rows == 1) return multiply_one_row(packed, pass, first, last);
   for (int64_t panel = first; panel < last; ++panel) {  // a panel stays in the cache for all rows
     int64_t row = 0;
-    for (; row + rows_together <= pass.rows; row += rows_together)
-      multiply_together<rows_together, 1>(packed, pass, panel, 0, row);
-    for (; row < pass.rows; ++row) multiply_together<1, 1>(packed, pass, panel, 0, row);
+    const auto take = [&](auto rows) {
+      for (; row + rows <= pass.rows; row += rows)
+        for (int64_t part = 0; part < half; ++part) multiply_together<rows, 1, 1>(packed, pass, panel, 0, part, row);
+    };
+    take(std::integral_constant<int, rows_together>());
+    take(std::integral_constant<int, 4>());
+    take(std::integral_constant<int, 2>());
+    take(std::integral_constant<int, 1>());
   }
 }
 
