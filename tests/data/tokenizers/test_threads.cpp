@@ -58,8 +58,8 @@ auto facts_of(const TextData& data) {
   for (const Split split : all_splits)
     for (const TextCorpus::File& file : data[split].files)
       files.emplace_back(file.name, file.begin, file.end, file.bytes);
-  return std::make_tuple(data.tokenizer->to_json(), data.train.tokens.to_vector(), data.valid.tokens.to_vector(),
-                         files, data.fingerprint);
+  return std::make_tuple(data.tokenizer->to_json(), data.train.tokens.to_vector(), data.valid.tokens.to_vector(), files,
+                         data.fingerprint);
 }
 
 }  // namespace
@@ -127,7 +127,8 @@ TEST_CASE("labelled texts and pairs, and what is wrong with their rows, are the 
   std::string rows, pairs;
   for (int i = 0; i < 3000; ++i) {
     std::string text = random_text(random, random.below(600));
-    std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
     rows += std::to_string(i % 3) + "\t" + (i % 500 == 400 ? "" : text) + "\n";
     pairs += "q" + text + "\tto " + std::to_string(i) + "\n";
   }
