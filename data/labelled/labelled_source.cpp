@@ -6,6 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
 #include "core/config/settings.hpp"
+#include "core/machine/in_order.hpp"
 #include "core/strings/affixes.hpp"
 #include "core/strings/join.hpp"
 #include "core/strings/utf8.hpp"
@@ -235,28 +236,39 @@ std::vector<Source> hold_out(std::vector<Source>& train, int64_t classes, const 
   return valid;
 }
 
+struct Encoded {
+  std::vector<int32_t> ids;
+  int64_t length = 0;  // before any were cut off
+  HashBits hash = {};  // of the text
+};
+
 ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer, Split split, int64_t classes,
                   const Loading& loading, Progress& progress) {
   const LabelledSourceConfig& config = loading.config;
   const TextRule rule = text_rule(config);
   ExampleSet examples = config.multi_label ? ExampleSet::multi_label(std::max<int64_t>(classes, 1)) : ExampleSet();
-  for (const Source& source : sources) {
+  const auto work = [&](const Source* source) {
+    const std::string& text = source->row.text;
+    const auto columns = config.separator ? source->row.columns() : std::vector<std::string_view>{text};
+    Encoded encoded{{}, 0, hash_bits(text)};
+    encoded.ids = encode_text(columns, tokenizer, rule, source->place(), &encoded.length);
+    return encoded;
+  };
+  InOrder<const Source*, Encoded> rows(work, [&](const Source* source, auto& outcome) {
     progress.add(1);
     loading.bad.guard([&] {
-      const auto columns =
-          config.separator ? source.row.columns() : std::vector<std::string_view>{std::string_view(source.row.text)};
-      int64_t length = 0;
-      const std::vector<int32_t> ids = encode_text(columns, tokenizer, rule, source.place(), &length);
-      if (ids.empty()) loading.check.add_empty(split);
-      if (!ids.empty()) {
-        examples.add(ids, loading.check.sets().labels(source.label_set));
-        loading.check.add_row(
-            split, source.row.text,
-            {hash_bits(source.row.text), source.row.line, length, source.file_number, source.label_set});
+      const Encoded& found = outcome.get();
+      if (found.ids.empty()) loading.check.add_empty(split);
+      if (!found.ids.empty()) {
+        examples.add(found.ids, loading.check.sets().labels(source->label_set));
+        loading.check.add_row(split, source->row.text,
+                              {found.hash, source->row.line, found.length, source->file_number, source->label_set});
       } else if (!config.skip_empty)
-        throw Error(fmt::format("{}: the text is empty; set skip_empty: true to leave such rows out", source.place()));
+        throw Error(fmt::format("{}: the text is empty; set skip_empty: true to leave such rows out", source->place()));
     });
-  }
+  });
+  for (const Source& source : sources) rows.add(&source, source.row.text.size());
+  rows.finish();
   return examples;
 }
 

@@ -7,6 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
 #include "core/config/settings.hpp"
+#include "core/machine/in_order.hpp"
 #include "core/strings/integer.hpp"
 #include "core/strings/join.hpp"
 #include "core/strings/utf8.hpp"
@@ -66,16 +67,26 @@ std::vector<PairRow> hold_out(std::vector<PairRow>& rows, double fraction, int64
   return take_marked(rows, held);
 }
 
+struct EncodedPair {
+  std::vector<int32_t> source, target;
+  int64_t length = 0;  // of the source before it was cut
+};
+
 PairSplit encode(const PairSourceConfig& config, std::vector<PairRow> rows, const Tokenizer& tokenizer, Split split,
                  BadRows& bad) {
   const auto end = static_cast<int32_t>(tokenizer.vocabulary_size());
   const TextRule rule = facts(config).text;
   PairSplit result;
-  for (PairRow& row : rows)
+  const auto work = [&](PairRow* row) {
+    EncodedPair pair;
+    pair.source = encode_text({row->source}, tokenizer, rule, row->place, &pair.length);
+    pair.target = tokenizer.encode(row->target, row->place);
+    return pair;
+  };
+  InOrder<PairRow*, EncodedPair> encoded(work, [&](PairRow* const pair, auto& outcome) {
     bad.guard([&] {
-      int64_t length = 0;
-      const std::vector<int32_t> source = encode_text({row.source}, tokenizer, rule, row.place, &length);
-      const std::vector<int32_t> target = tokenizer.encode(row.target, row.place);
+      PairRow& row = *pair;
+      const auto& [source, target, length] = outcome.get();
       if (target.empty()) throw Error(fmt::format("{}: the target is empty", row.place));
       const auto whole = static_cast<int64_t>(source.size() + target.size()) + 2;
       if (whole > config.max_length)
@@ -93,6 +104,9 @@ PairSplit encode(const PairSourceConfig& config, std::vector<PairRow> rows, cons
       result.cut += length > static_cast<int64_t>(source.size()) ? 1 : 0;
       if (split != Split::train) result.targets.push_back(std::move(row.target));
     });
+  });
+  for (PairRow& row : rows) encoded.add(&row, row.source.size() + row.target.size());
+  encoded.finish();
   return result;
 }
 

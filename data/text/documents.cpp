@@ -124,30 +124,6 @@ size_t DocumentCutter::certain(std::string_view text) const {
   return boundary_(text, std::min(last + 1, text.size() - 1));  // seen from the end, the boundary would be the end
 }
 
-DocumentEncoder::DocumentEncoder(const DocumentsConfig& config, const Tokenizer& tokenizer, std::string file)
-    : tokenizer_(tokenizer),
-      file_(std::move(file)),
-      end_(end_of_document(config, tokenizer)),
-      cutter_(config, boundary_of(tokenizer)) {}
-
-DocumentCutter::Visit DocumentEncoder::adding_to(std::vector<int32_t>& ids) const {
-  return [this, &ids](std::string_view part, bool last) {
-    const std::vector<int32_t> tokens = tokenizer_.encode(part, file_);
-    ids.insert(ids.end(), tokens.begin(), tokens.end());
-    if (last && end_) ids.push_back(*end_);
-  };
-}
-
-void DocumentEncoder::push(std::string_view text, std::vector<int32_t>& ids) {
-  const DocumentCutter::Visit add = adding_to(ids);
-  if (end_)
-    cutter_.push(text, add);
-  else
-    add(text, false);
-}
-
-void DocumentEncoder::finish(std::vector<int32_t>& ids) { cutter_.finish(adding_to(ids)); }
-
 void number_documents(Batch& batch, int32_t end_of_document) {
   const int64_t length = batch.tokens.dim(1);
   Ids segments = Ids::zeros(batch.tokens.shape());

@@ -86,27 +86,6 @@ class DocumentCutter {
   bool open_ = false;  // a part of the document has been given
 };
 
-/// The tokens of a text that comes in pieces, every document followed by end_of_document();
-/// without documents, those of the pieces.
-class DocumentEncoder {
- public:
-  /// `tokenizer` must outlive it. file: what errors call the text.
-  DocumentEncoder(const DocumentsConfig& config, const Tokenizer& tokenizer, std::string file);
-
-  /// Adds to `ids` the tokens that are certain by now.
-  void push(std::string_view text, std::vector<int32_t>& ids);
-  /// The file ends.
-  void finish(std::vector<int32_t>& ids);
-
- private:
-  DocumentCutter::Visit adding_to(std::vector<int32_t>& ids) const;
-
-  const Tokenizer& tokenizer_;
-  std::string file_;
-  std::optional<int32_t> end_;
-  DocumentCutter cutter_;
-};
-
 /// Gives the documents of every row segment ids of their own, 1, 2, ...: a token `end_of_document` is the first one of
 /// the document after it, which is predicted from there. Padding stays padding.
 void number_documents(Batch& batch, int32_t end_of_document);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
+#include "core/machine/in_order.hpp"
 #include "data/files/with_key.hpp"
 #include "data/text/text_key.hpp"
 
@@ -36,6 +37,16 @@ void check_marker(const DocumentsConfig& documents, const std::vector<Piece>& tr
                   "documents: file if each file is one document",
                   marker->text));
 }
+
+constexpr size_t part_bytes = size_t{1} << 18, tokens_at_once = size_t{1} << 18;
+
+/// A text that is tokenised at once.
+struct Part {
+  const Piece* piece;
+  std::string text;
+  size_t passed;  // bytes of the piece up to here, since the part before
+  bool ends_document, ends_piece;
+};
 
 }  // namespace
 
@@ -93,25 +104,46 @@ std::shared_ptr<const Tokenizer> learn_tokenizer(const TextSourceConfig& config,
 int64_t encode(const std::vector<Piece>& pieces, const DocumentsConfig& documents, const Tokenizer& tokenizer,
                Progress* progress, const std::function<void(const std::vector<int32_t>&)>& put,
                const std::function<void(const Piece&, int64_t, int64_t)>& file) {
-  int64_t size = 0;
+  const std::optional<int32_t> end = end_of_document(documents, tokenizer);
+  std::vector<int32_t> tokens;
+  int64_t given = 0, begin = 0;
+  InOrder<Part, std::vector<int32_t>> parts(
+      [&](const Part& part) {
+        if (progress != nullptr) progress->add(static_cast<double>(part.passed));
+        return tokenizer.encode(part.text, part.piece->source->file.path);
+      },
+      [&](const Part& part, auto& outcome) {
+        const std::vector<int32_t>& ids = outcome.get();
+        tokens.insert(tokens.end(), ids.begin(), ids.end());
+        if (part.ends_document && end) tokens.push_back(*end);
+        if (!part.ends_piece && tokens.size() < tokens_at_once) return;
+        put(tokens);
+        given += static_cast<int64_t>(tokens.size());
+        tokens.clear();
+        if (part.ends_piece) file(*part.piece, std::exchange(begin, given), given);
+      });
   for (const Piece& piece : pieces) {
-    const int64_t begin = size;
-    DocumentEncoder encoder(documents, tokenizer, piece.source->file.path);
-    std::vector<int32_t> tokens;
-    const auto give = [&] {
-      size += static_cast<int64_t>(tokens.size());
-      put(tokens);
-      tokens.clear();
+    size_t passed = 0;
+    const auto add = [&](std::string_view text, bool ends_document, bool ends_piece = false) {
+      parts.add({&piece, std::string(text), std::exchange(passed, 0), ends_document, ends_piece}, text.size());
     };
-    for_blocks(piece.open(progress), boundary_of(tokenizer), [&](std::string_view block) {
-      encoder.push(block, tokens);
-      give();
-    });
-    encoder.finish(tokens);
-    give();
-    file(piece, begin, size);
+    const auto visit = [&](std::string_view part, bool last) { add(part, last); };
+    DocumentCutter cutter(documents, boundary_of(tokenizer));
+    for_blocks(
+        piece.open(), boundary_of(tokenizer),
+        [&](std::string_view block) {
+          passed += block.size();
+          if (end)
+            cutter.push(block, visit);
+          else
+            add(block, false);
+        },
+        part_bytes);
+    cutter.finish(visit);
+    add("", false, true);
   }
-  return size;
+  parts.finish();
+  return given;
 }
 
 void describe_corpora(const TextSourceConfig& config, TextData& data) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/machine/in_order.hpp"
+
 namespace capstan {
 namespace {
 
@@ -10,6 +12,13 @@ size_t cut(std::string_view text, size_t size, const Boundary& boundary) {
   if (size >= text.size()) return text.size();
   const size_t line_end = text.rfind('\n', size - 1);
   return boundary(text, line_end != std::string_view::npos && line_end >= size / 2 ? line_end + 1 : size);
+}
+
+/// Where the block that begins at `begin` ends.
+size_t end_of_block(std::string_view text, size_t begin, size_t size, const Boundary& boundary) {
+  size_t length = 0;
+  for (size_t wanted = size; length == 0; wanted *= 2) length = cut(text.substr(begin), wanted, boundary);
+  return begin + length;
 }
 
 }  // namespace
@@ -48,13 +57,36 @@ size_t find(const Text& text, std::string_view sought, size_t at) {
 void for_blocks(const Text& text, const Boundary& boundary, const std::function<void(std::string_view)>& visit,
                 size_t size) {
   const std::string_view all = text.view();
-  for (size_t begin = 0; begin < all.size();) {
-    size_t length = 0;
-    for (size_t wanted = size; length == 0; wanted *= 2) length = cut(all.substr(begin), wanted, boundary);
-    visit(all.substr(begin, length));
-    text.pass(begin, begin + length);
-    begin += length;
+  for (size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+    end = end_of_block(all, begin, size, boundary);
+    visit(all.substr(begin, end - begin));
+    text.pass(begin, end);
   }
+}
+
+void for_all_blocks(const Texts& texts, const Boundary& boundary, const std::function<void(std::string_view)>& visit) {
+  struct Block {
+    Text text;
+    size_t begin, end;
+  };
+  InOrder<Block, bool> blocks(
+      [&](const Block& block) {
+        visit(block.text.view().substr(block.begin, block.end - block.begin));
+        return true;
+      },
+      [](const Block& block, auto& done) {
+        done.get();
+        block.text.pass(block.begin, block.end);
+      });
+  for (size_t i = 0; i < texts.count(); ++i) {
+    const Text text = texts.open(i);
+    const size_t size = text.view().size();
+    for (size_t begin = 0, end = 0; begin < size; begin = end) {
+      end = end_of_block(text.view(), begin, text_block / 4, boundary);
+      blocks.add({text, begin, end}, end - begin);
+    }
+  }
+  blocks.finish();
 }
 
 }  // namespace capstan

@@ -70,4 +70,7 @@ using Boundary = std::function<size_t(std::string_view text, size_t at)>;
 void for_blocks(const Text& text, const Boundary& boundary, const std::function<void(std::string_view)>& visit,
                 size_t size = text_block);
 
+/// Calls visit(block) for the blocks of all texts, on all threads at once. Throws what the first block in order throws.
+void for_all_blocks(const Texts& texts, const Boundary& boundary, const std::function<void(std::string_view)>& visit);
+
 }  // namespace capstan

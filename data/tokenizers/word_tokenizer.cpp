@@ -1,9 +1,12 @@
 #include "data/tokenizers/word_tokenizer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "core/machine/fixed_threads.hpp"
+#include "core/machine/parallel.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/files/text_file.hpp"
 
@@ -46,6 +49,34 @@ std::string lowered(std::string_view word, bool lower_case) {
   return result;
 }
 
+using WordCounts = std::unordered_map<std::string, int64_t>;
+
+/// Words are divided by their hashes among so many counts, which can be added up at the same time.
+constexpr size_t count_shares = 64;
+using SharedCounts = std::array<WordCounts, count_shares>;
+
+SharedCounts count_words(const Texts& texts, const WordTokenizer::Rule& rule) {
+  const FixedThreads fixed;
+  std::vector<SharedCounts> of_threads(static_cast<size_t>(team_size()));
+  const WordTokenizer empty(rule, {});
+  for_all_blocks(texts, boundary_of(empty), [&](std::string_view text) {
+    SharedCounts& counts = of_threads[static_cast<size_t>(thread_index())];
+    split_words(text, rule, [&](std::string_view word) {
+      if (word == "\n") return;
+      std::string key = lowered(word, rule.lower_case);
+      WordCounts& share = counts[std::hash<std::string>()(key) % count_shares];
+      ++share[std::move(key)];
+    });
+  });
+  parallel_units(count_shares, [&](int64_t i) {
+    const auto share = static_cast<size_t>(i);
+    for (size_t thread = 1; thread < of_threads.size(); ++thread)
+      for (const auto& [word, count] : std::exchange(of_threads[thread][share], {}))
+        of_threads[0][share][word] += count;
+  });
+  return std::move(of_threads[0]);
+}
+
 }  // namespace
 
 WordTokenizer::WordTokenizer(const Rule& rule, std::vector<std::string> words) : rule_(rule), words_(std::move(words)) {
@@ -58,19 +89,11 @@ WordTokenizer::WordTokenizer(const Rule& rule, std::vector<std::string> words) :
 
 WordTokenizer WordTokenizer::from_texts(const WordTokenizerConfig& config, const Texts& texts) {
   const Rule rule{config.split, config.lower_case, config.normalisation};
-  std::unordered_map<std::string, int64_t> counts;
-  const WordTokenizer empty(rule, {});
-  for (size_t i = 0; i < texts.count(); ++i)
-    for_blocks(texts.open(i), boundary_of(empty), [&](std::string_view text) {
-      split_words(text, rule, [&](std::string_view word) {
-        if (word != "\n") ++counts[lowered(word, config.lower_case)];
-      });
-    });
-  counts.erase(unknown_word);
-  counts.erase(end_of_line_word);
   std::vector<std::pair<int64_t, std::string>> ordered;
-  for (const auto& [word, count] : counts)
-    if (count >= config.min_count) ordered.emplace_back(-count, word);
+  for (const WordCounts& counts : count_words(texts, rule))
+    for (const auto& [word, count] : counts)
+      if (count >= config.min_count && word != unknown_word && word != end_of_line_word)
+        ordered.emplace_back(-count, word);
   std::sort(ordered.begin(), ordered.end());
   if (config.max_size > 0) {
     const auto room = static_cast<size_t>(std::max<int64_t>(config.max_size - 2, 0));

@@ -127,15 +127,20 @@ TEST_CASE("documents do not depend on the pieces that the text comes in, nor do 
       const Documents whole = documents_of(config, text);
       REQUIRE(documents_of(config, text, cuts) == whole);
       for (const auto& tokenizer : {normalised, words}) {
-        DocumentEncoder encoder(config, *tokenizer, "text");
+        DocumentCutter cutter(config, boundary_of(*tokenizer));
         std::vector<int32_t> ids, expected;
+        const auto visit = [&](std::string_view part, bool last) {
+          const auto tokens = tokenizer->encode(part);
+          ids.insert(ids.end(), tokens.begin(), tokens.end());
+          if (last) ids.push_back(*end_of_document(config, *tokenizer));
+        };
         size_t begin = 0;
         for (const size_t cut : cuts) {
-          encoder.push(std::string_view(text).substr(begin, cut - begin), ids);
+          cutter.push(std::string_view(text).substr(begin, cut - begin), visit);
           begin = cut;
         }
-        encoder.push(std::string_view(text).substr(begin), ids);
-        encoder.finish(ids);
+        cutter.push(std::string_view(text).substr(begin), visit);
+        cutter.finish(visit);
         for (const std::string& document : whole) {
           const auto tokens = tokenizer->encode(document);
           expected.insert(expected.end(), tokens.begin(), tokens.end());

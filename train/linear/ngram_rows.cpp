@@ -15,7 +15,7 @@ constexpr int64_t few_ngrams = 4'000'000;  // so few that those of a single text
 constexpr int64_t buckets_per_ngram = 4;   // of those that are read
 constexpr int64_t most_weights = 1 << 26;  // 256 MB
 constexpr int least_bits = 10, usual_most_bits = 22;
-constexpr int64_t texts_at_once = 2048;
+constexpr int64_t texts_at_once = 2048, blocks_per_thread = 256;
 
 }  // namespace
 
@@ -76,17 +76,24 @@ bool NgramRows::read(const LabelledTexts& texts, int64_t most_entries) {
   return true;
 }
 
-/// change(block): the entries of one block, to be made fewer.
+/// change(block): the entries of one block, to be made fewer, on any thread.
 template <class Change>
 void NgramRows::shorten_blocks(const Change& change) {
-  std::vector<NgramCount> block;
+  std::vector<int64_t> sizes(starts_.size() - 1);
+  parallel_for(static_cast<int64_t>(sizes.size()), blocks_per_thread, [&](int64_t first, int64_t last) {
+    std::vector<NgramCount> block;
+    for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
+      block.assign(entries_.begin() + starts_[i], entries_.begin() + starts_[i + 1]);
+      change(block);
+      std::copy(block.begin(), block.end(), entries_.begin() + starts_[i]);
+      sizes[i] = static_cast<int64_t>(block.size());
+    }
+  });
   int64_t kept = 0, begin = 0;
-  for (size_t i = 1; i < starts_.size(); ++i) {
-    block.assign(entries_.begin() + begin, entries_.begin() + starts_[i]);
-    begin = starts_[i];
-    change(block);
-    std::copy(block.begin(), block.end(), entries_.begin() + kept);
-    starts_[i] = kept += static_cast<int64_t>(block.size());
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (kept < begin) std::copy_n(entries_.begin() + begin, sizes[i], entries_.begin() + kept);
+    begin = starts_[i + 1];
+    starts_[i + 1] = kept += sizes[i];
   }
   entries_.erase(entries_.begin() + kept, entries_.end());
 }
@@ -133,15 +140,16 @@ void NgramRows::weigh() {
         std::remove_if(block.begin(), block.end(), [&](const NgramCount& e) { return scale_[e.bucket()] == 0; }),
         block.end());
   });
-  for (size_t i = 0; i < norms_.size(); ++i) {
+  parallel_each(static_cast<int64_t>(norms_.size()), blocks_per_thread, [&](int64_t i) {
+    const auto b = static_cast<size_t>(i);
     double squares = 0;
-    for (int64_t at = starts_[i]; at < starts_[i + 1]; ++at) {
+    for (int64_t at = starts_[b]; at < starts_[b + 1]; ++at) {
       const NgramCount& entry = entries_[static_cast<size_t>(at)];
       const auto x = static_cast<double>(count_weight(entry.count()) * scale_[entry.bucket()]);
       squares += x * x;
     }
-    norms_[i] = squares > 0 ? static_cast<float>(1 / std::sqrt(squares)) : 0;
-  }
+    norms_[b] = squares > 0 ? static_cast<float>(1 / std::sqrt(squares)) : 0;
+  });
 }
 
 void NgramRows::score_with_base() {
