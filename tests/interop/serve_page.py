@@ -45,8 +45,14 @@ class Page:
     def open(self, width, scheme):
         self.view = f"{width}-{scheme}"
         view(self.browser, width, scheme)
+        self.begin()
+
+    def begin(self):
+        """Opens the page anew; it lists the models when it has the token."""
         self.browser.get(self.address)
-        self.until(lambda: "topics" in self.text("model"))
+        self.until(lambda: "Authorization: Bearer" in self.text("error"))
+        self.press(Keys.TAB, Keys.TAB, "secret", Keys.TAB)
+        self.until(lambda: "topics" in self.text("model") and self.text("error") == "")
 
     def at(self, name):
         return self.browser.find_element(By.ID, name)
@@ -140,19 +146,21 @@ def shows_errors(page):
 
 
 def works_by_keyboard(page):
-    page.browser.get(page.address)
-    page.until(lambda: "topics" in page.text("model"))
-    order = []
-    for _ in range(9):
+    page.begin()
+    page.press(Keys.SHIFT, Keys.TAB, Keys.TAB, Keys.NULL)
+    order = ["model"]
+    assert page.focused() == "model"
+    for _ in range(8):
         page.press(Keys.TAB)
         order.append(page.focused())
         assert page.browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle") == "solid", order
     assert order == ["model", "token", "prompt", "max_tokens", "temperature", "top_p", "min_p", "seed", "go"], order
-    page.press(*[Keys.SHIFT, *[Keys.TAB] * 6, Keys.NULL])
+    page.press(Keys.SHIFT, *[Keys.TAB] * 6, Keys.NULL)
     page.press("the tape", Keys.CONTROL, Keys.ENTER, Keys.NULL)
     page.until(lambda: page.finished() and "ended by" in page.text("note"))
+    before = page.text("note")
     page.press(*[Keys.TAB] * 6, Keys.ENTER)  # the button
-    page.until(lambda: page.finished() and "ended by" in page.text("note"))
+    page.until(lambda: page.finished() and "ended by" in page.text("note") and page.text("note") != before)  # another seed
     page.press(Keys.TAB)
     assert page.focused() == "text", page.focused()
     page.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ARROW_LEFT)
@@ -166,7 +174,8 @@ def works_by_keyboard(page):
 def faults_are_found(page):
     """A fault of each kind, planted, does not pass."""
     for fault in ("document.body.style.minWidth = '2000px'", "document.body.style.color = '#999'",
-                  "document.body.append(document.createElement('button'))"):
+                  "document.body.append(document.createElement('button'))",
+                  "document.body.innerHTML += '<svg><text y=20>one</text><text x=9 y=20>two</text></svg>'"):
         page.open(400, "light")
         page.browser.execute_script(fault)
         try:
@@ -180,14 +189,16 @@ def main():
     run = sample_runs()
     pictures = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else None
     browser = started_browser(run.place / "profile")
-    process, address = serving(run.place / "runs" / "sample", run.place / "runs" / "topics", "--max-tokens", "20000")
+    (run.place / "token").write_text("secret\n")
+    process, address = serving(run.place / "runs" / "sample", run.place / "runs" / "topics", "--max-tokens", "20000", "--token-file",
+                               run.place / "token")
     try:
         page = Page(browser, address, run.folder, pictures)
         for width, scheme in VIEWS:
             page.open(width, scheme)
             for step in (writes_and_stops, classifies, shows_errors, works_by_keyboard):
                 step(page)
-        check_logs(browser, address, "status of 400")  # for the one request that is wrong
+        check_logs(browser, address, "status of 40")  # for requests without a token, and a wrong one
         faults_are_found(page)
         print("the page works at 1280 and 400 pixels, light and dark")
     finally:
