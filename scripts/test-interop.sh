@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs exported models in transformers 4.57 and 5.x, ONNX Runtime and llama.cpp, and compares them with Capstan, and the openai
-# client against the server (tests/interop). The packages come into virtual environments below build/; what cannot be installed is
-# skipped.
+# client and Chromium with the server (tests/interop). The packages come into virtual environments below build/; what cannot be
+# installed is skipped.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export HF_HUB_OFFLINE=1
@@ -19,10 +19,12 @@ for version in "==4.57.*" ">=5"; do
     "$place/bin/python" "tests/interop/$script.py" || status=1
   done
 done
-if "$place/bin/pip" install -q openai; then
-  echo "-- serve_client"
-  "$place/bin/python" tests/interop/serve_client.py || status=1
-else
-  echo "skipped: the package openai cannot be installed"
-fi
+for script in serve_client:openai serve_page:selenium; do
+  if "$place/bin/pip" install -q "${script#*:}"; then
+    echo "-- ${script%:*}"
+    "$place/bin/python" "tests/interop/${script%:*}.py" || status=1
+  else
+    echo "skipped: the package ${script#*:} cannot be installed"
+  fi
+done
 exit $status

@@ -3,6 +3,7 @@
 import importlib
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,17 @@ def require(module):
         return importlib.import_module(module)
     except ImportError:
         skip(f"the Python package {module.split('.')[0]} is not there: pip install {module.split('.')[0]}")
+
+
+def serving(*arguments):
+    """A server with these arguments on a free port, and its address."""
+    process = subprocess.Popen([str(PROGRAM), "serve", *map(str, arguments), "--port", "0"], stderr=subprocess.PIPE, text=True)
+    for line in process.stderr:
+        if "this build has no server" in line:
+            skip("the program was built without the headers of Boost")
+        if found := re.search(r"http://\S+:\d+/", line):
+            return process, found[0]
+    raise SystemExit("the server did not start")
 
 
 class SampleRun:

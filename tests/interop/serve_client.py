@@ -5,23 +5,11 @@
 Needs the Python package openai and a built program with the server; says so and skips otherwise.
 """
 
-import re
 import subprocess
 
-from sample_run import PROGRAM, SampleRun, require, skip
+from sample_run import PROGRAM, SampleRun, require, serving
 
 openai = require("openai")
-
-
-def serving(folder):
-    """The server of a run, and its address."""
-    process = subprocess.Popen([str(PROGRAM), "serve", str(folder), "--port", "0"], stderr=subprocess.PIPE, text=True)
-    for line in process.stderr:
-        if "this build has no server" in line:
-            skip("the program was built without the headers of Boost")
-        if found := re.search(r"http://\S+:\d+/", line):
-            return process, found[0]
-    raise SystemExit("the server did not start")
 
 
 def main():
