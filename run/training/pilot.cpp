@@ -1,8 +1,11 @@
 #include "run/training/pilot.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <vector>
 
+#include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/pool.hpp"
 #include "run/setup/run_model.hpp"
@@ -45,7 +48,20 @@ double evaluation_seconds(const RunModel& model, const DataSource& data, int64_t
 
 }  // namespace
 
+std::optional<StepSeconds> given_step_seconds() {
+  constexpr const char* variable = "CAPSTAN_STEP_SECONDS";
+  const char* const text = std::getenv(variable);
+  if (text == nullptr || *text == '\0') return std::nullopt;
+  StepSeconds given;
+  char rest = 0;
+  if (std::sscanf(text, "%lf,%lf%c", &given.piloted, &given.later, &rest) != 2 || !(given.piloted > 0) ||
+      !(given.later > 0))
+    throw ConfigError(fmt::format("{}: expected two numbers above 0, such as 0.2,0.1, got {}", variable, text));
+  return given;
+}
+
 PilotTimes time_pilot(const RunConfig& config, const DataSource& data) {
+  if (const auto given = given_step_seconds()) return {given->piloted, 0};
   PilotTimes times;
   {
     RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));

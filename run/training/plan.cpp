@@ -20,6 +20,9 @@ constexpr double most_passes = 10, most_parameters_per_token = 4;
 constexpr int64_t width_step = 16, least_width = 64, most_width = 2048, usual_width = 192;
 constexpr int64_t least_buckets = 1 << 14, most_buckets = 1 << 22;
 constexpr double buckets_per_token = 0.8;
+/// The share of its steps at which a plan is looked at again, and the share of them by which it may then be wrong.
+constexpr int64_t looks_again_at = 10;
+constexpr double tolerance = 0.1;
 
 bool has_fresh_tables(const RunConfig& config) {
   const ModelConfig* const model = find_model(config.model);
@@ -51,6 +54,12 @@ int64_t evaluation_interval(const RunConfig& config, int64_t steps_per_epoch) {
 int64_t worthwhile(const RunConfig& config, int64_t steps, int64_t steps_per_epoch) {
   const int64_t epoch = steps / steps_per_epoch, rest = steps % steps_per_epoch;
   return !has_fresh_tables(config) || worth_beginning(epoch, rest, steps_per_epoch) ? steps : steps - rest;
+}
+
+int64_t longest_plan(const RunConfig& open, int64_t steps_per_epoch) {
+  double passes = width_of(open) == 0 ? most_passes : 1e15;
+  if (open.train.epochs > 0) passes = std::min(passes, static_cast<double>(open.train.epochs));
+  return static_cast<int64_t>(std::min(passes * static_cast<double>(steps_per_epoch), 1e15));
 }
 
 /// The warm-up of a plan takes at most a tenth of its steps, or as many as the run was begun with: an earlier version
@@ -118,6 +127,7 @@ class Planner {
   RunConfig with_sizes(int64_t width, double passes, int64_t steps = 1) const {
     RunConfig config = open_;
     config.train.steps = steps;
+    config.train.corrected = {std::max<int64_t>(1, steps / looks_again_at), 0};
     config.train.valid_every = valid_every_;
     if (find_model(config.model) == nullptr) return config;
     ModelConfig& model = model_of(config);
@@ -170,11 +180,8 @@ class Planner {
 
   /// Steps of a run that is as long as the time and the text allow.
   int64_t steps(const RunConfig& config, const PilotTimes& times) const {
-    int64_t steps = steps_in_time(times.step, times.evaluation);
-    if (width_of(open_) == 0) steps = std::min(steps, static_cast<int64_t>(most_passes) * steps_per_epoch_);
-    if (open_.train.epochs > 0 && steps / steps_per_epoch_ >= open_.train.epochs)
-      steps = open_.train.epochs * steps_per_epoch_;
-    return worthwhile(config, steps, steps_per_epoch_);
+    const int64_t steps = steps_in_time(times.step, times.evaluation);
+    return worthwhile(config, std::min(steps, longest_plan(open_, steps_per_epoch_)), steps_per_epoch_);
   }
 
   /// The width whose training would be nearest to tokens_per_parameter, if operations take as long as they did in
@@ -247,8 +254,13 @@ RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
   if (config.train.precision == Precision::automatic) config.train.precision = saved.train.precision;
   if (!has_plan_to_make(config) || saved.train.minutes <= 0 || saved.train.steps == 0) return config;
   const double share = config.train.minutes / saved.train.minutes;
-  config.train.steps =
-      static_cast<int64_t>(std::clamp(std::round(share * static_cast<double>(saved.train.steps)), 1.0, 1e12));
+  const auto scaled = [share](int64_t steps, int64_t least) {
+    const double number = std::round(share * static_cast<double>(steps));
+    return static_cast<int64_t>(std::clamp(number, static_cast<double>(least), 1e12));
+  };
+  config.train.steps = scaled(saved.train.steps, 1);
+  Correction& corrected = config.train.corrected = saved.train.corrected;
+  if (corrected.steps > 0) corrected.steps = scaled(corrected.steps, corrected.step + 1);
   limit_warmup(config.train, std::max<int64_t>(1, saved.train.schedule.warmup_steps));
   if (has_fresh_tables(saved)) config.train.valid_every = saved.train.valid_every;
   return config;
@@ -257,12 +269,33 @@ RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
 RunConfig with_whole_epochs(RunConfig config, const DataSource& data) {
   const int64_t epoch = steps_of_epoch(config, data);
   config.train.steps = worthwhile(config, config.train.steps, epoch);
+  if (Correction& corrected = config.train.corrected; corrected.steps > 0)
+    corrected.steps = std::max(corrected.step + 1, worthwhile(config, corrected.steps, epoch));
   config.train.valid_every = evaluation_interval(config, epoch);
   return config;
 }
 
 RunPlan plan(const RunConfig& config, const DataSource& data, double seconds, const Pilot& pilot, const Fits& fits) {
   return Planner(config, data, seconds, pilot, fits).make();
+}
+
+int64_t most_planned_steps(const RunConfig& config, const DataSource& data) {
+  return longest_plan(config, steps_of_epoch(config, data));
+}
+
+PlanCheck check_plan(const RunConfig& config, const DataSource& data, const PlanProgress& now, const Pace& pace) {
+  const int64_t planned = config.train.steps;
+  const double left = 60 * config.train.minutes - now.seconds, at_end = pace.seconds_for(0, now.each);
+  const double fit = (left - at_end) / (pace.seconds_for(1, now.each) - at_end);
+  const int64_t possible = now.step + static_cast<int64_t>(std::clamp(fit, 1.0, 1e11));
+  int64_t steps = worthwhile(config, std::min(possible, now.most), steps_of_epoch(config, data));
+  if (std::abs(static_cast<double>(steps - planned)) < tolerance * static_cast<double>(planned)) steps = planned;
+  steps = std::max(steps, now.step + 1);
+  const double as_planned = now.seconds + pace.seconds_for(static_cast<double>(planned - now.step), now.each);
+  return {steps, fmt::format("plan looked at again at step {}: at {:.3g} s a step, with evaluations and checkpoints, "
+                             "its {} steps would take {} of {:g} min: {}",
+                             now.step, now.each, planned, short_time(as_planned), config.train.minutes,
+                             steps == planned ? "it stays" : fmt::format("{} steps instead", steps))};
 }
 
 }  // namespace capstan

@@ -8,6 +8,7 @@
 #include "data/batches/data_source.hpp"
 #include "run/setup/run_config.hpp"
 #include "run/training/pilot.hpp"
+#include "train/records/pace.hpp"
 
 namespace capstan {
 
@@ -15,7 +16,7 @@ namespace capstan {
 bool has_plan_to_make(const RunConfig& config);
 
 /// `config` with what it leaves open as in `saved`, the configuration of the same run folder, whose plan is made and
-/// whose precision is chosen. With other minutes than then, the number of steps is in proportion.
+/// whose precision is chosen. With other minutes than then, the numbers of steps are in proportion.
 RunConfig with_plan_of(const RunConfig& saved, RunConfig config);
 
 /// Steps and evaluations of a planned run whose tables start again with every epoch, rounded as plan() does;
@@ -42,5 +43,23 @@ struct RunPlan {
 /// that does not fit into the memory is timed: if none fits, the smallest is returned for one step, without a report,
 /// and the caller's check of the memory says what to change. Throws ConfigError when no width can be chosen.
 RunPlan plan(const RunConfig& config, const DataSource& data, double seconds, const Pilot& pilot, const Fits& fits);
+
+/// The most steps that a plan for `config`, with what it leaves open, takes in any time.
+int64_t most_planned_steps(const RunConfig& config, const DataSource& data);
+
+/// A run that was planned, at the step where its plan is looked at again.
+struct PlanProgress {
+  int64_t step = 0;
+  double seconds = 0;  // since the command began that planned it
+  double each = 0;     // seconds of a step, of late
+  int64_t most = 0;    // most_planned_steps()
+};
+/// The number of steps from here on: as many as fit into the rest of train.minutes at the measured pace, with their
+/// evaluations and checkpoints, but those that were planned where the difference is below a tenth of them.
+struct PlanCheck {
+  int64_t steps = 0;
+  std::string report;
+};
+PlanCheck check_plan(const RunConfig& config, const DataSource& data, const PlanProgress& now, const Pace& pace);
 
 }  // namespace capstan

@@ -35,7 +35,8 @@ std::vector<std::string> usual_search_space(const RunConfig& config) {
 
 RunConfig shortened(RunConfig config, int64_t divisor) {
   if (config.train.steps > 0) {
-    config.train.steps = std::max<int64_t>(1, config.train.steps / divisor);
+    config.train.steps = std::max<int64_t>(1, last_step(config.train) / divisor);
+    config.train.corrected = {};
     config.train.schedule.warmup_steps /= divisor;
   } else if (LabelledSourceConfig* const data = labelled(config)) {
     data->train_fraction /= static_cast<double>(divisor);

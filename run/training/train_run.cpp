@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
+#include "core/io/file.hpp"
 #include "core/machine/kernel_levels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
@@ -89,11 +90,15 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
   return memory_problem(config, data, memory_limit(), ranks.size(), ranks.sharing_memory());
 }
 
+constexpr int64_t endless = int64_t{1} << 60;
+
 /// What a run chose before it trains, for its log.
 struct Choices {
   std::vector<std::string> lines;
   std::string warning;           // "": none
   bool chose_precision = false;  // now, not when the run was begun
+  double planning = 0;           // seconds of this command that are part of train.minutes
+  int64_t most_steps = endless;  // that a second look at the plan may give the run
 };
 
 /// The configuration with what it leaves open as this run was begun, if it was.
@@ -107,6 +112,7 @@ RunConfig as_begun(const RunConfig& config) {
 RunConfig planned(const RunConfig& config, const DataSource& data, const TrainRunOptions& options, Communicator& ranks,
                   const Stopwatch& since, Choices& choices) {
   RunConfig known = as_begun(config);
+  choices.most_steps = most_planned_steps(config, data);
   if (!has_plan_to_make(known)) {
     known.train.valid_every = config.train.valid_every;
     return with_whole_epochs(known, data);
@@ -132,6 +138,7 @@ RunConfig planned(const RunConfig& config, const DataSource& data, const TrainRu
     choices.lines.push_back(precision->line);
     choices.chose_precision = true;
   }
+  choices.planning = since.seconds();
   return made.config;
 }
 
@@ -269,6 +276,23 @@ TrainConfig shown(const Prepared& run) {
   return config;
 }
 
+/// Looks again at the plan of a run and writes what it finds into the run's configuration. Nothing in a run that goes
+/// on from another's checkpoint, whose time is not its own.
+LookAgain second_look(const Prepared& run, Session& session) {
+  if (!run.options.resume_from.empty()) return {};
+  return [&run, &session](int64_t step, double seconds, const Pace& pace) {
+    const auto given = given_step_seconds();
+    const PlanProgress now{step, run.choices.planning + seconds, given ? given->later : pace.recent_step(),
+                           run.choices.most_steps};
+    const PlanCheck found = check_plan(run.config, run.data, now, pace);
+    RunConfig config = run.config;
+    config.train.corrected = {step, found.steps};
+    replace_file((session.options().folder / "config.yaml").string(), to_yaml(config));
+    session.log().info(found.report);
+    return found.steps;
+  };
+}
+
 /// A model that is trained in steps.
 TrainResult train_in_steps(const Prepared& run, Communicator& ranks) {
   const auto& [config, options, data, model, choices] = run;
@@ -277,10 +301,11 @@ TrainResult train_in_steps(const Prepared& run, Communicator& ranks) {
   const auto step = make_step(model.model(), model.params(), data.training(), session.config(), ranks);
   begin(session, run, step->parts(session.state()));
   if (options.profile_steps <= 0 || options.profile == nullptr || !ranks.first())
-    return train(session, *step, {model.model(), data.training(), valid.get()});
+    return train(session, *step, {model.model(), data.training(), valid.get(), nullptr, second_look(run, session)});
   StepProfiler profiler(profile_warmup, options.profile_steps,
                         [&](const Profile& profile) { print_profile(profile, *run.options.profile); });
-  TrainResult result = train(session, *step, {model.model(), data.training(), valid.get(), &profiler});
+  TrainResult result =
+      train(session, *step, {model.model(), data.training(), valid.get(), &profiler, second_look(run, session)});
   profiler.finish();
   return result;
 }

@@ -2,7 +2,13 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <thread>
 
+#include <fmt/core.h>
+
+#include "tests/cli/interruption.hpp"
 #include "tests/cli/samples.hpp"
 
 namespace capstan::testing {
@@ -56,6 +62,68 @@ TEST_CASE("a run is planned for its minutes, and its configuration repeats it") 
   const Outcome longer = succeed(place, train_for("0.02"));
   CHECK(contains(longer.err, "resumed from"));
   CHECK(setting(place, "steps") == 2 * steps);
+}
+
+/// Steps of the program have this length for its plan while it lives: as piloted, and as found later.
+struct StepSeconds {
+  explicit StepSeconds(const char* value) { setenv("CAPSTAN_STEP_SECONDS", value, 1); }
+  ~StepSeconds() { unsetenv("CAPSTAN_STEP_SECONDS"); }
+  StepSeconds(const StepSeconds&) = delete;
+  StepSeconds& operator=(const StepSeconds&) = delete;
+};
+
+TEST_CASE("a plan is looked at again once, and the run's configuration repeats what was found") {
+  const StepSeconds three_times("0.6,0.2");
+  const Workplace place;
+  write_samples(place);
+  const std::vector<std::string> command{"train",
+                                         "--config",
+                                         "lm.yaml",
+                                         "--minutes",
+                                         "1",
+                                         "--set",
+                                         "train.log_every=50",
+                                         "train.save_every=20",
+                                         "train.valid_every=100"};
+  const auto named = [&](const std::string& name) {
+    std::vector<std::string> all = command;
+    all.push_back("name=" + name);
+    return all;
+  };
+  const auto repeat = [&](const std::string& of, const std::string& name) {
+    const Outcome outcome =
+        succeed(place, {"train", "--config", "runs/" + of + "/config.yaml", "--set", "name=" + name});
+    CHECK_FALSE(contains(outcome.err, "looked at again"));
+    check_same_weights(place, name, of);
+    check_same_metrics(place, name, of);
+  };
+  const Outcome first = succeed(place, command);
+  INFO(first.err);
+  CHECK(contains(first.err, "plan looked at again at step "));
+  const std::string config = place.read("runs/lm/config.yaml");
+  const auto number = [&](const std::string& text, const std::string& key) {
+    return std::stoll(text.substr(text.find(key) + key.size()));
+  };
+  const int64_t steps = number(config, "\n  steps: "), corrected = number(config, "\n    steps: ");
+  CHECK(corrected > steps);
+  CHECK(contains(first.err, fmt::format("all {} steps are done", corrected)));
+  CHECK(contains(succeed(place, command).err, "nothing to do"));
+  repeat("lm", "again");
+
+  Process process(place, named("killed"));
+  while (!process.ended() && !contains(process.errors(), "looked at again"))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  process.send(SIGKILL);
+  process.wait();
+  const std::string kept = place.read("runs/killed/config.yaml");
+  CHECK(number(kept, "\n    steps: ") > number(kept, "\n  steps: "));
+  CHECK_FALSE(contains(succeed(place, named("killed")).err, "looked at again"));
+  const bool same = place.read("runs/killed/config.yaml") == kept;
+  CHECK(same);
+  repeat("killed", "unbroken");
+
+  const StepSeconds none("0.6");
+  check_refused(place, {"no times", {}, named("other"), 2, {"CAPSTAN_STEP_SECONDS: expected two numbers above 0"}});
 }
 
 TEST_CASE("--minutes replaces the steps of a configuration") {

@@ -251,6 +251,85 @@ TEST_CASE("plan: a run that was begun keeps its plan; with other minutes its ste
   CHECK(diff_configs(with_whole_epochs(begun, *data), begun).empty());
 }
 
+/// A planned run of 1,000 steps in 10 minutes that is at step 100.
+struct Planned {
+  explicit Planned(const Text& text, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> all{"model.width=64", "model.dropout=0", "train.minutes=10", "train.steps=1000",
+                                 "train.corrected.step=100"};
+    all.insert(all.end(), more.begin(), more.end());
+    config = text.config(all);
+    data = open_data(config);
+  }
+  /// After `seconds`, with steps of `each`, evaluations of 3 seconds at every 100 steps and checkpoints of 1 at
+  /// every 50.
+  PlanCheck check(double seconds, double each, int64_t most = int64_t{1} << 60) const {
+    Pace pace({config.train.steps, 100, 50, 0, 1, 0});
+    pace.evaluation_took(3);
+    pace.save_took(1);
+    return check_plan(config, *data, {100, seconds, each, most}, pace);
+  }
+  RunConfig config;
+  std::unique_ptr<DataSource> data;
+};
+
+TEST_CASE(
+    "plan: looked at again, it has the steps that fit into the rest of the time with evaluations and checkpoints") {
+  const Text text(3000000);
+  const Planned run(text);
+  // 496 seconds are left without the end's 4; a step takes 0.15 and 0.05 of evaluations and checkpoints.
+  const PlanCheck more = run.check(100, 0.15);
+  CHECK(std::abs(more.steps - (100 + 2480)) <= 1);
+  CHECK(more.report.find("looked at again at step 100: at 0.15 s a step, with evaluations and checkpoints, its 1000 "
+                         "steps would take 4m44s of 10 min: ") != std::string::npos);
+  CHECK(std::abs(run.check(100, 1.95).steps - (100 + 248)) <= 1);
+  // What is within a tenth is as it was: between 900 and 1100.
+  const auto at = [](int64_t steps) { return 496 / static_cast<double>(steps - 100) - 0.05; };
+  for (const int64_t steps : {910, 990, 1090}) CHECK(run.check(100, at(steps)).steps == 1000);
+  CHECK(run.check(100, at(990)).report.find("10 min: it stays") != std::string::npos);
+  CHECK(std::abs(run.check(100, at(890)).steps - 890) <= 1);
+  CHECK(std::abs(run.check(100, at(1110)).steps - 1110) <= 1);
+  // Limits of the plan; a step there always is.
+  CHECK(run.check(100, 0.15, 1500).steps == 1500);
+  CHECK(run.check(100, 0.15, 1000).steps == 1000);
+  CHECK(run.check(700, 0.15).steps == 101);
+  const RunConfig open = text.config();
+  const int64_t epoch = run.data->training().batches_per_epoch(0);
+  CHECK(most_planned_steps(open, *run.data) == 10 * epoch);
+  CHECK(most_planned_steps(text.config({"train.epochs=3"}), *run.data) == 3 * epoch);
+  CHECK(most_planned_steps(run.config, *run.data) > 1'000'000 * epoch);
+}
+
+TEST_CASE("plan: a correction ends with whole epochs where the plan does, and is kept with the plan") {
+  const Text text(400000);
+  const Planned run(text, {"model.ngram_embedding={orders: [2], buckets: 512, width: 8, fresh_each_epoch: true}"});
+  const int64_t epoch = run.data->training().batches_per_epoch(0);
+  const int64_t found = run.check(100, 0.15).steps;
+  CHECK(found > 2000);
+  CHECK(found % epoch == 0);
+  // Planned runs say when they are to be looked at; the same command keeps what was found, other minutes scale it.
+  const RunConfig open = text.config();
+  RunConfig begun = plan_for(open, 60).config;
+  CHECK(begun.train.corrected.step == std::max<int64_t>(1, begun.train.steps / 10));
+  CHECK(begun.train.corrected.steps == 0);
+  CHECK(diff_configs(with_plan_of(begun, open), begun).empty());
+  begun.train.steps = 120;
+  begun.train.corrected = {12, 180};
+  CHECK(diff_configs(with_plan_of(begun, open), begun).empty());
+  CHECK(diff_configs(with_whole_epochs(begun, *run.data), begun).empty());
+  RunConfig other = open;
+  other.train.minutes = 20;
+  CHECK(with_plan_of(begun, other).train.corrected.steps == 60);
+  CHECK(with_plan_of(begun, other).train.corrected.step == 12);
+  other.train.minutes = 1;
+  CHECK(with_plan_of(begun, other).train.corrected.steps == 13);
+  // A plan of an earlier version is not looked at again, nor is one of steps that are given.
+  begun.train.corrected = {};
+  CHECK(with_plan_of(begun, open).train.corrected.step == 0);
+  begun.train.corrected = {12, 180};
+  CHECK(with_plan_of(begun, text.config({"train.steps=7", "model.width=64", "model.dropout=0"})).train.corrected.step ==
+        0);
+}
+
 TEST_CASE("plan: what is left open needs minutes, and a language model") {
   const Text text(40000);
   const auto refused = [&](const std::vector<std::string>& more) {

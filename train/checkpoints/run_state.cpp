@@ -109,9 +109,8 @@ void check_identity(const Identity& saved, const Identity& now, const std::strin
 }  // namespace
 
 std::optional<ReachedLimit> reached_limit(const TrainConfig& config, const RunState& state, double seconds) {
-  if (config.steps > 0 && state.step >= config.steps)
-    return ReachedLimit{fmt::format("all {} steps are done", config.steps),
-                        config.minutes > 0 ? "--minutes" : "train.steps"};
+  if (const int64_t last = last_step(config); last > 0 && state.step >= last)
+    return ReachedLimit{fmt::format("all {} steps are done", last), config.minutes > 0 ? "--minutes" : "train.steps"};
   if (config.epochs > 0 && state.epoch >= config.epochs)
     return ReachedLimit{fmt::format("all {} epochs are done", config.epochs), "train.epochs"};
   if (config.patience > 0 && state.stalled >= config.patience)

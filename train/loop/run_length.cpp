@@ -41,8 +41,9 @@ EpochStart find_epoch(const BatchSource& source, int64_t accumulate, int64_t ste
 }  // namespace
 
 int64_t total_steps(const BatchSource& source, const TrainConfig& config) {
-  if (config.epochs == 0) return config.steps;
-  const int64_t limit = config.steps > 0 ? config.steps : endless;
+  const int64_t last = last_step(config);
+  if (config.epochs == 0) return last;
+  const int64_t limit = last > 0 ? last : endless;
   const EpochStart end = find_epoch(source, config.accumulate, limit, config.epochs);
   return end.epoch == config.epochs ? end.before : limit;
 }

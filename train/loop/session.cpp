@@ -6,6 +6,7 @@
 
 #include "core/strings/utf8.hpp"
 #include "train/evaluation/evaluate.hpp"
+#include "train/loop/run_length.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;
@@ -167,6 +168,13 @@ void Session::save(const RunParts& parts) {
   unsaved_ = best_unsaved_ = false;
   saved_here_ = true;
   progress_.pace().save_took(watch.seconds());
+}
+
+void Session::correct(const Correction& corrected, const BatchSource& source) {
+  config_.corrected = corrected;
+  state_.settings = settings_of(config_);
+  options_.total_steps = total_steps(source, config_);
+  progress_.set_total(options_.total_steps);
 }
 
 TrainResult Session::finish(const std::string& reason, const RunParts& parts, const std::string& remedy) {

@@ -66,6 +66,9 @@ class Session {
   RunProgress& progress() { return progress_; }
   Reporter& log() { return progress_.log(); }
 
+  /// The number of steps that was planned is corrected from now on. `source`: what is trained on.
+  void correct(const Correction& corrected, const BatchSource& source);
+
   /// The signal that this process was sent, and its clock.
   RunNews news() const { return {StopSignals::received(), progress_.session_seconds()}; }
   /// Nothing has been saved.

@@ -30,7 +30,7 @@ class Loop {
         state_(session.state()),
         progress_(session.progress()),
         step_(step),
-        schedule_(config_.schedule, config_.lr, session.options().total_steps) {}
+        schedule_(current_schedule()) {}
   TrainResult run();
 
  private:
@@ -39,7 +39,9 @@ class Loop {
   std::optional<ReachedLimit> limit() const {
     return reached_limit(config_, state_, progress_.seconds_before() + news().clock);
   }
+  Schedule current_schedule() const;
   void describe();
+  void look_again();
   void step();
   void refuse_update(const std::string& what, double loss, double norm);
   bool validate();  // false: a signal came
@@ -53,6 +55,28 @@ class Loop {
   Schedule schedule_;
   StepNumbers numbers_;
 };
+
+Schedule Loop::current_schedule() const {
+  const int64_t total = session_.options().total_steps;
+  if (config_.corrected.steps == 0) return {config_.schedule, config_.lr, total};
+  TrainConfig planned = config_;
+  planned.corrected = {};
+  return {config_.schedule, config_.lr, total_steps(in_.train, planned), {config_.corrected.step, total}};
+}
+
+/// A plan is looked at once, at a tenth of its steps or of its time, whichever comes first.
+void Loop::look_again() {
+  constexpr double seconds_of_tenth = 6;  // of a minute
+  const Correction& due = config_.corrected;
+  if (!in_.look_again || due.step == 0 || due.steps > 0 || progress_.pace().recent_step() < 0) return;
+  const double seconds = progress_.seconds_before() + news().clock;
+  if (state_.step < due.step && seconds < seconds_of_tenth * config_.minutes) return;
+  Communicator& ranks = session_.ranks();
+  const Communicator::Patience disk(ranks);
+  const int64_t found = ranks.first() ? in_.look_again(state_.step, seconds, progress_.pace()) : 0;
+  session_.correct({state_.step, std::stoll(ranks.broadcast(std::to_string(found)))}, in_.train);
+  schedule_ = current_schedule();
+}
 
 /// What a reader of the log should know before the first step.
 void Loop::describe() {
@@ -87,6 +111,7 @@ TrainResult Loop::run() {
     if (const auto reached = limit())
       return session_.finish(reached->reason, parts(), fmt::format("raise {} to continue", reached->key));
     if (session_.save_due()) session_.save(parts());
+    look_again();
     step();
   }
 }
@@ -190,7 +215,7 @@ TrainResult train(const RunInputs& in, const TrainConfig& config) {
   const auto step = make_step(in.task, in.params, in.train, session.config(), ranks);
   session.resume(step->parts(session.state()));
   session.record();
-  return train(session, *step, {in.task, in.train, in.valid, in.profiler});
+  return train(session, *step, {in.task, in.train, in.valid, in.profiler, in.look_again});
 }
 
 }  // namespace capstan

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include "data/batches/batcher.hpp"
@@ -14,12 +15,17 @@
 
 namespace capstan {
 
+/// The second look at a plan, after `step` steps and `seconds` of training: how many steps the run has from here on,
+/// which its configuration says from then on. Rank 0 calls it and tells the others.
+using LookAgain = std::function<int64_t(int64_t step, double seconds, const Pace& pace)>;
+
 /// What the loop reads besides its session and step.
 struct TrainInputs {
   const Task& task;
   const BatchSource& train;
   const BatchSource* valid = nullptr;  // null: no evaluation, no best checkpoint, no early stopping
   StepProfiler* profiler = nullptr;
+  LookAgain look_again = {};  // called once if the session's train.corrected says so; empty: never
 };
 
 /// Trains until a limit of the session's configuration is reached or a signal (SIGINT, SIGTERM, SIGUSR1) asks to stop.
@@ -42,6 +48,7 @@ struct RunInputs {
   std::optional<std::filesystem::path> resume_from = std::nullopt;
   StepProfiler* profiler = nullptr;
   Communicator* ranks = nullptr;  // the processes that train together; null: this one alone
+  LookAgain look_again = {};
 };
 /// Opens a session in the folder, continues from its last checkpoint, and trains. Throws Error for files or data that
 /// cannot be used, ConfigError for a wrong configuration, and as above.

@@ -32,14 +32,26 @@ void describe(Fields& f, ScheduleConfig& c) {
     "for linear and cosine: the final learning rate as a share of the peak");
 }
 
+/// A second look at the number of steps that was planned (run/training/plan.hpp).
+struct Correction {
+  int64_t step = 0;   // where it was taken or, with steps 0, will be taken at the latest; 0: the run is not looked at
+  int64_t steps = 0;  // the number of steps since; 0: there was none yet
+};
+template <class Fields>
+void describe(Fields& f, Correction& c) {
+  f("step", c.step, count_from(0), "where it was; with steps 0, where it will be at the latest");
+  f("steps", c.steps, count_from(0), "the number of steps since; 0 = not yet known");
+}
+
 /// What is wrong with a schedule whose end is known or not; empty when nothing is.
 std::string schedule_problem(const ScheduleConfig& config, bool known_end);
 
 class Schedule {
  public:
   /// `total_steps` is 0 when the end is not known. Throws ConfigError when both warm-ups are given, and when the shape
-  /// or warmup_fraction needs an end that is not known.
-  Schedule(const ScheduleConfig& config, double peak, int64_t total_steps);
+  /// or warmup_fraction needs an end that is not known. `corrected`: the warm-up stays as for total_steps; after it,
+  /// from corrected.step on, p grows linearly from where it is to 1 at corrected.steps (0: no correction).
+  Schedule(const ScheduleConfig& config, double peak, int64_t total_steps, const Correction& corrected = {});
 
   /// Learning rate of the update after `step` others. Warm-up over W steps: peak (step + 1) / W; then with p the share
   /// of the remaining steps that is done: linear and cosine fall from peak to final_fraction * peak and stay there;
@@ -51,10 +63,14 @@ class Schedule {
   std::string event(int64_t step) const;
 
  private:
+  double progress(int64_t step) const;
+
   ScheduleConfig config_;
   double peak_;
   int64_t total_;
   int64_t warmup_;
+  int64_t end_;   // the corrected number of steps; total_ without a correction
+  int64_t bend_;  // the step from which it counts
 };
 
 }  // namespace capstan

@@ -1,6 +1,7 @@
 #include "train/records/pace.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace capstan {
 
@@ -14,6 +15,23 @@ void Pace::step_took(double seconds, int64_t tokens) {
   ++count_;
   window_seconds_ += seconds;
   window_tokens_ += tokens;
+  constexpr size_t least = 20;
+  constexpr double enough_seconds = 20;
+  if (!std::exchange(began_, true)) return;
+  recent_.push_back(seconds);
+  recent_seconds_ += seconds;
+  while (recent_.size() > least && recent_seconds_ - recent_.front() >= enough_seconds) {
+    recent_seconds_ -= recent_.front();
+    recent_.pop_front();
+  }
+}
+
+double Pace::seconds_for(double steps, double each) const {
+  const auto at_end_and_every = [&](int64_t every, double seconds) {
+    return seconds * (1 + (every > 0 ? steps / static_cast<double>(every) : 0));
+  };
+  return steps * each + at_end_and_every(plan_.valid_every, evaluation(each)) +
+         at_end_and_every(plan_.save_every, save());
 }
 
 void Pace::start_window() {
@@ -44,10 +62,8 @@ double Pace::steps_left(int64_t step) const {
     const int64_t times = every > 0 ? (plan_.total_steps - 1) / every - step / every : 0;
     return static_cast<double>(step < plan_.total_steps ? times + 1 : 0);
   };
-  double left = static_cast<double>(plan_.total_steps - step) * each;
-  if (plan_.evaluation_steps > 0)
-    left += to_come(plan_.valid_every) * (evaluation_ >= 0 ? evaluation_ : plan_.evaluation_steps * each);
-  return left + to_come(plan_.save_every) * (save_ >= 0 ? save_ : plan_.save_seconds);
+  return static_cast<double>(plan_.total_steps - step) * each + to_come(plan_.valid_every) * evaluation(each) +
+         to_come(plan_.save_every) * save();
 }
 
 }  // namespace capstan

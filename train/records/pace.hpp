@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 
 #include "core/io/progress.hpp"
 
@@ -17,6 +18,7 @@ class Pace {
     double save_seconds = 0;      // until there was one
   };
   explicit Pace(const Plan& plan) : plan_(plan) {}
+  void set_total(int64_t steps) { plan_.total_steps = steps; }
 
   void step_took(double seconds, int64_t tokens);
   void evaluation_took(double seconds) { evaluation_ = seconds; }
@@ -35,15 +37,29 @@ class Pace {
   /// evaluations and checkpoints, those at the end included, at the cost of the last one. Negative when not known.
   /// `elapsed`: seconds of the run so far.
   double time_left(int64_t step, double elapsed) const;
+  /// The mean seconds of the last steps: those of about 20 seconds, and at least 20; negative before the second step of
+  /// this session. The first one, which touches the memory, does not count.
+  double recent_step() const { return recent_.empty() ? -1 : recent_seconds_ / static_cast<double>(recent_.size()); }
+  /// Seconds of so many more steps that take `each`, with their evaluations and checkpoints and those at the end.
+  double seconds_for(double steps, double each) const;
   /// The share of the steps or of the time that is done, whichever is more; 0 if neither is limited.
   double share_done(int64_t step, double elapsed) const;
 
  private:
   double steps_left(int64_t step) const;
+  /// Seconds of an evaluation, and of saving a checkpoint.
+  double evaluation(double step) const {
+    if (plan_.evaluation_steps <= 0) return 0;
+    return evaluation_ >= 0 ? evaluation_ : plan_.evaluation_steps * step;
+  }
+  double save() const { return save_ >= 0 ? save_ : plan_.save_seconds; }
 
   Plan plan_;
   double steps_ = 0;  // seconds in the last steps of this session, and their number
   int64_t count_ = 0;
+  std::deque<double> recent_;
+  double recent_seconds_ = 0;
+  bool began_ = false;
   double evaluation_ = -1, save_ = -1;  // -1: there was none
   double window_seconds_ = 0, rate_before_ = 0;
   int64_t window_tokens_ = 0;
