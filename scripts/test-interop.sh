@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs exported models in transformers 4.57 and 5.x, ONNX Runtime and llama.cpp, and compares them with Capstan, and the openai
-# client and Chromium with the server (tests/interop). The packages come into virtual environments below build/; what cannot be
-# installed is skipped.
+# Runs exported models in transformers 4.57 and 5.x, ONNX Runtime and llama.cpp, and compares them with Capstan; the openai client
+# against the server; and Chromium, with its page and with reports (tests/interop). The packages come into virtual environments
+# below build/; what cannot be installed is skipped.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export HF_HUB_OFFLINE=1
@@ -19,7 +19,7 @@ for version in "==4.57.*" ">=5"; do
     "$place/bin/python" "tests/interop/$script.py" || status=1
   done
 done
-for script in serve_client:openai serve_page:selenium; do
+for script in serve_client:openai serve_page:selenium report_pages:selenium; do
   if "$place/bin/pip" install -q "${script#*:}"; then
     echo "-- ${script%:*}"
     "$place/bin/python" "tests/interop/${script%:*}.py" || status=1

@@ -25,9 +25,11 @@ std::shared_ptr<Engine> engine_of(const json& body, const Models& models) {
 }
 
 std::shared_ptr<void> enter(const Call& call, int64_t places) {
+  if (const int64_t most = call.context.scheduler.most_of_client(); places > most)
+    throw ApiError(400, fmt::format("n: {} texts; this server writes at most {} for a client", places, most), "n");
   std::shared_ptr<void> entered = call.context.scheduler.enter(call.request.client, places);
   if (entered == nullptr)
-    throw ApiError(429, fmt::format("no {} places are free for this client: try again later", places));
+    throw ApiError(429, fmt::format("no room for {} more of this client's texts: try again later", places));
   return entered;
 }
 

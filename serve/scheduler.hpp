@@ -28,6 +28,8 @@ class Scheduler : NoCopy {
 
   /// Places that are free again when the last copy is gone; null where there are not so many for this client.
   std::shared_ptr<void> enter(const std::string& client, int64_t places);
+  /// More are never free for a client.
+  int64_t most_of_client() const { return limits_.per_client; }
   /// How many are taken.
   int64_t taken() const;
 

@@ -170,8 +170,9 @@ std::optional<HttpAnswer> Server::State::refuse(const HttpRequest& head) const {
       throw ApiError(401, "the header Authorization: Bearer TOKEN is missing, or has another token");
     return {};
   } catch (const ApiError& error) {
-    HttpAnswer answer = error_answer(error);
-    if (error.status() == 405) answer.headers.emplace_back("Allow", error.param());
+    if (error.status() != 405) return error_answer(error);
+    HttpAnswer answer = error_answer(ApiError(405, error.what()));
+    answer.headers.emplace_back("Allow", error.param());
     return answer;
   }
 }

@@ -132,7 +132,8 @@ std::string run_html(const ReportedRun& run, int level) {
     add("A sample of text", fmt::format("<blockquote><strong>{}</strong>{}</blockquote>\n", escaped(run.sample.first),
                                         escaped(run.sample.second)));
   if (run.model) add("What the mixers learnt", model_html(*run.model));
-  add("Configuration", fmt::format("<details><summary>All keys</summary><pre tabindex=\"0\">{}</pre></details>\n",
+  add("Configuration", fmt::format("<details><summary>All keys</summary><pre tabindex=\"0\" role=\"region\" "
+                                   "aria-label=\"all keys\">{}</pre></details>\n",
                                    escaped(to_yaml(run.record.config))));
   return out;
 }

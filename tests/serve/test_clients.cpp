@@ -84,10 +84,13 @@ TEST_CASE("queue and share of a client are limited by 429 with retry-after") {
   CHECK(becomes(serving.port(), 2));
   Response refused;
   for (int i = 0; i < 100 && refused.status != 429; ++i)
-    refused = post(serving.port(), "/v1/completions", {{"prompt", "a"}, {"n", 3}});
+    refused = post(serving.port(), "/v1/completions", {{"prompt", "a"}, {"n", 2}});
   CHECK(refused.status == 429);
   CHECK(refused.headers.find("Retry-After: 1") != std::string::npos);
   CHECK(refused.json()["error"]["type"] == "rate_limit_error");
+  const Response never = post(serving.port(), "/v1/completions", {{"prompt", "a"}, {"n", 3}});
+  CHECK(never.status == 400);
+  CHECK(never.json()["error"]["param"] == "n");
   clients.clear();
   CHECK(becomes(serving.port(), 0));
   CHECK(post(serving.port(), "/v1/completions", {{"prompt", "a"}}).status == 200);

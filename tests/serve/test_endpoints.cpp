@@ -207,6 +207,7 @@ TEST_CASE("unknown paths, methods, models and sessions are refused with their st
   CHECK(ask(port(), "GET", "/nothing").json()["error"]["type"] == "not_found_error");
   const Response method = ask(port(), "GET", "/v1/completions");
   CHECK(method.status == 405);
+  CHECK(method.json()["error"]["param"].is_null());
   CHECK(method.headers.find("Allow: POST") != std::string::npos);
   CHECK(post(port(), "/v1/completions", {{"model", "gpt"}, {"prompt", "a"}}).status == 404);
   CHECK(ask(port(), "GET", "/v1/models/gpt").status == 404);
