@@ -1,6 +1,7 @@
 // The thread that computes: steps of the texts, and between them other work in pieces.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -29,7 +30,7 @@ class Scheduler : NoCopy {
   /// Places that are free again when the last copy is gone; null where there are not so many for this client.
   std::shared_ptr<void> enter(const std::string& client, int64_t places);
   /// More are never free for a client.
-  int64_t most_of_client() const { return limits_.per_client; }
+  int64_t most_of_client() const { return std::min(limits_.per_client, limits_.places); }
   /// How many are taken.
   int64_t taken() const;
 

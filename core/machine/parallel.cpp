@@ -12,6 +12,8 @@ bool in_parallel() { return one_thread || omp_in_parallel() != 0; }
 int team_size() { return one_thread ? 1 : threads(); }
 int thread_index() { return one_thread ? 0 : omp_get_thread_num(); }
 
+void end_threads() { omp_pause_resource_all(omp_pause_hard); }
+
 OneThread::OneThread() : before_(one_thread) { one_thread = true; }
 OneThread::~OneThread() { one_thread = before_; }
 

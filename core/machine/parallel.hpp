@@ -19,6 +19,10 @@ namespace capstan {
 void set_threads(int threads);
 int threads();
 
+/// Ends the threads that wait for work; the next loop makes new ones. To be called before fork(): the child would wait
+/// for threads that it does not have. Not in a parallel loop.
+void end_threads();
+
 /// Denormals become zero, for the calling thread: e^-90 would otherwise cost a hundred times more than e^-80.
 inline void flush_denormals() { _mm_setcsr(_mm_getcsr() | 0x8040u); }
 

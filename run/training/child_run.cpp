@@ -13,6 +13,7 @@
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
+#include "core/machine/parallel.hpp"
 
 namespace capstan {
 namespace {
@@ -58,6 +59,7 @@ Ending train_in_child(const RunConfig& config, const TrainRunOptions& options, c
   pid_t child = -1;
   {
     const SignalsHeld held;
+    end_threads();
     child = ::fork();
     if (child == 0) be_the_child(body, parent);
   }

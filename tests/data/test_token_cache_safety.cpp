@@ -4,6 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
+#include "core/machine/parallel.hpp"
 #include "data/files/fingerprint.hpp"
 #include "data/tokenizers/texts.hpp"
 #include "token_cache_support.hpp"
@@ -16,6 +17,7 @@ namespace {
 /// Runs `work` in a child process, which must not return to the tests. The process's number.
 template <class Work>
 pid_t in_child(const Work& work) {
+  end_threads();
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child != 0) return child;

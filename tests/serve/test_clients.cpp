@@ -88,7 +88,7 @@ TEST_CASE("queue and share of a client are limited by 429 with retry-after") {
   CHECK(refused.status == 429);
   CHECK(refused.headers.find("Retry-After: 1") != std::string::npos);
   CHECK(refused.json()["error"]["type"] == "rate_limit_error");
-  const Response never = post(serving.port(), "/v1/completions", {{"prompt", "a"}, {"n", 3}});
+  const Response never = post(serving.port(), "/v1/completions", {{"prompt", "a"}, {"n", 5}});
   CHECK(never.status == 400);
   CHECK(never.json()["error"]["param"] == "n");
   clients.clear();

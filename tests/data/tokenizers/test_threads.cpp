@@ -79,6 +79,7 @@ TEST_CASE("texts and their tokenizers are the same with any number of threads, i
   for (const TokenizerConfig& tokenizer : tokenizers()) {
     config.tokenizer = tokenizer;
     config.documents = documents[cut++ % documents.size()];
+    config.split = std::holds_alternative<FileDocumentsConfig>(config.documents) ? TextSplit::by_file : TextSplit::tail;
     config.cache.clear();
     const auto in_memory = same_on_threads([&] { return facts_of(load_text(config)); });
     config.cache_above_mb = 0;
