@@ -29,6 +29,11 @@ ldd "$module" | awk '/=> \//{print $3}' | while read -r library; do
   package=$(dpkg -S "*/$(basename "$(realpath "$library")")" | head -1 | cut -d: -f1)  # /lib and /usr/lib are one
   cp "/usr/share/doc/$package/copyright" "$licenses/$package.txt"
 done
+# And those of the headers that are compiled in.
+for package in libxtensor-dev xtl-dev libxsimd-dev libxtensor-blas-dev librandom123-dev nlohmann-json3-dev; do
+  cp "/usr/share/doc/$package/copyright" "$licenses/$package.txt"
+done
+cp "$venv"/lib/python3*/site-packages/nanobind-*.dist-info/licenses/LICENSE "$licenses/nanobind.txt"
 mkdir -p "$folder"
 wheel pack --dest-dir "$folder" "$unpacked"
 ls -l "$folder"

@@ -10,7 +10,7 @@ if ! python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 10))' 2>
 fi
 venv=build/python-venv
 python3 -m venv "$venv"
-if ! "$venv/bin/pip" install --quiet "scikit-build-core>=0.11" "nanobind>=2.7" pytest mypy scikit-learn pandas tqdm pyyaml; then
+if ! "$venv/bin/pip" install --quiet "scikit-build-core>=0.11" "nanobind>=2.7" pytest mypy scikit-learn pandas tqdm pyyaml fastapi; then
   echo "python/test.sh: skipped: the packages of the tests cannot be installed"
   exit 0
 fi
