@@ -72,6 +72,7 @@ TEST_CASE("texts and their tokenizers are the same with any number of threads, i
   config.train = {folder.write("a.txt", text), folder.write("b.txt", "\n"),
                   folder.write("c.txt", std::string(600'000, 'x') + " <|> y"),  // no place to cut
                   folder.write("d.txt", random_text(random, 1000))};
+  const std::string valid = folder.write("valid.txt", random_text(random, 2000));
   config.sequence_length = 16;
   const std::vector<DocumentsConfig> documents = {NoDocumentsConfig{}, FileDocumentsConfig{}, LineDocumentsConfig{},
                                                   BlankLineDocumentsConfig{}, MarkerDocumentsConfig{"<|>"}};
@@ -79,7 +80,8 @@ TEST_CASE("texts and their tokenizers are the same with any number of threads, i
   for (const TokenizerConfig& tokenizer : tokenizers()) {
     config.tokenizer = tokenizer;
     config.documents = documents[cut++ % documents.size()];
-    config.split = std::holds_alternative<FileDocumentsConfig>(config.documents) ? TextSplit::by_file : TextSplit::tail;
+    config.valid.clear();
+    if (std::holds_alternative<FileDocumentsConfig>(config.documents)) config.valid = {valid};  // no file is cut in two
     config.cache.clear();
     const auto in_memory = same_on_threads([&] { return facts_of(load_text(config)); });
     config.cache_above_mb = 0;
