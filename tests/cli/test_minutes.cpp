@@ -94,6 +94,7 @@ TEST_CASE("a plan is looked at again once, and the run's configuration repeats w
     const Outcome outcome =
         succeed(place, {"train", "--config", "runs/" + of + "/config.yaml", "--set", "name=" + name});
     CHECK_FALSE(contains(outcome.err, "looked at again"));
+    CHECK(contains(outcome.err, "train.corrected: training ends after"));
     check_same_weights(place, name, of);
     check_same_metrics(place, name, of);
   };

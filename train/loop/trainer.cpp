@@ -84,6 +84,11 @@ void Loop::describe() {
     progress_.log().warn("train.precision: bf16 is emulated on this machine: its rounding without its speed");
   if (has_fresh_tables(parts().params))
     if (const auto warning = fresh_tables_warning(in_.train, config_)) progress_.log().warn(*warning);
+  if (const auto& [step, steps] = config_.corrected; steps > 0 && steps != config_.steps)
+    progress_.log().info(
+        fmt::format("train.corrected: training ends after {} steps, as was found at step {}, not after "
+                    "train.steps = {}",
+                    steps, step, config_.steps));
   const TrainingStep::Description ranks = step_.description();
   for (const std::string& line : ranks.lines) progress_.log().info(line);
   if (!ranks.warning.empty()) progress_.log().warn(ranks.warning);
