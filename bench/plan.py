@@ -30,6 +30,8 @@ def found(command, name, folder):
         run.kill()
     text = (pathlib.Path(folder) / name / "config.yaml").read_text()
     numbers = re.search(r"^  steps: (\d+).*?^  corrected:\n    step: (\d+)\n    steps: (\d+)", text, re.S | re.M)
+    if numbers is None or numbers[3] == "0":
+        sys.exit(f"{name}: the run ended without a second look at its plan; is its command right?")
     return tuple(int(number) for number in numbers.groups())
 
 

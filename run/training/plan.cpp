@@ -20,7 +20,8 @@ constexpr double most_passes = 10, most_parameters_per_token = 4;
 constexpr int64_t width_step = 16, least_width = 64, most_width = 2048, usual_width = 192;
 constexpr int64_t least_buckets = 1 << 14, most_buckets = 1 << 22;
 constexpr double buckets_per_token = 0.8;
-/// The share of its steps at which a plan is looked at again, and the share of them by which it may then be wrong.
+/// A plan is looked at again after its number of steps divided by the first, and stays if it is then wrong by less than
+/// the second, a share of them.
 constexpr int64_t looks_again_at = 10;
 constexpr double tolerance = 0.1;
 

@@ -110,6 +110,11 @@ TEST_CASE("a plan is looked at again once, and the run's configuration repeats w
   CHECK(contains(first.err, fmt::format("all {} steps are done", corrected)));
   CHECK(contains(succeed(place, command).err, "nothing to do"));
   repeat("lm", "again");
+  check_refused(place, {"other steps",
+                        {},
+                        {"train", "--config", "runs/lm/config.yaml", "--set", "train.steps=5000"},
+                        2,
+                        {"were planned for this run and corrected to", "set train.corrected.steps"}});
 
   Process process(place, named("killed"));
   while (!process.ended() && !contains(process.errors(), "looked at again"))
