@@ -92,8 +92,10 @@ int predict(PredictCommandOptions options) {
     }
   });
   if (!options.output.empty()) {
+    const bool there = std::filesystem::exists(options.output);
     replace_file(options.output, input.with_fields(added));
-    log_info(fmt::format("{}: {} rows with their predictions", options.output, added.size()));
+    log_info(fmt::format("{}: {} rows with their predictions{}", options.output, added.size(),
+                         there ? "; replaced what was there" : ""));
   }
   if (const std::string summary = writer.summary(); !summary.empty()) log_info(summary);
   return exit_done;

@@ -14,6 +14,7 @@
 #include "data/files/file_list.hpp"
 #include "data/files/text_file.hpp"
 #include "data/files/with_key.hpp"
+#include "data/labelled/class_folders.hpp"
 #include "data/labelled/class_names.hpp"
 #include "data/labelled/labelled_check.hpp"
 
@@ -49,8 +50,10 @@ std::vector<Source> read_folders(const std::vector<std::string>& paths, Split sp
   const LabelledSourceConfig& config = loading.config;
   const std::vector<std::string> wanted = named_classes(config);
   std::vector<Source> sources;
+  const std::vector<FoundFile> files = list_files(paths);
+  if (wanted.empty()) refuse_parts_as_classes(files, paths);
   Progress progress(loading.log, "reading", 0);
-  for (const FoundFile& found : list_files(paths)) {
+  for (const FoundFile& found : files) {
     const size_t slash = found.name.find('/');
     if (slash == std::string::npos)
       throw Error(fmt::format(

@@ -85,7 +85,9 @@ TEST_CASE("a run ends with where it is, its size, and two commands that work") {
   CHECK(
       contains(blanks.err, "next: capstan predict 'my runs/linear' FILE, or capstan report 'my runs/linear' --output"));
   const Outcome predict = succeed(place, {"predict", "runs/linear", "train.tsv", "--output", "out.tsv"});
-  CHECK(contains(predict.err, " rows with their predictions"));
+  CHECK(contains(predict.err, " rows with their predictions\n"));
+  CHECK(contains(succeed(place, {"predict", "runs/linear", "train.tsv", "--output", "out.tsv"}).err,
+                 "rows with their predictions; replaced what was there"));
 }
 
 }  // namespace capstan::testing

@@ -402,3 +402,18 @@ TEST_CASE("one folder per class: what does not fit is named") {
   CHECK(contains(message(folder.path("train"), {}), "all 1 examples have the label 'pos'"));
   CHECK(contains(message(folder.path("train"), {"good", "bad"}), "holds no folder called good or bad"));
 }
+
+TEST_CASE("one folder per class: the parts of a data set are not taken for classes") {
+  const TemporaryFolder folder;
+  for (const char* const file : {"train/pos/1.txt", "train/neg/1.txt", "train/unsup/1.txt", "test/pos/1.txt"})
+    folder.write(std::string("set/") + file, "text");
+  LabelledSourceConfig config = config_of({folder.path("set")});
+  config.format = TableFormat::folders;
+  CHECK(load_labelled(config).classes == std::vector<std::string>{"test", "train"});  // one folder in common
+  folder.write("set/test/neg/1.txt", "text");
+  const std::string message = message_of<Error>([&] { load_labelled(config); });
+  CHECK(contains(message, "its folders test, train are parts of a data set, with the classes (neg, pos) one level"));
+  CHECK(contains(message, "such as " + folder.path("set") + "/train"));
+  config.classes = {"train", "test"};
+  CHECK(load_labelled(config).train.size() == 5);
+}
