@@ -75,7 +75,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   void begin() {
     if (socket_.is_open()) return send();
-    socket_.connect(where_);
+    boost::system::error_code error;
+    if (socket_.connect(where_, error))
+      throw std::runtime_error("serve_load: cannot connect to " + options_.text("url") + ": " + error.message());
     socket_.set_option(tcp::no_delay(true));
     send();
   }

@@ -97,7 +97,10 @@ int serve(ServeCommandOptions options) {
   Server server(options.serve);
   if (options.serve.token.empty() && options.serve.host != "127.0.0.1" && options.serve.host != "::1")
     log_warning("anybody who reaches this address can use the models: set CAPSTAN_TOKEN, or give --token-file");
-  log_info(fmt::format("http://{}:{}/ serves {}", options.serve.host, server.port(), join(server.models())));
+  const std::string& host = options.serve.host;
+  const bool is_ipv6 = host.find(':') != std::string::npos;  // in addresses of pages it has brackets
+  log_info(fmt::format("http://{}:{}/ serves {}", is_ipv6 ? "[" + host + "]" : host, server.port(),
+                       join(server.models())));
   signals.serve(server);
   server.run();
   return exit_done;
