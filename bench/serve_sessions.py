@@ -33,7 +33,7 @@ GATED = ("gau", "flash")  # without a feed-forward network, two for each layer
 
 class Server:
     def __init__(self, program, run, cache_mb, work):
-        self.process = subprocess.Popen([program, "serve", run, "--port", "0", "--cache-mb", str(cache_mb), "--max-body-kb", "65536"],
+        self.process = subprocess.Popen([program, "serve", run, "--port", "0", "--cache-mb", str(cache_mb), "--max-body-kb", "524288"],
                                         cwd=work, stderr=subprocess.PIPE, text=True)
         for line in self.process.stderr:
             if "serves" in line:

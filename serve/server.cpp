@@ -21,8 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-/// Of bodies that wait to be read.
-constexpr size_t most_waiting_bytes = 64 << 20;
+/// Of bodies that wait to be read, unless a single one may be longer.
+constexpr size_t usual_waiting_bytes = 64 << 20;
+constexpr size_t bytes_beside_body = 1024;  // of a request
 
 /// Whether two secrets are equal, in a time that tells nothing of where they differ.
 bool same_secret(const std::string& given, const std::string& secret) {
@@ -195,13 +196,14 @@ void Server::State::answer(HttpRequest request, const std::shared_ptr<HttpReply>
       for (const auto& [name, metrics] : metrics_) text += metrics->text(name);
       return reply->send({200, text, "text/plain; version=0.0.4"});
     }
-    const size_t bytes = request.body.size() + 1024;
+    const size_t bytes = request.body.size() + bytes_beside_body;
+    const size_t most_bytes = std::max(usual_waiting_bytes, options_.http.body_bytes + bytes_beside_body);
     auto shared = std::make_shared<HttpRequest>(std::move(request));
     if (!worker_.add(
             [this, shared, reply] {
               answer_route(*shared, reply, {models(), scheduler_, options_});
             },
-            bytes, most_waiting_bytes))
+            bytes, most_bytes))
       throw ApiError(429, "too many requests wait: try again later");
   } catch (const ApiError& error) {
     reply->send(error_answer(error));

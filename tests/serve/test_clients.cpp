@@ -120,6 +120,13 @@ TEST_CASE("bodies and headers above the limit are refused, and the server goes o
   CHECK(ask(serving.port(), "GET", "/health").status == 200);
 }
 
+TEST_CASE("a body that the server's limit allows is read, however long") {
+  ServeOptions options = serve_options({"aft-simple"});
+  options.http.body_bytes = 80 << 20;
+  const Serving serving(options);
+  CHECK(ask(serving.port(), "POST", "/v1/completions", std::string(70 << 20, ' ')).status == 400);  // no JSON
+}
+
 TEST_CASE("a client that trickles is dropped after the idle time, and idle connections make room") {
   ServeOptions options = serve_options({"aft-simple"});
   options.http.idle_seconds = 0.5;
