@@ -117,7 +117,7 @@ def phases():
         "generate, many": (["generate", "runs/lm", "--num-samples", "20000"], "", 10),
         "generate, interactive": (["generate", "runs/attention", "--interactive"], "", 20, "line.txt"),
         "report": (["report", "runs/classifier", "--output", "page.html"], "", 3),
-        "report many": (["report", "runs", "--output", "page.html"], "", 3),
+        "report many": (["report", "runs/lm", "runs/attention", "runs/big", "--output", "page.html"], "", 3),
         "verify": (["verify", "runs/big"], "", 1),
         "inspect": (["inspect", "attention.yaml"], "", 1),
     }
