@@ -25,9 +25,13 @@ int64_t step_of(const std::string& name) {
 }
 
 /// What a link to a checkpoint says; empty if it is no link. Any other name than one of this folder leads out of it.
+/// Throws FileError for one that cannot be read: its checkpoint must not look like one that may be removed.
 std::string target_of(const fs::path& link) {
   std::error_code error;
-  return fs::read_symlink(link, error).string();
+  const std::string target = fs::read_symlink(link, error).string();
+  const int code = error.value();
+  if (code != 0 && code != ENOENT && code != EINVAL && code != ENOTDIR) throw_file_error("read", link.string(), code);
+  return target;
 }
 bool leads_elsewhere(const fs::path& link) { return !target_of(link).empty() && step_of(target_of(link)) < 0; }
 
@@ -117,8 +121,7 @@ void Checkpoints::save(const RunParts& parts, bool best, int64_t keep_last) {
 }
 
 void Checkpoints::prune(int64_t current, int64_t keep_last) {
-  std::error_code error;
-  const int64_t best = step_of(fs::read_symlink(folder_ / "best", error).filename().string());
+  const int64_t best = step_of(fs::path(target_of(folder_ / "best")).filename().string());
   std::vector<int64_t> old = steps();
   // Later steps are those of a run that was resumed from an earlier checkpoint; they are kept.
   old.erase(std::upper_bound(old.begin(), old.end(), current), old.end());
