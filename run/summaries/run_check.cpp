@@ -92,6 +92,7 @@ class RunCheck {
       std::optional<std::string> damage;
       try {
         damage = damage_of(checkpoints_.of_step(step));
+        if (damage) damage = damage_of(checkpoints_.of_step(step));  // training may have removed a part on purpose
         if (!damage) states_[step] = read_state(checkpoints_.of_step(step));
       } catch (const NewerFile&) {
         throw;  // what this version does not know is no damage
@@ -179,7 +180,9 @@ class RunCheck {
 
   void report_checkpoints() {
     const auto last = link_step("last"), best = link_step("best");
-    const bool keeps_one = damage_.size() == 1 && states_.size() == 1 && states_.begin()->second.has_optimizer;
+    const auto resumable =
+        std::count_if(states_.begin(), states_.end(), [](const auto& found) { return found.second.has_optimizer; });
+    const bool keeps_one = damage_.size() == 1 && resumable == 1;
     const std::string only = fmt::format("the only complete checkpoint: damage to it loses the run{}",
                                          keeps_one ? " (train.keep_last: 2 keeps another)" : "");
     for (const auto& [step, damage] : damage_) {
@@ -187,7 +190,10 @@ class RunCheck {
       if (damage)
         add(name, State::damaged, *damage, loss_of(step, last, best));
       else
-        add(name, State::whole, content_of(states_[step]), states_.size() == 1 ? only : "");
+        add(name, State::whole, content_of(states_[step]),
+            states_.size() == 1                             ? only
+            : resumable == 1 && states_[step].has_optimizer ? "the only one that training can go on from"
+                                                            : "");
     }
     if (damage_.empty()) add("checkpoints", State::note, "no step has been saved");
   }
@@ -196,19 +202,19 @@ class RunCheck {
   static std::string content_of(const RunState& state) {
     if (!state.has_model) return "without tensors: a trial of capstan autotune";
     if (state.slim) return "checksums agree; for prediction alone (capstan slim)";
-    return state.has_optimizer ? "checksums agree" : "checksums agree; without what resuming needs (capstan clean)";
+    return state.has_optimizer ? "checksums agree" : "checksums agree; without what resuming needs";
   }
 
   std::string loss_of(int64_t step, std::optional<int64_t> last, std::optional<int64_t> best) const {
     std::optional<int64_t> before;  // where training would go on from
     for (const auto& [other, damage] : damage_)
-      if (!damage && other < step) before = other;
+      if (!damage && other < step && states_.at(other).has_optimizer) before = other;
     std::string loss = step == best ? fmt::format("the best model, of step {}", step) : "";
     if (step != last) return loss.empty() ? "nothing: another checkpoint is used" : loss;
     loss += loss.empty() ? "" : "; ";
     return loss +
            (before ? fmt::format("steps {} to {}, which training computes again, to the same bits", *before + 1, step)
-                   : std::string("all training: no earlier checkpoint is complete"));
+                   : std::string("all training: there is no earlier checkpoint to go on from"));
   }
 
   void report_links() {

@@ -228,7 +228,7 @@ Session::Options session_options(const Prepared& run, int64_t steps) {
   if (const std::filesystem::path from = run.options.resume_from; !from.empty()) {
     if (std::filesystem::is_directory(from / "checkpoints"))
       throw Error(fmt::format("--resume-from: {} is the folder of a run: give that of a checkpoint; {}", from.string(),
-                              Checkpoints(from / "checkpoints").complete_ones({})));
+                              Checkpoints(from / "checkpoints").complete_ones({}, Checkpoints::Use::resuming)));
     session.resume_from = from;
   }
   session.total_steps = steps;

@@ -281,6 +281,14 @@ void check_imported_mixer(const RunConfig& config, const WeightsOrigin& origin) 
         origin.file, block, join(lines, "\n")));
 }
 
+/// Where the run of a best checkpoint still has the optimizer's state; empty if nowhere.
+std::string newer_states(const WeightsOrigin& origin) {
+  if (!origin.state) return "";
+  const Checkpoints run(origin.folder().parent_path());
+  const std::string found = run.complete_ones({}, Checkpoints::Use::resuming);
+  return found.empty() ? "" : fmt::format(" (the best loses it once two newer checkpoints have it), but in {}", found);
+}
+
 /// The whole checkpoint, optimizer included.
 void take_checkpoint(const WeightsOrigin& origin, const RunConfig& config, const RowNames& rows,
                      const RunParts& parts) {
@@ -292,7 +300,7 @@ void take_checkpoint(const WeightsOrigin& origin, const RunConfig& config, const
   };
   if (!config.train.init_skip.empty()) refuse("train.init_skip leaves tensors out");
   if (!origin.state || !origin.state->has_optimizer || !fs::exists(origin.folder() / optimizer_name))
-    refuse("there is no optimizer's state beside the weights");
+    refuse("there is no optimizer's state beside the weights" + newer_states(origin));
   if (origin.tokenizer == nullptr || !origin.config) refuse("the run of the weights is not known");
   const RowNames theirs = row_names(*origin.config, *origin.tokenizer, origin.classes);
   if (theirs.tokens != rows.tokens) refuse("the tokenizer is another");

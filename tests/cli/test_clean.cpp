@@ -31,7 +31,7 @@ TEST_CASE("clean removes what only resuming needs, and says so; the run predicts
                         {},
                         {"train", "--config", "lm.yaml", "--set", "train.steps=9"},
                         1,
-                        {"capstan clean has removed", "train.init_from=runs/lm"}});
+                        {"removed by capstan clean", "train.init_from=runs/lm"}});
   succeed(place, {"train", "--config", "lm.yaml", "--set", "name=next", "train.init_from=runs/lm"});
   CHECK(contains(succeed(place, {"clean", "runs/lm"}).out, "runs/lm: nothing to remove"));
   // Sweeps and searches beside runs are cleaned, too.

@@ -57,7 +57,7 @@ TEST_CASE("verify: each kind of damage is found, and its cost is named") {
          flip_middle(p, checkpoints + "step-6/model.safetensors");
          flip_middle(p, checkpoints + "step-4/model.safetensors");
        },
-       {"all training: no earlier checkpoint is complete"}},
+       {"all training: there is no earlier checkpoint to go on from"}},
       {"last", drop(checkpoints + "last"), {"checkpoints/last", "is missing"}},
       {"best", drop(checkpoints + "best"), {"checkpoints/best", "is missing", "the best model, of step 6"}},
       {"dangling", drop(checkpoints + "step-6"), {"checkpoints/last", "points to step-6, which is not there"}},
@@ -89,6 +89,21 @@ TEST_CASE("verify: each kind of damage is found, and its cost is named") {
     for (const std::string& says : row.says)
       CHECK_MESSAGE(outcome.out.find(says) != std::string::npos, says, " in ", outcome.out);
   }
+}
+
+TEST_CASE("verify: a best checkpoint without the optimizer's state is whole; it is no checkpoint to go on from") {
+  const Workplace place;
+  write_samples(place);
+  succeed(place, {"train", "--config", "lm.yaml", "--set", "train.lr=1e-30"});  // the best is step 3
+  REQUIRE_FALSE(fs::exists(place / (checkpoints + "step-3/optimizer.safetensors")));
+  const Outcome whole = verify(place);
+  CHECK(whole.code == 0);
+  CHECK_MESSAGE(contains(whole.out, "checksums agree; without what resuming needs"), whole.out);
+  CHECK_FALSE(contains(whole.out, "the only one"));
+  flip_middle(place, checkpoints + "step-4/optimizer.safetensors");
+  CHECK(contains(verify(place).out, "the only one that training can go on from"));
+  flip_middle(place, checkpoints + "step-6/optimizer.safetensors");
+  CHECK(contains(verify(place).out, "all training: there is no earlier checkpoint to go on from"));
 }
 
 TEST_CASE("verify: left-over files are notes, the tokens of a text are read, and what is no run is refused") {

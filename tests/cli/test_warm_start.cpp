@@ -307,6 +307,12 @@ TEST_CASE("init_optimizer: two runs one after the other are one long run") {
                          joined({"name=third", "train.init_from=runs/first", "train.init_optimizer=true"}, constant)));
   CHECK(cleaned.code == 1);
   check_says(cleaned, {"there is no optimizer's state beside the weights", "train.init_optimizer: false"});
+  succeed(place, train_words("lm.yaml", {"name=stalled", "train.lr=1e-30"}));  // the best is step 3
+  const Outcome stalled =
+      run(place, train_words("lm.yaml", {"name=fourth", "train.init_from=runs/stalled", "train.init_optimizer=true"}));
+  CHECK(stalled.code == 1);
+  check_says(stalled, {"the best loses it once two newer checkpoints have it", "runs/stalled/checkpoints/step-6",
+                       "train.init_optimizer: false"});
 }
 
 TEST_CASE("kill -9 of a run that starts from another: bit for bit the weights of an unbroken one") {

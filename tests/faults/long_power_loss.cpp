@@ -14,7 +14,8 @@ TEST_CASE("loss of power at any moment: the same command ends with the same bits
     return;
   }
   const Extent attack = extent(150);
-  std::vector<Kind> kinds = chosen({kind_called("cached"), kind_called("ngrams"), kind_called("often")});
+  std::vector<Kind> kinds =
+      chosen({kind_called("cached"), kind_called("ngrams"), kind_called("often"), kind_called("stalled")});
   for (const Kind& kind : kinds) {
     const PowerLosses losses = lose_power(kind, static_cast<size_t>(attack.count), attack.seed);
     MESSAGE(kind.name, ": ", losses.entries, " changes and syncs, ", losses.states, " states of the disk, ",

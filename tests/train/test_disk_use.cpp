@@ -22,6 +22,24 @@ constexpr int64_t many_tokens = 400'000;  // of which the data have some hundred
 
 int64_t size_of(const fs::path& path) { return static_cast<int64_t>(fs::file_size(path)); }
 
+/// Nothing changes in it: the first evaluation, of step 3, stays the best.
+TrainConfig stalled(int64_t steps, int64_t keep_last = 2) {
+  TrainConfig config = config_of(steps);
+  config.keep_last = keep_last;
+  config.save_every = 1;
+  config.lr = 1e-30;
+  config.schedule.shape = ScheduleShape::constant;  // it may go on beyond these steps
+  return config;
+}
+
+std::vector<int64_t> resumable_steps(const fs::path& run) {
+  const Checkpoints checkpoints(run / "checkpoints");
+  std::vector<int64_t> found;
+  for (const int64_t step : checkpoints.steps())
+    if (can_resume(checkpoints.of_step(step))) found.push_back(step);
+  return found;
+}
+
 /// A run whose best checkpoint is not the last one, with a third one.
 void make_three_checkpoints(const fs::path& folder) {
   Setup setup(folder);
@@ -82,6 +100,133 @@ TEST_CASE("a run saves nothing before its first step") {
   train(setup.inputs, config);
   set_file_hook({});
   CHECK(join(saved) == "step-2, step-3, step-4");  // 3: the best so far
+}
+
+TEST_CASE("interrupted before its first step, a run saves nothing; a warm start is saved if it is evaluated") {
+  const TemporaryFolder folder;
+  const WarmStart start{{{"/old/model.safetensors", "0123", 6, ""}}, {}, {}};
+  for (const bool warm : {false, true})
+    for (const bool validates : {false, true})
+      for (const bool interrupted : {false, true}) {
+        CAPTURE(warm);
+        CAPTURE(validates);
+        CAPTURE(interrupted);
+        Setup setup(folder / fmt::format("{}{}{}", warm, validates, interrupted));
+        const TrainConfig config = stalled(4);  // the start stays the best
+        Communicator one_process;
+        Session session({setup.inputs.folder, setup.inputs.identity, 1, {}, 4, validates}, config, one_process);
+        LocalStep step(setup.task, setup.params, setup.data, session.config());
+        REQUIRE_FALSE(session.resume(step.parts(session.state())));
+        if (warm) session.start_from(start, 0);
+        session.record();
+        if (interrupted) send_signal(SIGTERM);
+        CHECK(train(session, step, {setup.task, setup.data, validates ? &setup.held_out : nullptr}).interrupted ==
+              interrupted);
+        CHECK(Checkpoints(setup.inputs.folder / "checkpoints").steps().empty() == interrupted);
+        CHECK(fs::exists(setup.inputs.folder / "checkpoints/step-0") == (warm && validates && !interrupted));
+      }
+}
+
+TEST_CASE("the best checkpoint has the optimizer's state until two newer ones can be resumed from") {
+  const TemporaryFolder folder;
+  const auto after = [&](int64_t keep_last, int64_t steps) {
+    Setup setup(folder / ("keep" + std::to_string(keep_last)));
+    train(setup.inputs, stalled(steps, keep_last));
+    REQUIRE(fs::read_symlink(setup.inputs.folder / "checkpoints/best") == "step-3");
+    CHECK_FALSE(damage_of(setup.inputs.folder / "checkpoints/best"));
+    return resumable_steps(setup.inputs.folder);
+  };
+  using Steps = std::vector<int64_t>;
+  CHECK(after(2, 4) == Steps{3, 4});
+  CHECK(after(2, 5) == Steps{4, 5});
+  CHECK(after(1, 8) == Steps{3, 8});
+  CHECK(after(3, 5) == Steps{3, 4, 5});
+  CHECK(after(3, 6) == Steps{4, 5, 6});
+  const fs::path best = folder / "keep2/checkpoints/best";
+  CHECK(read_state(best).step == 3);
+  CHECK_FALSE(fs::exists(best / "optimizer.safetensors"));
+  int calls = 0;  // it is done once
+  set_file_hook([&](const char*, const std::string& path) { calls += contains(path, "step-3") ? 1 : 0; });
+  CHECK(after(2, 8) == Steps{7, 8});
+  set_file_hook({});
+  CHECK(calls == 0);
+}
+
+TEST_CASE("the best checkpoint keeps the optimizer's state where a newer one is damaged") {
+  const TemporaryFolder folder;
+  const fs::path run = folder / "run";
+  set_file_hook([&](const std::string& call, const std::string& path) {
+    if (call == "rename" && contains(path, "/step-5")) flip_bit(run / "checkpoints/step-4/optimizer.safetensors", 300);
+  });
+  Setup setup(run);
+  train(setup.inputs, stalled(5));
+  set_file_hook({});
+  CHECK(resumable_steps(run) == std::vector<int64_t>{3, 5});
+  train(setup.inputs, stalled(6));
+  CHECK(resumable_steps(run) == std::vector<int64_t>{5, 6});
+}
+
+TEST_CASE("two checkpoints to go on from, at whichever call a run is killed") {
+  const TemporaryFolder folder;
+  set_threads(1);
+  const auto train_to = [&](const fs::path& run, int64_t steps) {
+    Setup setup(run);
+    train(setup.inputs, stalled(steps));
+  };
+  train_to(folder / "made", 4);
+  train_to(folder / "unbroken", 4);
+  train_to(folder / "unbroken", 6);
+  const std::string best = read_text(folder / "made/checkpoints/best/model.safetensors");
+  int kills = 0;
+  for (bool finished = false; !finished; ++kills) {
+    CAPTURE(kills);
+    const fs::path run = folder / "run";
+    fs::remove_all(run);
+    fs::copy(folder / "made", run, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      int calls = 0;
+      set_file_hook([&](const char*, const std::string&) {
+        if (calls++ == kills) _exit(9);
+      });
+      train_to(run, 5);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    REQUIRE(WIFEXITED(status));
+    finished = WEXITSTATUS(status) == 0;
+    CHECK(read_text(find_model_file(run)) == best);
+    CHECK_FALSE(damage_of(run / "checkpoints/best"));
+    CHECK(resumable_steps(run).size() >= 2);
+    train_to(run, 6);
+    CHECK(tensors_of(run / "checkpoints/last") == tensors_of(folder / "unbroken/checkpoints/last"));
+    CHECK(read_text(find_model_file(run)) == best);
+    CHECK_FALSE(fs::exists(run / "checkpoints/best/optimizer.safetensors"));
+  }
+  CHECK(kills > 20);
+  set_threads(0);
+}
+
+TEST_CASE("who wants to go on from a best checkpoint without the optimizer's state is told where it is") {
+  const TemporaryFolder folder;
+  const fs::path run = folder / "run", checkpoints = run / "checkpoints";
+  Setup setup(run);
+  train(setup.inputs, stalled(5));
+  setup.inputs.resume_from = checkpoints / "best";
+  std::string message = message_of([&] { train(setup.inputs, stalled(6)); });
+  CHECK_MESSAGE((contains(message, "or by training") && contains(message, (checkpoints / "step-5").string()) &&
+                 contains(message, "train.init_from=" + (checkpoints / "best").string())),
+                message);
+  CHECK_FALSE(contains(message, (checkpoints / "step-3").string()));
+  setup.inputs.resume_from.reset();
+  for (const char* const step : {"step-4", "step-5"}) flip_bit(checkpoints / step / "optimizer.safetensors", 300);
+  message = message_of([&] { train(setup.inputs, stalled(6)); });
+  CHECK_MESSAGE((contains(message, "step-5/optimizer.safetensors") && contains(message, "without the optimizer") &&
+                 contains(message, (checkpoints / "step-3").string()) && contains(message, "train.init_from")),
+                message);
+  CHECK(Checkpoints(checkpoints).steps() == std::vector<int64_t>{3, 4, 5});
 }
 
 TEST_CASE("what only resuming needs can be removed: killed between any two calls, the best and the last model stay") {
@@ -146,9 +291,9 @@ TEST_CASE("a run without what resuming needs is refused with the remedy, unless 
   };
   CHECK(train_to(12) == "");
   const std::string message = train_to(16);
-  CHECK_MESSAGE(
-      (contains(message, "capstan clean has removed") && contains(message, "train.init_from=" + run.string())),
-      message);
+  CHECK_MESSAGE((contains(message, "removed by capstan clean") &&
+                 contains(message, "train.init_from=" + (run / "checkpoints").string())),
+                message);
   Checkpoints(run / "checkpoints").remove_for_resuming(/*tensors=*/true);
   CHECK(contains(message_of([&] { find_model_file(run); }), "trial of capstan autotune"));
   CHECK_FALSE(damage_of(run / "checkpoints/last"));

@@ -25,9 +25,13 @@ int64_t step_of(const std::string& name) {
 }
 
 /// What a link to a checkpoint says; empty if it is no link. Any other name than one of this folder leads out of it.
+/// Throws FileError for one that cannot be read: its checkpoint must not look like one that may be removed.
 std::string target_of(const fs::path& link) {
   std::error_code error;
-  return fs::read_symlink(link, error).string();
+  const std::string target = fs::read_symlink(link, error).string();
+  const int code = error.value();
+  if (code != 0 && code != ENOENT && code != EINVAL && code != ENOTDIR) throw_file_error("read", link.string(), code);
+  return target;
 }
 bool leads_elsewhere(const fs::path& link) { return !target_of(link).empty() && step_of(target_of(link)) < 0; }
 
@@ -82,10 +86,12 @@ std::string Checkpoints::link_problem(const std::string& name) const {
                                      : std::string("is neither a link nor a folder");
 }
 
-std::string Checkpoints::complete_ones(const fs::path& but) const {
+std::string Checkpoints::complete_ones(const fs::path& but, Use use) const {
   std::vector<std::string> found;
   for (const int64_t step : steps())
-    if (of_step(step) != but && !damage_of(of_step(step))) found.push_back(of_step(step).string());
+    if (const fs::path here = of_step(step);
+        here != but && (use == Use::resuming ? can_resume(here) : !damage_of(here)))
+      found.push_back(here.string());
   return found.empty() ? "" : fmt::format("complete checkpoints: {}", join(found));
 }
 
@@ -115,14 +121,35 @@ void Checkpoints::save(const RunParts& parts, bool best, int64_t keep_last) {
 }
 
 void Checkpoints::prune(int64_t current, int64_t keep_last) {
-  std::error_code error;
-  const int64_t best = step_of(fs::read_symlink(folder_ / "best", error).filename().string());
+  const int64_t best = step_of(fs::path(target_of(folder_ / "best")).filename().string());
   std::vector<int64_t> old = steps();
   // Later steps are those of a run that was resumed from an earlier checkpoint; they are kept.
   old.erase(std::upper_bound(old.begin(), old.end(), current), old.end());
   for (size_t i = 0; i + static_cast<size_t>(keep_last) < old.size(); ++i) {
     if (old[i] != best && old[i] != current) remove_step(old[i]);
   }
+  // What resuming needs stays with the best as long as it is one of the newest, or one of the only two that have it.
+  const size_t kept = std::min(static_cast<size_t>(keep_last), old.size());
+  if (best < 0 || best >= old[old.size() - kept] || !fs::exists(of_step(best) / optimizer_name)) return;
+  try {
+    const auto another = std::find_if(old.rbegin() + 1, old.rend(),
+                                      [&](int64_t step) { return step <= best || can_resume(of_step(step)); });
+    if (another == old.rend() || *another <= best || damage_of(of_step(best))) return;
+  } catch (const FileError&) {  // what cannot be read now is looked at again after the next save
+    return;
+  }
+  remove_files(best, /*model=*/false);
+}
+
+/// Removes the optimizer's state, and the model too if that is said. First the run's state says so.
+void Checkpoints::remove_files(int64_t step, bool model) {
+  const fs::path checkpoint = of_step(step);
+  RunState state = read_state(checkpoint);
+  state.has_optimizer = false;
+  state.has_model = state.has_model && !model;
+  replace_file((checkpoint / state_name).string(), to_json(state));
+  remove_tree((checkpoint / optimizer_name).string());
+  if (!state.has_model) remove_tree((checkpoint / model_name).string());
 }
 
 /// Renames it to a hidden name first, so that a kill never leaves half a checkpoint under its own name.
@@ -165,20 +192,13 @@ void Checkpoints::remove_for_resuming(bool tensors) {
                       (folder_ / name).string(), problem));
   for (const int64_t step : steps())
     if (std::find(linked.begin(), linked.end(), step) == linked.end()) remove_step(step);
-  for (const int64_t step : linked) {  // the best first: as long as the last one is whole, the run can go on
-    RunState state = read_state(of_step(step));
-    state.has_optimizer = false;
-    state.has_model = state.has_model && !tensors;
-    // First the state says that the files are no longer needed.
-    replace_file((of_step(step) / state_name).string(), to_json(state));
-    remove_tree((of_step(step) / optimizer_name).string());
-    if (!state.has_model) remove_tree((of_step(step) / model_name).string());
-  }
+  for (const int64_t step : linked)  // the best first: as long as the last one is whole, the run can go on
+    remove_files(step, tensors);
 }
 
 void Checkpoints::load(const fs::path& checkpoint, const RunParts& parts, const AcceptState& accept) const {
   if (const auto damage = damage_of(checkpoint)) {
-    const std::string others = complete_ones(checkpoint);
+    const std::string others = complete_ones(checkpoint, Use::resuming);
     throw Error(others.empty() ? fmt::format("{}; no other checkpoint is complete", *damage)
                                : fmt::format("{}; {}; continue from one of them with --resume-from", *damage, others));
   }
@@ -202,7 +222,9 @@ std::optional<Checkpoints::Resumed> Checkpoints::load_newest(const RunParts& par
       damaged.emplace_back(candidate, *damage);
       continue;
     }
-    if (accept) accept(read_state(candidate), candidate);
+    const RunState saved = read_state(candidate);
+    if (!saved.has_optimizer && candidate != *newest) continue;
+    if (accept) accept(saved, candidate);
     read_checkpoint(candidate, parts);
     Resumed resumed{candidate, {}};
     const bool strange = leads_elsewhere(folder_ / "last");
@@ -219,6 +241,10 @@ std::optional<Checkpoints::Resumed> Checkpoints::load_newest(const RunParts& par
     sync_folder(folder_.string());
     return resumed;
   }
+  if (const std::string models = complete_ones(*newest, Use::predicting); !models.empty())
+    throw Error(fmt::format(
+        "{}; {}, without the optimizer's state: begin another run from there with another name and train.init_from",
+        damaged.front().second, models));
   throw Error(fmt::format(
       "{}; no other checkpoint is complete: to train anew from the first step, remove {} or give it another "
       "name",
@@ -258,7 +284,8 @@ fs::path checkpoint_to_use(const fs::path& where) {
     if (leads_elsewhere(link)) {
       const Checkpoints checkpoints(where / "checkpoints");
       throw Error(fmt::format("{} {}; {}: give the folder of one of them to use it", link.string(),
-                              checkpoints.link_problem(link.filename().string()), checkpoints.complete_ones({})));
+                              checkpoints.link_problem(link.filename().string()),
+                              checkpoints.complete_ones({}, Checkpoints::Use::predicting)));
     }
   if (fs::exists(fs::symlink_status(best, error))) return best;
   if (!fs::exists(fs::symlink_status(last, error)) && fs::exists(where / ".lock", error))
@@ -284,7 +311,7 @@ std::string find_model_file(const fs::path& where) {
   const std::string file = (is_file ? where : checkpoint / model_name).string();
   const auto damage = damage_of_model(file);
   if (!damage) return file;
-  const std::string others = Checkpoints(checkpoint.parent_path()).complete_ones({});
+  const std::string others = Checkpoints(checkpoint.parent_path()).complete_ones({}, Checkpoints::Use::predicting);
   throw Error(others.empty() ? *damage
                              : fmt::format("{}; {}: give the folder of one of them to use it", *damage, others));
 }

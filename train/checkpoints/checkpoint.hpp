@@ -1,6 +1,7 @@
 // Checkpoints of a run: FOLDER/step-N/{model.safetensors, optimizer.safetensors, state.json}
 // and the links `last`, `best`.
 //
+// The best one loses its optimizer.safetensors once two newer ones can be resumed from, as its state then says.
 // A checkpoint is written into a hidden folder, synced, renamed to step-N, and only then linked; old ones are removed
 // last. At whichever call the process is killed, `last` points to a complete checkpoint, or there is none yet.
 // A checkpoint that was damaged later is renamed to damaged-step-N when a run goes on without it.
@@ -41,7 +42,8 @@ class Checkpoints {
   std::vector<std::string> leftovers() const;
 
   /// All ranks call it. Saves under parts.state.step, points `last` (and `best`) there, and removes older checkpoints
-  /// except the newest `keep_last`, the best and the last. When it throws, all earlier checkpoints are intact.
+  /// except the newest `keep_last`, the best and the last. When it throws, all earlier checkpoints that it keeps are
+  /// intact.
   void save(const RunParts& parts, bool best, int64_t keep_last);
 
   /// Reads a checkpoint into the parts, unless `accept` throws. Throws Error naming the damaged file and
@@ -69,11 +71,13 @@ class Checkpoints {
   /// are whole.
   void remove_for_resuming(bool tensors = false);
 
-  /// "complete checkpoints: a, b", without `but`; empty when there is none.
-  std::string complete_ones(const std::filesystem::path& but) const;
+  enum class Use { predicting, resuming };
+  /// "complete checkpoints: a, b", without `but`: those that have what this use needs; empty when there is none.
+  std::string complete_ones(const std::filesystem::path& but, Use use) const;
 
  private:
   void prune(int64_t current, int64_t keep_last);
+  void remove_files(int64_t step, bool model);
   void remove_step(int64_t step);
   std::vector<int64_t> linked_steps() const;
   std::string set_aside(const std::filesystem::path& checkpoint);

@@ -136,6 +136,8 @@ std::optional<std::string> damage_of(const fs::path& checkpoint) {
   });
 }
 
+bool can_resume(const fs::path& checkpoint) { return !damage_of(checkpoint) && read_state(checkpoint).has_optimizer; }
+
 std::optional<std::string> damage_of_model(const std::string& path) {
   return damage([&] {
     const fs::path checkpoint = fs::path(path).parent_path();

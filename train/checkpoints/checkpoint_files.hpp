@@ -38,6 +38,8 @@ void read_checkpoint(const std::filesystem::path& checkpoint, const RunParts& pa
 /// on purpose. Throws
 /// FileError when a file cannot be read for another reason.
 std::optional<std::string> damage_of(const std::filesystem::path& checkpoint);
+/// Whether training can go on from it: it is whole and has the optimizer's state.
+bool can_resume(const std::filesystem::path& checkpoint);
 
 /// The state of a checkpoint's folder.
 RunState read_state(const std::filesystem::path& checkpoint);

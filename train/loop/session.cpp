@@ -53,11 +53,13 @@ bool Session::resume(const RunParts& parts, const RenewIdentity& renewed) {
   const auto from = load(now, parts, renewed);
   if (!from) return false;
   state_.validates = options_.validates;
-  if (!state_.has_optimizer && !has_ended(config_, state_))
+  if (!state_.has_optimizer && !has_ended(config_, state_)) {
+    const std::string others = Checkpoints(from->parent_path()).complete_ones({}, Checkpoints::Use::resuming);
     throw Error(fmt::format(
-        "{}: capstan clean has removed what resuming needs: begin another run from these weights, with another name "
-        "and train.init_from={}",
-        from->string(), options_.folder.string()));
+        "{0}: the optimizer's state, which resuming needs, was removed by capstan clean, or by training once newer "
+        "checkpoints had it: {1}begin another run from these weights, with another name and train.init_from={0}",
+        from->string(), others.empty() ? "" : "give --resume-from another (" + others + "), or "));
+  }
   parts.params.clear_grads();
   saved_step_ = state_.step;
   unsaved_ = false;
@@ -122,9 +124,8 @@ void Session::record() {
 }
 
 bool Session::save_due() const {
-  return best_unsaved_ || (starts_warm() && begins()) ||
-         (config_.save_every > 0 && state_.step > std::max<int64_t>(saved_step_, 0) &&
-          state_.step % config_.save_every == 0);
+  return best_unsaved_ || (config_.save_every > 0 && state_.step > std::max<int64_t>(saved_step_, 0) &&
+                           state_.step % config_.save_every == 0);
 }
 
 /// One without a finite loss is never the best.
@@ -193,6 +194,7 @@ TrainResult Session::finish(const std::string& reason, const RunParts& parts, co
 }
 
 TrainResult Session::interrupt(int signal, const RunParts& parts) {
+  if (begins() && state_.step == 0) return give_up(signal);
   const std::string reason = interruption(signal);
   if (unsaved_ || !saved_here_) {
     save(parts);

@@ -53,7 +53,8 @@ class Session {
   /// The run becomes that of its newest checkpoint, or of the one to resume from; false: there is none, and it begins.
   /// Throws Error for a checkpoint of another run. `parts` have the state of this session.
   bool resume(const RunParts& parts, const RenewIdentity& renewed = {});
-  /// A run that begins has its weights from elsewhere; it is then evaluated and saved before its first step.
+  /// A run that begins has its weights from elsewhere; with validation data, it is then evaluated and saved before its
+  /// first step.
   void start_from(const WarmStart& start, int64_t optimizer_steps);
   /// Opens metrics.jsonl and event files. What else belongs to the folder is written before.
   void record();
