@@ -66,7 +66,7 @@ void describe(Fields& f, TextSourceConfig& c) {
   f("overlap", c.overlap, length_from(0), "in evaluation, this many tokens of the previous window serve as context");
   f("validation", c.validation, any(),
     "what a validation during training reads: full: the same as capstan eval; quick: no token twice (overlap 0), and "
-    "of a long text at most 262144 tokens, in windows from all over it");
+    "of a long text at most 250000 tokens, in windows from all over it");
   f("documents", c.documents, any(),
     "what counts as a document, beyond which tokens see nothing; blank-line: the text between blank lines. An end "
     "token follows each document");

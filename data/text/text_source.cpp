@@ -120,7 +120,7 @@ class TextSource final : public DataSource {
   }
   std::unique_ptr<EvaluationWindows> validation_windows() const {
     // The mean of so many bytes of this repository's sources is within 0.01 nats of that of all (standard error).
-    constexpr int64_t enough_tokens = int64_t{1} << 18;
+    constexpr int64_t enough_tokens = 250'000;
     EvaluationWindows::Options options = all_of(false);
     if (config_.validation == ValidationRule::quick) {
       options.overlap = 0;
