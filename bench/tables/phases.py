@@ -80,7 +80,7 @@ def main():
     train = steps * step
     share = 100 * evaluations * evaluation / (train + evaluations * evaluation)
     error = valid.get("loss_standard_error")
-    print(f"| {os.path.basename(options.recipe)[:-5]} | {read:.1f} | {tokenise:.1f} | {plan:.1f} | {train:.0f} | "
+    print(f"| {os.path.basename(options.recipe)[:-5]} | {read:.1f} | {tokenise:.1f} | {plan:.1f} | {steps} × {step:.3f} | "
           f"{evaluations} × {evaluation:.2f} | {save:.1f} | {share:.1f} % | {valid['targets']} | "
           f"{'' if error is None else f'{error:.4f}'} |", flush=True)
 
