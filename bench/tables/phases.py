@@ -55,8 +55,12 @@ def measure(program, recipe, settings, seconds, folder):
         records = [json.loads(line) for line in file]
     train = [record for record in records if record["event"] == "train"]
     ends = {record["step"]: record["seconds"] for record in train}
-    step = statistics.median(b["seconds"] - a["seconds"] for a, b in zip(train[1:], train[2:]) if b["step"] == a["step"] + 1)
     valid = [record for record in records if record["event"] == "valid"]
+    evaluated = {record["step"] for record in valid}
+    # The mean: texts are of unequal lengths. Neither the first step, which touches the memory, nor one after an evaluation or a checkpoint.
+    aside = evaluated | {number for number in ends if value(config, "save_every") > 0 and number % value(config, "save_every") == 0}
+    step = statistics.mean(b["seconds"] - a["seconds"] for a, b in zip(train[1:], train[2:])
+                           if b["step"] == a["step"] + 1 and a["step"] not in aside)
     evaluation = valid[-1]["seconds"] - ends[valid[-1]["step"]]
     said = [at for at, line in lines if "Valid" in line][-1]
     save = lines[-1][0] - said
