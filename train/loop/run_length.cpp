@@ -50,14 +50,15 @@ int64_t total_steps(const BatchSource& source, const TrainConfig& config) {
 }
 
 int64_t evaluation_interval(const BatchSource& train, const BatchSource* valid, const TrainConfig& config) {
-  if (config.valid_every || valid == nullptr) return config.valid_every.value_or(0);
+  if (config.valid_every) return *config.valid_every;
   constexpr double training_per_evaluation = 10, usual = 500;
-  const double epochs = training_per_evaluation * static_cast<double>(valid->examples_per_epoch()) /
-                        static_cast<double>(std::max<int64_t>(1, train.examples_per_epoch()));
+  const double examples = valid != nullptr ? static_cast<double>(valid->examples_per_epoch()) : 0;
+  const double epochs =
+      training_per_evaluation * examples / static_cast<double>(std::max<int64_t>(1, train.examples_per_epoch()));
   const double steps = std::ceil(epochs * static_cast<double>(steps_of_epoch(train, 0, config.accumulate)));
   const auto least = static_cast<int64_t>(std::clamp(steps, usual, 1e15));
-  const int64_t total = total_steps(train, config), times = total / least;
-  return total == 0 ? least : times == 0 ? 0 : (total + times - 1) / times;
+  const int64_t total = total_steps(train, config), times = std::max<int64_t>(1, total / least);
+  return total == 0 ? least : (total + times - 1) / times;
 }
 
 bool worth_beginning(int64_t epoch, int64_t steps, int64_t all) {

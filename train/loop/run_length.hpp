@@ -14,7 +14,7 @@ namespace capstan {
 int64_t total_steps(const BatchSource& source, const TrainConfig& config);
 
 /// train.valid_every. Where that is open: at least 500, and so many that evaluations read at most a tenth as many
-/// examples as training, which takes about a twentieth of the time, at even distances; 0 if the run is shorter.
+/// examples as training, which takes about a twentieth of the time, at even distances, the last one at the end.
 int64_t evaluation_interval(const BatchSource& train, const BatchSource* valid, const TrainConfig& config);
 
 /// Tables that are emptied at every epoch (train/optimizers/optimizer.hpp): is it worth while to begin epoch `epoch`
