@@ -180,10 +180,8 @@ void settle_precision(RunConfig& config, const DataSource& data, const TrainRunO
 /// Replaces null in train.valid_every.
 void settle_evaluations(RunConfig& config, const DataSource& data, Choices& choices) {
   if (config.train.valid_every || !data.has(Split::valid)) return;
-  const int64_t every = evaluation_interval(data.training(), data.validation().get(), config.train);
-  config.train.valid_every = every;
-  choices.lines.push_back(every > 0 ? fmt::format("an evaluation every {} steps", every)
-                                    : "one evaluation, at the end");
+  config.train.valid_every = evaluation_interval(data.training(), data.validation().get(), config.train);
+  choices.lines.push_back(fmt::format("an evaluation every {} steps", *config.train.valid_every));
 }
 
 }  // namespace

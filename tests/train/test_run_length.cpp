@@ -72,11 +72,11 @@ TEST_CASE("run length: evaluations that are left open read at most a tenth as ma
   };
   CHECK(interval(&valid, 0) == 3750);  // 120,000 examples
   CHECK(interval(&few, 0) == 500);     // and 313 would do
-  CHECK(interval(nullptr, 0) == 0);
+  CHECK(interval(nullptr, 0) == 500);
   // Evenly, with the last one at the end.
   CHECK(interval(&valid, 13500) == 4500);
   CHECK(interval(&valid, 7499) == 7499);
-  CHECK(interval(&valid, 3749) == 0);
+  CHECK(interval(&valid, 3749) == 3749);
   CHECK(interval(&few, 1300) == 650);
   config.accumulate = 5;
   CHECK(interval(&valid, 0) == 750);
