@@ -65,8 +65,8 @@ void describe(Fields& f, TextSourceConfig& c) {
     "contiguous: an epoch visits the text once, cut at a different offset each time; random: windows begin anywhere");
   f("overlap", c.overlap, length_from(0), "in evaluation, this many tokens of the previous window serve as context");
   f("validation", c.validation, any(),
-    "what a validation during training reads: full: the same as capstan eval; quick: no token twice (overlap 0), and "
-    "of a long text at most 262144 tokens, in windows from all over it");
+    "what validation during training reads: full: the same as capstan eval; quick: no token twice (overlap 0), and at "
+    "most 250000 tokens from all over the text");
   f("documents", c.documents, any(),
     "what counts as a document, beyond which tokens see nothing; blank-line: the text between blank lines. An end "
     "token follows each document");

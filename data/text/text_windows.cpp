@@ -139,20 +139,24 @@ EvaluationWindows::EvaluationWindows(const TextCorpus& corpus, const Options& op
       add_text(static_cast<int64_t>(i), corpus.files[i].begin, corpus.files[i].end);
   else
     add_text(-1, 0, corpus.size());
-  if (options.most_tokens > 0 && corpus.size() > options.most_tokens) {
-    const double share = static_cast<double>(options.most_tokens) / static_cast<double>(corpus.size());
-    keep(std::max<int64_t>(1, std::llround(share * static_cast<double>(windows_.size()))));
+  if (options.most_tokens > 0 && corpus.size() > 0) {
+    const double share = std::min(1.0, static_cast<double>(options.most_tokens) / static_cast<double>(corpus.size()));
+    keep(std::max<int64_t>(1, std::llround(share * static_cast<double>(windows_.size()))),
+         batches.rows_of_length(options.sequence_length));
   }
   plan_ = plan_longest_first(examples_per_epoch(), batches, [this](int64_t window) {
     return windows_[static_cast<size_t>(window)].end - windows_[static_cast<size_t>(window)].begin;
   });
 }
 
-void EvaluationWindows::keep(int64_t count) {
+void EvaluationWindows::keep(int64_t count, int64_t rows) {
   const double distance = static_cast<double>(windows_.size()) / static_cast<double>(count);
-  for (int64_t i = 0; i < count; ++i)
-    windows_[static_cast<size_t>(i)] = windows_[static_cast<size_t>(static_cast<double>(i) * distance)];
-  windows_.resize(static_cast<size_t>(count));
+  const int64_t batches = (count + rows - 1) / rows;
+  std::vector<Window> kept;
+  for (int64_t batch = 0; batch < batches; ++batch)
+    for (int64_t place = batch; place < count; place += batches)
+      kept.push_back(windows_[static_cast<size_t>(static_cast<double>(place) * distance)]);
+  windows_ = std::move(kept);
 }
 
 int64_t EvaluationWindows::counted_tokens() const {

@@ -69,7 +69,7 @@ class TrainingWindows final : public BatchSource {
 /// text's first repeat the last `overlap` tokens as context, without counting them. Where the corpus has documents, a
 /// window begins with a document and ends with another one or the same, so that each document of at most
 /// sequence_length tokens has the loss that it has alone; only within longer ones are there windows that repeat. The
-/// longest windows come first; Batch::examples = the number of the window in text order.
+/// longest windows come first; Batch::examples = the number of the window.
 class EvaluationWindows final : public BatchSource {
  public:
   struct Options {
@@ -77,7 +77,7 @@ class EvaluationWindows final : public BatchSource {
     int32_t start_token = 0;
     int64_t overlap = 0;
     bool per_file = false;
-    int64_t most_tokens = 0;  // of a longer split, windows at equal distances with about as many; 0: all
+    int64_t most_tokens = 0;  // windows with about as many, each batch from all over the text; 0: all, in text order
   };
 
   /// `corpus` must outlive it. Throws std::invalid_argument unless 0 <= overlap < sequence_length.
@@ -97,8 +97,9 @@ class EvaluationWindows final : public BatchSource {
     int64_t file, text_begin, begin, counted, end;
   };
   void add_text(int64_t file, int64_t begin, int64_t end);
-  /// Keeps `count` windows at equal distances.
-  void keep(int64_t count);
+  /// Keeps `count` windows at equal distances, ordered so that each `rows` of them are from all over the text: the
+  /// losses of such batches differ as little as those of samples, and say how far the mean is from that of all.
+  void keep(int64_t count, int64_t rows);
   /// After the last document that ends within tokens [begin, end); `end` when none does.
   int64_t boundary_within(int64_t begin, int64_t end) const;
 

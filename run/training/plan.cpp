@@ -43,12 +43,14 @@ int64_t steps_of_epoch(const RunConfig& config, const DataSource& data) {
 
 /// An evaluation says little when the tables were emptied shortly before: those of tables that are emptied at every
 /// epoch fall on the ends of epochs and, at even distances, between them.
-int64_t evaluation_interval(const RunConfig& config, int64_t steps_per_epoch) {
-  const int64_t every = config.train.valid_every;
+int64_t evaluation_interval(const RunConfig& config, const DataSource& data, int64_t steps_per_epoch) {
+  const std::unique_ptr<BatchSource> valid = data.has(Split::valid) ? data.validation() : nullptr;
+  const int64_t every = evaluation_interval(data.training(), valid.get(), config.train);
   if (every <= 0 || !has_fresh_tables(config)) return every;
-  if (every >= steps_per_epoch) return every - every % steps_per_epoch;
+  const bool open = !config.train.valid_every;  // then no more often
+  if (every >= steps_per_epoch) return (every + (open ? steps_per_epoch - 1 : 0)) / steps_per_epoch * steps_per_epoch;
   const double parts = static_cast<double>(steps_per_epoch) / static_cast<double>(every);
-  return steps_per_epoch / static_cast<int64_t>(std::round(parts));
+  return steps_per_epoch / static_cast<int64_t>(open ? std::floor(parts) : std::round(parts));
 }
 
 /// At most so many steps: without an epoch at the end that is not worth beginning where its tables start again.
@@ -90,7 +92,7 @@ class Planner {
         pilot_(pilot),
         fits_(fits),
         steps_per_epoch_(steps_of_epoch(config, data)),
-        valid_every_(evaluation_interval(config, steps_per_epoch_)) {
+        valid_every_(evaluation_interval(config, data, steps_per_epoch_)) {
     const BatchSource& training = data.training();
     const BatchExtent batch = training.batches_per_epoch(0) > 0 ? training.extent(0, 0) : BatchExtent{1, 1};
     text_ = static_cast<double>(training.examples_per_epoch()) * static_cast<double>(batch.columns);
@@ -225,7 +227,7 @@ class Planner {
     const int64_t planned = config.train.schedule.warmup_steps, given = open_.train.schedule.warmup_steps;
     const std::string warmup = planned < given ? fmt::format(" (warm-up over {} instead of {})", planned, given) : "";
     const auto steps = static_cast<double>(config.train.steps);
-    const double every = static_cast<double>(config.train.valid_every);
+    const double every = static_cast<double>(valid_every_);
     const double seconds = steps * times.step + times.evaluation * (1 + (every > 0 ? std::floor(steps / every) : 0));
     std::vector<std::string> lines{
         fmt::format("plan for {:g} min: {}{} steps{}, {:.3g} passes over {:.0f} tokens, in about {}",
@@ -253,6 +255,7 @@ bool has_plan_to_make(const RunConfig& config) { return config.train.minutes > 0
 RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
   take_choices(saved.model, config.model);
   if (config.train.precision == Precision::automatic) config.train.precision = saved.train.precision;
+  if (!config.train.valid_every) config.train.valid_every = saved.train.valid_every;
   if (!has_plan_to_make(config) || saved.train.minutes <= 0 || saved.train.steps == 0) return config;
   const double share = config.train.minutes / saved.train.minutes;
   const auto scaled = [share](int64_t steps, int64_t least) {
@@ -272,7 +275,7 @@ RunConfig with_whole_epochs(RunConfig config, const DataSource& data) {
   config.train.steps = worthwhile(config, config.train.steps, epoch);
   if (Correction& corrected = config.train.corrected; corrected.steps > 0)
     corrected.steps = std::max(corrected.step + 1, worthwhile(config, corrected.steps, epoch));
-  config.train.valid_every = evaluation_interval(config, epoch);
+  config.train.valid_every = evaluation_interval(config, data, epoch);
   return config;
 }
 

@@ -16,7 +16,8 @@ namespace capstan {
 bool has_plan_to_make(const RunConfig& config);
 
 /// `config` with what it leaves open as in `saved`, the configuration of the same run folder, whose plan is made and
-/// whose precision is chosen. With other minutes than then, the numbers of steps are in proportion.
+/// whose precision and interval of evaluations are chosen. With other minutes than then, the numbers of steps are in
+/// proportion.
 RunConfig with_plan_of(const RunConfig& saved, RunConfig config);
 
 /// Steps and evaluations of a planned run whose tables start again with every epoch, rounded as plan() does;

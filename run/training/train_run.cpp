@@ -126,7 +126,7 @@ RunConfig planned(const RunConfig& config, const DataSource& data, const TrainRu
   RunConfig known = as_begun(config);
   choices.most_steps = most_planned_steps(config, data);
   if (!has_plan_to_make(known)) {
-    known.train.valid_every = config.train.valid_every;
+    if (config.train.valid_every) known.train.valid_every = config.train.valid_every;
     return with_whole_epochs(known, data);
   }
   if (ranks.size() > 1)
@@ -175,6 +175,13 @@ void settle_precision(RunConfig& config, const DataSource& data, const TrainRunO
     if (precision == Precision::bf16) require_same_kernels(ranks, config, options.mixed_kernels);
   }
   if (ranks.first() && !choices.chose_precision) choices.warning = slow_precision_warning(config, data);
+}
+
+/// Replaces null in train.valid_every.
+void settle_evaluations(RunConfig& config, const DataSource& data, Choices& choices) {
+  if (config.train.valid_every || !data.has(Split::valid)) return;
+  config.train.valid_every = evaluation_interval(data.training(), data.validation().get(), config.train);
+  choices.lines.push_back(fmt::format("an evaluation every {} steps", *config.train.valid_every));
 }
 
 }  // namespace
@@ -362,6 +369,7 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
   settle_precision(config, data, options, ranks, choices);
   RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));
   model.prepare(data.tokenizer(), data.class_counts(), data.training().examples_per_epoch());
+  if (!solved) settle_evaluations(config, data, choices);
   const Prepared run{config, options, data, model, choices};
   require_same_data(ranks, session_options(run, 0).identity);
   const MemoryFor purpose("training");

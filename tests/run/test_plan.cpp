@@ -146,13 +146,18 @@ TEST_CASE("plan: tables that are emptied at every epoch are filled again at the 
   const auto interval_for = [&](int64_t every) {
     RunConfig evaluated = config;
     evaluated.train.valid_every = every;
-    return plan_for(evaluated, 100, [](const RunConfig&) { return PilotTimes{1, 0}; }).config.train.valid_every;
+    return plan_for(evaluated, 100, [](const RunConfig&) { return PilotTimes{1, 0}; }).config.train.valid_every.value();
   };
   CHECK(interval_for(0) == 0);
   CHECK(interval_for(epoch / 3 + 1) == epoch / 3);
   CHECK(interval_for(epoch - 1) == epoch);
   CHECK(interval_for(epoch * 2 + 5) == epoch * 2);
   CHECK(interval_for(int64_t{1} << 40) % epoch == 0);
+  // Left open, no more often than every 500 steps.
+  const RunConfig open = text.config({ngrams, "model.width=64", "data.valid_fraction=0.1"});
+  const int64_t shorter = open_data(open)->training().batches_per_epoch(0);
+  REQUIRE(shorter > 250);
+  CHECK(plan_for(open, 100, [](const RunConfig&) { return PilotTimes{1, 0}; }).config.train.valid_every == 2 * shorter);
   RunConfig two = config;
   two.train.epochs = 2;
   CHECK(plan_for(two, 1e9, [](const RunConfig&) { return PilotTimes{1, 0}; }).config.train.steps == 2 * epoch);
@@ -237,8 +242,8 @@ TEST_CASE("plan: a run that was begun keeps its plan; with other minutes its ste
   // Whether such a run is finished is asked without its data; continued with other minutes, it is rounded again.
   const std::string fresh = "model.ngram_embedding={orders: [2], buckets: 0, fresh_each_epoch: true}";
   const int64_t epoch = data->training().batches_per_epoch(0);
-  RunConfig thrice = plan_for(text.config({fresh}), 10).config;
-  CHECK(thrice.train.valid_every % epoch == 0);
+  RunConfig thrice = plan_for(text.config({fresh, "train.valid_every=500"}), 10).config;
+  CHECK(thrice.train.valid_every.value() % epoch == 0);
   CHECK(with_plan_of(thrice, text.config({fresh})).train.valid_every == thrice.train.valid_every);
   thrice.train.steps = 3 * epoch;
   RunConfig other = with_plan_of(thrice, text.config({fresh, "train.minutes=50"}));

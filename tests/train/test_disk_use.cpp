@@ -45,7 +45,8 @@ void make_three_checkpoints(const fs::path& folder) {
   Setup setup(folder);
   TrainConfig config = config_of(12);
   config.keep_last = 5;
-  config.save_every = config.valid_every = 4;
+  config.save_every = 4;
+  config.valid_every = 4;
   config.lr = 1e-30;  // nothing changes: the first one stays the best
   train(setup.inputs, config);
 }

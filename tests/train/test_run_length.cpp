@@ -52,6 +52,40 @@ TEST_CASE("run length: any number of epochs and steps takes a bounded time") {
   CHECK(epochs.asked < 2000);
 }
 
+class Examples final : public BatchSource {
+ public:
+  explicit Examples(int64_t count) : count_(count) {}
+  int64_t examples_per_epoch() const override { return count_; }
+  int64_t batches_per_epoch(int64_t) const override { return (count_ + 31) / 32; }
+  Batch batch(int64_t, int64_t) const override { return {}; }
+
+ private:
+  int64_t count_;
+};
+
+TEST_CASE("run length: evaluations that are left open read at most a tenth as many examples as training") {
+  const Examples train(108000), valid(12000), few(1000);
+  TrainConfig config;
+  const auto interval = [&](const BatchSource* held_out, int64_t total) {
+    config.steps = total;
+    return evaluation_interval(train, held_out, config);
+  };
+  CHECK(interval(&valid, 0) == 3750);  // 120,000 examples
+  CHECK(interval(&few, 0) == 500);     // and 313 would do
+  CHECK(interval(nullptr, 0) == 500);
+  // Evenly, with the last one at the end.
+  CHECK(interval(&valid, 13500) == 4500);
+  CHECK(interval(&valid, 7499) == 7499);
+  CHECK(interval(&valid, 3749) == 3749);
+  CHECK(interval(&few, 1300) == 650);
+  config.accumulate = 5;
+  CHECK(interval(&valid, 0) == 750);
+  config.valid_every = 3;
+  CHECK(interval(&valid, 13500) == 3);
+  config.valid_every = 0;
+  CHECK(interval(&valid, 13500) == 0);
+}
+
 TEST_CASE("run length: a run that ends within an epoch after the second, or early in that, is warned about") {
   const Epochs epochs;
   const auto warning = fresh_tables_warning(epochs, config_of(0, 23));

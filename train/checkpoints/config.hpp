@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/config/schema.hpp"
@@ -51,7 +52,8 @@ struct TrainConfig {
   OptimizerConfig optimizer = AdamWConfig{};
   double grad_clip = 1, ema_decay = 0;
   Precision precision = Precision::float32;
-  int64_t valid_every = 500, patience = 0;
+  std::optional<int64_t> valid_every;  // evaluation_interval()
+  int64_t patience = 0;
   std::string monitor = "loss";  // metric_of()
   int64_t save_every = 500, keep_last = 2, log_every = 50;
   OnNonfinite on_nonfinite = OnNonfinite::stop;
@@ -106,7 +108,9 @@ void describe(Fields& f, TrainConfig& c) {
   f("precision", c.precision, any(),
     "number format in the layers' matrix products during training; bf16 needs a CPU with bf16 instructions, and "
     "oneDNN; auto = bf16 if products measured when the run begins predict steps 1.2 times as fast");
-  f("valid_every", c.valid_every, count_from(0), "steps between evaluations; 0 = only at the end");
+  f("valid_every", c.valid_every, count_from(0),
+    "steps between evaluations; 0 = only at the end; null = 500, or more: evaluations read at most a tenth as many "
+    "examples as training");
   f("monitor", c.monitor, one_of(monitor_names()),
     "validation result that decides the best checkpoint and patience; accuracy can still improve after a classifier's "
     "loss has begun to rise; micro-f1 and macro-f1 need data.multi_label");

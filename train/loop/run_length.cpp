@@ -1,6 +1,7 @@
 #include "train/loop/run_length.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/core.h>
 
@@ -46,6 +47,18 @@ int64_t total_steps(const BatchSource& source, const TrainConfig& config) {
   const int64_t limit = last > 0 ? last : endless;
   const EpochStart end = find_epoch(source, config.accumulate, limit, config.epochs);
   return end.epoch == config.epochs ? end.before : limit;
+}
+
+int64_t evaluation_interval(const BatchSource& train, const BatchSource* valid, const TrainConfig& config) {
+  if (config.valid_every) return *config.valid_every;
+  constexpr double training_per_evaluation = 10, usual = 500;
+  const double examples = valid != nullptr ? static_cast<double>(valid->examples_per_epoch()) : 0;
+  const double epochs =
+      training_per_evaluation * examples / static_cast<double>(std::max<int64_t>(1, train.examples_per_epoch()));
+  const double steps = std::ceil(epochs * static_cast<double>(steps_of_epoch(train, 0, config.accumulate)));
+  const auto least = static_cast<int64_t>(std::clamp(steps, usual, 1e15));
+  const int64_t total = total_steps(train, config), times = std::max<int64_t>(1, total / least);
+  return total == 0 ? least : (total + times - 1) / times;
 }
 
 bool worth_beginning(int64_t epoch, int64_t steps, int64_t all) {

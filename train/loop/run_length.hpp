@@ -13,6 +13,10 @@ namespace capstan {
 /// Steps after which the run ends; 0 = not known.
 int64_t total_steps(const BatchSource& source, const TrainConfig& config);
 
+/// train.valid_every. Where that is open: at least 500, and so many that evaluations read at most a tenth as many
+/// examples as training, which takes about a twentieth of the time, at even distances, the last one at the end.
+int64_t evaluation_interval(const BatchSource& train, const BatchSource* valid, const TrainConfig& config);
+
 /// Tables that are emptied at every epoch (train/optimizers/optimizer.hpp): is it worth while to begin epoch `epoch`
 /// (from 0) and end after `steps` of its `all` steps, rather than to end with full tables before it? Always in the
 /// first one; in the second with more than half of it; later only with all of it (docs/notes/ngrams.md).

@@ -109,7 +109,7 @@ TrainResult Loop::run() {
   for (;;) {
     if (const int signal = news().signal; signal != 0) return session_.interrupt(signal, parts());
     const bool regular = session_.starts_warm() ||
-                         (config_.valid_every > 0 && state_.step > 0 && state_.step % config_.valid_every == 0);
+                         (config_.valid_every > 0 && state_.step > 0 && state_.step % *config_.valid_every == 0);
     // Also the first thing after an interrupted evaluation, so that patience counts as in an uninterrupted run.
     if (in_.valid != nullptr && state_.validated_step != state_.step && (regular || limit()))
       if (!validate()) return session_.interrupt(news().signal, parts());
@@ -215,8 +215,10 @@ TrainResult train(Session& session, TrainingStep& step, const TrainInputs& input
 TrainResult train(const RunInputs& in, const TrainConfig& config) {
   Communicator one_process;
   Communicator& ranks = in.ranks != nullptr ? *in.ranks : one_process;
+  TrainConfig whole = config;
+  whole.valid_every = evaluation_interval(in.train, in.valid, config);
   Session session({in.folder, in.identity, in.seed, in.resume_from, total_steps(in.train, config), in.valid != nullptr},
-                  config, ranks);
+                  whole, ranks);
   const auto step = make_step(in.task, in.params, in.train, session.config(), ranks);
   session.resume(step->parts(session.state()));
   session.record();
