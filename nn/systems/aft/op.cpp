@@ -10,10 +10,11 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-/// A tile reads window - 1 sources beyond its targets: short tiles repeat them, long ones multiply zeros.
+/// A tile reads window - 1 sources beyond its targets: short tiles repeat them, long ones multiply zeros. Without a
+/// window it reads all of them, which a long tile does less often.
 int64_t tile_length(const AftOptions& options, int64_t window) {
   if (options.tile != 0) return options.tile;
-  return window == 0 ? 128 : std::clamp<int64_t>((window + 31) / 32 * 32, 64, 128);
+  return window == 0 ? 256 : std::clamp<int64_t>((window + 31) / 32 * 32, 64, 128);
 }
 
 using MakeBias = std::function<std::unique_ptr<AftBias>(const Needs*)>;

@@ -27,8 +27,8 @@ AftTiles::AftTiles(const Array& qkv, const AftLayout& layout, AftBias& bias) : q
   cut_groups();
   weight_stride_ = round_up<int64_t>(max_sources_ + 2, 16);
   const Shape shape{bias_.heads(), layout_.tile, weight_stride_};
-  logits_ = Array::zeros(shape);
-  weights_ = Array::zeros(shape);
+  logits_ = Array(shape);
+  weights_ = Array(shape);
   if (layout_.window > 0) scan_carries();
 }
 
@@ -188,7 +188,9 @@ void AftTiles::prepare_weights(const AftTile& tile) {
     const int64_t offset = head * layout_.tile * weight_stride_;
     real* const logits = logits_.mutable_data() + offset;
     real* const weights = weights_.mutable_data() + offset;
-    bias_.logits(places, head, logits + 1, weight_stride_);
+    for_each_strip(places, [&](const AftTile& strip) {
+      bias_.logits(strip, head, logits + (strip.t0 - places.t0) * weight_stride_ + 1, weight_stride_);
+    });
     parallel_each(tile.targets(), 1 + 8192 / weight_stride_, [&](int64_t row) {
       const int64_t t = tile.t0 + row;
       real *const logit = logits + row * weight_stride_, *const weight = weights + row * weight_stride_;
@@ -199,9 +201,10 @@ void AftTiles::prepare_weights(const AftTile& tile) {
           if (std::abs(t - s) >= layout_.window) logit[1 + s - tile.s0] = 0;
       real maximum = *std::max_element(logit + 1, logit + 1 + visible);
       if (prefixed || has_suffix) maximum = std::max(maximum, real{0});
-      std::copy_n(logit, suffix_column + 1, weight);
-      kernels::aft_softmax_weights(weight, suffix_column + 1, maximum);
-      std::fill(weight + 1 + visible, weight + suffix_column, real{0});  // later than t
+      const int64_t count = layout_.causal ? 1 + visible : suffix_column + 1;
+      std::copy_n(logit, count, weight);
+      kernels::aft_softmax_weights(weight, count, maximum);
+      std::fill(weight + count, weight + suffix_column + 1, real{0});  // later than t
     });
   }
 }
@@ -247,8 +250,12 @@ void AftTiles::forward_unit(const Unit& unit, const Work& work, real* y, real* a
   const int64_t columns = group.columns(), token = unit.row + unit.tile->t0,
                 at = token * layout_.width + unit.group->channel;
   pack(unit, work);
-  gemm(unit.targets, columns, unit.columns(), {weights(unit), weight_stride_},
-       {work.exp_rows + unit.first_column() * columns, columns}, work.rows, columns);
+  for_each_strip(unit.seen(), [&](const AftTile& strip) {
+    const int64_t row = strip.t0 - unit.tile->t0;
+    gemm(strip.targets(), columns, unit.columns(strip.sources()),
+         {weights(unit) + row * weight_stride_, weight_stride_},
+         {work.exp_rows + unit.first_column() * columns, columns}, work.rows + row * columns, columns);
+  });
   const bool inexact = kernels::aft_finish(input(unit, unit.tile->t0), unit.targets, group, work.rows, columns,
                                            denominator_floor, y + at, average + at, layout_.width,
                                            denominator + token * layout_.keys() + unit.group->key, layout_.keys());

@@ -10,6 +10,7 @@
 // denominator vanish the row is computed exactly, with its own maximum.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "core/array/segments.hpp"
@@ -57,7 +58,9 @@ class AftTiles {
     int64_t targets, sources;
     bool prefix, suffix;  // whether there are sources before (after) the window
     int64_t first_column() const { return prefix ? 0 : 1; }
-    int64_t columns() const { return sources + (prefix ? 1 : 0) + (suffix ? 1 : 0); }
+    /// Columns of the first `count` sources and of what is outside of the window.
+    int64_t columns(int64_t count) const { return count + (prefix ? 1 : 0) + (suffix ? 1 : 0); }
+    AftTile seen() const { return {tile->t0, tile->t0 + targets, tile->s0, tile->s0 + sources}; }
   };
   /// Consecutive tiles [begin, end) that share their weights: of one form under a shift-invariant bias, else one tile.
   struct Run {
@@ -89,6 +92,9 @@ class AftTiles {
   kernels::AftState suffix(const Unit& unit) const { return carry(suffixes_, unit); }
   kernels::AftState carry(real* states, const Unit& unit) const;
 
+  /// body(strip) for pieces of a tile's targets, with the sources that are not later than all of them.
+  template <class Body>
+  void for_each_strip(const AftTile& tile, const Body& body) const;
   void prepare_weights(const AftTile& tile);
   const real* weights(const Unit& unit) const;
   void pack(const Unit& unit, const Work& work) const;
@@ -103,9 +109,11 @@ class AftTiles {
     real* dqkv;
   };
   void backward_run(const Run& run, const Gradients& g);
-  /// Adds to the work's gradient of w for the heads that have begun, and overwrites that of the others.
-  void backward_unit(const Unit& unit, const Work& work, const Gradients& g, real* exact_dlogits,
+  /// Adds to the work's gradient of w for the heads that have begun, and overwrites that of the others; that of rows
+  /// which were computed exactly goes to `exact_dlogits`, made when needed.
+  void backward_unit(const Unit& unit, const Work& work, const Gradients& g, Array& exact_dlogits,
                      std::vector<bool>& begun);
+  void source_gradients(const Unit& unit, const Work& work) const;
   void clear_dlogits(const AftTile& tile, const Work& work, int64_t head) const;
   void exact_rows_backward(const Unit& unit, const Gradients& g, real* exact_dlogits) const;
   void keep_carry_gradient(const Unit& unit, const Work& work, bool prefix);
@@ -130,5 +138,17 @@ class AftTiles {
   Array work_;
   int64_t work_stride_ = 0;
 };
+
+/// Products of so few targets run at full speed, and multiply few zeros above the diagonal.
+constexpr int64_t aft_strip_targets = 64;
+
+template <class Body>
+void AftTiles::for_each_strip(const AftTile& tile, const Body& body) const {
+  if (!layout_.causal) return body(tile);
+  for (int64_t begin = tile.t0; begin < tile.t1; begin += aft_strip_targets) {
+    const int64_t end = std::min(begin + aft_strip_targets, tile.t1);
+    body(AftTile{begin, end, tile.s0, end});
+  }
+}
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -46,23 +46,16 @@ int64_t AftTiles::parts() const { return in_parallel() ? 1 : std::clamp<int64_t>
 
 void AftTiles::backward_run(const Run& run, const Gradients& g) {
   prepare_weights(tiles_[static_cast<size_t>(run.begin)]);
-  const int64_t dlogit_count = bias_.heads() * layout_.tile * weight_stride_, count = parts();
+  const int64_t count = parts();
   std::vector<Array> exact(static_cast<size_t>(count));
   parallel_units(count, [&](int64_t part) {
     const Work mine = work(part);
     std::vector<bool> begun(static_cast<size_t>(bias_.heads()), false);
-    Array& exact_dlogits = exact[static_cast<size_t>(part)];
     // Neighbouring tiles share sources, so one thread takes all tiles of a unit.
     for (int64_t index = unit_count() * part / count; index < unit_count() * (part + 1) / count; ++index) {
       Unit unit{};
       for (int64_t i = run.begin; i < run.end && make_unit(index, i, unit); ++i) {
-        const real* const d = g.denominator + (unit.row + unit.tile->t0) * layout_.keys() + unit.group->key;
-        bool inexact = false;
-        for (int64_t t = 0; t < unit.targets; ++t)
-          for (int64_t key = 0; key < unit.group->shape.keys(); ++key)
-            inexact = inexact || !(d[t * layout_.keys() + key] > 0);
-        if (inexact && exact_dlogits.empty()) exact_dlogits = Array::zeros(Shape{dlogit_count});
-        backward_unit(unit, mine, g, inexact ? exact_dlogits.mutable_data() : nullptr, begun);
+        backward_unit(unit, mine, g, exact[static_cast<size_t>(part)], begun);
       }
     }
     for (int64_t head = 0; head < bias_.heads(); ++head)
@@ -76,17 +69,17 @@ void AftTiles::clear_dlogits(const AftTile& tile, const Work& work, int64_t head
     std::fill_n(work.dlogits + (head * layout_.tile + row) * weight_stride_ + 1, tile.sources(), real{0});
 }
 
-void AftTiles::backward_unit(const Unit& unit, const Work& work, const Gradients& g, real* exact_dlogits,
+void AftTiles::backward_unit(const Unit& unit, const Work& work, const Gradients& g, Array& exact_dlogits,
                              std::vector<bool>& begun) {
   const kernels::AftGroup& group = unit.group->shape;
-  const int64_t columns = group.columns(), first = unit.first_column(), t0 = unit.tile->t0, token = unit.row + t0;
+  const int64_t columns = group.columns(), t0 = unit.tile->t0, token = unit.row + t0;
   const int64_t at = token * layout_.width + unit.group->channel;
   pack(unit, work);
-  kernels::aft_start_backward(input(unit, t0), unit.targets, group, g.dy + at, g.average + at, layout_.width,
-                              g.denominator + token * layout_.keys() + unit.group->key, layout_.keys(),
-                              gradient(unit, t0, g.dqkv).q, layout_.stride(), work.rows, columns);
-  gemm(unit.columns(), columns, unit.targets, {weights(unit), weight_stride_, Transpose::yes}, {work.rows, columns},
-       work.gradient_rows + first * columns, columns);
+  const bool inexact =
+      kernels::aft_start_backward(input(unit, t0), unit.targets, group, g.dy + at, g.average + at, layout_.width,
+                                  g.denominator + token * layout_.keys() + unit.group->key, layout_.keys(),
+                                  gradient(unit, t0, g.dqkv).q, layout_.stride(), work.rows, columns);
+  source_gradients(unit, work);
   kernels::aft_scatter(input(unit, unit.tile->s0), unit.sources, group, work.exp_rows + columns, columns,
                        work.gradient_rows + columns, columns, gradient(unit, unit.tile->s0, g.dqkv));
   if (unit.prefix) keep_carry_gradient(unit, work, true);
@@ -98,9 +91,28 @@ void AftTiles::backward_unit(const Unit& unit, const Work& work, const Gradients
   const bool add = begun[static_cast<size_t>(head)] || !whole;
   if (!begun[static_cast<size_t>(head)] && !whole) clear_dlogits(*unit.tile, work, head);
   begun[static_cast<size_t>(head)] = true;
-  gemm(unit.targets, unit.sources, columns, {work.rows, columns}, {work.exp_rows + columns, columns, Transpose::yes},
-       work.dlogits + head * layout_.tile * weight_stride_ + 1, weight_stride_, 1, add ? 1 : 0);
-  if (exact_dlogits != nullptr) exact_rows_backward(unit, g, exact_dlogits);
+  for_each_strip(unit.seen(), [&](const AftTile& strip) {
+    const int64_t row = strip.t0 - t0;
+    gemm(strip.targets(), strip.sources(), columns, {work.rows + row * columns, columns},
+         {work.exp_rows + columns, columns, Transpose::yes},
+         work.dlogits + (head * layout_.tile + row) * weight_stride_ + 1, weight_stride_, 1, add ? 1 : 0);
+  });
+  if (!inexact) return;
+  if (exact_dlogits.empty()) exact_dlogits = Array::zeros(Shape{bias_.heads() * layout_.tile * weight_stride_});
+  exact_rows_backward(unit, g, exact_dlogits.mutable_data());
+}
+
+/// The rows [G_v | G_k] of the sources: those of a strip meet its targets and later ones.
+void AftTiles::source_gradients(const Unit& unit, const Work& work) const {
+  const int64_t columns = unit.group->shape.columns();
+  int64_t column = 0;  // the first that is not computed yet
+  for_each_strip(unit.seen(), [&](const AftTile& strip) {
+    const int64_t end = unit.columns(strip.sources()), row = strip.t0 - unit.tile->t0;
+    gemm(end - column, columns, unit.targets - row,
+         {weights(unit) + row * weight_stride_ + column, weight_stride_, Transpose::yes},
+         {work.rows + row * columns, columns}, work.gradient_rows + (unit.first_column() + column) * columns, columns);
+    column = end;
+  });
 }
 
 void AftTiles::exact_rows_backward(const Unit& unit, const Gradients& g, real* exact_dlogits) const {
@@ -151,21 +163,24 @@ void AftTiles::keep_carry_gradient(const Unit& unit, const Work& work, bool is_p
 }
 
 void AftTiles::finish_run(const AftTile& tile, const std::vector<Array>& exact) {
-  const int64_t count = static_cast<int64_t>(exact.size()), sources = tile.sources();
+  const int64_t count = static_cast<int64_t>(exact.size());
   for (int64_t head = 0; head < bias_.heads(); ++head) {
     real* const total = work(0).dlogits + head * layout_.tile * weight_stride_;
-    parallel_each(tile.targets(), 1 + 8192 / sources, [&](int64_t row) {
-      const int64_t offset = (head * layout_.tile + row) * weight_stride_ + 1;
-      real* const dlogit = total + row * weight_stride_ + 1;
-      for (int64_t part = 1; part < count; ++part) kernels::add_into(dlogit, work(part).dlogits + offset, sources);
-      for (int64_t s = 0; s < sources; ++s) dlogit[s] *= weights_[offset + s];
-      for (const Array& part : exact)
-        if (!part.empty()) kernels::add_into(dlogit, part.data() + offset, sources);
-      if (layout_.window > 0)
-        for (int64_t s = 0; s < sources; ++s)
-          if (std::abs(tile.t0 + row - tile.s0 - s) >= layout_.window) dlogit[s] = 0;
+    for_each_strip(tile, [&](const AftTile& strip) {
+      const int64_t sources = strip.sources(), begin = (strip.t0 - tile.t0) * weight_stride_ + 1;
+      parallel_each(strip.targets(), 1 + 8192 / sources, [&](int64_t row) {
+        const int64_t at = begin + row * weight_stride_, offset = head * layout_.tile * weight_stride_ + at;
+        real* const dlogit = total + at;
+        for (int64_t part = 1; part < count; ++part) kernels::add_into(dlogit, work(part).dlogits + offset, sources);
+        for (int64_t s = 0; s < sources; ++s) dlogit[s] *= weights_[offset + s];
+        for (const Array& part : exact)
+          if (!part.empty()) kernels::add_into(dlogit, part.data() + offset, sources);
+        if (layout_.window > 0)
+          for (int64_t s = 0; s < sources; ++s)
+            if (std::abs(strip.t0 + row - strip.s0 - s) >= layout_.window) dlogit[s] = 0;
+      });
+      bias_.add_gradient(strip, head, total + begin, weight_stride_);
     });
-    bias_.add_gradient(tile, head, total + 1, weight_stride_);
   }
 }
 

@@ -80,43 +80,51 @@ void aft_pack_carry(const AftState& carry, const AftGroup& group, const real* re
 
 bool aft_finish(const AftInput& in, int64_t length, const AftGroup& group, const real* sums, int64_t sum_stride,
                 real floor, real* y, real* average, int64_t y_stride, real* denominator, int64_t denominator_stride) {
-  bool exact = true;
+  Batch vanished(0);
   for (int64_t t = 0; t < length; ++t) {
-    const real* const row = sums + t * sum_stride;
-    for (int64_t key = 0; key < group.keys(); ++key) {
-      const real d = row[group.channels + key];
-      exact = exact && d >= floor;
-      denominator[t * denominator_stride + key] = d >= floor ? d : 0;
+    const real *const row = sums + t * sum_stride, *const weight = row + group.channels;
+    real* const kept = denominator + t * denominator_stride;
+    if (group.shared_key) {
+      *kept = *weight >= floor ? *weight : 0;
+      if (!(*weight >= floor)) vanished = Batch(1);
     }
     simd::sweep(group.channels, [&](auto at) {
-      const Batch r = at.load(row) / (group.shared_key ? Batch(row[group.channels]) : at.load(row + group.channels));
+      const Batch d = group.shared_key ? Batch(*weight) : at.load(weight, floor), r = at.load(row) / d;
       at.store(average + t * y_stride, r);
       at.store(y + t * y_stride, simd::sigmoid(at.load(in.q + t * in.stride)) * r);
+      if (group.shared_key) return;
+      const auto present = d >= Batch(floor);
+      at.store(kept, xsimd::select(present, d, Batch(0)));
+      vanished += xsimd::select(present, Batch(0), Batch(1));
     });
   }
-  return !exact;
+  return simd::sum(vanished) > 0;
 }
 
-void aft_start_backward(const AftInput& in, int64_t length, const AftGroup& group, const real* dy, const real* average,
+bool aft_start_backward(const AftInput& in, int64_t length, const AftGroup& group, const real* dy, const real* average,
                         int64_t y_stride, const real* denominator, int64_t denominator_stride, real* dq,
                         int64_t dq_stride, real* rows, int64_t row_stride) {
+  Batch vanished(0);
   for (int64_t t = 0; t < length; ++t) {
     real* const row = rows + t * row_stride;
     const real* const d = denominator + t * denominator_stride;
+    Batch dot(0);
     simd::sweep(group.channels, [&](auto at) {
       const Batch r = at.load(average + t * y_stride), open = simd::sigmoid(at.load(in.q + t * in.stride));
       const Batch h = at.load(dy + t * y_stride) * open;
       at.store(dq + t * dq_stride, h * r * (Batch(1) - open));
-      const Batch weight = group.shared_key ? Batch(*d) : at.load(d);
+      const Batch weight = group.shared_key ? Batch(*d) : at.load(d, 1);
       const Batch p = xsimd::select(weight > Batch(0), h / weight, Batch(0));
+      vanished += xsimd::select(weight > Batch(0), Batch(0), Batch(1));
       at.store(row, p);
-      if (!group.shared_key) at.store(row + group.channels, -(p * r));
+      if (group.shared_key)
+        dot = xsimd::fma(p, r, dot);
+      else
+        at.store(row + group.channels, -(p * r));
     });
-    if (!group.shared_key) continue;
-    real sum = 0;
-    for (int64_t c = 0; c < group.channels; ++c) sum -= row[c] * average[t * y_stride + c];
-    row[group.channels] = *d > 0 ? sum : 0;
+    if (group.shared_key) row[group.channels] = -simd::sum(dot);
   }
+  return simd::sum(vanished) > 0;
 }
 
 void aft_scatter(const AftInput& in, int64_t length, const AftGroup& group, const real* exp_rows, int64_t exp_stride,
@@ -127,9 +135,9 @@ void aft_scatter(const AftInput& in, int64_t length, const AftGroup& group, cons
     const real* const v = in.v + t * in.stride;
     real *const dk = out.k + t * out.stride, *const dv = out.v + t * out.stride;
     if (group.shared_key) {
-      real sum = *gk;
-      for (int64_t c = 0; c < group.channels; ++c) sum += v[c] * gv[c];
-      *dk += *e * sum;
+      Batch dot(0);
+      simd::sweep(group.channels, [&](auto at) { dot = xsimd::fma(at.load(v), at.load(gv), dot); });
+      *dk += *e * (*gk + simd::sum(dot));
     }
     simd::sweep(group.channels, [&](auto at) {
       const Batch weight = group.shared_key ? Batch(*e) : at.load(e), gradient = at.load(gv);

@@ -36,8 +36,8 @@ bool aft_finish(const AftInput& in, int64_t length, const AftGroup& group, const
                 real floor, real* y, real* average, int64_t y_stride, real* denominator, int64_t denominator_stride);
 
 /// With H = dY sigmoid(Q): writes dQ and the rows [P | -P R], P = H / denominator (0 where that is 0; summed over the
-/// group for a shared key).
-void aft_start_backward(const AftInput& in, int64_t length, const AftGroup& group, const real* dy, const real* average,
+/// group for a shared key). Returns whether a denominator is 0.
+bool aft_start_backward(const AftInput& in, int64_t length, const AftGroup& group, const real* dy, const real* average,
                         int64_t y_stride, const real* denominator, int64_t denominator_stride, real* dq,
                         int64_t dq_stride, real* rows, int64_t row_stride);
 

@@ -43,7 +43,7 @@ TEST_CASE("AFT: the lengths of tiles that users get, on two threads") {
   for (const bool causal : {true, false}) {
     for (const MixerCase& c : mixer_cases()) {
       const auto built = built_mixer(c.config, causal, 131);
-      const Context context = Context::evaluation(1, 131);  // over one tile of 128, two of 64
+      const Context context = Context::evaluation(1, 131);  // over two strips or tiles of 64
       check_gradients(
           c.name + (causal ? ", causal" : ", bidirectional"), *built.store, {1, 131, width},
           [&](const Var& x) { return built.module->forward(x, context); }, 5);

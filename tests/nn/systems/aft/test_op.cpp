@@ -59,6 +59,11 @@ TEST_CASE("tiles of any length and any number of threads give the same AFT") {
   set_threads(0);
 }
 
+TEST_CASE("AFT with the tiles that users get, documents that end in any strip of them") {
+  const int64_t width = 10, length = 270;  // over one tile of 256, four of 64
+  for (const AftCase& c : aft_cases(width, length)) compare(c, ragged_segments(length), fused_tolerance);
+}
+
 TEST_CASE("one token, and no token at all") {
   for (const AftCase& c : aft_cases(20, 1)) {
     // With one visible source, key and w have no gradient but rounding, some ulps of terms of size 1.
