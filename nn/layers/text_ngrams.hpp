@@ -43,6 +43,15 @@ struct NgramOrders {
 /// of lines. The bucket is the high part of a stable hash, so that one of fewer bits joins neighbours of more bits.
 TextNgrams count_ngrams(std::string_view text, const NgramOrders& orders, int bits);
 
+/// The buckets of a text's n-grams, one for each time that they occur, in no particular order.
+struct NgramBuckets {
+  std::vector<uint32_t> words, characters;
+};
+/// The n-grams that count_ngrams() counts; `found` is memory that is used again.
+void find_ngrams(std::string_view text, const NgramOrders& orders, int bits, NgramBuckets& found);
+/// How often each of these numbers below 2^bits occurs, in ascending order; sorts them.
+std::vector<NgramCount> counted(std::vector<uint32_t>& found, int bits);
+
 /// An n-gram as people read it, in the case that stands for all: words with what is between them, where "^" is the
 /// start and "$" the end of a text; or characters, where "_" is the edge of a word and "·" where it goes on.
 struct NamedNgram {

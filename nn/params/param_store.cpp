@@ -74,7 +74,7 @@ void ParamStore::finalize() {
   for (const Param& param : params_) {
     real* const to = values_.shared_data() + param.offset;
     const int64_t count = param.var.size();
-    for (int64_t begin = 0; begin < count; begin += piece) {
+    for (int64_t begin = 0; begin < count && has_initial_values(); begin += piece) {
       stop_point();
       kernels::copy(to + begin, param.var.value().data() + begin, std::min(piece, count - begin));
     }
@@ -82,6 +82,7 @@ void ParamStore::finalize() {
     param.var.assign(values_.view(param.offset, param.var.shape()));
     pool::trim();  // frees the initial value: keeping those of all parameters doubles the memory
   }
+  if (!has_initial_values()) return;
   grads_ = GradBlock(dense_size_, tables);
   for (const Param& param : params_)
     if (!param.frozen) param.var.bind(param.var.value(), grads_, param.offset, param.table);

@@ -45,8 +45,9 @@ struct Param {
 bool is_matrix(const Param& param);
 
 /// none: parameters have shapes but no elements. A model made in such a store tells what it would need, whatever its
-/// size, and can do nothing else.
-enum class ParamMemory { allocated, none };
+/// size, and can do nothing else. values: no initial values are drawn, since a file has them, and there is no memory
+/// for gradients: for a model that is read to be used.
+enum class ParamMemory { allocated, values, none };
 
 /// Parameters are made through a Scope only, which adds them here, so that each has a name and none is left out.
 class ParamStore : NoCopy {
@@ -57,7 +58,8 @@ class ParamStore : NoCopy {
   /// Adds a leaf with this initial value. Throws std::logic_error for a name that exists or after finalize(), and
   /// std::invalid_argument for options that do not fit its shape.
   Var add(const std::string& name, Array initial, const ParamOptions& options);
-  bool has_memory() const { return memory_ == ParamMemory::allocated; }
+  bool has_memory() const { return memory_ != ParamMemory::none; }
+  bool has_initial_values() const { return memory_ == ParamMemory::allocated; }
   /// Records that `name` is another name of the parameter called `target`. It is stored once.
   void alias(const std::string& name, const std::string& target);
 

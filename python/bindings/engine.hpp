@@ -81,4 +81,12 @@ auto compute(const Work& work, const std::function<void()>& cancelled = {}) {
   }
 }
 
+/// work() on the calling thread, which Python's signals cannot interrupt: for what takes a moment and has no products.
+/// To hand a text over to another thread takes longer than a linear classifier with it.
+template <class Work>
+auto compute_here(const Work& work) {
+  const nb::gil_scoped_release released;
+  return work();
+}
+
 }  // namespace capstan::python

@@ -94,6 +94,7 @@ class _Model:
     def _take(self, run, folder, slim):
         self._run, self._folder, self._slim = run, folder, slim
         self._labels = [_PREFIX + name for name in run.classes]
+        self._names = np.array(self._labels, dtype=object)
 
     def predict(self, text: Any, k: int = 1, threshold: float = 0.0, on_unicode_error: str = "strict") -> tuple[Any, Any]:
         """The k likeliest labels of a text, and their probabilities; of a list of texts, lists of both."""
@@ -102,15 +103,12 @@ class _Model:
             raise ValueError("predict processes one line at a time (remove '\\n')")
         rows = self._run.predict_proba(texts)
         k = len(self._labels) if k == -1 else min(k, len(self._labels))
-        labels, probabilities = [], []
-        for row in rows:
-            best = np.argsort(-row, kind="stable")[:k]
-            best = best[row[best] >= threshold]
-            labels.append(tuple(self._labels[index] for index in best))
-            probabilities.append(row[best].astype(float))
-        if isinstance(text, str):
-            return labels[0], probabilities[0]
-        return [list(found) for found in labels], probabilities
+        best = np.argsort(-rows, axis=1, kind="stable")[:, :k]
+        found = np.take_along_axis(rows, best, axis=1)
+        counts = (found >= threshold).sum(axis=1)
+        labels = [names[:count] for names, count in zip(self._names[best].tolist(), counts)]
+        probabilities = [row[:count] for row, count in zip(found.astype(float), counts)]
+        return (tuple(labels[0]), probabilities[0]) if isinstance(text, str) else (labels, probabilities)
 
     def test(self, path: _Path, k: int = 1, threshold: float = 0.0) -> tuple[int, float, float]:
         """The number of texts with labels in a file, precision at k and recall at k."""

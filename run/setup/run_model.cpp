@@ -74,6 +74,15 @@ RunModel::RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes,
   params_.finalize();
 }
 
+RunModel::RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes, const SafetensorsFile& weights,
+                   ParamMemory memory)
+    : RunModel(config, vocabulary, classes, facts_of(config.model).reads_texts ? ParamMemory::none : memory) {
+  if (facts_of(config.model).reads_texts)
+    model_->take_tables(weights);
+  else
+    load_model(weights, params_);
+}
+
 const Model& RunModel::that_predicts(Predicts what) const {
   if (predicts_ == what) return *model_;
   throw Error(fmt::format("the run {} is a {}, but this needs a {}; for a {}, use {}", name_, type_, model_types(what),
@@ -202,13 +211,12 @@ RunFiles read_run_files(const fs::path& folder, const SafetensorsFile& weights) 
   return run;
 }
 
-SavedRun open_run(const fs::path& where) {
+SavedRun open_run(const fs::path& where, ParamMemory memory) {
   const fs::path folder = run_folder_of(where);
-  const SafetensorsFile weights(find_model_file(where));
+  const SafetensorsFile weights = open_model(where);
   SavedRun run{read_run_files(folder, weights), nullptr, weights.path()};
   run.model = std::make_unique<RunModel>(run.config, model_vocabulary(run.config, *run.tokenizer),
-                                         static_cast<int64_t>(run.classes.size()));
-  load_model(weights, run.model->params());
+                                         static_cast<int64_t>(run.classes.size()), weights, memory);
   run.model->prepare(*run.tokenizer);
   if (facts_of(run.config.data).multi_label()) run.thresholds = run.model->model().thresholds();
   if (run.thresholds.empty())

@@ -136,11 +136,11 @@ std::optional<std::string> damage_of(const fs::path& checkpoint) {
   });
 }
 
-std::optional<std::string> damage_of_model(const std::string& path) {
+std::optional<std::string> damage_of_model(const std::string& path, std::optional<SafetensorsFile>& model) {
   return damage([&] {
     const fs::path checkpoint = fs::path(path).parent_path();
     if (fs::exists(checkpoint / state_name)) require_model(read_state(checkpoint), checkpoint);
-    const SafetensorsFile model(path);
+    model.emplace(path);
   });
 }
 

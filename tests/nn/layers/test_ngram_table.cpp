@@ -1,0 +1,88 @@
+// The table of a linear classifier as it is read from a file.
+#include "nn/layers/ngram_table.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/random.hpp"
+
+namespace capstan::CAPSTAN_PRECISION {
+namespace testing {
+namespace {
+
+constexpr int64_t buckets = 4096, classes = 5;
+
+struct Tables {
+  Array scale = Array::zeros(Shape{buckets}), weight = Array::zeros(Shape{buckets, classes});
+
+  /// A share of the buckets has a scale; a few of these have no weights, and a few others have weights alone.
+  explicit Tables(double share) {
+    RandomStream random(random_key(5, "tables of a test"));
+    real *const scales = scale.mutable_data(), *const weights = weight.mutable_data();
+    for (int64_t bucket = 0; bucket < buckets; ++bucket) {
+      if (random.uniform() < share) scales[bucket] = static_cast<real>(1 + random.uniform());
+      if ((random.uniform() < 0.05) == (scales[bucket] != 0)) continue;
+      for (int64_t c = 0; c < classes; ++c) weights[bucket * classes + c] = static_cast<real>(random.normal());
+    }
+  }
+};
+
+/// A tensor as a file has it: without rows of zeros, if it is sparse.
+struct StoredTensor {
+  std::vector<real> values;
+  FileTensor tensor;
+
+  StoredTensor(const Array& array, bool sparse) {
+    const int64_t rows = array.dim(0), width = array.size() / rows;
+    std::vector<unsigned char> bits(static_cast<size_t>(StoredRows::bytes_of(rows)), 0);
+    for (int64_t row = 0; row < rows; ++row) {
+      const real* const begin = array.data() + row * width;
+      if (sparse && std::all_of(begin, begin + width, [](real value) { return value == 0; })) continue;
+      bits[static_cast<size_t>(row / 8)] |= static_cast<unsigned char>(1U << (row % 8));
+      values.insert(values.end(), begin, begin + width);
+    }
+    tensor.dtype = dtype_of(values.data());
+    tensor.shape = array.shape().to_vector();
+    tensor.size = array.size();
+    tensor.bytes = reinterpret_cast<const unsigned char*>(values.data());
+    if (sparse) tensor.stored = std::make_shared<const StoredRows>(rows, std::move(bits));
+  }
+};
+
+std::vector<double> sums_of(const NgramTable& table, std::vector<uint32_t> found) {
+  std::vector<double> sums(classes, 0.25);
+  table.add_block(found, sums.data());
+  return sums;
+}
+
+TEST_CASE("n-gram tables: the rows of a file give the bits of the whole tables") {
+  for (const double share : {0.0, 0.02, 0.5, 1.0}) {
+    const Tables tables(share);
+    const NgramTable whole(tables.scale, tables.weight);
+    for (const bool sparse : {false, true}) {
+      const NgramTable read(StoredTensor(tables.scale, sparse).tensor, StoredTensor(tables.weight, sparse).tensor);
+      CHECK(read.buckets() == buckets);
+      CHECK(read.classes() == classes);
+      for (int64_t bucket = 0; bucket < buckets; ++bucket) {
+        REQUIRE(read.scale(bucket) == whole.scale(bucket));
+        REQUIRE((read.weights(bucket) != nullptr) == (whole.scale(bucket) != 0));
+        if (read.weights(bucket) != nullptr)
+          REQUIRE(std::memcmp(read.weights(bucket), whole.weights(bucket), classes * sizeof(real)) == 0);
+      }
+      RandomStream random(random_key(6, "texts of a test"));
+      for (const size_t ngrams : {0, 1, 5, 127, 128, 1023, 1024, 5000}) {  // each way of sorting
+        std::vector<uint32_t> found;
+        for (size_t i = 0; i < ngrams; ++i)
+          found.push_back(static_cast<uint32_t>(random.below(i % 2 == 0 ? buckets : 40)));
+        const std::vector<double> a = sums_of(whole, found), b = sums_of(read, found);
+        CHECK(std::memcmp(a.data(), b.data(), classes * sizeof(double)) == 0);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace capstan::CAPSTAN_PRECISION
