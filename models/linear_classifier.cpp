@@ -66,7 +66,7 @@ std::vector<double> LinearClassifier::thresholds() const {
 }
 
 void LinearClassifier::take_tables(const SafetensorsFile& file) {
-  table_.emplace(file.at("linear.scale"), file.at("linear.weight"));
+  table_.emplace(orders_of(config_), file.at("linear.scale"), file.at("linear.weight"));
   for (const auto& [name, var] : {std::pair("linear.bias", &bias_), {"linear.threshold", &threshold_}})
     if (*var) {
       Array values(var->shape());
@@ -79,14 +79,11 @@ Array LinearClassifier::text_logits(const std::vector<std::string>& texts) const
   Array logits(Shape{static_cast<int64_t>(texts.size()), classes()});
   real* out = logits.mutable_data();
   const NgramTable all = ngram_table();
-  NgramBuckets found;
   std::vector<double> sums(static_cast<size_t>(classes()));
   for (const std::string& text : texts) {
     stop_point();
-    find_ngrams(text, orders_of(config_), bits_, found);
     std::copy_n(bias_.value().data(), classes(), sums.begin());
-    all.add_block(found.words, sums.data());
-    all.add_block(found.characters, sums.data());
+    all.add_text(text, sums.data());
     out = std::transform(sums.begin(), sums.end(), out, [](double sum) { return static_cast<real>(sum); });
   }
   return logits;

@@ -97,7 +97,9 @@ class LinearClassifier final : public Model {
 
  private:
   /// Of the file that it was read from, else of the parameters.
-  NgramTable ngram_table() const { return table_ ? *table_ : NgramTable(scale_.value(), weight_.value()); }
+  NgramTable ngram_table() const {
+    return table_ ? *table_ : NgramTable(orders_of(config_), scale_.value(), weight_.value());
+  }
   void explain_block(const std::vector<NgramCount>& counts, const std::vector<NamedNgram>& names,
                      TextExplanation& out) const;
 

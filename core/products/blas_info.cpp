@@ -99,6 +99,10 @@ FixedThreads::~FixedThreads() { fixed_threads = before_; }
 
 void reserve_product_memory() {
   make_onednn_kernels();
+  reserve_blas_memory();
+}
+
+void reserve_blas_memory() {
   if (blas_memory_alloc == nullptr || blas_memory_free == nullptr) return;
   std::deque<BlasMemory> together;
   for (int thread = 0; thread < threads(); ++thread) together.emplace_back();

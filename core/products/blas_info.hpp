@@ -24,9 +24,11 @@ std::string better_blas_core();
 /// product, never while one runs. Nothing is done with a build of OpenBLAS that cannot change.
 void use_better_blas_core();
 
-/// Takes the memory that the libraries keep: OpenBLAS's work memory for products on all threads() at once, and oneDNN's
-/// machine code. Later they would take it in the middle of a product; where it is refused, OpenBLAS spins for ever and
-/// oneDNN crashes. Throws OutOfMemory.
+/// Takes the memory that OpenBLAS keeps for products on all threads() at once. Later it would take it in the middle of
+/// a product and, where it is refused, spin for ever. Throws OutOfMemory.
+void reserve_blas_memory();
+/// The same, and makes oneDNN's machine code, which otherwise its first product does, in some 50 milliseconds: for long
+/// work, which would end there if memory was short.
 void reserve_product_memory();
 
 /// The bytes of work memory that OpenBLAS takes for each of its threads; it takes the first before main, and spins for

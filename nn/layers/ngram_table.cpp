@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -28,17 +29,17 @@ void for_rows(const FileTensor& tensor, int64_t width, const Take& take) {
   for (int64_t row = 0; row * width < tensor.size; ++row) visit(row);
 }
 
+}  // namespace
+
 /// Counts rows and gives them in their order: in less time than sorting them takes, but with memory for all rows.
 class RowCounter {
  public:
-  /// Takes all memory that counting so many of so many rows needs: half a count must not be left for the next text.
-  void begin(size_t most, int64_t rows) {
-    taken_.reserve(most);
+  void begin(int64_t rows) {
+    if (!counts_.empty()) return;
     const auto count = static_cast<size_t>(rows);
-    if (counts_.size() >= count) return;
     tops_.resize(count / 4096 + 1);
     words_.resize(count / 64 + 1);
-    counts_.resize(count);
+    counts_.resize(count + 1);
   }
   /// False if it was counted before.
   bool add(uint32_t row) {
@@ -72,34 +73,60 @@ class RowCounter {
   std::vector<NgramCount> taken_;
 };
 
-}  // namespace
+/// What the work on a text needs for a moment, or finds again.
+struct NgramScratch {
+  NgramNumbers found;
+  NgramMemory memory;
+  RowCounter counter;
+};
 
-NgramTable::NgramTable(const Array& scale, const Array& weight)
-    : buckets_(scale.size()),
+/// One for each thread that uses a table at the same time.
+class NgramScratches {
+ public:
+  std::unique_ptr<NgramScratch> take() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (idle_.empty()) return std::make_unique<NgramScratch>();
+    std::unique_ptr<NgramScratch> scratch = std::move(idle_.back());
+    idle_.pop_back();
+    return scratch;
+  }
+  void give(std::unique_ptr<NgramScratch> scratch) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    idle_.push_back(std::move(scratch));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<NgramScratch>> idle_;
+};
+
+NgramTable::NgramTable(NgramOrders orders, const Array& scale, const Array& weight)
+    : orders_(std::move(orders)),
+      buckets_(scale.size()),
       classes_(weight.dim(1)),
       scale_(scale.data()),
       weight_(weight.data()),
       scale_step_(1),
       weight_step_(classes_) {}
 
-NgramTable::NgramTable(const FileTensor& scale, const FileTensor& weight)
-    : buckets_(scale.size), classes_(weight.shape.at(1)), scale_step_(classes_ + 1), weight_step_(classes_ + 1) {
+NgramTable::NgramTable(NgramOrders orders, const FileTensor& scale, const FileTensor& weight)
+    : orders_(std::move(orders)),
+      buckets_(scale.size),
+      classes_(weight.shape.at(1)),
+      scale_step_(classes_ + 1),
+      weight_step_(classes_ + 1) {
   check(scale.size == weight.shape[0], "n-grams: {} scales for {} rows of weights", scale.size, weight.shape[0]);
-  std::vector<Group> groups(static_cast<size_t>(buckets_ / 64 + 1), Group{0, 0});
   std::vector<real> scales;
-  for_rows(scale, 1, [&](int64_t bucket, const real* value) {
-    if (*value == 0) return;
-    groups[static_cast<size_t>(bucket >> 6)].here |= uint64_t{1} << (bucket & 63);
-    scales.push_back(*value);
+  index_ = std::make_shared<const RowIndex>(buckets_, [&](const auto& keep) {
+    for_rows(scale, 1, [&](int64_t bucket, const real* value) {
+      if (*value == 0) return;
+      keep(bucket);
+      scales.push_back(*value);
+    });
   });
-  uint64_t count = 0;
-  for (Group& group : groups) {
-    group.before = count;
-    count += static_cast<uint64_t>(__builtin_popcountll(group.here));
-  }
-  groups_ = std::make_shared<const std::vector<Group>>(std::move(groups));
-  const auto rows = static_cast<int64_t>(count);
+  const int64_t rows = index_->count();
   const Array memory(Shape{rows * (classes_ + 1) + most_fours * 4});  // add_fours() reads beyond the last row
+  scratches_ = std::make_shared<NgramScratches>();
   rows_ = memory.view(0, Shape{rows, classes_ + 1});
   real* const out = rows_.shared_data();
   scale_ = out;
@@ -126,19 +153,31 @@ const real* NgramTable::weights(int64_t bucket) const {
   return number < 0 ? nullptr : row(number);
 }
 
-void NgramTable::add_block(std::vector<uint32_t>& found, double* sums) const {
-  if (groups_ == nullptr) return add_rows(counted(found, bits_of(buckets_)), sums);
-  static thread_local RowCounter counter;
-  counter.begin(found.size(), rows_.dim(0));
-  constexpr size_t ahead = 16;  // buckets whose groups are on their way from memory
-  for (size_t i = 0; i < found.size(); ++i) {
-    if (i + ahead < found.size()) __builtin_prefetch(groups_->data() + (found[i + ahead] >> 6));
-    const int64_t number = row_of(found[i]);
-    if (number < 0 || !counter.add(static_cast<uint32_t>(number))) continue;
+void NgramTable::add_text(std::string_view text, double* sums) const {
+  const int bits = bits_of(buckets_);
+  if (index_ == nullptr) {
+    const TextNgrams found = count_ngrams(text, orders_, bits);
+    add_rows(found.words, sums);
+    add_rows(found.characters, sums);
+    return;
+  }
+  std::unique_ptr<NgramScratch> scratch =
+      scratches_->take();  // not given back by an exception, which may leave it half used
+  NgramNumbers& found = scratch->found;
+  find_ngrams(text, orders_, bits, index_.get(), &scratch->memory, found);
+  add_block(found.words, *scratch, sums);
+  add_block(found.characters, *scratch, sums);
+  scratches_->give(std::move(scratch));
+}
+
+void NgramTable::add_block(std::vector<uint32_t>& rows, NgramScratch& scratch, double* sums) const {
+  scratch.counter.begin(rows_.dim(0));
+  for (const uint32_t number : rows) {
+    if (!scratch.counter.add(number)) continue;
     __builtin_prefetch(row(number) - 1);  // all rows of a text fit into a cache
     __builtin_prefetch(row(number) + classes_ - 1);
   }
-  add_rows(counter.take(), sums);
+  add_rows(scratch.counter.take(), sums);
 }
 
 template <int fours>
@@ -154,9 +193,9 @@ void NgramTable::add_fours(const std::vector<NgramCount>& counts, double* sums) 
 }
 
 void NgramTable::add_rows(const std::vector<NgramCount>& counts, double* sums) const {
-  if (groups_ != nullptr && classes_ <= 4) return add_fours<1>(counts, sums);
-  if (groups_ != nullptr && classes_ <= 8) return add_fours<2>(counts, sums);
-  if (groups_ != nullptr && classes_ <= 4 * most_fours) return add_fours<most_fours>(counts, sums);
+  if (index_ != nullptr && classes_ <= 4) return add_fours<1>(counts, sums);
+  if (index_ != nullptr && classes_ <= 8) return add_fours<2>(counts, sums);
+  if (index_ != nullptr && classes_ <= 4 * most_fours) return add_fours<most_fours>(counts, sums);
   std::vector<double> block(static_cast<size_t>(classes_), 0);
   double squares = 0;
   for (const NgramCount& entry : counts) {

@@ -151,9 +151,8 @@ constexpr char start_mark = '\x02', end_mark = '\x03';  // no word has these cha
 
 /// visit(hash, characters) for the n-grams of a word between its marks.
 template <class Visit>
-void for_characters(std::string_view word, const std::vector<int64_t>& orders, std::vector<size_t>& starts,
-                    std::string& marked, const Visit& visit) {
-  marked.assign(1, start_mark);
+void for_characters(std::string_view word, const std::vector<int64_t>& orders, const Visit& visit) {
+  std::string marked(1, start_mark);
   marked += word;
   marked += end_mark;
   const std::string_view all = marked;
@@ -166,7 +165,7 @@ void for_characters(std::string_view word, const std::vector<int64_t>& orders, s
         take(all.substr(first, size));
     return;
   }
-  starts.clear();
+  std::vector<size_t> starts;
   for (size_t at = 0; at < marked.size(); ++at)
     if ((static_cast<uint8_t>(marked[at]) & 0xc0) != 0x80) starts.push_back(at);
   starts.push_back(marked.size());
@@ -175,14 +174,11 @@ void for_characters(std::string_view word, const std::vector<int64_t>& orders, s
       take(all.substr(starts[first], starts[first + static_cast<size_t>(order)] - starts[first]));
 }
 
-/// of_words(hash, first, last), with pointers to the words, and of_characters(hash, characters) for all n-grams of a
-/// text in one case.
-template <class OfWords, class OfCharacters>
-void for_ngrams(std::string_view all, const NgramOrders& orders, const OfWords& of_words,
-                const OfCharacters& of_characters) {
+/// of_words(hash, first, last), with pointers to the words, for all n-grams of words of a text in one case, and
+/// of_run(run) for what has n-grams of characters.
+template <class OfWords, class OfRun>
+void for_ngrams(std::string_view all, const NgramOrders& orders, const OfWords& of_words, const OfRun& of_run) {
   std::vector<Word> words;
-  std::vector<size_t> starts;
-  std::string marked;
   const auto add_word = [&](size_t begin, size_t end) {
     if (!orders.words.empty()) words.push_back({hash_path(all.substr(begin, end - begin)), begin, end});
   };
@@ -196,8 +192,7 @@ void for_ngrams(std::string_view all, const NgramOrders& orders, const OfWords& 
       end += next.bytes;
     }
     if (kind != Kind::blank && kind != Kind::alone) add_word(begin, end);
-    if (kind != Kind::blank && !orders.characters.empty())
-      for_characters(all.substr(begin, end - begin), orders.characters, starts, marked, of_characters);
+    if (kind != Kind::blank && !orders.characters.empty()) of_run(all.substr(begin, end - begin));
     begin = end;
   }
   const bool ends = orders.text_ends && !words.empty();
@@ -244,20 +239,67 @@ std::vector<NgramCount> counted(std::vector<uint32_t>& found, int bits) {
   return counts;
 }
 
-void find_ngrams(std::string_view text, const NgramOrders& orders, int bits, NgramBuckets& found) {
+size_t NgramMemory::place_of(std::string_view word, uint64_t hash) const {
+  const size_t last = entries_.size() - 1;
+  for (size_t at = hash & last;; at = (at + 1) & last) {
+    const Entry& entry = entries_[at];
+    if (entry.size == 0 || (entry.hash == hash && words_.compare(entry.word, entry.size, word) == 0)) return at;
+  }
+}
+
+bool NgramMemory::append(std::string_view word, std::vector<uint32_t>& to) const {
+  if (entries_.empty()) return false;
+  const Entry& entry = entries_[place_of(word, XXH3_64bits(word.data(), word.size()))];
+  if (entry.size == 0) return false;
+  const auto first = numbers_.begin() + entry.numbers;
+  to.insert(to.end(), first, first + entry.count);
+  return true;
+}
+
+void NgramMemory::keep(std::string_view word, const uint32_t* numbers, size_t count) {
+  constexpr size_t least = 256, most = 1 << 16, most_numbers = 1 << 21;  // about 10 MB
+  if (2 * used_ >= most || words_.size() + word.size() + numbers_.size() + count > most_numbers) *this = NgramMemory();
+  if (word.empty() || word.size() + count > most_numbers / 16) return;
+  if (2 * used_ >= entries_.size()) {
+    const std::vector<Entry> before =
+        std::exchange(entries_, std::vector<Entry>(std::max(least, 2 * entries_.size()), Entry{}));
+    for (const Entry& entry : before)
+      if (entry.size > 0)
+        entries_[place_of(std::string_view(words_).substr(entry.word, entry.size), entry.hash)] = entry;
+  }
+  const uint64_t hash = XXH3_64bits(word.data(), word.size());
+  const size_t place = place_of(word, hash);
+  const Entry entry{hash, static_cast<uint32_t>(words_.size()), static_cast<uint32_t>(word.size()),
+                    static_cast<uint32_t>(numbers_.size()), static_cast<uint32_t>(count)};
+  numbers_.insert(numbers_.end(), numbers, numbers + count);
+  words_ += word;
+  entries_[place] = entry;
+  ++used_;
+}
+
+void find_ngrams(std::string_view text, const NgramOrders& orders, int bits, const RowIndex* index, NgramMemory* memory,
+                 NgramNumbers& found) {
   check(bits >= 1 && bits <= most_bucket_bits, "find_ngrams: {} bits", bits);
   found.words.clear();
   found.characters.clear();
-  const int shift = 64 - bits;
+  const auto add = [index, shift = 64 - bits](std::vector<uint32_t>& to, uint64_t hash) {
+    const auto bucket = static_cast<int64_t>(hash >> shift),
+               number = index != nullptr ? index->place_of(bucket) : bucket;
+    if (number >= 0) to.push_back(static_cast<uint32_t>(number));
+  };
   for_ngrams(
-      folded(text, orders.unicode), orders,
-      [&](uint64_t hash, const Word*, const Word*) { found.words.push_back(static_cast<uint32_t>(hash >> shift)); },
-      [&](uint64_t hash, std::string_view) { found.characters.push_back(static_cast<uint32_t>(hash >> shift)); });
+      folded(text, orders.unicode), orders, [&](uint64_t hash, const Word*, const Word*) { add(found.words, hash); },
+      [&](std::string_view run) {
+        if (memory != nullptr && memory->append(run, found.characters)) return;
+        const size_t before = found.characters.size();
+        for_characters(run, orders.characters, [&](uint64_t hash, std::string_view) { add(found.characters, hash); });
+        if (memory != nullptr) memory->keep(run, found.characters.data() + before, found.characters.size() - before);
+      });
 }
 
 TextNgrams count_ngrams(std::string_view text, const NgramOrders& orders, int bits) {
-  NgramBuckets found;
-  find_ngrams(text, orders, bits, found);
+  NgramNumbers found;
+  find_ngrams(text, orders, bits, nullptr, nullptr, found);
   return {counted(found.words, bits), counted(found.characters, bits)};
 }
 
@@ -272,8 +314,10 @@ NamedNgrams named_ngrams(std::string_view text, const NgramOrders& orders, int b
       [&](uint64_t hash, const Word* first, const Word* last) {
         if (wanted(bucket(hash))) found.words.push_back({bucket(hash), name_of(all, *first, *last)});
       },
-      [&](uint64_t hash, std::string_view ngram) {
-        if (wanted(bucket(hash))) found.characters.push_back({bucket(hash), name_of(ngram)});
+      [&](std::string_view run) {
+        for_characters(run, orders.characters, [&](uint64_t hash, std::string_view ngram) {
+          if (wanted(bucket(hash))) found.characters.push_back({bucket(hash), name_of(ngram)});
+        });
       });
   return found;
 }

@@ -18,6 +18,8 @@ struct ParamOptions {
   // A large table of which a step uses few rows: only rows that have a gradient are updated. Its gradient must come
   // from ops whose pullbacks return RowGrads, such as embedding_bag.
   bool by_rows = false;
+  // With ParamMemory::values, the rows that are not zeros are enough (Var::packed).
+  bool packs = false;
   // The table and its optimizer state are set to zero when an epoch ends (train/optimizers/optimizer.hpp).
   bool fresh_each_epoch = false;
   // A weight whose rows are independent: one per token, class or head.
@@ -34,7 +36,7 @@ struct Param {
   std::string name;  // "blocks.3.mixer.to_qkv.weight"
   Var var;
   ParamOptions options;
-  int64_t offset = 0;    // into the flat blocks, set by finalize()
+  int64_t offset = 0;    // into the flat blocks, set by finalize(); -1: in none, for a table that packs
   int64_t table = -1;    // by_rows: which of the GradBlock's tables, set by finalize(); -1 for others
   bool frozen = false;   // a constant: no gradient, no optimizer state, no update
   double lr_factor = 1;  // its learning rate as a multiple of the optimizer's, set by finalize()

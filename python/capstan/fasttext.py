@@ -94,7 +94,6 @@ class _Model:
     def _take(self, run, folder, slim):
         self._run, self._folder, self._slim = run, folder, slim
         self._labels = [_PREFIX + name for name in run.classes]
-        self._names = np.array(self._labels, dtype=object)
 
     def predict(self, text: Any, k: int = 1, threshold: float = 0.0, on_unicode_error: str = "strict") -> tuple[Any, Any]:
         """The k likeliest labels of a text, and their probabilities; of a list of texts, lists of both."""
@@ -104,10 +103,12 @@ class _Model:
         rows = self._run.predict_proba(texts)
         k = len(self._labels) if k == -1 else min(k, len(self._labels))
         best = np.argsort(-rows, axis=1, kind="stable")[:, :k]
-        found = np.take_along_axis(rows, best, axis=1)
-        counts = (found >= threshold).sum(axis=1)
-        labels = [names[:count] for names, count in zip(self._names[best].tolist(), counts)]
-        probabilities = [row[:count] for row, count in zip(found.astype(float), counts)]
+        found = rows[np.arange(len(rows))[:, None], best]
+        labels = [[self._labels[index] for index in row] for row in best.tolist()]
+        probabilities = list(found.astype(float))
+        if threshold > 0:
+            counts = (found >= threshold).sum(axis=1)
+            labels, probabilities = ([row[:count] for row, count in zip(both, counts)] for both in (labels, probabilities))
         return (tuple(labels[0]), probabilities[0]) if isinstance(text, str) else (labels, probabilities)
 
     def test(self, path: _Path, k: int = 1, threshold: float = 0.0) -> tuple[int, float, float]:

@@ -14,6 +14,8 @@ namespace {
 
 constexpr int64_t buckets = 4096, classes = 5;
 
+const NgramOrders orders{{1, 2}, {2, 3, 4}, true, true};
+
 struct Tables {
   Array scale = Array::zeros(Shape{buckets}), weight = Array::zeros(Shape{buckets, classes});
 
@@ -51,18 +53,30 @@ struct StoredTensor {
   }
 };
 
-std::vector<double> sums_of(const NgramTable& table, std::vector<uint32_t> found) {
+std::vector<double> sums_of(const NgramTable& table, const std::string& text) {
   std::vector<double> sums(classes, 0.25);
-  table.add_block(found, sums.data());
+  table.add_text(text, sums.data());
   return sums;
+}
+
+/// Words of which many occur again, some of them not of ASCII.
+std::string text_of(RandomStream& random, size_t words) {
+  std::string text;
+  for (size_t word = 0; word < words; ++word) {
+    for (uint64_t letters = random.below(word % 2 == 0 ? 12 : 3); letters > 0; --letters)
+      text += random.below(40) == 0 ? "\u00e9" : std::string(1, static_cast<char>('a' + random.below(20)));
+    text += random.below(9) == 0 ? ", " : " ";
+  }
+  return text;
 }
 
 TEST_CASE("n-gram tables: the rows of a file give the bits of the whole tables") {
   for (const double share : {0.0, 0.02, 0.5, 1.0}) {
     const Tables tables(share);
-    const NgramTable whole(tables.scale, tables.weight);
+    const NgramTable whole(orders, tables.scale, tables.weight);
     for (const bool sparse : {false, true}) {
-      const NgramTable read(StoredTensor(tables.scale, sparse).tensor, StoredTensor(tables.weight, sparse).tensor);
+      const NgramTable read(orders, StoredTensor(tables.scale, sparse).tensor,
+                            StoredTensor(tables.weight, sparse).tensor);
       CHECK(read.buckets() == buckets);
       CHECK(read.classes() == classes);
       for (int64_t bucket = 0; bucket < buckets; ++bucket) {
@@ -72,12 +86,11 @@ TEST_CASE("n-gram tables: the rows of a file give the bits of the whole tables")
           REQUIRE(std::memcmp(read.weights(bucket), whole.weights(bucket), classes * sizeof(real)) == 0);
       }
       RandomStream random(random_key(6, "texts of a test"));
-      for (const size_t ngrams : {0, 1, 5, 127, 128, 1023, 1024, 5000}) {  // each way of sorting
-        std::vector<uint32_t> found;
-        for (size_t i = 0; i < ngrams; ++i)
-          found.push_back(static_cast<uint32_t>(random.below(i % 2 == 0 ? buckets : 40)));
-        const std::vector<double> a = sums_of(whole, found), b = sums_of(read, found);
+      for (const size_t words : {0, 1, 5, 20, 50, 200, 2000, 70000, 5}) {  // more than are remembered
+        const std::string text = text_of(random, words);
+        const std::vector<double> a = sums_of(whole, text), b = sums_of(read, text), again = sums_of(read, text);
         CHECK(std::memcmp(a.data(), b.data(), classes * sizeof(double)) == 0);
+        CHECK(again == b);
       }
     }
   }
