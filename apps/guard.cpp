@@ -80,8 +80,9 @@ size_t blas_threads(char** environment) {
 
 }  // namespace
 
-void guard_program(int, char**, [[maybe_unused]] char** environment) {
+void guard_program(int, char**, char** environment) {
   std::set_terminate(end_by_exception);
+  bound_openmp_waits(environment);
 #if !CAPSTAN_SANITIZED
   constexpr size_t libraries = 32 << 20;  // what the start of all others takes
   const size_t bytes = blas_threads(environment) * blas_thread_bytes + libraries;

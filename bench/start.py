@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""How much longer than a steady step a run takes from its start to the end of its first step: bench/start.py PROGRAM...
+"""What programs that take turns need before they do anything: medians of rounds, [lowest, highest].
 
-aft-simple, width 256, 4 layers, T = 512, B = 8, 8 steps on 1 MB of generated text; several programs take turns. Medians of 5
-rounds, [lowest, highest], in seconds."""
+bench/start.py PROGRAM...                how much longer than a steady step a run takes from its start to the end of its first
+                                         step, in seconds: aft-simple, width 256, 4 layers, T = 512, B = 8, on generated text
+bench/start.py --predict RUN PROGRAM...  milliseconds until `capstan predict RUN` has labelled one text, and those of CPU; for
+                                         root also cold: after the system has forgotten all files"""
 
 import os
 import random
+import resource
 import statistics
 import subprocess
 import sys
@@ -14,6 +17,7 @@ import time
 from pathlib import Path
 
 ROUNDS, STEPS, TEXT_BYTES = 5, 8, 1_000_000
+PREDICT_ROUNDS, DROP_CACHES = {False: 25, True: 7}, Path("/proc/sys/vm/drop_caches")  # by whether they are cold
 LAYER = "{mixer: {type: aft-simple}, feed_forward: {type: gelu, expansion: 4}, repeat: 4}"
 SETTINGS = ["data.split=tail", "data.valid_fraction=0.05", "data.sequence_length=512", "data.tokenizer={type: byte}",
             "model.width=256", "model.max_length=512", "model.dropout=0", f"model.layers=[{LAYER}]", "train.batch_size=8",
@@ -36,7 +40,33 @@ def run(program, folder, number):
     return ends[0] - statistics.median(b - a for a, b in zip(ends[1:STEPS], ends[2:STEPS]))
 
 
+def label(program, run, cold):
+    """Milliseconds, and those of CPU, until a text has its label."""
+    if cold:
+        os.sync()
+        DROP_CACHES.write_text("3")
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = subprocess.run([program, "predict", run], input="where is the highest mountain\n", capture_output=True, text=True)
+    seconds, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != 0:
+        sys.exit(f"{program}: {done.stderr}")
+    return 1e3 * seconds, 1e3 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+
+def predict(run, programs):
+    for cold in [False, True] if os.access(DROP_CACHES, os.W_OK) else [False]:
+        times = {program: [] for program in programs}
+        for number in range(PREDICT_ROUNDS[cold] * len(programs)):
+            program = programs[number % len(programs)]
+            times[program].append(label(program, run, cold))
+        for program, values in times.items():
+            for what, row in zip(("elapsed", "CPU"), zip(*values)):
+                print(f"{program}, {'cold' if cold else 'warm'}, {what}: {statistics.median(row):.1f} ms [{min(row):.1f}, {max(row):.1f}]")
+
+
 def main():
+    if sys.argv[1:2] == ["--predict"] and len(sys.argv) > 3:
+        return predict(sys.argv[2], sys.argv[3:])
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
     programs = sys.argv[1:]

@@ -65,38 +65,25 @@ std::vector<double> LinearClassifier::thresholds() const {
   return {threshold_.value().data(), threshold_.value().data() + classes()};
 }
 
-void LinearClassifier::add_block(const std::vector<NgramCount>& counts, double* sums) const {
-  const real *const scale = scale_.value().data(), *const weight = weight_.value().data();
-  const int64_t count = classes();
-  std::vector<double> block(static_cast<size_t>(count), 0);
-  double squares = 0;
-  constexpr size_t ahead = 12;  // n-grams whose rows are on their way from memory
-  for (size_t i = 0; i < counts.size(); ++i) {
-    if (i + ahead < counts.size()) {
-      __builtin_prefetch(scale + counts[i + ahead].bucket());
-      __builtin_prefetch(weight + int64_t{counts[i + ahead].bucket()} * count);
+void LinearClassifier::take_tables(const SafetensorsFile& file) {
+  table_.emplace(orders_of(config_), file.at("linear.scale"), file.at("linear.weight"));
+  for (const auto& [name, var] : {std::pair("linear.bias", &bias_), {"linear.threshold", &threshold_}})
+    if (*var) {
+      Array values(var->shape());
+      file.at(name).copy_to(values.mutable_data());
+      var->assign(std::move(values));
     }
-    const NgramCount& entry = counts[i];
-    const double x = static_cast<double>(count_weight(entry.count())) * static_cast<double>(scale[entry.bucket()]);
-    if (x == 0) continue;
-    squares += x * x;
-    const real* const row = weight + int64_t{entry.bucket()} * count;
-    for (int64_t c = 0; c < count; ++c) block[static_cast<size_t>(c)] += x * static_cast<double>(row[c]);
-  }
-  if (squares == 0) return;
-  for (int64_t c = 0; c < count; ++c) sums[c] += block[static_cast<size_t>(c)] / std::sqrt(squares);
 }
 
 Array LinearClassifier::text_logits(const std::vector<std::string>& texts) const {
   Array logits(Shape{static_cast<int64_t>(texts.size()), classes()});
   real* out = logits.mutable_data();
+  const NgramTable all = ngram_table();
+  std::vector<double> sums(static_cast<size_t>(classes()));
   for (const std::string& text : texts) {
     stop_point();
-    const TextNgrams found = text_ngrams(text);
-    std::vector<double> sums(static_cast<size_t>(classes()));
     std::copy_n(bias_.value().data(), classes(), sums.begin());
-    add_block(found.words, sums.data());
-    add_block(found.characters, sums.data());
+    all.add_text(text, sums.data());
     out = std::transform(sums.begin(), sums.end(), out, [](double sum) { return static_cast<real>(sum); });
   }
   return logits;
@@ -117,14 +104,17 @@ void LinearClassifier::explain_block(const std::vector<NgramCount>& counts, cons
     std::vector<std::string>& known = names_of[ngram.bucket];
     if (std::find(known.begin(), known.end(), ngram.name) == known.end()) known.push_back(ngram.name);
   }
+  const NgramTable all = ngram_table();
+  const auto value_of = [&](const NgramCount& entry) {  // x[f] before its block is scaled to unit norm
+    return static_cast<double>(count_weight(entry.count())) * static_cast<double>(all.scale(entry.bucket()));
+  };
   double squares = 0;
   for (const NgramCount& entry : counts) squares += value_of(entry) * value_of(entry);
   for (const NgramCount& entry : counts) {
     const double x = value_of(entry) / std::sqrt(squares);
     if (value_of(entry) == 0) continue;
     std::vector<double> logits;
-    for (int64_t c = 0; c < classes(); ++c)
-      logits.push_back(x * static_cast<double>(weight_.value()[int64_t{entry.bucket()} * classes() + c]));
+    for (int64_t c = 0; c < classes(); ++c) logits.push_back(x * static_cast<double>(all.weights(entry.bucket())[c]));
     out.ngrams.push_back({join(names_of[entry.bucket()], " | "), std::move(logits)});
   }
 }
@@ -133,7 +123,8 @@ TextExplanation LinearClassifier::explain(std::string_view text) const {
   TextExplanation explanation;
   explanation.bias.assign(bias_.value().data(), bias_.value().data() + classes());
   const TextNgrams counts = text_ngrams(text);
-  const NamedNgrams names = named_ngrams(text, [this](uint32_t bucket) { return scale_.value()[bucket] != 0; });
+  const NgramTable all = ngram_table();
+  const NamedNgrams names = named_ngrams(text, [&](uint32_t bucket) { return all.scale(bucket) != 0; });
   explain_block(counts.words, names.words, explanation);
   explain_block(counts.characters, names.characters, explanation);
   return explanation;
@@ -144,10 +135,11 @@ std::vector<std::vector<BucketWeight>> LinearClassifier::largest_weights(size_t 
   const auto before = [](const BucketWeight& a, const BucketWeight& b) {
     return a.weight != b.weight ? a.weight > b.weight : a.bucket < b.bucket;
   };
+  const NgramTable all_rows = ngram_table();
   for (size_t c = 0; c < all.size(); ++c) {
     for (int64_t bucket = 0; bucket < buckets(); ++bucket) {
-      const auto weight =
-          static_cast<float>(scale_.value()[bucket] * weight_.value()[bucket * classes() + static_cast<int64_t>(c)]);
+      const real* const weights = all_rows.weights(bucket);
+      const auto weight = weights == nullptr ? 0.0F : static_cast<float>(all_rows.scale(bucket) * weights[c]);
       if (weight > 0) all[c].push_back({static_cast<uint32_t>(bucket), weight});
     }
     const size_t kept = std::min(count, all[c].size());
@@ -159,9 +151,14 @@ std::vector<std::vector<BucketWeight>> LinearClassifier::largest_weights(size_t 
 
 std::vector<float> LinearClassifier::row_importance() const {
   std::vector<float> importance;
+  const NgramTable all = ngram_table();
   for (int64_t bucket = 0; bucket < buckets(); ++bucket) {
-    const real* const row = weight_.value().data() + bucket * classes();
-    const auto scale = static_cast<double>(scale_.value()[bucket]);
+    const real* const row = all.weights(bucket);
+    if (row == nullptr) {
+      importance.push_back(0);
+      continue;
+    }
+    const auto scale = static_cast<double>(all.scale(bucket));
     double mean = 0, most = 0;
     for (int64_t c = 0; c < classes() && !multi_label_; ++c)
       mean += static_cast<double>(row[c]) / static_cast<double>(classes());
@@ -180,9 +177,10 @@ ModelSummary LinearClassifier::summary(const ParamStore& store, int64_t length, 
   std::string ngrams, table = "buckets     chosen for the training texts\n";
   for (const auto& [orders, of] : {std::pair(&config().words, "words"), {&config().characters, "characters"}})
     if (!orders->empty()) ngrams += fmt::format("{}{} {}", ngrams.empty() ? "" : "; ", join(*orders), of);
-  if (config().buckets > 0 && store.has_memory()) {
-    const real* const scale = scale_.value().data();
-    const auto used = std::count_if(scale, scale + buckets(), [](real s) { return s != 0; });
+  if (config().buckets > 0 && (table_ || store.has_memory())) {
+    const NgramTable all = ngram_table();
+    int64_t used = 0;
+    for (int64_t bucket = 0; bucket < buckets(); ++bucket) used += all.scale(bucket) != 0 ? 1 : 0;
     table = fmt::format("buckets     {} of {} in use\nweights     {}, one of each class in each of these buckets\n",
                         used, buckets(), used * classes());
   } else if (config().buckets > 0) {

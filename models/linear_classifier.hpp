@@ -2,12 +2,14 @@
 // are solved for, not trained in steps: train/linear/fit_linear.hpp.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/autograd/var.hpp"
 #include "models/model.hpp"
+#include "nn/layers/ngram_table.hpp"
 #include "nn/layers/text_ngrams.hpp"
 #include "nn/params/scope.hpp"
 
@@ -76,6 +78,7 @@ class LinearClassifier final : public Model {
   /// config.buckets 0 stands for the least number, 16. Make it, then finalize() the store of `scope`.
   LinearClassifier(const Scope& scope, const LinearClassifierConfig& config, int64_t classes, bool multi_label = false);
 
+  void take_tables(const SafetensorsFile& file) override;
   Array text_logits(const std::vector<std::string>& texts) const override;
   TextNgrams text_ngrams(std::string_view text) const override;
   NamedNgrams named_ngrams(std::string_view text, const std::function<bool(uint32_t)>& wanted) const override;
@@ -93,12 +96,10 @@ class LinearClassifier final : public Model {
   ModelSummary summary(const ParamStore& store, int64_t length, DecodeStates states) const override;
 
  private:
-  /// x[f] of an n-gram before its block is scaled to unit norm.
-  double value_of(const NgramCount& entry) const {
-    return static_cast<double>(count_weight(entry.count())) *
-           static_cast<double>(scale_.value().data()[entry.bucket()]);
+  /// Of the file that it was read from, else of the parameters.
+  NgramTable ngram_table() const {
+    return table_ ? *table_ : NgramTable(orders_of(config_), scale_.value(), weight_.value());
   }
-  void add_block(const std::vector<NgramCount>& counts, double* sums) const;
   void explain_block(const std::vector<NgramCount>& counts, const std::vector<NamedNgram>& names,
                      TextExplanation& out) const;
 
@@ -106,6 +107,7 @@ class LinearClassifier final : public Model {
   int bits_;
   bool multi_label_;
   Var scale_, weight_, bias_, threshold_;
+  std::optional<NgramTable> table_;
 };
 
 inline std::unique_ptr<Model> make_model(const LinearClassifierConfig& config, const Scope& scope,

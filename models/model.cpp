@@ -23,6 +23,7 @@ std::optional<int64_t> Model::position_limit() const {
 
 TaskLoss Model::loss(const Batch&, const Context&) const { refuse("loss"); }
 Var Model::logits(const Ids&, const Context&) const { refuse("logits of tokens"); }
+void Model::take_tables(const SafetensorsFile&) { refuse("tables of n-grams"); }
 Array Model::text_logits(const std::vector<std::string>&) const { refuse("logits of texts"); }
 TextNgrams Model::text_ngrams(std::string_view) const { refuse("n-grams of texts"); }
 NamedNgrams Model::named_ngrams(std::string_view, const std::function<bool(uint32_t)>&) const {

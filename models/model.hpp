@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/io/safetensors.hpp"
 #include "models/masking.hpp"
 #include "models/stack.hpp"
 #include "models/task.hpp"
@@ -77,6 +78,8 @@ class Model : public Task {
   virtual Var logits(const Ids& tokens, const Context& context) const;
 
   // A classifier that reads texts.
+  /// Copies from the file what it needs of its parameters, which need no memory then.
+  virtual void take_tables(const SafetensorsFile& file);
   /// N texts -> (N, C).
   virtual Array text_logits(const std::vector<std::string>& texts) const;
   /// The n-grams of a text by the buckets that have their weights.

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "core/array/row_index.hpp"
 #include "core/autograd/grad_block.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -25,6 +26,12 @@ struct GradSlot {
   real* place() const { return LaneGrads::of(*block).data() + offset; }
   /// The row gradients of this thread.
   RowGrads& rows() const { return LaneGrads::of(*block).tables()[static_cast<size_t>(table)]; }
+};
+
+/// The rows of a table that are not zeros.
+struct PackedTable {
+  RowIndex index;
+  Array rows;
 };
 
 /// Value plus gradient slot, shared by all copies. No parents and no closures inside: the tape keeps the history.
@@ -62,6 +69,9 @@ class Var {
   /// for all copies of this Var; empty where there is none.
   const Bf16Array& bf16() const { return node_->bf16; }
   void set_bf16(Bf16Array rounded) const { node_->bf16 = std::move(rounded); }
+  /// A table that was read to be used may have only the rows that are not zeros, and no value.
+  const std::shared_ptr<const PackedTable>& packed() const { return node_->packed; }
+  void set_packed(PackedTable table) const { node_->packed = std::make_shared<const PackedTable>(std::move(table)); }
   /// Do both handles name the same value?
   bool same(const Var& other) const { return node_ == other.node_; }
 
@@ -71,6 +81,7 @@ class Var {
     Array value;
     std::shared_ptr<GradSlot> slot;  // null: no gradient wanted
     Bf16Array bf16 = Bf16Array();
+    std::shared_ptr<const PackedTable> packed = nullptr;
   };
   std::shared_ptr<Node> node_;
 };

@@ -44,6 +44,18 @@ RowGrads scattered(const Bags& bags, const Array& g) {
   return {std::move(rows), std::move(values)};
 }
 
+/// The same bags by the places of the rows that there are; the others would add zeros.
+Bags by_place(const Bags& bags, const RowIndex& index) {
+  Bags found;
+  for (int64_t bag = 0; bag < bags.count(); ++bag) {
+    for (int64_t i = bags.offsets[static_cast<size_t>(bag)]; i < bags.offsets[static_cast<size_t>(bag) + 1]; ++i)
+      if (const int64_t place = index.place_of(bags.ids[static_cast<size_t>(i)]); place >= 0)
+        found.ids.push_back(static_cast<int32_t>(place));
+    found.close(bags.factors[static_cast<size_t>(bag)]);
+  }
+  return found;
+}
+
 }  // namespace
 
 Var embedding_bag(const Var& table, Bags bags) {
@@ -54,6 +66,7 @@ Var embedding_bag(const Var& table, Bags bags) {
   for (size_t i = 0; i < bags.ids.size(); ++i)
     check(bags.ids[i] >= 0 && bags.ids[i] < table.dim(0), "embedding_bag: id {} at {} is outside [0, {})", bags.ids[i],
           i, table.dim(0));
+  if (const auto packed = table.packed()) return embedding_bag(Var(packed->rows), by_place(bags, packed->index));
   Array y(Shape{bags.count(), table.dim(1)});
   kernels::bag_sums(y.mutable_data(), table.value().data(), bags.ids.data(), bags.offsets.data(), bags.factors.data(),
                     bags.count(), table.dim(1));

@@ -25,6 +25,13 @@ class StoredRows {
   int64_t rows() const { return rows_; }
   int64_t count() const { return before_.back(); }  // of those that are stored
   bool has(int64_t row) const { return (bits_[static_cast<size_t>(row / 8)] >> (row % 8) & 1) != 0; }
+  /// visit(row) for the stored rows, in their order.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    for (size_t byte = 0; byte < bits_.size(); ++byte)
+      for (unsigned bits = bits_[byte]; bits != 0; bits &= bits - 1)
+        visit(static_cast<int64_t>(8 * byte) + __builtin_ctz(bits));
+  }
   /// The number of stored rows before this one.
   int64_t before(int64_t row) const;
   Form form() const { return form_; }

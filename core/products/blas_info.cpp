@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <fstream>
 #include <set>
@@ -81,6 +82,9 @@ std::atomic<int>& thread_setting() {
 
 thread_local int fixed_threads = 0;  // 0: the setting counts
 
+/// About 20 microseconds: longer than the gaps between the parallel regions of a step.
+char bounded_wait[] = "GOMP_SPINCOUNT=5000";
+
 }  // namespace
 
 void set_threads(int threads) {
@@ -95,6 +99,10 @@ FixedThreads::~FixedThreads() { fixed_threads = before_; }
 
 void reserve_product_memory() {
   make_onednn_kernels();
+  reserve_blas_memory();
+}
+
+void reserve_blas_memory() {
   if (blas_memory_alloc == nullptr || blas_memory_free == nullptr) return;
   std::deque<BlasMemory> together;
   for (int thread = 0; thread < threads(); ++thread) together.emplace_back();
@@ -135,6 +143,7 @@ void use_better_blas_core() {
 
 void restart_with_best_settings(char** argv) {
   constexpr const char* marker = "CAPSTAN_RESTARTED";
+  use_better_blas_core();
   if (std::getenv(marker) != nullptr) {
     unsetenv(marker);  // not for the programs that this one starts
     return;
@@ -147,10 +156,19 @@ void restart_with_best_settings(char** argv) {
     changed = setenv(name, value.c_str(), 0) == 0 || changed;
   };
   set("OPENBLAS_CORETYPE", better_blas_core());
-  // About 20 microseconds: longer than the gaps between the parallel regions of a step.
-  if (std::getenv("OMP_WAIT_POLICY") == nullptr) set("GOMP_SPINCOUNT", "5000");
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) set("GOMP_SPINCOUNT", bounded_wait + std::strlen("GOMP_SPINCOUNT="));
   if (!changed || setenv(marker, "1", 1) != 0) return;
   execv("/proc/self/exe", argv);
+}
+
+void bound_openmp_waits(char** environment) {
+  char** place = nullptr;
+  for (char** variable = environment; *variable != nullptr; ++variable) {
+    for (const char* const set : {"GOMP_SPINCOUNT=", "OMP_WAIT_POLICY="})
+      if (std::strncmp(*variable, set, std::strlen(set)) == 0) return;
+    if (std::strncmp(*variable, "_=", 2) == 0) place = variable;
+  }
+  if (place != nullptr) *place = bounded_wait;
 }
 
 }  // namespace capstan

@@ -20,25 +20,32 @@ BlasInfo blas_info();
 /// of 2023, a fifth of the speed of "SkylakeX").
 std::string better_blas_core();
 
-/// Makes OpenBLAS use better_blas_core() from now on, unless OPENBLAS_CORETYPE says what to use: for a module of a
-/// process that cannot start itself again. Before the first product, never while one runs. Nothing is done with a build
-/// of OpenBLAS that cannot change.
+/// Makes OpenBLAS use better_blas_core() from now on, unless OPENBLAS_CORETYPE says what to use. Before the first
+/// product, never while one runs. Nothing is done with a build of OpenBLAS that cannot change.
 void use_better_blas_core();
 
-/// Takes the memory that the libraries keep: OpenBLAS's work memory for products on all threads() at once, and oneDNN's
-/// machine code. Later they would take it in the middle of a product; where it is refused, OpenBLAS spins for ever and
-/// oneDNN crashes. Throws OutOfMemory.
+/// Takes the memory that OpenBLAS keeps for products on all threads() at once. Later it would take it in the middle of
+/// a product and, where it is refused, spin for ever. Throws OutOfMemory.
+void reserve_blas_memory();
+/// The same, and makes oneDNN's machine code, which otherwise its first product does, in some 50 milliseconds: for long
+/// work, which would end there if memory was short.
 void reserve_product_memory();
 
 /// The bytes of work memory that OpenBLAS takes for each of its threads; it takes the first before main, and spins for
 /// ever where it is refused.
 constexpr unsigned long blas_thread_bytes = 128ul << 20;
 
-/// For the first line of main(), never called by the library: OpenBLAS and OpenMP read their settings before main, so
-/// the process starts itself again, once, with OPENBLAS_CORETYPE set to better_blas_core() and GOMP_SPINCOUNT to a
-/// bounded wait (threads that spin for ever stall each other on a shared machine). Variables that are set already stay
-/// as they are, except that all stacks get the size of `ulimit -s`, which is raised to 8 MB where it is below 512 kB.
-/// Returns when there is nothing to change or it cannot be done. Throws Error where stacks must be smaller.
+/// For the first line of main(), never called by the library: OpenMP reads its settings before main, so the process
+/// starts itself again, once, with GOMP_SPINCOUNT set to a bounded wait (threads that spin for ever stall each other on
+/// a shared machine) and, if OpenBLAS cannot change, OPENBLAS_CORETYPE to better_blas_core(). Variables that are set
+/// already stay as they are, except that all stacks get the size of `ulimit -s`, which is raised to 8 MB where it is
+/// below 512 kB. Returns when there is nothing to change or it cannot be done. Throws Error where stacks must be
+/// smaller.
 void restart_with_best_settings(char** argv);
+
+/// Spares most processes the second start, which doubles the time of a short command. For a function in .preinit_array:
+/// OpenMP has not read `environment` yet. No variable can be added to it, but shells leave one there that the program
+/// does not use, `_`, in whose place the bounded wait is put.
+void bound_openmp_waits(char** environment);
 
 }  // namespace capstan

@@ -3,6 +3,7 @@
 #include <cblas.h>
 #include <omp.h>
 
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -144,7 +145,11 @@ bool onednn_multiplies_bf16() {
 void multiply(const Product<float>& product) {
   const OneThreadProducts one_thread;
 #ifdef CAPSTAN_ONEDNN
-  if (gemm_backend() == GemmBackend::onednn && !openblas_is_faster(product)) return call_onednn(product);
+  if (gemm_backend() == GemmBackend::onednn && !openblas_is_faster(product)) {
+    static std::once_flag made;
+    std::call_once(made, make_onednn_kernels);  // not before a product needs them: it takes 50 ms
+    return call_onednn(product);
+  }
 #endif
   call_blas(product, cblas_sgemm);
 }

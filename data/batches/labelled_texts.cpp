@@ -1,5 +1,7 @@
 #include "data/batches/labelled_texts.hpp"
 
+#include "core/strings/join.hpp"
+
 namespace capstan {
 namespace {
 
@@ -18,6 +20,9 @@ std::string text_of(const int32_t* tokens, int64_t count, const Tokenizer& token
 
 std::string example_text(const std::vector<std::string_view>& columns, const Tokenizer& tokenizer, const TextRule& rule,
                          const std::string& place) {
+  const std::string whole = join(columns, "\n");
+  if (tokenizer.tokens_are_bytes() && (rule.max_length == 0 || whole.size() <= static_cast<size_t>(rule.max_length)))
+    return whole.size() + 1 > columns.size() ? whole : "";
   const std::vector<int32_t> tokens = encode_text(columns, tokenizer, rule, place);
   return text_of(tokens.data(), static_cast<int64_t>(tokens.size()), tokenizer);
 }

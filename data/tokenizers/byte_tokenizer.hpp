@@ -25,6 +25,7 @@ class ByteTokenizer final : public Tokenizer {
   }
   bool needs_utf8() const override { return false; }
   size_t boundary(std::string_view text, size_t at) const override { return at < text.size() ? at : text.size(); }
+  bool tokens_are_bytes() const override { return true; }
   int32_t start_token() const override { return '\n'; }
 
  protected:

@@ -34,6 +34,8 @@ class Tokenizer {
   virtual bool needs_utf8() const = 0;
   /// A position <= `at`, as near as is easily found, where the text may be cut in two without changing its tokens.
   virtual size_t boundary(std::string_view text, size_t at) const = 0;
+  /// Is a token a byte, so that the pieces of a text are the text itself?
+  virtual bool tokens_are_bytes() const { return false; }
   /// The token in front of a text's first one, so that every token of the text is predicted: the end of a line.
   virtual int32_t start_token() const = 0;
 

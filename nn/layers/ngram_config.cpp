@@ -5,11 +5,6 @@
 #include "core/base/error.hpp"
 
 namespace capstan {
-uint64_t mixed_bits(uint64_t h) {
-  h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
-  h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
-  return h ^ (h >> 31);
-}
 
 void validate(const NgramTableConfig& config, Problems& problems) {
   for (size_t i = 0; i < config.orders.size(); ++i) {

@@ -32,7 +32,11 @@ void describe(Fields& f, NgramTableConfig& c) {
 void validate(const NgramTableConfig& config, Problems& problems);
 
 /// Every bit of the result depends on every bit of h (the finaliser of SplitMix64, Steele et al. 2014).
-uint64_t mixed_bits(uint64_t h);
+inline uint64_t mixed_bits(uint64_t h) {
+  h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
+  h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
+  return h ^ (h >> 31);
+}
 
 /// The bucket of an n-gram: a stable hash of its tokens and their number.
 int32_t ngram_bucket(const int32_t* tokens, int64_t order, int64_t buckets);

@@ -10,7 +10,7 @@ NgramFeatures::NgramFeatures(const Scope& scope, const NgramConfig& config, int6
     : config_(config),
       key_((scope / "dropout").random_key()),
       table_(scope.param("table", {config.buckets, config.width}, init::zeros(),
-                         {/*decay=*/true, /*gauge=*/false, /*by_rows=*/true})),
+                         {/*decay=*/true, /*gauge=*/false, /*by_rows=*/true, /*packs=*/true})),
       output_(scope / "output", {config.width, outputs, /*bias=*/false, 1, /*output=*/true}) {}
 
 int64_t NgramFeatures::add_document(Bags& bags, const int32_t* tokens, int64_t length, int32_t example,

@@ -1,7 +1,9 @@
 #include "nn/layers/text_ngrams.hpp"
 
+#define XXH_INLINE_ALL  // most hashes are of a few bytes: a call would take longer than the hash
 #include <fmt/core.h>
 #include <utf8proc.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
@@ -53,12 +55,19 @@ Kind kind_of(uint32_t point) {
   return has_no_blanks(point) ? Kind::alone : Kind::inside_word;
 }
 
+/// Of the characters of ASCII.
+constexpr std::array<Kind, 128> ascii_kinds = [] {
+  std::array<Kind, 128> kinds{};
+  for (size_t c = 0; c < kinds.size(); ++c) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), digit = c >= '0' && c <= '9';
+    kinds[c] = c == ' ' || (c >= '\t' && c <= '\r') ? Kind::blank : letter || digit ? Kind::inside_word : Kind::other;
+  }
+  return kinds;
+}();
+
 /// The first one of a text that is not empty.
 Character first_of(std::string_view text, bool unicode) {
-  const char c = text[0];
-  if (c == ' ' || (c >= '\t' && c <= '\r')) return {Kind::blank, 1};
-  if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) return {Kind::inside_word, 1};
-  if (static_cast<uint8_t>(c) < 0x80) return {Kind::other, 1};
+  if (const auto byte = static_cast<uint8_t>(text[0]); byte < 0x80) return {ascii_kinds[byte], 1};
   if (!unicode) return {Kind::inside_word, 1};
   const Utf8Character character = first_character(text);
   if (character.state != Utf8Character::State::valid) return {Kind::inside_word, character.bytes};
@@ -80,15 +89,21 @@ void append_folded(std::string& out, uint32_t point) {
   for (utf8proc_ssize_t i = 0; i < size; ++i) append_utf8(out, static_cast<uint32_t>(parts[static_cast<size_t>(i)]));
 }
 
+bool is_ascii(std::string_view text) {
+  uint8_t bits = 0;
+  for (const char c : text) bits = static_cast<uint8_t>(bits | static_cast<uint8_t>(c));
+  return bits < 0x80;
+}
+
 /// A-Z as a-z; with `unicode`, each character that is not ASCII folded.
 std::string folded(std::string_view text, bool unicode) {
-  std::string out;
-  out.reserve(text.size());
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(c + (c >= 'A' && c <= 'Z' ? 'a' - 'A' : 0));
+  if (!unicode || is_ascii(text)) return out;
+  const std::string lower = std::exchange(out, "");
   for (size_t at = 0; at < text.size();) {
-    const char c = text[at];
-    if (!unicode || static_cast<uint8_t>(c) < 0x80) {
-      out.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
-      ++at;
+    if (static_cast<uint8_t>(text[at]) < 0x80) {
+      out.push_back(lower[at++]);
       continue;
     }
     const Utf8Character character = first_character(text.substr(at));
@@ -101,32 +116,29 @@ std::string folded(std::string_view text, bool unicode) {
   return out;
 }
 
-/// Ascending, for numbers below 2^bits: by their bytes, the lowest first.
-void sort_by_bytes(std::vector<uint32_t>& numbers, int bits) {
-  constexpr size_t few = 128;
-  if (numbers.size() < few) return std::sort(numbers.begin(), numbers.end());
+/// Ascending, for numbers below 2^bits: by digits of `width` bits, the lowest first.
+template <int width>
+void sort_by_digits(std::vector<uint32_t>& numbers, int bits) {
   std::vector<uint32_t> sorted(numbers.size());
-  for (int shift = 0; shift < bits; shift += 8) {
-    std::array<uint32_t, 256> next{};  // where the next number with a byte goes
-    for (const uint32_t number : numbers) ++next[number >> shift & 255];
+  constexpr uint32_t last = (1U << width) - 1;
+  for (int shift = 0; shift < bits; shift += width) {
+    std::array<uint32_t, last + 1> next{};  // where the next number with a digit goes
+    for (const uint32_t number : numbers) ++next[number >> shift & last];
     uint32_t begin = 0;
     for (uint32_t& at : next) begin += std::exchange(at, begin);
-    for (const uint32_t number : numbers) sorted[next[number >> shift & 255]++] = number;
+    for (const uint32_t number : numbers) sorted[next[number >> shift & last]++] = number;
     numbers.swap(sorted);
   }
 }
 
-std::vector<NgramCount> counted(std::vector<uint32_t>& found, int bits) {
-  sort_by_bytes(found, bits);
-  std::vector<NgramCount> counts;
-  counts.reserve(found.size());
-  for (size_t begin = 0; begin < found.size();) {
-    size_t end = begin + 1;
-    while (end < found.size() && found[end] == found[begin]) ++end;
-    counts.emplace_back(found[begin], static_cast<uint32_t>(std::min<size_t>(end - begin, 255)));
-    begin = end;
-  }
-  return counts;
+void sort_numbers(std::vector<uint32_t>& numbers, int bits) {
+  constexpr size_t few = 128, many = 1024;
+  if (numbers.size() < few)
+    std::sort(numbers.begin(), numbers.end());
+  else if (numbers.size() < many)
+    sort_by_digits<8>(numbers, bits);
+  else
+    sort_by_digits<11>(numbers, bits);
 }
 
 /// A word of a text, or one of its ends, and where it is.
@@ -139,32 +151,34 @@ constexpr char start_mark = '\x02', end_mark = '\x03';  // no word has these cha
 
 /// visit(hash, characters) for the n-grams of a word between its marks.
 template <class Visit>
-void for_characters(std::string_view word, const std::vector<int64_t>& orders, std::vector<size_t>& starts,
-                    std::string& marked, const Visit& visit) {
-  marked.assign(1, start_mark);
+void for_characters(std::string_view word, const std::vector<int64_t>& orders, const Visit& visit) {
+  std::string marked(1, start_mark);
   marked += word;
   marked += end_mark;
-  starts.clear();
+  const std::string_view all = marked;
+  const auto take = [&](std::string_view ngram) {
+    visit(mixed_bits(XXH3_64bits(ngram.data(), ngram.size()) + 0x9e3779b97f4a7c15u), ngram);
+  };
+  if (is_ascii(word)) {
+    for (const int64_t order : orders)
+      for (size_t first = 0, size = static_cast<size_t>(order); first + size <= all.size(); ++first)
+        take(all.substr(first, size));
+    return;
+  }
+  std::vector<size_t> starts;
   for (size_t at = 0; at < marked.size(); ++at)
     if ((static_cast<uint8_t>(marked[at]) & 0xc0) != 0x80) starts.push_back(at);
   starts.push_back(marked.size());
-  const std::string_view all = marked;
   for (const int64_t order : orders)
-    for (size_t first = 0; first + static_cast<size_t>(order) < starts.size(); ++first) {
-      const std::string_view ngram =
-          all.substr(starts[first], starts[first + static_cast<size_t>(order)] - starts[first]);
-      visit(mixed_bits(hash_path(ngram) + 0x9e3779b97f4a7c15u), ngram);
-    }
+    for (size_t first = 0; first + static_cast<size_t>(order) < starts.size(); ++first)
+      take(all.substr(starts[first], starts[first + static_cast<size_t>(order)] - starts[first]));
 }
 
-/// of_words(hash, first, last), with pointers to the words, and of_characters(hash, characters) for all n-grams of a
-/// text in one case.
-template <class OfWords, class OfCharacters>
-void for_ngrams(std::string_view all, const NgramOrders& orders, const OfWords& of_words,
-                const OfCharacters& of_characters) {
+/// of_words(hash, first, last), with pointers to the words, for all n-grams of words of a text in one case, and
+/// of_run(run) for what has n-grams of characters.
+template <class OfWords, class OfRun>
+void for_ngrams(std::string_view all, const NgramOrders& orders, const OfWords& of_words, const OfRun& of_run) {
   std::vector<Word> words;
-  std::vector<size_t> starts;
-  std::string marked;
   const auto add_word = [&](size_t begin, size_t end) {
     if (!orders.words.empty()) words.push_back({hash_path(all.substr(begin, end - begin)), begin, end});
   };
@@ -178,8 +192,7 @@ void for_ngrams(std::string_view all, const NgramOrders& orders, const OfWords& 
       end += next.bytes;
     }
     if (kind != Kind::blank && kind != Kind::alone) add_word(begin, end);
-    if (kind != Kind::blank && !orders.characters.empty())
-      for_characters(all.substr(begin, end - begin), orders.characters, starts, marked, of_characters);
+    if (kind != Kind::blank && !orders.characters.empty()) of_run(all.substr(begin, end - begin));
     begin = end;
   }
   const bool ends = orders.text_ends && !words.empty();
@@ -213,15 +226,81 @@ std::string name_of(std::string_view ngram) {
 
 }  // namespace
 
-TextNgrams count_ngrams(std::string_view text, const NgramOrders& orders, int bits) {
-  check(bits >= 1 && bits <= most_bucket_bits, "count_ngrams: {} bits", bits);
-  std::vector<uint32_t> words, characters;
-  const int shift = 64 - bits;
+std::vector<NgramCount> counted(std::vector<uint32_t>& found, int bits) {
+  sort_numbers(found, bits);
+  std::vector<NgramCount> counts;
+  counts.reserve(found.size());
+  for (size_t begin = 0; begin < found.size();) {
+    size_t end = begin + 1;
+    while (end < found.size() && found[end] == found[begin]) ++end;
+    counts.emplace_back(found[begin], static_cast<uint32_t>(std::min<size_t>(end - begin, 255)));
+    begin = end;
+  }
+  return counts;
+}
+
+size_t NgramMemory::place_of(std::string_view word, uint64_t hash) const {
+  const size_t last = entries_.size() - 1;
+  for (size_t at = hash & last;; at = (at + 1) & last) {
+    const Entry& entry = entries_[at];
+    if (entry.size == 0 || (entry.hash == hash && words_.compare(entry.word, entry.size, word) == 0)) return at;
+  }
+}
+
+bool NgramMemory::append(std::string_view word, std::vector<uint32_t>& to) const {
+  if (entries_.empty()) return false;
+  const Entry& entry = entries_[place_of(word, XXH3_64bits(word.data(), word.size()))];
+  if (entry.size == 0) return false;
+  const auto first = numbers_.begin() + entry.numbers;
+  to.insert(to.end(), first, first + entry.count);
+  return true;
+}
+
+void NgramMemory::keep(std::string_view word, const uint32_t* numbers, size_t count) {
+  constexpr size_t least = 256, most = 1 << 16, most_numbers = 1 << 21;  // about 10 MB
+  if (2 * used_ >= most || words_.size() + word.size() + numbers_.size() + count > most_numbers) *this = NgramMemory();
+  if (word.empty() || word.size() + count > most_numbers / 16) return;
+  if (2 * used_ >= entries_.size()) {
+    const std::vector<Entry> before =
+        std::exchange(entries_, std::vector<Entry>(std::max(least, 2 * entries_.size()), Entry{}));
+    for (const Entry& entry : before)
+      if (entry.size > 0)
+        entries_[place_of(std::string_view(words_).substr(entry.word, entry.size), entry.hash)] = entry;
+  }
+  const uint64_t hash = XXH3_64bits(word.data(), word.size());
+  const size_t place = place_of(word, hash);
+  const Entry entry{hash, static_cast<uint32_t>(words_.size()), static_cast<uint32_t>(word.size()),
+                    static_cast<uint32_t>(numbers_.size()), static_cast<uint32_t>(count)};
+  numbers_.insert(numbers_.end(), numbers, numbers + count);
+  words_ += word;
+  entries_[place] = entry;
+  ++used_;
+}
+
+void find_ngrams(std::string_view text, const NgramOrders& orders, int bits, const RowIndex* index, NgramMemory* memory,
+                 NgramNumbers& found) {
+  check(bits >= 1 && bits <= most_bucket_bits, "find_ngrams: {} bits", bits);
+  found.words.clear();
+  found.characters.clear();
+  const auto add = [index, shift = 64 - bits](std::vector<uint32_t>& to, uint64_t hash) {
+    const auto bucket = static_cast<int64_t>(hash >> shift),
+               number = index != nullptr ? index->place_of(bucket) : bucket;
+    if (number >= 0) to.push_back(static_cast<uint32_t>(number));
+  };
   for_ngrams(
-      folded(text, orders.unicode), orders,
-      [&](uint64_t hash, const Word*, const Word*) { words.push_back(static_cast<uint32_t>(hash >> shift)); },
-      [&](uint64_t hash, std::string_view) { characters.push_back(static_cast<uint32_t>(hash >> shift)); });
-  return {counted(words, bits), counted(characters, bits)};
+      folded(text, orders.unicode), orders, [&](uint64_t hash, const Word*, const Word*) { add(found.words, hash); },
+      [&](std::string_view run) {
+        if (memory != nullptr && memory->append(run, found.characters)) return;
+        const size_t before = found.characters.size();
+        for_characters(run, orders.characters, [&](uint64_t hash, std::string_view) { add(found.characters, hash); });
+        if (memory != nullptr) memory->keep(run, found.characters.data() + before, found.characters.size() - before);
+      });
+}
+
+TextNgrams count_ngrams(std::string_view text, const NgramOrders& orders, int bits) {
+  NgramNumbers found;
+  find_ngrams(text, orders, bits, nullptr, nullptr, found);
+  return {counted(found.words, bits), counted(found.characters, bits)};
 }
 
 NamedNgrams named_ngrams(std::string_view text, const NgramOrders& orders, int bits,
@@ -235,8 +314,10 @@ NamedNgrams named_ngrams(std::string_view text, const NgramOrders& orders, int b
       [&](uint64_t hash, const Word* first, const Word* last) {
         if (wanted(bucket(hash))) found.words.push_back({bucket(hash), name_of(all, *first, *last)});
       },
-      [&](uint64_t hash, std::string_view ngram) {
-        if (wanted(bucket(hash))) found.characters.push_back({bucket(hash), name_of(ngram)});
+      [&](std::string_view run) {
+        for_characters(run, orders.characters, [&](uint64_t hash, std::string_view ngram) {
+          if (wanted(bucket(hash))) found.characters.push_back({bucket(hash), name_of(ngram)});
+        });
       });
   return found;
 }

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/array/row_index.hpp"
+
 namespace capstan {
 
 /// Bits of a bucket's number at most; the other 8 of an entry are its count.
@@ -42,6 +44,40 @@ struct NgramOrders {
 /// byte that is none counts as one), between a sign for its start and one for its end; n-grams of words go across ends
 /// of lines. The bucket is the high part of a stable hash, so that one of fewer bits joins neighbours of more bits.
 TextNgrams count_ngrams(std::string_view text, const NgramOrders& orders, int bits);
+
+/// Words that were read, each with the numbers of its n-grams of characters: most words of a text were in another one.
+class NgramMemory {
+ public:
+  /// Appends the numbers of a word; false if it is not known.
+  bool append(std::string_view word, std::vector<uint32_t>& to) const;
+  /// Keeps the numbers of a word that is not known. When there are too many, all are forgotten before.
+  void keep(std::string_view word, const uint32_t* numbers, size_t count);
+
+ private:
+  struct Entry {
+    uint64_t hash;
+    uint32_t word, size, numbers, count;  // where they are; a size of 0: no entry
+  };
+  size_t place_of(std::string_view word, uint64_t hash) const;
+
+  std::vector<Entry> entries_;  // at their hash, or after it
+  size_t used_ = 0;
+  std::string words_;
+  std::vector<uint32_t> numbers_;
+};
+
+/// The n-grams of a text, one number for each time that they occur, in no particular order.
+struct NgramNumbers {
+  std::vector<uint32_t> words, characters;
+};
+
+/// The n-grams that count_ngrams() counts: their buckets or, with an index, the places of those whose buckets are in
+/// it. `memory`, unless null, serves for texts with the same orders, bits and index. `found` is memory that is used
+/// again.
+void find_ngrams(std::string_view text, const NgramOrders& orders, int bits, const RowIndex* index, NgramMemory* memory,
+                 NgramNumbers& found);
+/// How often each of these numbers below 2^bits occurs, in ascending order; sorts them.
+std::vector<NgramCount> counted(std::vector<uint32_t>& found, int bits);
 
 /// An n-gram as people read it, in the case that stands for all: words with what is between them, where "^" is the
 /// start and "$" the end of a text; or characters, where "_" is the edge of a word and "·" where it goes on.

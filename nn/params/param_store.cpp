@@ -45,12 +45,13 @@ void ParamStore::finalize() {
   int64_t size = 0;
   const auto place = [&](const auto& chosen) {
     for (Param& param : params_) {
-      if (!chosen(param)) continue;
+      if (!chosen(param) || param.offset < 0) continue;
       param.offset = size;
       size = round_up(checked_sum("the parameters of the model", {size, param.var.size()}), granule);
     }
     return size;
   };
+  for (Param& param : params_) param.offset = memory_ == ParamMemory::values && param.options.packs ? -1 : 0;
   const auto dense = [](const Param& param) { return !param.frozen && !param.options.by_rows; };
   decay_size_ = place([&](const Param& param) { return dense(param) && param.options.decay; });
   dense_size_ = place([&](const Param& param) { return dense(param) && !param.options.decay; });
@@ -72,9 +73,10 @@ void ParamStore::finalize() {
   values_ = Array(Shape{size});
   constexpr int64_t piece = int64_t{1} << 22;
   for (const Param& param : params_) {
+    if (param.offset < 0) continue;
     real* const to = values_.shared_data() + param.offset;
     const int64_t count = param.var.size();
-    for (int64_t begin = 0; begin < count; begin += piece) {
+    for (int64_t begin = 0; begin < count && has_initial_values(); begin += piece) {
       stop_point();
       kernels::copy(to + begin, param.var.value().data() + begin, std::min(piece, count - begin));
     }
@@ -82,6 +84,7 @@ void ParamStore::finalize() {
     param.var.assign(values_.view(param.offset, param.var.shape()));
     pool::trim();  // frees the initial value: keeping those of all parameters doubles the memory
   }
+  if (!has_initial_values()) return;
   grads_ = GradBlock(dense_size_, tables);
   for (const Param& param : params_)
     if (!param.frozen) param.var.bind(param.var.value(), grads_, param.offset, param.table);

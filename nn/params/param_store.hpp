@@ -18,6 +18,8 @@ struct ParamOptions {
   // A large table of which a step uses few rows: only rows that have a gradient are updated. Its gradient must come
   // from ops whose pullbacks return RowGrads, such as embedding_bag.
   bool by_rows = false;
+  // With ParamMemory::values, the rows that are not zeros are enough (Var::packed).
+  bool packs = false;
   // The table and its optimizer state are set to zero when an epoch ends (train/optimizers/optimizer.hpp).
   bool fresh_each_epoch = false;
   // A weight whose rows are independent: one per token, class or head.
@@ -34,7 +36,7 @@ struct Param {
   std::string name;  // "blocks.3.mixer.to_qkv.weight"
   Var var;
   ParamOptions options;
-  int64_t offset = 0;    // into the flat blocks, set by finalize()
+  int64_t offset = 0;    // into the flat blocks, set by finalize(); -1: in none, for a table that packs
   int64_t table = -1;    // by_rows: which of the GradBlock's tables, set by finalize(); -1 for others
   bool frozen = false;   // a constant: no gradient, no optimizer state, no update
   double lr_factor = 1;  // its learning rate as a multiple of the optimizer's, set by finalize()
@@ -45,8 +47,9 @@ struct Param {
 bool is_matrix(const Param& param);
 
 /// none: parameters have shapes but no elements. A model made in such a store tells what it would need, whatever its
-/// size, and can do nothing else.
-enum class ParamMemory { allocated, none };
+/// size, and can do nothing else. values: no initial values are drawn, since a file has them, and there is no memory
+/// for gradients: for a model that is read to be used.
+enum class ParamMemory { allocated, values, none };
 
 /// Parameters are made through a Scope only, which adds them here, so that each has a name and none is left out.
 class ParamStore : NoCopy {
@@ -57,7 +60,8 @@ class ParamStore : NoCopy {
   /// Adds a leaf with this initial value. Throws std::logic_error for a name that exists or after finalize(), and
   /// std::invalid_argument for options that do not fit its shape.
   Var add(const std::string& name, Array initial, const ParamOptions& options);
-  bool has_memory() const { return memory_ == ParamMemory::allocated; }
+  bool has_memory() const { return memory_ != ParamMemory::none; }
+  bool has_initial_values() const { return memory_ == ParamMemory::allocated; }
   /// Records that `name` is another name of the parameter called `target`. It is stored once.
   void alias(const std::string& name, const std::string& target);
 

@@ -34,7 +34,7 @@ Var Scope::param(const std::string& name, const Shape& shape, const Init& init, 
     store_->alias(full_name, target);
     return shared;
   }
-  if (!store_->has_memory()) return store_->add(full_name, Array::shape_only(shape), options);
+  if (!store_->has_initial_values()) return store_->add(full_name, Array::shape_only(shape), options);
   const MemoryFor purpose("the model's parameters");
   RandomStream random(capstan::random_key(seed_, full_name));
   Array initial =

@@ -76,6 +76,14 @@ class Pool {
 Pool* pool = new Pool;  // never destroyed: its threads may outlive main()
 bool computed_at_fork = false;
 bool broken_by_fork = false;
+int here = 0;  // how many callers compute themselves; changed with the interpreter's lock
+
+void refuse_after_fork() {
+  if (broken_by_fork)
+    throw Error(
+        "capstan: this process was forked while another thread computed, and the child cannot compute: start processes "
+        "before, or with multiprocessing's method \"spawn\"");
+}
 
 }  // namespace
 
@@ -108,16 +116,19 @@ void Job::wait() {
 }
 
 std::shared_ptr<Job> start(std::function<void(const Cancel&)> work) {
-  if (broken_by_fork)
-    throw Error(
-        "capstan: this process was forked while another thread computed, and the child cannot compute: start processes "
-        "before, or with multiprocessing's method \"spawn\"");
+  refuse_after_fork();
   auto job = std::make_shared<Job>(std::move(work));
   pool->start(job);
   return job;
 }
 
-void before_fork() { computed_at_fork = pool->computes(); }
+Here::Here() {
+  refuse_after_fork();
+  ++here;
+}
+Here::~Here() { --here; }
+
+void before_fork() { computed_at_fork = pool->computes() || here > 0; }
 
 void after_fork_in_child() {
   broken_by_fork = broken_by_fork || computed_at_fork;

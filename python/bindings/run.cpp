@@ -72,23 +72,31 @@ void for_chunks(const std::vector<InputText>& texts, const Body& body) {
   }
 }
 
+/// Does a model without products read them within a moment?
+bool are_short(const Run& self, const std::vector<InputText>& texts) {
+  constexpr size_t most_bytes = 1 << 18;
+  size_t bytes = 0;
+  for (const InputText& text : texts) bytes += text.text.size();
+  return facts_of(self.config().model).reads_texts && texts.size() <= chunk && bytes <= most_bytes;
+}
+
 /// rows(texts) for pieces of the texts, `columns` floats for each text.
 template <class Compute>
-FloatRows rows_of(const nb::list& texts, size_t columns, const Compute& rows) {
+FloatRows rows_of(const Run& self, const nb::list& texts, size_t columns, const Compute& rows) {
   const std::vector<InputText> all = input_texts(texts);
-  std::vector<float> values = compute([&] {
+  const auto work = [&] {
     std::vector<float> found;
     found.reserve(all.size() * columns);
     for_chunks(all, [&](const std::vector<InputText>& some) {
       for (const std::vector<float>& row : rows(some)) found.insert(found.end(), row.begin(), row.end());
     });
     return found;
-  });
-  return as_array(std::move(values), all.size(), columns);
+  };
+  return as_array(are_short(self, all) ? compute_here(work) : compute(work), all.size(), columns);
 }
 
 FloatRows probabilities(const Run& self, const nb::list& texts) {
-  return rows_of(texts, self.classes().size(), [&](const std::vector<InputText>& some) {
+  return rows_of(self, texts, self.classes().size(), [&](const std::vector<InputText>& some) {
     std::vector<std::vector<float>> rows;
     for (Prediction& prediction : self.predict(some)) rows.push_back(std::move(prediction.probabilities));
     return rows;
@@ -96,7 +104,7 @@ FloatRows probabilities(const Run& self, const nb::list& texts) {
 }
 
 FloatRows decision_values(const Run& self, const nb::list& texts) {
-  return rows_of(texts, self.classes().size(),
+  return rows_of(self, texts, self.classes().size(),
                  [&](const std::vector<InputText>& some) { return self.decision_values(some); });
 }
 
@@ -116,7 +124,7 @@ nb::tuple explain(const Run& self, const nb::list& text) {
 }
 
 FloatRows embed(const Run& self, const nb::list& texts) {
-  return rows_of(texts, static_cast<size_t>(self.embedding_size()),
+  return rows_of(self, texts, static_cast<size_t>(self.embedding_size()),
                  [&](const std::vector<InputText>& some) { return self.embed(some); });
 }
 

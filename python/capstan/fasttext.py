@@ -102,15 +102,14 @@ class _Model:
             raise ValueError("predict processes one line at a time (remove '\\n')")
         rows = self._run.predict_proba(texts)
         k = len(self._labels) if k == -1 else min(k, len(self._labels))
-        labels, probabilities = [], []
-        for row in rows:
-            best = np.argsort(-row, kind="stable")[:k]
-            best = best[row[best] >= threshold]
-            labels.append(tuple(self._labels[index] for index in best))
-            probabilities.append(row[best].astype(float))
-        if isinstance(text, str):
-            return labels[0], probabilities[0]
-        return [list(found) for found in labels], probabilities
+        best = np.argsort(-rows, axis=1, kind="stable")[:, :k]
+        found = rows[np.arange(len(rows))[:, None], best]
+        labels = [[self._labels[index] for index in row] for row in best.tolist()]
+        probabilities = list(found.astype(float))
+        if threshold > 0:
+            counts = (found >= threshold).sum(axis=1)
+            labels, probabilities = ([row[:count] for row, count in zip(both, counts)] for both in (labels, probabilities))
+        return (tuple(labels[0]), probabilities[0]) if isinstance(text, str) else (labels, probabilities)
 
     def test(self, path: _Path, k: int = 1, threshold: float = 0.0) -> tuple[int, float, float]:
         """The number of texts with labels in a file, precision at k and recall at k."""

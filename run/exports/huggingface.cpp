@@ -101,11 +101,12 @@ json generation_json(const SavedRun& run) {
 }
 
 void write_weights(const SavedRun& run, const fs::path& file) {
-  const ParamStore& params = run.model->params();
+  const SafetensorsFile weights(run.weights);
+  std::vector<std::vector<float>> values;
   std::vector<TensorToWrite> tensors;
-  for (const Param& param : params.params()) {
-    const float* const values = params.values() + param.offset;
-    tensors.push_back({param.name, dtype_of(values), param.var.shape().to_vector(), values});
+  for (const FileTensor& tensor : weights.tensors()) {
+    values.push_back(tensor.to_floats());
+    tensors.push_back({tensor.name, DType::f32, tensor.shape, values.back().data()});
   }
   write_safetensors(file.string(), std::move(tensors), {{"format", "pt"}});
 }

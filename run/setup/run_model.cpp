@@ -8,6 +8,7 @@
 #include "core/strings/join.hpp"
 #include "core/strings/nearest.hpp"
 #include "core/strings/pattern.hpp"
+#include "data/files/fingerprint.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/yaml/config.hpp"
@@ -74,6 +75,15 @@ RunModel::RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes,
   params_.finalize();
 }
 
+RunModel::RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes, const SafetensorsFile& weights,
+                   ParamMemory memory)
+    : RunModel(config, vocabulary, classes, facts_of(config.model).reads_texts ? ParamMemory::none : memory) {
+  if (facts_of(config.model).reads_texts)
+    model_->take_tables(weights);
+  else
+    load_model(weights, params_);
+}
+
 const Model& RunModel::that_predicts(Predicts what) const {
   if (predicts_ == what) return *model_;
   throw Error(fmt::format("the run {} is a {}, but this needs a {}; for a {}, use {}", name_, type_, model_types(what),
@@ -105,7 +115,7 @@ std::string read_run_file(const fs::path& path) {
 }
 
 /// Throws Error if the checkpoint was trained with another tokenizer or other classes than those of the run folder.
-void check_trained_with(const RunFiles& run, const fs::path& checkpoint) {
+void check_trained_with(const RunFiles& run, const std::string& tokenizer_text, const fs::path& checkpoint) {
   const auto refuse = [&](const char* file) {
     throw Error(
         fmt::format("{}: this is not what {} was trained with: the file was changed, or is from another run; use a "
@@ -114,7 +124,12 @@ void check_trained_with(const RunFiles& run, const fs::path& checkpoint) {
   };
   const Identity& trained = run.state->identity;
   const auto tokenizer = trained.find("tokenizer"), classes = trained.find("classes");
-  if (tokenizer != trained.end() && tokenizer->second.find(run.tokenizer->fingerprint()) == std::string::npos)
+  const auto names = [&](const std::string& fingerprint) {
+    return tokenizer->second.find(fingerprint) != std::string::npos;
+  };
+  // The file is usually the text that the fingerprint is of: to write that anew takes longer.
+  if (tokenizer != trained.end() && !names(Fingerprint().add(tokenizer_text).hex()) &&
+      !names(run.tokenizer->fingerprint()))
     refuse("tokenizer.json");
   // Other models may have labelled data, too, but no use for the labels.
   const bool has_classes = facts_of(run.config.model).classifies();
@@ -190,11 +205,12 @@ RunFiles read_run_files(const fs::path& folder, const SafetensorsFile& weights) 
   run.folder = folder;
   run.config = load_run_config(folder);
   const fs::path tokenizer = folder / "tokenizer.json", checkpoint = fs::path(weights.path()).parent_path();
-  run.tokenizer = tokenizer_from_json(read_run_file(tokenizer), tokenizer.string());
+  const std::string tokenizer_text = read_run_file(tokenizer);
+  run.tokenizer = tokenizer_from_json(tokenizer_text, tokenizer.string());
   if (facts_of(run.config.model).classifies()) run.classes = read_classes(folder);
   if (fs::exists(checkpoint / state_name)) {
     run.state = read_state(checkpoint);
-    check_trained_with(run, checkpoint);
+    check_trained_with(run, tokenizer_text, checkpoint);
   }
   check_model_fits(weights, RunModel(run.config, model_vocabulary(run.config, *run.tokenizer),
                                      static_cast<int64_t>(run.classes.size()), ParamMemory::none)
@@ -202,13 +218,12 @@ RunFiles read_run_files(const fs::path& folder, const SafetensorsFile& weights) 
   return run;
 }
 
-SavedRun open_run(const fs::path& where) {
+SavedRun open_run(const fs::path& where, ParamMemory memory) {
   const fs::path folder = run_folder_of(where);
-  const SafetensorsFile weights(find_model_file(where));
+  const SafetensorsFile weights = open_model(where);
   SavedRun run{read_run_files(folder, weights), nullptr, weights.path()};
   run.model = std::make_unique<RunModel>(run.config, model_vocabulary(run.config, *run.tokenizer),
-                                         static_cast<int64_t>(run.classes.size()));
-  load_model(weights, run.model->params());
+                                         static_cast<int64_t>(run.classes.size()), weights, memory);
   run.model->prepare(*run.tokenizer);
   if (facts_of(run.config.data).multi_label()) run.thresholds = run.model->model().thresholds();
   if (run.thresholds.empty())

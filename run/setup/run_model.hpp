@@ -21,6 +21,10 @@ class RunModel {
   /// With ParamMemory::none it only tells sizes and costs.
   RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes, ParamMemory memory = ParamMemory::allocated);
 
+  /// With the weights of a file that fits (check_model_fits()). One that reads texts has no values in params().
+  RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes, const SafetensorsFile& weights,
+           ParamMemory memory);
+
   ParamStore& params() { return params_; }
   const ParamStore& params() const { return params_; }
   const Model& model() const { return *model_; }
@@ -88,8 +92,8 @@ struct SavedRun : RunFiles {
 std::filesystem::path run_folder_of(const std::filesystem::path& where);
 
 /// `where`: a run folder (best checkpoint, else the last) or the folder of one of its checkpoints. Throws Error when
-/// something is missing or damaged, naming the file.
-SavedRun open_run(const std::filesystem::path& where);
+/// something is missing or damaged, naming the file. `memory`: allocated for a model that will have gradients.
+SavedRun open_run(const std::filesystem::path& where, ParamMemory memory = ParamMemory::values);
 
 /// The token in front of a text, after which its first one is predicted; none where the data have texts without.
 std::optional<int32_t> start_token(const SavedRun& run);

@@ -29,8 +29,8 @@ std::optional<ExportedModel> exported_model(const fs::path& file) {
 
 WeightsOrigin open_weights(const fs::path& where) {
   WeightsOrigin origin;
-  origin.file = find_model_file(where);
-  origin.tensors = std::make_unique<SafetensorsFile>(origin.file);
+  origin.tensors = std::make_unique<SafetensorsFile>(open_model(where));
+  origin.file = origin.tensors->path();
   if (fs::exists(origin.folder() / state_name)) origin.state = read_state(origin.folder());
   // A run's weights are in <run>/checkpoints/<step>/.
   const fs::path run = fs::absolute(origin.file).parent_path().parent_path().parent_path();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "core/base/bf16.hpp"
@@ -17,17 +18,23 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The tensors of a file with the memory that has their values.
+/// The tensors of a file, made smaller, with the memory that has them.
 class SmallTensors {
  public:
-  explicit SmallTensors(const ParamStore& params) : params_(params) {}
+  SmallTensors(const ParamStore& params, const SafetensorsFile& file) : params_(params), file_(file) {}
 
-  void add_as_is(const Param& param) { add(param, dtype_of(values(param)), values(param)); }
+  void add_as_is(const Param& param) {
+    const std::vector<float> from = values(param);
+    std::vector<unsigned char>& bytes = memory(param.var.size() * static_cast<int64_t>(sizeof(float)));
+    std::memcpy(bytes.data(), from.data(), bytes.size());
+    add(param, DType::f32, bytes.data());
+  }
 
   void add_bf16(const Param& param) {
+    const std::vector<float> from = values(param);
     std::vector<unsigned char>& bytes = memory(param.var.size() * 2);
     for (int64_t i = 0; i < param.var.size(); ++i) {
-      const uint16_t bits = to_bf16(values(param)[i]).bits;
+      const uint16_t bits = to_bf16(from[static_cast<size_t>(i)]).bits;
       bytes[static_cast<size_t>(2 * i)] = static_cast<unsigned char>(bits & 255);
       bytes[static_cast<size_t>(2 * i) + 1] = static_cast<unsigned char>(bits >> 8);
     }
@@ -37,15 +44,15 @@ class SmallTensors {
 
   /// Some rows of a table.
   void add_f8(const Param& param, const std::shared_ptr<const StoredRows>& rows) {
-    const float* const from = values(param);
+    const std::vector<float> from = values(param);
     std::vector<unsigned char>& bytes = memory(param.var.size());
     const int64_t width = param.var.size() / rows->rows();
     float largest = 0;
     for (int64_t i = 0; i < param.var.size(); ++i)
-      if (rows->has(i / width)) largest = std::max(largest, std::abs(from[i]));
+      if (rows->has(i / width)) largest = std::max(largest, std::abs(from[static_cast<size_t>(i)]));
     const float factor = largest == 0 ? 1 : largest / largest_f8;
     for (int64_t i = 0; i < param.var.size(); ++i)
-      if (rows->has(i / width)) bytes[static_cast<size_t>(i)] = to_f8(from[i] / factor).bits;
+      if (rows->has(i / width)) bytes[static_cast<size_t>(i)] = to_f8(from[static_cast<size_t>(i)] / factor).bits;
     add(param, DType::f8, bytes.data());
     tensors_.back().stored = rows;
     tensors_.back().factor = factor;
@@ -59,7 +66,7 @@ class SmallTensors {
   }
 
  private:
-  const float* values(const Param& param) const { return params_.values() + param.offset; }
+  std::vector<float> values(const Param& param) const { return file_.at(param.name).to_floats(); }
   std::vector<unsigned char>& memory(int64_t bytes) {
     return *memory_.emplace_back(std::make_unique<std::vector<unsigned char>>(static_cast<size_t>(bytes)));
   }
@@ -80,6 +87,7 @@ class SmallTensors {
   }
 
   const ParamStore& params_;
+  const SafetensorsFile& file_;
   std::vector<std::unique_ptr<std::vector<unsigned char>>> memory_;
   std::vector<TensorToWrite> tensors_;
 };
@@ -108,7 +116,8 @@ std::shared_ptr<const StoredRows> best_rows(const std::vector<float>& importance
 /// Writes the weights and notes in `said` what became of the n-grams.
 void write_weights(const SavedRun& run, const fs::path& path, int64_t step, int64_t most_bytes, SlimRun& said) {
   const ParamStore& params = run.model->params();
-  SmallTensors tensors(params);
+  const SafetensorsFile weights(run.weights);
+  SmallTensors tensors(params, weights);
   const std::vector<float> importance = run.model->model().row_importance();
   const auto is_table = [&](const Param& param) {  // by its name: there may be as many classes as n-grams
     return !importance.empty() && (param.name == "linear.weight" || param.name == "linear.scale");

@@ -37,5 +37,22 @@ TEST_CASE("CAPSTAN_CPU chooses the kernels") {
   if (portable) CHECK(run_shell(place, "readelf --notes \"$capstan\" | grep 'ISA needed' | grep x86-64-v2").code == 0);
 }
 
+TEST_CASE("waits of OpenMP are bounded, without a second start where a shell has left a variable to use") {
+  const Workplace place;
+  const auto starts = [&](const std::string& variables) {
+    const Outcome outcome = run_shell(place, "env -i OMP_DISPLAY_ENV=verbose " + variables + " \"$capstan\" --version");
+    CHECK(outcome.code == 0);
+    int count = 0;
+    for (const std::string& line : lines_of(outcome.err)) count += contains(line, "ENVIRONMENT BEGIN") ? 1 : 0;
+    const size_t last = outcome.err.rfind("GOMP_SPINCOUNT = ");
+    const std::string spins = last == std::string::npos ? "" : outcome.err.substr(last, 24);
+    return std::pair(count, contains(spins, "'5000'"));
+  };
+  CHECK(starts("_=/bin/capstan") == std::pair(1, true));
+  CHECK(starts("") == std::pair(2, true));
+  CHECK(starts("_=/bin/capstan GOMP_SPINCOUNT=77") == std::pair(1, false));
+  CHECK(starts("OMP_WAIT_POLICY=active _=/bin/capstan") == std::pair(1, false));
+}
+
 }  // namespace
 }  // namespace capstan::testing

@@ -134,7 +134,7 @@ int main(int argc, char** argv) try {
     std::fprintf(stderr, "run_numbers RUN INPUT OUTPUT\n");
     return 2;
   }
-  const capstan::SavedRun run = capstan::open_run(argv[1]);
+  const capstan::SavedRun run = capstan::open_run(argv[1], capstan::ParamMemory::allocated);
   if (capstan::ends_with(argv[2], ".txt"))
     capstan::read_text(run, capstan::read_file(argv[2]), argv[3]);
   else if (const capstan::SafetensorsFile input(argv[2]); input.find("prompt") != nullptr)

@@ -1,7 +1,10 @@
 // The linear classifier over n-grams of a text.
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstring>
+#include <filesystem>
 
 #include "models/linear_classifier.hpp"
 #include "tests/support/weights.hpp"
@@ -122,6 +125,44 @@ TEST_CASE("the largest weights of a class are those of its buckets, in their ord
       if (i > 0) CHECK(of_class[i].weight <= of_class[i - 1].weight);
     }
   }
+}
+
+TEST_CASE(
+    "linear classifier: one that is read from a file has the bits of the one that was written, without its memory") {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / fmt::format("capstan-linear-{}", getpid())).string();
+  for (const bool multi_label : {false, true}) {
+    ParamStore store, none(ParamMemory::none);
+    const LinearClassifierConfig config = config_of({1, 2}, {2, 3});
+    const LinearClassifier written(Scope(store, 1), config, classes, multi_label);
+    store.finalize();
+    RandomStream random(random_key(3, "weights of a test"));
+    for (int64_t i = 0; i < store.flat_size(); ++i)  // a third of the scales are zero
+      store.values()[i] = static_cast<real>(std::max(0.0, random.uniform() - 1.0 / 3));
+    std::vector<TensorToWrite> tensors;
+    for (const Param& param : store.params())
+      tensors.push_back(
+          {param.name, dtype_of(store.values()), param.var.shape().to_vector(), store.values() + param.offset});
+    write_safetensors(path, tensors);
+    LinearClassifier read(Scope(none, 1), config, classes, multi_label);
+    none.finalize();
+    read.take_tables(SafetensorsFile(path));
+    CHECK(none.values() == nullptr);
+    for (const char* const text : {"a fine film, a fine end", "one", "", "\xff Stra\u00dfe \u4e2d\u6587"}) {
+      const Array a = written.text_logits({text}), b = read.text_logits({text});
+      CHECK(std::memcmp(a.data(), b.data(), classes * sizeof(real)) == 0);
+      const TextExplanation of_a = written.explain(text), of_b = read.explain(text);
+      CHECK(of_a.bias == of_b.bias);
+      REQUIRE(of_a.ngrams.size() == of_b.ngrams.size());
+      for (size_t i = 0; i < of_a.ngrams.size(); ++i) CHECK(of_a.ngrams[i].logits == of_b.ngrams[i].logits);
+    }
+    CHECK(written.row_importance() == read.row_importance());
+    CHECK(written.thresholds() == read.thresholds());
+    const auto of_written = written.largest_weights(5), of_read = read.largest_weights(5);
+    for (size_t c = 0; c < classes; ++c)
+      for (size_t i = 0; i < 5; ++i) CHECK(of_written[c].at(i).bucket == of_read[c].at(i).bucket);
+  }
+  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -174,7 +174,7 @@ TEST_CASE("a damaged or lost best checkpoint is an error that names the others, 
   const std::string best = fs::read_symlink(checkpoints / "best").string();
   const std::string other = best == "step-8" ? "step-4" : "step-8";
   flip_bit(checkpoints / best / "model.safetensors", 290);
-  const auto message = [&] { return message_of([&] { find_model_file(run); }); };
+  const auto message = [&] { return message_of([&] { open_model(run); }); };
   CHECK_MESSAGE((contains(message(), "best/model.safetensors") && contains(message(), "checksum") &&
                  contains(message(), "complete checkpoints: ") && contains(message(), (checkpoints / other).string())),
                 message());
@@ -186,7 +186,7 @@ TEST_CASE("a damaged or lost best checkpoint is an error that names the others, 
   fs::remove(checkpoints / "last");
   fs::create_directory_symlink(other, checkpoints / "last");
   CHECK_MESSAGE(contains(message(), "best/model.safetensors"), message());
-  CHECK(find_model_file(checkpoints / other) == (checkpoints / other / "model.safetensors").string());
+  CHECK(open_model(checkpoints / other).path() == (checkpoints / other / "model.safetensors").string());
 }
 
 TEST_CASE("a damaged metrics.jsonl is copied, and keeps its readable lines up to the checkpoint's step") {

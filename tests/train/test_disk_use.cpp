@@ -258,7 +258,7 @@ TEST_CASE("what only resuming needs can be removed: killed between any two calls
     waitpid(child, &status, 0);
     REQUIRE(WIFEXITED(status));
     finished = WEXITSTATUS(status) == 0;
-    CHECK(read_text(find_model_file(run)) == best);
+    CHECK(read_text(open_model(run).path()) == best);
     CHECK_FALSE(damage_of(run / "checkpoints/best"));
     CHECK_FALSE(damage_of(run / "checkpoints/last"));
     if (read_state(run / "checkpoints/last").has_optimizer) {  // it goes on as if nothing had been
@@ -269,7 +269,7 @@ TEST_CASE("what only resuming needs can be removed: killed between any two calls
     }
     checkpoints.recover();
     checkpoints.remove_for_resuming();
-    CHECK(read_text(find_model_file(run)) == best);
+    CHECK(read_text(open_model(run).path()) == best);
     CHECK(read_text(run / "checkpoints/last/model.safetensors") == last);
     CHECK(checkpoints.for_resuming().empty());
     CHECK(checkpoints.steps().size() == 2);
@@ -296,7 +296,7 @@ TEST_CASE("a run without what resuming needs is refused with the remedy, unless 
                  contains(message, "train.init_from=" + (run / "checkpoints").string())),
                 message);
   Checkpoints(run / "checkpoints").remove_for_resuming(/*tensors=*/true);
-  CHECK(contains(message_of([&] { find_model_file(run); }), "trial of capstan autotune"));
+  CHECK(contains(message_of([&] { open_model(run); }), "trial of capstan autotune"));
   CHECK_FALSE(damage_of(run / "checkpoints/last"));
 }
 

@@ -197,7 +197,7 @@ TEST_CASE("the averaged weights are what is evaluated and saved for use") {
   config.ema_decay = 0.9;
   const TrainResult result = train(setup.inputs, config);
   Setup loaded(folder / "other");
-  load_model(SafetensorsFile(find_model_file(folder / "run/checkpoints/last")), loaded.params);
+  load_model(open_model(folder / "run/checkpoints/last"), loaded.params);
   CHECK(loaded.weights() != setup.weights());
   REQUIRE(result.state.validated_step == 9);
   const auto lines = metrics_in(folder / "run");

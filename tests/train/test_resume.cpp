@@ -238,6 +238,6 @@ TEST_CASE("old checkpoints go, the best and the last never") {
   const Checkpoints checkpoints(folder / "run/checkpoints");
   CHECK(checkpoints.steps() == std::vector<int64_t>{3, 16, 18, 20});
   CHECK(fs::read_symlink(folder / "run/checkpoints/best") == "step-3");
-  CHECK(find_model_file(folder / "run") == (folder / "run/checkpoints/best/model.safetensors").string());
-  CHECK(contains(message_of([&] { find_model_file(folder / "none"); }), "there is no model here"));
+  CHECK(open_model(folder / "run").path() == (folder / "run/checkpoints/best/model.safetensors").string());
+  CHECK(contains(message_of([&] { open_model(folder / "none"); }), "there is no model here"));
 }

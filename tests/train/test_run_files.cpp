@@ -90,7 +90,7 @@ TEST_CASE("a kill between any two calls of the file system loses nothing") {
     const Checkpoints checkpoints(run / "checkpoints");
     if (const auto last = checkpoints.last()) {
       Setup loaded(folder / "loaded");
-      CHECK_NOTHROW(load_model(SafetensorsFile(find_model_file(*last)), loaded.params));
+      CHECK_NOTHROW(load_model(open_model(*last), loaded.params));
       CHECK_NOTHROW(read_state(*last));
     }
     Setup second(run);
@@ -127,7 +127,7 @@ TEST_CASE("a failing call of the file system is an Error, and what was saved bef
       CHECK_MESSAGE((contains(message, "No space left on device") && contains(message, "free some space")), message);
     if (const auto last = Checkpoints(run / "checkpoints").last()) {
       Setup loaded(folder / "loaded");
-      CHECK_NOTHROW(load_model(SafetensorsFile(find_model_file(*last)), loaded.params));
+      CHECK_NOTHROW(load_model(open_model(*last), loaded.params));
     }
   }
   CHECK(failures > 60);
@@ -150,7 +150,7 @@ TEST_CASE("a full disk is reported, and the checkpoint before it stays") {
   const Checkpoints checkpoints(folder / "small/run/checkpoints");
   REQUIRE(checkpoints.last());
   Setup loaded(folder / "loaded", 60000);
-  CHECK_NOTHROW(load_model(SafetensorsFile(find_model_file(*checkpoints.last())), loaded.params));
+  CHECK_NOTHROW(load_model(open_model(*checkpoints.last()), loaded.params));
 }
 
 TEST_CASE("a run folder that cannot be written is refused before training") {

@@ -296,22 +296,32 @@ fs::path checkpoint_to_use(const fs::path& where) {
   if (!fs::exists(fs::symlink_status(last, error)))
     throw Error(fmt::format(
         "{}: there is no model here: give a run folder, a checkpoint's folder or a .safetensors file", where.string()));
-  // A run with validation has a best checkpoint, unless that was lost.
-  const bool has_state = fs::exists(last / state_name, error) && !damage_of_model((last / model_name).string());
-  return has_state && !read_state(last).best.empty() ? best : last;
+  try {
+    const RunState state = read_state(last);
+    if (state.has_model && !state.best.empty()) return best;  // a run with validation has one, unless that was lost
+  } catch (const Error&) {                                    // damage is told of where the model is opened
+  }
+  return last;
 }
 
 }  // namespace
 
-std::string find_model_file(const fs::path& where) {
+SafetensorsFile open_model(const fs::path& where) {
   std::error_code error;
   const bool is_file = fs::is_regular_file(where, error);
   const bool is_checkpoint = !is_file && fs::is_regular_file(where / model_name, error);
   const fs::path checkpoint = is_checkpoint ? where : is_file ? where.parent_path() : checkpoint_to_use(where);
   const std::string file = (is_file ? where : checkpoint / model_name).string();
+<<<<<<< HEAD
   const auto damage = damage_of_model(file);
   if (!damage) return file;
   const std::string others = Checkpoints(checkpoint.parent_path()).complete_ones({}, Checkpoints::Use::predicting);
+=======
+  std::optional<SafetensorsFile> model;
+  const auto damage = damage_of_model(file, model);
+  if (!damage) return *std::move(model);
+  const std::string others = Checkpoints(checkpoint.parent_path()).complete_ones({});
+>>>>>>> h62
   throw Error(others.empty() ? *damage
                              : fmt::format("{}; {}: give the folder of one of them to use it", *damage, others));
 }

@@ -85,9 +85,9 @@ class Checkpoints {
   std::filesystem::path folder_;
 };
 
-/// The file of a model: `where` may be a run folder (its best checkpoint; its last if the run has no best one), a
+/// Opens a model: `where` may be a run folder (its best checkpoint; its last if the run has no best one), a
 /// checkpoint's folder, or a file. Throws Error when there is none, and when it is absent or damaged, naming the
 /// complete checkpoints.
-std::string find_model_file(const std::filesystem::path& where);
+SafetensorsFile open_model(const std::filesystem::path& where);
 
 }  // namespace capstan

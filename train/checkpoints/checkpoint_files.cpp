@@ -138,13 +138,27 @@ std::optional<std::string> damage_of(const fs::path& checkpoint) {
 
 bool can_resume(const fs::path& checkpoint) { return !damage_of(checkpoint) && read_state(checkpoint).has_optimizer; }
 
-std::optional<std::string> damage_of_model(const std::string& path) {
+std::optional<std::string> damage_of_model(const std::string& path, std::optional<SafetensorsFile>& model) {
   return damage([&] {
     const fs::path checkpoint = fs::path(path).parent_path();
     if (fs::exists(checkpoint / state_name)) require_model(read_state(checkpoint), checkpoint);
-    const SafetensorsFile model(path);
+    model.emplace(path);
   });
 }
+
+namespace {
+
+/// Of a table whose file leaves out rows of zeros, the others.
+void read_table(const FileTensor& tensor, const Var& table) {
+  const FileTensor stored = tensor.without_zeros();
+  Array rows(Shape(stored.shape));
+  stored.copy_to(rows.mutable_data());
+  if (!tensor.stored) return table.assign(std::move(rows));
+  table.set_packed(
+      {RowIndex(tensor.shape[0], [&](const auto& keep) { tensor.stored->for_each(keep); }), std::move(rows)});
+}
+
+}  // namespace
 
 void check_model_fits(const SafetensorsFile& file, const ParamStore& params) {
   for (const Param& param : params.params()) tensor_for(file, param, "");
@@ -153,7 +167,11 @@ void check_model_fits(const SafetensorsFile& file, const ParamStore& params) {
 
 void load_model(const SafetensorsFile& file, ParamStore& params) {
   check_model_fits(file, params);
-  read_tensors(file, params, "", every, within(params.values()));
+  const auto packs = [](const Param& param) { return param.offset < 0; };
+  read_tensors(
+      file, params, "", [&](const Param& param) { return !packs(param); }, within(params.values()));
+  for (const Param& param : params.params())
+    if (packs(param)) read_table(file.at(param.name), param.var);
 }
 
 void read_checkpoint(const fs::path& checkpoint, const RunParts& parts) {

@@ -49,7 +49,8 @@ RunState read_state(const std::filesystem::path& checkpoint);
 void check_model_fits(const SafetensorsFile& file, const ParamStore& params);
 /// Reads all parameters from a file. Throws Error as check_model_fits().
 void load_model(const SafetensorsFile& file, ParamStore& params);
-/// damage_of() for what is needed to use a model: its file and, if there is one, the state next to it.
-std::optional<std::string> damage_of_model(const std::string& path);
+/// damage_of() for what is needed to use a model: its file and, if there is one, the state next to it. Without damage,
+/// `model` is the open file.
+std::optional<std::string> damage_of_model(const std::string& path, std::optional<SafetensorsFile>& model);
 
 }  // namespace capstan

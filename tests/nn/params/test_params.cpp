@@ -233,6 +233,25 @@ TEST_CASE("initialisers of weights refuse other shapes") {
     CHECK_THROWS_AS(init::lecun_normal()(shape, random), std::invalid_argument);
 }
 
+TEST_CASE("parameters whose values a file has: none are drawn, and gradients take no memory") {
+  ParamStore store(ParamMemory::values), usual;
+  const auto make = [](ParamStore& of) {
+    const Linear linear(Scope(of, 1) / "linear", {40, 30, true, 0.5});
+    of.finalize();
+  };
+  const PoolStats before = pool::stats();
+  make(store);
+  CHECK(pool::stats().bytes_in_use - before.bytes_in_use < 3 * 40 * 30 * sizeof(real) / 2);
+  make(usual);
+  CHECK(store.grad_block().dense().empty());
+  CHECK(store.flat_size() == usual.flat_size());
+  for (size_t i = 0; i < store.params().size(); ++i) {
+    const Param& param = store.params()[i];
+    CHECK(param.offset == usual.params()[i].offset);
+    CHECK(param.var.value().data() == store.values() + param.offset);
+  }
+}
+
 TEST_CASE("modules ask for no decay of biases, gains and what says so") {
   ParamStore store;
   const Scope scope(store, 1);
