@@ -5,7 +5,6 @@
 
 #include "core/autograd/grad_sink.hpp"
 #include "core/base/error.hpp"
-#include "core/fused/linear_products.hpp"
 #include "core/fused/rotary_tables.hpp"
 #include "core/machine/profile.hpp"
 #include "core/products/gemm.hpp"
@@ -70,17 +69,15 @@ std::vector<Var> split_silu(const Var& packed, const std::vector<int64_t>& width
     part.out = values.back().mutable_data();
   }
   kernels::split_silu(packed.value().data(), parts.data(), static_cast<int64_t>(parts.size()), rows, columns);
-  return make_vars(
-      "split_silu", std::move(values), {packed},
-      [pre = packed.value(), widths, rows, columns](const std::vector<Array>& dys, const Needs&) mutable -> Grads {
-        std::vector<kernels::SiluPart> groups = parts_of(widths);
-        for (size_t p = 0; p < groups.size(); ++p) groups[p].dy = data_or_null(dys[p]);
-        const real* const from = pre.data();
-        Array dpacked = take_or_make(pre);
-        kernels::split_silu_backward(from, groups.data(), static_cast<int64_t>(groups.size()), dpacked.mutable_data(),
-                                     rows, columns);
-        return {std::move(dpacked)};
-      });
+  return make_vars("split_silu", std::move(values), {packed},
+                   [pre = packed.value(), widths, rows, columns](const std::vector<Array>& dys, const Needs&) -> Grads {
+                     std::vector<kernels::SiluPart> groups = parts_of(widths);
+                     for (size_t p = 0; p < groups.size(); ++p) groups[p].dy = data_or_null(dys[p]);
+                     Array dpacked(pre.shape());
+                     kernels::split_silu_backward(pre.data(), groups.data(), static_cast<int64_t>(groups.size()),
+                                                  dpacked.mutable_data(), rows, columns);
+                     return {std::move(dpacked)};
+                   });
 }
 
 std::vector<Var> offset_scale(const Var& z, const Var& gain, const Var& offset, const Ids& positions,

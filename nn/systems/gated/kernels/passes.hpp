@@ -17,7 +17,7 @@ struct SiluPart {
 
 /// out of part p = silu(its columns of packed (rows, columns)); the parts' columns follow each other.
 void split_silu(const real* packed, const SiluPart* parts, int64_t count, int64_t rows, int64_t columns);
-/// dpacked = silu'(packed) * dy of the part the column belongs to; it may be packed.
+/// dpacked = silu'(packed) * dy of the part the column belongs to.
 void split_silu_backward(const real* packed, const SiluPart* parts, int64_t count, real* dpacked, int64_t rows,
                          int64_t columns);
 
