@@ -312,16 +312,10 @@ SafetensorsFile open_model(const fs::path& where) {
   const bool is_checkpoint = !is_file && fs::is_regular_file(where / model_name, error);
   const fs::path checkpoint = is_checkpoint ? where : is_file ? where.parent_path() : checkpoint_to_use(where);
   const std::string file = (is_file ? where : checkpoint / model_name).string();
-<<<<<<< HEAD
-  const auto damage = damage_of_model(file);
-  if (!damage) return file;
-  const std::string others = Checkpoints(checkpoint.parent_path()).complete_ones({}, Checkpoints::Use::predicting);
-=======
   std::optional<SafetensorsFile> model;
   const auto damage = damage_of_model(file, model);
   if (!damage) return *std::move(model);
-  const std::string others = Checkpoints(checkpoint.parent_path()).complete_ones({});
->>>>>>> h62
+  const std::string others = Checkpoints(checkpoint.parent_path()).complete_ones({}, Checkpoints::Use::predicting);
   throw Error(others.empty() ? *damage
                              : fmt::format("{}; {}: give the folder of one of them to use it", *damage, others));
 }
