@@ -1,7 +1,5 @@
 #include "data/batches/labelled_texts.hpp"
 
-#include "core/strings/join.hpp"
-
 namespace capstan {
 namespace {
 
@@ -20,9 +18,12 @@ std::string text_of(const int32_t* tokens, int64_t count, const Tokenizer& token
 
 std::string example_text(const std::vector<std::string_view>& columns, const Tokenizer& tokenizer, const TextRule& rule,
                          const std::string& place) {
-  const std::string whole = join(columns, "\n");
-  if (tokenizer.tokens_are_bytes() && (rule.max_length == 0 || whole.size() <= static_cast<size_t>(rule.max_length)))
-    return whole.size() + 1 > columns.size() ? whole : "";
+  if (tokenizer.tokens_are_bytes()) {
+    std::string whole;
+    for (size_t i = 0; i < columns.size(); ++i) whole.append(i > 0 ? "\n" : "").append(columns[i]);
+    const bool has_text = whole.size() + 1 > columns.size();
+    if (rule.max_length == 0 || whole.size() <= static_cast<size_t>(rule.max_length)) return has_text ? whole : "";
+  }
   const std::vector<int32_t> tokens = encode_text(columns, tokenizer, rule, place);
   return text_of(tokens.data(), static_cast<int64_t>(tokens.size()), tokenizer);
 }

@@ -5,12 +5,20 @@
 #include "core/base/error.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
+namespace {
+
+ParamOptions table_options() {
+  ParamOptions options;
+  options.by_rows = options.packs = true;
+  return options;
+}
+
+}  // namespace
 
 NgramFeatures::NgramFeatures(const Scope& scope, const NgramConfig& config, int64_t outputs)
     : config_(config),
       key_((scope / "dropout").random_key()),
-      table_(scope.param("table", {config.buckets, config.width}, init::zeros(),
-                         {/*decay=*/true, /*gauge=*/false, /*by_rows=*/true, /*packs=*/true})),
+      table_(scope.param("table", {config.buckets, config.width}, init::zeros(), table_options())),
       output_(scope / "output", {config.width, outputs, /*bias=*/false, 1, /*output=*/true}) {}
 
 int64_t NgramFeatures::add_document(Bags& bags, const int32_t* tokens, int64_t length, int32_t example,

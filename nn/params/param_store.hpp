@@ -18,8 +18,6 @@ struct ParamOptions {
   // A large table of which a step uses few rows: only rows that have a gradient are updated. Its gradient must come
   // from ops whose pullbacks return RowGrads, such as embedding_bag.
   bool by_rows = false;
-  // With ParamMemory::values, the rows that are not zeros are enough (Var::packed).
-  bool packs = false;
   // The table and its optimizer state are set to zero when an epoch ends (train/optimizers/optimizer.hpp).
   bool fresh_each_epoch = false;
   // A weight whose rows are independent: one per token, class or head.
@@ -30,6 +28,8 @@ struct ParamOptions {
   std::vector<int64_t> stacked = {};
   // Treated as frozen: measured on the data or solved for, not trained in steps.
   bool constant = false;
+  // With ParamMemory::values, the rows that are not zeros are enough (Var::packed).
+  bool packs = false;
 };
 
 struct Param {

@@ -198,12 +198,12 @@ TEST_CASE("two checkpoints to go on from, at whichever call a run is killed") {
     waitpid(child, &status, 0);
     REQUIRE(WIFEXITED(status));
     finished = WEXITSTATUS(status) == 0;
-    CHECK(read_text(find_model_file(run)) == best);
+    CHECK(read_text(open_model(run).path()) == best);
     CHECK_FALSE(damage_of(run / "checkpoints/best"));
     CHECK(resumable_steps(run).size() >= 2);
     train_to(run, 6);
     CHECK(tensors_of(run / "checkpoints/last") == tensors_of(folder / "unbroken/checkpoints/last"));
-    CHECK(read_text(find_model_file(run)) == best);
+    CHECK(read_text(open_model(run).path()) == best);
     CHECK_FALSE(fs::exists(run / "checkpoints/best/optimizer.safetensors"));
   }
   CHECK(kills > 20);
