@@ -122,11 +122,15 @@ std::shared_ptr<Job> start(std::function<void(const Cancel&)> work) {
   return job;
 }
 
-Here::Here() {
+Here::Here() : flags_(_mm_getcsr()) {
   refuse_after_fork();
   ++here;
+  flush_denormals();
 }
-Here::~Here() { --here; }
+Here::~Here() {
+  _mm_setcsr(flags_);
+  --here;
+}
 
 void before_fork() { computed_at_fork = pool->computes() || here > 0; }
 

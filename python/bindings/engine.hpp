@@ -1,8 +1,9 @@
 // The threads that compute for Python.
 //
 // Some float products of oneDNN before 3.11.2 run with the stack pointer inside the heap (train/loop/signals.hpp): a
-// handler that interrupts them overwrites data. A module cannot know what handlers its process has, so that nothing is
-// computed on a thread of Python's: it waits without the interpreter's lock, and runs Python's handlers meanwhile.
+// handler that interrupts them overwrites data. A module cannot know what handlers its process has, so that nothing
+// with products is computed on a thread of Python's: it waits without the interpreter's lock, and runs Python's
+// handlers meanwhile.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,6 +17,8 @@
 #include <mutex>
 #include <optional>
 #include <type_traits>
+
+#include "core/machine/parallel.hpp"
 
 namespace capstan::python {
 
@@ -81,13 +84,18 @@ auto compute(const Work& work, const std::function<void()>& cancelled = {}) {
   }
 }
 
-/// While it lives, the calling thread computes. Throws Error as start().
+/// While it lives, the calling thread computes, by itself: threads that it made would be missing in a child process,
+/// and loops would wait for them. Denormals are zero as on the package's threads. Throws Error as start().
 class Here {
  public:
   Here();
   ~Here();
   Here(const Here&) = delete;
   Here& operator=(const Here&) = delete;
+
+ private:
+  OneThread alone_;
+  unsigned flags_;  // of the caller's floating point
 };
 
 /// work() on the calling thread, which Python's signals cannot interrupt: for what takes a moment and has no products.

@@ -190,6 +190,16 @@ def test_a_fork_after_use_computes_the_same(language_model):
     assert os.waitpid(child, 0)[1] == 0
 
 
+def test_a_fork_after_a_classifier_has_been_used_computes_the_same():
+    texts = [f"the text of class {i % 200}" for i in range(400)]
+    classifier = capstan.Classifier(model__folds=2).fit(texts, [i % 200 for i in range(400)])
+    wanted = classifier.predict_proba(texts[:256])
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if (classifier.predict_proba(texts[:256]) == wanted).all() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def test_an_exception_of_a_handler_ends_a_long_call(language_model):
     class Late(Exception):
         pass
