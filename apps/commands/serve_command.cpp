@@ -99,8 +99,8 @@ int serve(ServeCommandOptions options) {
     log_warning("anybody who reaches this address can use the models: set CAPSTAN_TOKEN, or give --token-file");
   const std::string& host = options.serve.host;
   const bool is_ipv6 = host.find(':') != std::string::npos;  // in addresses of pages it has brackets
-  log_info(fmt::format("http://{}:{}/ serves {}", is_ipv6 ? "[" + host + "]" : host, server.port(),
-                       join(server.models())));
+  log_info(
+      fmt::format("http://{}:{}/ serves {}", is_ipv6 ? "[" + host + "]" : host, server.port(), join(server.models())));
   signals.serve(server);
   server.run();
   return exit_done;
