@@ -23,7 +23,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SIZES = {"small": (256, 4), "base": (512, 6)}
 MIXERS = {
-    "aft-simple": "{type: aft-simple}", "aft-local": "{type: aft-local, window: 64, rank: 16}", "aft-conv": "{type: aft-conv, heads: 4, kernel_size: 31}",
+    "aft-simple": "{type: aft-simple}", "aft-local": "{type: aft-local, window: 64, rank: 16}", "aft-conv": "{type: aft-conv, heads: 4, window: 32}",
     "aft-full": "{type: aft-full, rank: 64}", "fastformer": "{type: fastformer, heads: 4}", "gau": "{type: gau, expansion: 2, key_dim: 128}",
     "flash": "{type: flash, expansion: 2, key_dim: 128, chunk: 128}", "attention": "{type: attention, heads: 4}",
 }
