@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <functional>
+
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/machine/parallel.hpp"
@@ -30,6 +32,24 @@ TrainConfig stalled(int64_t steps, int64_t keep_last = 2) {
   config.lr = 1e-30;
   config.schedule.shape = ScheduleShape::constant;  // it may go on beyond these steps
   return config;
+}
+
+/// Does work() end in a process that is killed at its file call `kill`, counted from 0?
+bool finishes(int kill, const std::function<void()>& work) {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    int calls = 0;
+    set_file_hook([&](const char*, const std::string&) {
+      if (calls++ == kill) _exit(9);
+    });
+    work();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  REQUIRE(WIFEXITED(status));
+  return WEXITSTATUS(status) == 0;
 }
 
 std::vector<int64_t> resumable_steps(const fs::path& run) {
@@ -184,20 +204,7 @@ TEST_CASE("two checkpoints to go on from, at whichever call a run is killed") {
     const fs::path run = folder / "run";
     fs::remove_all(run);
     fs::copy(folder / "made", run, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
-    const pid_t child = fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-      int calls = 0;
-      set_file_hook([&](const char*, const std::string&) {
-        if (calls++ == kills) _exit(9);
-      });
-      train_to(run, 5);
-      _exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    REQUIRE(WIFEXITED(status));
-    finished = WEXITSTATUS(status) == 0;
+    finished = finishes(kills, [&] { train_to(run, 5); });
     CHECK(read_text(open_model(run).path()) == best);
     CHECK_FALSE(damage_of(run / "checkpoints/best"));
     CHECK(resumable_steps(run).size() >= 2);
@@ -244,20 +251,7 @@ TEST_CASE("what only resuming needs can be removed: killed between any two calls
     fs::remove_all(run);
     fs::copy(folder / "made", run, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
     Checkpoints checkpoints(run / "checkpoints");
-    const pid_t child = fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-      int calls = 0;
-      set_file_hook([&](const char*, const std::string&) {
-        if (calls++ == kills) _exit(9);
-      });
-      checkpoints.remove_for_resuming();
-      _exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    REQUIRE(WIFEXITED(status));
-    finished = WEXITSTATUS(status) == 0;
+    finished = finishes(kills, [&] { checkpoints.remove_for_resuming(); });
     CHECK(read_text(open_model(run).path()) == best);
     CHECK_FALSE(damage_of(run / "checkpoints/best"));
     CHECK_FALSE(damage_of(run / "checkpoints/last"));
