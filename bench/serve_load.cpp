@@ -74,7 +74,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
       : options_(options), where_(std::move(where)), socket_(context), random_(seed), seen_(seen) {}
 
   void begin() {
-    if (socket_.is_open()) return send();
+    reused_ = socket_.is_open();
+    if (reused_) return send();
     boost::system::error_code error;
     if (socket_.connect(where_, error))
       throw std::runtime_error("serve_load: cannot connect to " + options_.text("url") + ": " + error.message());
@@ -108,12 +109,25 @@ class Stream : public std::enable_shared_from_this<Stream> {
     parser_->body_limit(boost::none);
     sent_ = Clock::now();
     http::async_write(socket_, request_, [me = shared_from_this()](boost::system::error_code error, size_t) {
+      if (me->ended_between(error)) return me->begin();
       me->stop_at(error, "write");
       http::async_read_header(me->socket_, me->buffer_, *me->parser_, [me](boost::system::error_code wrong, size_t) {
+        if (me->ended_between(wrong)) return me->begin();
         me->stop_at(wrong, "read");
         me->read();
       });
     });
+  }
+
+  /// A server may end a connection between two requests without a word before (llama-server does); the request is
+  /// then sent again on a new one.
+  bool ended_between(const boost::system::error_code& error) {
+    const bool ended = error == http::error::end_of_stream || error == net::error::connection_reset ||
+                       error == net::error::broken_pipe;
+    if (!ended || !reused_) return false;
+    socket_.close();
+    buffer_.clear();
+    return true;
   }
 
   void read() {
@@ -176,6 +190,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::string text_;
   Clock::time_point sent_, last_;
   long events_ = 0;
+  bool reused_ = false;  // the connection has carried a request before
 };
 
 /// The process that listens at a port of this machine; 0: none that can be seen.
