@@ -1,5 +1,8 @@
 #include "core/fused/feed_forward.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "core/base/error.hpp"
 #include "core/fused/linear_products.hpp"
 #include "core/kernels/activation.hpp"
@@ -15,36 +18,59 @@ struct HiddenLayer {
   bool gated;
   DropoutOptions dropout;
   Shape shape = {};  // of the hidden values, (..., F)
-
-  kernels::ActivationPass pass() const { return {activation, shape.product(0, shape.rank() - 1), shape[-1], gated}; }
 };
 
-struct HiddenGrad {
-  Array dpre;    // of the raw product
-  Array hidden;  // the hidden values, formed again
-};
+/// Rows whose hidden values exist at once: those of a long text would take as much memory as what its pullback keeps.
+constexpr int64_t strip_rows = 8192;
+
+/// body(first row, rows) for all rows. A dropout counts the elements of the whole, which is one strip then.
+template <class Body>
+void for_each_strip(const HiddenLayer& layer, int64_t rows, const Body& body) {
+  const int64_t step = layer.dropout.rate != 0 ? rows : strip_rows;
+  for (int64_t first = 0; first < rows; first += step) body(first, std::min(step, rows - first));
+}
+
+kernels::ActivationPass pass_of(const HiddenLayer& layer, int64_t rows) {
+  return {layer.activation, rows, layer.shape[-1], layer.gated};
+}
 
 void drop(const HiddenLayer& layer, Array& hidden) {
   if (layer.dropout.rate != 0) apply_dropout(layer.shape, layer.dropout, hidden.data(), hidden.mutable_data());
 }
 
-Array hidden_forward(const HiddenLayer& layer, const Array& pre, const real* bias) {
-  Array hidden(layer.shape);
-  kernels::activation_forward(layer.pass(), pre.data(), bias, hidden.mutable_data());
-  drop(layer, hidden);
-  return hidden;
+/// y = down(hidden(pre))
+void hidden_forward(const HiddenLayer& layer, const LinearSizes& down, const Array& pre, const real* up_bias,
+                    const Factor& down_weight, const real* down_bias, real* y) {
+  const int64_t raw = pre.dim(-1);
+  for_each_strip(layer, down.rows, [&](int64_t first, int64_t rows) {
+    Array hidden(Shape{rows, down.in});
+    kernels::activation_forward(pass_of(layer, rows), pre.data() + first * raw, up_bias, hidden.mutable_data());
+    drop(layer, hidden);
+    multiply_rows(Factor(std::move(hidden), down_weight), down_weight, down_bias, y + first * down.out,
+                  {rows, down.in, down.out});
+  });
 }
 
-/// Both results are written over the arguments where these have no other owner.
-HiddenGrad hidden_backward(const HiddenLayer& layer, Array pre, const real* bias, Array dhidden,
-                           kernels::ColumnSums dbias) {
-  drop(layer, dhidden);
-  const real *pre_data = pre.data(), *dhidden_data = dhidden.data();
-  HiddenGrad result{take_or_make(pre), take_or_make(dhidden)};
-  kernels::activation_backward(layer.pass(), pre_data, bias, dhidden_data, result.dpre.mutable_data(),
-                               result.hidden.mutable_data(), dbias);
-  drop(layer, result.hidden);
-  return result;
+/// The gradient of the raw product, written over `pre` where it has no other owner; that of the down weight goes into
+/// `dweight`, forming the hidden values again.
+Array hidden_backward(const HiddenLayer& layer, const LinearSizes& down, Array pre, const real* up_bias,
+                      const Factor& down_weight, const Array& dy, GradSink& dweight, kernels::ColumnSums up_dbias) {
+  const real* const read = pre.data();
+  const int64_t raw = pre.dim(-1);
+  Array dpre = take_or_make(pre);
+  real beta = dweight.beta();
+  for_each_strip(layer, down.rows, [&](int64_t first, int64_t rows) {
+    const LinearSizes sizes{rows, down.in, down.out};
+    const Factor d(dy.data() + first * down.out, rows * down.out, down_weight);
+    Array hidden = input_grad(d, down_weight, Shape{rows, down.in}, sizes);
+    drop(layer, hidden);
+    kernels::activation_backward(pass_of(layer, rows), read + first * raw, up_bias, hidden.data(),
+                                 dpre.mutable_data() + first * raw, hidden.mutable_data(), up_dbias);
+    drop(layer, hidden);
+    if (dweight) weight_grad(d, Factor(std::move(hidden), down_weight), dweight.data(), beta, sizes);
+    up_dbias.beta = beta = 1;
+  });
+  return dpre;
 }
 
 struct Parameters {
@@ -64,20 +90,19 @@ Var two_layers(HiddenLayer layer, const Var& x, const Parameters& p) {
   Array pre(x.shape().with(-1, up.out)), y(x.shape().with(-1, down.out));
   const Factor up_weight(p.up_weight), down_weight(p.down_weight), rows(x.value(), up_weight);
   multiply_rows(rows, up_weight, nullptr, pre.mutable_data(), up);
-  multiply_rows(Factor(hidden_forward(layer, pre, up_bias.data()), down_weight), down_weight,
-                p.down_bias ? p.down_bias.value().data() : nullptr, y.mutable_data(), down);
+  hidden_forward(layer, down, pre, up_bias.data(), down_weight, p.down_bias ? p.down_bias.value().data() : nullptr,
+                 y.mutable_data());
 
   auto pullback = [layer, up, down, rows, x_shape = x.shape(), up_weight, up_bias, down_weight, pre = std::move(pre)](
                       const Array& dy, const Needs& needs) mutable -> Grads {
     Grads grads(input_count);
-    GradSink down_dbias(needs, input_down_bias, Shape{down.out}), up_dbias(needs, input_up_bias, Shape{up.out});
+    GradSink down_dbias(needs, input_down_bias, Shape{down.out}), up_dbias(needs, input_up_bias, Shape{up.out}),
+        down_dweight(needs, input_down, Shape{down.out, down.in});
     kernels::column_sums(dy.data(), {down_dbias.data(), down_dbias.beta()}, down.rows, down.out);
-    const Factor d(dy, down_weight);
-    HiddenGrad back =
-        hidden_backward(layer, std::move(pre), up_bias.data(), input_grad(d, down_weight, layer.shape, down),
-                        {up_dbias.data(), up_dbias.beta()});
-    grads[input_down] = weight_grad(d, Factor(std::move(back.hidden), down_weight), down, needs, input_down);
-    const Factor dpre(std::move(back.dpre), up_weight);
+    const Factor dpre(hidden_backward(layer, down, std::move(pre), up_bias.data(), down_weight, dy, down_dweight,
+                                      {up_dbias.data(), up_dbias.beta()}),
+                      up_weight);
+    grads[input_down] = down_dweight.grad();
     grads[input_up] = weight_grad(dpre, rows, up, needs, input_up);
     if (needs[input_x]) grads[input_x] = input_grad(dpre, up_weight, x_shape, up);
     grads[input_up_bias] = up_dbias.grad();

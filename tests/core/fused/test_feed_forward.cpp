@@ -38,8 +38,8 @@ TEST_CASE("feed-forward equals its composition of primitives, plain and gated") 
     Shape x;
     int64_t width, out;
   };
-  for (const Sizes& sizes :
-       {Sizes{"ragged", {2, 7, 5}, 33, 6}, Sizes{"enough rows for two threads", {1050, 3}, 33, 5}}) {
+  for (const Sizes& sizes : {Sizes{"ragged", {2, 7, 5}, 33, 6}, Sizes{"enough rows for two threads", {1050, 3}, 33, 5},
+                             Sizes{"rows of two strips", {8200, 3}, 7, 5}}) {
     for (const bool gated : {false, true}) {
       const Shape up{gated ? 2 * sizes.width : sizes.width, sizes.x[-1]}, down{sizes.out, sizes.width};
       for (const auto& act : enum_names(Activation{})) {
