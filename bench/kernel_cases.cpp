@@ -80,29 +80,35 @@ void add_activations(std::vector<KernelCase>& cases) {
 void add_aft_scan(std::vector<KernelCase>& cases) {
   const float *qkv = scratch({rows, 3 * width}), *dy = scratch({rows, width});
   float *y = scratch({rows, width}), *gate = scratch({rows, width}), *average = scratch({rows, width});
-  float *dqkv = scratch({rows, 3 * width}), *state = scratch({batch, 3, width});
+  float *dqkv = scratch({rows, 3 * width}), *state = scratch({batch, 5, width});
   const auto input = [=](int64_t document) {
     const float* const at = qkv + document * length * 3 * width;
     return kernels::AftInput{at, at + width, at + 2 * width, 3 * width};
   };
-  cases.push_back({"aft scan", {traffic(6, rows * width)}, [=] {
+  const auto cleared = [=](int64_t document) {
+    float* const own = state + document * 5 * width;
+    const kernels::AftState running{own, own + width, own + 2 * width};
+    kernels::aft_state_clear(running, width, width);
+    return running;
+  };
+  cases.push_back({"aft scan", {traffic(4, rows * width)}, [=] {
                      parallel_units(batch, [=](int64_t document) {
-                       float* const own = state + document * 3 * width;
-                       const kernels::AftState cleared{own, own + width, own + 2 * width};
-                       kernels::aft_state_clear(cleared, width, width);
-                       const int64_t begin = document * length * width;
-                       kernels::aft_scan(input(document), length, width, cleared, y + begin, width, gate + begin,
-                                         average + begin);
+                       kernels::aft_scan(input(document), length, width, cleared(document),
+                                         y + document * length * width, width);
                      });
                    }});
-  cases.push_back({"aft scan backward", {traffic(9, rows * width)}, [=] {
-                     parallel_units(batch, [=](int64_t document) {
-                       float* const d = dqkv + document * length * 3 * width;
-                       const int64_t begin = document * length * width;
-                       kernels::aft_scan_backward(input(document), length, width, dy + begin, gate + begin,
-                                                  average + begin, width, {d, d + width, d + 2 * width, 3 * width});
-                     });
-                   }});
+  cases.push_back(
+      {"aft scan backward", {traffic(11, rows * width)}, [=] {
+         parallel_units(batch, [=](int64_t document) {
+           float* const d = dqkv + document * length * 3 * width;
+           float* const carried = state + (document * 5 + 3) * width;
+           std::fill_n(carried, 2 * width, 0.0F);
+           const int64_t begin = document * length * width;
+           kernels::aft_gates(input(document), length, width, cleared(document), gate + begin, average + begin);
+           kernels::aft_scan_backward(input(document), length, width, dy + begin, width, gate + begin, average + begin,
+                                      {carried, carried + width}, {d, d + width, d + 2 * width, 3 * width});
+         });
+       }});
 }
 
 void add_cross_entropy(std::vector<KernelCase>& cases) {

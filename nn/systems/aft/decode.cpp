@@ -163,8 +163,7 @@ Var Aft::step(const Var& x, MixerState& mixer_state) const {
     const real *const k = token + width, *const v = k + keys_;
     const int64_t t = state.position(row), count = std::min(t + 1, state.capacity);
     if (state.capacity == 0)
-      return kernels::aft_scan({token, k, v, 0}, 1, width, state.running_at(row, 0, 0), y_data + row * width, 0,
-                               nullptr, nullptr);
+      return kernels::aft_scan({token, k, v, 0}, 1, width, state.running_at(row, 0, 0), y_data + row * width, 0);
     real *const ring_k = state.key_row(row, t), *const ring_v = state.value_row(row, t);
     const real* const bias = biases[static_cast<size_t>(row)].data();
     for_each_group(width, heads_, [&](const kernels::AftGroup& group, int64_t key, int64_t channel) {

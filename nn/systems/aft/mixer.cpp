@@ -130,9 +130,9 @@ int64_t Aft::cached_tokens() const {
 
 MixerCost Aft::cost(int64_t length) const {
   const double width = static_cast<double>(inner_), keys = static_cast<double>(keys_), t = static_cast<double>(length);
-  double saved = 2 * width + keys + (to_out_ ? width : 0);                          // q|k|v, and what to_out reads
-  if (bias_ == Bias::none) return {0, 0, saved + (shape_.causal ? 2 * width : 0)};  // the gates and R
-  saved += width + keys;                                                            // R and the denominators
+  double saved = 2 * width + keys + (to_out_ ? width : 0);  // q|k|v, and what to_out reads
+  if (bias_ == Bias::none) return {0, 0, saved};
+  saved += width + keys;  // R and the denominators
   const double reach = window_ == 0 ? t : std::min(t, static_cast<double>(shape_.causal ? window_ : 2 * window_ - 1));
   const double sources = window_ == 0 && shape_.causal ? reach / 2 : reach;
   const double cached = std::min(t, static_cast<double>(cached_tokens()));

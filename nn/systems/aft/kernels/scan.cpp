@@ -11,46 +11,64 @@ using simd::Batch;
 
 }  // namespace
 
-void aft_scan(const AftInput& in, int64_t length, int64_t channels, const AftState& state, real* y, int64_t y_stride,
-              real* gate, real* average) {
+void aft_scan(const AftInput& in, int64_t length, int64_t channels, const AftState& state, real* y, int64_t y_stride) {
   simd::sweep_groups<aft_group_size>(channels, [&](auto group) {
     AftRecurrence<decltype(group)> recurrence(group, state);
     for (int64_t t = 0; t < length; ++t) {
-      const int64_t row = t * in.stride, y_row = t * y_stride;
+      const int64_t row = t * in.stride;
       for (int i = 0; i < group.size; ++i) {
         const auto& at = group.places[i];
-        const Batch g = recurrence.advance(i, at.load(in.k + row), at.load(in.v + row));
-        at.store(y + y_row, simd::sigmoid(at.load(in.q + row)) * recurrence.average(i));
-        if (gate == nullptr) continue;
-        at.store(gate + y_row, g);
-        at.store(average + y_row, recurrence.average(i));
+        recurrence.advance(i, at.load(in.k + row), at.load(in.v + row));
+        at.store(y + t * y_stride, simd::sigmoid(at.load(in.q + row)) * recurrence.average(i));
       }
     }
     recurrence.store();
   });
 }
 
-void aft_scan_backward(const AftInput& in, int64_t length, int64_t channels, const real* dy, const real* gate,
-                       const real* average, int64_t y_stride, const AftGradient& out) {
+void aft_gates(const AftInput& in, int64_t length, int64_t channels, const AftState& state, real* gate, real* average) {
+  simd::sweep_groups<aft_group_size>(channels, [&](auto group) {
+    AftRecurrence<decltype(group)> recurrence(group, state);
+    for (int64_t t = 0; t < length; ++t) {
+      const int64_t row = t * in.stride, kept = t * channels;
+      for (int i = 0; i < group.size; ++i) {
+        const auto& at = group.places[i];
+        at.store(gate + kept, recurrence.advance(i, at.load(in.k + row), at.load(in.v + row)));
+        at.store(average + kept, recurrence.average(i));
+      }
+    }
+    recurrence.store();
+  });
+}
+
+void aft_scan_backward(const AftInput& in, int64_t length, int64_t channels, const real* dy, int64_t dy_stride,
+                       const real* gate, const real* average, const AftReverse& reverse, const AftGradient& out) {
   simd::sweep_groups<aft_group_size>(channels, [&](auto group) {
     constexpr int size = decltype(group)::size;
     const Batch one(1);
-    Batch b[size], c[size];  // (1 - g) B and (1 - g) C of the token after
-    for (int i = 0; i < size; ++i) b[i] = c[i] = Batch(0);
+    Batch b[size], c[size];
+    for (int i = 0; i < size; ++i) {
+      b[i] = group.places[i].load(reverse.b);
+      c[i] = group.places[i].load(reverse.c);
+    }
     for (int64_t t = length - 1; t >= 0; --t) {
-      const int64_t row = t * in.stride, y_row = t * y_stride, out_row = t * out.stride;
+      const int64_t row = t * in.stride, kept = t * channels, out_row = t * out.stride;
       for (int i = 0; i < size; ++i) {
         const auto& at = group.places[i];
-        const Batch g = at.load(gate + y_row), r = at.load(average + y_row);
-        const Batch open = simd::sigmoid(at.load(in.q + row)), h = at.load(dy + y_row) * open;
+        const Batch g = at.load(gate + kept), r = at.load(average + kept), v = at.load(in.v + row);
+        const Batch open = simd::sigmoid(at.load(in.q + row)), h = at.load(dy + t * dy_stride) * open;
         at.store(out.q + out_row, h * r * (one - open));
         b[i] = h + b[i];
         c[i] = h * r + c[i];
         at.store(out.v + out_row, g * b[i]);
-        at.store(out.k + out_row, g * (at.load(in.v + row) * b[i] - c[i]));
+        at.store(out.k + out_row, g * (v * b[i] - c[i]));
         b[i] = (one - g) * b[i];
         c[i] = (one - g) * c[i];
       }
+    }
+    for (int i = 0; i < size; ++i) {
+      group.places[i].store(reverse.b, b[i]);
+      group.places[i].store(reverse.c, c[i]);
     }
   });
 }

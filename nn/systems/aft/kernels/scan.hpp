@@ -8,15 +8,23 @@ namespace capstan::CAPSTAN_PRECISION::kernels {
 /// Causal: continues `state`, with a key per channel, over `length` tokens: a gated moving average, one exp per key,
 ///   m' = max(m, K),  D' = e^(m - m') D + e^(K - m'),  g = e^(K - m') / D',  R' = R + g (V - R),  Y = sigmoid(Q) R'.
 /// D >= 1 from the first token on, so there is no epsilon and no 0/0. Row t of `y` has `y_stride` elements between
-/// tokens; g and R are written to `gate` and `average` (same stride) unless null.
-void aft_scan(const AftInput& in, int64_t length, int64_t channels, const AftState& state, real* y, int64_t y_stride,
-              real* gate, real* average);
+/// tokens.
+void aft_scan(const AftInput& in, int64_t length, int64_t channels, const AftState& state, real* y, int64_t y_stride);
 
-/// Pullback of aft_scan from a cleared state, without any exp of keys:
-/// with H = dY sigmoid(Q), from the last token back,
+/// The g and R of the same tokens, (length, channels) each, for the pullback; `state` is continued too.
+void aft_gates(const AftInput& in, int64_t length, int64_t channels, const AftState& state, real* gate, real* average);
+
+/// What the pullback carries from a token to those before it, (channels) each: (1 - g) B and (1 - g) C; 0 at the end.
+struct AftReverse {
+  real *b, *c;
+};
+
+/// Pullback of aft_scan over `length` tokens, whose g and R aft_gates gave, without any exp of keys: with H = dY
+/// sigmoid(Q), from the last token back,
 ///   B_t = H_t + (1 - g_{t+1}) B_{t+1},  C_t = H_t R_t + (1 - g_{t+1}) C_{t+1},  dV = g B,  dK = g (V B - C).
-void aft_scan_backward(const AftInput& in, int64_t length, int64_t channels, const real* dy, const real* gate,
-                       const real* average, int64_t y_stride, const AftGradient& out);
+/// Row t of `dy` has `dy_stride` elements between tokens. `out` may be `in`.
+void aft_scan_backward(const AftInput& in, int64_t length, int64_t channels, const real* dy, int64_t dy_stride,
+                       const real* gate, const real* average, const AftReverse& reverse, const AftGradient& out);
 
 /// Bidirectional: average_c = sum_t softmax_t(K)_tc V_tc and logsum_c = log sum_t e^K_tc, both (channels).
 void aft_pool(const AftInput& in, int64_t length, int64_t channels, real* logsum, real* average);
