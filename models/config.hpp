@@ -62,7 +62,8 @@ void describe_model(Fields& f, ModelConfig& c) {
     "standard deviation of the initial weights of linear layers and embeddings (0.02 in BERT); null = from the fan-in "
     "of each layer");
   f("recompute", c.recompute, any(),
-    "save memory: keep only the input of each block and compute the block again in the backward pass");
+    "save memory: keep only what mixers and feed-forward networks read, and compute the rest again in the backward "
+    "pass");
   describe_compat(f, [&](auto& g) {
     g("norm_after_post", c.norm_after_post, any(),
       "use final_norm after a last block that is post-norm, too, as torch.nn.TransformerEncoder with a norm does");

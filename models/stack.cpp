@@ -169,9 +169,7 @@ Var Stack::forward(const Ids& tokens, const Context& context) const {
     return finish(x);
   }
   const auto shared = std::make_shared<const Context>(context);  // the tape outlives this call
-  for (const Block& block : blocks_)
-    x = capstan::recompute(
-        [&block, shared](const std::vector<Var>& inputs) { return block.forward(inputs[0], *shared); }, {x});
+  for (const Block& block : blocks_) x = block.forward_recomputed(x, shared);
   return finish(x);
 }
 

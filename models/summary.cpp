@@ -81,8 +81,10 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
     layer.flops += cost.mixing_flops;
     layer.decode_flops += cost.decode_flops;
     const std::string owner = stack.config().share_layers ? "blocks.0" : layer.name;
+    const double parts =
+        configs[i].feed_forward.type == FeedForwardKind::none ? 1 : 2;  // of which each keeps its input
     const double saved =
-        stack.config().recompute ? width : saved_elements(owner, configs[i], block, store, width, length);
+        stack.config().recompute ? parts * width : saved_elements(owner, configs[i], block, store, width, length);
     layer.activation_bytes = saved * sizeof(real);
     if (summary.decodes && states == DecodeStates::measured)
       layer.state_bytes = block.make_state(1)->elements(length) * static_cast<int64_t>(sizeof(real));

@@ -1,5 +1,6 @@
 #include "nn/blocks/block.hpp"
 
+#include "core/autograd/tape.hpp"
 #include "core/ops/math.hpp"
 #include "nn/blocks/short_conv.hpp"
 #include "nn/systems/make_mixer.hpp"
@@ -19,21 +20,40 @@ Block::Block(const Scope& scope, const MixerShape& shape, const LayerConfig& con
       std::make_unique<FeedForward>(scope / "feed_forward", config.feed_forward, shape.width, shape.output_gain);
 }
 
-template <class Mix, class Feed>
-Var Block::wire(const Var& x, const Context& context, const Mix& mix, const Feed& feed) const {
-  const auto residual = [&](const Var& stream, const Norm& norm, const Dropout& dropout, const auto& branch) {
-    if (placement_ == NormPlacement::pre) return stream + dropout(branch(norm(stream)), context);
-    return norm(stream + dropout(branch(stream), context));
-  };
-  const Var mixed = residual(x, mixer_norm_, mixer_dropout_, mix);
-  if (!feed_forward_) return mixed;
-  return residual(mixed, *feed_forward_norm_, feed_forward_dropout_, feed);
+template <class Branch>
+Var Block::mixed(const Var& x, const Context& context, const Branch& mix) const {
+  return residual(x, mixer_norm_, mixer_dropout_, context, mix);
+}
+
+template <class Branch>
+Var Block::fed(const Var& x, const Context& context, const Branch& feed) const {
+  return feed_forward_ ? residual(x, *feed_forward_norm_, feed_forward_dropout_, context, feed) : x;
+}
+
+template <class Branch>
+Var Block::residual(const Var& x, const Norm& norm, const Dropout& dropout, const Context& context,
+                    const Branch& branch) const {
+  if (placement_ == NormPlacement::pre) return x + dropout(branch(norm(x)), context);
+  return norm(x + dropout(branch(x), context));
 }
 
 Var Block::forward(const Var& x, const Context& context) const {
-  return wire(
-      x, context, [&](const Var& h) { return mixer_->forward(h, context); },
-      [&](const Var& h) { return (*feed_forward_)(h); });
+  const Var y = mixed(x, context, [&](const Var& h) { return mixer_->forward(h, context); });
+  return fed(y, context, [&](const Var& h) { return (*feed_forward_)(h); });
+}
+
+Var Block::forward_recomputed(const Var& x, const std::shared_ptr<const Context>& context) const {
+  const Var y = recompute(
+      [this, context](const std::vector<Var>& in) {
+        return mixed(in[0], *context, [&](const Var& h) { return mixer_->forward(h, *context); });
+      },
+      {x});
+  if (!feed_forward_) return y;
+  return recompute(
+      [this, context](const std::vector<Var>& in) {
+        return fed(in[0], *context, [&](const Var& h) { return (*feed_forward_)(h); });
+      },
+      {y});
 }
 
 std::vector<MixingWeights> Block::mixing_weights(const Var& x, const Context& context) const {
@@ -41,15 +61,13 @@ std::vector<MixingWeights> Block::mixing_weights(const Var& x, const Context& co
 }
 
 Var Block::prefill(const Var& x, MixerState& state) const {
-  return wire(
-      x, Context{}, [&](const Var& h) { return mixer_->prefill(h, state); },
-      [&](const Var& h) { return (*feed_forward_)(h); });
+  const Var y = mixed(x, Context{}, [&](const Var& h) { return mixer_->prefill(h, state); });
+  return fed(y, Context{}, [&](const Var& h) { return (*feed_forward_)(h); });
 }
 
 Var Block::step(const Var& x, MixerState& state) const {
-  return wire(
-      x, Context{}, [&](const Var& h) { return mixer_->step(h, state); },
-      [&](const Var& h) { return Var(feed_forward_->step(h.value(), state.decode())); });
+  const Var y = mixed(x, Context{}, [&](const Var& h) { return mixer_->step(h, state); });
+  return fed(y, Context{}, [&](const Var& h) { return Var(feed_forward_->step(h.value(), state.decode())); });
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

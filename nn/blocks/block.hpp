@@ -50,6 +50,9 @@ class Block {
   Block(const Scope& scope, const MixerShape& shape, const LayerConfig& config, double dropout);
 
   Var forward(const Var& x, const Context& context) const;
+  /// The same; mixer and feed-forward network, each with its norm and sum, keep only what they read and compute the
+  /// rest again in their pullbacks. The block must outlive the tape.
+  Var forward_recomputed(const Var& x, const std::shared_ptr<const Context>& context) const;
   std::unique_ptr<MixerState> make_state(int64_t batch) const { return mixer_->make_state(batch); }
   Var prefill(const Var& x, MixerState& state) const;
   Var step(const Var& x, MixerState& state) const;
@@ -58,9 +61,14 @@ class Block {
   std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const;
 
  private:
-  /// The wiring, with `mix` and `feed` as the calls of mixer and feed-forward network.
-  template <class Mix, class Feed>
-  Var wire(const Var& x, const Context& context, const Mix& mix, const Feed& feed) const;
+  /// x with what the mixer, called by `mix`, adds to it; and with what the feed-forward network adds, if there is one.
+  template <class Branch>
+  Var mixed(const Var& x, const Context& context, const Branch& mix) const;
+  template <class Branch>
+  Var fed(const Var& x, const Context& context, const Branch& feed) const;
+  template <class Branch>
+  Var residual(const Var& x, const Norm& norm, const Dropout& dropout, const Context& context,
+               const Branch& branch) const;
 
   NormPlacement placement_;
   std::unique_ptr<Mixer> mixer_;
