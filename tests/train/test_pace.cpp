@@ -21,6 +21,7 @@ TEST_CASE("the time left and the share done follow the limit that comes first") 
 
 TEST_CASE("a pause of the process is forgotten after 400 steps") {
   Pace pace({1000, 0, 0, 0, 0, 0});
+  pace.step_took(1, 1);
   pace.step_took(3600, 1);  // stopped by Ctrl-Z
   for (int i = 0; i < 400; ++i) pace.step_took(1, 1);
   CHECK(pace.time_left(500, 0) < 500 * 8);
@@ -54,9 +55,11 @@ TEST_CASE("seconds of more steps have their evaluations and checkpoints, and tho
 TEST_CASE("the time left counts evaluations and checkpoints") {
   Pace pace({100, 10, 50, 0, 2, 5});
   CHECK(pace.time_left(0, 0) < 0);
+  pace.step_took(9, 30);
+  CHECK(pace.time_left(40, 0) == 60 * 9 + 6 * 2 * 9 + 2 * 5);  // until there was a second one
   pace.step_took(2, 30);
   pace.step_took(4, 30);
-  CHECK(pace.tokens_per_second() == 10);
+  CHECK(pace.tokens_per_second() == 6);
   CHECK(pace.time_left(40, 0) == 60 * 3 + 6 * 2 * 3 + 2 * 5);  // as they are expected to be
   pace.evaluation_took(7);
   pace.save_took(11);

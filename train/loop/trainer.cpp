@@ -100,12 +100,20 @@ void Loop::describe() {
                                      config_.schedule.warmup_fraction > 0 ? "warmup_fraction" : "warmup_steps"));
 }
 
+/// Until a checkpoint was saved and timed: all of it at a quarter of a gigabyte per second.
+double seconds_to_save(const RunParts& parts) {
+  int64_t elements = parts.params.flat_size();
+  for (const OptimizerState& state : std::as_const(parts.optimizer).states()) elements += state.size();
+  return static_cast<double>(elements) * sizeof(real) / 2.5e8;
+}
+
 TrainResult Loop::run() {
   describe();
   // An evaluation is the forward pass of a step, about a third of it, for as many batches as there are.
   if (in_.valid != nullptr)
     progress_.pace().expect_evaluations(static_cast<double>(in_.valid->batches_per_epoch(0)) /
                                         static_cast<double>(3 * config_.accumulate));
+  progress_.pace().expect_saves(seconds_to_save(parts()));
   for (;;) {
     if (const int signal = news().signal; signal != 0) return session_.interrupt(signal, parts());
     const bool regular = session_.starts_warm() ||

@@ -1,23 +1,24 @@
 #include "train/records/pace.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace capstan {
 
 void Pace::step_took(double seconds, int64_t tokens) {
-  constexpr int64_t remembered = 200;
-  if (count_ == remembered) {
+  window_seconds_ += seconds;
+  window_tokens_ += tokens;
+  if (first_ < 0) {
+    first_ = seconds;
+    return;
+  }
+  if (count_ >= std::clamp<int64_t>(++all_ / 2, 20, 200)) {
     steps_ /= 2;
     count_ /= 2;
   }
   steps_ += seconds;
   ++count_;
-  window_seconds_ += seconds;
-  window_tokens_ += tokens;
   constexpr size_t least = 20;
   constexpr double enough_seconds = 20;
-  if (!std::exchange(began_, true)) return;
   recent_.push_back(seconds);
   recent_seconds_ += seconds;
   while (recent_.size() > least && recent_seconds_ - recent_.front() >= enough_seconds) {
@@ -55,8 +56,8 @@ double Pace::share_done(int64_t step, double elapsed) const {
 
 /// Seconds that the remaining steps will take, with evaluations and checkpoints.
 double Pace::steps_left(int64_t step) const {
-  if (plan_.total_steps <= 0 || count_ == 0) return -1;
-  const double each = steps_ / static_cast<double>(count_);
+  if (plan_.total_steps <= 0 || first_ < 0) return -1;
+  const double each = count_ > 0 ? steps_ / static_cast<double>(count_) : first_;
   // At every multiple of the interval that is to come, and at the end.
   const auto to_come = [&](int64_t every) {
     const int64_t times = every > 0 ? (plan_.total_steps - 1) / every - step / every : 0;

@@ -23,8 +23,9 @@ class Pace {
   void step_took(double seconds, int64_t tokens);
   void evaluation_took(double seconds) { evaluation_ = seconds; }
   void save_took(double seconds) { save_ = seconds; }
-  /// What an evaluation will cost (Plan::evaluation_steps).
+  /// What an evaluation and a checkpoint will cost (Plan).
   void expect_evaluations(double steps) { plan_.evaluation_steps = steps; }
+  void expect_saves(double seconds) { plan_.save_seconds = seconds; }
 
   /// Since the last call of start_window(), or right after it between the last two, without evaluations and
   /// checkpoints.
@@ -33,9 +34,10 @@ class Pace {
   }
   void start_window();
 
-  /// Seconds from `step` to the end: steps at the mean cost of the last 100 to 200 of this session, the remaining
-  /// evaluations and checkpoints, those at the end included, at the cost of the last one. Negative when not known.
-  /// `elapsed`: seconds of the run so far.
+  /// Seconds from `step` to the end: steps at the mean cost of a quarter to half of those of this session, the last
+  /// ones, at most 200 and without its first, for short runs begin slowly: new rows of tables touch new memory; the
+  /// remaining evaluations and checkpoints, those at the end included, at the cost of the last one. Negative when not
+  /// known. `elapsed`: seconds of the run so far.
   double time_left(int64_t step, double elapsed) const;
   /// The mean seconds of the last steps: those of about 20 seconds, and at least 20; negative before the second step of
   /// this session. The first one, which touches the memory, does not count.
@@ -57,9 +59,10 @@ class Pace {
   Plan plan_;
   double steps_ = 0;  // seconds in the last steps of this session, and their number
   int64_t count_ = 0;
+  int64_t all_ = 0;  // steps of this session
   std::deque<double> recent_;
   double recent_seconds_ = 0;
-  bool began_ = false;
+  double first_ = -1;                   // of this session: it touches the memory, and counts until there is a second
   double evaluation_ = -1, save_ = -1;  // -1: there was none
   double window_seconds_ = 0, rate_before_ = 0;
   int64_t window_tokens_ = 0;
