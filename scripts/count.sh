@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 # What is above its final limit at present: 52500 lines, of which exports, slim copies, explanations and stopping took 2,500, and the
 # server 3,400.
-most_lines=65200
+most_lines=65350
 most_words=40000
 most_keys=200
 most_words_of_keys=5000
