@@ -23,11 +23,15 @@ struct HiddenLayer {
 /// Rows whose hidden values exist at once: those of a long text would take as much memory as what its pullback keeps.
 constexpr int64_t strip_rows = 8192;
 
-/// body(first row, rows) for all rows. A dropout counts the elements of the whole, which is one strip then.
+/// body(first row, rows) for all rows, once where there is none: gradients become 0 then. A dropout counts the elements
+/// of the whole, which is one strip then.
 template <class Body>
 void for_each_strip(const HiddenLayer& layer, int64_t rows, const Body& body) {
-  const int64_t step = layer.dropout.rate != 0 ? rows : strip_rows;
-  for (int64_t first = 0; first < rows; first += step) body(first, std::min(step, rows - first));
+  const int64_t step = layer.dropout.rate != 0 ? std::max<int64_t>(rows, 1) : strip_rows;
+  int64_t first = 0;
+  do {
+    body(first, std::min(step, rows - first));
+  } while ((first += step) < rows);
 }
 
 kernels::ActivationPass pass_of(const HiddenLayer& layer, int64_t rows) {

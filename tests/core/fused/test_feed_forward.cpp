@@ -57,6 +57,19 @@ TEST_CASE("feed-forward equals its composition of primitives, plain and gated") 
   }
 }
 
+TEST_CASE("feed-forward of no rows has gradients of zero") {
+  for (const bool gated : {false, true}) {
+    const std::vector<Shape> shapes{{gated ? 16 : 8, 3}, {gated ? 16 : 8}, {2, 8}, {2}};
+    std::vector<Var> leaves;
+    for (const Shape& shape : shapes) leaves.push_back(Var::leaf(Array(shape, real{1})));
+    TapeScope scope;
+    const Var y = fused(gated, Var(Array(Shape{0, 3})), leaves[0], leaves[1], leaves[2], leaves[3], Activation::gelu);
+    scope.tape().backward(std::vector<Var>{y}, {Array(y.shape())});
+    for (const Var& leaf : leaves)
+      for (int64_t i = 0; i < leaf.size(); ++i) CHECK(leaf.grad()[i] == 0);
+  }
+}
+
 TEST_CASE("feed-forward drops hidden values as dropout on them does") {
   DropoutOptions options;
   options.rate = 0.3;
