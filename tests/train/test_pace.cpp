@@ -29,6 +29,13 @@ TEST_CASE("a pause of the process is forgotten after 400 steps") {
   CHECK(pace.time_left(500, 0) < 505);
 }
 
+TEST_CASE("the time left soon forgets that a run began slowly") {
+  Pace pace({1000, 0, 0, 0, 0, 0});
+  for (int i = 0; i < 21; ++i) pace.step_took(4, 1);
+  for (int i = 0; i < 60; ++i) pace.step_took(1, 1);
+  CHECK(pace.time_left(500, 0) < 500 * 1.5);  // the mean of all is 1.75
+}
+
 TEST_CASE("the recent pace is that of twenty seconds or twenty steps, and forgets what was before") {
   Pace pace({1000, 0, 0, 0, 0, 0});
   pace.step_took(9, 1);  // the first step touches the memory
