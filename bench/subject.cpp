@@ -224,6 +224,9 @@ class Decoding final : public ModelSubject {
   double flops() const override { return summary().decode_flops() * tokens(); }
   double tokens() const override { return static_cast<double>(setup_.batch); }
   int64_t weights_read() const override { return ModelSubject::weights_read() / (setup_.bf16 ? 2 : 1); }
+  int64_t states_read() const override {
+    return setup_.batch * summary().state_bytes() / static_cast<int64_t>(sizeof(float));
+  }
 
  private:
   Ids column(int64_t t) const { return column(t, 1).reshape(Shape{setup_.batch}); }

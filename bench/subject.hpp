@@ -49,6 +49,8 @@ class Subject {
   /// Float32 numbers that hold as much as the weights that a unit reads at least once (no table of positions).
   virtual int64_t weights_read() const = 0;
   virtual const float* weights() const = 0;
+  /// Float32 numbers in the states of all sequences, before the first token that is timed; 0: nothing is decoded.
+  virtual int64_t states_read() const { return 0; }
 };
 
 std::unique_ptr<Subject> make_subject(const Setup& setup);

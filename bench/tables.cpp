@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <vector>
 
 #include "bench/measure.hpp"
 #include "core/machine/kernel_levels.hpp"
@@ -126,36 +127,52 @@ void print_weights(Setup setup, int64_t rounds) {
   }
 }
 
-/// Many streams in one step, from position 256 on: 1, 8 and 64 of them take turns.
-void print_streams(Setup setup, int64_t rounds) {
-  constexpr int64_t tokens = 32;
-  setup.length = 256;
+/// Many streams in one step, from `position` on: 1, 8 and 64 of them take turns, each beside reading as many bytes as
+/// the weights and the states have. States of more than 2 GB are left out.
+void print_streams(Setup setup, int64_t position, int64_t rounds) {
+  constexpr int64_t tokens = 32, most_numbers = int64_t{1} << 29;
+  setup.length = position;
   setup.max_length = setup.length + tokens;
   struct Streams {
     std::unique_ptr<Subject> subject;
-    std::vector<double> times, over_one, shares;
+    std::vector<float> numbers;
+    std::vector<double> times, over_one, over_reading, shares;
   };
   std::vector<Streams> all;
   for (const int64_t count : {1, 8, 64}) {
     setup.batch = count;
-    all.push_back({make_subject(setup), {}, {}, {}});
-    all.back().subject->run(tokens);  // packs the weights
+    auto subject = make_subject(setup);
+    const int64_t numbers = subject->weights_read() + subject->states_read();
+    if (numbers > most_numbers) {
+      fmt::print("{:<12} {:>2} streams at {} left out: their states take {:.1f} GB\n", setup.system, count, position,
+                 4e-9 * static_cast<double>(numbers));
+      break;
+    }
+    subject->run(tokens);  // packs the weights
+    all.push_back({std::move(subject), std::vector<float>(static_cast<size_t>(numbers)), {}, {}, {}, {}});
   }
   for (int64_t round = 0; round < rounds; ++round) {
     for (Streams& streams : all) {
       const double before = sgemm_rate(), time = streams.subject->run(tokens) / tokens, after = sgemm_rate();
       streams.times.push_back(time);
       streams.over_one.push_back(streams.subject->tokens() * all[0].times.back() / time);
+      streams.over_reading.push_back(
+          time / read_seconds(streams.numbers.data(), static_cast<int64_t>(streams.numbers.size())));
       streams.shares.push_back(streams.subject->flops() / time / ((before + after) / 2));
     }
   }
   for (const Streams& streams : all) {
-    const Spread time = spread_of(streams.times), over = spread_of(streams.over_one), share = spread_of(streams.shares);
+    const Spread time = spread_of(streams.times), over = spread_of(streams.over_one),
+                 reading = spread_of(streams.over_reading), share = spread_of(streams.shares);
     fmt::print(
-        "{:<12} {:>2.0f} streams{} {:>7.0f} us/step, {:.0f} tokens/s; over one stream {:.2f} {}; share of sgemm "
-        "{:.2f} {}\n",
-        setup.system, streams.subject->tokens(), setup.bf16 ? ", bf16" : "", 1e6 * time.median,
-        streams.subject->tokens() / time.median, over.median, range(over, 1, 2), share.median, range(share, 1, 2));
+        "{:<12} {:>2.0f} streams at {}{} {:>7.0f} us/step, {:.0f} tokens/s; over one stream {:.2f} {}; over reading "
+        "{:.1f} MB of "
+        "weights and states once {:.2f} {}; share of sgemm {:.2f} {}\n",
+        setup.system, streams.subject->tokens(), position, setup.bf16 ? ", bf16" : "", 1e6 * time.median,
+        streams.subject->tokens() / time.median, over.median, range(over, 1, 2),
+        4e-6 * static_cast<double>(streams.numbers.size()), reading.median, range(reading, 1, 2), share.median,
+        range(share, 1, 2));
+    std::fflush(stdout);
   }
 }
 
@@ -171,7 +188,7 @@ void print_decode(const TableOptions& options) {
     print_weights(setup, options.rounds);
     for (const bool bf16 : {false, true}) {
       setup.bf16 = bf16;
-      print_streams(setup, options.rounds);
+      for (const int64_t position : {256, 8192}) print_streams(setup, position, options.rounds);
     }
     setup.max_length = positions[1].second + tokens;
     const auto at_position = [&](int64_t position) {
