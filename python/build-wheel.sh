@@ -24,9 +24,9 @@ unpacked=$(echo "$work"/unpacked/capstan-*)
 licenses=$(echo "$unpacked"/capstan-*.dist-info)/licenses
 mkdir -p "$licenses"
 ldd "$module" | awk '/=> \//{print $3}' | while read -r library; do
-  name=$(basename "$library")
-  compgen -G "$unpacked/capstan.libs/${name%%.so*}-*" >/dev/null || continue
-  package=$(dpkg -S "*/$(basename "$(realpath "$library")")" | head -1 | cut -d: -f1)  # /lib and /usr/lib are one
+  name=$(basename "$(realpath "$library")")
+  compgen -G "$unpacked/capstan.libs/${name%%.*}-*" >/dev/null || continue  # name-hash.version
+  package=$(dpkg -S "*/$name" | head -1 | cut -d: -f1)  # /lib and /usr/lib are one
   cp "/usr/share/doc/$package/copyright" "$licenses/$package.txt"
 done
 # And those of the headers that are compiled in.
