@@ -1,14 +1,14 @@
 #!/bin/bash
-# ThreadSanitizer over the tests of core (float), data and train and a short training of every system, each with two threads; any report
-# fails. Built with clang, whose OpenMP library tells ThreadSanitizer of its barriers through libarcher: GCC's library does not, and
-# every parallel loop would be reported as a race. What is suppressed, with reasons: tests/tsan.supp.
-#   scripts/test-threads.sh [TEST PROGRAM...]     these test programs only (test_core, test_data, test_train)
+# ThreadSanitizer over the tests of core (float), data, train and serve and a short training of every system, each with two threads;
+# any report fails. Built with clang, whose OpenMP library tells ThreadSanitizer of its barriers through libarcher: GCC's library does
+# not, and every parallel loop would be reported as a race. What is suppressed, with reasons: tests/tsan.supp.
+#   scripts/test-threads.sh [TEST PROGRAM...]     these test programs only (test_core, test_data, test_train, test_serve)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/install-deps.sh develop
 programs=("$@")
-if [ $# -eq 0 ]; then programs=(test_core test_data test_train); fi
+if [ $# -eq 0 ]; then programs=(test_core test_data test_train test_serve); fi
 [ -e build/tsan/build.ninja ] || cmake --preset tsan
 cmake --build --preset tsan --target capstan "${programs[@]}"
 

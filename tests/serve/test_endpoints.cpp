@@ -184,8 +184,8 @@ TEST_CASE("what is wrong with a request is said with the field") {
                                                 {{{"best_of", 2}}, "best_of"},
                                                 {{{"presence_penalty", 1}}, "presence_penalty"}};
   for (const auto& [fields, param] : wrong) {
-    CAPTURE(fields.dump());
     json request = fields;
+    CAPTURE(request.dump());
     request["model"] = "aft-simple";
     const Response response = post(port(), "/v1/completions", request);
     CHECK(response.status == 400);
