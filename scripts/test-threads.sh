@@ -1,7 +1,8 @@
 #!/bin/bash
-# ThreadSanitizer over the tests of core (float), data, train and serve and a short training of every system, each with two threads;
-# any report fails. Built with clang, whose OpenMP library tells ThreadSanitizer of its barriers through libarcher: GCC's library does
-# not, and every parallel loop would be reported as a race. What is suppressed, with reasons: tests/tsan.supp.
+# ThreadSanitizer over the tests of core (float), data, train and serve, a short training of every system and an attack on a server,
+# each with two threads; any report fails. Built with clang, whose OpenMP library tells ThreadSanitizer of its barriers through
+# libarcher: GCC's library does not, and every parallel loop would be reported as a race. What is suppressed, with reasons:
+# tests/tsan.supp.
 #   scripts/test-threads.sh [TEST PROGRAM...]     these test programs only (test_core, test_data, test_train, test_serve)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -87,5 +88,10 @@ END
   for mixer in aft-local aft-simple aft-full aft-conv gau fastformer attention flash; do
     run "training with $mixer" build/tsan/capstan train --config "$folder/lm.yaml" --set "name=$mixer" "model.layers.0.mixer.type=$mixer"
   done
+  if command -v python3 >/dev/null; then  # no test program starts a server and ends it by a signal
+    run "a server under attack" env CAPSTAN_PROGRAM=build/tsan/capstan scripts/attack/serve.py 1
+  else
+    echo "skipped: a server under attack: needs python3"
+  fi
 fi
 exit $status

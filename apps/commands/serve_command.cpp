@@ -36,15 +36,28 @@ class ServeSignals : NoCopy {
     parallel_for(threads(), 1, [&](int64_t, int64_t) { pthread_sigmask(SIG_BLOCK, &watched_, nullptr); });
     thread_ = std::thread([this] { watch(); });
   }
-  ~ServeSignals() {
-    done_ = true;
-    thread_.join();
+  ~ServeSignals() { end(); }
+
+  /// Runs the server, on which signals act until it has ended: none may find it half destroyed. Before and after, a
+  /// signal ends the process.
+  void run(Server& server) {
+    server_ = &server;
+    try {
+      server.run();
+    } catch (...) {
+      end();
+      throw;
+    }
+    end();
   }
 
-  /// Until then a signal ends the process.
-  void serve(Server& server) { server_ = &server; }
-
  private:
+  void end() {
+    if (!thread_.joinable()) return;
+    done_ = true;
+    thread_.join();
+    pthread_sigmask(SIG_UNBLOCK, &watched_, nullptr);
+  }
   void watch() {
     for (bool drains = false; !done_;) {
       const timespec pause{0, 50'000'000};
@@ -101,8 +114,7 @@ int serve(ServeCommandOptions options) {
   const bool is_ipv6 = host.find(':') != std::string::npos;  // in addresses of pages it has brackets
   log_info(
       fmt::format("http://{}:{}/ serves {}", is_ipv6 ? "[" + host + "]" : host, server.port(), join(server.models())));
-  signals.serve(server);
-  server.run();
+  signals.run(server);
   return exit_done;
 }
 
