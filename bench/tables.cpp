@@ -161,9 +161,8 @@ void print_streams(Setup setup, int64_t position, int64_t rounds) {
     const Spread time = spread_of(streams.times), over = spread_of(streams.over_one),
                  reading = spread_of(streams.over_reading), share = spread_of(streams.shares);
     fmt::print(
-        "{:<12} {:>2.0f} streams at {}{} {:>7.0f} us/step, {:.0f} tokens/s; over one stream {:.2f} {}; over reading "
-        "{:.1f} MB of "
-        "weights and states once {:.2f} {}; share of sgemm {:.2f} {}\n",
+        "{:<12} {:>2.0f} streams at {}{} {:>7.0f} us/step, {:.0f} tokens/s; over one stream {:.2f} {}; "
+        "over reading {:.1f} MB of weights and states once {:.2f} {}; share of sgemm {:.2f} {}\n",
         setup.system, streams.subject->tokens(), position, setup.bf16 ? ", bf16" : "", 1e6 * time.median,
         streams.subject->tokens() / time.median, over.median, range(over, 1, 2),
         4e-6 * static_cast<double>(streams.numbers.size()), reading.median, range(reading, 1, 2), share.median,
