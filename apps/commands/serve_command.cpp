@@ -58,6 +58,7 @@ class ServeSignals : NoCopy {
     thread_.join();
     pthread_sigmask(SIG_UNBLOCK, &watched_, nullptr);
   }
+
   void watch() {
     for (bool drains = false; !done_;) {
       const timespec pause{0, 50'000'000};
