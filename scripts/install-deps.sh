@@ -23,7 +23,7 @@ packages=(
   libdnnl-dev                        # faster products of floats (oneDNN); may be missing
   libopenmpi-dev openmpi-bin         # training on several machines (libcapstan_mpi.so); may be missing
   librandom123-dev                   # counter-based random numbers
-  libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libfmt-dev
+  libcli11-dev libspdlog-dev libyaml-cpp-dev nlohmann-json3-dev libfmt-dev
   zlib1g-dev libzstd-dev             # .gz, .zst
   libsentencepiece-dev libutf8proc-dev  # tokenizers
   libxxhash-dev                      # fingerprints

@@ -195,6 +195,15 @@ CommandParser* CommandParser::add_subcommand(const std::string& name, const std:
 
 void CommandParser::require_subcommand() { app_->require_subcommand(1); }
 
+void CommandParser::for_each_command(const std::function<void(CommandParser& command)>& change) {
+  for (CommandParser& command : subcommands_) {
+    if (command.subcommands_.empty())
+      change(command);
+    else
+      command.for_each_command(change);
+  }
+}
+
 void CommandParser::does(const Command& body) {
   app_->callback([shared = shared_, body] { shared->chosen = body; });
 }

@@ -61,6 +61,8 @@ class CommandParser {
   template <class Options, class Body>
   Subcommand<Options> add_subcommand(const std::string& name, const std::string& help, const Body& body);
   void require_subcommand();
+  /// Calls `change` for each command below this one that has no subcommands.
+  void for_each_command(const std::function<void(CommandParser& command)>& change);
   /// What the command does. `parse()` returns it if the command line names this command.
   void does(const Command& body);
 

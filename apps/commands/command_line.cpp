@@ -1,10 +1,46 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
+#include "core/base/error.hpp"
 #include "core/machine/kernel_levels.hpp"
+#include "core/machine/parallel.hpp"
+#include "core/products/blas_info.hpp"
+#include "core/strings/join.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {
+namespace {
+
+struct LogOptions {
+  std::string level;
+  bool quiet = false, verbose = false;
+};
+
+void add_log_options(CommandParser& command, LogOptions& options) {
+  std::vector<std::string> levels;
+  for (const auto& level : enum_names(LogLevel::info)) levels.emplace_back(level.name);
+  command.add_choice("--log-level", options.level, levels,
+                     "show messages of this level and those above it: " + join(levels), "LEVEL");
+  command.add_flag("-q,--quiet", options.quiet, "show only warnings and errors: --log-level warning");
+  command.add_flag("-v,--verbose", options.verbose, "show also what helps to find a cause: --log-level debug");
+}
+
+void apply(const LogOptions& options) {
+  if (int{options.quiet} + int{options.verbose} + int{!options.level.empty()} > 1)
+    throw ConfigError("--log-level, --quiet and --verbose exclude each other");
+  if (options.quiet) set_log_level(LogLevel::warning);
+  if (options.verbose) set_log_level(LogLevel::debug);
+  if (!options.level.empty()) set_log_level(enum_value<LogLevel>(options.level).value());
+}
+
+/// What decides about speed, and on which machine it was: the first question about a slow or a different result.
+void describe_machine() {
+  const BlasInfo blas = blas_info();
+  log_debug(fmt::format("capstan {}: {} threads, kernels for {}, OpenBLAS {} for {}, products of floats by {}",
+                        CAPSTAN_VERSION, threads(), kernel_level(), blas.version, blas.core, blas.float_products));
+}
+
+}  // namespace
 
 int run_command_line(int argc, char** argv) {
   // Results go to stdout, everything else to stderr.
@@ -23,10 +59,14 @@ Exit codes:   0 done, 1 failed, 2 wrong usage or configuration, 75 interrupted (
         add_slim_command,    add_export_command,  add_serve_command,    add_data_command,    add_config_command,
         add_pages_commands})
     add(cli);
+  LogOptions log;
+  cli.for_each_command([&log](CommandParser& command) { add_log_options(command, log); });
   const std::variant<Command, int> parsed = cli.parse(argc, argv);
-  return run_command([&parsed] {
+  return run_command([&] {
     if (const int* const code = std::get_if<int>(&parsed)) return *code;  // --help can fail, too
+    apply(log);
     check_kernel_choice();
+    describe_machine();
     return std::get<Command>(parsed)();
   });
 }

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <string_view>
 
 #include "core/strings/printable.hpp"
 
@@ -65,10 +66,11 @@ void show_console_line(const std::string& line) {
   std::fflush(stderr);
 }
 
-void print_to_console(std::string_view text) {
+void print_above_console_line(const std::function<void()>& print) {
   const std::lock_guard lock(mutex);
   if (!shown.empty()) write("\r\033[K");
-  write(text);
+  print();
+  if (shown.empty()) return;
   write(shown);
   std::fflush(stderr);
 }

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <string>
-#include <string_view>
 
 namespace capstan {
 
@@ -18,8 +17,8 @@ void set_console_line(std::function<void(const std::string& line)> show);
 /// Writes the line anew, cut to the width of the terminal: fields after the first, which are separated by " : ", are
 /// left out from the last one on. An empty line removes it.
 void show_console_line(const std::string& line);
-/// Writes to standard error, above the line.
-void print_to_console(std::string_view text);
+/// Calls `print`, which writes to standard error, with the line out of its way. One thread at a time.
+void print_above_console_line(const std::function<void()>& print);
 
 /// "[=====     ]  52% ".
 std::string draw_bar(double share);

@@ -21,18 +21,6 @@ namespace nb = nanobind;
 namespace capstan::python {
 namespace {
 
-const char* name_of(LogLevel level) {
-  switch (level) {
-    case LogLevel::info:
-      return "info";
-    case LogLevel::warning:
-      return "warning";
-    case LogLevel::error:
-      return "error";
-  }
-  return "";
-}
-
 /// A message without the dashes of the command line's options: "--set train.steps=x: ..." names an argument here.
 std::string as_in_python(std::string message) {
   for (const char* const option : {"--set: ", "--set "})
@@ -51,7 +39,7 @@ void send_log_to(nb::callable sink) {
     if (!nb::is_alive()) return;
     const nb::gil_scoped_acquire acquired;
     try {
-      (*kept)(name_of(level), message);
+      (*kept)(enum_name(level), message);
     } catch (nb::python_error& error) {
       error.discard_as_unraisable("the log of capstan");
     }
@@ -93,6 +81,7 @@ NB_MODULE(_capstan, module) {
   });
   use_better_blas_core();
   pthread_atfork(python::before_fork, nullptr, python::after_fork_in_child);
+  module.def("set_log_level", [](const std::string& level) { set_log_level(enum_value<LogLevel>(level).value()); });
   module.def("send_log_to", &python::send_log_to);
   module.def("show_progress_with", &python::show_progress_with, nb::arg("show").none());
   module.def("blas_core", [] { return blas_info().core; });

@@ -1,5 +1,6 @@
-"""Where the lines of the log go: to standard error, to an observer, or nowhere."""
+"""Where the lines of the log go: to an observer, to Python's logging, or to standard error."""
 import contextlib
+import logging
 import re
 import sys
 import threading
@@ -10,8 +11,20 @@ _here = threading.local()
 _stack: list = []  # observers of the calls that run, the innermost last; a line goes to the last one
 
 
+_logger = logging.getLogger("capstan")
+
+
+def _configured():
+    """Whether the program has said what it wants of the logger "capstan": a level or handlers of its own, or a root that
+    shows such lines."""
+    return bool(_logger.handlers or _logger.level or (_logger.hasHandlers() and _logger.isEnabledFor(logging.INFO)))
+
+
 def _default(level, line):
-    print(line if level == "info" else f"{level}: {line}", file=sys.stderr, flush=True)
+    if _configured():
+        _logger.log(getattr(logging, level.upper()), line)
+    else:
+        print(line if level == "info" else f"{level}: {line}", file=sys.stderr, flush=True)
 
 
 def _send(level, line):
@@ -32,12 +45,13 @@ def observed(on_log=None, quiet=False):
     """While it lives, lines go to on_log(level, line); with `quiet`, only warnings and errors are printed."""
 
     def quietly(level, line):
-        if level != "info":
+        if level in ("warning", "error"):
             _default(level, line)
 
     bar = None if on_log or quiet else _bar()
     observer = on_log or (quietly if quiet else bar.write if bar else _default)
     _stack.append(observer)
+    _capstan.set_log_level("debug" if _configured() and _logger.isEnabledFor(logging.DEBUG) else "info")
     _capstan.show_progress_with(bar.show if bar else None)
     try:
         yield

@@ -176,7 +176,10 @@ std::unique_ptr<DataSource> open_data(const RunConfig& config) {
   SourceInputs inputs = source_inputs(config);
   inputs.cache = CacheUse::write;
   const MemoryFor purpose("reading the data");
-  return open_source(config.data, inputs);
+  const Stopwatch watch;
+  std::unique_ptr<DataSource> data = open_source(config.data, inputs);
+  log_debug(fmt::format("the data were read in {:.3f} s", watch.seconds()));
+  return data;
 }
 
 SavedRun with_overrides(SavedRun run, const std::vector<std::string>& overrides) {

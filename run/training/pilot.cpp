@@ -10,6 +10,7 @@
 #include "core/machine/pool.hpp"
 #include "run/setup/run_model.hpp"
 #include "train/evaluation/evaluate.hpp"
+#include "train/records/log.hpp"
 #include "train/records/pace.hpp"
 #include "train/steps/training_step.hpp"
 
@@ -70,6 +71,7 @@ PilotTimes time_pilot(const RunConfig& config, const DataSource& data) {
     times.evaluation = evaluation_seconds(model, data, config.train.micro_batch_tokens);
   }
   pool::trim();
+  log_debug(fmt::format("timed for train.minutes: {:.4f} s a step, {:.3f} s an evaluation", times.step, times.evaluation));
   return times;
 }
 

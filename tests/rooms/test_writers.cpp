@@ -1,5 +1,5 @@
 // Files are written by core/io alone, so its rule holds for all of them: regular files only, synced before they are
-// named.
+// named. Standard output is written by the commands alone: the results of a program are its own to print.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -16,13 +16,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Lines of the product's sources that write files in another way, as file:line: what.
-std::vector<std::string> other_writers(const fs::path& root) {
-  const std::vector<std::string> calls = {"ofstream", "file_sink_", "O_CREAT", "::rename(", "mkstemp", "fopen("};
-  const std::vector<std::string> allowed = {"core/io/file.cpp", "train/records/reporter.cpp"};
+/// Lines of the sources in the folders `rooms` that contain one of `calls`, as file:line: what.
+std::vector<std::string> lines_with(const std::vector<std::string>& calls, const std::vector<std::string>& rooms,
+                                    const std::vector<std::string>& allowed = {}) {
+  const fs::path root = source_path("");
   std::vector<std::string> found;
-  for (const char* const top : {"core", "nn", "data", "models", "train", "run", "apps"}) {
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / top)) {
+  for (const std::string& room : rooms) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / room)) {
       const std::string name = entry.path().lexically_relative(root).generic_string();
       if (!entry.is_regular_file() || std::find(allowed.begin(), allowed.end(), name) != allowed.end()) continue;
       std::ifstream file(entry.path());
@@ -38,8 +38,18 @@ std::vector<std::string> other_writers(const fs::path& root) {
   return found;
 }
 
-TEST_CASE("files are written by core/io alone") {
-  for (const std::string& line : other_writers(source_path(""))) FAIL_CHECK(line);
+TEST_CASE("files are written by core/io alone, and logs by spdlog") {
+  for (const std::string& line : lines_with({"ofstream", "file_sink_", "O_CREAT", "::rename(", "mkstemp", "fopen("},
+                                            {"core", "nn", "data", "models", "train", "run", "serve", "apps"},
+                                            {"core/io/file.cpp", "train/records/log.cpp"}))
+    FAIL_CHECK(line);
+}
+
+TEST_CASE("standard output is written by the commands alone") {
+  const std::vector<std::string> calls = {"std::cout", " printf(", "puts(", "stdout", "STDOUT_FILENO"};
+  for (const std::string& line : lines_with(calls, {"core", "nn", "data", "models", "train", "run", "serve"}))
+    FAIL_CHECK(line);
+  CHECK_FALSE(lines_with(calls, {"apps"}).empty());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "train/evaluation/metric.hpp"
 #include "train/optimizers/optimizer.hpp"
 #include "train/optimizers/schedule.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 
@@ -59,6 +60,7 @@ struct TrainConfig {
   OnNonfinite on_nonfinite = OnNonfinite::stop;
   bool check_finite = false;
   ProgressMode progress = ProgressMode::automatic;
+  LogLevel log_level = LogLevel::info;
   bool tensorboard = false;
 };
 /// Keys of training that starts from given weights.
@@ -124,6 +126,8 @@ void describe(Fields& f, TrainConfig& c) {
   f("progress", c.progress, any(),
     "how progress is shown; auto = a bar on a terminal, at most 30 lines elsewhere; plain = a line at every log_every "
     "and evaluation");
+  f("log_level", c.log_level, any(),
+    "the least important messages that are shown; --log-level, -q and -v of the command line count more");
   f("tensorboard", c.tensorboard, any(), "also write TensorBoard event files");
 }
 

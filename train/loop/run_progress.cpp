@@ -17,7 +17,7 @@ RunProgress::RunProgress(const TrainConfig& config, RunState& state, int64_t tot
       state_(state),
       total_steps_(total_steps),
       kind_(kind),
-      reporter_(config.progress, log_file),
+      reporter_(config.progress, config.log_level, log_file),
       pace_({total_steps, config.valid_every.value_or(0), config.save_every, 60 * config.max_minutes}) {}
 
 void RunProgress::record(const std::filesystem::path& folder, const std::string& metrics_file, int64_t step, bool own) {

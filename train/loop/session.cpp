@@ -169,6 +169,7 @@ void Session::save(const RunParts& parts) {
   unsaved_ = best_unsaved_ = false;
   saved_here_ = true;
   progress_.pace().save_took(watch.seconds());
+  log().debug(fmt::format("saved{} in {:.3f} s", progress_.at_step(state_.step), watch.seconds()));
 }
 
 void Session::correct(const Correction& corrected, const BatchSource& source) {

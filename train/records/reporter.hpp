@@ -1,5 +1,4 @@
-// Progress of a run: lines in train.log and on stderr, and on a terminal a bar with the time left. Where a program has
-// a log sink (log.hpp), that takes the place of stderr, and there is no bar.
+// Progress of a run: lines in train.log and where messages go (log.hpp), and on a terminal a bar with the time left.
 #pragma once
 
 #include <memory>
@@ -8,21 +7,24 @@
 #include "core/io/progress.hpp"
 #include "core/strings/amounts.hpp"
 #include "train/checkpoints/config.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 
-/// What messages quote is made printable (core/strings/printable.hpp).
 class Reporter {
  public:
-  /// Appends to `log_file`. With mode `none` only warnings go to stderr. Without a file, nothing is shown or written:
-  /// one of several ranks reports for all.
-  Reporter(ProgressMode mode, const std::string& log_file);
+  /// Appends to `log_file`. With mode `none` only warnings are shown. Without a file, nothing is shown or written: one
+  /// of several ranks reports for all.
+  /// `level`: what is shown by a program that has not called set_log_level().
+  Reporter(ProgressMode mode, LogLevel level, const std::string& log_file);
   ~Reporter();
 
+  /// For those who look for a cause.
+  void debug(const std::string& line);
   void info(const std::string& line);
   void warn(const std::string& line);
-  /// A line of which a run has many: with mode `plain` all of them, otherwise as many as `kind` lets through. They go
-  /// to the file and, unless a bar shows the same, to stderr.
+  /// A line of which a run has many: with mode `plain` all of them, otherwise as many as `kind` lets through; the others
+  /// have the level `debug`. They go to the file and are shown, unless a bar shows the same.
   void often(Sparingly& kind, double share_done, const std::string& line, bool beside_bar);
   /// Call it at every step: updates the bar, at most five times per second. `line` is called only when it is needed.
   template <class Line>
@@ -36,11 +38,12 @@ class Reporter {
   LogLine of_work(bool repeated);
 
  private:
-  class LogFile;
-  struct Sinks;
+  struct Shown;
   bool tick_due() const;
 
-  std::unique_ptr<Sinks> sinks_;  // null: nothing is shown or written
+  void log(LogLevel level, const std::string& line, bool shown);
+
+  std::unique_ptr<Shown> shown_;  // null: nothing is shown or written
 };
 
 /// Memory of this process in bytes, now and at its peak.
