@@ -36,8 +36,8 @@ void apply(const LogOptions& options) {
 /// What decides about speed, and on which machine it was: the first question about a slow or a different result.
 void describe_machine() {
   const BlasInfo blas = blas_info();
-  log_debug(fmt::format("capstan {}: {} threads, kernels for {}, OpenBLAS {} for {}, products of floats by {}",
-                        CAPSTAN_VERSION, threads(), kernel_level(), blas.version, blas.core, blas.float_products));
+  log_debug(fmt::format("capstan {}: {} threads, kernels for {}, {} for {}, products of floats by {}", CAPSTAN_VERSION,
+                        threads(), kernel_level(), blas.version, blas.core, blas.float_products));
 }
 
 }  // namespace

@@ -71,7 +71,8 @@ PilotTimes time_pilot(const RunConfig& config, const DataSource& data) {
     times.evaluation = evaluation_seconds(model, data, config.train.micro_batch_tokens);
   }
   pool::trim();
-  log_debug(fmt::format("timed for train.minutes: {:.4f} s a step, {:.3f} s an evaluation", times.step, times.evaluation));
+  log_debug(
+      fmt::format("timed for train.minutes: {:.4f} s a step, {:.3f} s an evaluation", times.step, times.evaluation));
   return times;
 }
 

@@ -43,7 +43,8 @@ LogLevel level_of(spdlog::level::level_enum level) {
   return level == spdlog::level::info ? LogLevel::info : LogLevel::debug;
 }
 
-/// %v of a pattern: what a message quotes from files (labels, names, keys) must not reach a terminal as a command to it.
+/// %v of a pattern: what a message quotes from files (labels, names, keys) must not reach a terminal as a command to
+/// it.
 class PrintableText final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& line) override {
@@ -200,8 +201,7 @@ RunLog::RunLog(const std::string& file) : loggers_(std::make_unique<Loggers>()) 
 RunLog::~RunLog() { the_log().run_files->remove_sink(loggers_->file); }
 
 void RunLog::log(LogLevel level, std::string_view line, bool shown) {
-  (shown ? loggers_->shown : loggers_->hidden)
-      ->log(level_of(level), spdlog::string_view_t(line.data(), line.size()));
+  (shown ? loggers_->shown : loggers_->hidden)->log(level_of(level), spdlog::string_view_t(line.data(), line.size()));
 }
 
 }  // namespace capstan

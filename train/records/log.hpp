@@ -18,10 +18,8 @@ namespace capstan {
 /// From the least to the most important. `debug` is for those who look for the cause of something.
 enum class LogLevel { debug, info, warning, error };
 inline std::vector<EnumName<LogLevel>> enum_names(LogLevel) {
-  return {{LogLevel::debug, "debug"},
-          {LogLevel::info, "info"},
-          {LogLevel::warning, "warning"},
-          {LogLevel::error, "error"}};
+  return {
+      {LogLevel::debug, "debug"}, {LogLevel::info, "info"}, {LogLevel::warning, "warning"}, {LogLevel::error, "error"}};
 }
 
 void log_message(LogLevel level, std::string_view message);
@@ -37,8 +35,8 @@ void set_log_level(LogLevel level);
 void set_default_log_level(LogLevel level);
 
 using LogSink = std::function<void(LogLevel level, std::string_view message)>;
-/// From here on, all messages and the lines of a training go to `sink` instead of the terminal. Several threads may call
-/// it at a time; what it throws is dropped. An empty one, as at the start of a program: the terminal.
+/// From here on, all messages and the lines of a training go to `sink` instead of the terminal. Several threads may
+/// call it at a time; what it throws is dropped. An empty one, as at the start of a program: the terminal.
 void set_log_sink(LogSink sink);
 /// "warning: message" on the terminal, coloured if it has colours, with everything printable
 /// (core/strings/printable.hpp). For sinks that pass messages on.
