@@ -89,7 +89,7 @@ TextClassifier::TextClassifier(const Scope& scope, const TextClassifierConfig& c
       stack_(scope, config, stack_shape(config, vocabulary)),
       multi_label_(multi_label),
       balanced_(std::holds_alternative<BalancedClasses>(config.class_weights)),
-      label_smoothing_(config.label_smoothing) {
+      loss_(config.loss) {
   check(classes > 0, "text_classifier: {} classes", classes);
   head_ = std::make_unique<Linear>(model_scope(scope, config) / "head",
                                    LinearConfig{config.width, classes, /*bias=*/true, 1, /*output=*/true});
@@ -186,37 +186,24 @@ Array TextClassifier::probabilities(const Var& logits) const {
   return multi_label_ ? sigmoid(logits).value() : softmax(logits).value();
 }
 
-TaskLoss TextClassifier::label_set_loss(const Batch& batch, const Context& context) const {
-  const int64_t texts = batch.tokens.dim(0);
-  check(batch.labels.shape() == Shape{texts, classes()}, "text_classifier: labels {} do not match {} texts, {} classes",
-        batch.labels.shape(), texts, classes());
-  const Var logits = this->logits(batch.tokens, context);
-  SigmoidCrossEntropyOptions options;
-  if (context.training) {
-    options.label_weights = class_weights_;
-    options.label_smoothing = label_smoothing_;
-  }
-  TaskLoss loss;
-  loss.sum = sigmoid_cross_entropy(logits, batch.labels, options);
-  loss.targets = texts;
-  if (!context.training) loss.probabilities = probabilities(logits);
-  return loss;
-}
-
 TaskLoss TextClassifier::loss(const Batch& batch, const Context& context) const {
   check(!context.training || !balanced_ || !class_weights_.empty(),
         "text_classifier: class_weights balanced needs balance() to be called before training");
-  if (multi_label_) return label_set_loss(batch, context);
-  check(batch.labels.shape() == Shape{batch.tokens.dim(0)}, "text_classifier: labels {} do not match {}",
-        batch.labels.shape(), batch.tokens.shape());
+  const int64_t texts = batch.tokens.dim(0);
+  check(batch.labels.shape() == (multi_label_ ? Shape{texts, classes()} : Shape{texts}),
+        "text_classifier: labels {} do not match {} texts, {} classes", batch.labels.shape(), texts, classes());
+  const Var logits = this->logits(batch.tokens, context);
+  if (context.training) {
+    const LossInput input{logits, batch.labels, class_weights_, multi_label_};
+    const auto targets =
+        multi_label_ ? texts : texts - std::count(batch.labels.data(), batch.labels.data() + texts, ignored_target);
+    return {std::visit([&](const auto& loss) { return loss_sum(loss, input); }, loss_), targets};
+  }
+  if (multi_label_) return {sigmoid_cross_entropy(logits, batch.labels), texts, 0, probabilities(logits)};
   CrossEntropyOptions options;
   options.ignored = ignored_target;
-  options.count_correct = !context.training;
-  if (context.training) {
-    options.class_weights = class_weights_;
-    options.label_smoothing = label_smoothing_;
-  }
-  const CrossEntropy loss = softmax_cross_entropy(logits(batch.tokens, context), batch.labels, options);
+  options.count_correct = true;
+  const CrossEntropy loss = softmax_cross_entropy(logits, batch.labels, options);
   return {loss.sum, loss.targets, loss.correct};
 }
 

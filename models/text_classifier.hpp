@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "models/losses/loss_config.hpp"
 #include "models/model.hpp"
 #include "nn/layers/ngram_features.hpp"
 
@@ -49,7 +50,7 @@ struct TextClassifierConfig : ModelConfig {
   Pooling pooling = Pooling::mean;
   NgramConfig ngrams;
   ClassWeights class_weights;
-  double label_smoothing = 0;
+  LossConfig loss;
 };
 
 template <class Fields>
@@ -64,8 +65,8 @@ void describe(Fields& f, TextClassifierConfig& c) {
   f("class_weights", c.class_weights, any(),
     "factor of an example's loss in training: equal (1), balanced (inversely proportional to the size of its class) or "
     "listed");
-  f("label_smoothing", c.label_smoothing, between_below(0, 1),
-    "share of the target that is spread over all classes in training");
+  f("loss", c.loss, any(),
+    "what training minimises: cross-entropy, or focal, in which texts that are classified well count less");
 }
 
 void validate(const TextClassifierConfig& config, Problems& problems);
@@ -108,8 +109,8 @@ class TextClassifier final : public Model {
   Var pooled(const Ids& tokens, const Context& context) const;
   std::vector<float> text_vector(const Ids& tokens, const Context& context) const override;
   /// batch.labels: (B), the class or ignored_target; multi-label (B, C), 1 for the labels of a text and 0 for others,
-  /// with a text as one target whose loss is the sum of all labels' binary cross-entropies. In training the sum is
-  /// weighted and its targets smoothed as configured; their number is not weighted.
+  /// with a text as one target whose loss is the sum of all labels' binary cross-entropies. In training it is the
+  /// configured loss, weighted by class; the number of targets is not weighted.
   TaskLoss loss(const Batch& batch, const Context& context) const override;
 
   /// The training examples of each class, and of all, for class weights that are `balanced`; a class without examples
@@ -136,7 +137,6 @@ class TextClassifier final : public Model {
     Ids tokens;
     Context context;
   };
-  TaskLoss label_set_loss(const Batch& batch, const Context& context) const;
   /// What the stack reads.
   Input stack_input(const Ids& tokens, const Context& context) const;
   /// a: (B, 1, T) of the states x: (B, T, D).
@@ -151,7 +151,7 @@ class TextClassifier final : public Model {
   std::unique_ptr<NgramFeatures> ngrams_;
   bool multi_label_, balanced_;
   Array class_weights_;  // (C); empty: 1
-  double label_smoothing_;
+  LossConfig loss_;
 };
 
 inline std::unique_ptr<Model> make_model(const TextClassifierConfig& config, const Scope& scope,

@@ -225,7 +225,7 @@ bool numbers_may_mislead(const std::vector<std::string>& now, const std::vector<
 std::vector<std::string> model_differences(const RunConfig& config, const WeightsOrigin& origin) {
   std::vector<std::string> lines;
   if (!origin.config) return lines;
-  const std::set<std::string> harmless = {"dropout", "recompute", "init_stddev", "max_length", "label_smoothing"};
+  const std::set<std::string> harmless = {"dropout", "recompute", "init_stddev", "max_length", "loss"};
   const ConfigNode was = to_node(origin.config->model), is = to_node(config.model);
   for (const ConfigNode& key : is.children) {
     const ConfigNode* const old = was.find(key.key);

@@ -91,6 +91,18 @@ bool whole_length_is_compat(ConfigNode& mixer) {
   return true;
 }
 
+/// Label smoothing is a key of the loss that has it.
+bool smoothing_is_of_the_loss(ConfigNode& model) {
+  ConfigNode smoothing = take(model, "label_smoothing");
+  if (smoothing.text == "0") return false;
+  ConfigNode type = scalar_node("cross-entropy"), loss{NodeKind::map};
+  type.key = "type";
+  loss.key = "loss";
+  loss.children = {std::move(type), std::move(smoothing)};
+  model.children.push_back(std::move(loss));
+  return true;
+}
+
 /// Tensors of init_from got other names, or none.
 bool map_is_skip(ConfigNode& train) {
   const ConfigNode map = take(train, "init_map");
@@ -149,6 +161,8 @@ const std::vector<MovedKey>& moved_keys() {
       to_compat("model.layers.*.norm.clamp", "false"),
       to_compat("model.final_norm.clamp", "false"),
       to_compat("model.norm_after_post", "false"),
+      {"model.label_smoothing", "", "moved in version 0.3; use model.loss: {type: cross-entropy, label_smoothing: ...}",
+       smoothing_is_of_the_loss},
       gone("train.min_delta", "0", "any better value is a new best"),
       gone("train.optimizer.nesterov", "true", "muon always looks one step ahead", {"muon"}),
       gone("train.optimizer.iterations", "5", "there are always five", {"muon"}),

@@ -101,7 +101,7 @@ trains() {
 
 # One case, because each addition is made to the tree that holds those before it, and all are built together.
 case_additions_cost_what_the_document_says() {
-  for section in "An operation" "A mixer" "A source of data" "A tokenizer" "A type of model" "An optimizer" \
+  for section in "An operation" "A mixer" "A source of data" "A tokenizer" "A type of model" "A loss" "An optimizer" \
     "A metric" "A subcommand"; do
     mkdir "$section"
     (cd "$section" && add "$section") || return 1
@@ -115,7 +115,7 @@ case_additions_cost_what_the_document_says() {
   cat >added.yaml <<'YAML'
 name: added
 data: {type: parity, length: 12}
-model: {type: text-classifier, width: 16, max_length: 12, layers: [{mixer: {type: running-mean, expansion: 2}}]}
+model: {type: text-classifier, width: 16, max_length: 12, loss: absolute-error, layers: [{mixer: {type: running-mean, expansion: 2}}]}
 train: {batch_size: 8, lr: 1e-3, optimizer: {type: sign-sgd, momentum: 0.8}, monitor: error}
 YAML
   trains added.yaml

@@ -218,11 +218,12 @@ TEST_CASE("multi-label: lines of fastText and JSON train the same weights") {
 
 TEST_CASE("multi-label: kills, threads and ranks do not change the bits") {
   std::mt19937 random(3);
-  const Training training{"topics",
-                          "topics.yaml",
-                          {"train.epochs=6", "train.lanes=4", "train.ema_decay=0.9", "train.log_every=1",
-                           "train.valid_every=5", "model.class_weights=balanced", "model.label_smoothing=0.1",
-                           "model.ngrams.orders=[1,2]", "model.ngrams.buckets=500", "model.ngrams.width=8"}};
+  const Training training{
+      "topics",
+      "topics.yaml",
+      {"train.epochs=6", "train.lanes=4", "train.ema_decay=0.9", "train.log_every=1", "train.valid_every=5",
+       "model.class_weights=balanced", "model.loss={type: cross-entropy, label_smoothing: 0.1}",
+       "model.ngrams.orders=[1,2]", "model.ngrams.buckets=500", "model.ngrams.width=8"}};
   const Workplace place;
   write_topics(place);
   REQUIRE(run(place, train_command(training, "whole", {"train.save_every=0", "threads=1"})).code == 0);

@@ -1,6 +1,7 @@
 // Whole models against finite differences.
 #include "core/autograd/gradcheck.hpp"
 #include "tests/models/samples.hpp"
+#include "tests/support/arrays.hpp"
 #include "tests/support/ragged.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -64,7 +65,7 @@ TEST_CASE("classifiers with n-grams, class weights and label smoothing: gradient
     config.ngrams.dropout = 0.2;
     config.ngrams.scale = 1;
     config.class_weights = ListedWeights{{0.5, 2, 3}};
-    config.label_smoothing = 0.1;
+    config.loss = CrossEntropyConfig{0.1};
     const auto built = classifier(config);
     redraw(*built.store);
     if (finalized) built.store->finalize();
@@ -82,7 +83,7 @@ TEST_CASE("classifiers with n-grams, class weights and label smoothing: gradient
 TEST_CASE("multi-label classifiers with class weights and label smoothing: gradients of the whole model") {
   auto config = small<TextClassifierConfig>(any_mixer());
   config.class_weights = ListedWeights{{0.5, 2, 3}};
-  config.label_smoothing = 0.1;
+  config.loss = CrossEntropyConfig{0.1};
   const auto built = classifier(config, 1, /*multi_label=*/true);
   redraw(*built.store);
   Batch batch = small_labelled_batch();
@@ -94,6 +95,23 @@ TEST_CASE("multi-label classifiers with class weights and label smoothing: gradi
   options.samples = 20;
   const GradcheckReport report = gradcheck([&] { return built.model->loss(batch, context).sum; }, leaves, options);
   CHECK_MESSAGE(report.ok, report.worst);
+}
+
+TEST_CASE("losses of classifiers: gradients of the logits") {
+  const Ids labels({4}, std::vector<int32_t>{2, 0, 1, ignored_target}),
+      sets(Shape{4, 3}, {0, 0, 0, 0, 1, 0, 1, 0, 1, 1, 1, 1});
+  const Array weights(Shape{3}, {0.5, 2, 3});
+  for (const LossConfig& config :
+       {LossConfig(CrossEntropyConfig{0.1}), LossConfig(FocalConfig{0.5}), LossConfig(FocalConfig{2})}) {
+    for (const bool multi_label : {false, true}) {
+      const Var logits = Var::leaf(random_array({4, 3}, 5));
+      const LossInput input{logits, multi_label ? sets : labels, weights, multi_label};
+      const GradcheckReport report =
+          gradcheck([&] { return std::visit([&](const auto& loss) { return loss_sum(loss, input); }, config); },
+                    {{"logits", logits}});
+      CHECK_MESSAGE(report.ok, config.index(), " ", multi_label, ": ", report.worst);
+    }
+  }
 }
 
 TEST_CASE("gradients of every other part a configuration can ask for") {

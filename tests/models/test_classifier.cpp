@@ -49,7 +49,7 @@ TEST_CASE("class weights and label smoothing change the loss of training and no 
   config.class_weights = ListedWeights{{4, 0, 0.5}};
   const auto weighted = classifier(config);
   config.class_weights = EqualClasses{};
-  config.label_smoothing = 0.3;
+  config.loss = CrossEntropyConfig{0.3};
   const auto smoothed = classifier(config);
   for (const auto* built : {&plain, &weighted, &smoothed}) redraw(*built->store);
   const auto loss = [&](const Built<TextClassifier>& built, const Batch& of, bool training) {
@@ -92,6 +92,46 @@ TEST_CASE("balanced class weights: N / (C n), with the mean 1 over the training 
   same_as({75, 25, 0}, {100.0 / 150, 100.0 / 50, 0});  // the class that does not occur counts for nothing
 }
 
+TEST_CASE("focal loss: -(1 - p)^gamma log p of the label, weighted by its class") {
+  const Batch batch = four_texts();
+  auto config = small<TextClassifierConfig>(any_mixer());
+  config.class_weights = ListedWeights{{4, 0, 0.5}};
+  const double weights[] = {4, 0, 0.5};
+  for (const double gamma : {0.0, 0.5, 2.0}) {
+    config.loss = FocalConfig{gamma};
+    const auto built = classifier(config);
+    redraw(*built.store);
+    const Array p = built.model->probabilities(built.model->logits(batch.tokens, context_of(batch)));
+    double expected = 0;
+    for (int64_t row = 0; row < 3; ++row) {
+      const double truth = p[row * 3 + batch.labels[row]];
+      expected -= weights[batch.labels[row]] * std::pow(1 - truth, gamma) * std::log(truth);
+    }
+    const TaskLoss loss = built.model->loss(batch, context_of(batch, true));
+    CHECK(static_cast<double>(loss.sum.value().item()) ==
+          doctest::Approx(expected).epsilon(sizeof(real) == 4 ? 1e-5 : 1e-10));
+    CHECK(loss.targets == 3);
+  }
+}
+
+TEST_CASE("losses and their gradients are finite for extreme logits") {
+  const Ids labels({4}, std::vector<int32_t>{0, 1, 0, ignored_target}), sets(Shape{4, 2}, {0, 1, 1, 0, 1, 1, 0, 0});
+  for (const LossConfig& config :
+       {LossConfig(CrossEntropyConfig{0.1}), LossConfig(FocalConfig{0.5}), LossConfig(FocalConfig{2})}) {
+    for (const bool multi_label : {false, true}) {
+      const Var logits = Var::leaf(Array(Shape{4, 2}, {1000, -1000, 1000, -1000, 0, 0, -1000, 1000}));
+      TapeScope tape;
+      const LossInput input{logits, multi_label ? sets : labels, Array(), multi_label};
+      const Var loss = std::visit([&](const auto& one) { return loss_sum(one, input); }, config);
+      tape.backward(loss);
+      CHECK(std::isfinite(loss.value().item()));
+      const Array gradient = logits.grad();
+      for (int64_t i = 0; i < gradient.size(); ++i) CHECK(std::isfinite(gradient[i]));
+      CHECK(gradient[4] != 0);  // equal logits, as those of a new model, still learn
+    }
+  }
+}
+
 /// None, one, two and all of three labels.
 Batch four_labelled_texts() {
   Batch batch = four_texts();
@@ -103,7 +143,7 @@ TEST_CASE("multi-label: the loss of a text is the sum of the binary cross-entrop
   const Batch batch = four_labelled_texts();
   auto config = small<TextClassifierConfig>(any_mixer());
   config.class_weights = ListedWeights{{4, 1, 0.5}};
-  config.label_smoothing = 0.2;
+  config.loss = CrossEntropyConfig{0.2};
   const auto built = classifier(config, 1, true);
   redraw(*built.store);
   const Array logits = built.model->logits(batch.tokens, context_of(batch)).value();

@@ -1,0 +1,16 @@
+// The losses of a classifier there are: a new one is an include and an entry in LossConfig (docs/adding.md).
+#pragma once
+
+#include <variant>
+
+#include "models/losses/cross_entropy.hpp"
+#include "models/losses/focal.hpp"
+
+namespace capstan {
+
+/// YAML: model: {loss: {type: focal, gamma: 2}}. Each has `Var loss_sum(const Config&, const LossInput&)`: a scalar,
+/// the sum over the texts of a batch in training. Evaluation computes the cross-entropy, so that losses can be
+/// compared.
+using LossConfig = std::variant<CrossEntropyConfig, FocalConfig>;
+
+}  // namespace capstan
