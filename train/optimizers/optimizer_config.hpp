@@ -12,12 +12,13 @@
 #include <variant>
 
 #include "train/optimizers/adamw.hpp"
+#include "train/optimizers/custom_optimizer.hpp"
 #include "train/optimizers/lion.hpp"
 #include "train/optimizers/muon.hpp"
 #include "train/optimizers/sgd.hpp"
 
 namespace capstan {
 
-using OptimizerConfig = std::variant<AdamWConfig, SgdConfig, LionConfig, MuonConfig>;
+using OptimizerConfig = std::variant<AdamWConfig, SgdConfig, LionConfig, MuonConfig, CustomOptimizerConfig>;
 
 }  // namespace capstan

@@ -1,0 +1,40 @@
+#include "train/optimizers/custom_optimizer.hpp"
+
+#include <map>
+
+#include "core/base/error.hpp"
+#include "core/strings/join.hpp"
+
+namespace capstan {
+namespace {
+
+std::map<std::string, CustomOptimizer>& custom_optimizers() {
+  static std::map<std::string, CustomOptimizer> all;
+  return all;
+}
+
+const CustomOptimizer& custom_optimizer(const std::string& name) {
+  const auto found = custom_optimizers().find(name);
+  if (found != custom_optimizers().end()) return found->second;
+  const std::string known = join(CustomOptimizerConfig::type_names());
+  throw ConfigError(fmt::format("optimizer: this program registers no optimizer \"{}\" (registered: {})", name,
+                                known.empty() ? "none" : known));
+}
+
+}  // namespace
+
+void add_custom_optimizer(const CustomOptimizer& optimizer) {
+  check(custom_optimizers().emplace(optimizer.type_name, optimizer).second,
+        "register_optimizer: an optimizer \"{}\" is already registered", optimizer.type_name);
+}
+
+CustomOptimizerConfig::CustomOptimizerConfig(const std::string& name)
+    : optimizer(&custom_optimizer(name)), type_name(optimizer->type_name), options(optimizer->defaults) {}
+
+std::vector<std::string> CustomOptimizerConfig::type_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, optimizer] : custom_optimizers()) names.push_back(name);
+  return names;
+}
+
+}  // namespace capstan

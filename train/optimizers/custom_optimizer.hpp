@@ -1,0 +1,46 @@
+// Optimizers that a program registers (train/optimizers/register_optimizer.hpp). All of them are one alternative of
+// OptimizerConfig.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/config/any_config.hpp"
+#include "train/optimizers/update.hpp"
+
+namespace capstan {
+
+/// What a registered config struct says, for code that does not know its type.
+struct CustomOptimizer {
+  const char* type_name;
+  AnyConfig defaults;
+  std::vector<StateSpec> (*states)();
+  void (*update)(const AnyConfig& options, const Update& update, std::vector<OptimizerState>& states);
+};
+
+/// Used by register_optimizer(). Throws std::invalid_argument for a name that is registered already.
+void add_custom_optimizer(const CustomOptimizer& optimizer);
+
+/// The configuration of a registered optimizer.
+struct CustomOptimizerConfig {
+  /// With the defaults of its config struct. Throws ConfigError, with the registered names, for an unknown name.
+  explicit CustomOptimizerConfig(const std::string& name);
+  /// The registered names, in alphabetical order.
+  static std::vector<std::string> type_names();
+
+  std::vector<StateSpec> states() const { return optimizer->states(); }
+  void update(const Update& update, std::vector<OptimizerState>& states) const {
+    optimizer->update(options, update, states);
+  }
+
+  const CustomOptimizer* optimizer;
+  const char* type_name;
+  AnyConfig options;  // the optimizer's own config struct
+};
+
+template <class Fields>
+void describe(Fields& f, CustomOptimizerConfig& c) {
+  describe(f, c.options);
+}
+
+}  // namespace capstan
