@@ -1,3 +1,4 @@
+// capstan clean: removes what only resuming a run needs.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"

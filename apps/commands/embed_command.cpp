@@ -1,3 +1,4 @@
+// capstan embed: texts as vectors, printed or in a file for NumPy.
 #include <iostream>
 #include <iterator>
 #include <memory>

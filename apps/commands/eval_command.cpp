@@ -1,3 +1,4 @@
+// capstan eval: loss, accuracy and further figures of a trained model on a split.
 #include <filesystem>
 #include <iostream>
 #include <memory>

@@ -1,3 +1,4 @@
+// capstan generate: what a language model writes after a prompt, or after each line of standard input.
 #include <unistd.h>
 
 #include <iostream>

@@ -1,3 +1,4 @@
+// capstan inspect: sizes, costs and tensors of a model, of a run or of a configuration, and what the machine can do.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>

@@ -1,3 +1,4 @@
+// capstan metrics: the learning curve of runs.
 #include <iostream>
 #include <memory>
 

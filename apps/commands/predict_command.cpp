@@ -1,3 +1,4 @@
+// capstan predict: labels, filled blanks or completions of texts, printed or as columns of their table.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>

@@ -1,3 +1,4 @@
+// capstan report: an HTML page about runs.
 #include <algorithm>
 #include <filesystem>
 #include <memory>

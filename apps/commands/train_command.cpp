@@ -1,3 +1,4 @@
+// capstan train: trains a model, or resumes a run.
 #include <filesystem>
 #include <iostream>
 

@@ -1,3 +1,4 @@
+// capstan verify: checks every file of runs for damage.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
