@@ -26,7 +26,7 @@ TEST_CASE("1024 threads, more than OpenBLAS has work memory for: the results of 
   write_samples(place);
   place.write("linear.yaml",
               "{name: linear, data: {type: labelled, train: [train.tsv], valid_fraction: 0.2, tokenizer: word}, "
-              "model: {type: linear-classifier}, train: {steps: 1}}");
+              "model: {type: linear-classifier, words: [1, 2]}, train: {steps: 1}}");
   const std::vector<std::string> linear{"train", "--config", "linear.yaml", "--set"},
       lm{"train", "--config", "lm.yaml", "--set", "model.width=64"};
   for (const auto& [name, train] : {std::pair{"lm", lm}, {"linear", linear}}) {
