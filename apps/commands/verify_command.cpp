@@ -6,7 +6,7 @@
 #include "core/base/error.hpp"
 #include "run/setup/file_safety.hpp"
 #include "run/summaries/run_check.hpp"
-#include "run/summaries/run_record.hpp"
+#include "run/summaries/run_folders.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {
