@@ -28,6 +28,11 @@ ScoredToken scored_token(const real* logits, int64_t vocabulary, int32_t token, 
   for (int64_t i = 0; i < vocabulary; ++i) total += std::exp(static_cast<double>(logits[i]) - top);
   const double shift = top + std::log(total);
   ScoredToken result{token, static_cast<double>(logits[token]) - shift, {}};
+  if (!std::isfinite(result.log_probability))
+    throw NotFinite(
+        fmt::format("the log probability of token {} is {}: the model's weights are damaged or its training "
+                    "diverged",
+                    token, result.log_probability));
   std::vector<int32_t> order(static_cast<size_t>(count > 0 ? vocabulary : 0));
   std::iota(order.begin(), order.end(), 0);
   const auto most = std::min(order.size(), static_cast<size_t>(std::max<int64_t>(count, 0)));

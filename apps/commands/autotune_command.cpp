@@ -1,3 +1,4 @@
+// capstan autotune: searches for a better configuration in a given time.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"

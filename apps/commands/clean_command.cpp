@@ -1,10 +1,11 @@
+// capstan clean: removes what only resuming a run needs.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/strings/amounts.hpp"
-#include "run/setup/strange_run.hpp"
-#include "run/summaries/run_record.hpp"
+#include "run/setup/file_safety.hpp"
+#include "run/summaries/run_folders.hpp"
 #include "run/training/clean_run.hpp"
 
 namespace capstan {

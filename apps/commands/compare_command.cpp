@@ -1,3 +1,4 @@
+// capstan compare: a table of runs, the best first, with the keys in which they differ.
 #include <iostream>
 #include <memory>
 

@@ -1,3 +1,4 @@
+// capstan config: checks, prints and explains configurations, and lists their keys.
 #include <algorithm>
 #include <iostream>
 #include <memory>

@@ -1,3 +1,4 @@
+// capstan data: what the files of a configuration hold, and what looks wrong with them.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"

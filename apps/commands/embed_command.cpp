@@ -1,3 +1,4 @@
+// capstan embed: texts as vectors, printed or in a file for NumPy.
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "core/io/file.hpp"
 #include "core/strings/affixes.hpp"
 #include "run/predictions/text_vectors.hpp"
+#include "run/setup/file_safety.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {
@@ -35,8 +37,9 @@ int embed(const EmbedOptions& options) {
   if (!options.output.empty() && !ends_with(options.output, ".npy"))
     throw ConfigError(fmt::format(
         "--output: {} does not end in .npy; without --output the vectors are printed as jsonl", options.output));
-  if (!options.output.empty()) check_replaceable(options.output);
+  if (!options.output.empty()) check_output_file(options.output, {options.texts.input.file});
   const Run run = Run::open(options.texts.run, options.texts.overrides);
+  if (!options.output.empty()) refuse_data_file(options.output, run.config());
   const int64_t size = run.embedding_size();  // refuses a model without vectors before the texts are read
   TextInput input = open_texts(run, options.texts, "capstan embed");
   std::vector<std::vector<float>> all;

@@ -1,17 +1,16 @@
+// capstan eval: loss, accuracy and further figures of a trained model on a split.
 #include <filesystem>
 #include <iostream>
-#include <memory>
+#include <optional>
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/text_options.hpp"
-#include "core/base/error.hpp"
 #include "run/predictions/gzip_baseline.hpp"
 #include "run/run.hpp"
 #include "run/setup/run_data.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {
@@ -31,15 +30,6 @@ void print_comparison(const std::vector<GzipTally>& tallies) {
                              tally.model_bits(), tally.gzip_bits());
 }
 
-/// What there is where a split of data is absent.
-std::string instead_of(Split split, const RunConfig& config, const DataSource& data) {
-  if (split != Split::test && data.has(Split::test)) return "or evaluate the test data with --split test";
-  return split == Split::valid && facts_of(config.model).is_solved
-             ? "or evaluate other files with --set data.test=[FILE] --split test; figures in the log are from "
-               "cross-validation on the training data"
-             : "";
-}
-
 std::string eval_remedy(const std::string& argument) {
   std::error_code unknown;
   if (!std::filesystem::is_regular_file(argument, unknown)) return one_run(argument);
@@ -49,19 +39,14 @@ std::string eval_remedy(const std::string& argument) {
 int evaluate_run(const EvalOptions& options) {
   refuse_ranks("capstan eval");
   const Run run = Run::open(options.run, options.overrides);
-  const Split wanted = options.split.empty() ? usual_split(run.config()) : split_named(options.split);
-  refuse_options_without_pairs(run.saved(), options.completions);
-  const std::unique_ptr<DataSource> data = open_saved_data(run.saved(), wanted);
-  const Split split = held_out_split(options.split, *data);
-  if (const std::string instead = instead_of(split, run.saved().config, *data); !instead.empty() && !data->has(split))
-    throw Error(
-        fmt::format("data: there is no {} split: give data.{}, {}", to_string(split), to_string(split), instead));
+  std::optional<Split> split;
+  if (!options.split.empty()) split = split_named(options.split);
   if (options.gzip) {
-    print_comparison(compare_with_gzip(run.saved(), *data, split));
+    const auto data = open_saved_data(run.saved(), split ? *split : usual_split(run.config()));
+    print_comparison(compare_with_gzip(run.saved(), *data, held_out_split(options.split, *data)));
     return exit_done;
   }
-  for (const std::string& line : data->left_out()) log_info(line);
-  const EvalReport report = evaluate_split(run.saved(), *data, split, options.completions);
+  const EvalReport report = run.evaluate(split, options.completions);
   options.format == "json" ? print_json(report, std::cout) : print_text(report, std::cout);
   return exit_done;
 }

@@ -1,3 +1,4 @@
+// capstan export: a trained model in the format of another program.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"

@@ -1,3 +1,4 @@
+// capstan generate: what a language model writes after a prompt, or after each line of standard input.
 #include <unistd.h>
 
 #include <iostream>
@@ -140,8 +141,9 @@ void add_generate_command(CommandParser& cli) {
       "read per token, which takes less time)");
   command.add_option("--stop", continuation.stop,
                      "generation stops before this text, which is not printed (repeatable)", "TEXT");
-  command.add_flag("--no-slide", options.no_slide,
-                   "stop at the model's last position instead of continuing from the last half of the text");
+  command.add_flag(
+      "--no-slide", options.no_slide,
+      "stop at the model's last position instead of going on from the last tokens, half as many as positions");
   command.on_stray_argument([](const std::string&) { return "a text to continue is given with --prompt TEXT"; });
   command.footer(
       R"(For example:  capstan generate runs/quickstart-lm --prompt "The " --tokens 400 --temperature 0.8 --seed 7

@@ -1,3 +1,4 @@
+// capstan import: weights of a published PyTorch module or model, as those of a mixer, a block or a run.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"

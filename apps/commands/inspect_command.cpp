@@ -1,3 +1,4 @@
+// capstan inspect: sizes, costs and tensors of a model, of a run or of a configuration, and what the machine can do.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -13,10 +14,10 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/products/machine_rates.hpp"
+#include "run/setup/file_safety.hpp"
 #include "run/setup/machine_report.hpp"
 #include "run/setup/run_memory.hpp"
 #include "run/setup/run_model.hpp"
-#include "run/setup/strange_run.hpp"
 #include "run/yaml/config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/rank_steps/rank_cost.hpp"

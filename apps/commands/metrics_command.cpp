@@ -1,3 +1,4 @@
+// capstan metrics: the learning curve of runs.
 #include <iostream>
 #include <memory>
 
@@ -6,6 +7,7 @@
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/strings/printable.hpp"
+#include "run/summaries/run_folders.hpp"
 #include "run/summaries/run_table.hpp"
 
 namespace capstan {

@@ -1,3 +1,4 @@
+// capstan predict: labels, filled blanks or completions of texts, printed or as columns of their table.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "core/io/progress.hpp"
 #include "core/strings/printable.hpp"
 #include "run/predictions/prediction_writer.hpp"
+#include "run/setup/file_safety.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {
@@ -61,10 +63,9 @@ int predict(PredictCommandOptions options) {
     throw ConfigError("--output: the file has the format and the texts of the table; leave out --format and --echo");
   if (options.explain && (!options.output.empty() || options.format == "jsonl"))
     throw ConfigError("--explain: it is printed in lines below each text; leave out --output and --format jsonl");
-  if (!options.output.empty()) check_replaceable(options.output);
-  if (std::error_code none; std::filesystem::equivalent(options.output, options.texts.input.file, none))
-    throw ConfigError(fmt::format("--output: {} is the table that is read; give another name", options.output));
+  if (!options.output.empty()) check_output_file(options.output, {options.texts.input.file});
   const Run run = Run::open(options.texts.run, options.texts.overrides);
+  if (!options.output.empty()) refuse_data_file(options.output, run.config());
   PredictOptions& predictions = options.predictions;
   predictions.top_k = std::max<int64_t>(1, options.shown.top_k);
   check_predictions(run.saved(), predictions);

@@ -1,3 +1,4 @@
+// capstan report: an HTML page about runs.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -11,7 +12,7 @@
 #include "core/strings/join.hpp"
 #include "run/predictions/continuations.hpp"
 #include "run/report/page.hpp"
-#include "run/setup/strange_run.hpp"
+#include "run/setup/file_safety.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {
@@ -34,13 +35,10 @@ void check_one_task(const std::vector<RunRecord>& runs) {
 }
 
 void check_output(const std::string& output) {
-  const std::filesystem::path path(output), folder = std::filesystem::absolute(path).parent_path();
-  std::error_code unknown;
-  if (std::filesystem::is_directory(path, unknown))
-    throw ConfigError(fmt::format("--output: {} is a folder: give the name of a file, such as report.html", output));
-  if (!std::filesystem::is_directory(folder, unknown))
+  const std::filesystem::path folder = std::filesystem::absolute(output).parent_path();
+  if (std::error_code unknown; !std::filesystem::is_directory(folder, unknown))
     throw ConfigError(fmt::format("--output: there is no folder {}: create it first", folder.string()));
-  check_replaceable(output);
+  check_output_file(output);
 }
 
 std::string unread_files(const SavedRun& run) {
@@ -145,6 +143,7 @@ int write_report(const ReportOptions& options) {
     for (const std::string& run : options.runs) refuse_links_outside(run);
   std::vector<RunRecord> records = read_records(options.runs);
   check_one_task(records);
+  for (const RunRecord& record : records) refuse_data_file(options.output, record.config);
   std::vector<ReportedRun> runs;
   for (RunRecord& record : records) {
     runs.push_back({std::move(record)});

@@ -1,3 +1,4 @@
+// capstan score: log probabilities of texts.
 #include <cmath>
 #include <iostream>
 #include <memory>

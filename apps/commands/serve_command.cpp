@@ -1,3 +1,4 @@
+// capstan serve: answers requests over HTTP with trained models.
 #include <algorithm>
 #include <atomic>
 #include <csignal>

@@ -1,3 +1,4 @@
+// capstan slim: a small copy of a run, for prediction alone.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"

@@ -1,3 +1,4 @@
+// capstan sweep: trains a run for each combination of values.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"

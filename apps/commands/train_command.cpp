@@ -1,3 +1,4 @@
+// capstan train: trains a model, or resumes a run.
 #include <filesystem>
 #include <iostream>
 
@@ -7,7 +8,7 @@
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "run/training/search_space.hpp"
+#include "run/summaries/run_folders.hpp"
 #include "run/training/sweep.hpp"
 
 namespace capstan {

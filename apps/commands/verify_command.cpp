@@ -1,11 +1,12 @@
+// capstan verify: checks every file of runs for damage.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "run/setup/strange_run.hpp"
+#include "run/setup/file_safety.hpp"
 #include "run/summaries/run_check.hpp"
-#include "run/summaries/run_record.hpp"
+#include "run/summaries/run_folders.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {

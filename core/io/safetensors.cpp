@@ -163,6 +163,8 @@ void SafetensorsFile::open(std::string_view bytes) {
   take_factors();
 }
 
+bool SafetensorsFile::has_checksum() const { return metadata_.count(checksum_key) > 0; }
+
 void SafetensorsFile::take_factors() {
   const json factors = versioned(*this, factors_key, "factors", factors_format);
   if (factors.is_null()) return;

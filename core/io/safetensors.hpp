@@ -76,6 +76,8 @@ class SafetensorsFile {
   /// Throws Error if there is no tensor of this name.
   const FileTensor& at(const std::string& name) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  /// Was the content compared with a checksum? Files written here have one.
+  bool has_checksum() const;
 
  private:
   void open(std::string_view bytes);

@@ -105,7 +105,18 @@ void reserve_product_memory() {
 void reserve_blas_memory() {
   if (blas_memory_alloc == nullptr || blas_memory_free == nullptr) return;
   std::deque<BlasMemory> together;
-  for (int thread = 0; thread < threads(); ++thread) together.emplace_back();
+  for (int products = std::min(threads(), most_blas_products()); products > 0; --products) together.emplace_back();
+}
+
+int most_blas_products() {
+  static const int most = [] {
+    constexpr const char* key = "MAX_THREADS=";
+    constexpr int unknown = 32;  // a build for one thread has memory for 50
+    const char* const found = std::strstr(openblas_get_config(), key);
+    const int threads = found != nullptr ? std::atoi(found + std::strlen(key)) : 0;
+    return threads > 0 ? std::max(1, 2 * threads - 2) : unknown;
+  }();
+  return most;
 }
 
 BlasInfo blas_info() {

@@ -3,15 +3,20 @@
 #include <cblas.h>
 #include <omp.h>
 
+#include <atomic>
+#include <chrono>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/array/array.hpp"
 #include "core/base/bf16.hpp"
 #include "core/base/error.hpp"
+#include "core/base/no_copy.hpp"
 #include "core/base/out_of_memory.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/products/blas_info.hpp"
 #include "core/products/onednn_bf16.hpp"
 
 #ifdef CAPSTAN_ONEDNN
@@ -37,8 +42,24 @@ Bf16Backend& bf16_setting() {
   return setting;
 }
 
+/// While it lives, this thread may call OpenBLAS. Waits where as many do as may.
+class BlasTurn : NoCopy {
+ public:
+  BlasTurn() {
+    while (taken_.fetch_add(1) >= most_blas_products()) {
+      --taken_;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+  ~BlasTurn() { --taken_; }
+
+ private:
+  inline static std::atomic<int> taken_ = 0;
+};
+
 template <class T, class Function>
 void call_blas(const Product<T>& p, Function cblas_gemm) {
+  const BlasTurn turn;
   cblas_gemm(CblasRowMajor, p.a.transposed() ? CblasTrans : CblasNoTrans, p.b.transposed() ? CblasTrans : CblasNoTrans,
              static_cast<blasint>(p.m), static_cast<blasint>(p.n), static_cast<blasint>(p.k), p.alpha, p.a.data,
              static_cast<blasint>(p.a.stride), p.b.data, static_cast<blasint>(p.b.stride), p.beta, p.c,

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "core/base/error.hpp"
+#include "models/generation/sampling.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -125,7 +125,7 @@ class BeamSearch {
     double total = 0;
     for (const double value : values) total += std::exp(value - top);
     if (!std::isfinite(total))
-      throw Error("beam search: a logit is not finite: the model's weights are damaged or its training diverged");
+      throw NotFinite("a logit is not finite: the model's weights are damaged or its training diverged");
     for (double& value : values) value -= top + std::log(total);
     for (const int32_t token : options_.banned) values.at(static_cast<size_t>(token)) = -HUGE_VAL;
     return values;

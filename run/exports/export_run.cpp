@@ -4,6 +4,7 @@
 #include "core/io/file.hpp"
 #include "run/exports/gguf.hpp"
 #include "run/exports/huggingface.hpp"
+#include "run/setup/file_safety.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;
@@ -27,6 +28,7 @@ void write_export(const SavedRun& run, ExportFormat format, const fs::path& fold
 }  // namespace
 
 std::vector<std::string> export_run(const SavedRun& run, ExportFormat format, const fs::path& given) {
+  refuse_file_of_run(given);
   const std::string folder = new_folder(given.string());
   write_new_folder(folder, [&](const fs::path& unfinished) { write_export(run, format, unfinished); });
   return names_in_folder(folder);

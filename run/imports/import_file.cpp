@@ -7,6 +7,7 @@
 #include "run/imports/import_module.hpp"
 #include "run/imports/import_verify.hpp"
 #include "run/imports/imported_config.hpp"
+#include "run/setup/file_safety.hpp"
 #include "run/yaml/config.hpp"
 
 namespace capstan {
@@ -33,6 +34,7 @@ Places places_of(const std::string& into, const ImportedModule& module) {
 }  // namespace
 
 void import_file(const ImportFileOptions& options, std::ostream& out) {
+  check_output_file(options.output, {options.file, options.verify});
   const ImportedModule module = import_module(SafetensorsFile(options.file), options.prefix, options.hints);
   const Places places = places_of(options.into, module);
   if (!options.verify.empty()) out << verify_import(module, options.verify, options.hints.causal) << '\n';

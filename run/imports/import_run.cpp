@@ -14,6 +14,7 @@
 #include "run/imports/import_file.hpp"
 #include "run/imports/import_module.hpp"
 #include "run/imports/import_verify.hpp"
+#include "run/setup/file_safety.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/yaml/config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
@@ -121,6 +122,7 @@ void import_run(const ImportRunOptions& options, std::ostream& out) {
   const fs::path given = options.folder;
   if (fs::exists(given / "config.yaml") || fs::exists(given / "checkpoints"))
     throw Error(fmt::format("{}: there is a run already: give another folder", given.string()));
+  refuse_file_of_run(given);
   const fs::path folder = new_folder(options.folder);
   const SafetensorsFile file(options.file);
   const ImportedModel imported = import_model(file, options.prefix, options.hints);

@@ -7,6 +7,11 @@
 
 namespace capstan {
 
+void throw_not_finite(const std::string& place, double value) {
+  throw Error(fmt::format("{}: the model computes {} for this text: its weights are damaged or its training diverged",
+                          place, std::isnan(value) ? std::abs(value) : value));
+}
+
 void for_each_text(size_t count, const std::function<void(size_t)>& body) {
   std::vector<std::exception_ptr> errors(count);
   parallel_units(static_cast<int64_t>(count), [&](int64_t unit) {

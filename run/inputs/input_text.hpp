@@ -1,6 +1,8 @@
 // A text that is given to a model.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -34,6 +36,15 @@ class TextError : public Error {
  private:
   size_t index_;
 };
+
+[[noreturn]] void throw_not_finite(const std::string& place, double value);
+/// Throws Error naming `place` unless all of what a model has computed for the text there is finite.
+template <class T>
+void require_finite(const T* values, int64_t count, const std::string& place) {
+  const T* const found = std::find_if(values, values + count, [](T value) { return !std::isfinite(value); });
+  if (found != values + count) throw_not_finite(place, static_cast<double>(*found));
+}
+inline void require_finite(double value, const std::string& place) { require_finite(&value, 1, place); }
 
 /// encode(text) of every text. Throws TextError for the first for which that throws Error.
 template <class Encode>

@@ -176,6 +176,9 @@ std::vector<Prediction> fill_blanks(const SavedRun& run, const std::vector<Input
   });
   std::vector<std::vector<std::vector<Guess>>> of_text(texts.size());
   for (size_t b = 0; b < blanks.size(); ++b) of_text[blanks[b].text].push_back(std::move(guesses[b]));
+  for_each_text(texts.size(), [&](size_t i) {  // one logit that is no number makes none of all probabilities
+    for (const std::vector<Guess>& blank : of_text[i]) require_finite(blank.front().probability, texts[i].place);
+  });
   std::vector<Prediction> predictions;
   for (size_t i = 0; i < texts.size(); ++i)
     predictions.push_back(filler.prediction(texts[i].text, std::move(of_text[i])));

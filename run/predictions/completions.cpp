@@ -1,12 +1,15 @@
 #include "run/predictions/completions.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <functional>
 #include <map>
 
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "data/batches/text_example.hpp"
 #include "models/generation/beam_search.hpp"
+#include "run/inputs/input_text.hpp"
 
 namespace capstan {
 namespace {
@@ -75,6 +78,18 @@ std::vector<std::vector<size_t>> groups_of(const std::vector<std::vector<int32_t
   return groups;
 }
 
+/// The TextError for the first prompt of a group for which write(i) throws NotFinite.
+std::exception_ptr first_not_finite(const std::vector<size_t>& group, const std::function<void(size_t)>& write) {
+  for (const size_t i : group) {
+    try {
+      write(i);
+    } catch (const NotFinite& error) {
+      return std::make_exception_ptr(TextError(i, error.what()));
+    }
+  }
+  return std::make_exception_ptr(TextError(group.front(), "a logit is not finite"));
+}
+
 }  // namespace
 
 void refuse_options_without_pairs(const SavedRun& run, const CompletionOptions& options) {
@@ -121,15 +136,20 @@ std::vector<std::vector<Completion>> complete(const SavedRun& run, const std::ve
   parallel_units(static_cast<int64_t>(groups.size()), [&](int64_t unit) {
     const OneThread alone;
     const std::vector<size_t>& group = groups[static_cast<size_t>(unit)];
+    const auto prompt = [&](size_t i) { return Prompt{prompts[i], first + static_cast<int64_t>(i)}; };
     try {
       if (options.beam > 1) {
         all[group.front()] = search(run, prompts[group.front()], options);
         return;
       }
       std::vector<Prompt> together;
-      for (const size_t i : group) together.push_back({prompts[i], first + static_cast<int64_t>(i)});
+      for (const size_t i : group) together.push_back(prompt(i));
       std::vector<Completion> written = sample(run, together, options);
       for (size_t i = 0; i < group.size(); ++i) all[group[i]] = {std::move(written[i])};
+    } catch (const NotFinite&) {
+      errors[static_cast<size_t>(unit)] = first_not_finite(group, [&](size_t i) {
+        static_cast<void>(options.beam > 1 ? search(run, prompts[i], options) : sample(run, {prompt(i)}, options));
+      });
     } catch (...) {
       errors[static_cast<size_t>(unit)] = std::current_exception();
     }

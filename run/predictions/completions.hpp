@@ -38,7 +38,8 @@ void refuse_options_without_pairs(const SavedRun& run, const CompletionOptions& 
 std::vector<int32_t> prompt_of(const SavedRun& run, std::string_view text, const std::string& place);
 
 /// The completions of every prompt, the best first. Random numbers depend on the prompt's index, counted from `first`:
-/// results do not depend on how prompts are divided into calls. Prompts run in parallel.
+/// results do not depend on how prompts are divided into calls. Prompts run in parallel. Throws TextError for a prompt
+/// for which the model computes what is not finite.
 std::vector<std::vector<Completion>> complete(const SavedRun& run, const std::vector<std::vector<int32_t>>& prompts,
                                               const CompletionOptions& options, int64_t first = 0);
 

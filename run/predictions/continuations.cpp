@@ -55,8 +55,9 @@ GenerateOptions generation_of(const SavedRun& run, const ContinuationOptions& op
   if (const auto unknown = run.tokenizer->unknown_token()) generation.banned.push_back(*unknown);
   if (pairs) generation.banned.push_back(*generation.stop_token + 1);  // the separator
   generation.on_slide = [&run] {
-    log_info(fmt::format("the model has only {} positions: generation continues from the last half of the text",
-                         *run.model->position_limit()));
+    const int64_t positions = *run.model->position_limit();
+    log_info(fmt::format("the model has only {} positions: from here on it reads the last {} to {} tokens of the text",
+                         positions, std::max<int64_t>(1, positions / 2), positions));
   };
   return generation;
 }
@@ -88,7 +89,12 @@ std::vector<Continuation> continuations_of(const SavedRun& run, const InputText&
     const auto sample = static_cast<size_t>(index);
     return add(sample, samples[sample].push(token)) && !samples[sample].done();
   };
-  const std::vector<Generated> results = generate_together(model, prompts, generation);
+  std::vector<Generated> results;
+  try {
+    results = generate_together(model, prompts, generation);
+  } catch (const NotFinite& error) {
+    throw Error(fmt::format("{}: {}", text.place, error.what()));
+  }
   for (size_t i = 0; i < samples.size(); ++i) {
     continuations[i].end = results[i].end;
     add(i, samples[i].finish());

@@ -18,7 +18,7 @@ struct ContinuationOptions {
   int64_t samples = 1;   // continuations of the same text, written together
   SamplingConfig sampling;
   DecodeWeights weights = DecodeWeights::float32;
-  bool slide = true;              // past the longest position: go on from the last half of the text; pairs end there
+  bool slide = true;              // past the longest position: go on in a further window; pairs end there
   std::vector<std::string> stop;  // a continuation ends before any of these texts
   /// Called with each piece as it is written; false ends this sample.
   std::function<bool(int64_t sample, std::string_view piece)> on_piece;

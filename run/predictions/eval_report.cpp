@@ -6,9 +6,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/strings/join.hpp"
 #include "core/strings/printable.hpp"
+#include "run/inputs/input_text.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {
@@ -75,6 +77,55 @@ void print_most_frequent_confusions(const EvalReport& report, std::ostream& out)
                        printable_line(report.classes[static_cast<size_t>(c.predicted)]));
 }
 
+/// Throws Error that says what there is where the split is absent.
+void refuse_absent(Split split, const SavedRun& run, const DataSource& data) {
+  if (data.has(split)) return;
+  const bool cross_validated = split == Split::valid && facts_of(run.config.model).is_solved;
+  const char* const instead =
+      split != Split::test && data.has(Split::test) ? "or evaluate the test data with --split test"
+      : cross_validated
+          ? "or evaluate other files with --set data.test=[FILE] --split test; figures in the log are from "
+            "cross-validation on the training data"
+          : "";
+  if (*instead != '\0')
+    throw Error(
+        fmt::format("data: there is no {} split: give data.{}, {}", to_string(split), to_string(split), instead));
+}
+
+/// How a text is named that has no place: by its first words.
+std::string named(Split split, const std::string& text) {
+  constexpr size_t shown = 60;  // columns
+  const std::string line = printable_line(text);
+  const std::string_view begin = first_columns(line, shown);
+  return fmt::format("{} split, text \"{}{}\"", to_string(split), begin, begin.size() < line.size() ? "..." : "");
+}
+
+/// Throws Error that names the first text of a split for which the model computes what is not finite.
+[[noreturn]] void refuse_not_finite(const SavedRun& run, const LabelledTexts& texts, Split split) {
+  for (int64_t i = 0; i < texts.size(); ++i) {
+    const Array logits = run.model->model().text_logits({texts.text(i)});
+    require_finite(logits.data(), logits.size(), named(split, texts.text(i)));
+  }
+  throw_not_finite(fmt::format("{} split", to_string(split)), NAN);
+}
+
+[[noreturn]] void refuse_not_finite(const SavedRun& run, const BatchSource& batches, Split split) {
+  const TapePause no_tape;
+  const int64_t vocabulary = run.tokenizer->vocabulary_size();
+  for (int64_t index = 0; index < batches.batches_per_epoch(0); ++index) {
+    const Batch batch = batches.batch(0, index);
+    for (int64_t row = 0; row < batch.tokens.dim(0); ++row) {
+      const Batch single = rows_of(batch, row, row + 1);
+      std::vector<int32_t> tokens;
+      for (int64_t t = 0; t < single.tokens.size(); ++t)
+        if (single.segment_ids[t] != 0 && single.tokens[t] < vocabulary) tokens.push_back(single.tokens[t]);
+      const TaskLoss loss = run.model->model().loss(single, Context{Segments(single.segment_ids)});
+      require_finite(static_cast<double>(loss.sum.value().item()), named(split, run.tokenizer->decode(tokens)));
+    }
+  }
+  throw_not_finite(fmt::format("{} split", to_string(split)), NAN);
+}
+
 }  // namespace
 
 std::string ClassFigures::text(double figure) const { return occurs ? fmt::format("{:.4f}", figure) : "-"; }
@@ -88,9 +139,12 @@ std::vector<Figure> EvalReport::figures() const {
         all.push_back({metric.name, *value, 4});
     }
   };
-  if (predicts_tokens) all.push_back({"perplexity", std::exp(total.loss()), 3});
+  const auto add_power = [&](const char* name, double value) {  // of e, which is soon beyond the largest number
+    if (std::isfinite(value)) all.push_back({name, value, 3});
+  };
+  if (predicts_tokens) add_power("perplexity", std::exp(total.loss()));
   if (bits_per_byte) all.push_back({"bits_per_byte", *bits_per_byte, 4});
-  if (word_perplexity) all.push_back({"word_perplexity", *word_perplexity, 3});
+  if (word_perplexity) add_power("word_perplexity", *word_perplexity);
   add_metrics(false);
   if (pairs) {
     all.push_back({"pairs", static_cast<double>(pairs->pairs), 0});
@@ -142,6 +196,7 @@ double EvalReport::figure(const std::string& name) const {
 
 EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
                           const CompletionOptions& completions) {
+  refuse_absent(split, run, data);
   EvalReport report;
   report.split = to_string(split);
   report.classes = run.classes;
@@ -156,6 +211,7 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
     report.total = result.total;
     report.classification = std::move(result.report);
     report.labels = std::move(result.labels);
+    if (!std::isfinite(report.total.loss())) refuse_not_finite(run, texts, split);
     return report;
   }
   const auto split_batches = data.evaluation(split);
@@ -174,6 +230,7 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
     report.total = result.total;
     report.classification = std::move(result.report);
   }
+  if (!std::isfinite(report.total.loss())) refuse_not_finite(run, *split_batches, split);
   if (facts_of(run.config.data).has_pairs && split != Split::train)
     report.pairs = evaluate_pairs(run, data.evaluation_pairs(split), completions);
   if (const auto text = data.text_size(split); text && facts.predicts == Predicts::next_token) {  // all of the text

@@ -7,6 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "core/strings/affixes.hpp"
+#include "run/inputs/input_text.hpp"
 
 namespace capstan {
 namespace {
@@ -63,6 +64,7 @@ std::vector<GzipTally> compare_with_gzip(const SavedRun& run, const DataSource& 
   GzipTally code{"code"}, prose{"prose"}, all{"all"};
   for (size_t i = 0; i < nats.size(); ++i) {
     const HeldOutFile& file = evaluation.files[i];
+    require_finite(nats[i], file.name);
     const int64_t gzip_bytes = gzip_size(file.text());
     for (GzipTally* const tally : {is_prose(file.name) ? &prose : &code, &all}) {
       ++tally->files;

@@ -24,8 +24,7 @@ std::string text_read(const SavedRun& run, const TextRule& rule, const InputText
   return example_text(columns_of(text), *run.tokenizer, rule, text.place);
 }
 
-/// (N, C): what the model computes before it makes probabilities of it.
-Array class_logits(const SavedRun& run, const std::vector<InputText>& texts) {
+Array unchecked_logits(const SavedRun& run, const std::vector<InputText>& texts) {
   const Model& model = run.model->model();
   TextRule rule = facts_of(run.config.data).text;  // how a text was cut in training
   if (const auto limit = model.position_limit())
@@ -42,6 +41,16 @@ Array class_logits(const SavedRun& run, const std::vector<InputText>& texts) {
                   all.mutable_data() + indices[i] * some.dim(1));
   });
   return all;
+}
+
+/// (N, C): what the model computes before it makes probabilities of it. Throws TextError where it is not finite.
+Array class_logits(const SavedRun& run, const std::vector<InputText>& texts) {
+  Array logits = unchecked_logits(run, texts);
+  const int64_t columns = logits.dim(1);
+  for_each_text(texts.size(), [&](size_t i) {
+    require_finite(logits.data() + static_cast<int64_t>(i) * columns, columns, texts[i].place);
+  });
+  return logits;
 }
 
 std::vector<Prediction> label_texts(const SavedRun& run, const std::vector<InputText>& texts,
@@ -71,8 +80,12 @@ std::vector<Prediction> complete_texts(const SavedRun& run, const std::vector<In
   completions.batch = options.batch_size;
   const auto prompts = encode_all(texts, [&](const InputText& text) { return prompt_of(run, text.text, text.place); });
   std::vector<Prediction> predictions(texts.size());
-  auto written = complete(run, prompts, completions, options.first);
-  for (size_t i = 0; i < texts.size(); ++i) predictions[i].completions = std::move(written[i]);
+  try {
+    auto written = complete(run, prompts, completions, options.first);
+    for (size_t i = 0; i < texts.size(); ++i) predictions[i].completions = std::move(written[i]);
+  } catch (const TextError& error) {
+    throw TextError(error.index(), fmt::format("{}: {}", texts[error.index()].place, error.what()));
+  }
   return predictions;
 }
 
@@ -91,7 +104,13 @@ TextExplanation explanation_of(const SavedRun& run, const InputText& text) {
   if (!facts_of(run.config.model).reads_texts)
     throw Error(fmt::format("the run {} is a {}: only of a linear-classifier can a decision be explained by n-grams",
                             run.config.name, type_of(run.config.model)));
-  return run.model->model().explain(text_read(run, facts_of(run.config.data).text, text));
+  TextExplanation reasons = run.model->model().explain(text_read(run, facts_of(run.config.data).text, text));
+  const auto check_row = [&](const std::vector<double>& row) {
+    require_finite(row.data(), static_cast<int64_t>(row.size()), text.place);
+  };
+  check_row(reasons.bias);
+  for (const TextExplanation::Ngram& ngram : reasons.ngrams) check_row(ngram.logits);
+  return reasons;
 }
 
 void check_predictions(const SavedRun& run, const PredictOptions& options) {

@@ -42,7 +42,9 @@ TextScore score_of(const SavedRun& run, const InputText& text) {
                             sequence.size(), *limit));
   if (const auto end = end_of_document(run)) sequence.push_back(*end);
   if (sequence.size() <= first) return {};
-  return {log_probability(model, sequence, static_cast<int64_t>(first)), static_cast<int64_t>(sequence.size() - first)};
+  const double found = log_probability(model, sequence, static_cast<int64_t>(first));
+  require_finite(found, text.place);
+  return {found, static_cast<int64_t>(sequence.size() - first)};
 }
 
 }  // namespace

@@ -27,7 +27,9 @@ std::vector<float> vector_of(const SavedRun& run, const InputText& text) {
   const std::vector<int32_t> tokens = tokens_of(run, text);
   if (tokens.empty()) return std::vector<float>(static_cast<size_t>(run.model->stack().config().width), 0.0F);
   const Batch batch = pad_rows({tokens});
-  return run.model->model().text_vector(batch.tokens, Context{Segments(batch.segment_ids)});
+  std::vector<float> vector = run.model->model().text_vector(batch.tokens, Context{Segments(batch.segment_ids)});
+  require_finite(vector.data(), static_cast<int64_t>(vector.size()), text.place);
+  return vector;
 }
 
 }  // namespace

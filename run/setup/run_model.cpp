@@ -13,6 +13,7 @@
 #include "run/setup/saved_config.hpp"
 #include "run/yaml/config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
+#include "train/records/log.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;
@@ -221,6 +222,9 @@ RunFiles read_run_files(const fs::path& folder, const SafetensorsFile& weights) 
 SavedRun open_run(const fs::path& where, ParamMemory memory) {
   const fs::path folder = run_folder_of(where);
   const SafetensorsFile weights = open_model(where);
+  if (!weights.has_checksum())
+    log_warning(fmt::format("{}: the file has no checksum: it was changed after training, or another program wrote it",
+                            weights.path()));
   SavedRun run{read_run_files(folder, weights), nullptr, weights.path()};
   run.model = std::make_unique<RunModel>(run.config, model_vocabulary(run.config, *run.tokenizer),
                                          static_cast<int64_t>(run.classes.size()), weights, memory);

@@ -1,6 +1,7 @@
 #include "run/summaries/run_check.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -120,6 +121,9 @@ class RunCheck {
   void check_config() {
     add_read("config.yaml", written_again, [&] {
       config_ = load_run_config(folder_);
+      refuse_other("model", to_yaml(config_->model), [](const std::string& saved) {
+        return to_yaml(saved_part<TaskConfig>(saved, "model", "config.yaml"));
+      });
       return size_text(folder_ / "config.yaml");
     });
   }
@@ -142,11 +146,13 @@ class RunCheck {
     });
   }
 
-  /// Throws Error unless the newest whole checkpoint was trained with this.
-  void refuse_other(const char* what, const std::string& found) const {
+  /// Throws Error unless the newest whole checkpoint was trained with this. `renewed`: what an earlier version recorded
+  /// as this one does.
+  void refuse_other(const char* what, const std::string& found,
+                    const std::function<std::string(const std::string&)>& renewed = {}) const {
     if (!state_) return;
     const auto trained = state_->identity.find(what);
-    if (trained != state_->identity.end() && trained->second != found)
+    if (trained != state_->identity.end() && (renewed ? renewed(trained->second) : trained->second) != found)
       throw Error(fmt::format("not what step {} was trained with", state_->step));
   }
 

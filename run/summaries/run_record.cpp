@@ -9,10 +9,9 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
-#include "core/strings/affixes.hpp"
 #include "core/strings/join.hpp"
 #include "run/setup/saved_config.hpp"
-#include "run/yaml/config.hpp"
+#include "run/summaries/run_folders.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan {
@@ -81,26 +80,6 @@ void read_times(const std::filesystem::path& log, RunRecord& run) {
   }
 }
 
-using Leaves = std::vector<std::pair<std::string, std::string>>;
-
-bool is_list_of_values(const ConfigNode& node) {
-  return node.kind == NodeKind::list &&
-         std::all_of(node.children.begin(), node.children.end(),
-                     [](const ConfigNode& child) { return child.kind == NodeKind::scalar; });
-}
-
-void add_leaves(const ConfigNode& node, const std::string& path, Leaves& out) {
-  if (node.kind == NodeKind::map) {
-    for (const ConfigNode& child : node.children) add_leaves(child, join_path(path, child.key), out);
-  } else if (node.kind == NodeKind::list && !is_list_of_values(node)) {
-    out.emplace_back(path, fmt::format("{} {}", node.children.size(), node.children.size() == 1 ? "entry" : "entries"));
-    for (size_t i = 0; i < node.children.size(); ++i)
-      add_leaves(node.children[i], join_path(path, std::to_string(i)), out);
-  } else {
-    out.emplace_back(path, write_flow(node));
-  }
-}
-
 /// By which measure all runs can be ranked: the one that each was judged by, or the loss if they differ in that.
 const Metric& common_monitor(const std::vector<RunRecord>& runs) {
   std::map<std::string, size_t> judged;
@@ -121,40 +100,6 @@ const Metric& common_monitor(const std::vector<RunRecord>& runs) {
 double rank(const RunRecord& run, const Metric& monitor) {
   const double value = run.best ? cost_of(*run.best, monitor) : run.train_loss;
   return std::isnan(value) ? INFINITY : value;
-}
-
-/// Whether `name` is a suffix of `path` that begins at the path's beginning or after a dot.
-bool ends_with_name(const std::string& path, const std::string& name) {
-  return path == name || ends_with(path, "." + name);
-}
-
-bool is_run(const std::filesystem::path& folder) {
-  std::error_code unknown;
-  return std::filesystem::exists(folder / "config.yaml", unknown);
-}
-
-/// Whether a search has its short runs in the folders of this one.
-bool is_search(const std::filesystem::path& folder) {
-  std::error_code unknown;
-  return std::filesystem::exists(folder / search_file, unknown);
-}
-
-/// The runs in a folder that is none itself, and in its folders, down to `levels` below it.
-std::vector<std::string> runs_in(const std::filesystem::path& folder, int levels, ShortRuns short_runs) {
-  std::error_code unknown;
-  if (is_run(folder)) return {};
-  std::vector<std::string> runs;
-  for (const std::string& name : names_in_folder(folder.string())) {
-    const auto path = folder / name;
-    if (std::filesystem::is_symlink(path, unknown)) continue;  // such as that of a search to its best run
-    if (is_run(path)) {
-      runs.push_back(path.string());
-    } else if (levels > 0 && (short_runs == ShortRuns::with || !is_search(folder))) {
-      const std::vector<std::string> below = runs_in(path, levels - 1, short_runs);
-      runs.insert(runs.end(), below.begin(), below.end());
-    }
-  }
-  return runs;
 }
 
 /// Whether it is a link, such as that of a search to its best run, to a folder that is listed, too.
@@ -201,32 +146,6 @@ RunRecord read_record(const std::filesystem::path& folder) {
   return run;
 }
 
-std::vector<std::string> run_folders(const std::vector<std::string>& folders, ShortRuns short_runs) {
-  constexpr int levels = 2;  // runs/first/second
-  std::error_code unknown;
-  for (const std::string& folder : folders)
-    if (!std::filesystem::exists(std::filesystem::symlink_status(folder, unknown)))
-      throw Error(fmt::format("{}: there is no such folder: give the folder of a run, such as runs/NAME", folder));
-  const bool runs_given = std::any_of(folders.begin(), folders.end(), [](const auto& one) { return is_run(one); });
-  std::vector<std::string> runs, left_out;
-  const auto add = [&](const std::string& run) {
-    if (std::find(runs.begin(), runs.end(), run) == runs.end()) runs.push_back(run);
-  };
-  for (const std::string& folder : folders) {
-    const std::vector<std::string> inside = runs_in(folder, levels, short_runs);
-    if (inside.empty() && (folders.size() == 1 || !std::filesystem::is_regular_file(folder, unknown))) add(folder);
-    if (!inside.empty() && runs_given && short_runs == ShortRuns::without &&
-        is_search(std::filesystem::path(folder) / ".."))
-      left_out.push_back(folder);
-    else
-      std::for_each(inside.begin(), inside.end(), add);
-  }
-  if (!left_out.empty())
-    log_info(fmt::format("{}: short runs of a search, left out beside others; give such a folder alone",
-                         join_first(left_out)));
-  return runs.empty() ? folders : runs;
-}
-
 std::vector<RunRecord> read_records(const std::vector<std::string>& given) {
   std::vector<RunRecord> runs;
   const std::vector<std::string> folders = run_folders(given);
@@ -247,55 +166,6 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& given) {
     return rank(a, monitor) < rank(b, monitor);
   });
   return runs;
-}
-
-std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs) {
-  std::vector<Leaves> all(runs.size());
-  for (size_t i = 0; i < runs.size(); ++i) add_leaves(to_node(runs[i].config), "", all[i]);
-  std::vector<DifferingKey> keys;
-  for (const auto& [path, value] : all.empty() ? Leaves{} : all.front()) {
-    if (path == "name" || path == "folder") continue;  // every row shows the folder
-    DifferingKey key{path, "", {}};
-    for (const Leaves& leaves : all) {
-      const auto leaf =
-          std::find_if(leaves.begin(), leaves.end(), [&path = path](const auto& l) { return l.first == path; });
-      if (leaf != leaves.end()) key.values.push_back(leaf->second);
-    }
-    const bool everywhere = key.values.size() == runs.size();
-    if (everywhere && std::any_of(key.values.begin(), key.values.end(),
-                                  [&](const std::string& v) { return v != key.values.front(); }))
-      keys.push_back(std::move(key));
-  }
-  std::vector<std::string> paths;
-  for (const DifferingKey& key : keys) paths.push_back(key.path);
-  const std::vector<std::string> names = short_names(paths);
-  for (size_t i = 0; i < keys.size(); ++i) keys[i].short_name = names[i];
-  return keys;
-}
-
-std::string repeated_settings(const RunRecord& run) {
-  Leaves leaves;
-  add_leaves(to_node(run.config), "", leaves);
-  std::string settings;
-  for (const auto& [path, value] : leaves)
-    if (path != "name" && path != "folder" && path != "seed" && path != "data.fold")
-      settings += path + "=" + value + "\n";
-  return settings;
-}
-
-std::vector<std::string> short_names(const std::vector<std::string>& paths) {
-  std::vector<std::string> names = paths;
-  for (size_t i = 0; i < paths.size(); ++i) {
-    const std::string& path = paths[i];
-    for (size_t dot = path.rfind('.'); dot != std::string::npos && dot > 0; dot = path.rfind('.', dot - 1)) {
-      const std::string name = path.substr(dot + 1);
-      const auto ends = [&](const std::string& other) { return ends_with_name(other, name); };
-      if (name == "type" || std::count_if(paths.begin(), paths.end(), ends) != 1) continue;
-      names[i] = name;
-      break;
-    }
-  }
-  return names;
 }
 
 }  // namespace capstan

@@ -57,31 +57,10 @@ bool clearly_better(const ValidPoint& a, const ValidPoint& b, const Metric& metr
 
 /// Throws Error when the folder is not that of a run, or when its metrics have no step yet.
 RunRecord read_record(const std::filesystem::path& folder);
-/// The file of times in the folder of a search.
-constexpr const char* search_file = "autotune.json";
-/// The short runs of a search, below runs/SEARCH: they cannot be compared with others.
-enum class ShortRuns { with, without };
-/// The folders, with those of a sweep, a search or several runs replaced by the runs in them, each once. Short runs of
-/// a search are left out where their folder is not given alone. Throws Error for a folder that does not exist.
-std::vector<std::string> run_folders(const std::vector<std::string>& folders,
-                                     ShortRuns short_runs = ShortRuns::without);
 /// Records of run_folders(), the best first: by the measure that train.monitor names, by validation loss if the runs
 /// differ in that (with a warning). Those without validation follow, sorted by training loss. A folder without a record
 /// is left out with a warning; plain files are ignored, since runs/* may match some. Throws Error when no record is
 /// left.
 std::vector<RunRecord> read_records(const std::vector<std::string>& folders);
-
-/// A key in which the runs differ, with its value in each run. Keys that only some of the runs have are left out: there
-/// a `type` or the length of a list differs, which is a key itself.
-struct DifferingKey {
-  std::string path, short_name;  // short_name: the shortest suffix that no other differing key has
-  std::vector<std::string> values;
-};
-std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs);
-/// All that two runs have in common if they repeat each other: keys and values without names, seed and data.fold.
-std::string repeated_settings(const RunRecord& run);
-
-/// For each path the shortest suffix that is meaningful and not a suffix of another path.
-std::vector<std::string> short_names(const std::vector<std::string>& paths);
 
 }  // namespace capstan

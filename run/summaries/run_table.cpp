@@ -7,6 +7,7 @@
 
 #include "core/strings/join.hpp"
 #include "core/strings/printable.hpp"
+#include "run/summaries/differing_keys.hpp"
 #include "train/records/reporter.hpp"
 
 namespace capstan {

@@ -10,6 +10,7 @@
 #include "core/io/file.hpp"
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
+#include "run/summaries/run_folders.hpp"
 #include "run/summaries/run_table.hpp"
 #include "run/training/search_space.hpp"
 #include "run/yaml/config_diff.hpp"

@@ -20,8 +20,8 @@ namespace {
 constexpr int warm_up = 2, least_steps = 1, most_steps = 200;
 constexpr double enough_seconds = 3;
 
-/// The median of some steps after the first ones, which touch the memory.
-double step_seconds(const RunModel& model, ParamStore& params, const DataSource& data, const TrainConfig& config) {
+/// A step: the median of some after the first ones, which touch the memory. A checkpoint: an estimate.
+PilotTimes step_times(const RunModel& model, ParamStore& params, const DataSource& data, const TrainConfig& config) {
   LocalStep step(model.model(), params, data.training(), config);
   RunState state;
   std::vector<double> seconds;
@@ -33,7 +33,7 @@ double step_seconds(const RunModel& model, ParamStore& params, const DataSource&
   }
   const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
   std::nth_element(seconds.begin(), middle, seconds.end());
-  return *middle;
+  return {*middle, 0, seconds_to_save(step.parts(state))};
 }
 
 double evaluation_seconds(const RunModel& model, const DataSource& data, int64_t micro_batch_tokens) {
@@ -62,12 +62,12 @@ std::optional<StepSeconds> given_step_seconds() {
 }
 
 PilotTimes time_pilot(const RunConfig& config, const DataSource& data) {
-  if (const auto given = given_step_seconds()) return {given->piloted, 0};
+  if (const auto given = given_step_seconds()) return {given->piloted, 0, 0};
   PilotTimes times;
   {
     RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));
     model.prepare(data.tokenizer(), data.class_counts(), data.training().examples_per_epoch());
-    times.step = step_seconds(model, model.params(), data, config.train);
+    times = step_times(model, model.params(), data, config.train);
     times.evaluation = evaluation_seconds(model, data, config.train.micro_batch_tokens);
   }
   pool::trim();

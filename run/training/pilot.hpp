@@ -11,6 +11,7 @@ namespace capstan {
 struct PilotTimes {
   double step = 0;        // seconds of a training step
   double evaluation = 0;  // of an evaluation on the validation data; 0 without such data
+  double save = 0;        // of a checkpoint
 };
 
 /// Trains a model of this configuration for some steps (seconds, not minutes) and evaluates it on some batches; all of

@@ -7,6 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "run/setup/run_model.hpp"
+#include "run/setup/saved_config.hpp"
 #include "train/loop/run_length.hpp"
 #include "train/records/reporter.hpp"
 
@@ -20,10 +21,13 @@ constexpr double most_passes = 10, most_parameters_per_token = 4;
 constexpr int64_t width_step = 16, least_width = 64, most_width = 2048, usual_width = 192;
 constexpr int64_t least_buckets = 1 << 14, most_buckets = 1 << 22;
 constexpr double buckets_per_token = 0.8;
-/// A plan is looked at again after its number of steps divided by the first, and stays if it is then wrong by less than
-/// the second, a share of them.
+/// A plan is looked at again after its number of steps divided by this.
 constexpr int64_t looks_again_at = 10;
-constexpr double tolerance = 0.1;
+/// It stays if it then takes between these shares of the time: the pace of a few steps is not known more exactly, and
+/// with tables that start again with every epoch a few steps less may cost a whole epoch.
+constexpr double least_use = 0.96, most_use = 1.02;
+/// Of the time. A plan that leaves more of it unused says so.
+constexpr double well_used = 0.9;
 
 bool has_fresh_tables(const RunConfig& config) {
   const ModelConfig* const model = find_model(config.model);
@@ -104,9 +108,9 @@ class Planner {
     RunConfig config = with_sizes(open_width ? first_width() : width_of(open_), 1);
     if (!fits_(config)) return {config, {}};
     PilotTimes times = time(config);
-    // A wider model uses the machine better than the first one, so that the choice may change with the next trial.
+    // What a step takes besides operations is known from the second pilot on, so that the choice may change.
     for (int trial = 0; trial < 3 && open_width; ++trial) {
-      const int64_t width = choose_width(times, *flops(config));
+      const int64_t width = choose_width();
       if (width == width_of(config)) break;
       config = with_sizes(width, 1);
       times = time(config);
@@ -123,14 +127,29 @@ class Planner {
     const Stopwatch watch;
     const PilotTimes times = pilot_(config);
     seconds_ -= watch.seconds();
+    if (const std::optional<double> operations = flops(config)) piloted_.push_back({*operations, times});
     return times;
+  }
+
+  /// Times of a model that needs so many operations per token. A step takes a time for each of them and a time for what
+  /// does not depend on the width, such as the tables of n-grams: both from the last two pilots.
+  PilotTimes predicted(double operations) const {
+    const auto& [last_operations, last] = piloted_.back();
+    double slower = operations / last_operations;
+    if (piloted_.size() > 1) {
+      const auto& [other_operations, other] = piloted_[piloted_.size() - 2];
+      const double each = (last.step - other.step) / (last_operations - other_operations);
+      const double rest = last.step - each * last_operations;
+      if (each > 0 && rest > 0) slower = (rest + each * operations) / last.step;
+    }
+    return {last.step * slower, last.evaluation * slower, last.save};
   }
 
   /// The configuration with what it leaves open, for so many passes over the text.
   RunConfig with_sizes(int64_t width, double passes, int64_t steps = 1) const {
     RunConfig config = open_;
     config.train.steps = steps;
-    config.train.corrected = {std::max<int64_t>(1, steps / looks_again_at), 0};
+    config.train.corrected = {std::max<int64_t>(1, steps / looks_again_at), 0, steps, open_.train.minutes};
     config.train.valid_every = valid_every_;
     if (find_model(config.model) == nullptr) return config;
     ModelConfig& model = model_of(config);
@@ -174,22 +193,22 @@ class Planner {
 
   double passes_of(int64_t steps) const { return static_cast<double>(steps) / static_cast<double>(steps_per_epoch_); }
 
-  /// Steps that fit into the time, of a length in seconds each.
-  int64_t steps_in_time(double step, double evaluation) const {
-    const double every = static_cast<double>(valid_every_);
-    const double each = step + (every > 0 ? evaluation / every : 0);
-    return static_cast<int64_t>(std::clamp((seconds_ - evaluation) / each, 1.0, 1e15));
+  /// Steps that fit into the time, with evaluations and checkpoints.
+  int64_t steps_in_time(const PilotTimes& times) const {
+    const auto share = [](double seconds, int64_t every) {
+      return every > 0 ? seconds / static_cast<double>(every) : 0;
+    };
+    const double each = times.step + share(times.evaluation, valid_every_) + share(times.save, open_.train.save_every);
+    return static_cast<int64_t>(std::clamp((seconds_ - times.evaluation - times.save) / each, 1.0, 1e15));
   }
 
   /// Steps of a run that is as long as the time and the text allow.
   int64_t steps(const RunConfig& config, const PilotTimes& times) const {
-    const int64_t steps = steps_in_time(times.step, times.evaluation);
-    return worthwhile(config, std::min(steps, longest_plan(open_, steps_per_epoch_)), steps_per_epoch_);
+    return worthwhile(config, std::min(steps_in_time(times), longest_plan(open_, steps_per_epoch_)), steps_per_epoch_);
   }
 
-  /// The width whose training would be nearest to tokens_per_parameter, if operations take as long as they did in
-  /// a pilot whose model needed so many per token.
-  int64_t choose_width(const PilotTimes& times, double pilot_flops) const {
+  /// The width whose training would be nearest to tokens_per_parameter and use the time.
+  int64_t choose_width() const {
     std::optional<int64_t> best;
     double best_score = 0;
     for (int64_t width = least_width; width <= most_width; width += width_step) {
@@ -198,15 +217,16 @@ class Planner {
       if (!needed) continue;
       const double parameters = *needed / 6;
       if (best && (parameters > most_parameters_per_token * text_ || !fits_(config))) break;
-      const double slower = *needed / pilot_flops;
-      const int64_t all = steps_in_time(times.step * slower, times.evaluation * slower);
-      const int64_t used = steps(config, {times.step * slower, times.evaluation * slower});
+      const PilotTimes times = predicted(*needed);
+      const int64_t all = steps_in_time(times), used = steps(config, times);
       const double tokens = passes_of(used) * text_;
-      // A run ends with an epoch; the time that is then left is lost.
+      // A run ends with an epoch; the time that is then left is lost. A tenth of it weighs as much as 1.8 times the
+      // parameters.
+      constexpr double weight = 6;
       const double lost =
           std::log(static_cast<double>(std::min(all, static_cast<int64_t>(most_passes) * steps_per_epoch_)) /
                    static_cast<double>(used));
-      const double score = std::abs(std::log(tokens / (tokens_per_parameter * parameters))) + 2 * lost;
+      const double score = std::abs(std::log(tokens / (tokens_per_parameter * parameters))) + weight * lost;
       if (!best || score < best_score) {
         best = width;
         best_score = score;
@@ -228,13 +248,18 @@ class Planner {
     const std::string warmup = planned < given ? fmt::format(" (warm-up over {} instead of {})", planned, given) : "";
     const auto steps = static_cast<double>(config.train.steps);
     const double every = static_cast<double>(valid_every_);
-    const double seconds = steps * times.step + times.evaluation * (1 + (every > 0 ? std::floor(steps / every) : 0));
+    const double seconds =
+        steps * times.step + times.evaluation * (1 + (every > 0 ? std::floor(steps / every) : 0)) + times.save;
     std::vector<std::string> lines{
         fmt::format("plan for {:g} min: {}{} steps{}, {:.3g} passes over {:.0f} tokens, in about {}",
                     config.train.minutes, sizes, config.train.steps, warmup, passes, text_, short_time(seconds))};
-    if (seconds < 0.75 * seconds_ && open_.train.epochs == 0)
+    if (seconds < well_used * seconds_ && open_.train.epochs == 0)
       lines.push_back(
-          "the plan is shorter than the time: more passes over so little text would do harm; give more text");
+          width_of(open_) == 0 || !has_fresh_tables(open_)
+              ? "the plan is shorter than the time: more passes over so little text would do harm; give "
+                "more text"
+              : "the plan is shorter than the time, in which another epoch does not fit: give more time, or "
+                "leave model.width open (0)");
     return lines;
   }
 
@@ -244,6 +269,7 @@ class Planner {
   const Pilot& pilot_;
   const Fits& fits_;
   const int64_t steps_per_epoch_, valid_every_;
+  std::vector<std::pair<double, PilotTimes>> piloted_;  // with the operations per token
   int64_t columns_ = 1;
   double text_ = 0;  // tokens of an epoch
 };
@@ -265,6 +291,10 @@ RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
   config.train.steps = scaled(saved.train.steps, 1);
   Correction& corrected = config.train.corrected = saved.train.corrected;
   if (corrected.steps > 0) corrected.steps = scaled(corrected.steps, corrected.step + 1);
+  if (corrected.planned_steps > 0) {
+    corrected.planned_steps = scaled(corrected.planned_steps, 1);
+    corrected.planned_minutes = config.train.minutes;
+  }
   limit_warmup(config.train, std::max<int64_t>(1, saved.train.schedule.warmup_steps));
   if (has_fresh_tables(saved)) config.train.valid_every = saved.train.valid_every;
   return config;
@@ -272,11 +302,34 @@ RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
 
 RunConfig with_whole_epochs(RunConfig config, const DataSource& data) {
   const int64_t epoch = steps_of_epoch(config, data);
-  config.train.steps = worthwhile(config, config.train.steps, epoch);
-  if (Correction& corrected = config.train.corrected; corrected.steps > 0)
-    corrected.steps = std::max(corrected.step + 1, worthwhile(config, corrected.steps, epoch));
+  Correction& corrected = config.train.corrected;
+  const int64_t steps = worthwhile(config, config.train.steps, epoch);
+  if (corrected.planned_steps == config.train.steps) corrected.planned_steps = steps;
+  config.train.steps = steps;
+  if (corrected.steps > 0) corrected.steps = std::max(corrected.step + 1, worthwhile(config, corrected.steps, epoch));
   config.train.valid_every = evaluation_interval(config, data, epoch);
   return config;
+}
+
+void drop_other_correction(RunConfig& config, std::vector<std::string>& report) {
+  const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
+  Correction& corrected = config.train.corrected;
+  const auto& [step, steps, planned, minutes] = corrected;
+  if (step == 0) return;
+  const int64_t then = planned > 0                                       ? planned
+                       : std::filesystem::exists(folder / "config.yaml") ? load_run_config(folder).train.steps
+                                                                         : config.train.steps;
+  if (then == config.train.steps) {
+    if (minutes > 0 && config.train.minutes > 0 && minutes != config.train.minutes)
+      throw ConfigError(
+          fmt::format("train.minutes: the {} steps of this configuration were planned for {:g} min: give --minutes "
+                      "{:g}, which plans anew",
+                      then, minutes, config.train.minutes));
+    return;
+  }
+  report.push_back(fmt::format("train.corrected: was of a plan of {} steps; training ends after train.steps = {}", then,
+                               config.train.steps));
+  corrected = {};
 }
 
 RunPlan plan(const RunConfig& config, const DataSource& data, double seconds, const Pilot& pilot, const Fits& fits) {
@@ -292,10 +345,12 @@ PlanCheck check_plan(const RunConfig& config, const DataSource& data, const Plan
   const double left = 60 * config.train.minutes - now.seconds, at_end = pace.seconds_for(0, now.each);
   const double fit = (left - at_end) / (pace.seconds_for(1, now.each) - at_end);
   const int64_t possible = now.step + static_cast<int64_t>(std::clamp(fit, 1.0, 1e11));
-  int64_t steps = worthwhile(config, std::min(possible, now.most), steps_of_epoch(config, data));
-  if (std::abs(static_cast<double>(steps - planned)) < tolerance * static_cast<double>(planned)) steps = planned;
-  steps = std::max(steps, now.step + 1);
   const double as_planned = now.seconds + pace.seconds_for(static_cast<double>(planned - now.step), now.each);
+  const double used = as_planned / (60 * config.train.minutes);
+  int64_t steps = used >= least_use && used <= most_use
+                      ? planned
+                      : worthwhile(config, std::min(possible, now.most), steps_of_epoch(config, data));
+  steps = std::max(steps, now.step + 1);
   return {steps, fmt::format("plan looked at again at step {}: at {:.3g} s a step, with evaluations and checkpoints, "
                              "its {} steps would take {} of {:g} min: {}",
                              now.step, now.each, planned, short_time(as_planned), config.train.minutes,

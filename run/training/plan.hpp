@@ -24,6 +24,11 @@ RunConfig with_plan_of(const RunConfig& saved, RunConfig config);
 /// other runs as they are.
 RunConfig with_whole_epochs(RunConfig config, const DataSource& data);
 
+/// What is set wins over what an earlier plan has left in the configuration: a correction of another number of steps is
+/// dropped, which `report` then says. Throws ConfigError for other minutes than those of the plan, which would have no
+/// effect beside its number of steps.
+void drop_other_correction(RunConfig& config, std::vector<std::string>& report);
+
 /// How long the steps and the evaluation of a run take.
 using Pilot = std::function<PilotTimes(const RunConfig&)>;
 /// Is the memory enough for a run?
@@ -56,7 +61,7 @@ struct PlanProgress {
   int64_t most = 0;    // most_planned_steps()
 };
 /// The number of steps from here on: as many as fit into the rest of train.minutes at the measured pace, with their
-/// evaluations and checkpoints, but those that were planned where the difference is below a tenth of them.
+/// evaluations and checkpoints, but those that were planned where they take nearly that time.
 struct PlanCheck {
   int64_t steps = 0;
   std::string report;

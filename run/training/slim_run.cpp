@@ -10,6 +10,7 @@
 #include "core/base/f8.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
+#include "run/setup/file_safety.hpp"
 #include "run/setup/run_model.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 
@@ -153,6 +154,7 @@ void write_weights(const SavedRun& run, const fs::path& path, int64_t step, int6
 SlimRun slim_run(const fs::path& run_folder, const fs::path& output, const SlimOptions& options) {
   if (!(options.size > 0 && options.size <= 1))
     throw ConfigError(fmt::format("--size: a share above 0 and up to 1 is needed, not {}", options.size));
+  refuse_file_of_run(output);
   const std::string folder = new_folder(output.string());
   const SavedRun run = open_run(run_folder);
   RunState state = run.state.value_or(RunState{});

@@ -10,7 +10,7 @@
 #include "core/base/error.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/saved_config.hpp"
-#include "run/summaries/run_record.hpp"
+#include "run/summaries/differing_keys.hpp"
 #include "run/yaml/config.hpp"
 
 namespace capstan {

@@ -107,18 +107,6 @@ RunConfig as_begun(const RunConfig& config) {
   return std::filesystem::exists(folder / "config.yaml") ? with_plan_of(load_run_config(folder), config) : config;
 }
 
-/// Throws ConfigError where train.steps of a run that goes on was changed: it would have no effect beside a correction.
-void refuse_other_steps(const RunConfig& config) {
-  const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
-  const int64_t corrected = config.train.corrected.steps;
-  if (corrected == 0 || !std::filesystem::exists(folder / "config.yaml")) return;
-  if (const int64_t begun = load_run_config(folder).train.steps; begun != config.train.steps)
-    throw ConfigError(
-        fmt::format("train.steps: {} were planned for this run and corrected to {}: set train.corrected.steps instead, "
-                    "or give --minutes",
-                    begun, corrected));
-}
-
 /// The configuration with what train.minutes leaves open: as this run was begun, or chosen now, with the precision in
 /// which its steps were timed. `since`: when the command began.
 RunConfig planned(const RunConfig& config, const DataSource& data, const TrainRunOptions& options, Communicator& ranks,
@@ -305,7 +293,8 @@ LookAgain second_look(const Prepared& run, Session& session) {
                            run.choices.most_steps};
     const PlanCheck found = check_plan(run.config, run.data, now, pace);
     RunConfig config = run.config;
-    config.train.corrected = {step, found.steps};
+    config.train.corrected.step = step;
+    config.train.corrected.steps = found.steps;
     replace_file((session.options().folder / "config.yaml").string(), to_yaml(config));
     session.log().info(found.report);
     return found.steps;
@@ -358,7 +347,7 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
     reserve_product_memory();
     config = planned(config, data, options, ranks, since, choices);
   } else {
-    refuse_other_steps(config);
+    drop_other_correction(config, choices.lines);
   }
   std::optional<NgramRows> ngrams;
   if (solved) ngrams.emplace(read_ngrams(config, data));  // its number of buckets may be another run's

@@ -110,11 +110,22 @@ TEST_CASE("a plan is looked at again once, and the run's configuration repeats w
   CHECK(contains(first.err, fmt::format("all {} steps are done", corrected)));
   CHECK(contains(succeed(place, command).err, "nothing to do"));
   repeat("lm", "again");
-  check_refused(place, {"other steps",
+  // What is set wins over the correction, or is refused.
+  const Outcome given =
+      succeed(place, {"train", "--config", "runs/lm/config.yaml", "--set", "name=given", "train.steps=7"});
+  CHECK(contains(given.err, fmt::format("train.corrected: was of a plan of {} steps", steps)));
+  CHECK(contains(given.err, "all 7 steps are done"));
+  CHECK(contains(succeed(place, {"train", "--config", "runs/given/config.yaml"}).err, "nothing to do"));
+  check_refused(place, {"other minutes",
                         {},
-                        {"train", "--config", "runs/lm/config.yaml", "--set", "train.steps=5000"},
+                        {"train", "--config", "runs/lm/config.yaml", "--set", "name=other", "train.minutes=3"},
                         2,
-                        {"were planned for this run and corrected to", "set train.corrected.steps"}});
+                        {"were planned for 1 min", "give --minutes 3"}});
+  const int64_t more = corrected + 5;
+  const Outcome longer =
+      succeed(place, {"train", "--config", "runs/lm/config.yaml", "--set", fmt::format("train.steps={}", more)});
+  CHECK(contains(longer.err, "resumed from"));
+  CHECK(contains(longer.err, fmt::format("all {} steps are done", more)));
 
   Process process(place, named("killed"));
   while (!process.ended() && !contains(process.errors(), "looked at again"))

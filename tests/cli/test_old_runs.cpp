@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <vector>
 
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
+#include "core/io/safetensors.hpp"
 #include "tests/cli/samples.hpp"
 #include "tests/support/source_dir.hpp"
 
@@ -120,6 +123,51 @@ TEST_CASE("every command reads the runs of earlier versions") {
     const std::string table = succeed(place, compare).out;
     for (const OldRun& run : old_runs(version)) CHECK_MESSAGE(contains(table, run.name), table);
     CHECK(place.content("runs") == before);
+  }
+}
+
+/// Replaces all weights of a run by NaN; the checksums are right.
+void spoil_weights(const Workplace& place, const std::string& folder) {
+  for (const auto& entry : fs::recursive_directory_iterator(place / folder)) {
+    if (entry.is_symlink() || entry.path().filename() != "model.safetensors") continue;
+    std::vector<TensorToWrite> tensors;
+    std::vector<std::vector<float>> values;
+    std::map<std::string, std::string> metadata;
+    {
+      const SafetensorsFile file(entry.path().string());
+      metadata = file.metadata();
+      for (const FileTensor& tensor : file.tensors()) {
+        values.emplace_back(static_cast<size_t>(tensor.size), NAN);
+        tensors.push_back({tensor.name, DType::f32, tensor.shape, values.back().data()});
+      }
+    }
+    for (const char* const key : {"xxh3_128", "sparse", "factors"}) metadata.erase(key);
+    fs::remove(entry.path());
+    write_safetensors(entry.path().string(), tensors, metadata);
+  }
+}
+
+TEST_CASE("no command gives results of weights that are not finite: the error names the text") {
+  for (const fs::path& version : versions()) {
+    const Workplace place;
+    copy_version(version, place);
+    for (const OldRun& run : old_runs(version)) {
+      INFO(version.filename().string(), ": ", run.name);
+      const std::string folder = folder_of(run);
+      spoil_weights(place, folder);
+      Outcome outcome = check_refused(place, {"eval", {}, {"eval", folder}, 1, {"valid split, text \"", "nan"}});
+      CHECK(outcome.out.empty());
+      std::vector<Words> commands;
+      for (const std::string& command : run.text_commands) commands.push_back({command, folder});
+      if (run.name == "linear") commands.push_back({"predict", folder, "--explain"});
+      if (run.name == "pairs") commands.push_back({"predict", folder, "--beam", "3"});
+      if (run.text_commands.front() == "score") commands.push_back({"generate", folder, "--interactive"});
+      for (const Words& command : commands) {
+        outcome = check_refused(place, {command.front(), {}, command, 1, {"stdin:1: "}, run.text + "\n"});
+        CHECK_FALSE(contains(outcome.out, "nan"));
+      }
+      CHECK(contains(succeed(place, {"verify", folder}).out, folder + ": whole"));  // it is what was saved
+    }
   }
 }
 

@@ -50,6 +50,41 @@ TEST_CASE("an output that is a device, a pipe or a link") {
   CHECK(fs::is_character_file(place / "device") == device);
 }
 
+TEST_CASE("an output that belongs to a run, or is read") {
+  using Words = std::vector<std::string>;
+  const Workplace place;
+  write_trained_samples(place);
+  place.write("new.tsv", "label\ttext\ngood\ta fine day\n");
+  place.write("texts.npy", "the tape\n");
+  fs::create_hard_link(place / "new.tsv", place / "same.tsv");
+  const auto before = place.content(".");
+  std::vector<std::pair<Words, std::string>> refused = {
+      {{"report", "runs/classifier", "-o", "train.tsv"}, "is one of the files of data.train of the run classifier"},
+      {{"report", "runs/lm", "-o", "text/a.txt"}, "data.train"},
+      {{"predict", "runs/classifier", "new.tsv", "-o", "train.tsv"}, "data.train"},
+      {{"predict", "runs/classifier", "new.tsv", "-o", "same.tsv"}, "same.tsv is the file that is read"},
+      {{"embed", "runs/lm", "texts.npy", "-o", "./texts.npy"}, "is the file that is read"},
+      {{"predict", "runs/classifier", "new.tsv", "-o", "runs/lm/config.yaml"}, "belongs to the run lm"},
+      {{"embed", "runs/lm", "new.tsv", "-o", "runs/lm/checkpoints/last/v.npy"}, "belongs to the run lm"},
+      {{"import", "runs/lm/checkpoints/best/model.safetensors", "-o", "runs/lm/checkpoints/best/model.safetensors"},
+       "is the file that is read"},
+      {{"import", "new.tsv", "-o", "runs/lm/checkpoints/best/model.safetensors"}, "belongs to the run lm"},
+      {{"import", "new.tsv", "--run", "runs/lm/checkpoints/step-9"}, "belongs to the run lm"},
+      {{"slim", "runs/lm", "-o", "runs/lm/checkpoints/step-9"}, "belongs to the run lm"},
+      {{"export", "runs/lm", "--format", "huggingface", "--output", "runs/lm/checkpoints/step-9"},
+       "belongs to the run"},
+  };
+  for (const char* const own :
+       {"config.yaml", "tokenizer.json", "metrics.jsonl", "train.log", ".lock", "checkpoints/step-6/state.json",
+        "checkpoints/last/state.json", "checkpoints/page.html", "../classifier/classes.txt"})
+    refused.push_back(
+        {{"report", "runs/lm", "--curves-only", "-o", std::string("runs/lm/") + own}, "belongs to the run"});
+  for (const auto& [words, says] : refused)
+    check_refused(place, {words.front() + " " + words.back(), {}, words, 2, {says}});
+  CHECK(place.content(".") == before);
+  succeed(place, {"report", "runs/lm", "--curves-only", "-o", "runs/lm/report.html"});
+}
+
 TEST_CASE("a name that leaves the folder of runs") {
   const Workplace place;
   write_samples(place);

@@ -9,6 +9,14 @@ namespace {
 
 const std::string checkpoints = "runs/lm/checkpoints/";
 
+/// Takes the checksum of a file of tensors away.
+void take_checksum(const Workplace& place, const std::string& name) {
+  const std::string key = "xxh3_128";
+  std::string bytes = place.read(name);
+  REQUIRE(bytes.find(key) != std::string::npos);
+  place.write(name, bytes.replace(bytes.find(key), key.size(), "some_key"));
+}
+
 void flip_middle(const Workplace& place, const std::string& name) {
   std::string bytes = place.read(name);
   bytes[bytes.size() / 2] ^= 4;
@@ -51,6 +59,18 @@ TEST_CASE("verify: each kind of damage is found, and its cost is named") {
        {"checkpoints/step-6", "model.safetensors", "the best model, of step 6; steps 5 to 6, which training computes"}},
       {"optimizer", flip(checkpoints + "step-6/optimizer.safetensors"), {"optimizer.safetensors"}},
       {"state", flip(checkpoints + "step-4/state.json"), {"checkpoints/step-4", "state.json", "nothing: another"}},
+      {"a model without a checksum",
+       [](const Workplace& p) { take_checksum(p, checkpoints + "step-6/model.safetensors"); },
+       {"model.safetensors: the file has no checksum", "the best model, of step 6"}},
+      {"an optimizer without a checksum",
+       [](const Workplace& p) { take_checksum(p, checkpoints + "step-4/optimizer.safetensors"); },
+       {"optimizer.safetensors: the file has no checksum"}},
+      {"a state without a checksum",
+       [](const Workplace& p) {
+         std::string text = p.read(checkpoints + "step-6/state.json");
+         p.write(checkpoints + "step-6/state.json", text.replace(text.find("xxh3_128"), 8, "some_key"));
+       },
+       {"state.json: the file is damaged"}},
       {"a file", drop(checkpoints + "step-6/optimizer.safetensors"), {"optimizer.safetensors", "no such file"}},
       {"all",
        [&](const Workplace& p) {
@@ -73,6 +93,12 @@ TEST_CASE("verify: each kind of damage is found, and its cost is named") {
        {"metrics.jsonl", "not what the checkpoint of step 6 recorded"}},
       {"metrics, absent", drop("runs/lm/metrics.jsonl"), {"metrics.jsonl", "no such file"}},
       {"configuration", [](const Workplace& p) { p.write("runs/lm/config.yaml", "garbage"); }, {"config.yaml"}},
+      {"configuration, another model",
+       [](const Workplace& p) {
+         std::string text = p.read("runs/lm/config.yaml");
+         p.write("runs/lm/config.yaml", text.replace(text.find("gelu"), 4, "relu"));
+       },
+       {"config.yaml", "not what step 6 was trained with"}},
       {"tokenizer",
        [](const Workplace& p) { p.write("runs/lm/tokenizer.json", "{\"kind\": \"byte\"}"); },
        {"tokenizer.json", "not what step 6 was trained with", "writes it again"}},
@@ -89,6 +115,16 @@ TEST_CASE("verify: each kind of damage is found, and its cost is named") {
     for (const std::string& says : row.says)
       CHECK_MESSAGE(outcome.out.find(says) != std::string::npos, says, " in ", outcome.out);
   }
+}
+
+TEST_CASE("a checkpoint without a checksum is not resumed from, and what reads its model says so") {
+  const Workplace place;
+  write_trained_samples(place);
+  take_checksum(place, checkpoints + "step-6/model.safetensors");
+  CHECK(contains(succeed(place, {"eval", "runs/lm"}).err, "model.safetensors: the file has no checksum"));
+  const Outcome resumed = succeed(place, {"train", "--config", "lm.yaml"});
+  CHECK(contains(resumed.err, "no checksum"));
+  CHECK(contains(resumed.err, "the run goes back to step 4"));
 }
 
 TEST_CASE("verify: a best checkpoint without the optimizer's state is whole; it is no checkpoint to go on from") {

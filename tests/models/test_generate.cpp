@@ -191,7 +191,7 @@ TEST_CASE("a stop token, a callback and the number of tokens end a text") {
   CHECK(generate(*built.model, {1}, options).tokens.empty());
 }
 
-TEST_CASE("past its window a model reads the last half again, or stops") {
+TEST_CASE("past its window a model goes on with half of it, the new token included, or stops") {
   const auto full = mixer_called("aft-full");
   if (!full) return;
   for (const int64_t limit : {1, 2, 7, 8}) {
@@ -206,7 +206,8 @@ TEST_CASE("past its window a model reads the last half again, or stops") {
     CHECK(static_cast<int64_t>(slid.tokens.size()) == options.max_tokens);
     CHECK(slid.slid);
     CHECK(told == 1);
-    // The same by hand: when `limit` tokens have been read, the next read starts over from the last half.
+    // The same by hand: when `limit` tokens have been read, the next read starts over from limit / 2 tokens,
+    // of which the last is the new one.
     std::vector<int32_t> window{1};
     for (const int32_t token : slid.tokens) {
       const int64_t length = static_cast<int64_t>(window.size());

@@ -166,6 +166,23 @@ TEST_CASE("plan: tables that are emptied at every epoch are filled again at the 
   CHECK(std::get<LanguageModelConfig>(made.config.model).ngram_embedding.buckets == 262144);
 }
 
+TEST_CASE("plan: a width is chosen with which whole epochs fill the time") {
+  const Text text(1000000);
+  const RunConfig config =
+      text.config({"model.ngram_embedding={orders: [2, 3], buckets: 16384, width: 8, fresh_each_epoch: true}"});
+  // A machine whose steps take a time for operations and a larger one for all else, and that saves for two seconds.
+  const Pilot slow = [](const RunConfig& c) { return PilotTimes{0.2 + flops_of(c) * 8 * 128 / 3e10, 1, 2}; };
+  for (const double seconds : {100.0, 200.0, 240.0, 320.0, 400.0, 600.0, 900.0}) {
+    CAPTURE(seconds);
+    const RunPlan made = plan_for(config, seconds, slow);
+    CAPTURE(made.report[0]);
+    const PilotTimes times = slow(made.config);
+    const double used = static_cast<double>(made.config.train.steps) * times.step + times.evaluation + times.save;
+    CHECK(used > 0.9 * seconds);
+    CHECK(used <= seconds);
+  }
+}
+
 TEST_CASE("plan: sizes fit into the memory") {
   const Text text(3000000);
   const RunConfig config = text.config({"model.ngram_embedding={orders: [2, 3], buckets: 0, width: 8}"});
@@ -287,12 +304,23 @@ TEST_CASE(
   CHECK(more.report.find("looked at again at step 100: at 0.15 s a step, with evaluations and checkpoints, its 1000 "
                          "steps would take 4m44s of 10 min: ") != std::string::npos);
   CHECK(std::abs(run.check(100, 1.95).steps - (100 + 248)) <= 1);
-  // What is within a tenth is as it was: between 900 and 1100.
-  const auto at = [](int64_t steps) { return 496 / static_cast<double>(steps - 100) - 0.05; };
-  for (const int64_t steps : {910, 990, 1090}) CHECK(run.check(100, at(steps)).steps == 1000);
-  CHECK(run.check(100, at(990)).report.find("10 min: it stays") != std::string::npos);
-  CHECK(std::abs(run.check(100, at(890)).steps - 890) <= 1);
-  CHECK(std::abs(run.check(100, at(1110)).steps - 1110) <= 1);
+  // What takes nearly the time is as it was: 900 further steps and 100 seconds, between 576 and 612.
+  const auto taking = [](double seconds) { return (seconds - 104) / 900 - 0.05; };
+  for (const double seconds : {577, 600, 611}) CHECK(run.check(100, taking(seconds)).steps == 1000);
+  CHECK(run.check(100, taking(590)).report.find("10 min: it stays") != std::string::npos);
+  CHECK(std::abs(run.check(100, taking(574)).steps - (100 + 900 * 496 / 470)) <= 1);
+  CHECK(std::abs(run.check(100, taking(614)).steps - (100 + 900 * 496 / 510)) <= 1);
+  // A few steps less would cost the last epoch of tables that start again: it is kept where it takes hardly longer.
+  const Planned whole(text, {"model.ngram_embedding={orders: [2], buckets: 512, width: 8, fresh_each_epoch: true}"});
+  RunConfig thrice = whole.config;
+  thrice.train.steps = 3 * whole.data->training().batches_per_epoch(0);
+  const auto share = [&](double of) {
+    Pace pace({thrice.train.steps, 0, 0, 0, 0, 0});
+    const double each = (600 * of - 100) / static_cast<double>(thrice.train.steps - 100);
+    return check_plan(thrice, *whole.data, {100, 100, each, int64_t{1} << 60}, pace).steps;
+  };
+  CHECK(share(1.015) == thrice.train.steps);
+  CHECK(share(1.04) == thrice.train.steps * 2 / 3);
   // Limits of the plan; a step there always is.
   CHECK(run.check(100, 0.15, 1500).steps == 1500);
   CHECK(run.check(100, 0.15, 1000).steps == 1000);
@@ -318,13 +346,15 @@ TEST_CASE("plan: a correction ends with whole epochs where the plan does, and is
   CHECK(begun.train.corrected.steps == 0);
   CHECK(diff_configs(with_plan_of(begun, open), begun).empty());
   begun.train.steps = 120;
-  begun.train.corrected = {12, 180};
+  begun.train.corrected = {12, 180, 120, 60};
   CHECK(diff_configs(with_plan_of(begun, open), begun).empty());
   CHECK(diff_configs(with_whole_epochs(begun, *run.data), begun).empty());
   RunConfig other = open;
   other.train.minutes = 20;
   CHECK(with_plan_of(begun, other).train.corrected.steps == 60);
   CHECK(with_plan_of(begun, other).train.corrected.step == 12);
+  CHECK(with_plan_of(begun, other).train.corrected.planned_steps == with_plan_of(begun, other).train.steps);
+  CHECK(with_plan_of(begun, other).train.corrected.planned_minutes == 20);
   other.train.minutes = 1;
   CHECK(with_plan_of(begun, other).train.corrected.steps == 13);
   // A plan of an earlier version is not looked at again, nor is one of steps that are given.

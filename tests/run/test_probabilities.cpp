@@ -87,7 +87,8 @@ double loss_sum(const Run& run) {
 }
 
 TEST_CASE(
-    "text without documents: the start token is in front, and windows past the positions begin in the last half") {
+    "text without documents: the start token is in front, and later windows begin with half as many tokens as there "
+    "are positions") {
   const Run run = folder().trained("plain", text_data(), causal);
   const Model& model = run.saved().model->model();
   const std::string text = "a drum turns the wire, and tape runs out slow";

@@ -34,9 +34,11 @@ TEST_CASE("the standard error of a loss follows from how much the batches differ
   Evaluation total;
   for (const double loss : {1.0, 2.0, 3.0, 6.0}) total.add(Evaluation::of_batch(10 * loss, 10, 0));
   // Of four equal batches, the deviations from the mean, 3, are 2, 1, 0 and 3.
-  CHECK(total.standard_error() == doctest::Approx(std::sqrt(14.0) / 4));
-  CHECK(Evaluation::of_batch(7, 3, 1).standard_error() == doctest::Approx(0));
-  CHECK(Evaluation{}.standard_error() == 0);
+  CHECK(total.standard_error().value() == doctest::Approx(std::sqrt(14.0) / 4));
+  CHECK_FALSE(Evaluation::of_batch(7, 3, 1).standard_error());
+  CHECK_FALSE(Evaluation{}.standard_error());
+  total.add(Evaluation::of_batch(NAN, 10, 0));
+  CHECK_FALSE(total.standard_error());
 }
 
 TEST_CASE("an evaluation stops between two operations of a batch") {

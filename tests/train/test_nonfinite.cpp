@@ -72,3 +72,18 @@ TEST_CASE("a gradient that is not finite is noticed as well, and the checked tap
   config.check_finite = true;
   CHECK(contains(message_of([&] { train(setup.inputs, config); }), "lookup"));
 }
+
+TEST_CASE("the first validation whose loss is not finite is warned of") {
+  const TemporaryFolder folder;
+  Setup setup(folder / "run");
+  TrainConfig config = quiet_config();
+  config.steps = 6;
+  config.valid_every = 2;
+  setup.task.damage = [](const Context& context) { return context.training ? 1.0 : NAN; };
+  train(setup.inputs, config);
+  const std::string log = read_text(folder / "run/train.log"),
+                    warning = "warning: the validation loss at step 2 is nan";
+  CHECK_MESSAGE(contains(log, warning), log);
+  CHECK(log.find("warning:") == log.rfind("warning:"));
+  CHECK_FALSE(contains(log, "standard error"));
+}

@@ -87,9 +87,14 @@ void load_optimizer(const fs::path& checkpoint, const RunParts& parts) {
   refuse_unknown(file, parts.params, suffixes);
 }
 
-/// Throws Error unless the file is whole and of this step, where it says of which.
+/// Throws Error unless the file is whole, which its checksum says, and of this step, where it says of which.
 void check_tensors(const std::string& path, int64_t step) {
   const SafetensorsFile file(path);
+  if (!file.has_checksum())
+    throw Error(
+        fmt::format("{}: the file has no checksum, as every file of a checkpoint has: it was changed, or another "
+                    "program wrote it",
+                    path));
   const auto of = file.metadata().find("step");
   if (of != file.metadata().end() && of->second != std::to_string(step))
     throw Error(fmt::format("{}: the file is of step {}, {} is of step {}", path, of->second, state_name, step));
@@ -278,6 +283,12 @@ auto owned_within(const real* block, const RunParts& parts) {
 }
 
 }  // namespace
+
+double seconds_to_save(const RunParts& parts) {
+  int64_t elements = parts.params.flat_size();
+  for (const OptimizerState& state : std::as_const(parts.optimizer).states()) elements += state.size();
+  return static_cast<double>(elements) * sizeof(real) / 2.5e8;
+}
 
 void write_checkpoint(const fs::path& folder, const RunParts& parts) {
   const bool first = parts.ranks == nullptr || parts.ranks->first();

@@ -20,7 +20,7 @@ void check_init(const TrainConfig& config, Problems& problems) {
 }
 
 void check_correction(const TrainConfig& config, Problems& problems) {
-  const auto& [step, steps] = config.corrected;
+  const int64_t step = config.corrected.step, steps = config.corrected.steps;
   if ((step == 0 && steps == 0) || (config.steps == 0 && config.minutes > 0)) return;  // a plan replaces it
   if (config.steps == 0)
     problems.add("corrected", "needs train.steps, the number of steps that was planned: set it, or leave this out");

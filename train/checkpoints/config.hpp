@@ -106,7 +106,8 @@ void describe(Fields& f, TrainConfig& c) {
   f("grad_clip", c.grad_clip, at_least(0),
     "largest norm of the gradient of all parameters; a larger one is scaled down; 0 = off");
   f("ema_decay", c.ema_decay, between_below(0, 1),
-    "evaluate and save a moving average of the weights with this decay; 0 = off");
+    "evaluate and save a moving average of the weights with this decay, or (1 + n) / (10 + n) at update n where that "
+    "is smaller; 0 = off");
   f("precision", c.precision, any(),
     "number format in the layers' matrix products during training; bf16 needs a CPU with bf16 instructions, and "
     "oneDNN; auto = bf16 if products measured when the run begins predict steps 1.2 times as fast");

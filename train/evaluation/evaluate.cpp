@@ -52,14 +52,16 @@ void Evaluation::add(const Evaluation& other) {
   loss_squares += other.loss_squares;
   loss_targets += other.loss_targets;
   target_squares += other.target_squares;
+  batches += other.batches;
 }
 
 Evaluation Evaluation::of_batch(double loss_sum, int64_t targets, int64_t correct) {
   const auto count = static_cast<double>(targets);
-  return {loss_sum, targets, correct, loss_sum * loss_sum, loss_sum * count, count * count};
+  return {loss_sum, targets, correct, loss_sum * loss_sum, loss_sum * count, count * count, 1};
 }
 
-double Evaluation::standard_error() const {
+std::optional<double> Evaluation::standard_error() const {
+  if (batches < 2 || !std::isfinite(loss_sum)) return std::nullopt;
   // The linearised variance of a ratio of two sums.
   const double squares = loss_squares - 2 * loss() * loss_targets + loss() * loss() * target_squares;
   return std::sqrt(std::max(0.0, squares)) / static_cast<double>(targets > 0 ? targets : 1);

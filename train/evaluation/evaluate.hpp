@@ -18,15 +18,16 @@ struct Evaluation {
   double loss_sum = 0;  // nats
   int64_t targets = 0;
   int64_t correct = 0;
-  /// Over the batches: sums of loss_sum², of loss_sum times targets, and of targets².
+  /// Over the batches: sums of loss_sum², of loss_sum times targets, and of targets²; their number.
   double loss_squares = 0, loss_targets = 0, target_squares = 0;
+  int64_t batches = 0;
 
   /// What one batch adds.
   static Evaluation of_batch(double loss_sum, int64_t targets, int64_t correct);
   void add(const Evaluation& other);
   double loss() const { return loss_sum / static_cast<double>(targets > 0 ? targets : 1); }
-  /// Of loss(), from how much the batches differ; 0 of a single one.
-  double standard_error() const;
+  /// Of loss(), from how much the batches differ: none of a single one, and of a loss that is not finite.
+  std::optional<double> standard_error() const;
   double bits() const { return loss() / 0.6931471805599453; }
   double accuracy() const { return static_cast<double>(correct) / static_cast<double>(targets > 0 ? targets : 1); }
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace capstan {
 namespace {
@@ -126,9 +127,9 @@ void RunProgress::validated(const Validation& result, bool best, double took) {
     text += metric.unit == Metric::Unit::nats ? " : " + loss_text(*value)
                                               : fmt::format(" : {} {:.2f} %", metric.title, 100 * *value);
   }
-  if (const double error = total.standard_error(); kind_ == RunKind::tokens && error > 0) {
-    line["loss_standard_error"] = error;
-    text += fmt::format(" : standard error {:.4f}", error);
+  if (const auto error = total.standard_error(); kind_ == RunKind::tokens && error) {
+    line["loss_standard_error"] = *error;
+    text += fmt::format(" : standard error {:.2g}", *error);
   }
   if (result.labels) {
     if (result.labels->thresholds.empty()) {
@@ -142,6 +143,11 @@ void RunProgress::validated(const Validation& result, bool best, double took) {
                               kind_ == RunKind::tokens ? "targets" : "texts", short_time(took), verdict),
                   true);
   record_line(line);
+  if (!std::isfinite(total.loss()) && !std::exchange(warned_of_loss_, true))
+    reporter_.warn(fmt::format(
+        "the validation loss{} is {}: the weights are damaged or training diverges, and no checkpoint of them will be "
+        "the best; lower train.lr, or set train.check_finite",
+        at_step(state_.step), total.loss()));
 }
 
 void RunProgress::sync_records() {

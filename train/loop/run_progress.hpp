@@ -99,6 +99,7 @@ class RunProgress {
   StepNumbers numbers_;
   Stopwatch session_;
   double seconds_before_ = 0;  // in earlier sessions
+  bool warned_of_loss_ = false;
   Sparingly statuses_{7}, validations_{7};
 };
 

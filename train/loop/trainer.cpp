@@ -74,7 +74,10 @@ void Loop::look_again() {
   Communicator& ranks = session_.ranks();
   const Communicator::Patience disk(ranks);
   const int64_t found = ranks.first() ? in_.look_again(state_.step, seconds, progress_.pace()) : 0;
-  session_.correct({state_.step, std::stoll(ranks.broadcast(std::to_string(found)))}, in_.train);
+  Correction corrected = due;
+  corrected.step = state_.step;
+  corrected.steps = std::stoll(ranks.broadcast(std::to_string(found)));
+  session_.correct(corrected, in_.train);
   schedule_ = current_schedule();
 }
 
@@ -84,11 +87,11 @@ void Loop::describe() {
     progress_.log().warn("train.precision: bf16 is emulated on this machine: its rounding without its speed");
   if (has_fresh_tables(parts().params))
     if (const auto warning = fresh_tables_warning(in_.train, config_)) progress_.log().warn(*warning);
-  if (const auto& [step, steps] = config_.corrected; steps > 0 && steps != config_.steps)
+  if (const Correction& found = config_.corrected; found.steps > 0 && found.steps != config_.steps)
     progress_.log().info(
         fmt::format("train.corrected: training ends after {} steps, as was found at step {}, not after "
                     "train.steps = {}",
-                    steps, step, config_.steps));
+                    found.steps, found.step, config_.steps));
   const TrainingStep::Description ranks = step_.description();
   for (const std::string& line : ranks.lines) progress_.log().info(line);
   if (!ranks.warning.empty()) progress_.log().warn(ranks.warning);
@@ -98,13 +101,6 @@ void Loop::describe() {
     progress_.log().warn(fmt::format("schedule: {} of {} steps are warm-up: lower train.schedule.{}",
                                      std::min(schedule_.warmup(), all), all,
                                      config_.schedule.warmup_fraction > 0 ? "warmup_fraction" : "warmup_steps"));
-}
-
-/// Until a checkpoint was saved and timed: all of it at a quarter of a gigabyte per second.
-double seconds_to_save(const RunParts& parts) {
-  int64_t elements = parts.params.flat_size();
-  for (const OptimizerState& state : std::as_const(parts.optimizer).states()) elements += state.size();
-  return static_cast<double>(elements) * sizeof(real) / 2.5e8;
 }
 
 TrainResult Loop::run() {

@@ -36,11 +36,17 @@ void describe(Fields& f, ScheduleConfig& c) {
 struct Correction {
   int64_t step = 0;   // where it was taken or, with steps 0, will be taken at the latest; 0: the run is not looked at
   int64_t steps = 0;  // the number of steps since; 0: there was none yet
+  // The plan: its number of steps and its time. 0: not known, of a run of version 0.2.
+  int64_t planned_steps = 0;
+  double planned_minutes = 0;
 };
 template <class Fields>
 void describe(Fields& f, Correction& c) {
   f("step", c.step, count_from(0), "where it was; with steps 0, where it will be at the latest");
   f("steps", c.steps, count_from(0), "the number of steps since; 0 = not yet known");
+  f("planned_steps", c.planned_steps, count_from(0),
+    "train.steps of the plan; with another train.steps, all of train.corrected is left out");
+  f("planned_minutes", c.planned_minutes, between(0, 1e6), "train.minutes of the plan");
 }
 
 /// What is wrong with a schedule whose end is known or not; empty when nothing is.

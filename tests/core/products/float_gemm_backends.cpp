@@ -1,10 +1,13 @@
 #include <doctest/doctest.h>
 #include <omp.h>
 
+#include <atomic>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "core/machine/parallel.hpp"
+#include "core/products/blas_info.hpp"
 #include "core/products/gemm.hpp"
 #include "core/products/gemm_backend.hpp"
 #include "support/arrays.hpp"
@@ -215,4 +218,26 @@ TEST_CASE(
       CHECK(omp_get_max_threads() == openmp_threads);
     }
   }
+}
+
+TEST_CASE("more threads than OpenBLAS has work memory for take turns") {
+  const Restored restored;
+  set_gemm_backend(GemmBackend::openblas);
+  constexpr int64_t size = 48, products = 2100;
+  const Array a = random_array({size, size}, 1), b = random_array({size, size}, 2);
+  const auto product = [&] {
+    Array c(Shape{size, size});
+    gemm(size, size, size, {a.data(), size}, {b.data(), size}, c.mutable_data(), size);
+    return std::vector<float>(c.data(), c.data() + c.size());
+  };
+  std::vector<float> once;
+  parallel_units(2, [&](int64_t unit) {
+    if (unit == 0) once = product();
+  });
+  set_threads(700);
+  CHECK(most_blas_products() < threads());
+  reserve_blas_memory();
+  std::atomic<int> wrong{0};
+  parallel_units(products, [&](int64_t) { wrong += product() == once ? 0 : 1; });
+  CHECK(wrong == 0);
 }

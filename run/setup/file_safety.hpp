@@ -1,7 +1,10 @@
-// A run that may be from a stranger: what it names outside of its folder is not used unless it is known.
+// Which files a command may use around a run. Of a run that may be from a stranger, nothing outside of its folder that
+// is not known; to write to, nothing that belongs to a run or is read.
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"
@@ -22,5 +25,16 @@ constexpr const char* trust_help =
     "the run is from somebody you trust: follow its links out of its folder, and use files that are not known to be "
     "those of "
     "its training";
+
+/// Throws ConfigError where `path` is, or would be, a file that belongs to a run: its configuration, tokenizer, records
+/// and all below its checkpoints. Other files may be in the folder of a run, such as its report.
+void refuse_file_of_run(const std::filesystem::path& path);
+
+/// Throws Error unless `path`, the value of --output, may be written: it is no folder, link or pipe, no file of a run
+/// and none of `inputs`.
+void check_output_file(const std::string& path, const std::vector<std::string>& inputs = {});
+
+/// Throws ConfigError where --output is one of the files of a run's data.
+void refuse_data_file(const std::string& path, const RunConfig& config);
 
 }  // namespace capstan
