@@ -1,73 +1,13 @@
 // A mixer of which only forward() is written (nn/mixer/forward_mixer.hpp) does what every mixer must do, and decodes by
 // reading again.
-#include "nn/mixer/forward_mixer.hpp"
-
 #include <doctest/doctest.h>
 
-#include "core/ops/math.hpp"
-#include "core/ops/matmul.hpp"
-#include "nn/layers/layers.hpp"
-#include "nn/mixer/prefix.hpp"
-#include "nn/systems/register_mixer.hpp"
+#include "tests/nn/mixer/fading_mixer.hpp"
 #include "tests/nn/mixer/mixer_suite.hpp"
 #include "tests/nn/module_gradients.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {
-
-/// y_t = W sum over the tokens s that t sees of x_s 0.7^|t - s|.
-struct FadingConfig {
-  static constexpr const char* type_name = "test-fading";
-  int64_t longest = 0;  // > 0: it refuses longer documents, as a mixer with parameters per position does
-  bool has_position_limit() const { return longest > 0; }
-  std::string prefix_obstacle() const { return ""; }
-};
-
-template <class Fields>
-void describe(Fields& f, FadingConfig& c) {
-  f("longest", c.longest, at_least(0), "tokens");
-}
-
-namespace {
-
-Array fading_weights(const Segments& segments, bool causal) {
-  const int64_t length = segments.length();
-  Array weights = Array::zeros({segments.batch(), length, length});
-  for (const Segments::Span& span : segments.spans())
-    for (int64_t t = span.begin; t < span.end; ++t)
-      for (int64_t s = span.begin; s < (causal ? t + 1 : span.end); ++s)
-        weights.mutable_data()[(span.row * length + t) * length + s] =
-            static_cast<real>(std::pow(0.7, static_cast<double>(std::abs(t - s))));
-  return weights;
-}
-
-class Fading final : public ForwardMixer {
- public:
-  Fading(const Scope& scope, const MixerShape& shape, const FadingConfig& config)
-      : ForwardMixer(FadingConfig::type_name, shape),
-        limited_(config.longest > 0),
-        to_out_(scope / "to_out", {shape.width, shape.width, /*bias=*/true}) {}
-
-  Var forward(const Var& x, const Context& context) const override {
-    check(x.rank() == 3 && x.dim(2) == shape().width && x.dim(0) == context.segments.batch() &&
-              x.dim(1) == context.segments.length(),
-          "test-fading: x is {}", x.shape());
-    check(!limited_ || context.segments.longest() <= shape().max_length, "test-fading: too long");
-    return to_out_(mix_with_prefix(context, shape().causal, [&](const Segments& segments, bool causal) {
-      return matmul(Var(fading_weights(segments, causal)), x);
-    }));
-  }
-
- private:
-  bool limited_;
-  Linear to_out_;
-};
-
-}  // namespace
-
-std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const FadingConfig& config) {
-  return std::make_unique<Fading>(scope, shape, config);
-}
 
 namespace {
 
