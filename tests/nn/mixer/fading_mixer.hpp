@@ -11,7 +11,6 @@
 #include "nn/systems/register_mixer.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
 
 /// y_t = W sum over the tokens s that t sees of x_s 0.7^|t - s|.
 struct FadingConfig {
@@ -66,5 +65,4 @@ inline std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, 
   return std::make_unique<Fading>(scope, shape, config);
 }
 
-}  // namespace testing
 }  // namespace capstan::CAPSTAN_PRECISION
