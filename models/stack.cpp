@@ -105,6 +105,17 @@ Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& sh
     final_norm_ = std::make_unique<Norm>(scope / "final_norm", config.final_norm, config.width);
 }
 
+std::vector<std::string> Stack::forward_only_mixers() const {
+  const std::vector<LayerConfig> layers = expanded_layers(config_);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    const char* const name = mixer_name(layers[i].mixer);
+    if (blocks_[i].mixer().forward_only() && std::find(names.begin(), names.end(), name) == names.end())
+      names.emplace_back(name);
+  }
+  return names;
+}
+
 std::optional<int64_t> Stack::position_limit() const {
   const auto limit = capstan::position_limit(config_);
   return limit ? std::optional<int64_t>(*limit + shape_.extra_length) : std::nullopt;

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "models/config.hpp"
@@ -72,6 +73,8 @@ class Stack {
   const StackShape& shape() const { return shape_; }
   const Var& embedding_weight() const { return embed_.weight(); }
   const std::vector<Block>& blocks() const { return blocks_; }
+  /// The types of mixers of which only forward() is written, each once; they decode slowly.
+  std::vector<std::string> forward_only_mixers() const;
   /// The longest document the stack can read, if there is a limit.
   std::optional<int64_t> position_limit() const;
 

@@ -5,6 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/strings/affixes.hpp"
+#include "core/strings/join.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -33,6 +34,18 @@ double saved_elements(const std::string& owner, const LayerConfig& config, const
   if (const Param* const up = store.known(owner + ".feed_forward.up.weight"))
     saved += inputs + static_cast<double>(up->var.dim(0));
   return saved;
+}
+
+/// For a mixer that does not say what it costs: its products with parameters keep what they read and give, unless the
+/// block is recomputed, and a step repeats them for each of `length` tokens.
+void estimate_mixer(LayerSummary& layer, const std::string& owner, const ParamStore& store, int64_t length,
+                    bool recompute) {
+  for (const Param& param : store.params()) {
+    const double flops = starts_with(param.name, owner + ".mixer.") ? product_flops(layer.name, param) : 0;
+    if (flops == 0) continue;
+    layer.decode_flops += flops * static_cast<double>(length - 1);
+    if (!recompute) layer.activation_bytes += static_cast<double>(param.var.dim(0) + param.var.dim(1)) * sizeof(real);
+  }
 }
 
 /// Blocks that share `param`: it counts once as a parameter, but its product counts in each of them.
@@ -71,6 +84,7 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
   ModelSummary summary = summarize_parameters(store, length);
   summary.decodes = stack.shape().causal;
   summary.recompute = stack.config().recompute;
+  summary.estimated = stack.forward_only_mixers();
   const std::vector<LayerConfig> configs = expanded_layers(stack.config());
   const double width = static_cast<double>(stack.config().width);
   for (size_t i = 0; i < configs.size(); ++i) {
@@ -86,6 +100,7 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
     const double saved =
         stack.config().recompute ? parts * width : saved_elements(owner, configs[i], block, store, width, length);
     layer.activation_bytes = saved * sizeof(real);
+    if (block.mixer().forward_only()) estimate_mixer(layer, owner, store, length, stack.config().recompute);
     if (summary.decodes && states == DecodeStates::measured)
       layer.state_bytes = block.make_state(1)->elements(length) * static_cast<int64_t>(sizeof(real));
   }
@@ -200,8 +215,16 @@ std::string to_text(const ModelSummary& summary) {
   table.push_back(cells_of(total, summary.decodes));
   const std::string frozen =
       summary.frozen > 0 ? fmt::format("; {} parameters are frozen", grouped(summary.frozen)) : "";
-  return aligned(table) + fmt::format("at {} tokens per document; training takes {}FLOP per token{}\n", summary.length,
-                                      scaled(summary.training_flops(), 1000), frozen);
+  const std::string estimated = summary.estimated.empty()
+                                    ? ""
+                                    : fmt::format(
+                                          "of {}, only products with parameters are counted, and a step reads "
+                                          "all tokens again\n",
+                                          join(summary.estimated));
+  return aligned(table) +
+         fmt::format("at {} tokens per document; training takes {}FLOP per token{}\n", summary.length,
+                     scaled(summary.training_flops(), 1000), frozen) +
+         estimated;
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -24,7 +24,8 @@ struct ModelSummary {
   bool decodes = false;
   std::vector<LayerSummary> layers;
 
-  int64_t frozen = 0;  // parameters that are not trained
+  int64_t frozen = 0;                  // parameters that are not trained
+  std::vector<std::string> estimated;  // mixers that do not say what they cost: their products with parameters count
 
   /// The one of this name, a new one if there is none.
   LayerSummary& part(const std::string& name);

@@ -54,7 +54,7 @@ Engine::Engine(SavedRun run, std::string name, const EngineOptions& options, std
       cache_(options.cache_bytes) {
   if (!writes_) return;
   identity_ = weights_identity(run_);
-  packed_ = run_.model->model().make_state(1, options.weights);
+  packed_ = run_.model->that_predicts(Predicts::next_token).make_state(1, options.weights);
 }
 
 int64_t Engine::state_bytes_at(int64_t tokens) const { return writes_ ? bytes_per_sequence(packed_, tokens) : 0; }

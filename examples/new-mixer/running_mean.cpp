@@ -1,138 +1,53 @@
 #include "running_mean.hpp"
 
-#include <cmath>
-#include <stdexcept>
-
-#include "core/base/error.hpp"
 #include "core/ops/math.hpp"
 #include "core/ops/matmul.hpp"
-#include "core/ops/reduce.hpp"
 #include "core/ops/shape.hpp"
 #include "nn/layers/layers.hpp"
+#include "nn/mixer/forward_mixer.hpp"
 #include "nn/mixer/prefix.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
-
-struct RunningMeanState final : MixerState {
-  RunningMeanState(int64_t batch, int64_t width) : MixerState(batch), sum(Array::zeros({batch, width})) {}
-  void reset() override {
-    MixerState::reset();
-    sum = Array::zeros(sum.shape());
-  }
-  // What has a row for each sequence, so that sequences can be selected and copied.
-  std::vector<Array*> parts() override { return {&sum}; }
-  int64_t elements(int64_t) const override { return sum.dim(1); }
-
-  Array sum;  // (B, D) of v over the tokens seen
-};
 
 /// (B, T, T): entry (t, s) is 1 / (number of tokens that t sees) where t sees s, else 0. The spans are the documents of
 /// each row, without padding: a mixer that keeps to them can be trained on packed documents as well.
 Array averaging_weights(const Segments& segments, bool causal) {
   const int64_t length = segments.length();
   Array weights = Array::zeros({segments.batch(), length, length});
-  real* const w = weights.mutable_data();
   for (const Segments::Span& span : segments.spans()) {
     for (int64_t t = span.begin; t < span.end; ++t) {
       const int64_t end = causal ? t + 1 : span.end;
-      real* const row = w + (span.row * length + t) * length;
+      real* const row = weights.mutable_data() + (span.row * length + t) * length;
       for (int64_t s = span.begin; s < end; ++s) row[s] = real{1} / static_cast<real>(end - span.begin);
     }
   }
   return weights;
 }
 
-class RunningMean final : public Mixer {
+/// Every parameter is made through the scope, which names it: blocks.0.mixer.to_vg.weight. The last projection starts
+/// with the gain that the model asks for, which keeps the activations of deep stacks at their size.
+class RunningMean final : public ForwardMixer {
  public:
-  RunningMean(const Scope& scope, const MixerShape& shape, const RunningMeanConfig& config);
+  RunningMean(const Scope& scope, const MixerShape& shape, const RunningMeanConfig& config)
+      : ForwardMixer(RunningMeanConfig::type_name, shape),
+        hidden_(config.expansion * shape.width),
+        to_vg_(scope / "to_vg", {shape.width, 2 * hidden_}),
+        to_out_(scope / "to_out", {hidden_, shape.width, /*bias=*/true, shape.output_gain}) {}
 
-  Var forward(const Var& x, const Context& context) const override;
-
-  // Generation, token by token: the state holds the sum so far, so a step costs the same at any position.
-  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
-  Var prefill(const Var& x, MixerState& state) const override;
-  Var step(const Var& x, MixerState& state) const override;
-
-  MixerCost cost(int64_t length) const override;
+  // Written with the library's operations, which have their gradients.
+  Var forward(const Var& x, const Context& context) const override {
+    const std::vector<Var> vg = split(to_vg_(x), -1, {hidden_, hidden_});
+    const Var mean = mix_with_prefix(context, shape().causal, [&](const Segments& segments, bool causal) {
+      return matmul(Var(averaging_weights(segments, causal)), vg[0]);
+    });
+    return to_out_(sigmoid(vg[1]) * mean);
+  }
 
  private:
-  MixerShape shape_;
   int64_t hidden_;  // E
   Linear to_vg_, to_out_;
 };
-
-// Every parameter is made through the scope, which names it: blocks.0.mixer.to_vg.weight. The last projection starts
-// with the gain that the model asks for, which keeps the activations of deep stacks at their size.
-RunningMean::RunningMean(const Scope& scope, const MixerShape& shape, const RunningMeanConfig& config)
-    : shape_(shape),
-      hidden_(config.expansion * shape.width),
-      to_vg_(scope / "to_vg", {shape.width, 2 * hidden_}),
-      to_out_(scope / "to_out", {hidden_, shape.width, /*bias=*/true, shape.output_gain}) {}
-
-// Written with the library's operations, which have their gradients.
-Var RunningMean::forward(const Var& x, const Context& context) const {
-  const std::vector<Var> vg = split(to_vg_(x), -1, {hidden_, hidden_});
-  const auto average = [&](const Segments& segments, bool causal) {
-    return matmul(Var(averaging_weights(segments, causal)), vg[0]);
-  };
-  const Var mean = mix_with_prefix(context, shape_.causal, average);
-  return to_out_(sigmoid(vg[1]) * mean);
-}
-
-std::unique_ptr<MixerState> RunningMean::make_state(int64_t batch) const {
-  if (!shape_.causal) throw std::logic_error("running-mean: a bidirectional mixer does not decode");
-  return new_state<RunningMeanState>(batch, hidden_);
-}
-
-// The next tokens at once, after any number of others: the sum so far is added to that of the new ones. A prefix, which
-// is read as a whole, exists at the start only.
-Var RunningMean::prefill(const Var& x, MixerState& mixer_state) const {
-  auto& state = prefill_state<RunningMeanState>(mixer_state, "running-mean", x, shape_.width);
-  const int64_t batch = x.dim(0), length = x.dim(1);
-  if (batch == 0 || length == 0) return x;
-  const std::vector<Var> vg = split(to_vg_(x), -1, {hidden_, hidden_});
-  const int64_t before = state.position(0);
-  const bool causal = !shape_.prefix || before > 0;
-  Array counts(Shape{1, length, 1}), all(Shape{1, length, 1});
-  for (int64_t t = 0; t < length; ++t) {
-    counts.mutable_data()[t] = static_cast<real>(causal ? t + 1 : length);
-    all.mutable_data()[t] = static_cast<real>(before) + counts[t];
-  }
-  const Var averages = matmul(Var(averaging_weights(Segments::full(batch, length), causal)), vg[0]);
-  const Var mean = (reshape(Var(state.sum), {batch, 1, hidden_}) + averages * Var(counts)) / Var(all);
-  state.sum = (Var(state.sum) + sum(vg[0], {1})).value();
-  state.advance(batch, length);
-  return to_out_(sigmoid(vg[1]) * mean);
-}
-
-// The next token of the first n sequences, each at a position of its own.
-Var RunningMean::step(const Var& x, MixerState& mixer_state) const {
-  auto& state = step_state<RunningMeanState>(mixer_state, "running-mean", x, shape_.width);
-  const int64_t rows = x.dim(0);
-  // Linear::step multiplies with weights that are packed once for the whole generation.
-  const std::vector<Var> vg = split(Var(to_vg_.step(x.value(), state.decode())), -1, {hidden_, hidden_});
-  // By rows: an operation on all of them may round the last elements of an array, which its vectors do not fill, in
-  // another way than those before, and a row's bits must not depend on how many rows there are.
-  Array sums = state.sum.clone(), gated(Shape{rows, hidden_});
-  for (int64_t row = 0; row < rows; ++row) {
-    const auto count = static_cast<real>(state.position(row) + 1);
-    for (int64_t i = row * hidden_; i < (row + 1) * hidden_; ++i) {
-      sums.mutable_data()[i] += vg[0].value()[i];
-      gated.mutable_data()[i] = sums[i] / count / (1 + std::exp(-vg[1].value()[i]));
-    }
-  }
-  state.sum = sums;
-  state.advance(rows, 1);
-  return Var(to_out_.step(gated, state.decode()));
-}
-
-// For the table of `inspect`: beyond the products with the parameters, which are counted there.
-MixerCost RunningMean::cost(int64_t length) const {
-  const double hidden = static_cast<double>(hidden_);
-  return {/*mixing_flops=*/2 * hidden * static_cast<double>(length), /*decode_flops=*/3 * hidden,
-          /*saved_elements=*/5 * hidden};
-}
 
 }  // namespace
 

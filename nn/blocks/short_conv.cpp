@@ -111,6 +111,8 @@ class ShortConv final : public Mixer {
     return cost;
   }
 
+  bool forward_only() const override { return mixer_->forward_only(); }
+
   std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override {
     return mixer_->mixing_weights(convolved(x, context.segments), context);
   }

@@ -57,6 +57,9 @@ class Mixer {
   virtual Var step(const Var& x, MixerState& state) const = 0;
 
   virtual MixerCost cost(int64_t length) const = 0;
+  /// Is forward() all that there is (nn/mixer/forward_mixer.hpp)? Then a step reads all tokens again, and the cost is
+  /// not known.
+  virtual bool forward_only() const { return false; }
 
   /// For pictures and tables, by the composed forms of the ops: T x T elements a head. The weights with which the
   /// tokens of x (as in forward) are averaged where these depend on the text; empty for a mixer without such matrices.

@@ -594,8 +594,8 @@ class RelativeBias(nn.Module):
 class GatedUnit(Mixer):
     """What GAU and FLASH share (Hua et al. 2022, arXiv 2202.10447): E = expansion D gates and values, Z shared features.
         (u, v, z) = SiLU(W x + b),   views y_c = RoPE(gain_c * z + offset_c),   out = W_o (u * Y)
-    Y_t = sum_s A_ts v_s with queries and keys q, k that are views. With p = q_t . k_s, bias b = b_(t - s) and n the
-    number of keys that t sees, or a constant (`normaliser`), the weight A is
+    Y_t = sum_s A_ts v_s with queries and keys q, k that are views. With p = q_t . k_s, bias b = b_(t - s) and n a
+    number of tokens, or a constant (`normaliser`), the weight A is
 
         logits        A, function f               A, softmax
         key-dim       f(p / sqrt(Z) + b) / n      softmax(p / sqrt(Z) + b)
@@ -633,8 +633,9 @@ class GatedUnit(Mixer):
         return self.relative_bias.matrix(length, device) if hasattr(self, "relative_bias") else 0.0
 
     def weigh(self, q, k, v, bias, seen, count):
-        """sum_s A_ts v_s. q: (..., L, Z), k, v: (..., S, .), bias, seen: to (..., L, S), count: keys seen, to (..., L, 1)."""
-        n = count.clamp(min=1).to(q.dtype) if self.normaliser == "counted" else torch.tensor(float(self.constant)).to(q)
+        """sum_s A_ts v_s. q: (..., L, Z), k, v: (..., S, .), bias, seen: to (..., L, S), count: n if counted, to (..., L, 1)."""
+        counted = self.normaliser in ("counted", "document")
+        n = count.clamp(min=1).to(q.dtype) if counted else torch.tensor(float(self.constant)).to(q)
         product = q @ k.mT
         if self.form == "key-dim":
             logits = product * self.key_dim ** -0.5 + bias
@@ -689,6 +690,7 @@ class Flash(GatedUnit):
         counted      the tokens of the chunk t sees    g C           tokens of the text
         paper        C                                 g C           C times the number of chunks
         chunk        C                                 C             tokens of the text
+        document     tokens of the text, causal to t   g C           tokens of the text
     """
 
     def __init__(self, config, width, longest, causal):
@@ -745,7 +747,13 @@ class Flash(GatedUnit):
             places = torch.arange(size, device=v.device)
             seen = valid[:, :, None]
             seen = seen & (places[:, None] >= places) if causal else seen.expand(-1, -1, size, -1)
-            y = y + self.weigh(q, k, v, self.bias(size, v.device), seen, seen.sum(dim=-1, keepdim=True))
+            if self.normaliser != "document":
+                tokens = seen.sum(dim=-1, keepdim=True)
+            elif causal:
+                tokens = torch.arange(1, count * size + 1, device=v.device).unflatten(0, (count, size))[..., None]
+            else:
+                tokens = texts.lengths[:, None, None, None]
+            y = y + self.weigh(q, k, v, self.bias(size, v.device), seen, tokens)
         if self.linear:
             memory = wide(linear_k * valid[..., None]).mT @ wide(v)  # (B, G, Z, E), of each chunk
             memory = later(memory, 1).cumsum(dim=1) if causal else memory.sum(dim=1, keepdim=True)
@@ -777,7 +785,8 @@ class Flash(GatedUnit):
             state["k"] = torch.where(here, k, state["k"])
             lag = place[:, None] - torch.arange(self.chunk, device=v.device)  # (B, C)
             bias = self.relative_bias(lag)[:, None] if hasattr(self, "relative_bias") else 0.0
-            y = y + self.weigh(q, state["k"], state["v"], bias, (lag >= 0)[:, None], (place + 1)[:, None, None])
+            tokens = (position if self.normaliser == "document" else place) + 1
+            y = y + self.weigh(q, state["k"], state["v"], bias, (lag >= 0)[:, None], tokens[:, None, None])
         if self.linear:
             state["g"] = torch.where(here, linear_k, state["g"])
             n = self.global_count(position // self.chunk, None, True)

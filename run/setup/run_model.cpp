@@ -86,7 +86,16 @@ RunModel::RunModel(const RunConfig& config, int64_t vocabulary, int64_t classes,
 }
 
 const Model& RunModel::that_predicts(Predicts what) const {
-  if (predicts_ == what) return *model_;
+  if (predicts_ == what) {
+    const Stack* const stack = what == Predicts::next_token ? model_->find_stack() : nullptr;
+    const std::vector<std::string> slow = stack != nullptr ? stack->forward_only_mixers() : std::vector<std::string>{};
+    if (!slow.empty() && !said_slow_.exchange(true))
+      log_info(
+          fmt::format("{}: each token that is written reads all others again, because only forward() is written; "
+                      "step() and prefill() make it fast (docs/adding.md)",
+                      join(slow)));
+    return *model_;
+  }
   throw Error(fmt::format("the run {} is a {}, but this needs a {}; for a {}, use {}", name_, type_, model_types(what),
                           type_, command_));
 }

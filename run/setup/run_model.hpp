@@ -1,6 +1,7 @@
 // The model of a run, and reading it from the run folder.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -28,7 +29,8 @@ class RunModel {
   ParamStore& params() { return params_; }
   const ParamStore& params() const { return params_; }
   const Model& model() const { return *model_; }
-  /// The model, if it predicts this; otherwise throws Error, naming the types that do.
+  /// The model, if it predicts this; otherwise throws Error, naming the types that do. The first time that a model
+  /// which decodes slowly is asked for to write, one line of the log says so.
   const Model& that_predicts(Predicts what) const;
   /// Throws Error for a model without blocks.
   const Stack& stack() const;
@@ -46,6 +48,7 @@ class RunModel {
   const char* type_;  // the model's
   Predicts predicts_;
   const char* command_;  // what such a model is for
+  mutable std::atomic<bool> said_slow_ = false;
   std::unique_ptr<Model> model_;
 };
 

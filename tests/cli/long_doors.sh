@@ -127,6 +127,20 @@ YAML
   says "did you mean length" err
 
   uses_the_tokenizer_the_type_of_model_and_the_subcommand
+  trains_and_writes_with_the_mixer
+}
+
+# The commands of docs/adding.md, with a text that is there.
+trains_and_writes_with_the_mixer() {
+  local program=$tree/build/release/capstan
+  cat "$source"/docs/*.md >input.txt
+  exits 0 "$program" train --config tinyshakespeare --set name=mean 'model.layers.0.mixer={type: running-mean, expansion: 2}' \
+    data.train=[input.txt] train.steps=20
+  says "all 20 steps are done" err
+  exits 0 "$program" generate runs/mean --prompt 'ROMEO:' --tokens 20
+  says "running-mean: each token that is written reads all others again" err
+  exits 0 "$program" inspect runs/mean
+  says "of running-mean, only products with parameters are counted" out
 }
 
 uses_the_tokenizer_the_type_of_model_and_the_subcommand() {

@@ -78,6 +78,12 @@ case_new_mixer() {
   # It has learnt something: bytes at random would cost ln 256 = 5.5.
   loss=$(sed -n 's/.*best validation loss \([0-9.]*\) .*/\1/p' err | tail -n 1)
   test "$(echo "$loss" | cut -d. -f1)" -lt 4
+  # Only forward() is written: it decodes by reading again, and says so once. A state of its own gives the same text.
+  test "$(grep -c "running-mean: each token that is written reads all others again" err)" -eq 1
+  mv out slow
+  exits 0 new-mixer/train_mixer_fast sources/running-mean.yaml name=fast
+  cmp slow out
+  if grep "reads all others again" err; then return 1; fi
   # Its option is read, saved and refused like any other key.
   grep -A 1 "type: running-mean" runs/running-mean/config.yaml | grep -q "expansion: 2"
   exits 1 new-mixer/train_mixer sources/running-mean.yaml model.layers.1.mixer.expansoin=3

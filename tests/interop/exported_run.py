@@ -35,8 +35,8 @@ def mixer(system, draw, prefix):
     else:
         kernel = draw.choice(("squared-relu", "laplace", "softmax"))
         logits = draw.choice(("key-dim", "log-length") if kernel == "softmax" else ("key-dim", "length"))
-        normaliser = draw.choice(("counted", "paper") + (("chunk",) if system == "flash" else ()))
-        whole = logits == "length" and (kernel == "squared-relu" or normaliser != "counted") and yes()
+        normaliser = draw.choice(("counted", "paper") + (("chunk", "document") if system == "flash" else ()))
+        whole = logits == "length" and (kernel == "squared-relu" or normaliser in ("paper", "chunk")) and yes()
         bias = draw.choice(("none", "toeplitz", "rotary") + (() if prefix else ("t5",)))
         config = {"expansion": draw.choice((1, 2.5)), "key_dim": 8, "kernel": kernel, "logits": logits,
                   "normaliser": normaliser, "rotary": yes(), "position_bias": bias, "bias": yes(),

@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "tests/nn/mixer/fading_mixer.hpp"
 #include "train/records/log.hpp"
 
 namespace capstan::testing {
@@ -23,7 +24,9 @@ ServedRuns::ServedRuns() : place_(fs::temp_directory_path() / ("capstan-serve-" 
   const auto model = [](const std::string& mixer, const std::string& more = "") {
     return "model: {type: language-model, width: 16, " + more + "layers: [{mixer: {type: " + mixer + "}}]}\n";
   };
-  for (const std::string mixer : {"aft-simple", "aft-local", "aft-conv", "fastformer", "gau", "flash", "attention"})
+  register_mixer<FadingConfig>();
+  for (const std::string mixer :
+       {"aft-simple", "aft-local", "aft-conv", "fastformer", "gau", "flash", "attention", "test-fading"})
     train_one(mixer, text, model(mixer));
   train_one("windowed", text, model("attention", "max_length: 64, positions: learned, "));
   train_one(

@@ -15,7 +15,8 @@
 
 namespace capstan::testing {
 
-/// Trained once: aft-simple, aft-local, fastformer, gau, flash, attention (language models of characters, named so),
+/// Trained once: aft-simple, aft-local, aft-conv, fastformer, gau, flash, attention and test-fading, of which only
+/// forward() is written (language models of characters, named so),
 /// windowed (attention with 64 learned positions) and spam (a linear classifier).
 class ServedRuns {
  public:

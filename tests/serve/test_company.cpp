@@ -72,8 +72,8 @@ int64_t different(int port, const std::vector<Wanted>& all) {
 }
 
 void check_company(int requests, unsigned seed) {
-  const std::vector<std::string> systems = {"aft-simple", "aft-local", "aft-conv",  "fastformer",
-                                            "gau",        "flash",     "attention", "windowed"};
+  const std::vector<std::string> systems = {"aft-simple", "aft-local", "aft-conv", "fastformer", "gau",
+                                            "flash",      "attention", "windowed", "test-fading"};
   std::mt19937 random(seed);
   std::vector<Wanted> all;
   for (int i = 0; i < requests; ++i) all.push_back(wanted(systems[static_cast<size_t>(i) % systems.size()], random));
@@ -125,7 +125,8 @@ TEST_CASE("a prompt with a known beginning is not read again, and its text is th
 }
 
 TEST_CASE("a session goes on with the text of one pass; it forks, is saved, and restored by another server") {
-  for (const std::string model : {"aft-simple", "aft-local", "fastformer", "gau", "flash", "attention", "windowed"}) {
+  for (const std::string model :
+       {"aft-simple", "aft-local", "fastformer", "gau", "flash", "attention", "windowed", "test-fading"}) {
     CAPTURE(model);
     const Serving serving(serve_options({model})), other(serve_options({model}));
     const auto write = [&](int port, const std::string& prompt, const json& session) {

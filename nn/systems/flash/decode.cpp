@@ -129,7 +129,7 @@ Var Flash::prefill(const Var& x, MixerState& mixer_state) const {
     const Var bias = unit_.bias(std::min(config_.chunk, current + length));
     add(attention_continue({batch, length, current, current + length, parts.local_q.value().data(), state.key_dim, keys,
                             values, bias ? bias.value() : Array()},
-                           unit_.attention_options(segments, Context{}, true, current)));
+                           unit_.attention_options(segments, Context{}, true, position)));
     state.keep_last(keys, state.local_keys);
   }
   if (config_.global) {
@@ -169,7 +169,8 @@ Var Flash::step(const Var& x, MixerState& mixer_state) const {
         const int64_t current = state.current(sequence), folded = state.folded(sequence);
         std::fill_n(y, end - begin, real{0});
         if (config_.local) {
-          const KernelScales scales = unit_.scales(current + 1);
+          const bool of_document = config_.normaliser == Normaliser::document;
+          const KernelScales scales = unit_.scales((of_document ? folded : 0) + current + 1);
           kernels::AttentionCache cache = state.cache(sequence, current + 1);
           cache.values += begin, cache.value_width = end - begin;
           kernels::attention_decode(cache, config_.kernel, static_cast<real>(scales.logit), state.bias_of(current),

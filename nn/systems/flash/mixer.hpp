@@ -12,7 +12,8 @@ namespace capstan {
 /// O(T (C (Z + E) + Z E)) time, O(Z E + C (2Z + E)) decode state. What the parts are divided by, local and global:
 ///   counted  the tokens of its chunk that a query sees; those that it sees in M;
 ///   paper    C; C times the number of chunks in M;
-///   chunk    C; causal C, bidirectional the number of tokens in M.
+///   chunk    C; causal C, bidirectional the number of tokens in M;
+///   document the tokens of its document, causal up to the query itself; those that it sees in M.
 struct FlashConfig : GatedUnitConfig {
   static constexpr const char* type_name = "flash";
   FlashConfig() { position_bias = RelativeBiasKind::toeplitz; }

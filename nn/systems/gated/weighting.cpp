@@ -17,7 +17,7 @@ constexpr double log_length_usual = 512;
 KernelScales kernel_scales(const GatedKernelConfig& config, const GatedKernelShape& shape, double count) {
   const char* const problem = kernel_problem(config);
   check(problem == nullptr, "gated kernel: {}", problem == nullptr ? "" : problem);
-  const double n = config.normaliser != Normaliser::counted ? static_cast<double>(shape.constant) : count;
+  const double n = counts_tokens(config.normaliser) ? count : static_cast<double>(shape.constant);
   const double usual = 1 / std::sqrt(static_cast<double>(shape.key_dim));
   switch (config.logits) {
     case LogitForm::key_dim:
@@ -40,7 +40,8 @@ AttentionOptions gated_attention_options(const GatedKernelConfig& config, const 
   options.kernel = config.kernel;
   options.causal = shape.causal;
   options.chunk = shape.chunk;
-  const Array counts = visible_counts(segments, shape.causal, shape.chunk, past);
+  const int64_t counted_in = config.normaliser == Normaliser::document ? 0 : shape.chunk;
+  const Array counts = visible_counts(segments, shape.causal, counted_in, past);
   const auto per_query = [&](double KernelScales::*factor) {
     Array factors(counts.shape());
     real* const out = factors.mutable_data();

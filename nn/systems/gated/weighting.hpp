@@ -17,10 +17,18 @@ inline std::vector<EnumName<LogitForm>> enum_names(LogitForm) {
   return {{LogitForm::key_dim, "key-dim"}, {LogitForm::length, "length"}, {LogitForm::log_length, "log-length"}};
 }
 
-enum class Normaliser { counted, paper, chunk };
+enum class Normaliser { counted, paper, chunk, document };
 
 inline std::vector<EnumName<Normaliser>> enum_names(Normaliser) {
-  return {{Normaliser::counted, "counted"}, {Normaliser::paper, "paper"}, {Normaliser::chunk, "chunk"}};
+  return {{Normaliser::counted, "counted"},
+          {Normaliser::paper, "paper"},
+          {Normaliser::chunk, "chunk"},
+          {Normaliser::document, "document"}};
+}
+
+/// Does n differ from query to query?
+inline bool counts_tokens(Normaliser normaliser) {
+  return normaliser == Normaliser::counted || normaliser == Normaliser::document;
 }
 
 struct GatedKernelConfig {
@@ -38,7 +46,8 @@ void describe_kernel(Fields& f, GatedKernelConfig& c) {
     "weight of a key: key-dim = f(qk/sqrt(key_dim) + b)/n (the paper), length = f(qk/n + b) (its appendix; Mega); for "
     "softmax key-dim, without n, or log-length (GAU-alpha)");
   f("normaliser", c.normaliser, any(),
-    "what n is: counted (the keys that a token sees), paper (a constant) or, for flash, chunk (FLASH-pytorch)");
+    "what n is: counted (the keys that a token sees), paper (a constant) or, for flash, chunk (FLASH-pytorch) or "
+    "document (the tokens of the document; causal: up to the token itself)");
 }
 /// The keys of its map `compat`.
 template <class Fields>
@@ -55,7 +64,7 @@ inline const char* kernel_problem(const GatedKernelConfig& c) {
   if (!softmax && c.logits == LogitForm::log_length) return "logits log-length are for the softmax kernel";
   if (c.whole_length && c.logits != LogitForm::length) return "compat.whole_length is for logits length";
   // With n in front of b, the bias would differ from query to query; squared-relu takes n out of the kernel.
-  if (c.kernel == AttentionKernel::laplace && c.whole_length && c.normaliser == Normaliser::counted)
+  if (c.kernel == AttentionKernel::laplace && c.whole_length && counts_tokens(c.normaliser))
     return "the laplace kernel takes compat.whole_length only with a constant n: normaliser paper or, in flash, chunk";
   return nullptr;
 }
@@ -77,8 +86,8 @@ struct GatedKernelShape {
   int64_t chunk = 0;  // as in AttentionOptions
 };
 
-/// For a query that sees `count` keys, at least 1. `bias` is the same for every query.
-/// Throws std::invalid_argument for an undefined combination.
+/// For a query that sees `count` keys, at least 1; of `document`, `count` is that of its document's tokens. `bias` is
+/// the same for every query. Throws std::invalid_argument for an undefined combination.
 KernelScales kernel_scales(const GatedKernelConfig& config, const GatedKernelShape& shape, double count);
 
 /// Options of attention() with the scales of every query but `bias`, which is for the table of b. `past`: as in

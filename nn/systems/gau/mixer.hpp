@@ -27,6 +27,8 @@ void describe(Fields& f, GauConfig& c) {
 inline void validate(const GauConfig& c, const ModelShape& model, Problems& problems) {
   validate(static_cast<const GatedUnitConfig&>(c), model, problems);
   if (c.normaliser == Normaliser::chunk) problems.add("normaliser", "chunk is for flash: gau has no chunks");
+  if (c.normaliser == Normaliser::document)
+    problems.add("normaliser", "document is for flash: a token of gau sees its whole document, so take counted");
 }
 
 }  // namespace capstan

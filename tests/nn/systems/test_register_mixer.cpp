@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "core/base/error.hpp"
 #include "core/ops/math.hpp"
 #include "nn/blocks/block.hpp"
@@ -68,7 +70,8 @@ const bool registered = [] {
 
 TEST_CASE("a registered mixer: its options, its rules and what it says of itself are those of its config struct") {
   REQUIRE(registered);
-  CHECK(CustomMixerConfig::type_names() == std::vector<std::string>{"test-gain"});
+  const std::vector<std::string> names = CustomMixerConfig::type_names();
+  CHECK(std::count(names.begin(), names.end(), "test-gain") == 1);
   CustomMixerConfig custom("test-gain");
   CHECK(gain_of(custom) == 2);  // the defaults
   custom.options = AnyConfig::of(GainConfig{3, Sign::minus, 3});
@@ -109,7 +112,8 @@ TEST_CASE("a name is registered once, and none of the library's") {
   CHECK_THROWS_WITH_AS(register_mixer<TakenConfig>(), doctest::Contains("is a mixer of the library"),
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS(CustomMixerConfig("test-unknown"),
-                       "mixer: this program registers no mixer \"test-unknown\" (registered: test-gain)", ConfigError);
+                       doctest::Contains("mixer: this program registers no mixer \"test-unknown\" (registered: test-"),
+                       ConfigError);
 }
 
 /// Says nothing about prefixes.

@@ -22,7 +22,8 @@ TEST_CASE("every mixer has a name of its own, can be made, and says what it cost
   for (const MixerConfig& config : default_mixers()) {
     names.emplace_back(mixer_name(config));
     ParamStore store;
-    CHECK(make_mixer(Scope(store, 1), {8, 16, true, 1}, config)->cost(16).saved_elements > 0);
+    const auto mixer = make_mixer(Scope(store, 1), {8, 16, true, 1}, config);
+    CHECK((mixer->forward_only() || mixer->cost(16).saved_elements > 0));
   }
   CHECK(names.size() == std::variant_size_v<MixerConfig> - 1);  // registered ones: test_register_mixer.cpp
   std::sort(names.begin(), names.end());

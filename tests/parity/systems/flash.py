@@ -3,8 +3,9 @@
 Rows: a full row of four chunks, a row padded on both sides, and a document of one token packed before one of sixteen.
 Chunks begin at position 0 of every document, the last one is as long as it is. The causal global part reads the
 chunks before the query's own, the bidirectional one the whole document; it is divided by the number of tokens it
-reads (counted) or by the chunk's length times the number of chunks (paper). Rows of gain and offset: query and key of
-the local part, query and key of the global part.
+reads (counted, document) or by the chunk's length times the number of chunks (paper). The local part's n is the number
+of keys that a query sees (counted), the chunk's length (paper), or the number of tokens of the document, causal up to
+the query itself (document). Rows of gain and offset: query and key of the local part, query and key of the global part.
 """
 
 import math
@@ -57,6 +58,10 @@ CONFIGS = {
     "local": FlashConfig(rotary_dims=6, position_bias="rotary", global_part=False),
     "global": FlashConfig(rotary_dims=6, local_part=False, bias=True),
     "single": FlashConfig(rotary_dims=6, position_bias="toeplitz", chunk=1),
+    "document": FlashConfig(normaliser="document"),  # relu(q k)^2 / (n s), without b and rotary positions
+    "document_biased": FlashConfig(normaliser="document", rotary_dims=6, position_bias="toeplitz", bias=True, chunk=7),
+    "document_laplace": FlashConfig(kernel="laplace", logits="length", normaliser="document", position_bias="t5"),
+    "document_softmax": FlashConfig(kernel="softmax", logits="log-length", normaliser="document", rotary_dims=4),
 }
 
 
@@ -87,12 +92,16 @@ def position_bias(params, config, length, causal):
     return bias
 
 
-def local_part(params, config, q, k, v, causal):
-    """V_quad of one chunk."""
-    visible = torch.ones(len(q), len(q), dtype=torch.bool)
+def local_part(params, config, q, k, v, chunk, causal):
+    """V_quad of one chunk of a document."""
+    length, q, k, v = len(q), q[chunk], k[chunk], v[chunk]
+    visible, n = torch.ones(len(q), len(q), dtype=torch.bool), None
     if causal:
         visible = visible.tril()
-    return kernel_weights(config, q @ k.T, position_bias(params, config, len(q), causal), visible) @ v
+    if config.normaliser == "document":
+        n = torch.arange(chunk.start + 1, chunk.stop + 1) if causal else torch.full((len(q),), length)
+        n = n[:, None].double()
+    return kernel_weights(config, q @ k.T, position_bias(params, config, len(q), causal), visible, n) @ v
 
 
 def global_part(config, q, k, v, chunks, index, causal):
@@ -115,7 +124,7 @@ def document(params, config, u, v, z, causal):
     for index, chunk in enumerate(chunks):
         total = 0
         if config.local_part:
-            total = total + local_part(params, config, views[0][chunk], views[1][chunk], v[chunk], causal)
+            total = total + local_part(params, config, views[0], views[1], v, chunk, causal)
         if config.global_part:
             total = total + global_part(config, views[-2], views[-1], v, chunks, index, causal)
         mixed.append(total)
@@ -148,6 +157,22 @@ def check_position(config, params, x, causal):
     checks.require(torch.allclose(first, last, rtol=1e-12, atol=1e-12), "flash: the global term depends on the position")
 
 
+def check_document(params, config, x):
+    """A bidirectional text of n tokens by the formula that divides both parts by the text's length, and s = key_dim:
+    o_i = W_o (u_i * (sum over the chunk of relu(q_i k_j)^2 / (n s) v_j + sum over the text of (q'_i k'_j) / n v_j))."""
+    y = flash(params, config, x, torch.ones(x.shape[:2], dtype=torch.int32), False)
+    packed = ref.silu(x[0] @ params["to_uvz.weight"].T)
+    u, v, z = packed.split([config.hidden(), config.hidden(), config.key_dim], dim=-1)
+    q, k, linear_q, linear_k = (z * gain + offset for gain, offset in zip(params["gain"], params["offset"]))
+    n = len(z)
+    for i in (0, 4, 5, 11, n - 1):
+        mixed = sum((q[i] @ k[j]).clamp(min=0) ** 2 / (n * config.key_dim) * v[j]
+                    for j in range(n) if j // config.chunk == i // config.chunk)
+        mixed = mixed + sum(linear_q[i] @ linear_k[j] / n * v[j] for j in range(n))
+        same = torch.allclose(y[0, i], params["to_out.weight"] @ (u[i] * mixed), rtol=1e-12, atol=1e-12)
+        checks.require(same, "flash: the normaliser document is not the published formula")
+
+
 def make():
     x, dy = tools.normal("flash.x", 3, LENGTH, WIDTH), tools.normal("flash.dy", 3, LENGTH, WIDTH)
     ids = segments()
@@ -157,6 +182,8 @@ def make():
                   for key, shape in parameter_shapes(config).items()}
         tensors |= tools.prefixed(f"{name}.parameter", params)
         metadata |= {f"{name}.{key}": value for key, value in asdict(config).items()}
+        if name == "document":
+            check_document(params, config, x[:1])
         for causal in (False, True):
             leaves, inputs = tools.with_gradients(params), x.clone().requires_grad_()
             y = flash(leaves, config, inputs, ids, causal)

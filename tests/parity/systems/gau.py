@@ -98,9 +98,9 @@ def position_bias(params, config, positions, causal):
     return torch.zeros_like(distance, dtype=torch.float64)
 
 
-def kernel_weights(config, products, bias, visible):
-    """(L, L): what each visible key weighs."""
-    n = visible.sum(dim=1, keepdim=True).double()
+def kernel_weights(config, products, bias, visible, n=None):
+    """(L, L): what each visible key weighs. n: (L, 1); not given, the number of keys that a query sees or a constant."""
+    n = visible.sum(dim=1, keepdim=True).double() if n is None else n
     if config.normaliser == "paper":
         n = torch.full_like(n, config.paper_length)
     usual = 1 / math.sqrt(config.key_dim)

@@ -113,6 +113,36 @@ TEST_CASE("FLASH-pytorch: the causal global term does not grow with the position
   }
 }
 
+TEST_CASE(
+    "FLASH, normaliser document: the local part is that of counted times tokens of the chunk over those of the text") {
+  const int64_t chunk = 8, length = 29;
+  const Array x = normal_array({2, length, width}, 14);
+  const Segments all = Segments::full(2, length);
+  for (const bool causal : {true, false}) {
+    FlashConfig config = flash_config(chunk);
+    config.global = false;
+    const Array counted = forward(*built_mixer(config, causal, length).module, x, all);
+    config.normaliser = Normaliser::document;
+    const auto built = built_mixer(config, causal, length);
+    const Array document = forward(*built.module, x, all);
+    for (int64_t t = 0; t < length; ++t) {
+      const int64_t first = t / chunk * chunk,
+                    in_chunk = causal ? t + 1 - first : std::min(first + chunk, length) - first;
+      const double factor = static_cast<double>(in_chunk) / static_cast<double>(causal ? t + 1 : length);
+      Array expected = tokens(counted, t, t + 1).clone();
+      for (int64_t i = 0; i < expected.size(); ++i)
+        expected.mutable_data()[i] = static_cast<real>(factor * expected[i]);
+      CHECK(relative_error(tokens(document, t, t + 1), expected) <= layer_tolerance);
+    }
+    if (!causal) continue;
+    const auto state = built.module->make_state(2);
+    for (const int64_t prefilled : {0, 5, 8, 21}) {
+      state->reset();
+      CHECK(relative_error(decoded(*built.module, x, prefilled, *state), document) <= layer_tolerance);
+    }
+  }
+}
+
 TEST_CASE("FLASH port of the appendix: the first chunk has no global part, and no 0/0") {
   for (const Normaliser normaliser : {Normaliser::counted, Normaliser::paper}) {
     FlashConfig config = only_global(16);
@@ -273,6 +303,14 @@ TEST_CASE("FLASH refuses what is not defined") {
 
 TEST_CASE("rules of flash: kernels with logits they do not have, odd numbers of features that turn") {
   check_gated_rules<FlashConfig>();
+  FlashConfig varying;
+  varying.kernel = AttentionKernel::laplace;
+  varying.logits = LogitForm::length;
+  varying.whole_length = true;
+  varying.normaliser = Normaliser::document;
+  ProblemText problems("mixer");
+  validate(varying, {24, 100}, problems);
+  CHECK(problems.text().find("only with a constant n") != std::string::npos);
 }
 
 TEST_CASE("a Toeplitz bias of flash knows the positions of a chunk, at any length") {

@@ -15,7 +15,7 @@ MixerConfig flash_config_of(const Fixture& fixture, const std::string& name) {
 }
 
 TEST_CASE("FLASH: PyTorch's outputs and gradients, over three chunk boundaries, for every option") {
-  CHECK(check_configurations(Fixture("flash"), flash_config_of) == 8);
+  CHECK(check_configurations(Fixture("flash"), flash_config_of) == 12);
 }
 
 }  // namespace

@@ -31,6 +31,13 @@ void check_gated_rules() {
        },
        "mixer.logits: the laplace kernel takes compat.whole_length only with a constant n: normaliser paper or, in "
        "flash, chunk"},
+      {[](auto& c) {
+         c.kernel = AttentionKernel::laplace;
+         c.logits = LogitForm::length;
+         c.whole_length = true;
+         c.normaliser = Normaliser::paper;
+       },
+       ""},
       {[](auto& c) { c.whole_length = true; }, "mixer.logits: compat.whole_length is for logits length"},
       {[](auto& c) { c.rotary.dims = 7; },
        "mixer.compat.rotary_dims: cannot rotate 7 of 128 features: an even number is needed"},

@@ -257,6 +257,20 @@ TEST_CASE("rules of gau: kernels with logits they do not have, odd numbers of fe
   check_gated_rules<GauConfig>();
 }
 
+TEST_CASE("rules of gau: it has no chunks whose length or place in a document n could be") {
+  const std::vector<std::pair<Normaliser, const char*>> cases = {
+      {Normaliser::chunk, "mixer.normaliser: chunk is for flash: gau has no chunks"},
+      {Normaliser::document,
+       "mixer.normaliser: document is for flash: a token of gau sees its whole document, so take counted"}};
+  for (const auto& [normaliser, says] : cases) {
+    GauConfig config;
+    config.normaliser = normaliser;
+    ProblemText problems("mixer");
+    validate(config, {24, 100}, problems);
+    CHECK(problems.text() == says);
+  }
+}
+
 TEST_CASE("a Toeplitz bias of gau knows max_length positions") {
   for (const auto& bias : enum_names(RelativeBiasKind{})) {
     GauConfig config;
