@@ -46,9 +46,8 @@ std::vector<double> Sampler::penalised(const Array& logits) const {
   std::vector<double> out(logits.data(), logits.data() + logits.size());
   for (size_t i = 0; i < out.size(); ++i) {
     if (!std::isfinite(out[i]))
-      throw Error(
-          fmt::format("generate: the logit of token {} is {}: the model's weights are damaged or its training diverged",
-                      i, out[i]));
+      throw NotFinite(fmt::format(
+          "the logit of token {} is {}: the model's weights are damaged or its training diverged", i, out[i]));
     if (seen_[i]) out[i] = out[i] > 0 ? out[i] / config_.repetition_penalty : out[i] * config_.repetition_penalty;
   }
   for (const int32_t token : banned_) out[static_cast<size_t>(token)] = -std::numeric_limits<double>::infinity();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/error.hpp"
 #include "core/base/random.hpp"
 #include "models/model.hpp"
 
@@ -18,6 +19,12 @@ struct SamplingConfig {
   double repetition_penalty = 1;  // above 0: makes tokens that have already occurred less likely; 1 = off
   int64_t seed = 1;               // the same seed gives the same text
   double min_p = 0;               // only tokens with at least this share of the likeliest one's probability; 0 = all
+};
+
+/// A logit is not finite: nothing can be chosen by it.
+class NotFinite : public Error {
+ public:
+  using Error::Error;
 };
 
 }  // namespace capstan
@@ -37,7 +44,7 @@ class Sampler {
 
   /// Counts `token` as seen.
   void see(int32_t token);
-  /// logits: V elements. Throws Error when one is not finite.
+  /// logits: V elements. Throws NotFinite.
   int32_t choose(const Array& logits);
 
  private:

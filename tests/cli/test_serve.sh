@@ -32,7 +32,7 @@ serve() {
 # ask PATH [HEADER]: the answer to a GET
 ask() {
   exec 5<>"/dev/tcp/127.0.0.1/$port"
-  printf 'GET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n%s\r\n' "$1" "${2:+$2$'\r\n'}" >&5
+  printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s\r\n' "$1" "${2:+$2$'\r\n'}" >&5
   cat <&5 >answer
   exec 5>&-
 }
@@ -80,7 +80,7 @@ case_signals_reload_drain_and_end_the_server() {
   # A stream without end: SIGTERM waits for it, a second signal does not.
   exec 6<>"/dev/tcp/127.0.0.1/$port"
   body='{"prompt":"a","max_tokens":8192,"n":64,"stream":true}'
-  printf 'POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: %s\r\n\r\n%s' "${#body}" "$body" >&6
+  printf 'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %s\r\n\r\n%s' "${#body}" "$body" >&6
   read -r line <&6
   kill "$server"
   for ((i = 0; i < 100; ++i)); do ! grep -q "still answered" served || break; sleep 0.1; done
