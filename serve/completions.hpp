@@ -8,8 +8,7 @@
 
 #include "serve/api.hpp"
 #include "serve/engine.hpp"
-#include "serve/text_offsets.hpp"
-#include "serve/token_lists.hpp"
+#include "serve/tokens/text_offsets.hpp"
 
 namespace capstan {
 

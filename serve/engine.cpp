@@ -9,7 +9,6 @@
 #include "core/machine/parallel.hpp"
 #include "models/generation/state_bytes.hpp"
 #include "serve/api.hpp"
-#include "serve/token_lists.hpp"
 
 namespace capstan {
 namespace {
@@ -40,15 +39,6 @@ ScoredToken scored_token(const real* logits, int64_t vocabulary, int32_t token, 
   for (size_t i = 0; i < most; ++i)
     result.likeliest.emplace_back(order[i], static_cast<double>(logits[order[i]]) - shift);
   return result;
-}
-
-/// Of a token's text in JSON, rounded up.
-int64_t mean_name_bytes(const SavedRun& run) {
-  const int64_t size = run.tokenizer->vocabulary_size(), stride = 1 + size / 4096;
-  int64_t bytes = 0, count = 0;
-  for (int64_t token = 0; token < size; token += stride, ++count)
-    bytes += json_bytes(token_text(run, static_cast<int32_t>(token), -1));
-  return count == 0 ? 0 : bytes / count + 1;
 }
 
 }  // namespace

@@ -14,15 +14,9 @@
 #include "serve/client_queue.hpp"
 #include "serve/metrics.hpp"
 #include "serve/state_cache.hpp"
+#include "serve/tokens/token_lists.hpp"
 
 namespace capstan {
-
-/// A token with the natural logarithm of its probability, and the likeliest tokens of its place.
-struct ScoredToken {
-  int32_t token = 0;
-  double log_probability = 0;
-  std::vector<std::pair<int32_t, double>> likeliest;
-};
 
 /// What has become of one text since the last news.
 struct TextNews {

@@ -8,7 +8,7 @@
 #include "run/predictions/predictions.hpp"
 #include "run/predictions/text_vectors.hpp"
 #include "serve/call.hpp"
-#include "serve/token_lists.hpp"
+#include "serve/tokens/token_lists.hpp"
 
 namespace capstan {
 

@@ -29,10 +29,10 @@ serve() {
   return 1
 }
 
-# ask PATH [HEADER]: the answer to a GET
+# ask PATH [HEADER] [HOST]: the answer to a GET
 ask() {
   exec 5<>"/dev/tcp/127.0.0.1/$port"
-  printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s\r\n' "$1" "${2:+$2$'\r\n'}" >&5
+  printf 'GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n%s\r\n' "$1" "${3:-localhost}" "${2:+$2$'\r\n'}" >&5
   cat <&5 >answer
   exec 5>&-
 }
@@ -69,6 +69,20 @@ case_the_token_is_read_from_a_file_or_from_the_environment() {
     kill "$server"
     wait "$server"
   done
+}
+
+case_names_of_the_server_are_given_as_an_option() {
+  trained
+  serve --host-name models.example gpu7
+  for host in localhost "127.0.0.1:$port" models.example "gpu7:$port"; do
+    ask /v1/models "" "$host"
+    says '"id":"small"' answer
+  done
+  ask /v1/models "" evil.example
+  says "403 Forbidden" answer
+  says "start it with --host-name" answer
+  kill "$server"
+  wait "$server"
 }
 
 case_signals_reload_drain_and_end_the_server() {

@@ -4,16 +4,28 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-#include "serve/engine.hpp"
+#include "run/setup/run_model.hpp"
 
 namespace capstan {
+
+/// A token with the natural logarithm of its probability, and the likeliest tokens of its place.
+struct ScoredToken {
+  int32_t token = 0;
+  double log_probability = 0;
+  std::vector<std::pair<int32_t, double>> likeliest;
+};
 
 /// A token as answers show it: its text, or "bytes:\xNN" where that is a part of a character.
 std::string token_text(const SavedRun& run, int32_t token, int32_t previous);
 
 /// Bytes that text takes in JSON, without its quotes.
 int64_t json_bytes(std::string_view text);
+/// Of the text of a token, on average.
+int64_t mean_name_bytes(const SavedRun& run);
 
 /// The lists as text of JSON, which takes a tenth of the memory that values would. Those of a prompt are written once,
 /// however many texts begin with it.

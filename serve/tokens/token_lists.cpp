@@ -1,9 +1,8 @@
-#include "serve/token_lists.hpp"
+#include "serve/tokens/token_lists.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include "core/strings/utf8.hpp"
-#include "serve/api.hpp"
 
 namespace capstan {
 
@@ -32,6 +31,14 @@ int64_t json_bytes(std::string_view text) {
   return bytes;
 }
 
+int64_t mean_name_bytes(const SavedRun& run) {
+  const int64_t size = run.tokenizer->vocabulary_size(), stride = 1 + size / 4096;
+  int64_t bytes = 0, count = 0;
+  for (int64_t token = 0; token < size; token += stride, ++count)
+    bytes += json_bytes(token_text(run, static_cast<int32_t>(token), -1));
+  return count == 0 ? 0 : bytes / count + 1;
+}
+
 void TokenLists::add(const SavedRun& run, int32_t token, int32_t previous, int64_t offset, const ScoredToken* scored) {
   const std::string name = token_text(run, token, previous);
   ordered_json likeliest;
@@ -45,7 +52,7 @@ void TokenLists::add(const SavedRun& run, int32_t token, int32_t previous, int64
       offset};
   for (size_t i = 0; i < values.size(); ++i) {
     if (!lists_[i].empty()) lists_[i] += ',';
-    lists_[i] += text_of(values[i]);
+    lists_[i] += values[i].dump();
   }
 }
 

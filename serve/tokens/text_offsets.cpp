@@ -1,4 +1,4 @@
-#include "serve/text_offsets.hpp"
+#include "serve/tokens/text_offsets.hpp"
 
 #include <algorithm>
 
