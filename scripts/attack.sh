@@ -38,7 +38,7 @@ case $what in
   power) attack 'loss of power*' 1000000 "$@" ;;
   ranks) exec scripts/attack/ranks.sh "$@" ;;
   signals) exec scripts/attack/signals.py "$@" ;;
-  serve) exec scripts/attack/serve.py "$@" ;;
+  serve) exec python3 scripts/attack/serve "$@" ;;
   soak) [ $# -eq 2 ] || usage; exec scripts/soak.sh "$@" ;;
   mutants) [ $# -ge 1 ] || usage; exec scripts/mutate.py "$1" --count "${2:-300}" --seed "${3:-1}" ;;
   *) usage ;;

@@ -89,7 +89,7 @@ END
     run "training with $mixer" build/tsan/capstan train --config "$folder/lm.yaml" --set "name=$mixer" "model.layers.0.mixer.type=$mixer"
   done
   if command -v python3 >/dev/null; then  # no test program starts a server and ends it by a signal
-    run "a server under attack" env CAPSTAN_PROGRAM=build/tsan/capstan scripts/attack/serve.py 1
+    run "a server under attack" env CAPSTAN_PROGRAM=build/tsan/capstan python3 scripts/attack/serve 1
   else
     echo "skipped: a server under attack: needs python3"
   fi

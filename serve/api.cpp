@@ -8,6 +8,7 @@
 
 #include "core/io/json.hpp"
 #include "core/strings/nearest.hpp"
+#include "models/generation/sampling.hpp"
 
 namespace capstan {
 
@@ -43,6 +44,17 @@ HttpAnswer error_answer(const ApiError& error) {
   return answer;
 }
 
+int status_of(const std::exception& error) {
+  if (const auto* const refused = dynamic_cast<const ApiError*>(&error)) return refused->status();
+  const bool asked_wrongly = dynamic_cast<const Error*>(&error) && !dynamic_cast<const NotFinite*>(&error);
+  return asked_wrongly ? 400 : 500;
+}
+
+HttpAnswer error_answer(const std::exception& error) {
+  if (const auto* const refused = dynamic_cast<const ApiError*>(&error)) return error_answer(*refused);
+  return error_answer(ApiError(status_of(error), error.what()));
+}
+
 RequestFields::RequestFields(const json& object, std::initializer_list<const char*> known, std::string path)
     : object_(object), path_(std::move(path)) {
   if (!object.is_object())
@@ -51,8 +63,8 @@ RequestFields::RequestFields(const json& object, std::initializer_list<const cha
   const std::vector<std::string> names(known.begin(), known.end());
   for (const auto& [name, value] : object.items())
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-      const std::string meant = nearest(name, names);
-      refuse(name.c_str(), meant.empty() ? "unknown field" : "unknown field, did you mean " + meant + "?");
+      const std::string shown = is_plain_name(name) ? name : json_excerpt(name), meant = nearest(name, names);
+      refuse(shown.c_str(), meant.empty() ? "unknown field" : "unknown field, did you mean " + meant + "?");
     }
 }
 

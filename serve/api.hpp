@@ -14,6 +14,9 @@
 
 namespace capstan {
 
+/// No answer that is made of values has more: what could be larger is refused before it is computed.
+constexpr int64_t most_answer_bytes = 64 << 20;
+
 /// A request that is refused.
 class ApiError : public Error {
  public:
@@ -30,6 +33,9 @@ class ApiError : public Error {
 /// {"error": {"message", "type", "param", "code"}}
 nlohmann::ordered_json error_json(const ApiError& error);
 HttpAnswer error_answer(const ApiError& error);
+/// The status of any error: 500 where the request is not to blame.
+int status_of(const std::exception& error);
+HttpAnswer error_answer(const std::exception& error);
 HttpAnswer json_answer(const nlohmann::ordered_json& value);
 /// One line; what is not UTF-8 is replaced.
 std::string text_of(const nlohmann::ordered_json& value);

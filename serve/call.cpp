@@ -1,6 +1,9 @@
 #include "serve/call.hpp"
 
+#include <algorithm>
+
 #include "core/base/stop.hpp"
+#include "core/io/json.hpp"
 #include "core/strings/join.hpp"
 
 namespace capstan {
@@ -12,7 +15,8 @@ std::shared_ptr<Engine> engine_called(const std::string& name, const Models& mod
     if (model->name() == name) return model;
   std::vector<std::string> names;
   for (const auto& model : models) names.push_back(model->name());
-  throw ApiError(404, fmt::format("there is no model {}; there are: {}", name, join(names, ", ")), "model");
+  throw ApiError(404, fmt::format("there is no model {}; there are: {}", json_excerpt(name), join(names, ", ")),
+                 "model");
 }
 
 /// The model that a request names; without a name, the only one.
@@ -24,17 +28,36 @@ std::shared_ptr<Engine> engine_of(const json& body, const Models& models) {
   return models.front();
 }
 
-std::shared_ptr<void> enter(const Call& call, int64_t places) {
-  if (const int64_t most = call.context.scheduler.most_of_client(); places > most)
-    throw ApiError(400, fmt::format("n: {} texts; this server writes at most {} for a client", places, most), "n");
-  std::shared_ptr<void> entered = call.context.scheduler.enter(call.request.client, places);
+void check_predicts(const Engine& engine, Predicts what) {
+  const Predicts own = facts_of(engine.run().config.model).predicts;
+  if (own == what) return;
+  const char* const path = own == Predicts::next_token      ? "/v1/completions"
+                           : own == Predicts::hidden_tokens ? "/v1/fill-mask"
+                                                            : "/v1/classify";
+  throw ApiError(
+      400, fmt::format("the model {} is a {}: ask POST {}", engine.name(), type_of(engine.run().config.model), path),
+      "model");
+}
+
+std::shared_ptr<void> enter(const Call& call, const Need& need, const char* param, const std::string& lower) {
+  const Need most = call.context.scheduler.most_of_client();
+  if (need.places > most.places)
+    throw ApiError(
+        400, fmt::format("n: {} texts; this server writes at most {} for a client", need.places, most.places), "n");
+  const int64_t most_bytes = std::min(most.answer_bytes, most_answer_bytes);
+  if (need.answer_bytes > most_bytes)
+    throw ApiError(400,
+                   fmt::format("{}: the answer may have {} MB; this server gives at most {} MB: lower {}", param,
+                               (need.answer_bytes >> 20) + 1, most_bytes >> 20, lower),
+                   param);
+  std::shared_ptr<void> entered = call.context.scheduler.enter(call.request.client, need);
   if (entered == nullptr)
-    throw ApiError(429, fmt::format("no room for {} more of this client's texts: try again later", places));
+    throw ApiError(429, fmt::format("no room for {} more of this client's texts: try again later", need.places));
   return entered;
 }
 
-void answer_later(const Call& call, std::function<std::optional<HttpAnswer>()> body) {
-  call.context.scheduler.add([reply = call.reply, body = std::move(body), places = enter(call, 1)]() mutable {
+void answer_later(const Call& call, std::shared_ptr<void> places, std::function<std::optional<HttpAnswer>()> body) {
+  const auto work = [reply = call.reply, body = std::move(body), places = std::move(places)]() mutable {
     if (reply->gone()) return false;
     HttpAnswer answer;
     try {
@@ -43,17 +66,15 @@ void answer_later(const Call& call, std::function<std::optional<HttpAnswer>()> b
       answer = std::move(*found);
     } catch (const Stopped&) {
       throw;
-    } catch (const ApiError& error) {
-      answer = error_answer(error);
-    } catch (const Error& error) {
-      answer = error_answer(ApiError(400, error.what()));
     } catch (const std::exception& error) {
-      answer = error_answer(ApiError(500, error.what()));
+      answer = error_answer(error);
     }
+    body = {};
     places.reset();  // who reads the answer may ask again
     reply->send(std::move(answer));
     return false;
-  });
+  };
+  call.context.scheduler.add(call.request.client, work);
 }
 
 }  // namespace capstan

@@ -37,15 +37,23 @@ nlohmann::json body_of(const HttpRequest& request);
 std::shared_ptr<Engine> engine_called(const std::string& name, const Models& models);
 /// The model that a request names; without a name, the only one.
 std::shared_ptr<Engine> engine_of(const nlohmann::json& body, const Models& models);
-/// The texts of the field `input`, each a text or, with `columns`, the list of its columns.
-std::vector<InputText> input_texts(const RequestFields& fields, const CompletionLimits& limits, bool columns);
-/// Takes places (Scheduler::enter).
-std::shared_ptr<void> enter(const Call& call, int64_t places);
+/// Throws ApiError, naming the path for such a model, unless it predicts this.
+void check_predicts(const Engine& engine, Predicts what);
+/// Throws ApiError for a text that has more bytes than a prompt may. `place`: the field, with an index in a list.
+void check_length(const std::string& place, const std::string& text, const CompletionLimits& limits);
+/// The texts of the field `name`, each a text or, with `columns`, the list of its columns.
+std::vector<InputText> input_texts(const RequestFields& fields, const CompletionLimits& limits, bool columns,
+                                   const char* name = "input");
+/// Takes what an answer needs (Scheduler::enter). `param` and `lower`: the field that error 400 names where it needs
+/// more than a client ever gets, and what to lower then.
+std::shared_ptr<void> enter(const Call& call, const Need& need, const char* param, const std::string& lower);
 /// Answers with what `body` returns or throws, on the computing thread. `body` may return none, to be called again.
-void answer_later(const Call& call, std::function<std::optional<HttpAnswer>()> body);
+/// `places`: from enter().
+void answer_later(const Call& call, std::shared_ptr<void> places, std::function<std::optional<HttpAnswer>()> body);
 
-// POST /v1/embeddings and /v1/classify (text_routes.cpp).
+// POST /v1/embeddings, /v1/classify and /v1/fill-mask (text_routes.cpp).
 void embed(const Call& call);
 void classify(const Call& call);
+void fill_mask(const Call& call);
 
 }  // namespace capstan

@@ -1,12 +1,9 @@
 #include "serve/completions.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <ctime>
 #include <random>
 
 #include "core/io/json.hpp"
-#include "core/strings/utf8.hpp"
 #include "data/batches/text_example.hpp"
 #include "run/predictions/completions.hpp"
 #include "run/predictions/continuations.hpp"
@@ -44,10 +41,10 @@ CompletionRequest::Prompt prompt_from(const SavedRun& run, std::vector<int32_t> 
     tokens.insert(tokens.begin(), *start);
     prompt.hidden = 1;
   }
-  std::vector<int32_t> known;
+  StreamingDecoder decoder(run.tokenizer);
   for (size_t i = prompt.hidden; i < tokens.size(); ++i)
-    if (tokens[i] < run.tokenizer->vocabulary_size()) known.push_back(tokens[i]);
-  prompt.text = run.tokenizer->decode(known);
+    if (tokens[i] < run.tokenizer->vocabulary_size()) prompt.text += decoder.push(tokens[i]);
+  prompt.text += decoder.finish();
   prompt.tokens = std::move(tokens);
   return prompt;
 }
@@ -72,23 +69,35 @@ CompletionRequest completion_request(const json& body, const SavedRun& run, Deco
                      fmt::format("prompt: it has {} tokens; this server reads at most {}", prompt.tokens.size(),
                                  limits.prompt_tokens),
                      "prompt");
+    if (!request.scores_prompts()) continue;
+    const std::vector<int32_t> shown(prompt.tokens.begin() + static_cast<std::ptrdiff_t>(prompt.hidden),
+                                     prompt.tokens.end());
+    prompt.offsets = token_offsets(*run.tokenizer, prompt.text, shown);
   }
   return request;
 }
 
-std::string token_text(const SavedRun& run, int32_t token, int32_t previous) {
-  if (token >= run.tokenizer->vocabulary_size())
-    return end_of_document(run) == token ? "<|endoftext|>" : "<|separator|>";
-  std::string piece = run.tokenizer->piece(token, previous);
-  if (is_utf8(piece)) return piece;
-  std::string shown = "bytes:";
-  for (const unsigned char c : piece) shown += fmt::format("\\x{:02x}", c);
-  return shown;
+int64_t CompletionRequest::echo_bytes(int64_t name_bytes) const {
+  int64_t bytes = 0;
+  if (!echo) return 0;
+  for (const Prompt& prompt : prompts) {
+    bytes += json_bytes(prompt.text);
+    if (likeliest >= 0)
+      bytes += static_cast<int64_t>(prompt.tokens.size()) * TokenLists::bytes_of_token(likeliest, name_bytes);
+  }
+  return bytes * samples;
 }
 
-CompletionAnswer::CompletionAnswer(CompletionRequest request, std::shared_ptr<Engine> engine,
+int64_t CompletionRequest::answer_bytes(int64_t name_bytes) const {
+  const int64_t of_token = likeliest < 0 ? name_bytes : name_bytes + TokenLists::bytes_of_token(likeliest, name_bytes);
+  const int64_t written = stream ? 0 : texts() * (generation.max_tokens * of_token + 1024);
+  return echo_bytes(name_bytes) + written;
+}
+
+CompletionAnswer::CompletionAnswer(CompletionRequest request, std::string client, std::shared_ptr<Engine> engine,
                                    std::shared_ptr<HttpReply> reply, std::shared_ptr<void> places)
     : request_(std::move(request)),
+      client_(std::move(client)),
       engine_(std::move(engine)),
       reply_(std::move(reply)),
       places_(std::move(places)),
@@ -102,12 +111,13 @@ std::vector<std::shared_ptr<TextJob>> CompletionAnswer::jobs() {
   std::vector<std::shared_ptr<TextJob>> jobs;
   for (size_t i = 0; i < request_.prompts.size(); ++i) {
     auto job = std::make_shared<TextJob>();
+    job->client = client_;
     job->tokens = request_.prompts[i].tokens;
     job->samples = request_.samples;
     job->generation = request_.generation;
     job->stop = request_.stop;
     job->likeliest = request_.likeliest;
-    job->score_prompt = request_.echo && request_.likeliest >= 0;
+    job->score_prompt = request_.scores_prompts();
     job->from = request_.from;
     job->keep = request_.keep;
     job->on_news = [me = shared_from_this(), i](TextNews news) { me->take(i, std::move(news)); };
@@ -119,97 +129,118 @@ std::vector<std::shared_ptr<TextJob>> CompletionAnswer::jobs() {
 }
 
 void CompletionAnswer::take_prompt(size_t prompt, const std::vector<ScoredToken>& scored) {
-  prompts_[prompt].insert(prompts_[prompt].end(), scored.begin(), scored.end());
+  if (failed_) return;
+  if (prompts_[prompt].next == 0) list_next(prompt, nullptr);  // nothing predicts the first token
+  for (const ScoredToken& token : scored) list_next(prompt, &token);
+  check_size();
 }
 
-void CompletionAnswer::add_token(Choice& choice, int32_t token, const ScoredToken* scored) {
-  const std::string name = token_text(engine_->run(), token, choice.previous);
-  choice.tokens.push_back(name);
-  choice.offsets.push_back(choice.offset);
-  choice.values.push_back(scored != nullptr ? ordered_json(scored->log_probability) : ordered_json(nullptr));
-  ordered_json likeliest;
-  if (scored != nullptr) {
-    likeliest = ordered_json::object();
-    for (const auto& [other, value] : scored->likeliest)
-      likeliest[token_text(engine_->run(), other, choice.previous)] = value;
-    likeliest[name] = scored->log_probability;
-  }
-  choice.likeliest.push_back(std::move(likeliest));
-  const bool known = token < engine_->run().tokenizer->vocabulary_size();
-  if (known)
-    for (const unsigned char c : engine_->run().tokenizer->piece(token, choice.previous))
-      choice.offset += (c & 0xC0) != 0x80 ? 1 : 0;
-  choice.previous = known ? token : -1;
-}
-
-/// With echo, a text begins with its prompt.
-void CompletionAnswer::begin(Choice& choice, size_t prompt) {
-  choice.begun = true;
+void CompletionAnswer::list_next(size_t prompt, const ScoredToken* scored) {
   const CompletionRequest::Prompt& given = request_.prompts[prompt];
-  if (!request_.echo) {
-    const int32_t last = given.tokens.empty() ? -1 : given.tokens.back();
-    choice.previous = last < engine_->run().tokenizer->vocabulary_size() ? last : -1;
-    return;
-  }
-  choice.text = given.text;
+  Scored& known = prompts_[prompt];
+  const size_t place = known.next++;
+  if (place < given.hidden) return;
+  const int32_t before = place > given.hidden ? given.tokens[place - 1] : -1;
+  const int64_t bytes = known.lists.bytes();
+  known.lists.add(engine_->run(), given.tokens[place],
+                  before < engine_->run().tokenizer->vocabulary_size() ? before : -1,
+                  given.offsets[place - given.hidden], scored);
+  bytes_ += (known.lists.bytes() - bytes) * request_.samples;
+}
+
+void CompletionAnswer::begin(Choice& choice, size_t prompt) {
+  const CompletionRequest::Prompt& given = request_.prompts[prompt];
+  choice.begun = true;
+  choice.repeats = request_.echo;
+  const int32_t last = given.tokens.empty() ? -1 : given.tokens.back();
+  choice.previous = last < engine_->run().tokenizer->vocabulary_size() ? last : -1;
+  if (!request_.echo) return;
+  bytes_ += static_cast<int64_t>(given.text.size());
   if (request_.likeliest < 0) return;
-  for (size_t at = given.hidden; at < given.tokens.size(); ++at)
-    add_token(choice, given.tokens[at], at > 0 && at <= prompts_[prompt].size() ? &prompts_[prompt][at - 1] : nullptr);
+  CharacterCount characters;
+  characters.add(given.text);
+  choice.offset = characters.count();
+  while (prompts_[prompt].next < given.tokens.size()) list_next(prompt, nullptr);
+}
+
+void CompletionAnswer::add_token(Choice& choice, const ScoredToken& scored) {
+  const Tokenizer& tokenizer = *engine_->run().tokenizer;
+  const bool known = scored.token < tokenizer.vocabulary_size();
+  const int64_t place = choice.characters.add(known ? tokenizer.piece(scored.token, choice.previous) : "");
+  choice.lists.add(engine_->run(), scored.token, choice.previous, choice.offset + place, &scored);
+  choice.previous = known ? scored.token : -1;
 }
 
 void CompletionAnswer::take(size_t prompt, TextNews news) {
   if (failed_) return;
-  if (news.end == TextNews::End::error) {
-    failed_ = true;
-    const ApiError error(news.status, news.error);
-    if (streamed_) {
-      reply_->stream("data: " + text_of(error_json(error)) + "\n\n");
-      reply_->end_stream();
-    } else {
-      reply_->send(error_answer(error));
-    }
-    places_.reset();
-    return;
-  }
+  if (news.end == TextNews::End::error) return fail(ApiError(news.status, news.error));
   const size_t index = prompt * static_cast<size_t>(request_.samples) + static_cast<size_t>(news.sample);
   Choice& choice = choices_[index];
   if (!choice.begun) begin(choice, prompt);
+  const int64_t bytes = choice.lists.bytes();
   choice.text += news.text;
-  for (const ScoredToken& token : news.scored) add_token(choice, token.token, &token);
+  for (const ScoredToken& token : news.scored) add_token(choice, token);
+  if (!request_.stream) bytes_ += static_cast<int64_t>(news.text.size()) + choice.lists.bytes() - bytes;
+  check_size();
+  if (failed_) return;
   written_ += news.tokens;
   if (news.end != TextNews::End::none) {
     choice.end = news.end == TextNews::End::stop ? "stop" : "length";
     --open_;
   }
-  if (request_.stream && (!choice.text.empty() || !choice.tokens.empty() || choice.end != nullptr)) {
-    streamed_ = true;
-    reply_->stream("data: " + text_of(envelope(ordered_json::array({json_of(index, choice)}))) + "\n\n");
-    choice.text.clear();
-    choice.tokens = choice.values = choice.likeliest = choice.offsets = ordered_json::array();
-  }
+  const bool has_said = choice.repeats || !choice.text.empty() || !choice.lists.empty() || choice.end != nullptr;
+  if (request_.stream && has_said) send_event(index);
   if (open_ == 0) finish();
 }
 
-ordered_json CompletionAnswer::json_of(size_t index, Choice& choice) const {
-  ordered_json logprobs;
-  if (request_.likeliest >= 0)
-    logprobs = {{"tokens", std::move(choice.tokens)},
-                {"token_logprobs", std::move(choice.values)},
-                {"top_logprobs", std::move(choice.likeliest)},
-                {"text_offset", std::move(choice.offsets)}};
-  return {{"index", index},
-          {"text", choice.text},
-          {"logprobs", std::move(logprobs)},
-          {"finish_reason", choice.end != nullptr ? ordered_json(choice.end) : ordered_json(nullptr)}};
+void CompletionAnswer::check_size() {
+  if (bytes_ <= (request_.stream ? most_echo_bytes : most_answer_bytes)) return;
+  fail(ApiError(400, fmt::format("the answer has more than {} MB: lower n, max_tokens or logprobs, or leave out echo",
+                                 bytes_ >> 20)));
 }
 
-ordered_json CompletionAnswer::envelope(ordered_json choices) const {
+void CompletionAnswer::fail(const ApiError& error) {
+  failed_ = true;
+  if (streamed_) {
+    reply_->stream("data: " + text_of(error_json(error)) + "\n\n");
+    reply_->end_stream();
+  } else {
+    reply_->send(error_answer(error));
+  }
+  places_.reset();
+}
+
+void CompletionAnswer::say(size_t index, std::string& json) {
+  const size_t prompt = index / static_cast<size_t>(request_.samples);
+  Choice& choice = choices_[index];
+  static const TokenLists none;
+  const std::string front = choice.repeats ? request_.prompts[prompt].text : "";
+  json += fmt::format("{{\"index\":{},\"text\":", index) + text_of(front + choice.text) + ",\"logprobs\":";
+  if (request_.likeliest >= 0)
+    choice.lists.append_to(json, choice.repeats ? prompts_[prompt].lists : none);
+  else
+    json += "null";
+  json += ",\"finish_reason\":" + (choice.end != nullptr ? fmt::format("\"{}\"}}", choice.end) : "null}");
+  std::string().swap(choice.text);
+  choice.lists.clear();
+  choice.repeats = false;
+}
+
+void CompletionAnswer::send_event(size_t index) {
+  streamed_ = true;
+  std::string json = text_of(envelope());
+  json.back() = ',';
+  json += "\"choices\":[";
+  say(index, json);
+  reply_->stream("data: " + json + "]}\n\n");
+}
+
+ordered_json CompletionAnswer::envelope() const {
   return {{"id", id_},
           {"object", "text_completion"},
           {"created", created_},
           {"model", engine_->name()},
-          {"seed", request_.seed},
-          {"choices", std::move(choices)}};
+          {"seed", request_.seed}};
 }
 
 ordered_json CompletionAnswer::usage() const {
@@ -222,18 +253,24 @@ void CompletionAnswer::finish() {
   places_.reset();  // whoever reads the answer may ask again
   if (request_.stream) {
     if (request_.stream_usage) {
-      ordered_json last = envelope(ordered_json::array());
+      ordered_json last = envelope();
+      last["choices"] = ordered_json::array();
       last["usage"] = usage();
       reply_->stream("data: " + text_of(last) + "\n\n");
     }
     reply_->stream("data: [DONE]\n\n");
     return reply_->end_stream();
   }
-  ordered_json choices = ordered_json::array();
-  for (size_t i = 0; i < choices_.size(); ++i) choices.push_back(json_of(i, choices_[i]));
-  ordered_json answer = envelope(std::move(choices));
-  answer["usage"] = usage();
-  reply_->send(json_answer(answer));
+  std::string json = text_of(envelope());
+  json.reserve(static_cast<size_t>(bytes_) + 1024 * choices_.size());
+  json.back() = ',';
+  json += "\"choices\":[";
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    if (i > 0) json += ',';
+    say(i, json);
+  }
+  json += "],\"usage\":" + text_of(usage()) + "}";
+  reply_->send({200, std::move(json)});
 }
 
 }  // namespace capstan

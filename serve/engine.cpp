@@ -8,6 +8,7 @@
 #include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
 #include "models/generation/state_bytes.hpp"
+#include "serve/api.hpp"
 
 namespace capstan {
 namespace {
@@ -29,10 +30,7 @@ ScoredToken scored_token(const real* logits, int64_t vocabulary, int32_t token, 
   const double shift = top + std::log(total);
   ScoredToken result{token, static_cast<double>(logits[token]) - shift, {}};
   if (!std::isfinite(result.log_probability))
-    throw NotFinite(
-        fmt::format("the log probability of token {} is {}: the model's weights are damaged or its training "
-                    "diverged",
-                    token, result.log_probability));
+    throw NotFinite("a logit is not finite: the model's weights are damaged or its training diverged");
   std::vector<int32_t> order(static_cast<size_t>(count > 0 ? vocabulary : 0));
   std::iota(order.begin(), order.end(), 0);
   const auto most = std::min(order.size(), static_cast<size_t>(std::max<int64_t>(count, 0)));
@@ -54,6 +52,7 @@ Engine::Engine(SavedRun run, std::string name, const EngineOptions& options, std
       cache_(options.cache_bytes) {
   if (!writes_) return;
   identity_ = weights_identity(run_);
+  name_bytes_ = mean_name_bytes(run_);
   packed_ = run_.model->that_predicts(Predicts::next_token).make_state(1, options.weights);
 }
 
@@ -66,7 +65,10 @@ DecodeState Engine::new_state() const {
   return state;
 }
 
-void Engine::add(std::shared_ptr<TextJob> job) { queue_.push_back(std::move(job)); }
+void Engine::add(std::shared_ptr<TextJob> job) {
+  const std::string client = job->client;
+  queue_.push(client, 0, std::move(job));
+}
 
 void Engine::clear() {
   queue_.clear();
@@ -79,16 +81,14 @@ void Engine::fail_all(const std::exception& error) {
   for (Sequence& sequence : active_) fail(sequence, error);
   for (Reading& reading : readings_)
     for (Sequence& sequence : reading.texts) fail(sequence, error);
-  for (const auto& job : queue_) job->on_news(TextNews::failure(500, error.what()));
+  queue_.for_each([&](const auto& job) { job->on_news(TextNews::failure(500, error.what())); });
   clear();
 }
 
 bool Engine::advance() {
   forget_gone();
   while (readings_.size() < most_readings && !queue_.empty()) {
-    std::shared_ptr<TextJob> job = std::move(queue_.front());
-    queue_.pop_front();
-    open(std::move(job));
+    open(queue_.pop().second);
   }
   const bool busy = !readings_.empty() || !active_.empty();
   if (!readings_.empty()) read_one_piece();
@@ -97,7 +97,7 @@ bool Engine::advance() {
   metrics_->set(Count::running, static_cast<int64_t>(active_.size()));
   int64_t waiting = 0;
   for (const Reading& reading : readings_) waiting += static_cast<int64_t>(reading.texts.size());
-  for (const auto& job : queue_) waiting += job->samples;
+  queue_.for_each([&](const auto& job) { waiting += job->samples; });
   metrics_->set(Count::waiting, waiting);
   return busy;
 }
@@ -105,7 +105,7 @@ bool Engine::advance() {
 /// Those that have left make room at once.
 void Engine::forget_gone() {
   const auto gone = [](const std::shared_ptr<TextJob>& job) { return job->gone && job->gone(); };
-  queue_.erase(std::remove_if(queue_.begin(), queue_.end(), gone), queue_.end());
+  queue_.remove_if(gone);
   for (size_t i = readings_.size(); i-- > 0;)
     if (gone(readings_[i].texts.front().job)) readings_.erase(readings_.begin() + static_cast<std::ptrdiff_t>(i));
   for (size_t row = active_.size(); row-- > 0;)
@@ -150,7 +150,7 @@ void Engine::open(std::shared_ptr<TextJob> job) {
     metrics_->add(Count::prompt_tokens, static_cast<int64_t>(job->tokens.size()));
     readings_.push_back(std::move(reading));
   } catch (const std::exception& error) {
-    job->on_news(TextNews::failure(dynamic_cast<const Error*>(&error) ? 400 : 500, error.what()));
+    job->on_news(TextNews::failure(status_of(error), error.what()));
   }
 }
 
@@ -332,7 +332,7 @@ bool Engine::take(Sequence& sequence, int32_t token, const Array& logits, Decode
 void Engine::end(Sequence& sequence, TextNews news, TextNews::End how, DecodeState& state, int64_t row) {
   const TextJob& job = *sequence.job;
   if (!job.keep.empty() && !keep_session(sequence, state, row))
-    return fail(sequence, Error("session.keep: the state is larger than --cache-mb"));
+    return fail(sequence, Error("session.keep: the state is larger than the server's memory for sessions"));
   news.sample = sequence.sample;
   news.text += sequence.shown.finish();
   news.end = how;
@@ -343,7 +343,7 @@ void Engine::end(Sequence& sequence, TextNews news, TextNews::End how, DecodeSta
 
 void Engine::fail(Sequence& sequence, const std::exception& error) {
   if (dynamic_cast<const Stopped*>(&error) != nullptr) throw Stopped();
-  TextNews news = TextNews::failure(dynamic_cast<const Error*>(&error) != nullptr ? 400 : 500, error.what());
+  TextNews news = TextNews::failure(status_of(error), error.what());
   news.sample = sequence.sample;
   sequence.job->on_news(std::move(news));
 }

@@ -11,17 +11,12 @@
 #include "core/base/no_copy.hpp"
 #include "models/generation/written_text.hpp"
 #include "run/predictions/continuations.hpp"
+#include "serve/client_queue.hpp"
 #include "serve/metrics.hpp"
 #include "serve/state_cache.hpp"
+#include "serve/tokens/token_lists.hpp"
 
 namespace capstan {
-
-/// A token with the natural logarithm of its probability, and the likeliest tokens of its place.
-struct ScoredToken {
-  int32_t token = 0;
-  double log_probability = 0;
-  std::vector<std::pair<int32_t, double>> likeliest;
-};
 
 /// What has become of one text since the last news.
 struct TextNews {
@@ -46,6 +41,7 @@ struct TextNews {
 
 /// A prompt and how it is continued. What becomes of it depends on nothing else.
 struct TextJob {
+  std::string client;           // whose it is
   std::vector<int32_t> tokens;  // with `from`, those after its text
   int64_t samples = 1;
   GenerateOptions generation;
@@ -75,6 +71,8 @@ class Engine : NoCopy {
   /// Is it a language model?
   bool writes() const { return writes_; }
   ServeMetrics& metrics() const { return *metrics_; }
+  /// Bytes of a token's text in JSON, on average.
+  int64_t name_bytes() const { return name_bytes_; }
   /// Bytes that a sequence takes after so many tokens.
   int64_t state_bytes_at(int64_t tokens) const;
 
@@ -135,10 +133,11 @@ class Engine : NoCopy {
   EngineOptions options_;
   std::shared_ptr<ServeMetrics> metrics_;
   bool writes_;
+  int64_t name_bytes_ = 0;
   std::string identity_;
   DecodeState packed_;  // holds the packed weights, which the others share
   StateCache cache_;
-  std::deque<std::shared_ptr<TextJob>> queue_;
+  ClientQueue<std::shared_ptr<TextJob>> queue_;
   std::deque<Reading> readings_;
   DecodeState state_;  // row i is that of active_[i]
   std::vector<Sequence> active_;

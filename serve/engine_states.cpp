@@ -95,7 +95,8 @@ void Engine::restore_session(const std::string& name, std::string_view bytes) {
       !(fits(snapshot->begin + size - 1) || fits(snapshot->begin + size - 2)))
     throw Error("state: the tokens do not fit the state");
   snapshot->bytes = bytes_of(*snapshot);
-  if (!cache_.keep_session(name, std::move(snapshot))) throw Error("state: it is larger than --cache-mb");
+  if (!cache_.keep_session(name, std::move(snapshot)))
+    throw Error("state: it is larger than the server's memory for sessions");
 }
 
 }  // namespace capstan

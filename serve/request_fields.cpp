@@ -30,10 +30,17 @@ void read_prompts(CompletionRequest& request, const RequestFields& fields, int64
     const bool several = (*given)[0].is_array();
     if (several && static_cast<int64_t>(given->size()) > limits.texts)
       fields.refuse("prompt", fmt::format("at most {} prompts in a request", limits.texts));
-    for (const json& list : several ? *given : json::array({*given})) {
+    const auto add = [&](const json& list) {
+      if (list.is_array() && static_cast<int64_t>(list.size()) > limits.prompt_tokens)
+        fields.refuse("prompt",
+                      fmt::format("it has {} tokens; this server reads at most {}", list.size(), limits.prompt_tokens));
       request.prompts.push_back({"", token_ids(list, vocabulary, fields, "prompt")});
       if (request.prompts.back().tokens.empty()) fields.refuse("prompt", "a list of token ids must not be empty");
-    }
+    };
+    if (several)
+      for (const json& list : *given) add(list);
+    else
+      add(*given);
   } else {
     for (std::string& text : fields.texts("prompt", static_cast<size_t>(limits.texts)))
       request.prompts.push_back({std::move(text), {}});
@@ -76,30 +83,37 @@ json body_of(const HttpRequest& request) {
   return parse_json(request.body, rule);
 }
 
-std::vector<InputText> input_texts(const RequestFields& fields, const CompletionLimits& limits, bool columns) {
-  const json* const given = fields.find("input");
-  if (given == nullptr) fields.refuse("input", "expected a text or a list of texts");
+void check_length(const std::string& place, const std::string& text, const CompletionLimits& limits) {
+  // A token has a byte at least, so that this bounds what is computed.
+  const auto most = 8 * limits.prompt_tokens;
+  if (static_cast<int64_t>(text.size()) > most)
+    throw ApiError(400, fmt::format("{}: it has {} bytes; this server reads at most {}", place, text.size(), most),
+                   place.substr(0, place.find('[')));
+}
+
+std::vector<InputText> input_texts(const RequestFields& fields, const CompletionLimits& limits, bool columns,
+                                   const char* name) {
+  const json* const given = fields.find(name);
+  if (given == nullptr) fields.refuse(name, "expected a text or a list of texts");
   std::vector<InputText> texts;
-  for (const json& item : given->is_array() ? *given : json::array({*given})) {
-    if (texts.size() == most_texts) fields.refuse("input", fmt::format("at most {} texts", most_texts));
+  const json single = given->is_array() ? json() : json::array({*given});
+  for (const json& item : given->is_array() ? *given : single) {
+    if (texts.size() == most_texts) fields.refuse(name, fmt::format("at most {} texts", most_texts));
     InputText text;
-    text.place = fmt::format("input[{}]", texts.size());
+    text.place = fmt::format("{}[{}]", name, texts.size());
     if (item.is_string()) {
       text.columns = {item.get<std::string>()};
     } else if (columns && item.is_array() && !item.empty() &&
                std::all_of(item.begin(), item.end(), [](const json& part) { return part.is_string(); })) {
       text.columns = item.get<std::vector<std::string>>();
     } else {
-      fields.refuse("input", "expected texts, got " + json_excerpt(item));
+      fields.refuse(name, "expected texts, got " + json_excerpt(item));
     }
     text.text = join(text.columns, " ");
-    // A token has a byte at least, so that this bounds what is computed.
-    if (static_cast<int64_t>(text.text.size()) > 8 * limits.prompt_tokens)
-      fields.refuse("input", fmt::format("{} has {} bytes; this server reads at most {}", text.place, text.text.size(),
-                                         8 * limits.prompt_tokens));
+    check_length(text.place, text.text, limits);
     texts.push_back(std::move(text));
   }
-  if (texts.empty()) fields.refuse("input", "the list must not be empty");
+  if (texts.empty()) fields.refuse(name, "the list must not be empty");
   return texts;
 }
 

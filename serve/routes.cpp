@@ -1,9 +1,13 @@
 #include "serve/routes.hpp"
 
 #include <algorithm>
+#include <cstring>
 
+#include "core/io/json.hpp"
 #include "core/strings/join.hpp"
+#include "core/strings/nearest.hpp"
 #include "run/predictions/completions.hpp"
+#include "run/predictions/predictions.hpp"
 
 namespace capstan {
 
@@ -23,14 +27,29 @@ bool matches(const Route& route, const std::vector<std::string>& path) {
                     [](const std::string& a, const std::string& b) { return a == "*" || a == b; });
 }
 
+/// What the answer needs. Refuses what a stream could not begin with.
+Need need_of(const CompletionRequest& request, const Engine& engine) {
+  const int64_t echo = request.echo_bytes(engine.name_bytes());
+  if (request.stream && echo > most_echo_bytes)
+    throw ApiError(
+        400,
+        fmt::format("echo: a stream would begin with {} MB at once, which is more than {} MB: leave out stream "
+                    "or echo, or lower n, logprobs or the prompt",
+                    (echo >> 20) + 1, most_echo_bytes >> 20),
+        "echo");
+  return {request.texts(), request.answer_bytes(engine.name_bytes())};
+}
+
 void complete(const Call& call) {
   const json body = body_of(call.request);
   const std::shared_ptr<Engine> engine = engine_of(body, call.context.models);
-  engine->run().model->that_predicts(Predicts::next_token);
+  check_predicts(*engine, Predicts::next_token);
   CompletionRequest request =
       completion_request(body, engine->run(), call.context.options.engine.weights, call.context.options.completion);
-  std::shared_ptr<void> places = enter(call, request.texts());
-  const auto answer = std::make_shared<CompletionAnswer>(std::move(request), engine, call.reply, std::move(places));
+  std::shared_ptr<void> places = enter(call, need_of(request, *engine), request.texts() > 1 ? "n" : "max_tokens",
+                                       "n, max_tokens, logprobs or the prompt, or leave out echo or logprobs");
+  const auto answer = std::make_shared<CompletionAnswer>(std::move(request), call.request.client, engine, call.reply,
+                                                         std::move(places));
   for (std::shared_ptr<TextJob>& job : answer->jobs()) call.context.scheduler.add(engine, std::move(job));
 }
 
@@ -39,6 +58,7 @@ void tokenize(const Call& call) {
   const RequestFields fields(body, {"model", "prompt", "add_special_tokens", "return_token_strs"});
   const SavedRun& run = engine_of(body, call.context.models)->run();
   const std::string text = fields.text("prompt", "");
+  check_length("prompt", text, call.context.options.completion);
   const std::vector<int32_t> tokens =
       fields.flag("add_special_tokens", true) ? prompt_of(run, text, "prompt") : run.tokenizer->encode(text, "prompt");
   ordered_json answer{{"tokens", tokens}, {"count", tokens.size()}};
@@ -73,6 +93,10 @@ void detokenize(const Call& call) {
   const SavedRun& run = engine_of(body, call.context.models)->run();
   const json* const given = fields.find("tokens");
   if (given == nullptr) fields.refuse("tokens", "expected a list of token ids");
+  const CompletionLimits& limits = call.context.options.completion;
+  if (given->is_array() && static_cast<int64_t>(given->size()) > limits.prompt_tokens + limits.new_tokens)
+    fields.refuse("tokens", fmt::format("{} ids; this server decodes at most {}", given->size(),
+                                        limits.prompt_tokens + limits.new_tokens));
   std::vector<int32_t> tokens = token_ids(*given, model_vocabulary(run.config, *run.tokenizer), fields, "tokens");
   const auto added = [&](int32_t token) { return token >= run.tokenizer->vocabulary_size(); };
   tokens.erase(std::remove_if(tokens.begin(), tokens.end(), added), tokens.end());  // have no text
@@ -90,6 +114,7 @@ ordered_json model_json(const Engine& engine) {
   if (const auto limit = run.model->position_limit()) model["max_model_len"] = *limit;
   if (!run.classes.empty()) model["classes"] = run.classes;
   if (facts_of(run.config.model).reads_texts) model["explains"] = true;
+  if (facts_of(run.config.model).predicts == Predicts::hidden_tokens) model["mask_token"] = PredictOptions().blank;
   if (!engine.writes()) return model;
   ordered_json mixers = ordered_json::array();
   for (const LayerConfig& layer : expanded_layers(run.model->stack().config()))
@@ -112,10 +137,11 @@ void show_model(const Call& call) {
 /// Answers with what `body` returns, on the computing thread, to which the sessions belong.
 void with_sessions(const Call& call, std::function<HttpAnswer(Engine& engine)> body) {
   const std::shared_ptr<Engine> engine = engine_called(call.model, call.context.models);
-  engine->run().model->that_predicts(Predicts::next_token);
+  check_predicts(*engine, Predicts::next_token);
   if (!call.session.empty() && !is_plain_name(call.session))
     throw ApiError(400, "a session's name consists of at most 128 letters, digits, hyphens, points and underscores");
-  answer_later(call, [engine, body = std::move(body)]() -> std::optional<HttpAnswer> { return body(*engine); });
+  answer_later(call, enter(call, {}, "", ""),
+               [engine, body = std::move(body)]() -> std::optional<HttpAnswer> { return body(*engine); });
 }
 
 HttpAnswer no_session(const std::string& name) {
@@ -162,6 +188,7 @@ const std::vector<Route>& routes() {
       {"/v1/completions", {{"POST", complete}}},
       {"/v1/embeddings", {{"POST", embed}}},
       {"/v1/classify", {{"POST", classify}}},
+      {"/v1/fill-mask", {{"POST", fill_mask}}},
       {"/tokenize", {{"POST", tokenize}}},
       {"/detokenize", {{"POST", detokenize}}},
       {"/tokenizer_info", {{"GET", show_tokenizer}}},
@@ -172,18 +199,56 @@ const std::vector<Route>& routes() {
   return all;
 }
 
+/// Routes of other servers, and what has their place here.
+const std::pair<const char*, const char*> other_routes[] = {
+    {"/v1/chat/completions", "these models continue texts and know no roles: ask POST /v1/completions with a prompt"},
+    {"/v1/responses", "ask POST /v1/completions with a prompt"},
+    {"/v1/messages", "ask POST /v1/completions with a prompt"},
+    {"/api/chat", "ask POST /v1/completions with a prompt"},
+    {"/api/generate", "ask POST /v1/completions"},
+    {"/generate", "ask POST /v1/completions"},
+    {"/api/tags", "ask GET /v1/models"},
+    {"/api/embed", "ask POST /v1/embeddings"},
+    {"/embed", "ask POST /v1/embeddings"},
+    {"/predict", "ask POST /v1/classify"}};
+
+/// The error for a path that there is not, with a hint where one is near.
+[[noreturn]] void refuse_path(const std::string& path) {
+  std::string hint;
+  for (const auto& [other, own] : other_routes)
+    if (path == other) hint = own;
+  std::vector<std::string> known;
+  for (const Route& route : routes())
+    if (std::strchr(route.path, '*') == nullptr) known.emplace_back(route.path);
+  for (const std::string& near : {"/v1" + path, path})
+    if (const std::string meant = nearest(near, known); hint.empty() && !meant.empty() && meant != "/")
+      hint = "did you mean " + meant + "?";
+  throw ApiError(404, fmt::format("there is nothing at {}{}{}", json_excerpt(path), hint.empty() ? "" : ": ", hint));
+}
+
+/// HEAD asks for what GET answers, without the body.
+bool answers(const char* method, const HttpRequest& head) {
+  return head.method == method || (head.method == "HEAD" && std::strcmp(method, "GET") == 0);
+}
+
 Handler handler_of(const HttpRequest& head) {
   const std::vector<std::string> path = path_parts(head.path);
   for (const Route& route : routes()) {
     if (!matches(route, path)) continue;
     std::vector<std::string> methods;
     for (const auto& [method, handler] : route.methods) {
-      if (head.method == method) return handler;
+      if (answers(method, head)) {
+        const bool takes_body = head.method == "POST" || head.method == "PUT";
+        if (head.has_body && !takes_body)
+          throw ApiError(413, fmt::format("{} {} takes no body", head.method, head.path));
+        return handler;
+      }
       methods.emplace_back(method);
     }
+    if (methods.front() == "GET") methods.emplace_back("HEAD");
     throw ApiError(405, fmt::format("{} has no method {}", head.path, head.method), join(methods, ", "));
   }
-  throw ApiError(404, fmt::format("there is nothing at {}", head.path));
+  refuse_path(head.path);
 }
 
 }  // namespace
@@ -199,12 +264,8 @@ void answer_route(const HttpRequest& request, const std::shared_ptr<HttpReply>& 
     if (path.size() > 2) call.model = percent_decoded(path[2]);
     if (path.size() > 4) call.session = percent_decoded(path[4]);
     handler_of(request)(call);
-  } catch (const ApiError& error) {
-    reply->send(error_answer(error));
-  } catch (const Error& error) {  // of what the request asks for
-    reply->send(error_answer(ApiError(400, error.what())));
   } catch (const std::exception& error) {
-    reply->send(error_answer(ApiError(500, error.what())));
+    reply->send(error_answer(error));
   }
 }
 

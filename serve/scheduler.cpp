@@ -15,23 +15,31 @@ Scheduler::~Scheduler() {
   thread_.join();
 }
 
-std::shared_ptr<void> Scheduler::enter(const std::string& client, int64_t places) {
+std::shared_ptr<void> Scheduler::enter(const std::string& client, const Need& need) {
+  const auto fits = [&](const Need& taken, const Need& most) {
+    return taken.places + need.places <= most.places && taken.answer_bytes + need.answer_bytes <= most.answer_bytes;
+  };
   const std::lock_guard lock(places_->mutex);
   const auto known = places_->clients.find(client);
-  const int64_t own = known == places_->clients.end() ? 0 : known->second;
-  if (places_->taken + places > limits_.places || own + places > limits_.per_client) return nullptr;
-  places_->taken += places;
-  places_->clients[client] = own + places;
-  return std::shared_ptr<void>(places_.get(), [all = places_, client, places](void*) {
+  const Need own = known == places_->clients.end() ? Need{0, 0} : known->second;
+  if (!fits(places_->taken, limits_.all) || !fits(own, limits_.per_client)) return nullptr;
+  for (Need* const taken : {&places_->taken, &places_->clients.try_emplace(client, Need{0, 0}).first->second}) {
+    taken->places += need.places;
+    taken->answer_bytes += need.answer_bytes;
+  }
+  return std::shared_ptr<void>(places_.get(), [all = places_, client, need](void*) {
     const std::lock_guard again(all->mutex);
-    all->taken -= places;
-    if ((all->clients[client] -= places) == 0) all->clients.erase(client);
+    for (Need* const taken : {&all->taken, &all->clients[client]}) {
+      taken->places -= need.places;
+      taken->answer_bytes -= need.answer_bytes;
+    }
+    if (all->clients[client].places == 0) all->clients.erase(client);
   });
 }
 
 int64_t Scheduler::taken() const {
   const std::lock_guard lock(places_->mutex);
-  return places_->taken;
+  return places_->taken.places;
 }
 
 void Scheduler::add(std::shared_ptr<Engine> engine, std::shared_ptr<TextJob> job) {
@@ -40,9 +48,9 @@ void Scheduler::add(std::shared_ptr<Engine> engine, std::shared_ptr<TextJob> job
   changed_.notify_one();
 }
 
-void Scheduler::add(Work work) {
+void Scheduler::add(const std::string& client, Work work) {
   const std::lock_guard lock(mutex_);
-  new_work_.push_back(std::move(work));
+  new_work_.emplace_back(client, std::move(work));
   changed_.notify_one();
 }
 
@@ -82,7 +90,7 @@ void Scheduler::compute() {
     std::unique_lock lock(mutex_);
     if (!busy) changed_.wait(lock, [this] { return stop_ || !jobs_.empty() || !new_work_.empty(); });
     auto jobs = std::exchange(jobs_, {});
-    for (Work& work : new_work_) work_.push_back(std::move(work));
+    for (auto& [client, work] : new_work_) work_.push(client, 0, std::move(work));
     new_work_.clear();
     lock.unlock();
     for (auto& [engine, job] : jobs) {
@@ -99,9 +107,8 @@ void Scheduler::compute() {
     }
     if (work_.empty()) continue;
     busy = true;
-    Work work = std::move(work_.front());
-    work_.pop_front();
-    if (work()) work_.push_back(std::move(work));
+    auto [client, work] = work_.pop();
+    if (work()) work_.push(client, 0, std::move(work));
   }
 }
 

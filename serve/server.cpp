@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <chrono>
 #include <map>
 #include <mutex>
 #include <thread>
 
+#include "core/io/json.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/strings/utf8.hpp"
@@ -24,6 +26,40 @@ using Clock = std::chrono::steady_clock;
 /// Of bodies that wait to be read, unless a single one may be longer.
 constexpr size_t usual_waiting_bytes = 64 << 20;
 constexpr size_t bytes_beside_body = 1024;  // of a request
+/// Of answers that are being computed.
+constexpr int64_t answers_bytes = 256 << 20;
+
+HttpLimits http_limits(const ServeOptions& options) {
+  HttpLimits limits = options.http;
+  limits.client_share = options.client_share;
+  return limits;
+}
+
+Worker::Limits waiting_limits(const ServeOptions& options) {
+  const size_t one = options.http.body_bytes + bytes_beside_body, all = std::max(usual_waiting_bytes, one);
+  return {all, std::max(one, static_cast<size_t>(static_cast<double>(all) * options.client_share))};
+}
+
+std::string lowered(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+/// Whether a page can have this address only by the will of who runs the server: a page of another site can give its
+/// own name the server's address, and would then be one of the server's own for a browser.
+bool is_host_of(const ServeOptions& options, const std::string& host) {
+  const bool bracketed = !host.empty() && host.front() == '[';
+  const size_t colon = bracketed ? host.find("]:") : host.rfind(':');
+  const size_t end = colon == std::string::npos ? host.size() : colon + (bracketed ? 1 : 0);
+  if (const std::string port = host.substr(std::min(end + 1, host.size()));
+      !std::all_of(port.begin(), port.end(), [](unsigned char c) { return std::isdigit(c) != 0; }))
+    return false;
+  const std::string name = lowered(host.substr(0, end));
+  if (name.empty() || name == "localhost" || name == lowered(options.host)) return true;
+  if (bracketed) return is_ip_address(name.substr(1, name.size() - 2));
+  return is_ip_address(name) || std::any_of(options.host_names.begin(), options.host_names.end(),
+                                            [&](const std::string& own) { return lowered(own) == name; });
+}
 
 /// Whether two secrets are equal, in a time that tells nothing of where they differ.
 bool same_secret(const std::string& given, const std::string& secret) {
@@ -46,11 +82,12 @@ class Server::State {
   explicit State(const ServeOptions& options)
       : options_(options),
         models_(open_models()),
-        http_(options.host, static_cast<int>(options.port), options.http,
+        http_(options.host, static_cast<int>(options.port), http_limits(options),
               {[this](const HttpRequest& head) { return refuse(head); },
                [this](HttpRequest request, std::shared_ptr<HttpReply> reply) { answer(std::move(request), reply); },
                [](int status, const std::string& why) { return error_answer(ApiError(status, why)); }}),
-        scheduler_(limits()) {}
+        scheduler_(limits()),
+        worker_(waiting_limits(options)) {}
   ~State() {
     draining_ = true;
     stop();
@@ -80,8 +117,11 @@ class Server::State {
  private:
   Models open_models();
   Scheduler::Limits limits() const {
+    const auto share = [&](int64_t all) {
+      return std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(all) * options_.client_share));
+    };
     const int64_t places = options_.engine.slots + options_.queue;
-    return {places, std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(places) * options_.client_share))};
+    return {{places, answers_bytes}, {share(places), share(answers_bytes)}};
   }
   std::optional<HttpAnswer> refuse(const HttpRequest& head) const;
   void answer(HttpRequest request, const std::shared_ptr<HttpReply>& reply);
@@ -159,15 +199,20 @@ void Server::State::drain() {
 
 std::optional<HttpAnswer> Server::State::refuse(const HttpRequest& head) const {
   try {
+    if (!is_host_of(options_, head.host))
+      throw ApiError(403, fmt::format("this server is not asked by the name {}: if it should be, start it with "
+                                      "--host-name and this name",
+                                      json_excerpt(head.host)));
     check_route(head);
     // A page of another site may make a browser send requests, but not hide where they are from.
     const size_t scheme = head.origin.find("://");
     if (!head.origin.empty() && (scheme == std::string::npos || head.origin.substr(scheme + 3) != head.host))
       throw ApiError(403, "this request is from a page of another site");
     if (options_.token.empty() || is_open_route(head)) return {};
-    constexpr const char* bearer = "Bearer ";
-    const bool has_token = head.authorization.rfind(bearer, 0) == 0;
-    if (!has_token || !same_secret(head.authorization.substr(7), options_.token))
+    constexpr std::string_view bearer = "bearer ";
+    const bool has_token = lowered(head.authorization.substr(0, bearer.size())) == bearer;
+    const size_t token = head.authorization.find_first_not_of(' ', bearer.size());
+    if (!has_token || token == std::string::npos || !same_secret(head.authorization.substr(token), options_.token))
       throw ApiError(401, "the header Authorization: Bearer TOKEN is missing, or has another token");
     return {};
   } catch (const ApiError& error) {
@@ -197,14 +242,11 @@ void Server::State::answer(HttpRequest request, const std::shared_ptr<HttpReply>
       return reply->send({200, text, "text/plain; version=0.0.4"});
     }
     const size_t bytes = request.body.size() + bytes_beside_body;
-    const size_t most_bytes = std::max(usual_waiting_bytes, options_.http.body_bytes + bytes_beside_body);
-    auto shared = std::make_shared<HttpRequest>(std::move(request));
-    if (!worker_.add(
-            [this, shared, reply] {
-              answer_route(*shared, reply, {models(), scheduler_, options_});
-            },
-            bytes, most_bytes))
-      throw ApiError(429, "too many requests wait: try again later");
+    const auto shared = std::make_shared<HttpRequest>(std::move(request));
+    const auto work = [this, shared, reply] {
+      if (!reply->gone()) answer_route(*shared, reply, {models(), scheduler_, options_});
+    };
+    if (!worker_.add(shared->client, work, bytes)) throw ApiError(429, "too many requests wait: try again later");
   } catch (const ApiError& error) {
     reply->send(error_answer(error));
   }

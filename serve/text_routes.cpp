@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "core/io/json.hpp"
 #include "core/strings/base64.hpp"
@@ -7,6 +8,7 @@
 #include "run/predictions/predictions.hpp"
 #include "run/predictions/text_vectors.hpp"
 #include "serve/call.hpp"
+#include "serve/tokens/token_lists.hpp"
 
 namespace capstan {
 
@@ -17,21 +19,52 @@ namespace {
 
 /// Texts of one request that are computed together: what is written waits for no more.
 constexpr size_t texts_at_a_time = 8;
-constexpr size_t most_ngrams = 20;  // of an explanation
+constexpr size_t most_ngrams = 20;     // of an explanation
+constexpr int64_t element_bytes = 22;  // of a number with its comma
 
-/// Answers when body(texts), which adds to the list, is done for all texts, some at a time.
-void for_texts(const Call& call, std::vector<InputText> texts,
-               std::function<void(const std::vector<InputText>& some, ordered_json& list)> body,
-               std::function<ordered_json(ordered_json list)> answer) {
-  answer_later(call,
+/// What marks a blank, as in capstan predict.
+const std::string& mask_mark() {
+  static const std::string mark = PredictOptions().blank;
+  return mark;
+}
+
+/// A list of answers about texts, as text of JSON: values would take a tenfold.
+class JsonList {
+ public:
+  void add(const ordered_json& value) {
+    if (count_++ > 0) text_ += ',';
+    text_ += text_of(value);
+  }
+  size_t count() const { return count_; }
+  std::string text() const { return '[' + text_ + ']'; }
+  /// The object with this list as `data`.
+  HttpAnswer in(const ordered_json& object) const {
+    std::string json = text_of(object);
+    json.back() = ',';
+    return {200, json + "\"data\":" + text() + "}"};
+  }
+
+ private:
+  std::string text_;
+  size_t count_ = 0;
+};
+
+/// Answers when body(texts), which adds to the list, is done for all texts, some at a time. `bytes`: that a text's
+/// answer may have.
+void for_texts(const Call& call, std::vector<InputText> texts, int64_t bytes, const char* param,
+               std::function<void(const std::vector<InputText>& some, JsonList& list)> body,
+               std::function<HttpAnswer(const JsonList& list)> answer) {
+  std::shared_ptr<void> places =
+      enter(call, {1, static_cast<int64_t>(texts.size()) * bytes}, param, "the number of texts");
+  answer_later(call, std::move(places),
                [texts = std::move(texts), body = std::move(body), answer = std::move(answer), next = size_t{0},
-                list = ordered_json::array()]() mutable -> std::optional<HttpAnswer> {
+                list = JsonList()]() mutable -> std::optional<HttpAnswer> {
                  const auto at = [&](size_t i) { return texts.begin() + static_cast<std::ptrdiff_t>(i); };
                  const size_t end = std::min(texts.size(), next + texts_at_a_time);
                  body({at(next), at(end)}, list);
                  next = end;
                  if (end < texts.size()) return {};
-                 return json_answer(answer(std::move(list)));
+                 return answer(list);
                });
 }
 
@@ -55,12 +88,39 @@ ordered_json label_json(const SavedRun& run, const InputText& text, const Predic
     const auto column = std::find(run.classes.begin(), run.classes.end(), label.text) - run.classes.begin();
     if (explain) explanation[label.text] = ngrams_json(reasons, static_cast<size_t>(column));
   }
-  ordered_json one{{"label", labels.empty() ? ordered_json(nullptr) : labels.front()},
+  const auto likeliest = std::max_element(said.labels.begin(), said.labels.end(),
+                                          [](const Guess& a, const Guess& b) { return a.probability < b.probability; });
+  ordered_json one{{"label", labels.empty() ? ordered_json(nullptr) : ordered_json(likeliest->text)},
                    {"labels", std::move(labels)},
                    {"probs", said.probabilities},
                    {"num_classes", run.classes.size()}};
   if (explain) one["explanation"] = std::move(explanation);
   return one;
+}
+
+/// The guesses of a blank as pipelines of Hugging Face give them; `at`: where it is in the text.
+ordered_json guesses_json(const std::string& text, size_t at, const std::vector<Guess>& guesses) {
+  const bool spaced = at == 0 || std::strchr(" \t\n", text[at - 1]) != nullptr;
+  ordered_json list = ordered_json::array();
+  for (const Guess& guess : guesses)
+    list.push_back({{"score", guess.probability},
+                    {"token", guess.token},
+                    {"token_str", guess.text},
+                    {"sequence", text.substr(0, at) + (spaced ? "" : guess.space) + guess.text +
+                                     text.substr(at + mask_mark().size())}});
+  return list;
+}
+
+/// Where the blanks of a text are; throws ApiError without one.
+std::vector<size_t> blanks_of(const InputText& text) {
+  std::vector<size_t> places;
+  for (size_t at = 0; (at = text.text.find(mask_mark(), at)) != std::string::npos; at += mask_mark().size())
+    places.push_back(at);
+  if (places.empty())
+    throw ApiError(
+        400, fmt::format("{}: there is no {} in the text: write it where a token is missing", text.place, mask_mark()),
+        "inputs");
+  return places;
 }
 
 }  // namespace
@@ -74,40 +134,78 @@ void embed(const Call& call) {
   if (format != "float" && format != "base64") fields.refuse("encoding_format", "expected float or base64");
   if (fields.whole("dimensions", width, 1, 1 << 30) != width)
     fields.refuse("dimensions", fmt::format("the vectors of this model have {} elements", width));
-  const auto add = [engine, base64 = format == "base64"](const std::vector<InputText>& texts, ordered_json& list) {
-    for (const std::vector<float>& vector : vectors_of(engine->run(), texts)) {
+  const auto read = std::make_shared<int64_t>(0);
+  const auto add = [engine, read, base64 = format == "base64"](const std::vector<InputText>& texts, JsonList& list) {
+    int64_t tokens = 0;
+    for (const std::vector<float>& vector : vectors_of(engine->run(), texts, &tokens)) {
       ordered_json embedding = vector;
       if (base64) embedding = to_base64({reinterpret_cast<const char*>(vector.data()), vector.size() * sizeof(float)});
-      list.push_back({{"object", "embedding"}, {"index", list.size()}, {"embedding", std::move(embedding)}});
+      list.add({{"object", "embedding"}, {"index", list.count()}, {"embedding", std::move(embedding)}});
     }
+    *read += tokens;
   };
-  for_texts(call, input_texts(fields, call.context.options.completion, false), add, [engine](ordered_json list) {
-    return ordered_json{{"object", "list"},
-                        {"data", std::move(list)},
-                        {"model", engine->name()},
-                        {"usage", {{"prompt_tokens", 0}, {"total_tokens", 0}}}};
-  });
+  const int64_t bytes = 64 + width * (format == "base64" ? 6 : element_bytes);
+  for_texts(call, input_texts(fields, call.context.options.completion, false), bytes, "input", add,
+            [engine, read](const JsonList& list) {
+              return list.in({{"object", "list"},
+                              {"model", engine->name()},
+                              {"usage", {{"prompt_tokens", *read}, {"total_tokens", *read}}}});
+            });
 }
 
 void classify(const Call& call) {
   const json body = body_of(call.request);
   const RequestFields fields(body, {"model", "input", "explain", "user"});
   const std::shared_ptr<Engine> engine = engine_of(body, call.context.models);
-  engine->run().model->that_predicts(Predicts::classes);
+  check_predicts(*engine, Predicts::classes);
   const bool explain = fields.flag("explain", false);
   if (explain && !facts_of(engine->run().config.model).reads_texts)
     fields.refuse("explain", "only the decisions of a linear-classifier can be explained by n-grams");
-  const auto add = [engine, explain](const std::vector<InputText>& texts, ordered_json& list) {
+  const auto add = [engine, explain](const std::vector<InputText>& texts, JsonList& list) {
     const std::vector<Prediction> said = predictions_of(engine->run(), texts);
     for (size_t i = 0; i < texts.size(); ++i) {
       ordered_json one = label_json(engine->run(), texts[i], said[i], explain);
-      one["index"] = list.size();
-      list.push_back(std::move(one));
+      one["index"] = list.count();
+      list.add(one);
     }
   };
-  for_texts(call, input_texts(fields, call.context.options.completion, true), add, [engine](ordered_json list) {
-    return ordered_json{
-        {"object", "list"}, {"model", engine->name()}, {"classes", engine->run().classes}, {"data", std::move(list)}};
+  int64_t bytes = 128;
+  for (const std::string& label : engine->run().classes)
+    bytes += element_bytes + json_bytes(label) + (explain ? json_bytes(label) + most_ngrams * 64 : 0);
+  for_texts(call, input_texts(fields, call.context.options.completion, true), bytes, "input", add,
+            [engine](const JsonList& list) {
+              return list.in({{"object", "list"}, {"model", engine->name()}, {"classes", engine->run().classes}});
+            });
+}
+
+void fill_mask(const Call& call) {
+  const json body = body_of(call.request);
+  const RequestFields fields(body, {"model", "inputs", "parameters", "options", "user"});
+  const std::shared_ptr<Engine> engine = engine_of(body, call.context.models);
+  check_predicts(*engine, Predicts::hidden_tokens);
+  static const json none = json::object();
+  const json* const given = fields.find("parameters");
+  PredictOptions options;
+  options.top_k = RequestFields(given != nullptr ? *given : none, {"top_k"}, "parameters").whole("top_k", 5, 1, 1000);
+  std::vector<InputText> texts = input_texts(fields, call.context.options.completion, false, "inputs");
+  int64_t bytes = 0;  // of the longest answer about a text
+  for (const InputText& text : texts)
+    bytes =
+        std::max(bytes, static_cast<int64_t>(blanks_of(text).size()) * options.top_k * (json_bytes(text.text) + 128));
+  const auto add = [engine, options](const std::vector<InputText>& some, JsonList& list) {
+    const std::vector<Prediction> said = predictions_of(engine->run(), some, options);
+    for (size_t i = 0; i < some.size(); ++i) {
+      const std::vector<size_t> places = blanks_of(some[i]);
+      ordered_json one = ordered_json::array();
+      for (size_t b = 0; b < places.size(); ++b)
+        one.push_back(guesses_json(some[i].text, places[b], said[i].blanks[b]));
+      list.add(places.size() == 1 ? one.front() : one);
+    }
+  };
+  const bool several = fields.find("inputs")->is_array();
+  for_texts(call, std::move(texts), bytes, "inputs", add, [several](const JsonList& list) {
+    const std::string all = list.text();
+    return HttpAnswer{200, several ? all : all.substr(1, all.size() - 2)};
   });
 }
 

@@ -1,19 +1,25 @@
-// A thread that does what it is given, in order.
+// A thread that does what clients ask for, by turns.
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "core/base/no_copy.hpp"
+#include "serve/client_queue.hpp"
 
 namespace capstan {
 
 class Worker : NoCopy {
  public:
-  Worker() : thread_([this] { run(); }) {}
+  /// Bytes of tasks that wait or are done: of all clients, and of one.
+  struct Limits {
+    size_t bytes, per_client;
+  };
+  explicit Worker(const Limits& limits) : limits_(limits), thread_([this] { run(); }) {}
   ~Worker() {
     {
       const std::lock_guard lock(mutex_);
@@ -24,12 +30,15 @@ class Worker : NoCopy {
     thread_.join();
   }
 
-  /// `bytes`: what the task holds. False, and nothing is done, where more than `most_bytes` would wait.
-  bool add(std::function<void()> task, size_t bytes, size_t most_bytes) {
+  /// `bytes`: what the task holds. False, and nothing is done, where that is above the limits.
+  bool add(const std::string& client, std::function<void()> task, size_t bytes) {
     const std::lock_guard lock(mutex_);
-    if (bytes_ + bytes > most_bytes) return false;
+    const auto own = clients_.find(client);
+    if (bytes_ + bytes > limits_.bytes || (own == clients_.end() ? 0 : own->second) + bytes > limits_.per_client)
+      return false;
     bytes_ += bytes;
-    tasks_.emplace_back(std::move(task), bytes);
+    clients_[client] += bytes;
+    tasks_.push(client, bytes, {std::move(task), bytes});
     changed_.notify_one();
     return true;
   }
@@ -39,23 +48,30 @@ class Worker : NoCopy {
   }
 
  private:
+  struct Task {
+    std::function<void()> work;
+    size_t bytes;
+  };
+
   void run() {
     for (std::unique_lock lock(mutex_);;) {
       changed_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
       if (stop_) return;
-      auto [task, bytes] = std::move(tasks_.front());
-      tasks_.pop_front();
+      auto [client, task] = tasks_.pop();
       lock.unlock();
-      task();
-      task = {};
+      task.work();
+      task.work = {};
       lock.lock();
-      bytes_ -= bytes;
+      bytes_ -= task.bytes;
+      if ((clients_[client] -= task.bytes) == 0) clients_.erase(client);
     }
   }
 
+  const Limits limits_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::pair<std::function<void()>, size_t>> tasks_;
+  ClientQueue<Task> tasks_;
+  std::map<std::string, size_t> clients_;
   size_t bytes_ = 0;
   bool stop_ = false;
   std::thread thread_;

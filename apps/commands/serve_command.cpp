@@ -137,6 +137,9 @@ void add_serve_command(CommandParser& cli) {
   ServeOptions& serve = options.serve;
   command.add_option("run", serve.runs, "run folders, or folders of checkpoints; each is a model", "RUN")->required();
   command.add_option("--host", serve.host, "address to listen at; 0.0.0.0 = all of this machine", "ADDRESS");
+  command.add_option(
+      "--host-name", serve.host_names,
+      "names by which requests may ask, as in the addresses of pages; localhost and addresses always may", "NAME");
   command.add_number("--port", serve.port, between(0, 65535), "port to listen at; 0 = any that is free");
   command.add_option("--token-file", options.token_file,
                      "file with the token that requests must have; without it, the variable CAPSTAN_TOKEN", "FILE");
@@ -145,7 +148,7 @@ void add_serve_command(CommandParser& cli) {
   command.add_number("--slots", serve.engine.slots, between(1, 4096), "texts of a model that are written together");
   command.add_number("--queue", serve.queue, size_from(0), "texts that wait for slots; above it, answers are 429");
   command.add_number("--client-share", serve.client_share, between(0, 1),
-                     "part of slots and queue that one client address may have");
+                     "part of slots, queue, connections and memory for requests that one client address may have");
   command.add_number("--cache-mb", options.cache_mb, size_from(0), "memory for states of prompts and sessions");
   command.add_number("--max-prompt", serve.completion.prompt_tokens, size_from(1), "tokens of a prompt at most");
   command.add_number("--max-tokens", serve.completion.new_tokens, size_from(1), "new tokens of a text at most");

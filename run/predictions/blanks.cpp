@@ -79,7 +79,11 @@ class BlankFiller {
     Prediction prediction;
     prediction.filled = filled(text, guesses);
     for (std::vector<Guess>& blank : guesses)
-      for (Guess& guess : blank) guess.text = without_space(guess.text);
+      for (Guess& guess : blank) {
+        const std::string bare = without_space(guess.text);
+        guess.space = guess.text.substr(0, guess.text.size() - bare.size());
+        guess.text = bare;
+      }
     prediction.blanks = std::move(guesses);
     return prediction;
   }
@@ -104,7 +108,7 @@ class BlankFiller {
     std::vector<Guess> best;
     for (size_t i = 0; i < count; ++i)
       best.push_back({run_.tokenizer->piece(static_cast<int32_t>(order[i]), text_before ? previous : -1),
-                      std::exp(static_cast<double>(logits[order[i]]) - top) / total});
+                      std::exp(static_cast<double>(logits[order[i]]) - top) / total, static_cast<int32_t>(order[i])});
     return best;
   }
 

@@ -14,6 +14,9 @@ namespace capstan {
 struct Guess {
   std::string text;
   double probability = 0;
+  // Of a blank:
+  int32_t token = -1;
+  std::string space = "";  // that is written between text in front, which does not end in white space, and the token
 };
 
 struct Prediction {

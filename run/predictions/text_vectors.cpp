@@ -1,6 +1,7 @@
 #include "run/predictions/text_vectors.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/base/error.hpp"
 #include "data/batches/batcher.hpp"
@@ -23,8 +24,9 @@ std::vector<int32_t> tokens_of(const SavedRun& run, const InputText& text) {
   return tokens;
 }
 
-std::vector<float> vector_of(const SavedRun& run, const InputText& text) {
+std::vector<float> vector_of(const SavedRun& run, const InputText& text, int64_t& read) {
   const std::vector<int32_t> tokens = tokens_of(run, text);
+  read = static_cast<int64_t>(tokens.size());
   if (tokens.empty()) return std::vector<float>(static_cast<size_t>(run.model->stack().config().width), 0.0F);
   const Batch batch = pad_rows({tokens});
   std::vector<float> vector = run.model->model().text_vector(batch.tokens, Context{Segments(batch.segment_ids)});
@@ -34,10 +36,12 @@ std::vector<float> vector_of(const SavedRun& run, const InputText& text) {
 
 }  // namespace
 
-std::vector<std::vector<float>> vectors_of(const SavedRun& run, const std::vector<InputText>& texts) {
+std::vector<std::vector<float>> vectors_of(const SavedRun& run, const std::vector<InputText>& texts, int64_t* tokens) {
   run.model->stack();
   std::vector<std::vector<float>> vectors(texts.size());
-  for_each_text(texts.size(), [&](size_t i) { vectors[i] = vector_of(run, texts[i]); });
+  std::vector<int64_t> read(texts.size());
+  for_each_text(texts.size(), [&](size_t i) { vectors[i] = vector_of(run, texts[i], read[i]); });
+  if (tokens != nullptr) *tokens = std::accumulate(read.begin(), read.end(), int64_t{0});
   return vectors;
 }
 

@@ -39,9 +39,12 @@ struct HttpHandler {
   /// The answer to a request of which the body is not read yet, if it is refused.
   std::function<std::optional<HttpAnswer>(const HttpRequest&)> refuse;
   std::function<void(HttpRequest, std::shared_ptr<HttpReply>)> answer;
-  /// The answer to what is no request or breaks a limit: 400, 413 or 431.
+  /// The answer to what is no request or breaks a limit: 400, 413, 431, or 503 to a client that must make room.
   std::function<HttpAnswer(int status, const std::string& why)> error;
 };
+
+/// Whether it is an address of IPv4 or IPv6 in digits.
+bool is_ip_address(const std::string& text);
 
 class HttpServer : NoCopy {
  public:
@@ -54,14 +57,15 @@ class HttpServer : NoCopy {
   void run();
   /// From any thread: closes everything.
   void stop();
-  /// From any thread: takes no further connections, and closes those that wait for a request; others end with their
-  /// answer.
+  /// From any thread: takes no further connections, and closes those whose request has not come whole; others end with
+  /// their answer.
   void close_idle();
   /// From any thread, after close_idle(): run() returns when the last answer is sent.
   void finish();
 
+  struct State;  // of the sources in this folder
+
  private:
-  struct State;
   std::shared_ptr<State> state_;
 };
 

@@ -1,11 +1,14 @@
-// What the bytes of a client are, without a connection. Includes Boost: for http.cpp, and for the fuzzer of requests.
+// What the bytes of a client are, without a connection. Includes Boost: for connection.cpp, and for the fuzzer of
+// requests.
 #pragma once
 
 #include <fmt/core.h>
 
+#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -37,7 +40,30 @@ inline HttpRequest head_of(const RequestParser& parser, const std::string& clien
           field(http::field::content_type),
           field(http::field::origin),
           field(http::field::host),
-          client};
+          client,
+          parser.chunked() || parser.content_length().value_or(0) > 0};
+}
+
+/// Why a head is refused about whose end, or whose host, another program in front of the server might have another
+/// opinion: what one takes for a body, the other would take for a request. None for a head that is clear.
+inline std::optional<std::string> ambiguity_of(const RequestParser& parser) {
+  namespace http = boost::beast::http;
+  const auto& head = parser.get();
+  const auto count = [&](http::field name) {
+    const auto [begin, end] = head.equal_range(name);
+    return std::distance(begin, end);
+  };
+  const auto encodings = count(http::field::transfer_encoding);
+  if (encodings > 1 || (encodings == 1 && !boost::beast::iequals(head[http::field::transfer_encoding], "chunked")))
+    return "Transfer-Encoding: only chunked is known";
+  if (encodings == 1 && head.version() < 11) return "Transfer-Encoding: HTTP/1.0 does not have it";
+  if (count(http::field::content_length) + encodings > 1)
+    return "the length of the body is given more than once: leave out one of Content-Length and Transfer-Encoding";
+  const auto length = head[http::field::content_length];
+  if (length.find_first_not_of("0123456789") != length.npos) return "Content-Length: it is no number";
+  if (count(http::field::host) > 1) return "Host: it is given more than once";
+  if (count(http::field::host) == 0 && head.version() >= 11) return "Host: it is missing";
+  return {};
 }
 
 /// The status and the reason of the answer to what is no request; none where the client has left or was too slow.

@@ -29,10 +29,10 @@ serve() {
   return 1
 }
 
-# ask PATH [HEADER]: the answer to a GET
+# ask PATH [HEADER] [HOST]: the answer to a GET
 ask() {
   exec 5<>"/dev/tcp/127.0.0.1/$port"
-  printf 'GET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n%s\r\n' "$1" "${2:+$2$'\r\n'}" >&5
+  printf 'GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n%s\r\n' "$1" "${3:-localhost}" "${2:+$2$'\r\n'}" >&5
   cat <&5 >answer
   exec 5>&-
 }
@@ -71,6 +71,20 @@ case_the_token_is_read_from_a_file_or_from_the_environment() {
   done
 }
 
+case_names_of_the_server_are_given_as_an_option() {
+  trained
+  serve --host-name models.example gpu7
+  for host in localhost "127.0.0.1:$port" models.example "gpu7:$port"; do
+    ask /v1/models "" "$host"
+    says '"id":"small"' answer
+  done
+  ask /v1/models "" evil.example
+  says "403 Forbidden" answer
+  says "start it with --host-name" answer
+  kill "$server"
+  wait "$server"
+}
+
 case_signals_reload_drain_and_end_the_server() {
   trained
   serve
@@ -80,7 +94,7 @@ case_signals_reload_drain_and_end_the_server() {
   # A stream without end: SIGTERM waits for it, a second signal does not.
   exec 6<>"/dev/tcp/127.0.0.1/$port"
   body='{"prompt":"a","max_tokens":8192,"n":64,"stream":true}'
-  printf 'POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: %s\r\n\r\n%s' "${#body}" "$body" >&6
+  printf 'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %s\r\n\r\n%s' "${#body}" "$body" >&6
   read -r line <&6
   kill "$server"
   for ((i = 0; i < 100; ++i)); do ! grep -q "still answered" served || break; sleep 0.1; done

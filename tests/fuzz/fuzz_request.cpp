@@ -80,9 +80,15 @@ void read_request(std::string_view input) {
     RequestParser parser;
     set_limits(parser, limits);
     http::read_header(stream, buffer, parser, error);
-    HttpRequest request = head_of(parser, "");
-    require(request.path.find('?') == std::string::npos, "the path has no query");
-    if (!error) http::read(stream, buffer, parser, error);
+    HttpRequest request;
+    if (!error) {
+      if (ambiguity_of(parser)) return;
+      request = head_of(parser, "");
+      require(request.path.find('?') == std::string::npos, "the path has no query");
+      const auto& head = parser.get();
+      require(head[http::field::transfer_encoding].empty() == !parser.chunked(), "a body that is coded has chunks");
+      http::read(stream, buffer, parser, error);
+    }
     if (error) {
       if (const auto refusal = refusal_of(error, limits))
         require(refusal->first == 400 || refusal->first == 413 || refusal->first == 431, "the status is a refusal");
@@ -90,6 +96,7 @@ void read_request(std::string_view input) {
     }
     request.body = std::move(parser.get().body());
     require(request.body.size() <= limits.body_bytes, "the body is within its limit");
+    require(request.has_body || request.body.empty(), "the head says whether there is a body");
     try {
       read_body(request);
     } catch (const ApiError& refused) {

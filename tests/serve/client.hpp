@@ -20,9 +20,13 @@ struct Response {
 
 class Client {
  public:
-  explicit Client(int port, double timeout = 60) {
+  /// `own`: its address, by which the server knows it.
+  explicit Client(int port, double timeout = 60, const char* own = "127.0.0.1") {
     socket_ = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};
+    address.sin_family = AF_INET;
+    ::inet_pton(AF_INET, own, &address.sin_addr);
+    ::bind(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address));
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<uint16_t>(port));
     ::inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
@@ -73,11 +77,13 @@ class Client {
     return text;
   }
 
-  Response response() {
+  /// `bodiless`: of a request HEAD.
+  Response response(bool bodiless = false) {
     Response response;
     response.headers = receive_until("\r\n\r\n");
     if (response.headers.size() > 12) response.status = std::atoi(response.headers.c_str() + 9);
     const size_t length = response.headers.find("Content-Length: ");
+    if (bodiless) return response;
     if (length != std::string::npos)
       response.body = receive_count(static_cast<size_t>(std::atoll(response.headers.c_str() + length + 16)));
     else if (response.headers.find("chunked") != std::string::npos)
@@ -91,9 +97,10 @@ class Client {
   }
   Response ask(const std::string& method, const std::string& path, const std::string& body = "",
                const std::string& headers = "") {
-    send(method + " " + path + " HTTP/1.1\r\nHost: here\r\n" + headers +
+    const std::string host = headers.find("Host: ") == std::string::npos ? "Host: localhost\r\n" : "";
+    send(method + " " + path + " HTTP/1.1\r\n" + host + headers +
          (body.empty() ? "" : "Content-Length: " + std::to_string(body.size()) + "\r\n") + "\r\n" + body);
-    return response();
+    return response(method == "HEAD");
   }
 
  private:

@@ -18,6 +18,13 @@ ServedRuns::ServedRuns() : place_(fs::temp_directory_path() / ("capstan-serve-" 
   }
   std::ofstream(place_ / "text.txt") << prose;
   std::ofstream(place_ / "rows.tsv") << rows;
+  std::string topics = "labels,text\n";
+  for (int i = 0; i < 120; ++i)
+    topics += std::string(i % 2 == 0 ? R"("['good')" : R"("['bad')") +
+              (i % 4 == 0 || i % 4 == 3 ? ", 'film']\"," : "]\",") +
+              (i % 2 == 0 ? "fine clever hero " : "sad dull plot ") + (i % 4 == 0 || i % 4 == 3 ? "film " : "end ") +
+              std::to_string(i) + "\n";
+  std::ofstream(place_ / "topics.csv") << topics;
   set_log_sink([](LogLevel, std::string_view) {});
   const std::string text =
       "data: {type: text, train: [" + (place_ / "text.txt").string() + "], sequence_length: 32, tokenizer: char}\n";
@@ -29,20 +36,36 @@ ServedRuns::ServedRuns() : place_(fs::temp_directory_path() / ("capstan-serve-" 
        {"aft-simple", "aft-local", "aft-conv", "fastformer", "gau", "flash", "attention", "test-fading"})
     train_one(mixer, text, model(mixer));
   train_one("windowed", text, model("attention", "max_length: 64, positions: learned, "));
-  train_one(
-      "spam",
-      "data: {type: labelled, train: [" + (place_ / "rows.tsv").string() + "], valid_fraction: 0.2, tokenizer: byte}\n",
-      "model: {type: linear-classifier, words: [1, 2]}\n");
+  const auto of = [&](const std::string& tokenizer) {
+    return "data: {type: text, train: [" + (place_ / "text.txt").string() +
+           "], sequence_length: 32, tokenizer: " + tokenizer + "}\n";
+  };
+  const auto labelled = [&](const std::string& file, const std::string& more = "") {
+    return "data: {type: labelled, train: [" + (place_ / file).string() + "], valid_fraction: 0.2, " + more +
+           "tokenizer: byte}\n";
+  };
+  train_one("words", of("word"), model("aft-simple"));
+  train_one("bytes", of("byte"), model("aft-simple"));
+  train_one("masked", of("word"),
+            "model: {type: masked-language-model, width: 16, layers: [{mixer: {type: fastformer}}]}\n");
+  const std::string linear = "model: {type: linear-classifier, words: [1, 2]}\n";
+  train_one("spam", labelled("rows.tsv"), linear);
+  train_one("topics", labelled("topics.csv", "multi_label: true, "), linear);
+  const std::string diverging = "steps: 1, batch_size: 4, valid_every: 0, lr: 1e38, schedule: {shape: constant}";
+  train_one("broken", text, model("aft-simple"), diverging);
+  train_one("broken-classifier", labelled("rows.tsv"),
+            "model: {type: text-classifier, width: 16, layers: [{mixer: {type: aft-simple}}]}\n", diverging);
   set_log_sink({});
 }
 
 ServedRuns::~ServedRuns() { fs::remove_all(place_); }
 
-void ServedRuns::train_one(const std::string& name, const std::string& data, const std::string& model) {
+void ServedRuns::train_one(const std::string& name, const std::string& data, const std::string& model,
+                           const std::string& train) {
   const fs::path file = place_ / (name + ".yaml");
   std::ofstream(file) << "folder: " << place_.string() << "\nname: " << name << "\n"
-                      << data << model << "train: {steps: 8, batch_size: 4, valid_every: 4}\n";
-  runs_.emplace(name, train(ConfigOptions{{file.string()}, {"seed=7"}}));
+                      << data << model << "train: {" << train << "}\n";
+  runs_.emplace(name, capstan::train(ConfigOptions{{file.string()}, {"seed=7"}}));
 }
 
 const ServedRuns& served_runs() {

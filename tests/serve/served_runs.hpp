@@ -16,8 +16,9 @@
 namespace capstan::testing {
 
 /// Trained once: aft-simple, aft-local, aft-conv, fastformer, gau, flash, attention and test-fading, of which only
-/// forward() is written (language models of characters, named so),
-/// windowed (attention with 64 learned positions) and spam (a linear classifier).
+/// forward() is written (language models of characters, named so), windowed (attention with 64 learned positions), words
+/// and bytes (aft-simple with these tokenizers), masked (a masked language model of words), spam (a linear classifier),
+/// topics (one of several labels), and two whose weights give nothing finite: broken and broken-classifier.
 class ServedRuns {
  public:
   ServedRuns();
@@ -29,7 +30,8 @@ class ServedRuns {
   const Run& run(const std::string& name) const { return runs_.at(name); }
 
  private:
-  void train_one(const std::string& name, const std::string& data, const std::string& model);
+  void train_one(const std::string& name, const std::string& data, const std::string& model,
+                 const std::string& train = "steps: 8, batch_size: 4, valid_every: 4");
 
   std::filesystem::path place_;
   std::map<std::string, Run> runs_;
@@ -40,7 +42,8 @@ const ServedRuns& served_runs();
 /// Serves until it is destroyed.
 class Serving {
  public:
-  explicit Serving(ServeOptions options) : server(with_port(std::move(options))), thread_([this] { server.run(); }) {}
+  explicit Serving(ServeOptions options, double client_share = 1)
+      : server(with_port(std::move(options), client_share)), thread_([this] { server.run(); }) {}
   ~Serving() {
     server.stop();
     if (thread_.joinable()) thread_.join();
@@ -52,9 +55,9 @@ class Serving {
   Server server;
 
  private:
-  static ServeOptions with_port(ServeOptions options) {
+  static ServeOptions with_port(ServeOptions options, double client_share) {
     options.port = 0;
-    options.client_share = 1;
+    options.client_share = client_share;
     return options;
   }
   std::thread thread_;

@@ -14,8 +14,8 @@ double seconds_since(Clock::time_point since) { return std::chrono::duration<dou
 
 std::string request_of(const json& body, const std::string& path = "/v1/completions") {
   const std::string text = body.dump();
-  return "POST " + path + " HTTP/1.1\r\nHost: here\r\nContent-Length: " + std::to_string(text.size()) + "\r\n\r\n" +
-         text;
+  return "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(text.size()) +
+         "\r\n\r\n" + text;
 }
 
 const json endless{{"prompt", "the"}, {"max_tokens", 8000}, {"stream", true}, {"model", "aft-simple"}};
@@ -60,6 +60,7 @@ TEST_CASE("a client that leaves frees its slot at once, and health is answered m
   }
   CHECK(becomes(serving.port(), 0));
   request["stream"] = false;
+  request["max_tokens"] = 1 << 20;  // an answer of a gigabyte would be refused
   {
     Client waiting(serving.port());
     waiting.send(request_of(request));
@@ -105,13 +106,14 @@ TEST_CASE("bodies and headers above the limit are refused, and the server goes o
   CHECK(ask(serving.port(), "POST", "/v1/completions", std::string(3 << 20, 'x')).json()["error"]["code"] == 413);
   CHECK(ask(serving.port(), "GET", "/health", "", "X: " + std::string(8000, 'x') + "\r\n").status == 431);
   Client chunked(serving.port());
-  chunked.send("POST /v1/completions HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+  chunked.send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n");
   const std::string chunk = "1000\r\n" + std::string(4096, 'x') + "\r\n";
   for (int i = 0; i < 8; ++i) chunked.send(chunk);
   CHECK(chunked.response().status == 413);
-  for (const std::string rubbish : {"nonsense\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
-                                    "POST /v1/completions HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-                                    "POST /v1/completions HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n"}) {
+  for (const std::string rubbish :
+       {"nonsense\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
+        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999\r\n\r\n"}) {
     CAPTURE(rubbish);
     Client client(serving.port());
     client.send(rubbish);
@@ -146,14 +148,87 @@ TEST_CASE("a client that trickles is dropped after the idle time, and idle conne
   CHECK(ask(serving.port(), "GET", "/health").status == 200);
 }
 
+TEST_CASE("bodies on their way make room, the slowest of the address with most of them first, and are told") {
+  ServeOptions options = serve_options({"aft-simple"});
+  options.http.connections = 20;
+  const Serving serving(options);
+  const std::string half = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{";
+  Client first(serving.port());
+  first.send(half);
+  std::vector<std::unique_ptr<Client>> others;
+  for (int i = 0; i < 60; ++i) {
+    others.push_back(std::make_unique<Client>(serving.port()));
+    others.back()->send(half);
+  }
+  CHECK(ask(serving.port(), "GET", "/health").status == 200);
+  CHECK(post(serving.port(), "/v1/completions", {{"prompt", "a"}, {"max_tokens", 1}}).status == 200);
+  CHECK(first.response().status == 503);
+}
+
+TEST_CASE("an address beyond its share of the connections makes room for itself alone") {
+  ServeOptions options = serve_options({"aft-simple"});
+  options.http.connections = 20;
+  const Serving serving(options, 0.5);
+  Client other(serving.port(), 60, "127.0.0.2");
+  CHECK(other.ask("GET", "/health").status == 200);
+  std::vector<std::unique_ptr<Client>> many;
+  for (int i = 0; i < 40; ++i) {
+    many.push_back(std::make_unique<Client>(serving.port()));
+    many.back()->send("GET /health HTTP/1.1\r\n");
+  }
+  CHECK(ask(serving.port(), "GET", "/health").status == 200);
+  CHECK(other.ask("GET", "/health").status == 200);  // its connection has lasted, though it was idle longest
+}
+
+TEST_CASE("the memory for bodies on their way is limited") {
+  ServeOptions options = serve_options({"aft-simple"});
+  options.http.body_bytes = 16 << 20;
+  const Serving serving(options);
+  const std::string body(15 << 20, ' ');
+  const std::string half =
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size() + 1) +
+      "\r\n\r\n" + body;
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 6; ++i) {
+    clients.push_back(std::make_unique<Client>(serving.port()));
+    clients.back()->send(half);
+  }
+  CHECK(clients.front()->response().status == 503);
+  clients.back()->send(" ");
+  CHECK(clients.back()->response().status == 400);  // whole, and no JSON
+}
+
+TEST_CASE("a request whose end another program could see elsewhere is refused, and nothing after it is read") {
+  const Serving serving(serve_options({"aft-simple"}));
+  for (const std::string head :
+       {"Transfer-Encoding: xchunked", "Transfer-Encoding: identity", "Transfer-Encoding: gzip, chunked",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "Transfer-Encoding: xchunked\r\nContent-Length: 0",
+        "Content-Length: 5\r\nContent-Length: 5", "Content-Length: 5, 5", "Content-Length: +5", "Host: other"}) {
+    CAPTURE(head);
+    Client client(serving.port());
+    client.send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n" + head +
+                "\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    const Response refused = client.response();
+    CHECK(refused.status == 400);
+    CHECK(refused.json()["error"]["type"] == "invalid_request_error");
+    CHECK(client.receive().empty());
+  }
+  Client without_host(serving.port()), old(serving.port());
+  without_host.send("GET /health HTTP/1.1\r\n\r\n");
+  CHECK(without_host.response().status == 400);
+  old.send("GET /health HTTP/1.0\r\n\r\n");
+  CHECK(old.response().status == 200);
+}
+
 TEST_CASE("damaged requests are refused, and leave nothing behind") {
   const Serving serving(serve_options({"aft-simple"}));
   const std::string valid[] = {
       request_of({{"prompt", "the tape"}, {"max_tokens", 2}, {"stop", {"a"}}, {"logprobs", 2}, {"echo", true}}),
       request_of({{"prompt", {1, 2}}, {"max_tokens", 1}, {"stream", true}, {"session", {{"keep", "a"}}}}),
       request_of({{"input", {"the"}}, {"encoding_format", "base64"}}, "/v1/embeddings"),
-      "GET /v1/models/aft-simple/sessions HTTP/1.1\r\nHost: a\r\n\r\n",
-      "POST /tokenize HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n{\"prompt\":\"a b\"}\r\n0\r\n\r\n"};
+      "GET /v1/models/aft-simple/sessions HTTP/1.1\r\nHost: localhost\r\n\r\n",
+      "POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n{\"prompt\":\"a "
+      "b\"}\r\n0\r\n\r\n"};
   std::mt19937 random(1);
   for (int i = 0; i < 3000; ++i) {
     std::string bytes = valid[random() % std::size(valid)];
@@ -189,7 +264,7 @@ TEST_CASE("requests may follow each other without waiting, on one connection") {
   const Serving serving(serve_options({"aft-simple"}));
   Client client(serving.port());
   const json request{{"prompt", "a"}, {"max_tokens", 3}};
-  client.send(request_of(request) + request_of(request) + "GET /health HTTP/1.1\r\nHost: a\r\n\r\n");
+  client.send(request_of(request) + request_of(request) + "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
   CHECK(client.response().json()["object"] == "text_completion");
   CHECK(client.response().json()["object"] == "text_completion");
   CHECK(client.response().json()["status"] == "ok");
@@ -224,6 +299,19 @@ TEST_CASE("draining answers what is under way and refuses what comes") {
   CHECK(all.end == "length");
   serving.wait();
   CHECK_FALSE(Client(port).connected());
+}
+
+TEST_CASE("draining does not wait for a request that has not come whole") {
+  Serving serving(serve_options({"aft-simple"}));
+  Client half(serving.port()), head(serving.port());
+  half.send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{");
+  head.send("GET /hea");
+  CHECK(ask(serving.port(), "GET", "/health").status == 200);
+  const auto begin = Clock::now();
+  serving.server.drain();
+  serving.wait();
+  CHECK(seconds_since(begin) < 10);  // drain_seconds is 30
+  CHECK(half.response().status == 503);
 }
 
 TEST_CASE("what does not end in the time of draining, and what stop() meets, ends at once") {

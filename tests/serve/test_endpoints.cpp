@@ -126,6 +126,165 @@ TEST_CASE("echo with logprobs scores the prompt as score does") {
   CHECK(sum == doctest::Approx(score.log_probability).epsilon(1e-5));
 }
 
+namespace {
+
+/// The bytes of the character that is number `offset`; the size of the text where there are not so many.
+size_t byte_of(const std::string& text, int64_t offset) {
+  size_t at = 0;
+  for (; at < text.size(); ++at)
+    if ((static_cast<unsigned char>(text[at]) & 0xC0) != 0x80 && offset-- == 0) break;
+  return at;
+}
+
+/// Tokens that are text, but do not begin where their offset says.
+int misplaced(const json& choice) {
+  const std::string text = choice["text"];
+  const json& lists = choice["logprobs"];
+  int wrong = 0;
+  for (size_t i = 0; i < lists["tokens"].size(); ++i) {
+    const std::string token = lists["tokens"][i];
+    if (token.rfind("bytes:", 0) == 0 || token.find("<unk>") != std::string::npos || token == "\ufffd") continue;
+    if (text.compare(byte_of(text, lists["text_offset"][i]), token.size(), token) != 0) ++wrong;
+  }
+  return wrong;
+}
+
+json scored(int port, const std::string& model, const json& prompt, int tokens = 0, int seed = 1) {
+  return post(port, "/v1/completions",
+              {{"model", model},
+               {"prompt", prompt},
+               {"max_tokens", tokens},
+               {"seed", seed},
+               {"echo", true},
+               {"logprobs", 0}})
+      .json()["choices"][0];
+}
+
+}  // namespace
+
+TEST_CASE("text_offset is where a token begins, after unknown words, blanks and bytes that are no character") {
+  const Serving serving(serve_options({"words", "bytes", "aft-simple"}));
+  const json words = scored(serving.port(), "words", "the giraffe  big drum\n\nsome drum", 4);
+  CHECK(words["logprobs"]["text_offset"].get<std::vector<int>>().size() >= 7);
+  const json offsets = words["logprobs"]["text_offset"];
+  CHECK(offsets[1] == 4);   // giraffe
+  CHECK(offsets[2] == 13);  // big
+  CHECK(offsets[3] == 16);  // " drum"
+  CHECK(misplaced(words) == 0);
+  CHECK(misplaced(scored(serving.port(), "aft-simple", "the \u00e9\U0001F600 tape")) == 0);
+  const json bytes = scored(serving.port(), "bytes", {0xC3, 'a', 0xF0, 0x9F, 0x98, 0x80, 'b', 0x80, 'c', 0xE2, 0x82});
+  CHECK(bytes["text"] == "\ufffda\U0001F600b\ufffdc\ufffd");
+  CHECK(bytes["logprobs"]["text_offset"] == json({0, 1, 2, 2, 2, 2, 3, 4, 5, 6, 6}));
+  for (int seed = 1; seed < 6; ++seed)  // a model that has learned little writes bytes of all kinds
+    CHECK(misplaced(scored(serving.port(), "bytes", "\u00e9\U0001F600a", 60, seed)) == 0);
+}
+
+TEST_CASE("the prompt's probabilities are the same for each of several texts") {
+  json request{{"model", "aft-simple"}, {"prompt", "the tape"}, {"max_tokens", 3},
+               {"echo", true},          {"logprobs", 2},        {"n", 3}};
+  const json choices = post(port(), "/v1/completions", request).json()["choices"];
+  REQUIRE(choices.size() == 3);
+  for (const char* const list : {"tokens", "token_logprobs", "top_logprobs", "text_offset"})
+    for (size_t i = 1; i < 3; ++i) {
+      CAPTURE(list);
+      REQUIRE(choices[i]["logprobs"][list].size() == 11);
+      for (size_t t = 0; t < 8; ++t) CHECK(choices[i]["logprobs"][list][t] == choices[0]["logprobs"][list][t]);
+    }
+  request["stream"] = true;  // has the same text, in the first event of each
+  request["n"] = 1;
+  CHECK(streamed(post(port(), "/v1/completions", request)).text.rfind("the tape", 0) == 0);
+}
+
+TEST_CASE("an answer that could become too large is refused before it is computed, with what to lower") {
+  const std::string prompt(8000, 'a');
+  const json large[] = {{{"prompt", prompt}, {"n", 128}, {"echo", true}, {"logprobs", 20}, {"max_tokens", 0}},
+                        {{"prompt", "a"}, {"n", 128}, {"logprobs", 20}, {"max_tokens", 8192}},
+                        {{"prompt", json::array({prompt, prompt, prompt})},
+                         {"n", 40},
+                         {"echo", true},
+                         {"logprobs", 20},
+                         {"max_tokens", 0}}};
+  for (json request : large) {
+    request["model"] = "aft-simple";
+    const Response refused = post(port(), "/v1/completions", request);
+    CHECK(refused.status == 400);
+    for (const char* const field : {"n: ", "max_tokens", "logprobs", "the prompt"})
+      CHECK(refused.json()["error"]["message"].get<std::string>().find(field) != std::string::npos);
+  }
+  json stream{{"model", "aft-simple"}, {"prompt", prompt}, {"echo", true}, {"logprobs", 20}, {"stream", true}};
+  const Response refused = post(port(), "/v1/completions", stream);
+  CHECK(refused.status == 400);
+  CHECK(refused.json()["error"]["param"] == "echo");
+  stream["prompt"] = prompt.substr(0, 1000);
+  CHECK(streamed(post(port(), "/v1/completions", stream)).done);
+  stream = {{"model", "aft-simple"}, {"prompt", prompt}, {"n", 128},
+            {"echo", true},          {"stream", true},   {"max_tokens", 1}};
+  CHECK(streamed(post(port(), "/v1/completions", stream)).done);
+}
+
+TEST_CASE("a model whose results are not finite is the server's fault, not null") {
+  const Serving serving(serve_options({"broken"}));
+  for (const json& more :
+       {json::object(), json{{"stream", true}}, json{{"echo", true}, {"logprobs", 1}, {"max_tokens", 0}}}) {
+    json request{{"prompt", "the tape"}};
+    request.update(more);
+    CAPTURE(request.dump());
+    const Response failed = post(serving.port(), "/v1/completions", request);
+    CHECK(failed.status == 500);
+    CHECK(failed.json()["error"]["type"] == "server_error");
+    CHECK(failed.body.find("its training diverged") != std::string::npos);
+  }
+}
+
+TEST_CASE("a masked model fills blanks as predict does, in the form of Hugging Face") {
+  const Serving serving(serve_options({"masked", "spam"}));
+  const std::string text = "the <mask> turns a drum";
+  const Prediction expected = served_runs().run("masked").predict({text}).front();
+  const json one = post(serving.port(), "/v1/fill-mask", {{"model", "masked"}, {"inputs", text}}).json();
+  REQUIRE(one.size() == 5);
+  CHECK(one[0]["token_str"] == expected.blanks[0][0].text);
+  CHECK(one[0]["score"].get<double>() == doctest::Approx(expected.blanks[0][0].probability));
+  CHECK(one[0]["sequence"] == expected.filled);
+  CHECK(one[0]["token"].is_number_integer());
+  const json two = post(serving.port(), "/v1/fill-mask",
+                        {{"model", "masked"}, {"inputs", {text, "a<mask> and <mask>"}}, {"parameters", {{"top_k", 2}}}})
+                       .json();
+  REQUIRE(two.size() == 2);
+  CHECK(two[0].size() == 2);
+  CHECK(two[0][0]["sequence"] == expected.filled);
+  REQUIRE(two[1].size() == 2);
+  CHECK(two[1][1].size() == 2);
+  CHECK(two[1][0][0]["sequence"].get<std::string>().find(" and <mask>") != std::string::npos);
+  CHECK(ask(serving.port(), "GET", "/v1/models/masked").json()["mask_token"] == "<mask>");
+  const Response none = post(serving.port(), "/v1/fill-mask", {{"model", "masked"}, {"inputs", {text, "no blank"}}});
+  CHECK(none.status == 400);
+  CHECK(none.json()["error"]["message"] ==
+        "inputs[1]: there is no <mask> in the text: write it where a token is missing");
+  std::string blanks;
+  for (int i = 0; i < 2000; ++i) blanks += "a <mask> ";
+  CHECK(post(serving.port(), "/v1/fill-mask",
+             {{"model", "masked"}, {"inputs", blanks}, {"parameters", {{"top_k", 1000}}}})
+            .status == 400);
+  CHECK(post(serving.port(), "/v1/fill-mask", {{"model", "spam"}, {"inputs", text}}).json()["error"]["message"] ==
+        "the model spam is a linear-classifier: ask POST /v1/classify");
+}
+
+TEST_CASE("the label of several is the likeliest one") {
+  const Serving serving(serve_options({"topics"}));
+  const json answer = post(serving.port(), "/v1/classify",
+                           {{"input", {"fine film", "fine clever film", "sad film", "sad dull film", "film"}}})
+                          .json();
+  size_t several = 0;
+  for (const json& one : answer["data"]) {
+    if (one["labels"].size() > 1) ++several;
+    std::map<std::string, double> probabilities;
+    for (size_t i = 0; i < answer["classes"].size(); ++i) probabilities[answer["classes"][i]] = one["probs"][i];
+    for (const json& label : one["labels"])
+      CHECK(probabilities[one["label"]] >= probabilities[label.get<std::string>()]);
+  }
+  CHECK(several > 0);
+}
+
 TEST_CASE("tokens become a text again") {
   const json tokens =
       post(port(), "/tokenize",
@@ -162,6 +321,8 @@ TEST_CASE("embeddings are those of embed, as numbers and as bytes") {
   const std::string bytes = from_base64(coded["data"][0]["embedding"].get<std::string>());
   REQUIRE(bytes.size() == expected.size() * sizeof(float));
   CHECK(std::memcmp(bytes.data(), expected.data(), bytes.size()) == 0);
+  CHECK(coded["usage"]["prompt_tokens"] == 8);
+  CHECK(coded["usage"]["total_tokens"] == 8);
 }
 
 TEST_CASE("what is wrong with a request is said with the field") {
@@ -217,6 +378,75 @@ TEST_CASE("unknown paths, methods, models and sessions are refused with their st
   CHECK(ask(port(), "POST", "/v1/completions", "{}", "Origin: http://evil\r\n").status == 403);
 }
 
+TEST_CASE("an unknown path says what is meant, where that can be known") {
+  const std::pair<const char*, const char*> paths[] = {
+      {"/v1/chat/completions", "ask POST /v1/completions with a prompt"},
+      {"/completions", "did you mean /v1/completions?"},
+      {"/v1/completion", "did you mean /v1/completions?"},
+      {"/v1/tokenize", "did you mean /tokenize?"},
+      {"/api/tags", "ask GET /v1/models"}};
+  for (const auto& [path, hint] : paths) {
+    CAPTURE(path);
+    const Response refused = ask(port(), "POST", path, "{}");
+    CHECK(refused.status == 404);
+    CHECK(refused.body.find(hint) != std::string::npos);
+  }
+}
+
+TEST_CASE("HEAD answers as GET does, without a body, and what takes no body refuses one") {
+  for (const std::string path : {"/health", "/", "/v1/models", "/metrics"}) {
+    CAPTURE(path);
+    Client client(port());
+    const Response head = client.ask("HEAD", path);
+    CHECK(head.status == 200);
+    CHECK(head.headers.find("Content-Length: 0") == std::string::npos);
+    CHECK(client.ask("GET", path).status == 200);  // no body is in between
+    CHECK(ask(port(), "GET", path, "x").status == 413);
+  }
+  CHECK(ask(port(), "HEAD", "/v1/completions").status == 405);
+  CHECK(ask(port(), "DELETE", "/v1/models/aft-simple/sessions/x", "x").status == 413);
+}
+
+TEST_CASE("a server is asked by names that were given, and by addresses") {
+  ServeOptions options = serve_options({"spam"});
+  options.host_names = {"models.example", "gpu7"};
+  const Serving serving(options);
+  for (const std::string host : {"localhost", "localhost:8080", "LocalHost", "127.0.0.1", "10.0.0.7:80", "[::1]",
+                                 "[::1]:8080", "models.example", "Models.Example:443", "gpu7"})
+    CHECK_MESSAGE(ask(serving.port(), "GET", "/v1/models", "", "Host: " + host + "\r\n").status == 200, host);
+  for (const std::string host : {"evil.example", "evil.example:8080", "localhost.evil.example", "models.example.evil",
+                                 "gpu7.evil", "evil@localhost", "[evil]", "[", "[]", "a:b", "localhost:evil"}) {
+    const Response refused = ask(serving.port(), "GET", "/v1/models", "", "Host: " + host + "\r\n");
+    CHECK_MESSAGE(refused.status == 403, host);
+    CHECK(refused.body.find("--host-name") != std::string::npos);
+  }
+  // A page under a name that is made to mean this server is its own for a browser.
+  CHECK(ask(serving.port(), "GET", "/v1/models", "", "Host: evil.example\r\nOrigin: http://evil.example\r\n").status ==
+        403);
+}
+
+TEST_CASE("a name with a character that is none of a name is shown as it was given") {
+  const Response coded = ask(port(), "GET", "/v1/models/aft%00x");
+  CHECK(coded.status == 404);
+  CHECK(coded.json()["error"]["message"] == "there is no model \"aft\\u0000x\"; there are: aft-simple, spam");
+  CHECK(ask(port(), "GET", "/v1/models/%ff").status == 404);
+  json request{{"model", "aft-simple"}, {"prompt", "a"}};
+  request[std::string("a\0b", 3)] = 1;
+  CHECK(post(port(), "/v1/completions", request).json()["error"]["message"].get<std::string>().find("unknown field") !=
+        std::string::npos);
+  CHECK(post(port(), "/v1/completions", {{"model", std::string(100000, 'x')}}).body.size() < 500);
+}
+
+TEST_CASE("texts that no prompt could be are not tokenized") {
+  const CompletionLimits limits;
+  const std::string text(static_cast<size_t>(8 * limits.prompt_tokens) + 1, 'a');
+  CHECK(post(port(), "/tokenize", {{"model", "aft-simple"}, {"prompt", text}}).json()["error"]["param"] == "prompt");
+  const std::vector<int> ids(static_cast<size_t>(limits.prompt_tokens + limits.new_tokens) + 1, 1);
+  CHECK(post(port(), "/detokenize", {{"model", "aft-simple"}, {"tokens", ids}}).json()["error"]["param"] == "tokens");
+  CHECK(post(port(), "/v1/completions", {{"model", "aft-simple"}, {"prompt", ids}}).json()["error"]["param"] ==
+        "prompt");
+}
+
 TEST_CASE("a path without its slash is unknown, as one with a coded slash or letter is") {
   for (const std::string path :
        {"xhealth", "x", "xv1/models", "xmetrics", "*", "%2Fhealth", "/%68ealth", "/v1%2Fmodels", "//"}) {
@@ -262,7 +492,8 @@ TEST_CASE("a token is asked for, except by health and the page") {
     CHECK(ask(serving.port(), "GET", "/v1/models", "", header).status == 401);
     CHECK(ask(serving.port(), "GET", "/metrics", "", header).status == 401);
   }
-  CHECK(ask(serving.port(), "GET", "/v1/models", "", "Authorization: Bearer secret\r\n").status == 200);
+  for (const std::string scheme : {"Bearer", "bearer", "BEARER"})
+    CHECK(ask(serving.port(), "GET", "/v1/models", "", "Authorization: " + scheme + " secret\r\n").status == 200);
 }
 
 }  // namespace capstan::testing

@@ -1,0 +1,63 @@
+// What waits, by client.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace capstan {
+
+/// Clients take turns, so that one with much to do delays another by one item. Of a client the smallest item comes
+/// first, and the oldest of equal ones.
+template <class Item>
+class ClientQueue {
+ public:
+  bool empty() const { return turns_.empty(); }
+  void push(const std::string& client, size_t size, Item item) {
+    auto& own = items_[client];
+    if (own.empty()) turns_.push_back(client);
+    own.emplace(size, std::move(item));
+  }
+  /// The client whose turn it is, and its item.
+  std::pair<std::string, Item> pop() {
+    std::string client = std::move(turns_.front());
+    turns_.pop_front();
+    const auto own = items_.find(client);
+    const auto first = own->second.begin();
+    Item item = std::move(first->second);
+    own->second.erase(first);
+    if (own->second.empty())
+      items_.erase(own);
+    else
+      turns_.push_back(client);
+    return {std::move(client), std::move(item)};
+  }
+  template <class Body>
+  void for_each(const Body& body) const {
+    for (const auto& [client, own] : items_)
+      for (const auto& [size, item] : own) body(item);
+  }
+  template <class Rule>
+  void remove_if(const Rule& rule) {
+    for (auto own = items_.begin(); own != items_.end();) {
+      for (auto item = own->second.begin(); item != own->second.end();)
+        item = rule(item->second) ? own->second.erase(item) : std::next(item);
+      if (own->second.empty()) turns_.erase(std::find(turns_.begin(), turns_.end(), own->first));
+      own = own->second.empty() ? items_.erase(own) : std::next(own);
+    }
+  }
+  void clear() {
+    items_.clear();
+    turns_.clear();
+  }
+
+ private:
+  std::map<std::string, std::multimap<size_t, Item>> items_;
+  std::deque<std::string> turns_;
+};
+
+}  // namespace capstan

@@ -1,0 +1,326 @@
+#include "serve/http/connection.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <boost/beast/http.hpp>
+
+namespace capstan {
+namespace {
+
+namespace beast = boost::beast;
+namespace http = beast::http;
+namespace net = boost::asio;
+
+/// More than this of a stream waits to be sent: the client is dropped.
+constexpr size_t most_unsent = 4 << 20;
+/// Of a refused body, what is still read so that the client sees the answer.
+constexpr size_t most_drained = 8 << 20;
+/// A client that moves so much at a time is not stalled; also what is joined to be sent at once.
+constexpr size_t step_bytes = 64 << 10;
+/// The buffer of bodies of any size.
+constexpr size_t body_buffer = 16 << 10;
+constexpr double linger_seconds = 1;
+constexpr const char* go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+
+std::string reason(int status) { return std::string(http::obsolete_reason(static_cast<http::status>(status))); }
+
+std::string head_text(const HttpAnswer& answer, bool keep_alive) {
+  std::string text = fmt::format("HTTP/1.1 {} {}\r\nServer: capstan\r\nContent-Type: {}\r\nContent-Length: {}\r\n",
+                                 answer.status, reason(answer.status), answer.type, answer.body.size());
+  for (const auto& [name, value] : answer.headers) text += fmt::format("{}: {}\r\n", name, value);
+  return text + fmt::format("Connection: {}\r\n\r\n", keep_alive ? "keep-alive" : "close");
+}
+
+}  // namespace
+
+using Connection = HttpServer::State::Connection;
+using Reply = HttpServer::State::Reply;
+
+Connection::Connection(std::shared_ptr<State> state, net::ip::tcp::socket socket)
+    : state_(std::move(state)),
+      socket_(std::move(socket)),
+      deadline_(state_->context),
+      buffer_(unparsed_bytes(state_->limits)),
+      client_([this] {
+        beast::error_code error;
+        return socket_.remote_endpoint(error).address().to_string();
+      }()),
+      address_(state_->addresses[client_]),
+      place_(state_->all.insert(state_->all.end(), this)) {
+  ++address_.connections;
+  beast::error_code error;
+  socket_.set_option(net::ip::tcp::no_delay(true), error);
+  socket_.non_blocking(true, error);  // shed() writes without waiting
+}
+
+Connection::~Connection() {
+  close();
+  state_->all.erase(place_);
+  if (--address_.connections == 0) state_->addresses.erase(client_);
+}
+
+void Connection::close() {
+  beast::error_code error;
+  socket_.close(error);
+  wait(Waits::nothing);
+  hold(0);
+  state_->unsent -= std::exchange(unsent_bytes_, 0);
+  if (gone_) *gone_ = true;
+}
+
+void Connection::shed(const std::string& why) {
+  if (waits_ == Waits::for_body) {
+    const HttpAnswer refusal = state_->handler.error(503, why);
+    beast::error_code error;
+    socket_.write_some(net::buffer(head_text(refusal, false) + refusal.body), error);
+  }
+  close();
+}
+
+/// A client that has something to do has so many seconds for it: then the connection is closed.
+void Connection::arm(double seconds) {
+  deadline_.expires_after(std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds)));
+  deadline_.async_wait([weak = weak_from_this()](beast::error_code error) {
+    const auto me = weak.lock();
+    if (me && !error && me->deadline_.expiry() <= net::steady_timer::clock_type::now()) me->close();
+  });
+}
+
+/// A request that has begun keeps its time: one that trickles is not waited for.
+void Connection::wait(Waits what) {
+  address_.waiting += what == Waits::nothing ? 0 : 1;
+  address_.waiting -= waits_ == Waits::nothing ? 0 : 1;
+  const bool goes_on = waits_ == Waits::for_request && what == Waits::for_body;
+  waits_ = what;
+  if (what == Waits::nothing) {
+    deadline_.cancel();
+  } else if (!goes_on) {
+    since_ = Clock::now();
+    moved_ = 0;
+    arm(state_->limits.idle_seconds);
+  }
+}
+
+/// `bytes`: since wait().
+void Connection::moved(size_t bytes) {
+  if (bytes < moved_ + step_bytes) return;
+  moved_ = bytes;
+  since_ = Clock::now();
+}
+
+void Connection::hold(size_t bytes) {
+  state_->held += bytes - held_;
+  address_.held += bytes - held_;
+  held_ = bytes;
+}
+
+void Connection::read_request() {
+  if (state_->closing) return close();
+  parser_.emplace();
+  set_limits(*parser_, state_->limits);
+  has_head_ = head_only_ = false;
+  wait(Waits::for_request);
+  read();
+}
+
+void Connection::read() {
+  http::async_read_some(socket_, buffer_, *parser_, [me = shared_from_this()](beast::error_code error, size_t) {
+    RequestParser& parser = *me->parser_;
+    const bool is_new = !me->has_head_ && (error || parser.is_header_done());
+    if (is_new) {
+      me->has_head_ = true;
+      ++me->exchange_;
+      me->answered_ = me->streams_ = me->ended_ = false;
+    }
+    if (error) return me->refuse(error);
+    if (is_new && !me->take_head()) return;
+    if (parser.is_done()) return me->hand_over();
+    if (me->has_head_) {
+      me->moved(parser.get().body().size());
+      me->hold(me->buffer_.capacity() + parser.get().body().size());
+      me->state_->bound_held(me->address_);
+      if (!me->socket_.is_open()) return;
+    }
+    me->read();
+  });
+}
+
+/// False where the request is refused, or is read on later.
+bool Connection::take_head() {
+  const auto& head = parser_->get();
+  keep_alive_ = head.keep_alive();
+  chunked_ = head.version() >= 11;
+  head_only_ = head.method() == http::verb::head;
+  if (const auto why = ambiguity_of(*parser_)) {
+    keep_alive_ = false;  // where the next request begins is not known
+    answer(state_->handler.error(400, *why));
+    return false;
+  }
+  if (auto refusal = state_->handler.refuse(head_of(*parser_, client_))) {
+    keep_alive_ = keep_alive_ && parser_->is_done();
+    answer(std::move(*refusal));
+    return false;
+  }
+  if (parser_->is_done()) return true;
+  wait(Waits::for_body);
+  buffer_.reserve(std::min<size_t>(body_buffer, parser_->content_length().value_or(body_buffer)));
+  if (!beast::iequals(head[http::field::expect], "100-continue")) return true;
+  net::async_write(socket_, net::buffer(go_on, std::char_traits<char>::length(go_on)),
+                   [me = shared_from_this()](beast::error_code error, size_t) {
+                     if (error) return me->close();
+                     me->read();
+                   });
+  return false;
+}
+
+void Connection::hand_over() {
+  HttpRequest request = head_of(*parser_, client_);
+  request.body = std::move(parser_->get().body());
+  gone_ = std::make_shared<std::atomic<bool>>(false);
+  wait(Waits::nothing);
+  hold(0);
+  if (buffer_.size() == 0) buffer_.shrink_to_fit();
+  watch();
+  state_->handler.answer(std::move(request), std::make_shared<Reply>(shared_from_this()));
+}
+
+/// While a request is computed, reads on: that is how it is seen that the client has left. What comes is the begin of
+/// the next request; after it, only writing tells.
+void Connection::watch() {
+  if (buffer_.size() > 0) return;
+  watching_ = true;
+  socket_.async_read_some(buffer_.prepare(4096), [me = shared_from_this()](beast::error_code error, size_t count) {
+    me->watching_ = false;
+    if (error) return me->close();
+    me->buffer_.commit(count);
+    if (!me->wants_request_) return;
+    me->wants_request_ = false;
+    me->read_request();
+  });
+}
+
+void Connection::refuse(const beast::error_code& error) {
+  keep_alive_ = false;
+  if (const auto refusal = refusal_of(error, state_->limits))
+    return answer(state_->handler.error(refusal->first, refusal->second));
+  close();  // the client has left, or was too slow
+}
+
+void Connection::send(uint64_t exchange, HttpAnswer answer_given) {
+  if (exchange == exchange_ && !answered_) answer(std::move(answer_given));
+}
+
+void Connection::answer(HttpAnswer answer) {
+  answered_ = ended_ = true;
+  hold(0);
+  parser_.emplace();  // what has come of a refused body is not kept
+  queue(head_text(answer, keep_alive_));
+  if (!head_only_) queue(std::move(answer.body));
+  write();
+}
+
+void Connection::stream(uint64_t exchange, std::string text, bool end) {
+  if (exchange != exchange_ || (answered_ && !streams_) || ended_) return;
+  if (!streams_) {
+    streams_ = answered_ = true;
+    keep_alive_ = keep_alive_ && chunked_;  // HTTP/1.0: the end of the connection is that of the stream
+    queue(fmt::format(
+        "HTTP/1.1 200 OK\r\nServer: capstan\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
+        "X-Accel-Buffering: no\r\n{}Connection: {}\r\n\r\n",
+        chunked_ ? "Transfer-Encoding: chunked\r\n" : "", keep_alive_ ? "keep-alive" : "close"));
+  }
+  if (!text.empty()) queue(chunked_ ? fmt::format("{:x}\r\n{}\r\n", text.size(), text) : std::move(text));
+  if (end && chunked_) queue("0\r\n\r\n");
+  ended_ = end;
+  if (unsent_bytes_ > most_unsent) return close();
+  write();
+}
+
+void Connection::queue(std::string bytes) {
+  if (bytes.empty() || !socket_.is_open()) return;
+  unsent_bytes_ += bytes.size();
+  state_->unsent += bytes.size();
+  if (unsent_.size() > (writing_ ? 1 : 0) && unsent_.back().size() + bytes.size() <= step_bytes)
+    unsent_.back() += bytes;
+  else
+    unsent_.push_back(std::move(bytes));
+  state_->bound_unsent();
+}
+
+void Connection::write() {
+  if (writing_ || !socket_.is_open()) return;
+  if (unsent_.empty()) {
+    if (ended_) done();
+    return;
+  }
+  writing_ = true;
+  wait(Waits::for_reader);
+  const auto more = [me = shared_from_this()](beast::error_code error, size_t bytes) -> size_t {
+    me->moved(bytes);
+    return error ? 0 : step_bytes;
+  };
+  net::async_write(socket_, net::buffer(unsent_.front()), more,
+                   [me = shared_from_this()](beast::error_code error, size_t bytes) {
+                     me->writing_ = false;
+                     if (error || !me->socket_.is_open()) return me->close();
+                     me->unsent_.pop_front();
+                     me->unsent_bytes_ -= bytes;
+                     me->state_->unsent -= bytes;
+                     me->wait(Waits::nothing);
+                     me->write();
+                   });
+}
+
+void Connection::done() {
+  gone_.reset();
+  if (!keep_alive_ || state_->closing) return linger(most_drained);
+  wants_request_ = watching_;  // then the read that is under way is that of the next request
+  if (wants_request_) return wait(Waits::for_request);
+  read_request();
+}
+
+/// Closes, after what the client still sends: closing at once would take the answer away from it.
+void Connection::linger(size_t left) {
+  beast::error_code error;
+  socket_.shutdown(net::ip::tcp::socket::shutdown_send, error);
+  if (error || watching_ || left == 0) return close();
+  buffer_.clear();
+  if (left == most_drained) {
+    wait(Waits::for_reader);
+    arm(std::min(linger_seconds, state_->limits.idle_seconds));
+  }
+  socket_.async_read_some(buffer_.prepare(body_buffer),
+                          [me = shared_from_this(), left](beast::error_code wrong, size_t count) {
+                            if (wrong) return me->close();
+                            me->linger(left - std::min(left, count));
+                          });
+}
+
+Reply::Reply(std::shared_ptr<Connection> connection)
+    : connection_(std::move(connection)),
+      state_(connection_->state_),
+      exchange_(connection_->exchange_),
+      gone_(connection_->gone_) {}
+
+Reply::~Reply() {
+  if (!answered_) Reply::send(state_->handler.error(500, "the server failed to answer"));
+  // The connection is destroyed on its own thread.
+  net::post(state_->context, [connection = std::move(connection_)] {});
+}
+
+void Reply::send(HttpAnswer answer) {
+  answered_ = true;
+  net::post(state_->context, [connection = connection_, exchange = exchange_, answer = std::move(answer)]() mutable {
+    connection->send(exchange, std::move(answer));
+  });
+}
+
+void Reply::post(std::string text, bool end) {
+  answered_ = true;
+  net::post(state_->context, [connection = connection_, exchange = exchange_, text = std::move(text), end]() mutable {
+    connection->stream(exchange, std::move(text), end);
+  });
+}
+
+}  // namespace capstan

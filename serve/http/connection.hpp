@@ -1,0 +1,132 @@
+// One client of a server, and what the server knows of all of them. Includes Boost: for the sources of this folder.
+#pragma once
+
+#include <atomic>
+#include <boost/asio.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <chrono>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "serve/http/http.hpp"
+#include "serve/http/request_parser.hpp"
+
+namespace capstan {
+
+struct HttpServer::State : std::enable_shared_from_this<State> {
+  class Connection;
+  class Reply;
+  /// What the clients with one address have.
+  struct Address {
+    size_t connections = 0, waiting = 0;  // waiting: for the client to send or take something
+    size_t held = 0;                      // bytes of requests that are not whole yet
+  };
+
+  State(HttpLimits given, HttpHandler handles) : limits(given), handler(std::move(handles)) {}
+  void accept();
+  /// Ends the connection whose client has moved nothing for longest, of the address with most that wait, or of this
+  /// one. False where all are being answered.
+  bool make_room(const Address* of);
+  /// The same for the memory of requests that are not whole yet, and of answers that are not taken.
+  void bound_held(const Address& grown);
+  void bound_unsent();
+
+  size_t share_of(size_t most) const { return static_cast<size_t>(static_cast<double>(most) * limits.client_share); }
+
+  HttpLimits limits;
+  HttpHandler handler;
+  boost::asio::io_context context{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work{context.get_executor()};
+  boost::asio::ip::tcp::acceptor acceptor{context};
+  boost::asio::steady_timer pause{context};
+  std::list<Connection*> all;
+  std::map<std::string, Address> addresses;
+  size_t held = 0, unsent = 0;  // bytes of all connections
+  bool closing = false;
+};
+
+/// All of it runs on the server's thread.
+class HttpServer::State::Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// What the client has to do next; nothing while its request is computed.
+  enum class Waits { nothing, for_request, for_body, for_reader };
+
+  Connection(std::shared_ptr<State> state, boost::asio::ip::tcp::socket socket);
+  ~Connection();
+
+  void read_request();
+  void close();
+  /// Closes, and tells a client of which a part of a request has come why.
+  void shed(const std::string& why);
+  void send(uint64_t exchange, HttpAnswer answer);
+  void stream(uint64_t exchange, std::string text, bool end);
+
+  Waits waits() const { return waits_; }
+  const Address& address() const { return address_; }
+  size_t held() const { return held_; }
+  /// Seconds since the client began what it has to do, or moved the last 64 kB of it.
+  double stalled(Clock::time_point now) const { return std::chrono::duration<double>(now - since_).count(); }
+
+ private:
+  friend class Reply;
+
+  void wait(Waits what);
+  void arm(double seconds);
+  void moved(size_t bytes);
+  void hold(size_t bytes);
+  void read();
+  bool take_head();
+  void hand_over();
+  void watch();
+  void refuse(const boost::beast::error_code& error);
+  void answer(HttpAnswer answer);
+  void queue(std::string bytes);
+  void write();
+  void done();
+  void linger(size_t left);
+
+  std::shared_ptr<State> state_;
+  boost::asio::ip::tcp::socket socket_;
+  boost::asio::steady_timer deadline_;
+  boost::beast::flat_buffer buffer_;
+  std::optional<RequestParser> parser_;
+  std::string client_;
+  Address& address_;
+  std::list<Connection*>::iterator place_;
+  uint64_t exchange_ = 0;                    // which request it is
+  std::shared_ptr<std::atomic<bool>> gone_;  // of the present request
+  Waits waits_ = Waits::nothing;
+  Clock::time_point since_;
+  size_t moved_ = 0, held_ = 0, unsent_bytes_ = 0;
+  bool answered_ = true, keep_alive_ = true, chunked_ = true, head_only_ = false, streams_ = false, ended_ = false;
+  bool has_head_ = false, watching_ = false, writing_ = false, wants_request_ = false;
+  std::deque<std::string> unsent_;  // the first is being sent while writing_
+};
+
+/// A reply to the request that a connection has read. For any thread.
+class HttpServer::State::Reply final : public HttpReply {
+ public:
+  explicit Reply(std::shared_ptr<Connection> connection);
+  ~Reply() override;
+
+  void send(HttpAnswer answer) override;
+  void stream(std::string text) override { post(std::move(text), false); }
+  void end_stream() override { post("", true); }
+  bool gone() const override { return *gone_; }
+
+ private:
+  void post(std::string text, bool end);
+
+  std::shared_ptr<Connection> connection_;
+  std::shared_ptr<State> state_;
+  uint64_t exchange_;
+  std::shared_ptr<std::atomic<bool>> gone_;
+  bool answered_ = false;
+};
+
+}  // namespace capstan

@@ -1,0 +1,50 @@
+// The lists of tokens in an answer: `logprobs` in the format of OpenAI's completions.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "run/setup/run_model.hpp"
+
+namespace capstan {
+
+/// A token with the natural logarithm of its probability, and the likeliest tokens of its place.
+struct ScoredToken {
+  int32_t token = 0;
+  double log_probability = 0;
+  std::vector<std::pair<int32_t, double>> likeliest;
+};
+
+/// A token as answers show it: its text, or "bytes:\xNN" where that is a part of a character.
+std::string token_text(const SavedRun& run, int32_t token, int32_t previous);
+
+/// Bytes that text takes in JSON, without its quotes.
+int64_t json_bytes(std::string_view text);
+/// Of the text of a token, on average.
+int64_t mean_name_bytes(const SavedRun& run);
+
+/// The lists as text of JSON, which takes a tenth of the memory that values would. Those of a prompt are written once,
+/// however many texts begin with it.
+class TokenLists {
+ public:
+  /// `previous`: the token in front, -1 without one. `offset`: characters of the text in front of the token.
+  /// `scored`: null for a token without a probability.
+  void add(const SavedRun& run, int32_t token, int32_t previous, int64_t offset, const ScoredToken* scored);
+  int64_t bytes() const;
+  bool empty() const { return lists_[0].empty(); }
+  void clear() { std::array<std::string, 4>().swap(lists_); }  // frees the memory
+  /// Adds {"tokens": [...], "token_logprobs": ...}, the tokens of `front` first.
+  void append_to(std::string& json, const TokenLists& front) const;
+
+  /// What append_to() adds for a token with so many likeliest ones, about; `name_bytes`: of the text of one.
+  static int64_t bytes_of_token(int64_t likeliest, int64_t name_bytes);
+
+ private:
+  std::array<std::string, 4> lists_;  // elements that commas divide
+};
+
+}  // namespace capstan
