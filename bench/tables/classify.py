@@ -12,6 +12,7 @@ of one to three characters.
 """
 import argparse
 import json
+import math
 import os
 import random
 import re
@@ -24,6 +25,18 @@ import time
 from labelled_sets import SETS, UNSPACED, add_result, fasttext_accuracy, read_results, split, write, write_fasttext
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def calibration(probabilities, labels):
+    """Mean log loss, and the expected calibration error of the likeliest class in 15 bins of equal width."""
+    loss, bins = 0, [[0, 0] for _ in range(15)]
+    for found, label in zip(probabilities, labels):
+        loss -= math.log(max(found.get(label, 0), 1e-15)) / len(labels)
+        best = max(found, key=found.get)
+        of_bin = bins[min(14, int(15 * found[best]))]
+        of_bin[0] += found[best]
+        of_bin[1] += best == label
+    return loss, sum(abs(sure - right) for sure, right in bins) / len(labels)
 
 
 def capstan(train, test, seed, folder):
@@ -45,7 +58,10 @@ def capstan(train, test, seed, folder):
         peak = max(json.loads(line).get("peak_rss_bytes", 0) for line in metrics)
     said = subprocess.run([program, "eval", f"{folder}/classify", "--split", "test"], check=True, capture_output=True)
     accuracy = float(re.search(rb"^accuracy ([\d.]+)", said.stdout, re.M).group(1))
-    return {"accuracy": accuracy, "seconds": seconds, "cpu_seconds": usage.ru_utime, "rss_mb": peak / 1e6}
+    rows = subprocess.run([program, "predict", f"{folder}/classify", f"{folder}/test.tsv", "--format", "jsonl"], check=True,
+                          capture_output=True).stdout.splitlines()
+    loss, error = calibration([json.loads(row)["probabilities"] for row in rows], [label for label, _ in test])
+    return {"accuracy": accuracy, "log_loss": loss, "calibration_error": error, "seconds": seconds, "cpu_seconds": usage.ru_utime, "rss_mb": peak / 1e6}
 
 
 def logistic_regression(train, test, seed, folder, **ngrams):

@@ -304,11 +304,12 @@ Run open(const std::string& folder, const std::vector<std::string>& overrides) {
   return compute([&] { return Run::open(folder, overrides); });
 }
 
-void slim(const Run& self, const std::string& folder, double size) {
-  compute([&] {
-    SlimOptions options;
-    options.size = size;
-    slim_run(fs::path(self.saved().weights).parent_path(), folder, options);
+/// Returns what the copy does to probabilities; empty for a model without n-grams.
+std::string slim(const Run& self, const std::string& folder, double size, const std::vector<std::string>& texts) {
+  return compute([&] {
+    const SlimOptions options{size, texts};
+    const SlimRun said = slim_run(fs::path(self.saved().weights).parent_path(), folder, options);
+    return said.ngrams_before > 0 ? effect_text(said, options) : "";
   });
 }
 

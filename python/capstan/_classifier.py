@@ -115,7 +115,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _take(self, run, folder, kind, form):
         names = run.classes
-        labels = np.array([_KINDS[kind](name) for name in names])
+        labels = _array_of([_KINDS[kind](name) for name in names])
         order = np.argsort(labels, kind="stable")
         self.run_, self._folder = run, folder
         self._kind, self._form = kind, form
@@ -182,12 +182,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Logarithms of predict_proba()."""
         return np.log(self.predict_proba(X))
 
-    def slim(self, size: float = 0.1) -> Classifier:
-        """A classifier that predicts like this one, nearly, and takes `size` times its memory on disk (Run.slim); save() or
-        pickle it."""
+    def slim(self, size: float | None = None, texts: Sequence[Text] | None = None) -> Classifier:
+        """A classifier that predicts like this one, nearly, and takes less memory on disk: `size` times as much or, with
+        `texts`, as little as changes their probabilities by at most 0.01 on average; else all n-grams stay (Run.slim). save()
+        or pickle it."""
         folder = tempfile.TemporaryDirectory(prefix="capstan-")
         slim = type(self)(**self.get_params())
-        slim._take(self._fitted().slim(Path(folder.name) / "run", size), folder, self._kind, self._form)
+        slim._take(self._fitted().slim(Path(folder.name) / "run", size, texts), folder, self._kind, self._form)
         return slim
 
     def save(self, folder: str | os.PathLike, overwrite: bool = False) -> None:
@@ -251,14 +252,33 @@ _KINDS = {"str": str, "int": int, "bool": lambda name: name == "True"}
 _TYPES = {"bool": (bool, np.bool_), "int": (int, np.integer), "str": (str,)}
 
 
+def _array_of(labels):
+    """An array with the values of the labels. NumPy alone makes floats of integers that neither int64 nor uint64 has all of."""
+    if not all(isinstance(label, int) for label in labels) or all(isinstance(label, bool) for label in labels):
+        return np.array(labels)
+    for kind in (np.int64, np.uint64):
+        if all(np.iinfo(kind).min <= label <= np.iinfo(kind).max for label in labels):
+            return np.array(labels, kind)
+    return np.array(labels, object)
+
+
+def _hint(label):
+    """What makes a label of a type that is taken from one that is not."""
+    if isinstance(label, (bytes, np.bytes_)):
+        return "; decode bytes, such as by .astype(str)"
+    if isinstance(label, (float, np.floating)) and label == label:
+        return "; use .astype(int)" if float(label).is_integer() else ""
+    return "; leave out texts without a label" if label is None or str(label) in ("nan", "<NA>", "NaT") else ""
+
+
 def _kind_of(labels):
     """The type of all labels; booleans are no integers here."""
     kinds = [next((kind for kind, types in _TYPES.items() if isinstance(label, types)), None) for label in labels]
     for index, (label, kind) in enumerate(zip(labels, kinds)):
         if kind is None or kind != kinds[0]:
-            hint = "; use .astype(int)" if isinstance(label, float) and label == label else ""
+            first = f", labels[0] is {labels[0]!r}" if index > 0 else ""
             raise ValueError("labels must be all strings, all integers or all booleans; "
-                             f"labels[{index}] is {label!r}, labels[0] is {labels[0]!r}{hint}")
+                             f"labels[{index}] is {label!r}{first}{_hint(label)}")
         if kind == "str" and (label != label.strip() or not label.isprintable() or not label):
             raise ValueError(f"labels[{index}]: {label!r} is empty, or has blanks at its ends or control characters, which a file "
                              "of labels cannot hold; rename it")

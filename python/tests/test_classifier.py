@@ -44,10 +44,44 @@ def test_labels_come_back_with_their_type_and_sorted(reviews, labels):
     assert model.predict(texts).dtype == np.array(y).dtype or isinstance(labels[0], str)
 
 
-def test_labels_that_are_neither_strings_nor_integers_are_refused(reviews):
+@pytest.mark.parametrize("labels, dtype", [
+    ([3, 2**63 + 5], np.uint64), ([-3, 2**63 + 5], object), ([2**64, 1], object), ([-10**30, 10**30], object),
+    ([-2**63, 2**63 - 1], np.int64), ([np.uint64(2**63 + 5), np.int64(-3)], object), ([np.uint8(200), -3], np.int64),
+    ([np.str_("b"), "a"], np.dtype("U1")), ([np.True_, False], np.bool_)])
+def test_labels_keep_their_value_whatever_integers_or_scalars_they_are(reviews, labels, dtype, tmp_path):
+    texts, names = reviews
+    y = [labels[name == "good"] for name in names]
+    model = capstan.Classifier().fit(texts, y)
+    model.save(tmp_path / "saved")
+    for fitted in (model, pickle.loads(pickle.dumps(model)), capstan.Classifier.load(tmp_path / "saved")):
+        assert fitted.classes_.tolist() == sorted(labels) and fitted.classes_.dtype == dtype
+        assert fitted.predict(texts).tolist() == y and fitted.score(texts, y) == 1
+        assert len(fitted.explain(texts[0], labels[0])) > 2
+
+
+def test_labels_of_pandas_keep_their_value(reviews):
+    pandas = pytest.importorskip("pandas")
+    texts, names = reviews
+    y = [[3, 2**63 + 5][name == "good"] for name in names]
+    for series in (pandas.Series(y, dtype="uint64"), pandas.Series(y, dtype="UInt64"), pandas.Series(y).astype("category"),
+                   pandas.Categorical(y)):
+        assert capstan.Classifier().fit(texts, series).predict(texts).tolist() == y
+    assert capstan.Classifier().fit(texts, pandas.Series(names).astype("category")).predict(texts).tolist() == names
+
+
+def test_many_labels_per_text_keep_their_value(reviews):
+    texts, names = reviews
+    y = [[-3, 2**63 + 5] if name == "good" else [-3] for name in names]
+    assert capstan.Classifier().fit(texts, y).predict(texts) == y
+
+
+@pytest.mark.parametrize("label, hint", [
+    (0.5, "labels.0. is 0.5$"), (2.0, "labels.0. is 2.0; use .astype.int"), (np.float32(1), "use .astype.int"), (b"good", "labels.0. is b'good'; decode bytes"),
+    (None, "leave out texts without a label"), (float("nan"), "leave out texts without a label")])
+def test_labels_that_are_neither_strings_nor_integers_are_refused(reviews, label, hint):
     texts, _ = reviews
-    with pytest.raises(ValueError, match="all strings, all integers or all booleans"):
-        capstan.Classifier().fit(texts, [0.5] * len(texts))
+    with pytest.raises(ValueError, match=f"all strings, all integers or all booleans; .*{hint}"):
+        capstan.Classifier().fit(texts, [label] * len(texts))
 
 
 def test_parameters_are_cloned_set_and_unknown_keys_named(reviews):
@@ -201,6 +235,16 @@ def test_a_slim_classifier_predicts_the_same_labels_and_is_saved_and_pickled(rev
     assert again.classes_.tolist() == [3, 7] and len(again.explain("a superb film")) > 2
     with pytest.raises(capstan.Error, match="slim already"):
         slim.slim()
+
+
+def test_the_size_of_a_slim_classifier_is_chosen_by_its_effect_on_texts(reviews):
+    texts, labels = reviews
+    full = capstan.Classifier().fit(texts, labels)
+    slim = full.slim(texts=texts)
+    assert "this size is the smallest" in slim.run_.slim_effect
+    change = np.abs(full.predict_proba(texts) - slim.predict_proba(texts)).max(axis=1).mean()
+    assert change <= 0.01 and f"change by {change:.4f} on average" in slim.run_.slim_effect
+    assert "all n-grams stay" in full.slim().run_.slim_effect
 
 
 def test_errors_in_texts_name_their_index(reviews):

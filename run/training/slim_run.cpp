@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "core/base/bf16.hpp"
@@ -11,6 +13,7 @@
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
 #include "run/setup/file_safety.hpp"
+#include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 
@@ -114,46 +117,173 @@ std::shared_ptr<const StoredRows> best_rows(const std::vector<float>& importance
   return std::make_shared<const StoredRows>(rows, std::move(bits), StoredRows::Form::gaps);
 }
 
-/// Writes the weights and notes in `said` what became of the n-grams.
-void write_weights(const SavedRun& run, const fs::path& path, int64_t step, int64_t most_bytes, SlimRun& said) {
-  const ParamStore& params = run.model->params();
-  const SafetensorsFile weights(run.weights);
-  SmallTensors tensors(params, weights);
-  const std::vector<float> importance = run.model->model().row_importance();
-  const auto is_table = [&](const Param& param) {  // by its name: there may be as many classes as n-grams
-    return !importance.empty() && (param.name == "linear.weight" || param.name == "linear.scale");
-  };
-  std::shared_ptr<const StoredRows> rows;
-  if (!importance.empty()) {
-    int64_t row_bytes = 0;  // of all tables: their elements, and the gap
-    for (const Param& param : params.params())
-      if (is_table(param)) row_bytes += param.var.size() / param.var.shape()[0] + 1;
-    constexpr int64_t header_bytes = 1500;  // and the few numbers beside the tables
-    rows = best_rows(importance, std::max<int64_t>(most_bytes - header_bytes, 0), row_bytes);
-    said.ngrams_before = std::count_if(importance.begin(), importance.end(), [](float of_row) { return of_row > 0; });
-    said.ngrams = rows->count();
-    if (said.ngrams == 0 && said.ngrams_before > 0)
-      throw ConfigError(fmt::format(
-          "--size: no n-gram fits into {} bytes, the given share of {}; give at least {:.2f}", most_bytes,
-          said.bytes_before,
-          std::min(1.0, static_cast<double>(header_bytes + 100 * row_bytes) / static_cast<double>(said.bytes_before))));
+/// The weights of a copy, written anew until their size suits, and what they say of some texts.
+class SlimWeights {
+ public:
+  SlimWeights(const SavedRun& run, fs::path path, int64_t step, SlimRun& said)
+      : run_(run), params_(run.model->params()), full_(run.weights), path_(std::move(path)), step_(step), said_(said) {
+    importance_ = run.model->model().row_importance();
+    said_.ngrams_before =
+        std::count_if(importance_.begin(), importance_.end(), [](float of_row) { return of_row > 0; });
   }
-  for (const Param& param : params.params()) {
-    if (is_table(param))
-      tensors.add_f8(param, rows);
-    else if (importance.empty() && param.var.shape().rank() > 1)
-      tensors.add_bf16(param);
-    else
-      tensors.add_as_is(param);
+  bool has_ngrams() const { return !importance_.empty(); }
+  void measure_on(const std::vector<std::string>& texts) {
+    texts_ = texts;
+    before_ = probabilities_of(run_.model->model());
   }
-  tensors.write(path, step);
+
+  /// At most this share of the run's file.
+  void write(double share) {
+    SmallTensors tensors(params_, full_);
+    const std::shared_ptr<const StoredRows> rows = has_ngrams() ? rows_of(share) : nullptr;
+    for (const Param& param : params_.params()) {
+      if (is_table(param))
+        tensors.add_f8(param, rows);
+      else if (!has_ngrams() && param.var.shape().rank() > 1)
+        tensors.add_bf16(param);
+      else
+        tensors.add_as_is(param);
+    }
+    tensors.write(path_, step_);
+    if (!texts_.empty()) said_.effect = effect();
+  }
+
+  /// The smallest of some shares with an effect within the limit, by bisection.
+  void write_smallest() {
+    constexpr double shares[] = {0.05, 0.07, 0.1, 0.14, 0.2, 0.28, 0.4, 0.56, 1};
+    size_t low = 0, high = std::size(shares) - 1;
+    while (low < high) {
+      const size_t middle = (low + high) / 2;
+      write(shares[middle]);
+      if (said_.ngrams > 0 && said_.effect.mean <= most_slim_change)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    write(shares[high]);
+  }
+
+  void check_some_are_left() const {
+    if (said_.ngrams > 0 || said_.ngrams_before == 0) return;
+    throw ConfigError(fmt::format("--size: no n-gram fits into the given share of {} bytes; give at least {:.2f}",
+                                  said_.bytes_before,
+                                  std::min(1.0, static_cast<double>(header_bytes + 100 * row_bytes()) /
+                                                    static_cast<double>(said_.bytes_before))));
+  }
+
+ private:
+  static constexpr int64_t header_bytes = 1500;  // and the few numbers beside the tables
+
+  bool is_table(const Param& param) const {  // by its name: there may be as many classes as n-grams
+    return has_ngrams() && (param.name == "linear.weight" || param.name == "linear.scale");
+  }
+  /// Of all tables: their elements, and the gap.
+  int64_t row_bytes() const {
+    int64_t bytes = 0;
+    for (const Param& param : params_.params())
+      if (is_table(param)) bytes += param.var.size() / param.var.shape()[0] + 1;
+    return bytes;
+  }
+  std::shared_ptr<const StoredRows> rows_of(double share) {
+    const auto most_bytes = static_cast<int64_t>(share * static_cast<double>(said_.bytes_before));
+    auto rows = best_rows(importance_, std::max<int64_t>(most_bytes - header_bytes, 0), row_bytes());
+    said_.ngrams = rows->count();
+    return rows;
+  }
+  std::vector<float> probabilities_of(const Model& model) const {
+    const Array found = model.probabilities(Var(model.text_logits(texts_)));
+    return {found.data(), found.data() + found.size()};
+  }
+  SlimEffect effect() const {
+    const SafetensorsFile written(path_.string());
+    const RunModel slim(run_.config, model_vocabulary(run_.config, *run_.tokenizer),
+                        static_cast<int64_t>(run_.classes.size()), written, ParamMemory::none);
+    const std::vector<float> after = probabilities_of(slim.model());
+    const size_t classes = after.size() / texts_.size();
+    SlimEffect found;
+    found.texts = static_cast<int64_t>(texts_.size());
+    for (size_t begin = 0; begin < after.size(); begin += classes) {
+      double most = 0;
+      for (size_t i = begin; i < begin + classes; ++i)
+        most = std::max(most, std::abs(static_cast<double>(after[i] - before_[i])));
+      found.mean += most / static_cast<double>(texts_.size());
+      found.most = std::max(found.most, most);
+      found.labels += labels_of(after, begin, classes) != labels_of(before_, begin, classes) ? 1 : 0;
+    }
+    return found;
+  }
+  /// The likeliest class, or those that reach their thresholds.
+  std::vector<size_t> labels_of(const std::vector<float>& probabilities, size_t begin, size_t classes) const {
+    const auto first = probabilities.begin() + static_cast<std::ptrdiff_t>(begin),
+               last = first + static_cast<std::ptrdiff_t>(classes);
+    std::vector<size_t> labels;
+    if (run_.thresholds.empty()) labels.push_back(static_cast<size_t>(std::max_element(first, last) - first));
+    for (size_t c = 0; c < run_.thresholds.size(); ++c)
+      if (reaches(first[static_cast<std::ptrdiff_t>(c)], run_.thresholds[c])) labels.push_back(c);
+    return labels;
+  }
+
+  const SavedRun& run_;
+  const ParamStore& params_;
+  SafetensorsFile full_;
+  fs::path path_;
+  int64_t step_;
+  SlimRun& said_;
+  std::vector<float> importance_;
+  std::vector<std::string> texts_;
+  std::vector<float> before_;  // (texts, classes)
+};
+
+/// Some of the run's texts, those that it was not trained on if there are any; `said` gets what they are.
+std::vector<std::string> some_texts(const SavedRun& run, std::string& said) {
+  constexpr int64_t most_texts = 1000;
+  try {
+    const std::unique_ptr<DataSource> data = open_saved_data(run);
+    const Split split = data->has(Split::valid) ? Split::valid : Split::train;
+    const LabelledTexts all = data->texts(split);
+    const int64_t count = std::min(all.size(), most_texts);
+    std::vector<std::string> texts;
+    for (int64_t i = 0; i < count; ++i) texts.push_back(all.text(i * all.size() / count));
+    said = split == Split::valid ? "validation texts" : "training texts";
+    return texts;
+  } catch (const Error& error) {
+    said = error.what();
+    return {};
+  }
+}
+
+void write_weights(const SavedRun& run, const fs::path& path, int64_t step, const SlimOptions& options, SlimRun& said) {
+  SlimWeights weights(run, path, step, said);
+  if (!weights.has_ngrams()) return weights.write(1);
+  said.measured_on = "given texts";
+  const std::vector<std::string> texts = options.texts.empty() ? some_texts(run, said.measured_on) : options.texts;
+  if (!texts.empty()) weights.measure_on(texts);
+  if (options.size == 0 && !texts.empty())
+    weights.write_smallest();
+  else
+    weights.write(options.size == 0 ? 1 : options.size);
+  weights.check_some_are_left();
 }
 
 }  // namespace
 
+std::string effect_text(const SlimRun& said, const SlimOptions& options) {
+  const bool chosen = options.size == 0;
+  if (said.effect.texts == 0)
+    return fmt::format("what this does to probabilities is not measured{}: {}", chosen ? ", so all n-grams stay" : "",
+                       said.measured_on);
+  return fmt::format("of {} {}, probabilities change by {:.4f} on average and {:.4f} at most, {} get another label{}",
+                     said.effect.texts, said.measured_on, said.effect.mean, said.effect.most, said.effect.labels,
+                     chosen ? fmt::format("; this size is the smallest that was found to change them by at most {} on "
+                                          "average",
+                                          most_slim_change)
+                            : "");
+}
+
 SlimRun slim_run(const fs::path& run_folder, const fs::path& output, const SlimOptions& options) {
-  if (!(options.size > 0 && options.size <= 1))
-    throw ConfigError(fmt::format("--size: a share above 0 and up to 1 is needed, not {}", options.size));
+  if (!(options.size >= 0 && options.size <= 1))
+    throw ConfigError(
+        fmt::format("--size: a share above 0 and up to 1 is needed, or 0 to choose it, not {}", options.size));
   refuse_file_of_run(output);
   const std::string folder = new_folder(output.string());
   const SavedRun run = open_run(run_folder);
@@ -172,8 +302,7 @@ SlimRun slim_run(const fs::path& run_folder, const fs::path& output, const SlimO
     write_run_files(part, run.config, *run.tokenizer, run.classes);
     if (const fs::path metrics = run.folder / "metrics.jsonl"; fs::exists(metrics))
       write_file((part / "metrics.jsonl").string(), read_file(metrics.string()));
-    write_weights(run, checkpoint / model_name, state.step,
-                  static_cast<int64_t>(options.size * static_cast<double>(said.bytes_before)), said);
+    write_weights(run, checkpoint / model_name, state.step, options, said);
     write_file((checkpoint / state_name).string(), to_json(state));
     for (const char* const link : {"best", "last"}) replace_link((part / "checkpoints" / link).string(), name);
     for (const fs::path& written : {checkpoint, part / "checkpoints"}) sync_folder(written.string());

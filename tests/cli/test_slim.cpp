@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "core/io/file.hpp"
 #include "core/io/safetensors.hpp"
@@ -37,8 +38,10 @@ TEST_CASE("slim: a linear classifier of a tenth of the size predicts and evaluat
   train_classifier(place);
   const auto before = place.content("runs/full");
   CHECK(contains(succeed(place, {"clean", "runs/full"}).out, "runs/full: nothing to remove"));
-  const Outcome said = succeed(place, {"slim", "runs/full", "--output", "runs/slim"});
+  const Outcome said = succeed(place, {"slim", "runs/full", "--output", "runs/slim", "--size", "0.1"});
   CHECK(contains(said.out, " n-grams"));
+  CHECK(contains(said.out, "of 600 training texts, probabilities change by 0."));
+  CHECK_FALSE(contains(said.out, "this size is the smallest"));
   CHECK(place.content("runs/full") == before);
   const auto bytes = [&](const char* run) { return bytes_below((place / run).string() + "/checkpoints"); };
   CHECK(bytes("runs/slim") < bytes("runs/full") / 10 + 4000);  // and the state
@@ -64,6 +67,36 @@ TEST_CASE("slim: a linear classifier of a tenth of the size predicts and evaluat
                         2,
                         {"--size: no n-gram fits into", "give at least 0."}});
   CHECK(names_in_folder((place / "runs").string()) == std::vector<std::string>{"full", "slim"});
+}
+
+TEST_CASE("slim: the size is chosen by what it does to probabilities") {
+  const Workplace place;
+  train_classifier(place);
+  const Outcome said = succeed(place, {"slim", "runs/full", "--output", "runs/slim"});
+  CHECK(contains(said.out, "this size is the smallest that was found to change them by at most 0.01 on average"));
+  // The figures are those of the copy that was written.
+  place.write("texts.txt", [] {
+    std::string texts;
+    for (const std::string& row : lines_of(reviews(600, 0))) texts += row.substr(row.find('\t') + 1) + "\n";
+    return texts;
+  }());
+  const auto probabilities = [&](const char* run) {
+    std::vector<double> found;
+    for (const std::string& line : lines_of(succeed(place, {"predict", run, "texts.txt", "--format", "jsonl"}).out))
+      found.push_back(nlohmann::json::parse(line).at("probabilities").at("good").get<double>());
+    return found;
+  };
+  const std::vector<double> full = probabilities("runs/full"), slim = probabilities("runs/slim");
+  REQUIRE(full.size() == 600);
+  double mean = 0;
+  for (size_t i = 0; i < full.size(); ++i) mean += std::abs(full[i] - slim[i]) / 600;
+  CHECK(mean <= 0.01);
+  CHECK(contains(said.out, fmt::format("probabilities change by {:.4f} on average", mean)));
+  // Where the texts are gone, all n-grams stay, and the output says why.
+  std::filesystem::remove(place / "train.tsv");
+  const Outcome blind = succeed(place, {"slim", "runs/full", "--output", "runs/blind"});
+  CHECK(contains(blind.out, "is not measured, so all n-grams stay: "));
+  CHECK(contains(blind.out, "train.tsv"));
 }
 
 TEST_CASE("slim: with --size 1 all n-grams stay, and every weight is within a sixteenth of what it was") {

@@ -70,7 +70,7 @@ class Solver {
       const std::vector<float> ratios = log_count_ratios(rows, problem);
       for (size_t f = 0; f < weights_.size(); ++f) weights_[f].square *= ratios[f] * ratios[f];
     }
-    base_weights_.assign(rows.base_factor().size(), 0);
+    base_weights_.assign(problem.presence ? 0 : rows.base_factor().size(), 0);
     const size_t count = problem.rows.size();
     alpha_.assign(count, 0);
     active_.resize(count);
@@ -78,7 +78,7 @@ class Solver {
     for (size_t i = 0; i < count; ++i) {
       stop_point();
       active_[i] = static_cast<int64_t>(i);
-      signs_.push_back(rows.has(problem.rows[i], problem.positive) ? 1 : -1);
+      signs_.push_back(problem.presence || rows.has(problem.rows[i], problem.positive) ? 1 : -1);
       diagonal_[i] = squares_of(problem.rows[i]);
     }
   }
@@ -114,9 +114,9 @@ class Solver {
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-  /// Of the features, the bias among them.
+  /// Of the features, the one of the bias among them, and of the ridge.
   [[gnu::noinline]] double squares_of(int64_t row) const {
-    double squares = 1 + ridge();
+    double squares = (problem_.presence ? 0 : 1) + ridge();
     for_entries(rows_, row,
                 [&](uint32_t bucket, float x) { squares += static_cast<double>(x * x * weights_[bucket].square); });
     const float* const scores = rows_.base_scores(row);
@@ -163,7 +163,7 @@ class Solver {
                 [&](uint32_t bucket, float x) { weights_[bucket].value += step * x * weights_[bucket].square; });
     const float* const scores = rows_.base_scores(row);
     for (size_t k = 0; k < base_weights_.size(); ++k) base_weights_[k] += step * scores[k];
-    bias_ += change;
+    if (!problem_.presence) bias_ += change;
   }
   void reset_active() {
     active_.resize(alpha_.size());
@@ -189,6 +189,13 @@ float SvmSolution::score(const NgramRows& rows, int64_t row) const {
   for_entries(rows, row, [&](uint32_t bucket, float x) { sum += x * weights[bucket]; });
   const float* const scores = rows.base_scores(row);
   for (size_t k = 0; k < base_weights.size(); ++k) sum += scores[k] * base_weights[k];
+  return sum;
+}
+
+float SvmSolution::score_of_unknown(const NgramRows& rows) const {
+  float sum = bias;
+  for (size_t k = 0; k < base_weights.size(); ++k)
+    sum += rows.base()->bias[k] * rows.base_factor()[k] * base_weights[k];
   return sum;
 }
 

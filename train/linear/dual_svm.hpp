@@ -17,6 +17,7 @@ struct SvmProblem {
   bool ratios = false;        // multiply features by their log-count ratios
   RandomKey order = {};       // of the rows
   double tolerance = 0.1;     // of the projected gradient of the dual, which is 1 at first
+  bool presence = false;      // all rows are inside, and only their n-grams count: without a bias and the base's scores
 };
 
 /// y = w . x + u . s + bias; w by bucket, for the x of NgramRows, as factors of norm * count_weight(): the scale is
@@ -27,6 +28,8 @@ struct SvmSolution {
   std::vector<float> base_weights;  // u
 
   float score(const NgramRows& rows, int64_t row) const;
+  /// Of a text without known n-grams.
+  float score_of_unknown(const NgramRows& rows) const;
 };
 
 /// min over w, u, b of (|w'|^2 + |u|^2 + b^2) / 2 + C sum_i max(0, 1 - y_i (w' . x'_i + u . s_i + b))^2,

@@ -82,6 +82,9 @@ struct Solution {
     const Array logits = linear->text_logits({text});
     return static_cast<int32_t>(std::max_element(logits.data(), logits.data() + logits.size()) - logits.data());
   }
+  double probability(const std::string& text, int64_t label) const {
+    return static_cast<double>(linear->probabilities(Var(linear->text_logits({text}))).data()[label]);
+  }
   double accuracy(const std::vector<Text>& texts) const {
     double correct = 0;
     for (const Text& text : texts) correct += predict(text.text) == text.label ? 1 : 0;

@@ -1,0 +1,249 @@
+#include "train/linear/cross_validation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/stop.hpp"
+#include "core/machine/parallel.hpp"
+
+namespace capstan {
+namespace {
+
+/// As many texts as if a wrong label was given to them: "plus four" (Agresti and Coull 1998).
+constexpr double doubted_texts = 2;
+
+/// Shares of TF-IDF and of ratios in the sum.
+constexpr double shares[][2] = {{1, 0}, {1, 0.5}, {1, 1}, {0.5, 1}, {0, 1}};
+
+/// Passes over entries that cross-validation may take; it holds out fewer folds of larger data.
+constexpr double most_work = 1.5e8;
+constexpr int64_t most_scores = 30'000'000;  // of held-out rows
+
+/// The fold of each row: the rows of a class (of several, the first) are spread evenly.
+std::vector<int64_t> folds_of(const NgramRows& rows, int64_t folds) {
+  std::vector<int64_t> seen(static_cast<size_t>(rows.classes()) + 1, 0), fold(static_cast<size_t>(rows.rows()));
+  for (int64_t row = 0; row < rows.rows(); ++row) {
+    const LabelSet& labels = rows.labels(row);
+    const auto label = static_cast<size_t>(labels.empty() ? rows.classes() : labels.front());
+    fold[static_cast<size_t>(row)] = (static_cast<int64_t>(label) + seen[label]++) % folds;
+  }
+  return fold;
+}
+
+/// By the cross entropy of held-out rows of CR and MPQA. With larger costs, texts of rare n-grams have a presence far
+/// above 1.
+constexpr double presence_cost = 0.02;
+constexpr SvmKind presence_kind{false, presence_cost};  // solve_presence() takes as long
+
+/// The same as work_of while a fold is held out.
+double held_out_work_of(const NgramRows& rows, const SvmKind& kind) {
+  const auto folds = static_cast<double>(folds_of(rows));
+  return (folds - 1) / folds * work_of(kind);
+}
+
+/// ln(1 + e^x)
+double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+
+}  // namespace
+
+int64_t folds_of(const NgramRows& rows) { return std::min(rows.config().folds, rows.rows()); }
+
+int64_t held_out_folds(const NgramRows& rows) {
+  const double work = static_cast<double>(rows.entries() + rows.rows()) * static_cast<double>(problem_count(rows));
+  return std::clamp(static_cast<int64_t>(most_work / work), int64_t{1}, folds_of(rows));
+}
+
+double cross_validation_work(const NgramRows& rows) {
+  double of_fold = 0;
+  for (const SvmKind& kind : svm_kinds) of_fold += held_out_work_of(rows, kind);
+  return static_cast<double>(held_out_folds(rows)) *
+         (static_cast<double>(problem_count(rows)) * of_fold + held_out_work_of(rows, presence_kind));
+}
+
+std::vector<double> logits_of_shares(const NgramRows& rows) {
+  std::vector<double> logits(static_cast<size_t>(rows.classes()), 1);
+  for (int64_t row = 0; row < rows.rows(); ++row)
+    for (const int32_t label : rows.labels(row)) ++logits[static_cast<size_t>(label)];
+  double mean = 0;
+  for (double& logit : logits) {
+    logit = std::log(logit) - (rows.multi_label() ? std::log(static_cast<double>(rows.rows()) + 2 - logit) : 0);
+    mean += logit / static_cast<double>(logits.size());
+  }
+  for (double& logit : logits) logit -= rows.multi_label() ? 0 : mean;
+  return logits;
+}
+
+SvmSolution solve_presence(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed) {
+  SvmProblem problem{std::move(learnt), 0, presence_cost, false, random_key(seed, "order of rows")};
+  problem.presence = true;
+  return solve_svm(rows, problem);
+}
+
+HeldOut::HeldOut(const NgramRows& rows, uint64_t seed)
+    : rows_(rows), seed_(seed), problems_(problem_count(rows)), shares_(logits_of_shares(rows)) {
+  const std::vector<int64_t> fold = folds_of(rows, folds_of(rows));
+  const int64_t used = held_out_folds(rows);
+  const int64_t most_rows = std::max<int64_t>(100, most_scores / (problems_ * svm_kind_count) / used);
+  parts_.resize(static_cast<size_t>(used));
+  for (int64_t row = 0; row < rows.rows(); ++row)
+    for (int64_t part = 0; part < used; ++part) {
+      Part& p = parts_[static_cast<size_t>(part)];
+      if (fold[static_cast<size_t>(row)] != part)
+        p.learnt.push_back(row);
+      else if (static_cast<int64_t>(p.held_out.size()) < most_rows)
+        p.held_out.push_back(row);
+    }
+  for (Part& part : parts_) {
+    part.unknown.assign(static_cast<size_t>(problems_ * svm_kind_count), 0);
+    part.scores.assign(part.held_out.size() * part.unknown.size(), 0);
+    part.presence.assign(part.held_out.size(), 0);
+  }
+}
+
+void HeldOut::solve(Progress* progress) {
+  const int64_t scores = svm_kind_count * problems_, parts = static_cast<int64_t>(parts_.size());
+  const auto score = [&](const Part& part, const SvmSolution& solved, float* out, int64_t step) {
+    for (size_t i = 0; i < part.held_out.size(); ++i) {
+      stop_point();
+      out[static_cast<int64_t>(i) * step] = solved.score(rows_, part.held_out[i]);
+    }
+  };
+  parallel_units(parts * (scores + 1), [&](int64_t unit) {
+    const int64_t of_part = unit % (scores + 1), kind = of_part / problems_;
+    Part& part = parts_[static_cast<size_t>(unit / (scores + 1))];
+    if (part.learnt.empty()) return;
+    if (of_part == scores) {
+      score(part, solve_presence(rows_, part.learnt, seed_), part.presence.data(), 1);
+    } else {
+      const SvmSolution solved =
+          solve_svm(rows_, {part.learnt, positive_class(rows_, of_part % problems_), svm_kinds[kind].cost,
+                            svm_kinds[kind].ratios, random_key(seed_, "order of rows")});
+      score(part, solved, part.scores.data() + of_part, scores);
+      part.unknown[static_cast<size_t>(of_part)] = solved.score_of_unknown(rows_);
+    }
+    if (progress != nullptr)
+      progress->add(held_out_work_of(rows_, of_part == scores ? presence_kind : svm_kinds[kind]));
+  });
+}
+
+SvmMix HeldOut::best() const {
+  std::vector<SvmMix> mixes;
+  for (int plain = 0; plain < svm_kind_count; ++plain)
+    for (int ratios = 0; ratios < svm_kind_count; ++ratios) {
+      if (svm_kinds[plain].ratios || !svm_kinds[ratios].ratios) continue;
+      for (const auto& share : shares) mixes.push_back({plain, ratios, share[0], share[1], 1, 0});
+    }
+  parallel_units(static_cast<int64_t>(mixes.size()), [&](int64_t i) { choose_factor(mixes[static_cast<size_t>(i)]); });
+  return *std::min_element(mixes.begin(), mixes.end(),
+                           [](const SvmMix& a, const SvmMix& b) { return a.loss < b.loss; });
+}
+
+/// By golden section: the loss is convex in the factor.
+void HeldOut::choose_factor(SvmMix& mix) const {
+  constexpr double golden = 0.6180339887498949, least = 1e-3, most = 1e4;
+  double count = 0;
+  for (const Part& part : parts_) count += static_cast<double>(part.held_out.size());
+  const auto loss = [&](double at) {
+    mix.factor = std::exp(at);
+    const Sums sums = sums_of(mix);
+    return sums.of_rows.loss_sum + doubted_texts / (count + 2 * doubted_texts) * sums.margins;
+  };
+  double low = std::log(least), high = std::log(most);
+  double a = high - golden * (high - low), b = low + golden * (high - low), at_a = loss(a), at_b = loss(b);
+  for (int step = 0; step < 20; ++step) {
+    if (at_a < at_b) {
+      high = b;
+      b = a;
+      at_b = at_a;
+      at_a = loss(a = high - golden * (high - low));
+    } else {
+      low = a;
+      a = b;
+      at_a = at_b;
+      at_b = loss(b = low + golden * (high - low));
+    }
+  }
+  mix.loss = loss((low + high) / 2);
+}
+
+std::vector<double> HeldOut::logits_of(const Part& part, size_t held_out, const SvmMix& mix) const {
+  const auto problems = static_cast<size_t>(problems_);
+  std::vector<double> logits(static_cast<size_t>(rows_.classes()));
+  const float* const scores = part.scores.data() + held_out * part.unknown.size();
+  const double absence = 1 - static_cast<double>(part.presence[held_out]);
+  for (size_t p = 0; p < problems; ++p) {
+    const size_t plain = static_cast<size_t>(mix.plain) * problems + p,
+                 ratios = static_cast<size_t>(mix.ratios) * problems + p,
+                 column = static_cast<size_t>(positive_class(rows_, static_cast<int64_t>(p)));
+    const auto mixed = [&](const float* of) {
+      return mix.plain_share * static_cast<double>(of[plain]) + mix.ratios_share * static_cast<double>(of[ratios]);
+    };
+    logits[column] = mix.factor * (mixed(scores) - absence * mixed(part.unknown.data())) + absence * shares_[column];
+  }
+  if (rows_.is_binary()) logits[0] = -logits[1];
+  return logits;
+}
+
+void HeldOut::add(const Part& part, const SvmMix& mix, Sums& sums) const {
+  const auto classes = static_cast<double>(rows_.classes());
+  for (size_t i = 0; i < part.held_out.size(); ++i) {
+    stop_point();
+    const std::vector<double> logits = logits_of(part, i, mix);
+    const LabelSet& labels = rows_.labels(part.held_out[i]);
+    if (rows_.multi_label()) {
+      double loss = 0;
+      for (size_t c = 0; c < logits.size(); ++c) {
+        const bool has_it = std::binary_search(labels.begin(), labels.end(), static_cast<int32_t>(c));
+        const double margin = has_it ? logits[c] : -logits[c];
+        loss += softplus(-margin);
+        sums.margins += margin;
+      }
+      sums.of_rows.add({loss, 1, 0});  // what is correct depends on thresholds
+      continue;
+    }
+    const auto best = std::max_element(logits.begin(), logits.end());
+    const double logit = logits[static_cast<size_t>(labels.front())];
+    double of_others = 0, all = 0;  // sums of e^x, without the best one and with it
+    for (auto at = logits.begin(); at != logits.end(); ++at) {
+      (at == best ? all : of_others) += std::exp(*at - *best);
+      sums.margins += (logit - *at) / std::max(classes - 1, 1.0);
+    }
+    sums.of_rows.add({std::log(all + of_others) + *best - logit, 1, best - logits.begin() == labels.front() ? 1 : 0});
+  }
+}
+
+HeldOut::Sums HeldOut::sums_of(const SvmMix& mix) const {
+  Sums total;
+  for (const Part& part : parts_) add(part, mix, total);
+  return total;
+}
+
+Evaluation HeldOut::evaluate(const SvmMix& mix) const { return sums_of(mix).of_rows; }
+
+LabelReport HeldOut::label_report(const SvmMix& mix, std::vector<double> thresholds) const {
+  LabelReport report(rows_.classes(), std::move(thresholds));
+  for (const Part& part : parts_)
+    for (size_t i = 0; i < part.held_out.size(); ++i) {
+      stop_point();
+      std::vector<float> probabilities;
+      for (const double logit : logits_of(part, i, mix))
+        probabilities.push_back(static_cast<float>(1 / (1 + std::exp(-logit))));
+      std::vector<int32_t> truth(probabilities.size(), 0);
+      for (const int32_t label : rows_.labels(part.held_out[i])) truth[static_cast<size_t>(label)] = 1;
+      report.add(probabilities.data(), truth.data());
+    }
+  return report;
+}
+
+std::vector<double> HeldOut::accuracies(const SvmMix& mix) const {
+  std::vector<double> all;
+  for (const Part& part : parts_) {
+    if (part.held_out.empty()) continue;
+    Sums sums;
+    add(part, mix, sums);
+    all.push_back(sums.of_rows.accuracy());
+  }
+  return all;
+}
+
+}  // namespace capstan

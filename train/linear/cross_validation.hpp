@@ -1,0 +1,94 @@
+// Cross-validation of a linear classifier: which weights are solved for with all texts, and how sure it may be of them.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "core/io/progress.hpp"
+#include "train/evaluation/evaluate.hpp"
+#include "train/evaluation/label_report.hpp"
+#include "train/linear/dual_svm.hpp"
+
+namespace capstan {
+
+/// One of the two kinds of features, with a cost.
+struct SvmKind {
+  bool ratios;
+  double cost;
+};
+constexpr SvmKind svm_kinds[] = {{false, 0.25}, {false, 1}, {true, 0.25}, {true, 1}};
+constexpr int svm_kind_count = 4;
+
+/// A sum of two kinds, times `factor`: the logits.
+struct SvmMix {
+  int plain = -1, ratios = -1;  // of `svm_kinds`; -1: not part of it
+  double plain_share = 0, ratios_share = 0, factor = 1;
+  double loss = std::numeric_limits<double>::infinity();  // that the factor minimises
+};
+
+/// The problems of C classes: a class against the other one, or each against all others.
+inline int64_t problem_count(const NgramRows& rows) { return rows.is_binary() ? 1 : rows.classes(); }
+/// With two classes, the problem's only class is the second one.
+inline int32_t positive_class(const NgramRows& rows, int64_t problem) {
+  return static_cast<int32_t>(rows.is_binary() ? 1 : problem);
+}
+
+/// Logits of a text without known n-grams, as the shares of the classes are, each with one text more than it has.
+std::vector<double> logits_of_shares(const NgramRows& rows);
+/// The n-grams' weights with which the score of a text that has some is about 1; of one without, it is 0.
+SvmSolution solve_presence(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed);
+/// The parts of the rows, and how many of them are held out in turn: fewer of larger data.
+int64_t folds_of(const NgramRows& rows);
+int64_t held_out_folds(const NgramRows& rows);
+
+/// The work of solving for one class: smaller costs need fewer passes, ratios more. Measured on AG News and R8.
+inline double work_of(const SvmKind& kind) { return (kind.cost < 1 ? 0.6 : 1) * (kind.ratios ? 1.2 : 1); }
+/// Of solve() of HeldOut.
+double cross_validation_work(const NgramRows& rows);
+
+/// Scores of held-out rows. A bias is what a solution says of a text without known n-grams, too, where it has no
+/// meaning. So the logits of such a text are those of the shares of the classes, and other rows get there as far as
+/// their presence is less than 1.
+class HeldOut {
+ public:
+  HeldOut(const NgramRows& rows, uint64_t seed);
+
+  /// `progress` (may be null) gets cross_validation_work().
+  void solve(Progress* progress);
+  /// The mix with the lowest loss: the cross entropy of the n held-out rows whose labels have a probability of
+  /// 1 - 2 / (n + 4), and the other labels the rest, by which the loss has a minimum even if no row is on the wrong
+  /// side. Of two classes with the same number of rows, these are the targets of Platt (1999).
+  SvmMix best() const;
+  Evaluation evaluate(const SvmMix& mix) const;
+  /// The decisions about the labels of held-out texts, if a text has any number of labels.
+  LabelReport label_report(const SvmMix& mix, std::vector<double> thresholds = {}) const;
+  /// Accuracy per held-out fold.
+  std::vector<double> accuracies(const SvmMix& mix) const;
+
+ private:
+  struct Part {
+    std::vector<int64_t> learnt, held_out;
+    std::vector<float> scores;    // (held out, kinds, problems)
+    std::vector<float> unknown;   // (kinds, problems): the score of a text without known n-grams
+    std::vector<float> presence;  // (held out)
+  };
+  /// Sums over rows.
+  struct Sums {
+    Evaluation of_rows;
+    double margins = 0;  // logits of labels that are right less the mean of the others
+  };
+
+  void choose_factor(SvmMix& mix) const;
+  Sums sums_of(const SvmMix& mix) const;
+  std::vector<double> logits_of(const Part& part, size_t held_out, const SvmMix& mix) const;
+  void add(const Part& part, const SvmMix& mix, Sums& sums) const;
+
+  const NgramRows& rows_;
+  uint64_t seed_;
+  int64_t problems_;
+  std::vector<double> shares_;  // their logits
+  std::vector<Part> parts_;
+};
+
+}  // namespace capstan
