@@ -9,21 +9,14 @@ from unicodedata import category, normalize
 import torch
 from torch import nn
 from torch.nn import functional as F
-from transformers import PretrainedConfig, PreTrainedModel
+from transformers import PreTrainedModel
 from transformers.modeling_outputs import SequenceClassifierOutput
 from xxhash import xxh3_64_intdigest
 
+from .capstan_tables import StoredTables
+from .configuration_capstan import CapstanConfig
+
 GOLDEN = 0x9E3779B97F4A7C15
-
-
-class CapstanConfig(PretrainedConfig):
-    """model: the section `model:` of the run's configuration. capstan: what made the export."""
-
-    model_type = "capstan"
-
-    def __init__(self, model=None, vocab_size=256, capstan=None, **kwargs):
-        self.model, self.vocab_size, self.capstan = model or {"type": "linear-classifier"}, vocab_size, capstan or {}
-        super().__init__(**kwargs)
 
 
 def mixed_bits(h):
@@ -107,7 +100,7 @@ class LinearWeights(nn.Module):
             self.threshold = nn.Parameter(torch.zeros(classes))
 
 
-class CapstanLinearForSequenceClassification(PreTrainedModel):
+class CapstanLinearForSequenceClassification(StoredTables, PreTrainedModel):
     """y = b + sum over blocks of x W,   x_f = (1 + ln count of f) scale_f, divided by |x| of the block.
 
     A text has two blocks: its n-grams of words, and those of the characters within words. input_ids are its bytes.
@@ -116,10 +109,12 @@ class CapstanLinearForSequenceClassification(PreTrainedModel):
     config_class = CapstanConfig
     base_model_prefix = ""
 
-    def __init__(self, config):
+    def __init__(self, config, as_stored=False):
         super().__init__(config)
         thresholds = config.problem_type == "multi_label_classification"
         self.linear = LinearWeights(max(16, config.model["buckets"]), config.num_labels, thresholds)
+        if as_stored:
+            self.shrink_tables()
         self.post_init()
 
     def text_logits(self, text):
