@@ -57,6 +57,24 @@ ModelClass class_of(const RunConfig& config) {
   throw std::logic_error("export: unknown task");
 }
 
+/// How `capstan predict` reads a text and what it leaves out of its answer; transformers' pipelines then do the same.
+void add_pipeline(const SavedRun& run, const ModelClass& model, json& config) {
+  const ModelFacts facts = facts_of(run.config.model);
+  if (facts.predicts == Predicts::next_token) return;
+  const bool fills = facts.predicts == Predicts::hidden_tokens;
+  config["reading"] = {{"longest", longest_text(run)}};
+  if (fills) {
+    config["reading"]["tokens"] = run.tokenizer->vocabulary_size();
+    if (const auto unknown = run.tokenizer->unknown_token()) config["reading"]["unknown"] = *unknown;
+  } else {
+    config["reading"]["truncate"] = enum_name(facts_of(run.config.data).text.truncate);
+  }
+  const char* const task = fills ? "fill-mask" : "text-classification";
+  const char* const pipeline = fills ? "CapstanFillMaskPipeline" : "CapstanTextClassificationPipeline";
+  config["custom_pipelines"][task] = {{"impl", std::string("pipeline_capstan.") + pipeline},
+                                      {"pt", {model.opened_by}}};
+}
+
 /// `tables`: as write_pytorch_weights() returns them.
 json config_json(const SavedRun& run, const json& tables) {
   const RunConfig& config = run.config;
@@ -74,6 +92,7 @@ json config_json(const SavedRun& run, const json& tables) {
   result["tie_word_embeddings"] = result["model"].value("tied_output", false);
   if (const auto start = start_token(run)) result["bos_token_id"] = *start;
   if (const auto end = end_of_document(run)) result["eos_token_id"] = *end;
+  add_pipeline(run, model, result);
   if (!run.classes.empty()) {
     for (size_t i = 0; i < run.classes.size(); ++i) {
       result["id2label"][std::to_string(i)] = run.classes[i];

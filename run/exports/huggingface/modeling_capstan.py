@@ -7,6 +7,7 @@ T tokens, D features, H heads, S sources (tokens that are read), V the vocabular
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
@@ -27,6 +28,9 @@ from .capstan_spans import LOWEST, wide
 from .capstan_tables import StoredTables
 from .capstan_texts import Texts, aligned, rows_at
 from .configuration_capstan import CapstanConfig, compat
+
+if TYPE_CHECKING:  # save_pretrained copies files that this one names, and the configuration names this one
+    from .pipeline_capstan import CapstanFillMaskPipeline, CapstanTextClassificationPipeline  # noqa: F401
 
 MIXERS: dict[str, type[Mixer]] = {
     "aft-simple": Aft, "aft-full": Aft, "aft-local": Aft, "aft-conv": Aft, "fastformer": Fastformer, "attention": Attention,

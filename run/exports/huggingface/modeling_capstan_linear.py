@@ -4,6 +4,7 @@
 """
 
 from collections import Counter
+from typing import TYPE_CHECKING
 from unicodedata import category, normalize
 
 import torch
@@ -15,6 +16,9 @@ from xxhash import xxh3_64_intdigest
 
 from .capstan_tables import StoredTables
 from .configuration_capstan import CapstanConfig
+
+if TYPE_CHECKING:  # save_pretrained copies files that this one names, and the configuration names this one
+    from .pipeline_capstan import CapstanTextClassificationPipeline  # noqa: F401
 
 GOLDEN = 0x9E3779B97F4A7C15
 
@@ -89,6 +93,11 @@ def character_kind(c, unicode):
     return "alone" if any(low <= ord(c) <= high for low, high in NO_BLANKS) else "word"
 
 
+def text_of(ids):
+    """ids: bytes, and the token between two columns, which are read as two lines."""
+    return bytes(i if i < 256 else ord("\n") for i in ids).decode("utf-8", "surrogateescape")
+
+
 class LinearWeights(nn.Module):
     """scale and weight of every bucket, and the bias; with any number of labels per text, the thresholds."""
 
@@ -130,7 +139,7 @@ class CapstanLinearForSequenceClassification(StoredTables, PreTrainedModel):
 
     def forward(self, input_ids=None, attention_mask=None, labels=None, **kwargs):
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        texts = [bytes(ids[kept].tolist()).decode("utf-8", "surrogateescape") for ids, kept in zip(input_ids, mask != 0)]
+        texts = [text_of(ids[kept].tolist()) for ids, kept in zip(input_ids, mask != 0)]
         logits = torch.stack([self.text_logits(text) for text in texts])
         loss = None
         if labels is not None and self.config.problem_type == "multi_label_classification":
