@@ -74,7 +74,6 @@ def documents(segment_ids):
 
 def check(module, config, width, longest, causal, tensors, parameters, case, segment_ids):
     """The largest difference of y, dx and the gradients of the parameters."""
-    torch = require("torch")
     mixer = module.MIXERS[config["type"]](config, width, longest, causal).double()
     mixer.load_state_dict(parameters)
     found = 0.0

@@ -18,12 +18,13 @@ from sample_run import require
 LOGITS, GRADIENTS = 1e-5, 1e-4
 
 
-def opened(folder, task):
+def opened(folder, task, **options):
     transformers = require("transformers")
     classes = {"masked-language-model": transformers.AutoModelForMaskedLM,
-               "text-classifier": transformers.AutoModelForSequenceClassification}
+               "text-classifier": transformers.AutoModelForSequenceClassification,
+               "linear": transformers.AutoModelForSequenceClassification}
     form = classes.get(task, transformers.AutoModelForCausalLM)
-    return form.from_pretrained(folder, trust_remote_code=True).eval()
+    return form.from_pretrained(folder, trust_remote_code=True, **options).eval()
 
 
 def padded(texts, length, left):
