@@ -28,7 +28,7 @@ def main():
         name = f"linear-{unicode}"
         model = {"type": "linear-classifier", "words": [1, 2], "characters": [2, 3, 4, 5], "text_ends": True,
                  "unicode": unicode}
-        data = {"type": "labelled", "train": [given[0]], "valid_fraction": 0.1}
+        data = {"type": "labelled", "train": [given[0]], "valid_fraction": 0.1, "tokenizer": "byte", "max_length": 0}
         run = place.train(name, {"data": data, "model": model, "train": {"progress": "none"}})
         folder = place.export(run, f"export-{name}")
         net = transformers.AutoModelForSequenceClassification.from_pretrained(folder, trust_remote_code=True).eval()

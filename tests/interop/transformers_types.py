@@ -18,7 +18,8 @@ from exported_run import DATA, SYSTEMS, TASKS, TEXT, Place
 from sample_run import require
 from transformers_models import opened, padded
 
-UNITS = 0.25  # of the type's precision, by which a probability may differ: of 1, or of the largest logit where that is more
+FLOAT32 = 1e-5  # by which a probability may differ; in half precision by one unit of 1, or of the largest logit
+TEXTS = {"type": "labelled", "tokenizer": "byte", "max_length": 0}
 LINEAR = {"type": "linear-classifier", "words": [1, 2], "characters": [2, 3, 4], "text_ends": True, "unicode": True}
 CLASSIFIER = {"type": "text-classifier", "width": 16, "max_length": 48, "ngrams": {"orders": [1, 2, 3], "buckets": 50000, "width": 8},
               "layers": [{"mixer": "aft-simple", "feed_forward": {"type": "gelu", "expansion": 2}}]}
@@ -35,8 +36,8 @@ def runs_of(place, seeds, systems):
             for seed in range(seeds):
                 yield f"{system}-{task}-{seed}", task, place.random_run(f"{system}-{task}-{seed}", system, task, seed)
     tables = (("ngrams", "text-classifier", DATA["text-classifier"], CLASSIFIER), ("ngram-embedding", "language-model", DATA["language-model"], LM),
-              ("linear", "linear", {"type": "labelled", "train": ["rows.tsv"]}, LINEAR),
-              ("linear-labels", "linear", {"type": "labelled", "train": ["labels.tsv"], "multi_label": True}, LINEAR))
+              ("linear", "linear", TEXTS | {"train": ["rows.tsv"]}, LINEAR),
+              ("linear-labels", "linear", TEXTS | {"train": ["labels.tsv"], "multi_label": True}, LINEAR))
     for name, task, data, model in tables:
         run = place.train(name, {"data": data, "model": model, "train": TRAIN})
         yield name, task, run
@@ -117,7 +118,7 @@ def main():
                 if largest > torch.finfo(dtype).max:
                     row += f"  beyond {dtype}"
                     continue
-                most = UNITS * torch.finfo(dtype).eps * max(1.0, float(numbers.abs().max()))
+                most = FLOAT32 if dtype == torch.float32 else torch.finfo(dtype).eps * max(1.0, float(numbers.abs().max()))
                 for how in ("loaded", "turned"):
                     off, others = check_type(folder, task, dtype, how, compute, wanted, most)
                     good = off <= most and others == 0
