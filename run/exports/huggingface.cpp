@@ -71,8 +71,7 @@ void add_pipeline(const SavedRun& run, const ModelClass& model, json& config) {
   }
   const char* const task = fills ? "fill-mask" : "text-classification";
   const char* const pipeline = fills ? "CapstanFillMaskPipeline" : "CapstanTextClassificationPipeline";
-  config["custom_pipelines"][task] = {{"impl", std::string("pipeline_capstan.") + pipeline},
-                                      {"pt", {model.opened_by}}};
+  config["custom_pipelines"][task] = {{"impl", std::string("pipeline_capstan.") + pipeline}, {"pt", {model.opened_by}}};
 }
 
 /// `tables`: as write_pytorch_weights() returns them.
@@ -80,13 +79,14 @@ json config_json(const SavedRun& run, const json& tables) {
   const RunConfig& config = run.config;
   const ModelClass model = class_of(config);
   const std::string module = std::string(model.module) + ".";
-  json result = {{"model_type", "capstan"},
-                 {"architectures", {model.name}},
-                 {"auto_map", {{"AutoConfig", "configuration_capstan.CapstanConfig"}, {model.opened_by, module + model.name}}},
-                 {"model", to_json(to_node(config.model))},
-                 {"vocab_size", model_vocabulary(config, *run.tokenizer)},
-                 {"dtype", "float32"},
-                 {"capstan", export_origin(run)}};
+  json result = {
+      {"model_type", "capstan"},
+      {"architectures", {model.name}},
+      {"auto_map", {{"AutoConfig", "configuration_capstan.CapstanConfig"}, {model.opened_by, module + model.name}}},
+      {"model", to_json(to_node(config.model))},
+      {"vocab_size", model_vocabulary(config, *run.tokenizer)},
+      {"dtype", "float32"},
+      {"capstan", export_origin(run)}};
   if (find_model(config.model) != nullptr) result["auto_map"]["AutoModel"] = module + "CapstanModel";
   if (!tables.empty()) result["tables"] = tables;
   result["tie_word_embeddings"] = result["model"].value("tied_output", false);
@@ -134,7 +134,7 @@ void write_huggingface(const SavedRun& run, const fs::path& folder, WithOnnx onn
   write("tokenizer_config.json", tokenizer.config);
   for (const auto& [name, text] : facts_of(run.config.model).reads_texts ? text_model_files() : token_model_files())
     write(name, text);
-  write("README.md", model_card(run, class_of(run.config).opened_by));
+  write("README.md", model_card(run, class_of(run.config).opened_by, tables));
   if (onnx == WithOnnx::yes) write("export_onnx.py", export_onnx);
 }
 

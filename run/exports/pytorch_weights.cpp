@@ -32,10 +32,9 @@ class Weights {
   void write(const std::filesystem::path& file) {
     std::map<std::string, std::string> metadata = {{"format", "pt"}};
     if (!rows_.empty())
-      metadata[safetensors::sparse_key] =
-          json{{"format", gaps_ ? safetensors::pytorch_gaps_format : safetensors::pytorch_bits_format},
-               {"rows", rows_}}
-              .dump();
+      metadata[safetensors::sparse_key] = json{
+          {"format", gaps_ ? safetensors::pytorch_gaps_format : safetensors::pytorch_bits_format},
+          {"rows", rows_}}.dump();
     write_safetensors(file.string(), std::move(tensors_), metadata);
   }
 
