@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-/// By its name: the same rows of zeros in other tensors are no table of n-grams, and PyTorch wants these whole.
+/// A run may lack the rows of zeros of any large tensor. Only the modules of these have a place for the rows' numbers.
 bool is_ngram_table(const std::string& name) {
   for (const char* const table : {"ngrams.table", "ngram_embedding.table", "linear.weight", "linear.scale"})
     if (name == table) return true;
