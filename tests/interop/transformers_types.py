@@ -18,10 +18,12 @@ from exported_run import DATA, SYSTEMS, TASKS, TEXT, Place
 from sample_run import require
 from transformers_models import opened, padded
 
-FLOAT32 = 1e-5  # by which a probability may differ; in half precision by one unit of 1, or of the largest logit
+FLOAT32 = 1e-5  # by which a probability may differ
+UNITS = 2  # the same in half precision, in units of 1 or of the largest logit
 TEXTS = {"type": "labelled", "tokenizer": "byte", "max_length": 0}
 LINEAR = {"type": "linear-classifier", "words": [1, 2], "characters": [2, 3, 4], "text_ends": True, "unicode": True}
-CLASSIFIER = {"type": "text-classifier", "width": 16, "max_length": 48, "ngrams": {"orders": [1, 2, 3], "buckets": 50000, "width": 8},
+CLASSIFIER = {"type": "text-classifier", "width": 16, "max_length": 48,
+              "ngrams": {"orders": [1, 2, 3], "buckets": 50000, "width": 8},
               "layers": [{"mixer": "aft-simple", "feed_forward": {"type": "gelu", "expansion": 2}}]}
 LM = {"type": "language-model", "width": 16, "max_length": 48, "tied_output": True, "positions": "learned",
       "ngram_embedding": {"orders": [2, 3], "buckets": 50000, "width": 8},
@@ -35,7 +37,8 @@ def runs_of(place, seeds, systems):
         for task in TASKS:
             for seed in range(seeds):
                 yield f"{system}-{task}-{seed}", task, place.random_run(f"{system}-{task}-{seed}", system, task, seed)
-    tables = (("ngrams", "text-classifier", DATA["text-classifier"], CLASSIFIER), ("ngram-embedding", "language-model", DATA["language-model"], LM),
+    tables = (("ngrams", "text-classifier", DATA["text-classifier"], CLASSIFIER),
+              ("ngram-embedding", "language-model", DATA["language-model"], LM),
               ("linear", "linear", TEXTS | {"train": ["rows.tsv"]}, LINEAR),
               ("linear-labels", "linear", TEXTS | {"train": ["labels.tsv"], "multi_label": True}, LINEAR))
     for name, task, data, model in tables:
@@ -53,6 +56,7 @@ def probabilities(net, logits):
 def computing(net, task, lines):
     """A function of a model that computes logits (N, C) as those of Capstan, and these."""
     torch = require("torch")
+    torch.manual_seed(0)
     if task == "linear":
         rows = [torch.tensor(list(line.encode())) for line in lines]
         ids, mask = padded(rows, max(map(len, rows)), left=False)
@@ -69,12 +73,11 @@ def computing(net, task, lines):
 
 
 def largest_number(net, compute):
-    """Of all that the modules of a model compute."""
+    """Of all that the modules of a model read and compute."""
     torch, found = require("torch"), [0.0]
 
     def look(module, inputs, output):
-        if torch.is_tensor(output):
-            found.append(float(output.abs().max()))
+        found.extend(float(x.abs().max()) for x in (*inputs, output) if torch.is_tensor(x) and x.is_floating_point())
     hooks = [module.register_forward_hook(look) for module in net.modules()]
     compute(net)
     for hook in hooks:
@@ -107,7 +110,6 @@ def main():
     (place.folder / "labels.tsv").write_text("".join(f"{'abc'[i % 3]},{'de'[i % 2]}\t{lines[i % 13]}\n" for i in range(200)))
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     for name, task, run in runs_of(place, seeds, sys.argv[2].split(",") if len(sys.argv) > 2 else SYSTEMS):
-        torch.manual_seed(0)
         folder, row = place.export(run, f"export-{name}"), ""
         net = opened(folder, task)
         compute, given = computing(net, task, lines)
@@ -118,7 +120,7 @@ def main():
                 if largest > torch.finfo(dtype).max:
                     row += f"  beyond {dtype}"
                     continue
-                most = FLOAT32 if dtype == torch.float32 else torch.finfo(dtype).eps * max(1.0, float(numbers.abs().max()))
+                most = FLOAT32 if dtype == torch.float32 else UNITS * torch.finfo(dtype).eps * max(1.0, float(numbers.abs().max()))
                 for how in ("loaded", "turned"):
                     off, others = check_type(folder, task, dtype, how, compute, wanted, most)
                     good = off <= most and others == 0

@@ -96,14 +96,15 @@ class GatedUnit(Mixer):
         return u, v, *views.unbind(dim=-2)
 
     def output(self, parts, y):
-        return self.to_out(parts[0] * y)
+        return self.to_out((parts[0] * y).to(parts[0].dtype))
 
     def bias(self, length, device):
         return self.relative_bias.matrix(length, device) if hasattr(self, "relative_bias") else 0.0
 
     def weigh(self, q, k, v, bias, seen, count):
-        """sum_s A_ts v_s. q: (..., L, Z), k, v: (..., S, .), bias, seen: to (..., L, S), count: keys seen, to (..., L, 1)."""
-        dtype, q, k, v = v.dtype, wide(q), wide(k), wide(v)  # squares and sums of many weights are beyond half precision
+        """sum_s A_ts v_s, in single precision at least. q: (..., L, Z), k, v: (..., S, .), bias, seen: to (..., L, S), count:
+        keys seen, to (..., L, 1)."""
+        q, k, v = wide(q), wide(k), wide(v)
         n = count.clamp(min=1).to(q.dtype) if self.normaliser == "counted" else torch.tensor(float(self.constant)).to(q)
         product = q @ k.mT
         if self.form == "key-dim":
@@ -121,7 +122,7 @@ class GatedUnit(Mixer):
             weights = (0.5 * (1 + torch.erf((logits - mean) / (deviation * 2 ** 0.5)))).masked_fill(~seen, 0.0)
         if self.form == "key-dim" and self.kernel != "softmax":
             weights = weights / n
-        return (F.dropout(weights, self.dropout, self.training) @ v).to(dtype)
+        return F.dropout(weights, self.dropout, self.training) @ v
 
 
 class Gau(GatedUnit):
@@ -210,7 +211,7 @@ class Flash(GatedUnit):
             return padded.unflatten(1, (count, size))
         v, q, k, linear_q, linear_k = (None if x is None else chunked(x) for x in self.views(parts))
         valid = chunked(texts.valid)
-        y = torch.zeros_like(v)
+        y = torch.zeros_like(wide(v))
         if self.local:
             places = torch.arange(size, device=v.device)
             seen = valid[:, :, None]
@@ -220,7 +221,7 @@ class Flash(GatedUnit):
             memory = wide(linear_k * valid[..., None]).mT @ wide(v)  # (B, G, Z, E), of each chunk
             memory = later(memory, 1).cumsum(dim=1) if causal else memory.sum(dim=1, keepdim=True)
             n = self.global_count(torch.arange(count, device=v.device), texts.lengths, causal)
-            y = y + (wide(linear_q) @ memory / n).to(y.dtype)
+            y = y + wide(linear_q) @ memory / n
         return y.flatten(1, 2)[:, :length]
 
     def state(self, parts, texts):
@@ -242,7 +243,7 @@ class Flash(GatedUnit):
         place = position % self.chunk
         here = (torch.arange(self.chunk, device=v.device) == place[:, None])[..., None]  # (B, C, 1)
         state["v"] = torch.where(here, v, state["v"])
-        y = torch.zeros_like(v)
+        y = torch.zeros_like(wide(v))
         if self.local:
             state["k"] = torch.where(here, k, state["k"])
             lag = place[:, None] - torch.arange(self.chunk, device=v.device)  # (B, C)
@@ -251,7 +252,7 @@ class Flash(GatedUnit):
         if self.linear:
             state["g"] = torch.where(here, linear_k, state["g"])
             n = self.global_count(position // self.chunk, None, True)
-            y = y + (wide(linear_q) @ state["memory"] / n).to(y.dtype)
+            y = y + wide(linear_q) @ state["memory"] / n
             full = (place == self.chunk - 1)[:, None, None]
             state["memory"] = torch.where(full, state["memory"] + wide(state["g"]).mT @ wide(state["v"]), state["memory"])
         return y
