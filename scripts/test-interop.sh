@@ -14,7 +14,7 @@ for version in "==4.57.*" ">=5"; do
     echo "skipped: the packages for transformers$version cannot be installed"
     continue
   fi
-  for script in module_fixtures transformers_models transformers_edges transformers_writing transformers_tokenizers transformers_training transformers_linear onnx_runtime llama_cpp; do
+  for script in module_fixtures transformers_types transformers_answers transformers_models transformers_edges transformers_writing transformers_tokenizers transformers_training transformers_linear onnx_runtime llama_cpp; do
     echo "-- $script, transformers$version"
     "$place/bin/python" "tests/interop/$script.py" || status=1
   done

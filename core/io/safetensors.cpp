@@ -181,19 +181,21 @@ void SafetensorsFile::take_factors() {
 
 /// Makes one tensor of the rows that the file has and the bytes that say which they are.
 void SafetensorsFile::join_stored_rows() {
-  const json sparse = versioned(*this, sparse_key, "sparse tensors", gaps_format);
+  const json sparse = versioned(*this, sparse_key, "sparse tensors", pytorch_gaps_format);
   if (sparse.is_null()) return;
   if (!sparse.contains("rows") || !sparse["rows"].is_object())
     damaged(path_, fmt::format("__metadata__: {} is {}", sparse_key, json_excerpt(sparse)));
-  const bool gaps = sparse["format"] == gaps_format;
+  const json& format = sparse["format"];
+  const bool gaps = format == gaps_format || format == pytorch_gaps_format;
+  const std::string suffix = format >= pytorch_bits_format ? pytorch_rows_suffix : rows_suffix;
   std::set<std::string> joined;  // names of the bits
   for (const auto& [name, rows] : sparse["rows"].items()) {
     const auto all = whole_number(rows, 0);
     FileTensor* const tensor = known(name);
-    const FileTensor* const bits = find(name + rows_suffix);
+    const FileTensor* const bits = find(name + suffix);
     if (!all || tensor == nullptr || tensor->shape.empty() || bits == nullptr || bits->dtype != DType::u8 ||
         joined.count(name) > 0)
-      damaged(path_, fmt::format("tensor {}: there is no tensor {}{} for its {} rows", name, name, rows_suffix,
+      damaged(path_, fmt::format("tensor {}: there is no tensor {}{} for its {} rows", name, name, suffix,
                                  json_excerpt(rows)));
     try {
       auto stored = std::make_shared<const StoredRows>(

@@ -12,8 +12,10 @@ namespace capstan::safetensors {
 inline constexpr const char* checksum_key = "xxh3_128";
 inline constexpr const char* metadata_key = "__metadata__";
 inline constexpr const char* sparse_key = "sparse";
-inline constexpr const char* rows_suffix = ".rows";
+inline constexpr const char *rows_suffix = ".rows", *pytorch_rows_suffix = "_rows";
 inline constexpr int64_t bits_format = 1, gaps_format = 2;
+/// The same two for PyTorch, in which no name of a module's own tensor has a dot.
+inline constexpr int64_t pytorch_bits_format = 3, pytorch_gaps_format = 4;
 inline constexpr const char* factors_key = "factors";
 inline constexpr int64_t factors_format = 1;
 inline constexpr size_t length_bytes = 8;

@@ -244,7 +244,7 @@ void write_gguf(const SavedRun& run, const fs::path& folder) {
   add_tokenizer(run, file);
   add_weights(run, model, file);
   file.write((folder / "model.gguf").string());
-  write_file((folder / "README.md").string(), model_card(run, nullptr));
+  write_file((folder / "README.md").string(), model_card(run, nullptr, nlohmann::json::object()));
 }
 
 }  // namespace capstan

@@ -5,10 +5,10 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
-#include "core/io/safetensors.hpp"
 #include "run/exports/export_files.hpp"
 #include "run/exports/export_origin.hpp"
 #include "run/exports/model_card.hpp"
+#include "run/exports/pytorch_weights.hpp"
 #include "run/exports/tokenizer_json.hpp"
 
 namespace capstan {
@@ -38,16 +38,14 @@ json to_json(const ConfigNode& node) {
   throw std::logic_error("export: unknown kind of node");
 }
 
-/// The class of a model, where it is, and the class of transformers by which it is opened.
+/// The class of a model, the class of transformers by which it is opened, and the module that it is in.
 struct ModelClass {
-  const char *name, *opened_by;
-  const char *module = "modeling_capstan", *source = modeling_capstan;
+  const char *name, *opened_by, *module = "modeling_capstan";
 };
 ModelClass class_of(const RunConfig& config) {
   const ModelFacts facts = facts_of(config.model);
   if (facts.is_solved)
-    return {"CapstanLinearForSequenceClassification", "AutoModelForSequenceClassification", "modeling_capstan_linear",
-            modeling_capstan_linear};
+    return {"CapstanLinearForSequenceClassification", "AutoModelForSequenceClassification", "modeling_capstan_linear"};
   switch (facts.predicts) {
     case Predicts::next_token:
       return {"CapstanForCausalLM", "AutoModelForCausalLM"};
@@ -59,21 +57,42 @@ ModelClass class_of(const RunConfig& config) {
   throw std::logic_error("export: unknown task");
 }
 
-json config_json(const SavedRun& run) {
+/// How `capstan predict` reads a text and what it leaves out of its answer; transformers' pipelines then do the same.
+void add_pipeline(const SavedRun& run, const ModelClass& model, json& config) {
+  const ModelFacts facts = facts_of(run.config.model);
+  if (facts.predicts == Predicts::next_token) return;
+  const bool fills = facts.predicts == Predicts::hidden_tokens;
+  config["reading"] = {{"longest", longest_text(run)}};
+  if (fills) {
+    config["reading"]["tokens"] = run.tokenizer->vocabulary_size();
+    if (const auto unknown = run.tokenizer->unknown_token()) config["reading"]["unknown"] = *unknown;
+  } else {
+    config["reading"]["truncate"] = enum_name(facts_of(run.config.data).text.truncate);
+  }
+  const char* const task = fills ? "fill-mask" : "text-classification";
+  const char* const pipeline = fills ? "CapstanFillMaskPipeline" : "CapstanTextClassificationPipeline";
+  config["custom_pipelines"][task] = {{"impl", std::string("pipeline_capstan.") + pipeline}, {"pt", {model.opened_by}}};
+}
+
+/// `tables`: as write_pytorch_weights() returns them.
+json config_json(const SavedRun& run, const json& tables) {
   const RunConfig& config = run.config;
   const ModelClass model = class_of(config);
   const std::string module = std::string(model.module) + ".";
-  json result = {{"model_type", "capstan"},
-                 {"architectures", {model.name}},
-                 {"auto_map", {{"AutoConfig", module + "CapstanConfig"}, {model.opened_by, module + model.name}}},
-                 {"model", to_json(to_node(config.model))},
-                 {"vocab_size", model_vocabulary(config, *run.tokenizer)},
-                 {"dtype", "float32"},
-                 {"capstan", export_origin(run)}};
+  json result = {
+      {"model_type", "capstan"},
+      {"architectures", {model.name}},
+      {"auto_map", {{"AutoConfig", "configuration_capstan.CapstanConfig"}, {model.opened_by, module + model.name}}},
+      {"model", to_json(to_node(config.model))},
+      {"vocab_size", model_vocabulary(config, *run.tokenizer)},
+      {"dtype", "float32"},
+      {"capstan", export_origin(run)}};
   if (find_model(config.model) != nullptr) result["auto_map"]["AutoModel"] = module + "CapstanModel";
+  if (!tables.empty()) result["tables"] = tables;
   result["tie_word_embeddings"] = result["model"].value("tied_output", false);
   if (const auto start = start_token(run)) result["bos_token_id"] = *start;
   if (const auto end = end_of_document(run)) result["eos_token_id"] = *end;
+  add_pipeline(run, model, result);
   if (!run.classes.empty()) {
     for (size_t i = 0; i < run.classes.size(); ++i) {
       result["id2label"][std::to_string(i)] = run.classes[i];
@@ -100,17 +119,6 @@ json generation_json(const SavedRun& run) {
   return result;
 }
 
-void write_weights(const SavedRun& run, const fs::path& file) {
-  const SafetensorsFile weights(run.weights);
-  std::vector<std::vector<float>> values;
-  std::vector<TensorToWrite> tensors;
-  for (const FileTensor& tensor : weights.tensors()) {
-    values.push_back(tensor.to_floats());
-    tensors.push_back({tensor.name, DType::f32, tensor.shape, values.back().data()});
-  }
-  write_safetensors(file.string(), std::move(tensors), {{"format", "pt"}});
-}
-
 }  // namespace
 
 void write_huggingface(const SavedRun& run, const fs::path& folder, WithOnnx onnx) {
@@ -118,16 +126,16 @@ void write_huggingface(const SavedRun& run, const fs::path& folder, WithOnnx onn
     write_file((folder / name).string(), text);
   };
   const TokenizerFiles tokenizer = tokenizer_files(run);  // may refuse
-  write("config.json", json_text(config_json(run), 2) + "\n");
+  const json tables = write_pytorch_weights(run, folder / "model.safetensors");
+  write("config.json", json_text(config_json(run, tables), 2) + "\n");
   if (facts_of(run.config.model).predicts == Predicts::next_token)
     write("generation_config.json", json_text(generation_json(run), 2) + "\n");
   write("tokenizer.json", tokenizer.tokenizer);
   write("tokenizer_config.json", tokenizer.config);
-  const ModelClass model = class_of(run.config);
-  write(fmt::format("{}.py", model.module), model.source);
-  write("README.md", model_card(run, model.opened_by));
+  for (const auto& [name, text] : facts_of(run.config.model).reads_texts ? text_model_files() : token_model_files())
+    write(name, text);
+  write("README.md", model_card(run, class_of(run.config).opened_by, tables));
   if (onnx == WithOnnx::yes) write("export_onnx.py", export_onnx);
-  write_weights(run, folder / "model.safetensors");
 }
 
 }  // namespace capstan

@@ -9,8 +9,8 @@ namespace capstan {
 
 enum class WithOnnx { no, yes };
 
-/// Writes config.json, generation_config.json, model.safetensors, modeling_capstan.py, the tokenizer and a model card;
-/// WithOnnx::yes: also export_onnx.py.
+/// Writes config.json, generation_config.json, model.safetensors, the Python files that compute the model, the
+/// tokenizer and a model card; WithOnnx::yes: also export_onnx.py.
 void write_huggingface(const SavedRun& run, const std::filesystem::path& folder, WithOnnx onnx);
 
 }  // namespace capstan

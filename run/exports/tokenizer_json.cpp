@@ -239,7 +239,7 @@ struct AddedTokens {
   }
 };
 
-/// The tokens that a model is given around a text: the start of a language model's, the separator of pairs and columns.
+/// The tokens that a model is given around a text: the start of a text, the separator of pairs and columns.
 json surroundings(const SavedRun& run, const AddedTokens& added) {
   json used = json::object();
   const auto part = [&](const std::string& name, int32_t id) {
@@ -249,7 +249,7 @@ json surroundings(const SavedRun& run, const AddedTokens& added) {
   const auto sequence_of = [](const char* name) { return json{{"Sequence", {{"id", name}, {"type_id", 0}}}}; };
   json single = json::array(), pair = json::array();
   const bool writes = facts_of(run.config.model).predicts == Predicts::next_token;
-  if (const auto start = start_token(run); start && writes) {
+  if (const auto start = start_token(run)) {
     const bool end = end_of_document(run).has_value();
     single.push_back(part(end ? "<|end|>" : "start", *start));
     pair = single;
@@ -269,9 +269,22 @@ json surroundings(const SavedRun& run, const AddedTokens& added) {
 
 }  // namespace
 
+int64_t longest_text(const SavedRun& run) {
+  const SourceFacts data = facts_of(run.config.data);
+  const Predicts predicts = facts_of(run.config.model).predicts;
+  const int64_t longest = predicts == Predicts::hidden_tokens ? data.longest : data.text.max_length;
+  const auto positions = run.model->position_limit();
+  if (!positions || predicts == Predicts::next_token) return longest;  // which goes on in a further window
+  return longest > 0 ? std::min(longest, *positions) : *positions;
+}
+
 TokenizerFiles tokenizer_files(const SavedRun& run) {
-  // A linear classifier reads texts: their bytes tell it all.
-  const Pipeline pipeline = facts_of(run.config.model).reads_texts ? bytes() : pipeline_of(*run.tokenizer);
+  if (facts_of(run.config.model).reads_texts && !run.tokenizer->tokens_are_bytes())
+    throw Error(fmt::format(
+        "export: a {} reads what the tokenizer '{}' leaves of a text, which transformers cannot give it; train it with "
+        "data.tokenizer: byte",
+        type_of(run.config.model), run.tokenizer->kind()));
+  const Pipeline pipeline = pipeline_of(*run.tokenizer);
   const AddedTokens added(run);
   const json tokenizer = {{"version", "1.0"},
                           {"truncation", nullptr},
@@ -288,7 +301,8 @@ TokenizerFiles tokenizer_files(const SavedRun& run) {
   config["clean_up_tokenization_spaces"] = false;
   config["padding_side"] = facts.predicts == Predicts::next_token ? "left" : "right";
   const SourceFacts data = facts_of(run.config.data);
-  if (data.text.max_length > 0 && !facts.reads_texts) config["model_max_length"] = data.text.max_length;
+  const int64_t around = facts.predicts == Predicts::next_token && data.has_pairs ? 2 : 0;  // start and separator
+  if (const int64_t longest = longest_text(run); longest > 0) config["model_max_length"] = longest + around;
   if (data.text.truncate == Truncate::tail) config["truncation_side"] = "left";
   return {json_text(tokenizer) + "\n", json_text(config, 2) + "\n"};
 }

@@ -26,7 +26,8 @@ TEST_CASE("export writes a folder for transformers with all weights, the configu
   write_trained_samples(place);
   const Outcome done = succeed(place, {"export", "runs/lm", "--format", "huggingface", "--output", "out/lm/"});
   for (const char* const name : {"README.md", "config.json", "generation_config.json", "model.safetensors",
-                                 "modeling_capstan.py", "tokenizer.json", "tokenizer_config.json"}) {
+                                 "modeling_capstan.py", "configuration_capstan.py", "capstan_gated.py",
+                                 "pipeline_capstan.py", "tokenizer.json", "tokenizer_config.json"}) {
     CHECK(fs::exists(place / "out/lm" / name));
     CHECK(contains(done.out, std::string("out/lm/") + name));
   }
@@ -48,6 +49,78 @@ TEST_CASE("export writes a folder for transformers with all weights, the configu
   CHECK(card.rfind("---\npipeline_tag: text-generation\n", 0) == 0);
   CHECK(contains(card, config.at("capstan").at("weights").get<std::string>()));
   CHECK(contains(card, "```yaml\nname: lm\n"));
+}
+
+/// The exported weights have the values of the run's and are no larger than they, but for a longer header.
+nlohmann::json check_weights(const Workplace& place, const std::string& run, const std::string& folder) {
+  succeed(place, {"export", "runs/" + run, "--format", "huggingface", "--output", folder});
+  const fs::path ours = place / ("runs/" + run + "/checkpoints/best/model.safetensors"),
+                 theirs = place / (folder + "/model.safetensors");
+  CHECK(fs::file_size(theirs) < fs::file_size(ours) + 1000);
+  const SafetensorsFile trained(ours.string()), exported(theirs.string());
+  REQUIRE(exported.tensors().size() == trained.tensors().size());
+  for (const FileTensor& tensor : trained.tensors()) {
+    CHECK(exported.at(tensor.name).dtype == tensor.dtype);
+    CHECK(exported.at(tensor.name).to_floats() == tensor.to_floats());
+  }
+  return nlohmann::json::parse(place.read(folder + "/config.json"));
+}
+
+TEST_CASE("an export has the types of a run's weights, and the rows of its tables of n-grams that are not zero") {
+  const Workplace place;
+  write_samples(place);
+  const std::string table = "{orders: [1, 2], buckets: 40000, width: 4}";
+  train(place, {"name=tokens", "model.ngram_embedding=" + table});
+  succeed(place, {"train", "--config", "classifier.yaml", "--set", "name=classes", "model.ngrams=" + table});
+  succeed(place,
+          {"train", "--config", "classify", "--set", "name=linear", "data.train=[train.tsv]", "model.buckets=65536"});
+  for (const auto& [run, name, rows] : {std::tuple("tokens", "ngram_embedding.table", 40000),
+                                        {"classes", "ngrams.table", 40000},
+                                        {"linear", "linear.weight", 65536}}) {
+    CAPTURE(run);
+    const std::string slim = std::string(run) + "-slim";
+    succeed(place, {"slim", std::string("runs/") + run, "--size", "0.7", "--output", "runs/" + slim});
+    for (const std::string& each : {std::string(run), slim}) {
+      const nlohmann::json stored = check_weights(place, each, "out/" + each).at("tables").at(name);
+      CHECK(stored.at("rows") == rows);
+      CHECK(stored.at("stored") < rows / 10);
+      CHECK(contains(place.read("out/" + each + "/README.md"), fmt::format("of {} rows", rows)));
+    }
+  }
+  CHECK_FALSE(
+      contains(succeed(place, {"train", "--config", "lm.yaml", "--set", "name=next", "train.steps=1",
+                               "model.ngram_embedding=" + table, "train.init_from=out/tokens/model.safetensors"})
+                   .err,
+               "fresh"));
+}
+
+TEST_CASE("an exported tokenizer adds the tokens of predict and cuts a text where predict cuts it") {
+  const Workplace place;
+  write_samples(place);
+  place.write("pairs.tsv", "a fine day\tgood\nsad night\tbad\ndull\tso so\nfine\tgood\nsad\tbad\n");
+  const std::string fills =
+      "model={type: masked-language-model, width: 16, max_length: 40, positions: learned, layers: [{mixer: aft-simple, "
+      "feed_forward: {type: none}}]}";
+  train(place, {"name=masked", fills});
+  train(place, {"name=documents", fills, "data.documents=line"});
+  train(place,
+        {"name=pairs", "data={type: pairs, train: [pairs.tsv], max_source: 9, max_length: 20, tokenizer: char}"});
+  succeed(place, {"train", "--config", "classifier.yaml", "--set", "name=short", "data.truncate=tail"});
+  const auto part = [&](const std::string& run, const char* file) {
+    if (!fs::exists(place / ("out/" + run)))
+      succeed(place, {"export", "runs/" + run, "--format", "huggingface", "--output", "out/" + run});
+    return nlohmann::json::parse(place.read("out/" + run + "/" + file));
+  };
+  for (const auto& [run, name] : {std::pair("masked", "start"), {"documents", "<|end|>"}}) {
+    const nlohmann::json around = part(run, "tokenizer.json").at("post_processor").at("single");
+    REQUIRE(around.size() == 2);
+    CHECK(around.at(0).at("SpecialToken").at("id") == name);
+    CHECK(part(run, "config.json").at("custom_pipelines").contains("fill-mask"));
+    CHECK(part(run, "config.json").at("reading").at("longest") == 32);
+  }
+  CHECK(part("pairs", "tokenizer_config.json").at("model_max_length") == 11);  // with the start and the separator
+  CHECK(part("short", "tokenizer_config.json").at("model_max_length") == 16);
+  CHECK(part("short", "config.json").at("reading") == nlohmann::json{{"longest", 16}, {"truncate", "tail"}});
 }
 
 TEST_CASE("what an export says of its origin names files, not the folders they are in") {
@@ -177,6 +250,14 @@ TEST_CASE("a linear classifier is exported with the module that reads texts") {
                         {"export", "runs/linear", "--format", "onnx", "--output", "new"},
                         1,
                         {"linear-classifier", "use --format huggingface"}});
+  check_refused(place, {"tokenizer",
+                        [](const Workplace& here) {
+                          succeed(here, {"train", "--config", "classify", "--set", "name=words",
+                                         "data.train=[train.tsv]", "data.tokenizer=word"});
+                        },
+                        {"export", "runs/words", "--format", "huggingface", "--output", "new"},
+                        1,
+                        {"what the tokenizer 'word' leaves of a text", "data.tokenizer: byte"}});
   CHECK_FALSE(fs::exists(place / "new"));
 }
 

@@ -112,7 +112,7 @@ class Place:
         """Trains a run of one step, without a line about it."""
         run = {"name": name, "threads": 1, "train": {"steps": 1, "batch_size": 2, "progress": "none"}} | config
         if run["model"]["type"] == "linear-classifier":
-            run["train"] = {"steps": 1, "progress": "none"}
+            run["train"] = {"steps": 1, "progress": "none"}  # its weights are solved for
         (self.folder / f"{name}.yaml").write_text(json.dumps(run))
         self.capstan("train", "--config", f"{name}.yaml")
         return self.folder / "runs" / name
@@ -135,6 +135,14 @@ class Place:
         save({name: tensor.to(torch.int32).contiguous() for name, tensor in tensors.items()}, str(given))
         subprocess.run([str(NUMBERS), str(run), str(given), str(found)], check=True)
         return load(str(found))
+
+    def text_logits(self, run, texts):
+        """What a linear classifier computes of texts without line ends, (N, C)."""
+        load = require("safetensors.torch").load_file
+        lines, found = self.folder / "lines.txt", self.folder / "found.safetensors"
+        lines.write_text("".join(text + "\n" for text in texts), newline="")
+        subprocess.run([str(NUMBERS), str(run), str(lines), str(found)], check=True)
+        return load(str(found))["logits"]
 
 
 def randomise(run, seed):

@@ -1,4 +1,4 @@
-"""The mixers of modeling_capstan.py give the outputs and gradients of the equations: the fixtures of tests/parity, in double.
+"""The mixers of exported models give the outputs and gradients of the equations: the fixtures of tests/parity, in double.
 
     python tests/interop/module_fixtures.py
 
@@ -6,7 +6,7 @@ Every document of a fixture is a text of its own, since the module has no packed
 the fixtures it also has that of padding. Needs the Python packages torch, transformers and safetensors; says so and skips otherwise.
 """
 
-import importlib.util
+import importlib
 import pathlib
 import sys
 
@@ -74,7 +74,6 @@ def documents(segment_ids):
 
 def check(module, config, width, longest, causal, tensors, parameters, case, segment_ids):
     """The largest difference of y, dx and the gradients of the parameters."""
-    torch = require("torch")
     mixer = module.MIXERS[config["type"]](config, width, longest, causal).double()
     mixer.load_state_dict(parameters)
     found = 0.0
@@ -109,10 +108,8 @@ def cases(name, metadata, tensors):
 def main():
     safe_open, load = require("safetensors").safe_open, require("safetensors.torch").load_file
     require("transformers")
-    spec = importlib.util.spec_from_file_location("modeling_capstan", ROOT / "run" / "exports" / "modeling_capstan.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["modeling_capstan"] = module
-    spec.loader.exec_module(module)
+    sys.path.insert(0, str(ROOT / "run" / "exports"))
+    module = importlib.import_module("huggingface.modeling_capstan")
     files = [file for pattern in ("aft_[!i]*", "fastformer_*", "attention", "gau", "flash")
              for file in sorted(FIXTURES.glob(pattern + ".safetensors"))]
     failed, count = 0, 0

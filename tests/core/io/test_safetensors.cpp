@@ -221,15 +221,22 @@ TEST_CASE("safetensors: rows that are left out of a file that several write, who
 }
 
 TEST_CASE("safetensors: rows and bits that do not match are damage, and a later form is that of a newer version") {
-  const auto sparse = [](const std::string& description, const std::string& bits_dtype = "U8") {
+  const auto sparse = [](const std::string& description, const std::string& bits_dtype = "U8",
+                         const std::string& bits = "t.rows") {
     return error_of(file_of(R"({"__metadata__":{"sparse":")" + description +
-                                R"("},"t":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]},"t.rows":{"dtype":")" +
-                                bits_dtype + R"(","shape":[1],"data_offsets":[4,5]}})",
+                                R"("},"t":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]},")" + bits +
+                                R"(":{"dtype":")" + bits_dtype + R"(","shape":[1],"data_offsets":[4,5]}})",
                             std::string("\0\0\0\0\1", 5)));
   };
-  CHECK(sparse(R"({\"format\":1,\"rows\":{\"t\":3}})") == "");
+  for (const int format : {1, 2, 3, 4}) {
+    const std::string description = fmt::format(R"({{\"format\":{},\"rows\":{{\"t\":3}}}})", format);
+    const bool for_pytorch = format > 2;
+    CHECK(sparse(description, "U8", for_pytorch ? "t_rows" : "t.rows") == "");
+    CHECK(sparse(description, "U8", for_pytorch ? "t.rows" : "t_rows").find("there is no tensor t") !=
+          std::string::npos);
+  }
   for (const auto& [description, says] : std::vector<std::pair<const char*, const char*>>{
-           {R"({\"format\":3,\"rows\":{\"t\":3}})", "a newer version of Capstan wrote this file"},
+           {R"({\"format\":5,\"rows\":{\"t\":3}})", "a newer version of Capstan wrote this file"},
            {R"({\"format\":1,\"rows\":{\"t\":0}})", "tensor t"},
            {R"({\"format\":1,\"rows\":{\"t\":9}})", "tensor t"},
            {R"({\"format\":1,\"rows\":{\"t\":-1}})", "tensor t"},

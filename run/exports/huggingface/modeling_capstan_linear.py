@@ -4,26 +4,23 @@
 """
 
 from collections import Counter
+from typing import TYPE_CHECKING
 from unicodedata import category, normalize
 
 import torch
 from torch import nn
 from torch.nn import functional as F
-from transformers import PretrainedConfig, PreTrainedModel
+from transformers import PreTrainedModel
 from transformers.modeling_outputs import SequenceClassifierOutput
 from xxhash import xxh3_64_intdigest
 
+from .capstan_tables import StoredTables
+from .configuration_capstan import CapstanConfig
+
+if TYPE_CHECKING:  # save_pretrained copies files that this one names, and the configuration names this one
+    from .pipeline_capstan import CapstanTextClassificationPipeline  # noqa: F401
+
 GOLDEN = 0x9E3779B97F4A7C15
-
-
-class CapstanConfig(PretrainedConfig):
-    """model: the section `model:` of the run's configuration. capstan: what made the export."""
-
-    model_type = "capstan"
-
-    def __init__(self, model=None, vocab_size=256, capstan=None, **kwargs):
-        self.model, self.vocab_size, self.capstan = model or {"type": "linear-classifier"}, vocab_size, capstan or {}
-        super().__init__(**kwargs)
 
 
 def mixed_bits(h):
@@ -96,6 +93,11 @@ def character_kind(c, unicode):
     return "alone" if any(low <= ord(c) <= high for low, high in NO_BLANKS) else "word"
 
 
+def text_of(ids):
+    """ids: bytes, and the token between two columns, which are read as two lines."""
+    return bytes(i if i < 256 else ord("\n") for i in ids).decode("utf-8", "surrogateescape")
+
+
 class LinearWeights(nn.Module):
     """scale and weight of every bucket, and the bias; with any number of labels per text, the thresholds."""
 
@@ -107,7 +109,7 @@ class LinearWeights(nn.Module):
             self.threshold = nn.Parameter(torch.zeros(classes))
 
 
-class CapstanLinearForSequenceClassification(PreTrainedModel):
+class CapstanLinearForSequenceClassification(StoredTables, PreTrainedModel):
     """y = b + sum over blocks of x W,   x_f = (1 + ln count of f) scale_f, divided by |x| of the block.
 
     A text has two blocks: its n-grams of words, and those of the characters within words. input_ids are its bytes.
@@ -116,10 +118,12 @@ class CapstanLinearForSequenceClassification(PreTrainedModel):
     config_class = CapstanConfig
     base_model_prefix = ""
 
-    def __init__(self, config):
+    def __init__(self, config, as_stored=False):
         super().__init__(config)
         thresholds = config.problem_type == "multi_label_classification"
         self.linear = LinearWeights(max(16, config.model["buckets"]), config.num_labels, thresholds)
+        if as_stored:
+            self.shrink_tables()
         self.post_init()
 
     def text_logits(self, text):
@@ -135,7 +139,7 @@ class CapstanLinearForSequenceClassification(PreTrainedModel):
 
     def forward(self, input_ids=None, attention_mask=None, labels=None, **kwargs):
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        texts = [bytes(ids[kept].tolist()).decode("utf-8", "surrogateescape") for ids, kept in zip(input_ids, mask != 0)]
+        texts = [text_of(ids[kept].tolist()) for ids, kept in zip(input_ids, mask != 0)]
         logits = torch.stack([self.text_logits(text) for text in texts])
         loss = None
         if labels is not None and self.config.problem_type == "multi_label_classification":
