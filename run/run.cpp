@@ -1,10 +1,10 @@
 #include "run/run.hpp"
 
+#include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "run/predictions/text_vectors.hpp"
 #include "run/setup/run_data.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;

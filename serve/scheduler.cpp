@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/base/stop.hpp"
+#include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 

@@ -9,13 +9,13 @@
 #include <thread>
 
 #include "core/io/json.hpp"
+#include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/strings/utf8.hpp"
 #include "serve/page.hpp"
 #include "serve/routes.hpp"
 #include "serve/worker.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

@@ -13,7 +13,7 @@
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
 #include "core/io/file.hpp"
-#include "train/records/log.hpp"
+#include "core/io/log.hpp"
 
 namespace capstan {
 namespace {

@@ -10,10 +10,10 @@
 #include <type_traits>
 
 #include "core/base/error.hpp"
+#include "core/io/log.hpp"
 #include "core/strings/affixes.hpp"
 #include "core/strings/join.hpp"
 #include "core/strings/nearest.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

@@ -1,8 +1,8 @@
 #include "apps/command_line/next_steps.hpp"
 
+#include "core/io/log.hpp"
 #include "core/strings/printable.hpp"
 #include "run/training/clean_run.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 

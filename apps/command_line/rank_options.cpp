@@ -8,7 +8,7 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
 #include "core/base/error.hpp"
-#include "train/records/log.hpp"
+#include "core/io/log.hpp"
 
 namespace capstan {
 

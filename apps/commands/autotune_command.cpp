@@ -6,9 +6,9 @@
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
+#include "core/io/log.hpp"
 #include "run/training/autotune.hpp"
 #include "run/training/clean_run.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

@@ -2,11 +2,11 @@
 #include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
+#include "core/io/log.hpp"
 #include "core/machine/kernel_levels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/strings/join.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

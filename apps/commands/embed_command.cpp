@@ -12,10 +12,10 @@
 #include "apps/commands/text_options.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
+#include "core/io/log.hpp"
 #include "core/strings/affixes.hpp"
 #include "run/predictions/text_vectors.hpp"
 #include "run/setup/file_safety.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

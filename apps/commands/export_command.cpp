@@ -5,10 +5,10 @@
 #include "apps/command_line/output.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
+#include "core/io/log.hpp"
 #include "core/strings/printable.hpp"
 #include "run/exports/export_run.hpp"
 #include "run/run.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

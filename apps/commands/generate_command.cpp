@@ -10,9 +10,9 @@
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
+#include "core/io/log.hpp"
 #include "data/files/text_file.hpp"
 #include "run/run.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

@@ -13,11 +13,11 @@
 #include "apps/commands/text_options.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
+#include "core/io/log.hpp"
 #include "core/io/progress.hpp"
 #include "core/strings/printable.hpp"
 #include "run/predictions/prediction_writer.hpp"
 #include "run/setup/file_safety.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

@@ -7,13 +7,13 @@
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
+#include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/strings/join.hpp"
 #include "run/predictions/continuations.hpp"
 #include "run/report/page.hpp"
 #include "run/setup/file_safety.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

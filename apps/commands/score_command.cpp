@@ -10,7 +10,7 @@
 #include "apps/commands/commands.hpp"
 #include "apps/commands/text_options.hpp"
 #include "core/base/error.hpp"
-#include "train/records/log.hpp"
+#include "core/io/log.hpp"
 
 namespace capstan {
 namespace {

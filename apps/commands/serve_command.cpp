@@ -9,11 +9,11 @@
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
+#include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/strings/join.hpp"
 #include "data/files/text_file.hpp"
 #include "serve/server.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

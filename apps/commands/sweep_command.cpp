@@ -7,10 +7,10 @@
 #include "apps/command_line/output.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
+#include "core/io/log.hpp"
 #include "core/strings/printable.hpp"
 #include "run/training/clean_run.hpp"
 #include "run/training/train_sweep.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

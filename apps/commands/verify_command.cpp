@@ -4,10 +4,10 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
+#include "core/io/log.hpp"
 #include "run/setup/file_safety.hpp"
 #include "run/summaries/run_check.hpp"
 #include "run/summaries/run_folders.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

@@ -11,10 +11,10 @@
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
 #include "core/io/console.hpp"
+#include "core/io/log.hpp"
 #include "core/products/blas_info.hpp"
 #include "python/bindings/engine.hpp"
 #include "run/inputs/input_text.hpp"
-#include "train/records/log.hpp"
 
 namespace nb = nanobind;
 

@@ -5,12 +5,12 @@
 #include <optional>
 
 #include "core/base/error.hpp"
+#include "core/io/log.hpp"
 #include "core/strings/affixes.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/files/file_list.hpp"
 #include "data/files/text_file.hpp"
 #include "data/labelled/found_columns.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/io/log.hpp"
 #include "run/predictions/completions.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 

@@ -8,10 +8,10 @@
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
+#include "core/io/log.hpp"
 #include "core/strings/join.hpp"
 #include "core/strings/printable.hpp"
 #include "run/inputs/input_text.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

@@ -8,12 +8,12 @@
 
 #include "core/io/file.hpp"
 #include "core/io/hash.hpp"
+#include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/strings/join.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/yaml/config.hpp"
 #include "train/ranks/agreement.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

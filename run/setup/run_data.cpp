@@ -5,13 +5,13 @@
 
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
+#include "core/io/log.hpp"
 #include "core/strings/join.hpp"
 #include "data/files/file_list.hpp"
 #include "data/labelled/found_columns.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

@@ -9,11 +9,11 @@
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
 #include "core/base/sizes.hpp"
+#include "core/io/log.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/setup/weights_origin.hpp"
 #include "train/checkpoints/checkpoint.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
+#include "core/io/log.hpp"
 #include "core/strings/join.hpp"
 #include "core/strings/nearest.hpp"
 #include "core/strings/pattern.hpp"
@@ -13,7 +14,6 @@
 #include "run/setup/saved_config.hpp"
 #include "run/yaml/config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;

@@ -2,8 +2,8 @@
 
 #include <mutex>
 
+#include "core/io/log.hpp"
 #include "train/checkpoints/checkpoint.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

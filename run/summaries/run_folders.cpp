@@ -5,8 +5,8 @@
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
+#include "core/io/log.hpp"
 #include "core/strings/join.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

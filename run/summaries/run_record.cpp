@@ -9,10 +9,10 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
+#include "core/io/log.hpp"
 #include "core/strings/join.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/summaries/run_folders.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

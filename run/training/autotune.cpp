@@ -10,13 +10,13 @@
 #include "core/io/file.hpp"
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
+#include "core/io/log.hpp"
 #include "run/summaries/run_folders.hpp"
 #include "run/summaries/run_table.hpp"
 #include "run/training/search_space.hpp"
 #include "run/yaml/config_diff.hpp"
 #include "train/checkpoints/run_folder.hpp"
 #include "train/loop/signals.hpp"
-#include "train/records/log.hpp"
 #include "train/records/pace.hpp"
 
 namespace capstan {

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/pool.hpp"
 #include "run/setup/run_model.hpp"
 #include "train/evaluation/evaluate.hpp"
-#include "train/records/log.hpp"
 #include "train/records/pace.hpp"
 #include "train/steps/training_step.hpp"
 

@@ -3,9 +3,9 @@
 #include <filesystem>
 
 #include "core/base/error.hpp"
+#include "core/io/log.hpp"
 #include "run/summaries/run_table.hpp"
 #include "train/loop/signals.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;

@@ -22,10 +22,10 @@
 #include <thread>
 
 #include "core/base/stop.hpp"
+#include "core/io/log.hpp"
 #include "core/io/progress.hpp"
 #include "core/machine/parallel.hpp"
 #include "run/run.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;

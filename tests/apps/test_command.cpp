@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "core/base/error.hpp"
-#include "train/records/log.hpp"
+#include "core/io/log.hpp"
 
 namespace capstan {
 namespace {

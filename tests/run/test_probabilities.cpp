@@ -5,12 +5,12 @@
 #include <cmath>
 #include <fstream>
 
+#include "core/io/log.hpp"
 #include "data/batches/batcher.hpp"
 #include "models/generation/generate.hpp"
 #include "models/masked_language_model.hpp"
 #include "run/predictions/completions.hpp"
 #include "run/run.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 namespace {

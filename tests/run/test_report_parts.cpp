@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/io/log.hpp"
 #include "run/report/chart.hpp"
 #include "run/report/heat_map.hpp"
 #include "run/report/html.hpp"
@@ -14,7 +15,6 @@
 #include "run/report/png.hpp"
 #include "run/report/tables.hpp"
 #include "run/run.hpp"
-#include "train/records/log.hpp"
 
 using namespace capstan;
 

@@ -9,7 +9,7 @@
 #include <map>
 #include <thread>
 
-#include "train/records/log.hpp"
+#include "core/io/log.hpp"
 
 namespace capstan {
 namespace {

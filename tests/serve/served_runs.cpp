@@ -2,8 +2,8 @@
 
 #include <fstream>
 
+#include "core/io/log.hpp"
 #include "tests/nn/mixer/fading_mixer.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan::testing {
 

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "core/config/schema.hpp"
+#include "core/io/log.hpp"
 #include "train/evaluation/metric.hpp"
 #include "train/optimizers/optimizer.hpp"
 #include "train/optimizers/schedule.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 

@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 
+#include "core/io/log.hpp"
 #include "core/io/progress.hpp"
 #include "core/strings/amounts.hpp"
 #include "train/checkpoints/config.hpp"
-#include "train/records/log.hpp"
 
 namespace capstan {
 

@@ -1,4 +1,4 @@
-#include "train/records/log.hpp"
+#include "core/io/log.hpp"
 
 #include <fcntl.h>
 #include <spdlog/logger.h>
