@@ -108,17 +108,6 @@ void reserve_blas_memory() {
   for (int products = std::min(threads(), most_blas_products()); products > 0; --products) together.emplace_back();
 }
 
-int most_blas_products() {
-  static const int most = [] {
-    constexpr const char* key = "MAX_THREADS=";
-    constexpr int unknown = 32;  // a build for one thread has memory for 50
-    const char* const found = std::strstr(openblas_get_config(), key);
-    const int threads = found != nullptr ? std::atoi(found + std::strlen(key)) : 0;
-    return threads > 0 ? std::max(1, 2 * threads - 2) : unknown;
-  }();
-  return most;
-}
-
 BlasInfo blas_info() {
   static const char* const threading[] = {"serial", "pthread", "openmp"};
   std::string version = openblas_get_config();

@@ -24,10 +24,6 @@ std::string better_blas_core();
 /// product, never while one runs. Nothing is done with a build of OpenBLAS that cannot change.
 void use_better_blas_core();
 
-/// The products that OpenBLAS computes at a time: it is built with work memory for two on each of a number of threads,
-/// of which its own start takes two. Beyond that it writes outside of its tables.
-int most_blas_products();
-
 /// Takes the memory that OpenBLAS keeps for products on all threads(), or most_blas_products(), at once. Later it would
 /// take it in the middle of a product and, where it is refused, spin for ever. Throws OutOfMemory.
 void reserve_blas_memory();

@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -16,7 +18,6 @@
 #include "core/base/no_copy.hpp"
 #include "core/base/out_of_memory.hpp"
 #include "core/machine/parallel.hpp"
-#include "core/products/blas_info.hpp"
 #include "core/products/onednn_bf16.hpp"
 
 #ifdef CAPSTAN_ONEDNN
@@ -161,6 +162,17 @@ bool onednn_multiplies_bf16() {
   float result[1];
   const OneThreadProducts one_thread;
   return onednn_multiply({1, 1, 1, {one, 1}, {one, 1}, result, 1, 1, 0});
+}
+
+int most_blas_products() {
+  static const int most = [] {
+    constexpr const char* key = "MAX_THREADS=";
+    constexpr int unknown = 32;  // a build for one thread has memory for 50
+    const char* const found = std::strstr(openblas_get_config(), key);
+    const int threads = found != nullptr ? std::atoi(found + std::strlen(key)) : 0;
+    return threads > 0 ? std::max(1, 2 * threads - 2) : unknown;
+  }();
+  return most;
 }
 
 void multiply(const Product<float>& product) {

@@ -40,6 +40,10 @@ void set_bf16_backend(Bf16Backend backend);
 /// Can set_bf16_backend(onednn) succeed?
 bool onednn_multiplies_bf16();
 
+/// The products that OpenBLAS computes at a time: it is built with work memory for two on each of a number of threads,
+/// of which its own start takes two. Beyond that it writes outside of its tables.
+int most_blas_products();
+
 /// On the calling thread alone. Which library computes a product depends on its shape
 /// and strides, never on its elements.
 void multiply(const Product<float>& product);
