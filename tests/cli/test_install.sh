@@ -114,6 +114,7 @@ EOF
   exits 0 program/train_mixer generate runs/running-mean --prompt "The " --tokens 20 --temperature 0
   exits 0 program/train_mixer inspect runs/running-mean
   says "running-mean (expansion 2)" out
+  says "of running-mean, only products with parameters are counted" out
   exits 0 program/train_mixer config print --config own/running-mean.yaml --set model.layers.1.mixer.expansion=3
   says "expansion: 3" out
 }
