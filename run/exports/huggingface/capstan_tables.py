@@ -14,7 +14,8 @@ def stored_rows(numbers, form):
         gaps  a byte for each stored row: the rows between it and the stored one before it; 255 is 255 rows and goes on
     """
     if form == "bits":
-        return ((numbers[:, None] >> torch.arange(8, device=numbers.device)) & 1).flatten().nonzero()[:, 0]
+        bit = 1 << torch.arange(8, dtype=torch.uint8, device=numbers.device)
+        return (numbers[:, None] & bit).flatten().nonzero()[:, 0]
     ends = numbers < 255
     return ((numbers.long() + ends).cumsum(0) - 1)[ends]
 
@@ -47,7 +48,8 @@ class StoredTables:
         for module, name, stored in self.tables():
             part, numbers = getattr(module, name), getattr(module, name + "_rows")
             whole = torch.zeros(stored["rows"], *part.shape[1:], dtype=dtype, device=part.device)
-            whole[stored_rows(numbers, stored["form"])] = (part.float() * stored["factor"]).to(dtype)
+            values = part if stored["factor"] == 1 else part.float() * stored["factor"]
+            whole[stored_rows(numbers, stored["form"])] = values.to(dtype)
             setattr(module, name, nn.Parameter(whole, requires_grad=part.requires_grad))
             delattr(module, name + "_rows")
         self.config.tables = {}  # what save_pretrained writes is whole
