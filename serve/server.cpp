@@ -26,6 +26,7 @@ using Clock = std::chrono::steady_clock;
 /// Of bodies that wait to be read, unless a single one may be longer.
 constexpr size_t usual_waiting_bytes = 64 << 20;
 constexpr size_t bytes_beside_body = 1024;  // of a request
+constexpr size_t large_bytes = 64 << 10;    // more take a while to parse
 /// Of answers that are being computed.
 constexpr int64_t answers_bytes = 256 << 20;
 
@@ -87,7 +88,8 @@ class Server::State {
                [this](HttpRequest request, std::shared_ptr<HttpReply> reply) { answer(std::move(request), reply); },
                [](int status, const std::string& why) { return error_answer(ApiError(status, why)); }}),
         scheduler_(limits()),
-        worker_(waiting_limits(options)) {}
+        reader_(waiting_limits(options)),
+        reader_of_large_(waiting_limits(options)) {}
   ~State() {
     draining_ = true;
     stop();
@@ -134,7 +136,7 @@ class Server::State {
   std::thread drainer_, loader_;
   HttpServer http_;  // outlives all that answers
   Scheduler scheduler_;
-  Worker worker_;
+  Worker reader_, reader_of_large_;  // of requests: what is long to parse does not delay others
 };
 
 Models Server::State::open_models() {
@@ -190,7 +192,7 @@ void Server::State::drain() {
     const auto wait_while = [&](const auto& open) {
       while (!done_ && open() && Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     };
-    wait_while([this] { return scheduler_.taken() > 0 || !worker_.idle(); });
+    wait_while([this] { return scheduler_.taken() > 0 || !reader_.idle() || !reader_of_large_.idle(); });
     http_.finish();
     wait_while([] { return true; });  // until run() has returned
     http_.stop();
@@ -246,7 +248,8 @@ void Server::State::answer(HttpRequest request, const std::shared_ptr<HttpReply>
     const auto work = [this, shared, reply] {
       if (!reply->gone()) answer_route(*shared, reply, {models(), scheduler_, options_});
     };
-    if (!worker_.add(shared->client, work, bytes)) throw ApiError(429, "too many requests wait: try again later");
+    if (!(bytes > large_bytes ? reader_of_large_ : reader_).add(shared->client, work, bytes))
+      throw ApiError(429, "too many requests wait: try again later");
   } catch (const ApiError& error) {
     reply->send(error_answer(error));
   }

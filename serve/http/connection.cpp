@@ -34,10 +34,10 @@ std::string head_text(const HttpAnswer& answer, bool keep_alive) {
 
 }  // namespace
 
-using Connection = HttpServer::State::Connection;
-using Reply = HttpServer::State::Reply;
+using Connection = HttpState::Connection;
+using Reply = HttpState::Reply;
 
-Connection::Connection(std::shared_ptr<State> state, net::ip::tcp::socket socket)
+Connection::Connection(std::shared_ptr<HttpState> state, net::ip::tcp::socket socket)
     : state_(std::move(state)),
       socket_(std::move(socket)),
       deadline_(state_->context),

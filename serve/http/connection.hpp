@@ -12,12 +12,12 @@
 #include <optional>
 #include <string>
 
-#include "serve/http/http.hpp"
+#include "serve/http/http_reply.hpp"
 #include "serve/http/request_parser.hpp"
 
 namespace capstan {
 
-struct HttpServer::State : std::enable_shared_from_this<State> {
+struct HttpState : std::enable_shared_from_this<HttpState> {
   class Connection;
   class Reply;
   /// What the clients with one address have.
@@ -26,7 +26,7 @@ struct HttpServer::State : std::enable_shared_from_this<State> {
     size_t held = 0;                      // bytes of requests that are not whole yet
   };
 
-  State(HttpLimits given, HttpHandler handles) : limits(given), handler(std::move(handles)) {}
+  HttpState(HttpLimits given, HttpHandler handles) : limits(given), handler(std::move(handles)) {}
   void accept();
   /// Ends the connection whose client has moved nothing for longest, of the address with most that wait, or of this
   /// one. False where all are being answered.
@@ -50,13 +50,13 @@ struct HttpServer::State : std::enable_shared_from_this<State> {
 };
 
 /// All of it runs on the server's thread.
-class HttpServer::State::Connection : public std::enable_shared_from_this<Connection> {
+class HttpState::Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Clock = std::chrono::steady_clock;
   /// What the client has to do next; nothing while its request is computed.
   enum class Waits { nothing, for_request, for_body, for_reader };
 
-  Connection(std::shared_ptr<State> state, boost::asio::ip::tcp::socket socket);
+  Connection(std::shared_ptr<HttpState> state, boost::asio::ip::tcp::socket socket);
   ~Connection();
 
   void read_request();
@@ -90,7 +90,7 @@ class HttpServer::State::Connection : public std::enable_shared_from_this<Connec
   void done();
   void linger(size_t left);
 
-  std::shared_ptr<State> state_;
+  std::shared_ptr<HttpState> state_;
   boost::asio::ip::tcp::socket socket_;
   boost::asio::steady_timer deadline_;
   boost::beast::flat_buffer buffer_;
@@ -109,7 +109,7 @@ class HttpServer::State::Connection : public std::enable_shared_from_this<Connec
 };
 
 /// A reply to the request that a connection has read. For any thread.
-class HttpServer::State::Reply final : public HttpReply {
+class HttpState::Reply final : public HttpReply {
  public:
   explicit Reply(std::shared_ptr<Connection> connection);
   ~Reply() override;
@@ -123,7 +123,7 @@ class HttpServer::State::Reply final : public HttpReply {
   void post(std::string text, bool end);
 
   std::shared_ptr<Connection> connection_;
-  std::shared_ptr<State> state_;
+  std::shared_ptr<HttpState> state_;
   uint64_t exchange_;
   std::shared_ptr<std::atomic<bool>> gone_;
   bool answered_ = false;

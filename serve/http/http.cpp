@@ -19,7 +19,7 @@ constexpr size_t usual_held_bytes = 64 << 20;
 constexpr size_t usual_unsent_bytes = 256 << 20;
 constexpr double patience_seconds = 1;
 
-using Connection = HttpServer::State::Connection;
+using Connection = HttpState::Connection;
 using Waits = Connection::Waits;
 
 /// The connection with the largest rank; null where none has one.
@@ -37,7 +37,7 @@ Connection* largest(const std::list<Connection*>& all, const Rank& rank) {
 
 }  // namespace
 
-bool HttpServer::State::make_room(const Address* of) {
+bool HttpState::make_room(const Address* of) {
   const auto now = Connection::Clock::now();
   Connection* const slowest = largest(all, [&](const Connection& some) -> std::optional<std::pair<size_t, double>> {
     if (some.waits() == Waits::nothing || (of != nullptr && of != &some.address())) return {};
@@ -47,7 +47,7 @@ bool HttpServer::State::make_room(const Address* of) {
   return slowest != nullptr;
 }
 
-void HttpServer::State::bound_held(const Address& grown) {
+void HttpState::bound_held(const Address& grown) {
   const size_t one = limits.body_bytes + unparsed_bytes(limits), most = std::max(usual_held_bytes, one);
   const size_t share = std::max(one, share_of(most));
   const auto now = Connection::Clock::now();
@@ -64,7 +64,7 @@ void HttpServer::State::bound_held(const Address& grown) {
   }
 }
 
-void HttpServer::State::bound_unsent() {
+void HttpState::bound_unsent() {
   const auto now = Connection::Clock::now();
   while (unsent > usual_unsent_bytes) {
     Connection* const slowest = largest(all, [&](const Connection& some) -> std::optional<double> {
@@ -76,7 +76,7 @@ void HttpServer::State::bound_unsent() {
   }
 }
 
-void HttpServer::State::accept() {
+void HttpState::accept() {
   acceptor.async_accept([me = shared_from_this()](boost::beast::error_code error, net::ip::tcp::socket socket) {
     if (me->closing) return;
     if (error) {  // no descriptors are left
@@ -98,7 +98,7 @@ void HttpServer::State::accept() {
 }
 
 HttpServer::HttpServer(const std::string& host, int port, const HttpLimits& limits, HttpHandler handler)
-    : state_(std::make_shared<State>(limits, std::move(handler))) {
+    : state_(std::make_shared<HttpState>(limits, std::move(handler))) {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY)
     state_->limits.connections = std::min<size_t>(

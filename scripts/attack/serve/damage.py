@@ -3,6 +3,7 @@ import json
 import random
 import re
 import socket
+import threading
 
 from client import answer, ask, connect, fail, get, request, together
 

@@ -12,7 +12,7 @@ prompt = "the tape turns a drum " * 740  # 16 kB
 scored = {"prompt": prompt, "echo": True, "logprobs": 20, "max_tokens": 0}
 beside = {"prompt": "a", "max_tokens": 8}
 other = "127.0.0.2"  # another client's address
-most_answer_mb, most_body_mb, most_delay, most_end = 900, 250, 0.7, 8
+most_answer_mb, most_body_mb, most_delay, most_end = 900, 250, 1.0, 8
 
 
 def answered(server, count=20, address=other, path="/health"):
