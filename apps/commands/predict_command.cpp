@@ -94,7 +94,7 @@ int predict(PredictCommandOptions options) {
   });
   if (!options.output.empty()) {
     const bool there = std::filesystem::exists(options.output);
-    replace_file(options.output, input.with_fields(added));
+    replace_file(options.output, input.with_fields(writer.columns(), added));
     log_info(fmt::format("{}: {} rows with their predictions{}", options.output, added.size(),
                          there ? "; replaced what was there" : ""));
   }

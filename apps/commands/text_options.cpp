@@ -7,6 +7,13 @@
 
 namespace capstan {
 
+/// As data.format, or lines.
+static std::vector<std::string> input_formats() {
+  std::vector<std::string> names = data_format_names();
+  names.insert(names.begin() + 1, "lines");
+  return names;
+}
+
 void add_set_option(CommandParser& command, std::vector<std::string>& overrides) {
   command
       .add_option("-s,--set", overrides, "change a key of the run: --set data.test=[other.txt] (repeatable)",
@@ -19,7 +26,7 @@ void add_text_options(CommandParser& command, TextOptions& options) {
   command.add_option("run", options.run, "run folder, or the folder of a checkpoint", "RUN")->required();
   command.add_option("file", input.file, "the texts, or a folder of such files; - is standard input", "FILE");
   command.add_choice(
-      "--input", input.format, {"auto", "lines", "tsv", "csv", "jsonl", "fasttext", "folders"},
+      "--input", input.format, input_formats(),
       "lines (one text per line), tsv, csv, jsonl or fasttext with the columns of the run's data, or folders (one text "
       "per file); auto: by the name of the file, tsv where all its first lines have more columns than a text, folders "
       "for a folder, and for a file if the run was trained on folders");

@@ -9,8 +9,16 @@
 #include "core/strings/join.hpp"
 #include "core/strings/nearest.hpp"
 #include "data/files/text_file.hpp"
+#include "data/labelled/label_forms.hpp"
 
 namespace capstan {
+
+ClassNames::ClassNames(std::vector<std::string> names) : names_(std::move(names)) {
+  for (size_t i = 0; i < names_.size(); ++i) {
+    const auto [found, added] = forms_.emplace(common_form(names_[i]), static_cast<int32_t>(i));
+    if (!added) found->second = -1;
+  }
+}
 
 ClassNames ClassNames::from_list(std::vector<std::string> names, const std::string& origin, int64_t first_number) {
   ClassNames classes(std::move(names));
@@ -51,7 +59,9 @@ ClassNames ClassNames::gather(const std::vector<std::string>& labels, const std:
 std::optional<int32_t> ClassNames::find(const std::string& label) const {
   const auto found = indices_.find(label);
   if (found != indices_.end()) return found->second;
-  const auto index = accepts_indices_ ? parse_integer(label) : std::nullopt;
+  const std::string form = common_form(label);
+  if (const auto alike = forms_.find(form); alike != forms_.end() && alike->second >= 0) return alike->second;
+  const auto index = accepts_indices_ ? parse_integer(form) : std::nullopt;
   if (index && *index >= first_number_ && *index - first_number_ < static_cast<int64_t>(names_.size()))
     return static_cast<int32_t>(*index - first_number_);
   return std::nullopt;

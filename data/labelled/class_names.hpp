@@ -22,16 +22,17 @@ class ClassNames {
   static ClassNames gather(const std::vector<std::string>& labels, const std::string& origin);
 
   const std::vector<std::string>& names() const { return names_; }
-  /// The index of a label; none if it is unknown.
+  /// The index of a label; none if it is unknown. A label that another format writes otherwise is known, too: "true"
+  /// and "True", 1 and 1.0, with and without quotes, unless several classes differ by this alone.
   std::optional<int32_t> find(const std::string& label) const;
   /// Throws Error for an unknown label, with the nearest and the known ones; `place` is its file:line.
   int32_t index_of(const std::string& label, const std::string& place) const;
 
  private:
-  explicit ClassNames(std::vector<std::string> names) : names_(std::move(names)) {}
+  explicit ClassNames(std::vector<std::string> names);
 
   std::vector<std::string> names_;
-  std::unordered_map<std::string, int32_t> indices_;
+  std::unordered_map<std::string, int32_t> indices_, forms_;  // by name; by form, -1 of several classes
   bool accepts_indices_ = false;
   int64_t first_number_ = 0;
   mutable int hints_ = 0;  // given by index_of() so far

@@ -2,45 +2,38 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
 #include <set>
 
 #include "core/strings/integer.hpp"
-#include "data/files/table_reader.hpp"
+#include "data/formats/row_labels.hpp"
+#include "data/formats/table_columns.hpp"
 
 namespace capstan {
 namespace {
 
-const std::set<std::string> label_names = {"label", "labels", "class",    "category", "sentiment",
-                                           "topic", "target", "intent",   "tag",      "rating",
-                                           "stars", "score",  "polarity", "emotion"};
-const std::set<std::string> text_names = {"text",    "review", "sentence", "body",        "content", "message",
-                                          "comment", "tweet",  "question", "description", "document"};
-const std::set<std::string> other_names = {"title",  "answer", "id",      "idx",        "index",   "name",   "date",
-                                           "source", "query",  "premise", "hypothesis", "subject", "summary"};
 // Fewer rows say little. A column of labels has at least this many rows per label.
 constexpr size_t rows_needed = 20, examples_per_class = 5;
-
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
+constexpr double nearly_all = 0.95, most = 0.5;
 
 /// Is it text of words, or in a script without blanks, and no identifier?
-bool has_words(const std::string& value) {
+bool has_words(std::string_view value) {
   return std::any_of(value.begin(), value.end(),
                      [](char c) { return c == ' ' || static_cast<unsigned char>(c) > 127; });
 }
 
-/// "label", "review_text", "Class Index", also with letters of other scripts.
-bool may_name_column(const std::string& field) {
-  constexpr size_t longest = 40;
-  if (field.empty() || field.size() > longest || std::isdigit(static_cast<unsigned char>(field[0])) != 0) return false;
-  const auto fits = [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return std::isalnum(byte) != 0 || byte > 127 || c == '_' || c == '-' || c == '.' || c == ' ';
-  };
-  return std::all_of(field.begin(), field.end(), fits) && std::count(field.begin(), field.end(), ' ') < 3;
+/// 2024-01-31, 31.1.2024, 1/31/24 10:30.
+bool is_date(std::string_view value) {
+  const auto digits = std::count_if(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const auto parts = std::count_if(value.begin(), value.end(), [](char c) { return c == '-' || c == '/' || c == '.'; });
+  return digits >= 4 && parts >= 2 && value.find_first_not_of("0123456789-/.: TZ+") == std::string_view::npos;
+}
+
+bool names_split(const std::string& value) {
+  static const std::set<std::string> splits{"train", "training", "valid", "validation",
+                                            "val",   "dev",      "test",  "testing"};
+  return splits.count(value) > 0;
 }
 
 }  // namespace
@@ -53,51 +46,78 @@ bool is_number(const std::string& text) {
 
 ColumnSample::ColumnSample(std::vector<std::vector<std::string>> rows, std::optional<bool> header) {
   if (rows.empty()) return;
-  first_row_ = rows.front();
-  columns_.resize(first_row_.size());
-  const auto sum_up = [&](size_t begin) {
-    rows_ = rows.size() - begin;
-    for (size_t c = 0; c < columns_.size(); ++c) {
-      std::set<std::string> different;
-      double bytes = 0, numbers = 0, words = 0;
-      bool lists = true, several = false;
-      for (size_t r = begin; r < rows.size(); ++r) {
-        if (c >= rows[r].size()) continue;
-        different.insert(rows[r][c]);
-        const auto listed = lists ? listed_labels(rows[r][c]) : std::nullopt;
-        lists = listed.has_value();
-        several = several || (listed && listed->size() != 1);
-        bytes += static_cast<double>(rows[r][c].size());
-        numbers += is_number(rows[r][c]) ? 1 : 0;
-        words += has_words(rows[r][c]) ? 1 : 0;
-      }
-      const auto count = static_cast<double>(std::max<size_t>(rows_, 1));
-      columns_[c] = {
-          different.size(), bytes / count, numbers / count, words / count, different.count(first_row_[c]) > 0,
-          lists && several};
-    }
-  };
-  sum_up(1);
+  sum_up(rows, 1);
   begins_with_names_ = header.value_or(looks_like_names());
-  if (!begins_with_names_) sum_up(0);
+  if (begins_with_names_) return;
+  const size_t width = common_width(rows);  // rows of another one cannot be used
+  rows.erase(std::remove_if(rows.begin(), rows.end(), [&](const auto& fields) { return fields.size() != width; }),
+             rows.end());
+  sum_up(rows, 0);
+}
+
+void ColumnSample::sum_up(const std::vector<std::vector<std::string>>& rows, size_t begin) {
+  first_row_ = column_names(rows.front());
+  names_.clear();
+  for (const std::string& name : first_row_) names_.emplace_back(name);
+  rows_ = rows.size() - begin;
+  columns_.clear();
+  for (size_t c = 0; c < first_row_.size(); ++c) columns_.push_back(column_of(rows, c, begin));
+}
+
+ColumnSample::Column ColumnSample::column_of(const std::vector<std::vector<std::string>>& rows, size_t column,
+                                             size_t begin) const {
+  constexpr double large = 1e6;
+  const double part = 1 / static_cast<double>(std::max<size_t>(rows.size() - begin, 1));
+  Column found;
+  std::set<std::string> different;
+  bool lists = true, several = false;
+  for (size_t r = begin; r < rows.size(); ++r) {
+    if (column >= rows[r].size()) continue;
+    const std::string value(label_text(rows[r][column]));
+    different.insert(value);
+    const auto listed = lists ? listed_labels(value) : std::nullopt;
+    lists = listed.has_value();
+    several = several || (listed && listed->size() != 1);
+    found.mean_bytes += part * static_cast<double>(rows[r][column].size());
+    found.words += has_words(value) ? part : 0;
+    found.filled += value.empty() ? 0 : part;
+    found.dates += is_date(value) ? part : 0;
+    found.splits += names_split(value) ? part : 0;
+    if (!is_number(value)) continue;
+    const double number = std::strtod(value.c_str(), nullptr);
+    found.numbers += part;
+    found.fractions += std::floor(number) != number ? part : 0;
+    found.large += std::abs(number) >= large ? part : 0;
+    found.flags += number == 0 || number == 1 ? 1 : 0;
+  }
+  found.different = different.size();
+  found.repeats_first = different.count(first_row_[column]) > 0;
+  found.lists = lists && several;
+  return found;
 }
 
 bool ColumnSample::looks_like_names() const {
-  constexpr double nearly_all = 0.95, most = 0.5;
-  const bool index = first_row_.size() > 1 && first_row_.front().empty();  // pandas does not name it
-  if (!std::all_of(first_row_.begin() + (index ? 1 : 0), first_row_.end(), may_name_column)) return false;
-  if (std::set<std::string>(first_row_.begin(), first_row_.end()).size() < first_row_.size()) return false;
+  const size_t begin = first_row_.size() > 1 && first_row_.front().empty() ? 1 : 0;  // pandas does not name the index
+  size_t end = first_row_.size();
+  while (end > begin + 1 && first_row_[end - 1].empty()) --end;  // "v1,v2,,,"
+  if (are_numbers_of_columns(first_row_))
+    return std::any_of(columns_.begin(), columns_.end(),
+                       [](const Column& column) { return column.words >= most && column.numbers == 0; });
+  const auto names_begin = first_row_.begin() + static_cast<std::ptrdiff_t>(begin),
+             names_end = first_row_.begin() + static_cast<std::ptrdiff_t>(end);
+  if (!std::all_of(names_begin, names_end, may_name_column)) return false;
+  const bool differ = std::set<std::string>(names_begin, names_end).size() == end - begin;
   // Among few labels one that no other row has, beside one word in a column of texts.
-  bool found = false, of_labels = false, of_texts = false;
-  for (size_t c = 0; c < columns_.size(); ++c) {
-    const std::string name = lower(first_row_[c]);
+  bool usual = false, of_numbers = begin > 0 && rows_ > 1 && columns_[0].numbers >= nearly_all, of_labels = false,
+       of_texts = false;
+  for (size_t c = begin; c < end; ++c) {
+    if (columns_[c].repeats_first) return false;
     of_labels = of_labels || looks_like_labels(c);
     of_texts = of_texts || (columns_[c].words >= most && first_row_[c].find(' ') == std::string::npos);
-    if (columns_[c].repeats_first) return false;
-    if (label_names.count(name) + text_names.count(name) + other_names.count(name) > 0) found = true;
-    if (columns_[c].numbers >= nearly_all && rows_ > 1) found = true;
+    usual = usual || names_[c].usual;
+    of_numbers = of_numbers || (columns_[c].numbers >= nearly_all && rows_ > 1);
   }
-  return found || (of_labels && of_texts);
+  return usual || (differ && (of_numbers || (of_labels && of_texts)));
 }
 
 bool ColumnSample::begins_with_text() const {
@@ -116,45 +136,86 @@ std::optional<size_t> ColumnSample::index_of(const std::string& column) const {
 }
 
 std::string ColumnSample::name_of(size_t column) const {
-  const bool named = begins_with_names_ && !first_row_[column].empty() && index_of(first_row_[column]) == column;
+  const std::string& name = first_row_[column];
+  const bool named = begins_with_names_ && !name.empty() && std::count(first_row_.begin(), first_row_.end(), name) == 1;
   return named ? first_row_[column] : std::to_string(column + 1);
 }
 
-std::vector<size_t> ColumnSample::named(const std::set<std::string>& names) const {
+std::vector<size_t> ColumnSample::namesakes(size_t column) const {
   std::vector<size_t> found;
   for (size_t c = 0; c < columns_.size() && begins_with_names_; ++c)
-    if (names.count(lower(first_row_[c])) > 0) found.push_back(c);
+    if (c != column && first_row_[c] == first_row_[column] && columns_[c].words >= most) found.push_back(c);
   return found;
 }
 
 bool ColumnSample::looks_like_labels(size_t column) const {
   const size_t different = columns_[column].different;
-  return rows_ >= rows_needed && different >= 2 && different * examples_per_class <= rows_;
+  return rows_ >= rows_needed && different >= 2 && different * examples_per_class <= rows_ && !cannot_be_labels(column);
 }
 
-size_t ColumnSample::label_or_first(bool by_values) const {
-  constexpr double nearly_all = 0.9;
-  std::vector<size_t> found = named(label_names);
-  if (found.size() == 1) return found.front();
-  const bool first_is_none = !columns_.empty() && rows_ >= rows_needed &&
-                             static_cast<double>(columns_[0].different) >= nearly_all * static_cast<double>(rows_);
-  if (!by_values || !first_is_none) return 0;
-  if (found.empty())
-    for (size_t c = 0; c < columns_.size(); ++c) found.push_back(c);
-  found.erase(std::remove_if(found.begin(), found.end(), [&](size_t c) { return !looks_like_labels(c); }), found.end());
-  return found.size() == 1 ? found.front() : 0;
+bool ColumnSample::cannot_be_labels(size_t column) const {
+  constexpr double nearly_different = 0.9;
+  constexpr size_t many = 20;
+  const Column& of = columns_[column];
+  if (rows_ < rows_needed) return false;
+  return static_cast<double>(of.different) >= nearly_different * static_cast<double>(rows_) || of.filled < most ||
+         (of.fractions > 0 && of.different > many) || of.large >= nearly_all || of.dates >= nearly_all ||
+         of.splits >= nearly_all;
+}
+
+LabelSearch ColumnSample::find_label(bool single) const {
+  if (columns_.empty()) return {};
+  if (!begins_with_names_) return label_of_rows(single);
+  for (int surely = 4; surely > 0; --surely) {
+    std::vector<size_t> found, likely;
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      if (names_[c].label != surely || (surely < 4 && single && cannot_be_labels(c))) continue;
+      found.push_back(c);
+      if (looks_like_labels(c)) likely.push_back(c);
+    }
+    if (single && likely.size() == 1) return {likely.front()};
+    if (found.size() == 1) return {found.front()};
+    if (found.size() > 1) return {std::nullopt, found};
+  }
+  return label_by_values(single);
+}
+
+LabelSearch ColumnSample::label_by_values(bool single) const {
+  std::vector<bool> other(columns_.size());
+  for (size_t c = 0; c < columns_.size(); ++c) other[c] = names_[c].other || (single && cannot_be_labels(c));
+  const auto text = text_or_last(std::vector<bool>(columns_.size(), true));
+  std::vector<size_t> left, likely;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    if (other[c] || names_[c].text > 0) continue;
+    if (single && looks_like_labels(c)) likely.push_back(c);
+    if (c != text) left.push_back(c);
+  }
+  if (likely.size() == 1) return {likely.front()};
+  if (likely.size() > 1) return {std::nullopt, likely};
+  if (left.size() == 1) return {left.front()};
+  return {std::nullopt, left};
+}
+
+LabelSearch ColumnSample::label_of_rows(bool single) const {
+  if (!single || !cannot_be_labels(0)) return {0};
+  std::vector<size_t> likely;
+  for (size_t c = 0; c < columns_.size(); ++c)
+    if (looks_like_labels(c)) likely.push_back(c);
+  if (likely.size() == 1) return {likely.front()};
+  if (likely.empty() && columns_[0].different == rows_) return {0};  // reading the labels refuses identifiers
+  return {std::nullopt, likely};
 }
 
 std::optional<size_t> ColumnSample::text_or_last(const std::vector<bool>& allowed) const {
-  constexpr double much_longer = 4, most = 0.5;
+  constexpr double much_longer = 4;
   std::optional<size_t> last, longest;
-  size_t names = 0;
-  for (const size_t c : named(text_names)) {
-    if (!allowed[c]) continue;
-    ++names;
-    last = c;
+  for (int surely = 2; surely > 0 && begins_with_names_; --surely) {
+    std::vector<size_t> named;
+    for (size_t c = 0; c < columns_.size(); ++c)
+      if (allowed[c] && names_[c].text == surely) named.push_back(c);
+    if (named.size() == 1) return named.front();
+    if (named.size() > 1) break;
   }
-  if (names == 1) return last;
   for (size_t c = 0; c < columns_.size(); ++c) {
     if (!allowed[c]) continue;
     last = c;
@@ -166,7 +227,8 @@ std::optional<size_t> ColumnSample::text_or_last(const std::vector<bool>& allowe
 }
 
 std::optional<size_t> ColumnSample::likely_label() const {
-  if (const auto names = named(label_names); !names.empty()) return names.front();
+  const auto found = find_label(/*single=*/true).column;
+  if (found && (begins_with_names_ || looks_like_labels(*found))) return found;
   std::optional<size_t> best;
   for (size_t c = 0; c < columns_.size(); ++c)
     if (looks_like_labels(c) && (!best || columns_[c].different < columns_[*best].different)) best = c;

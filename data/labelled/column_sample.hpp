@@ -3,11 +3,18 @@
 
 #include <cstddef>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "data/labelled/column_names.hpp"
+
 namespace capstan {
+
+/// Which column has the labels.
+struct LabelSearch {
+  std::optional<size_t> column;
+  std::vector<size_t> candidates = {};  // where that is in doubt: the columns that could be meant, if any
+};
 
 class ColumnSample {
  public:
@@ -29,12 +36,17 @@ class ColumnSample {
   /// How a configuration names a column: by its name in the first row, if that is unique, else by its number from 1.
   std::string name_of(size_t column) const;
 
-  /// The column of the labels, found by its name or, if the values of the first column cannot be labels, by its values;
-  /// the first column if these leave a doubt. `by_values`: labels are single ones.
-  size_t label_or_first(bool by_values) const;
+  /// The column of the labels. With a header: the one whose name says so, otherwise the only one whose values and name
+  /// do not say that it has something else. Without: the first, unless its values cannot be labels; then the only one
+  /// whose values look like labels. `single`: a text has one label.
+  LabelSearch find_label(bool single) const;
   /// The column of the texts among those with `allowed`: the one whose name says so, otherwise the last, or the longest
   /// of words where that is much longer. None if none is allowed.
   std::optional<size_t> text_or_last(const std::vector<bool>& allowed) const;
+  /// Other columns of words with the same name.
+  std::vector<size_t> namesakes(size_t column) const;
+  /// Are all values 0 or 1?
+  bool has_flags(size_t column) const { return rows_ > 0 && columns_[column].flags == rows_; }
   /// The column whose name or values look most like labels; none if no column does.
   std::optional<size_t> likely_label() const;
   /// The column with the longest values except `label`; none without another column.
@@ -51,18 +63,24 @@ class ColumnSample {
 
  private:
   struct Column {
-    size_t different = 0;
-    double mean_bytes = 0, numbers = 0, words = 0;  // `numbers` and `words` are shares of values
-    bool repeats_first = false;                     // does the field of the first row occur in another one?
+    size_t different = 0, flags = 0;  // flags: values that are 0 or 1
+    // Shares of the values; fractions, large and dates: numbers that are no labels, and dates.
+    double mean_bytes = 0, numbers = 0, words = 0, filled = 0, fractions = 0, large = 0, dates = 0, splits = 0;
+    bool repeats_first = false;  // does the field of the first row occur in another one?
     bool lists = false;
   };
+  void sum_up(const std::vector<std::vector<std::string>>& rows, size_t begin);
+  Column column_of(const std::vector<std::vector<std::string>>& rows, size_t column, size_t begin) const;
   bool looks_like_names() const;
   bool looks_like_labels(size_t column) const;
-  /// Columns with such a name; none without a header.
-  std::vector<size_t> named(const std::set<std::string>& names) const;
+  /// Do the values say that it has something else: identifiers, measurements, dates, splits, or hardly anything?
+  bool cannot_be_labels(size_t column) const;
+  LabelSearch label_of_rows(bool single) const;
+  LabelSearch label_by_values(bool single) const;
 
-  std::vector<std::string> first_row_;
-  std::vector<Column> columns_;  // without the first row, if that has names
+  std::vector<std::string> first_row_;  // without blanks and quotes around its fields
+  std::vector<ColumnName> names_;       // what they say, if they are names
+  std::vector<Column> columns_;         // without the first row, if that has names
   size_t rows_ = 0;
   bool begins_with_names_ = false;
 };

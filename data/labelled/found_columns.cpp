@@ -8,7 +8,9 @@
 #include "core/strings/affixes.hpp"
 #include "core/strings/integer.hpp"
 #include "core/strings/join.hpp"
-#include "data/files/table_head.hpp"
+#include "data/formats/row_labels.hpp"
+#include "data/formats/table_columns.hpp"
+#include "data/formats/table_head.hpp"
 #include "data/labelled/column_sample.hpp"
 
 namespace capstan {
@@ -24,11 +26,13 @@ bool names_column(const std::vector<std::string>& header, const std::string& col
 
 /// As set, or true for a first row with a name that the configuration uses; unset: as the sample finds.
 std::optional<bool> header_of(const LabelledSourceConfig& config, const Rows& rows) {
+  if (config.header || rows.empty()) return config.header;
   std::vector<std::string> columns = config.text_columns;
   if (config.label_column) columns.push_back(*config.label_column);
-  if (config.header || rows.empty()) return config.header;
+  columns.insert(columns.end(), config.label_columns.begin(), config.label_columns.end());
+  const std::vector<std::string> names = column_names(rows.front());
   const bool named = std::any_of(columns.begin(), columns.end(),
-                                 [&](const std::string& column) { return names_column(rows.front(), column); });
+                                 [&](const std::string& column) { return names_column(names, column); });
   return named ? std::optional(true) : std::nullopt;
 }
 
@@ -46,11 +50,8 @@ bool forget_names(LabelledSourceConfig& config, const Rows& rows) {
   return true;
 }
 
-const char* name_of(char delimiter) { return delimiter == ';' ? "semicolons" : delimiter == '|' ? "bars" : "tabs"; }
-
-std::string delimiter_remark(std::string_view content, TableFormat format) {
-  const char delimiter = format == TableFormat::csv ? csv_delimiter(content) : ',';
-  return delimiter == ',' ? "" : fmt::format("columns are separated by {}", name_of(delimiter));
+std::string remark_of(std::string_view content, const std::string& file, const TableFormat& format) {
+  return format.remark == nullptr ? "" : format.remark(content, file);
 }
 
 /// The columns of a table of new texts.
@@ -58,6 +59,9 @@ class NewTable {
  public:
   NewTable(const LabelledSourceConfig& config, const ClassNames* classes, Rows rows)
       : config_(config), classes_(classes), sample_(rows, header_of(config, rows)), rows_(std::move(rows)) {
+    for (const std::string& column : config.label_columns)
+      if (const auto at = sample_.index_of(column)) labels_.push_back(*at);
+    if (!config.label_columns.empty()) return;
     for (const bool numbers : {false, true})  // numbers of classes are looked for where no column has their names
       for (size_t c = 0; c < sample_.columns() && sample_.columns() > 1 && classes != nullptr; ++c)
         if ((!numbers || labels_.empty()) && holds_classes(c, numbers)) labels_.push_back(c);
@@ -68,13 +72,15 @@ class NewTable {
   bool begins_with_class() const {
     return classes_ != nullptr && !rows_.empty() &&
            std::any_of(rows_.front().begin(), rows_.front().end(), [&](const std::string& field) {
-             const auto number = classes_->find(field);
-             return number && classes_->names()[static_cast<size_t>(*number)] == field;
+             const std::string label(label_text(field));
+             const auto number = classes_->find(label);
+             return number && classes_->names()[static_cast<size_t>(*number)] == label;
            });
   }
 
   /// `needed`: where nothing is found, what the training had.
   std::optional<size_t> label(bool needed) const {
+    if (!config_.label_columns.empty()) return std::nullopt;
     const auto trained = sample_.index_of(config_.label_column.value_or("1"));
     if (config_.label_column && !parse_integer(*config_.label_column) && sample_.begins_with_names()) return trained;
     if (trained && has_labels(*trained)) return trained;
@@ -111,10 +117,9 @@ class NewTable {
     size_t known = 0, all = 0;
     for (size_t r = sample_.begins_with_names() ? 1 : 0; r < rows_.size(); ++r) {
       if (column >= rows_[r].size()) continue;
-      const std::string& value = rows_[r][column];
-      for (const std::string& label : config_.multi_label
-                                          ? split_labels(value, config_.label_separator)
-                                          : std::vector<std::string>{std::string(trimmed(value, " \t\r"))}) {
+      const std::string value(label_text(rows_[r][column]));
+      for (const std::string& label :
+           config_.multi_label ? split_labels(value, config_.label_separator) : std::vector<std::string>{value}) {
         const auto number = classes_->find(label);
         all += label.empty() ? 0 : 1;
         known += number && (numbers || classes_->names()[static_cast<size_t>(*number)] == label) ? 1 : 0;
@@ -130,53 +135,154 @@ class NewTable {
   std::vector<size_t> labels_ = {};  // columns of which nearly all values are classes
 };
 
-}  // namespace
+/// Finds the columns of the first training table, step by step, and says which.
+class ColumnFinder {
+ public:
+  ColumnFinder(LabelledSourceConfig& config, TableHead table, bool classifies)
+      : config_(config),
+        classifies_(classifies),
+        keys_(table.has_keys()),
+        file_(std::move(table.file)),
+        rows_(std::move(table.rows)),
+        sample_(rows_, keys_ ? true : header_of(config, rows_)) {}
 
-std::string find_columns(LabelledSourceConfig& config) {
-  const TableHead table = head_of_tables(config.train, config.format, ColumnSample::rows_read);
-  const std::string remark = delimiter_remark(table.content, table.format);
-  if (table.rows.empty()) return "";
-  const bool keys = table.format == TableFormat::jsonl;
-  const ColumnSample sample(table.rows, keys ? true : header_of(config, table.rows));
-  const bool header = !keys && sample.begins_with_names() && !config.header;
-  std::string found;
-  const auto add = [&](const std::string& key, const std::string& value) {
-    found += fmt::format(" data.{}={}", key, value);
-  };
-  if (header) {
-    config.header = true;
-    add("header", "true");
+  std::string run() {
+    header_ = !keys_ && sample_.begins_with_names() && !config_.header;
+    if (header_) {
+      config_.header = true;
+      add("header", "true");
+    }
+    if (config_.label_columns.empty())
+      find_label();
+    else
+      find_labels();
+    find_text();
+    return said_;
   }
-  const auto known = [&](const char* key) { return keys ? sample.index_of(key) : std::nullopt; };
-  auto label =
-      config.label_column ? sample.index_of(*config.label_column) : known(config.multi_label ? "labels" : "label");
-  if (!label && !config.label_column) {
-    label = keys ? sample.likely_label() : sample.label_or_first(!config.multi_label);
-    if (label && (header || keys || *label > 0)) add("label_column", *(config.label_column = sample.name_of(*label)));
-  }
-  if (label && !config.multi_label && sample.has_lists(*label)) {
-    if (keys && !config.label_column) config.label_column = sample.name_of(*label);  // "labels" without it
-    config.multi_label = true;
+
+ private:
+  void add(const std::string& key, const std::string& value) { said_ += fmt::format(" data.{}={}", key, value); }
+  /// The column of a key that JSONL has by itself.
+  std::optional<size_t> usual(const char* key) const { return keys_ ? sample_.index_of(key) : std::nullopt; }
+
+  void find_label() {
+    label_ = config_.label_column ? sample_.index_of(*config_.label_column)
+                                  : usual(config_.multi_label ? "labels" : "label");
+    if (!label_ && !config_.label_column) {
+      label_ = searched_label();
+      if (label_ && (header_ || keys_ || *label_ > 0))
+        add("label_column", *(config_.label_column = sample_.name_of(*label_)));
+    }
+    if (!label_ || config_.multi_label || !sample_.has_lists(*label_)) return;
+    if (keys_ && !config_.label_column) config_.label_column = sample_.name_of(*label_);  // "labels" without it
+    config_.multi_label = true;
     add("multi_label", "true");
   }
-  std::vector<bool> allowed(sample.columns(), config.text_columns.empty() && label && !known("text"));
-  if (label) allowed[*label] = false;
-  auto text = sample.text_or_last(allowed);
-  if (keys && text) text = sample.likely_text(*label);
-  if (text && (header || keys || *text + 1 < sample.columns())) {
-    config.text_columns = {sample.name_of(*text)};
-    add("text_columns", "[" + config.text_columns.front() + "]");
+
+  std::optional<size_t> searched_label() const {
+    const LabelSearch found = sample_.find_label(!config_.multi_label);
+    if (found.column) return found.column;
+    if (!classifies_) return sample_.likely_label();
+    if (keys_ && found.candidates.empty()) return std::nullopt;  // reading the first object says what is missing
+    std::vector<std::string> names, all, flags;
+    for (const size_t c : found.candidates) names.push_back(sample_.name_of(c));
+    for (size_t c = 0; c < sample_.columns(); ++c) {
+      all.push_back(sample_.name_of(c));
+      if (sample_.has_flags(c)) flags.push_back(all.back());  // also one that is 0 in the first rows
+    }
+    const bool of_flags = names.size() > 1 && std::all_of(found.candidates.begin(), found.candidates.end(),
+                                                          [&](size_t c) { return sample_.has_flags(c); });
+    throw ConfigError(fmt::format(
+        "data: {}: {}; choose it with data.label_column{}", file_,
+        names.empty() ? fmt::format("no column looks like the label ({})", join_first(all))
+                      : fmt::format("the label could be the column {}", join_first(names, " or ")),
+        of_flags ? fmt::format(", or data.label_columns=[{}] if each of them is a label", join(flags)) : ""));
   }
-  if (!found.empty() && config.text_columns.empty() && text && !keys)
-    found += fmt::format(" (the text is column {})", *text + 1);
+
+  /// Each of several columns is a label.
+  void find_labels() {
+    std::vector<size_t> places;
+    for (std::string& column : config_.label_columns) {
+      const auto at = sample_.index_of(column);
+      if (!at) return;  // reading the table says what is missing
+      column = sample_.name_of(*at);
+      places.push_back(*at);
+    }
+    labels_ = places;
+    if (config_.multi_label ||
+        std::all_of(rows_.begin() + 1, rows_.end(), [&](const auto& row) { return has_one(row); }))
+      return;
+    config_.multi_label = true;
+    add("multi_label", "true");
+  }
+
+  /// Is one of the labels 1? Also true of a row that cannot be used.
+  bool has_one(const std::vector<std::string>& row) const {
+    int64_t count = 0;
+    try {
+      for (const size_t c : labels_) count += flag_of(c < row.size() ? row[c] : "", "", "") ? 1 : 0;
+    } catch (const Error&) {
+      return true;
+    }
+    return count == 1;
+  }
+
+  void find_text() {
+    if (!config_.text_columns.empty() || (!label_ && labels_.empty()) || usual("text")) return;
+    std::vector<bool> allowed(sample_.columns(), true);
+    for (const size_t c : labels_) allowed[c] = false;
+    if (label_) allowed[*label_] = false;
+    const auto text = keys_ && label_ ? sample_.likely_text(*label_) : sample_.text_or_last(allowed);
+    if (!text) return;
+    if (header_ || keys_ || *text + 1 < sample_.columns()) {
+      refuse_namesakes(*text, allowed);
+      config_.text_columns = {sample_.name_of(*text)};
+      add("text_columns", "[" + config_.text_columns.front() + "]");
+    } else if (!said_.empty()) {
+      said_ += fmt::format(" (the text is column {})", *text + 1);
+    } else if (sample_.columns() > 2 && label_ && !config_.label_column) {
+      said_ = fmt::format(" the label in column {} and the text in column {} of {}", *label_ + 1, *text + 1,
+                          sample_.columns());
+    }
+  }
+
+  void refuse_namesakes(size_t text, const std::vector<bool>& allowed) const {
+    std::vector<size_t> columns{text + 1};
+    for (const size_t c : sample_.namesakes(text))
+      if (allowed[c]) columns.push_back(c + 1);
+    std::sort(columns.begin(), columns.end());
+    if (columns.size() > 1)
+      throw ConfigError(
+          fmt::format("data: {}: the columns {} are called '{}'; choose the text with data.text_columns, "
+                      "by number",
+                      file_, join(columns, " and "), sample_.first_row()[text]));
+  }
+
+  LabelledSourceConfig& config_;
+  bool classifies_, keys_, header_ = false;
+  std::string file_, said_ = {};
+  Rows rows_;
+  ColumnSample sample_;
+  std::optional<size_t> label_ = {};
+  std::vector<size_t> labels_ = {};  // of label_columns
+};
+
+}  // namespace
+
+std::string find_columns(LabelledSourceConfig& config, bool classifies) {
+  TableHead table = head_of_tables(config.train, config.format, ColumnSample::rows_read);
+  if (table.rows.empty()) return "";
+  const std::string remark = remark_of(table.content, table.file, *table.format), file = table.file;
+  std::string found = ColumnFinder(config, std::move(table), classifies).run();
   if (!found.empty()) found = (remark.empty() ? "read with" : "; read with") + found;
-  return remark.empty() && found.empty() ? "" : fmt::format("data: {}: {}{}", table.file, remark, found);
+  return remark.empty() && found.empty() ? "" : fmt::format("data: {}: {}{}", file, remark, found);
 }
 
 FoundColumns columns_of_table(LabelledSourceConfig config, const std::vector<std::string>& texts,
-                              std::string_view content, const std::string& file, TableFormat format,
+                              std::string_view content, const std::string& file, const TableFormat& format,
                               const ClassNames* classes, bool labels) {
-  Rows rows = first_rows(content, file, format, ColumnSample::rows_read);
+  Rows rows;
+  if (format.fields == TableFormat::Fields::columns) rows = first_rows(content, file, format, ColumnSample::rows_read);
   const bool doubtful = config.header == std::optional(false) && std::none_of(texts.begin(), texts.end(), is_name) &&
                         ColumnSample(rows, std::nullopt).begins_with_names();
   std::vector<std::string> names = config.text_columns;
@@ -195,10 +301,11 @@ FoundColumns columns_of_table(LabelledSourceConfig config, const std::vector<std
   FoundColumns found{{sample.begins_with_names(), config.label_column, table.texts(label, file), labels}, ""};
   if (label) found.choice.label = std::to_string(*label + 1);
   if (config.multi_label) found.choice.label_separator = config.label_separator;
+  found.choice.label_columns = config.label_columns;
   found.choice.text_key = "--text-column";
   constexpr const char* doubt =
       "its first row looks like names but is read as a text: if it has names, --set data.header=true";
-  if (format == TableFormat::jsonl || (sample.columns() < 2 && !found.choice.header)) {
+  if (format.fields != TableFormat::Fields::columns || (sample.columns() < 2 && !found.choice.header)) {
     if (doubtful) found.said = fmt::format("{}: {}", file, doubt);
     return found;
   }
@@ -209,7 +316,7 @@ FoundColumns columns_of_table(LabelledSourceConfig config, const std::vector<std
   for (const std::string& column : found.choice.text.empty() ? std::vector<std::string>{"-1"} : found.choice.text)
     if (const auto at = sample.index_of(column)) read.push_back(shown(*at));
   if (read.empty()) return found;  // reading the table says what is missing
-  const std::string remark = delimiter_remark(content, format);
+  const std::string remark = remark_of(content, file, format);
   found.said =
       fmt::format("{}: {}{}the text is {}", file, remark, remark.empty() ? "" : "; ", join_first(read, " and "));
   if (label && sample.columns() > 1)

@@ -9,10 +9,11 @@
 
 namespace capstan {
 
-/// Sets header, label_column and text_columns where they are unset, and multi_label where labels are lists, if the
-/// first rows of the first training table leave no doubt. Returns what was found, in one line; empty when nothing was,
-/// also of files that cannot be read.
-std::string find_columns(LabelledSourceConfig& config);
+/// Sets header, label_column and text_columns where they are unset, and multi_label where labels are lists or columns
+/// of which not exactly one is 1, by the first rows of the first training table. Returns what was found, in one line;
+/// empty when nothing was, also of files that cannot be read. Throws ConfigError where several columns could have the
+/// labels that a model needs (`classifies`), or the texts.
+std::string find_columns(LabelledSourceConfig& config, bool classifies = true);
 
 /// Columns of another table than those of the training.
 struct FoundColumns {
@@ -25,7 +26,7 @@ struct FoundColumns {
 /// if it looks like one, and otherwise an error. `texts`: the columns of the texts, if they are other ones. `labels`:
 /// they are needed. Throws Error, too, where the texts that are named are labels.
 FoundColumns columns_of_table(LabelledSourceConfig config, const std::vector<std::string>& texts,
-                              std::string_view content, const std::string& file, TableFormat format,
+                              std::string_view content, const std::string& file, const TableFormat& format,
                               const ClassNames* classes, bool labels);
 
 }  // namespace capstan

@@ -7,17 +7,18 @@
 
 namespace capstan {
 
-uint32_t LabelledCheck::add_file(Split split, const std::string& path, std::string_view content, TableFormat format,
-                                 int64_t first_line) {
+uint32_t LabelledCheck::add_file(Split split, const std::string& path, std::string_view content,
+                                 const TableFormat* format, int64_t first_line) {
   File file;
   file.path = path;
   file.split = split;
   file.first_line = first_line;
-  file.sample = ColumnSample(first_rows(content, path, format, ColumnSample::rows_read), config_.header);
+  if (format != nullptr && format->fields == TableFormat::Fields::columns)
+    file.sample = ColumnSample(first_rows(content, path, *format, ColumnSample::rows_read), config_.header);
   EncodingCheck encoding;
   encoding.push(content);
   file.encoding = encoding.finish();
-  if (format == TableFormat::csv) file.encoding.crlf = 0;  // fields may hold line ends of another kind
+  if (format != nullptr && format->line_ends) file.encoding.crlf = 0;  // those in fields may be of another kind
   files_.push_back(std::move(file));
   return static_cast<uint32_t>(files_.size() - 1);
 }

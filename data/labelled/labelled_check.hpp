@@ -54,6 +54,7 @@ class LabelledCheck {
     int64_t line = 0, tokens = 0;  // tokens: before truncation
     uint32_t file = 0;
     int32_t label_set = 0;  // the number that sets() has for its labels
+    bool repeats_label = false;
   };
   struct OfSplit {
     std::vector<Row> rows;
@@ -70,8 +71,9 @@ class LabelledCheck {
   LabelSets& sets() { return sets_; }
   LabelSet labels(const Row& row) const { return sets_.labels(row.label_set); }
 
-  /// A file of a split; returns its number. `format`: not by_name. `first_line`: of its first row, header apart.
-  uint32_t add_file(Split split, const std::string& path, std::string_view content, TableFormat format,
+  /// A file of a split; returns its number. `format`: null for a file that is one text. `first_line`: of its first row,
+  /// header apart.
+  uint32_t add_file(Split split, const std::string& path, std::string_view content, const TableFormat* format,
                     int64_t first_line);
   void add_row(Split split, const std::string& text, const Row& row);
   void add_empty(Split split) { ++counts(split).empty; }

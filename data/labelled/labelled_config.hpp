@@ -8,8 +8,8 @@
 #include "core/base/error.hpp"
 #include "core/config/schema.hpp"
 #include "data/batches/text_example.hpp"
-#include "data/files/table_reader.hpp"
 #include "data/files/text_file.hpp"
+#include "data/formats/table_format.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 
 namespace capstan {
@@ -18,9 +18,10 @@ struct LabelledSourceConfig {
   static constexpr const char* type_name = "labelled";
   static constexpr const char* usual_label_separator = ",";
   std::vector<std::string> train, valid, test;
-  TableFormat format = TableFormat::by_name;
+  std::string format = format_by_name;
   std::optional<bool> header;
   std::optional<std::string> label_column;
+  std::vector<std::string> label_columns;
   bool unique_labels = false;
   bool multi_label = false;
   std::string label_separator = usual_label_separator;
@@ -46,13 +47,17 @@ void describe(Fields& f, LabelledSourceConfig& c) {
     "files with one labelled text per row; with format folders: folders that have one sub-folder per class");
   f("valid", c.valid, any(), "the same for validation; if empty, valid_fraction of the training data is held out");
   f("test", c.test, any(), "the same for the test set");
-  f("format", c.format, any(),
+  f("format", c.format, one_of(data_format_names()),
     "auto: by the name of the file; fasttext: lines whose words with the prefix `__label__` are their labels; folders: "
     "each file is a text, and its folder is its class");
   f("header", c.header, any(), "the first row of tsv and csv files names the columns; null = found by its names");
   f("label_column", c.label_column, any(),
     "column of the label: a number from 1, a name from the header, or a key; null = found, or 1, or \"label\" in jsonl "
     "(multi_label: \"labels\")");
+  f("label_columns", c.label_columns, any(),
+    "instead of label_column: columns of 0 and 1, each of which is a label, by their names in the header or their "
+    "keys; "
+    "where not exactly one is 1, this sets multi_label");
   f("unique_labels", c.unique_labels, any(), "allow labels that nearly all occur once, which are refused otherwise");
   f("multi_label", c.multi_label, any(),
     "a text has any number of labels: joined by label_separator, or a list as JSON or Python write it; with format "
@@ -92,27 +97,36 @@ void describe(Fields& f, LabelledSourceConfig& c) {
 inline void validate(const LabelledSourceConfig& c, Problems& problems) {
   if (!c.classes.empty() && !c.classes_file.empty())
     problems.add("classes_file", "give either classes or classes_file, not both");
-  if (c.multi_label && c.format == TableFormat::folders)
+  if (c.multi_label && c.format == format_of_folders)
     problems.add("multi_label",
                  "with format: folders, a text has the label of its folder; use tsv, csv, jsonl or fasttext");
   if (!c.multi_label && c.label_separator != LabelledSourceConfig::usual_label_separator)
     problems.add("label_separator", "needs multi_label: true: otherwise a text has one label");
   if (c.label_separator.find_first_of("\t\r\n") != std::string::npos)
     problems.add("label_separator", "must not contain tabs or line breaks: they end fields and rows");
-  if (c.format == TableFormat::fasttext && (c.header.value_or(false) || c.label_column || !c.text_columns.empty()))
-    problems.add("format", "fasttext lines have no columns: remove header, label_column and text_columns");
+  const TableFormat* const format = format_named(c.format);
+  const bool columns =
+      c.header.value_or(false) || c.label_column || !c.label_columns.empty() || !c.text_columns.empty();
+  if (format != nullptr && format->fields == TableFormat::Fields::none && columns)
+    problems.add("format", fmt::format("{} lines have no columns: remove header, label_column, label_columns and "
+                                       "text_columns",
+                                       c.format));
+  if (c.label_column && !c.label_columns.empty())
+    problems.add("label_columns", "give either label_column or label_columns, not both");
+  if (c.format == format_of_folders && !c.label_columns.empty())
+    problems.add("label_columns", "with format: folders, a text has the label of its folder");
   if (c.folds == 1) problems.add("folds", "one fold leaves nothing to train on; 10 is usual, 0 = no folds");
   if (c.folds > 0 && !c.valid.empty()) problems.add("folds", "validation examples are those of a fold: remove valid");
   if (c.fold > 0 && c.fold >= c.folds)
     problems.add("fold", c.folds > 0
                              ? fmt::format("folds are counted from 0; the last of {} is {}", c.folds, c.folds - 1)
                              : "needs data.folds, their number");
-  const auto columns = static_cast<int64_t>(c.text_columns.size());
-  if (c.separator && (columns < 2 || c.format == TableFormat::folders))
+  const auto texts = static_cast<int64_t>(c.text_columns.size());
+  if (c.separator && (texts < 2 || c.format == format_of_folders))
     problems.add("separator", "needs at least two text_columns to separate");
-  if (c.separator && c.max_length > 0 && c.max_length < 2 * columns - 1)
+  if (c.separator && c.max_length > 0 && c.max_length < 2 * texts - 1)
     problems.add("max_length",
-                 fmt::format("{} columns and their separators need {} tokens or more", columns, 2 * columns - 1));
+                 fmt::format("{} columns and their separators need {} tokens or more", texts, 2 * texts - 1));
 }
 
 }  // namespace capstan

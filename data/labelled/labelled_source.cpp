@@ -53,23 +53,33 @@ std::vector<Source> read_folders(const std::vector<std::string>& paths, Split sp
   const std::vector<FoundFile> files = list_files(paths);
   if (wanted.empty()) refuse_parts_as_classes(files, paths);
   Progress progress(loading.log, "reading", 0);
+  const int64_t bad_before = loading.bad.count();
+  std::vector<std::string> loose;
   for (const FoundFile& found : files) {
     const size_t slash = found.name.find('/');
-    if (slash == std::string::npos)
-      throw Error(fmt::format(
-          "{}: is not in the folder of a class: with format: folders, give the folder that holds one folder per "
-          "class (such as train with pos and neg in it)",
-          found.path));
+    if (slash == std::string::npos) {
+      loose.push_back(found.path);
+      continue;
+    }
     const std::string label = found.name.substr(0, slash);
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), label) == wanted.end()) continue;
     std::string text = read_text_file(found.path, config.max_file_mb);
     progress.add(static_cast<double>(text.size()));
-    const uint32_t number = loading.check.add_file(split, found.path, text, TableFormat::folders, 1);
+    const uint32_t number = loading.check.add_file(split, found.path, text, nullptr, 1);
     if (loading.utf8 && !loading.bad.guard([&] { check_utf8(text, found.path); })) continue;
     sources.push_back({{label, std::move(text), 1}, std::make_shared<const std::string>(found.path), number});
   }
-  if (sources.empty() && !paths.empty())
+  if (loose.size() == files.size() && !loose.empty())
+    throw Error(fmt::format(
+        "{}: is not in the folder of a class: with format: folders, give the folder that holds one folder per "
+        "class (such as train with pos and neg in it)",
+        loose.front()));
+  if (sources.empty() && !paths.empty() && loading.bad.count() == bad_before)
     throw Error(fmt::format("{}: holds no folder called {}", join_first(paths), join_first(wanted, " or ")));
+  // The original IMDB has lists of addresses and counts of words there.
+  if (!loose.empty() && wanted.empty() && loading.log)
+    loading.log(fmt::format("data.{}: left out {} file{} beside the folders of the classes: {}", to_string(split),
+                            loose.size(), loose.size() == 1 ? "" : "s", join_first(loose)));
   return sources;
 }
 
@@ -77,23 +87,22 @@ std::vector<Source> read_tables(const std::vector<std::string>& paths, Split spl
   const LabelledSourceConfig& config = loading.config;
   BadRows& bad = loading.bad;
   std::vector<Source> sources;
+  ColumnChoice columns{config.header.value_or(false), config.label_column, config.text_columns};
+  if (config.multi_label) columns.label_separator = config.label_separator;
+  columns.label_columns = config.label_columns;
+  columns.empty_labels = !loading.classifies;
   Progress progress(loading.log, "reading", 0);
   for (const FoundFile& found : list_files(paths)) {
     progress.begin("reading " + found.path);
     const std::string content = read_text_file(found.path, config.max_file_mb);
     const int64_t bad_before = bad.count();
-    const TableFormat format = config.format == TableFormat::by_name ? format_of(found.path) : config.format;
-    ColumnChoice columns{config.header.value_or(false), config.label_column, config.text_columns};
-    if (config.multi_label) columns.label_separator = config.label_separator;
+    const TableFormat& format = format_of(found.path, config.format);
     auto rows = read_table(content, found.path, format, columns, bad, loading.utf8);
     const auto file = std::make_shared<const std::string>(found.path);
     const uint32_t number =
-        loading.check.add_file(split, found.path, content, format, rows.empty() ? 0 : rows.front().line);
+        loading.check.add_file(split, found.path, content, &format, rows.empty() ? 0 : rows.front().line);
     if (rows.empty() && bad.count() == bad_before) throw Error(fmt::format("{}: holds no examples", found.path));
-    for (LabelledText& row : rows) {
-      row.label = std::string(trimmed(row.label, " \t"));
-      sources.push_back({std::move(row), file, number});
-    }
+    for (LabelledText& row : rows) sources.push_back({std::move(row), file, number});
     progress.add(static_cast<double>(content.size()));
   }
   return sources;
@@ -101,8 +110,8 @@ std::vector<Source> read_tables(const std::vector<std::string>& paths, Split spl
 
 std::vector<Source> read_rows(const std::vector<std::string>& paths, Split split, const Loading& loading) {
   return with_key(split, [&] {
-    return loading.config.format == TableFormat::folders ? read_folders(paths, split, loading)
-                                                         : read_tables(paths, split, loading);
+    return loading.config.format == format_of_folders ? read_folders(paths, split, loading)
+                                                      : read_tables(paths, split, loading);
   });
 }
 
@@ -111,6 +120,7 @@ ClassNames class_names(const LabelledSourceConfig& config, const std::vector<Sou
     throw ConfigError("data: give either classes or classes_file, not both");
   if (!config.classes.empty()) return ClassNames::from_list(config.classes, "data: classes", config.first_label);
   if (!config.classes_file.empty()) return ClassNames::from_file(config.classes_file, config.first_label);
+  if (!config.label_columns.empty()) return ClassNames::from_list(config.label_columns, "data: label_columns");
   std::vector<std::string> labels;
   for (const Source& source : train)
     if (config.multi_label)
@@ -147,10 +157,7 @@ LabelSet labels_of(const Source& source, const ClassNames& classes, bool multi_l
   LabelSet labels;
   for (const std::string& name : source.row.labels) labels.push_back(classes.index_of(name, source.place()));
   std::sort(labels.begin(), labels.end());
-  const auto twice = std::adjacent_find(labels.begin(), labels.end());
-  if (twice != labels.end())  // once by its name, once by its number
-    throw Error(
-        fmt::format("{}: the label '{}' is given twice", source.place(), classes.names()[static_cast<size_t>(*twice)]));
+  labels.erase(std::unique(labels.begin(), labels.end()), labels.end());  // once by its name, once by its number
   return labels;
 }
 
@@ -265,7 +272,8 @@ ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer
       if (!found.ids.empty()) {
         examples.add(found.ids, loading.check.sets().labels(source->label_set));
         loading.check.add_row(split, source->row.text,
-                              {found.hash, source->row.line, found.length, source->file_number, source->label_set});
+                              {found.hash, source->row.line, found.length, source->file_number, source->label_set,
+                               source->row.repeats_label});
       } else if (!config.skip_empty)
         throw Error(fmt::format("{}: the text is empty; set skip_empty: true to leave such rows out", source->place()));
     });
@@ -327,7 +335,7 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
 }
 
 BadRows bad_rows(const LabelledSourceConfig& config, OnError rule) {
-  return BadRows(rule, config.format == TableFormat::folders ? "file" : "row");
+  return BadRows(rule, config.format == format_of_folders ? "file" : "row");
 }
 
 }  // namespace
@@ -375,8 +383,8 @@ SourceFacts facts(const LabelledSourceConfig& config) {
 
 std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, const SourceInputs& inputs) {
   // Not in the identity: what the fingerprint covers (labels).
-  const std::vector<std::string> without = {"classes",     "classes_file",    "first_label",
-                                            "multi_label", "label_separator", "unique_labels"};
+  const std::vector<std::string> without = {"classes",         "classes_file",  "first_label",  "multi_label",
+                                            "label_separator", "label_columns", "unique_labels"};
   LabelledSourceConfig known = config, named = config;
   named.header = config.header.value_or(false);
   if (!inputs.classes.empty()) {

@@ -3,7 +3,8 @@
 
 #include "core/strings/join.hpp"
 #include "data/checks/lengths.hpp"
-#include "data/files/table_reader.hpp"
+#include "data/formats/row_labels.hpp"
+#include "data/labelled/label_forms.hpp"
 #include "data/labelled/labelled_check.hpp"
 
 namespace capstan {
@@ -25,7 +26,7 @@ std::string setting(const std::string& key, const std::string& value) {
 /// The first training table's label column, if it has any.
 std::optional<size_t> label_column(const LabelledCheck& check) {
   const LabelledCheck::File* const sampled = check.sampled(Split::train);
-  if (sampled == nullptr) return std::nullopt;
+  if (sampled == nullptr || !check.config().label_columns.empty()) return std::nullopt;
   return sampled->sample.index_of(check.config().label_column.value_or("1"));
 }
 
@@ -42,6 +43,8 @@ class Warnings {
     header();
     if (!identifiers_as_labels()) seen_once();
     unseen();
+    alike();
+    repeated();
     if (check_.config().multi_label)
       single_labels();
     else if (!joined_labels())
@@ -119,6 +122,30 @@ class Warnings {
     add("unseen", fmt::format("the training data have no example of {}; the model cannot learn {}: add examples, or "
                               "remove {} from data.classes",
                               join_first(never), never.size() == 1 ? "it" : "them", never.size() == 1 ? "it" : "them"));
+  }
+
+  /// Classes that differ by case, blanks, or by how another format writes the same label.
+  void alike() {
+    std::map<std::string, std::vector<std::string>> found;
+    for (size_t c = 0; c < check_.classes().size(); ++c)
+      found[folded_label(name(c))].push_back(fmt::format("'{}' ({})", visible_label(name(c)), train_.of_class[c]));
+    std::vector<std::string> groups;
+    for (const auto& [folded, names] : found)
+      if (names.size() > 1) groups.push_back(join_first(names, " and "));
+    if (groups.empty()) return;
+    add("alike-labels",
+        fmt::format("classes that differ only by case, blanks or invisible characters (with their training examples): "
+                    "{}; if they are the same, correct the labels",
+                    join_first(groups, "; ")));
+  }
+
+  void repeated() {
+    size_t count = 0, first = 0;
+    for (size_t i = 0; i < train_.rows.size(); ++i)
+      if (train_.rows[i].repeats_label && count++ == 0) first = i;
+    if (count == 0) return;
+    add("repeated-labels", fmt::format("{} training text{} a label twice, which counts once; the first: {}", count,
+                                       count == 1 ? " names" : "s name", check_.place(0, first)));
   }
 
   void balance() {

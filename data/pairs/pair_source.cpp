@@ -14,8 +14,9 @@
 #include "data/checks/lengths.hpp"
 #include "data/files/file_list.hpp"
 #include "data/files/fingerprint.hpp"
-#include "data/files/table_head.hpp"
 #include "data/files/with_key.hpp"
+#include "data/formats/table_columns.hpp"
+#include "data/formats/table_head.hpp"
 #include "data/pairs/pair_set.hpp"
 
 namespace capstan {
@@ -44,7 +45,7 @@ std::vector<PairRow> read_rows(const PairSourceConfig& config, const std::vector
   return with_key(split, [&] {
     std::vector<PairRow> rows;
     for (const FoundFile& found : list_files(paths)) {
-      const TableFormat format = config.format == TableFormat::by_name ? format_of(found.path) : config.format;
+      const TableFormat& format = format_of(found.path, config.format);
       const std::string content = read_text_file(found.path, config.max_file_mb);
       const int64_t bad_before = bad.count();
       auto read = read_table(content, found.path, format, pair_columns(config, format), bad, utf8);
@@ -221,13 +222,14 @@ std::vector<EvaluationPair> PairSource::evaluation_pairs(Split split) const {
 
 }  // namespace
 
-ColumnChoice pair_columns(const PairSourceConfig& config, TableFormat format, bool targets) {
-  const bool json = format == TableFormat::jsonl;
+ColumnChoice pair_columns(const PairSourceConfig& config, const TableFormat& format, bool targets) {
+  const bool json = format.fields == TableFormat::Fields::keys;
   ColumnChoice columns;
   columns.header = config.header.value_or(false);
   columns.label = config.target_column.value_or(json ? "completion" : "2");
   columns.text = {config.source_column.value_or(json ? "prompt" : "1")};
   columns.labels = targets;
+  columns.targets = true;
   columns.label_key = "target_column";
   columns.text_key = "source_column";
   return columns;
@@ -252,8 +254,8 @@ std::string find_columns(PairSourceConfig& config) {
                                                 "answer", "response", "summary",    "translation"};
   const TableHead table = head_of_tables(config.train, config.format, 1);
   if (table.rows.empty()) return "";
-  const bool keys = table.format == TableFormat::jsonl;
-  const std::vector<std::string>& first = table.rows.front();
+  const bool keys = table.has_keys();
+  const std::vector<std::string> first = column_names(table.rows.front());
   const auto is_named = [&](const std::optional<std::string>& column) {
     return column && !parse_integer(*column) && std::find(first.begin(), first.end(), *column) != first.end();
   };
@@ -278,7 +280,7 @@ std::string find_columns(PairSourceConfig& config) {
     config.header = true;
     add("header", "true");
   }
-  const ColumnChoice usual = pair_columns({}, table.format);
+  const ColumnChoice usual = pair_columns({}, *table.format);
   const auto set = [&](const char* key, std::optional<std::string>& column, int at, const std::string& otherwise) {
     if (at >= 0 && first[static_cast<size_t>(at)] != otherwise) add(key, *(column = first[static_cast<size_t>(at)]));
   };

@@ -10,8 +10,8 @@
 #include "data/batches/data_source.hpp"
 #include "data/batches/text_example.hpp"
 #include "data/files/bad_rows.hpp"
-#include "data/files/table_reader.hpp"
 #include "data/files/text_file.hpp"
+#include "data/formats/table_format.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 
 namespace capstan {
@@ -19,7 +19,7 @@ namespace capstan {
 struct PairSourceConfig {
   static constexpr const char* type_name = "pairs";
   std::vector<std::string> train, valid, test;
-  TableFormat format = TableFormat::by_name;
+  std::string format = format_by_name;
   std::optional<bool> header;
   std::optional<std::string> source_column, target_column;
   double valid_fraction = 0.1;
@@ -35,7 +35,7 @@ void describe(Fields& f, PairSourceConfig& c) {
   f("train", c.train, not_empty(), "files with one pair per row");
   f("valid", c.valid, any(), "the same for validation; if empty, valid_fraction of the training data is held out");
   f("test", c.test, any(), "the same for the test set");
-  f("format", c.format, any(), "auto: by the name of the file");
+  f("format", c.format, one_of(data_format_names()), "auto: by the name of the file");
   f("header", c.header, any(), "the first row of tsv and csv files names the columns; null = found by its names");
   f("source_column", c.source_column, any(),
     "column of the source (the prompt), as label_column; null = found, or 1, or \"prompt\" in jsonl");
@@ -60,7 +60,8 @@ void describe(Fields& f, PairSourceConfig& c) {
 inline void validate(const PairSourceConfig& c, Problems& problems) {
   if (c.max_source > c.max_length - 3)
     problems.add("max_source", "must be at least 3 less than max_length: a start, a separator and a target follow it");
-  if (c.format == TableFormat::folders || c.format == TableFormat::fasttext)
+  const TableFormat* const format = format_named(c.format);
+  if (format == nullptr ? c.format != format_by_name : format->fields == TableFormat::Fields::none)
     problems.add("format", "pairs come in tables: tsv, csv or jsonl");
 }
 
@@ -75,6 +76,6 @@ DataReport check_source(const PairSourceConfig& config, const SourceInputs& inpu
 std::string find_columns(PairSourceConfig& config);
 
 /// The columns of a file of this format. labels: its rows have targets.
-ColumnChoice pair_columns(const PairSourceConfig& config, TableFormat format, bool targets = true);
+ColumnChoice pair_columns(const PairSourceConfig& config, const TableFormat& format, bool targets = true);
 
 }  // namespace capstan

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
-#include "core/strings/affixes.hpp"
+#include "core/strings/integer.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/files/file_list.hpp"
 #include "data/files/text_file.hpp"
+#include "data/formats/table_columns.hpp"
 #include "data/labelled/found_columns.hpp"
 
 namespace capstan {
@@ -34,35 +36,97 @@ bool has_tables(const SourceConfig& data) {
   return std::holds_alternative<LabelledSourceConfig>(data) || std::holds_alternative<PairSourceConfig>(data);
 }
 
-/// The format that the options or the data name; none for lines.
-std::optional<TableFormat> format_named(const TextInputOptions& options, const SourceConfig& data) {
-  for (const TableFormat format :
-       {TableFormat::tsv, TableFormat::csv, TableFormat::jsonl, TableFormat::fasttext, TableFormat::folders})
-    if (options.format == enum_name(format)) return format;
-  if (options.format == "lines") return std::nullopt;
+/// Texts of one column each in a folder, a file each.
+bool are_files(const TextInputOptions& options, const SourceConfig& data) {
+  if (options.format != format_by_name) return options.format == format_of_folders;
+  const auto* const labelled = std::get_if<LabelledSourceConfig>(&data);
+  if (labelled == nullptr || !options.text_columns.empty()) return false;
   std::error_code unknown;
-  if (std::holds_alternative<LabelledSourceConfig>(data) && facts_of(data).text.columns == 1 &&
-      std::filesystem::is_directory(options.file, unknown))
-    return TableFormat::folders;
-  const std::string name = unpacked_name(options.file);
-  if (ends_with(name, ".csv")) return TableFormat::csv;
-  if (ends_with(name, ".jsonl") || ends_with(name, ".ndjson")) return TableFormat::jsonl;
+  if (facts_of(data).text.columns == 1 && std::filesystem::is_directory(options.file, unknown)) return true;
+  return labelled->format == format_of_folders && options.file != "-" && format_by_ending(options.file) == nullptr;
+}
+
+/// The format of a table that the options or the data name; null for lines.
+const TableFormat* table_format(const TextInputOptions& options, const SourceConfig& data) {
+  if (options.format != format_by_name) return format_named(options.format);
+  const TableFormat* const tsv = format_named("tsv");
+  const TableFormat* const by_ending = format_by_ending(options.file);
+  if (by_ending != nullptr && by_ending != tsv) return by_ending;
   const auto* const labelled = std::get_if<LabelledSourceConfig>(&data);
   const bool file = options.file != "-";
-  if (labelled != nullptr && labelled->format == TableFormat::fasttext && (file || options.labels))
-    return TableFormat::fasttext;
-  if (!options.text_columns.empty() || (options.labels && ends_with(name, ".tsv"))) return TableFormat::tsv;
-  if (labelled != nullptr && labelled->format == TableFormat::folders && file && !ends_with(name, ".tsv"))
-    return TableFormat::folders;
-  if (!file || !has_tables(data)) return std::nullopt;
-  if (labelled != nullptr && (labelled->format == TableFormat::csv || labelled->format == TableFormat::jsonl))
-    return labelled->format;
+  const TableFormat* const trained = labelled != nullptr ? format_named(labelled->format) : nullptr;
+  const bool lines = trained != nullptr && trained->fields == TableFormat::Fields::none;
+  if (lines && (file || options.labels)) return trained;
+  if (!options.text_columns.empty() || (options.labels && by_ending == tsv)) return tsv;
+  if (!file || !has_tables(data)) return nullptr;
+  if (trained != nullptr && trained != tsv) return trained;
   // A line of a pair of texts has a tab, too.
   const size_t texts = facts_of(data).text.columns;
   const auto tabs = tabs_of_lines(options.file);
   const bool pairs = texts > 1 && tabs && *tabs + 1 == texts;
-  const bool table = ends_with(name, ".tsv") ? !pairs : tabs && *tabs + 1 > texts;
-  return table ? std::optional(TableFormat::tsv) : std::nullopt;
+  const bool table = by_ending == tsv ? !pairs : tabs && *tabs + 1 > texts;
+  return table ? tsv : nullptr;
+}
+
+/// The names or keys of the texts of the run's data; empty where they are numbers.
+std::vector<std::string> text_names(const SourceConfig& data, const TableFormat& format) {
+  std::vector<std::string> names;
+  if (const auto* const pairs = std::get_if<PairSourceConfig>(&data)) names = pair_columns(*pairs, format).text;
+  if (const auto* const labelled = std::get_if<LabelledSourceConfig>(&data)) names = labelled->text_columns;
+  if (names.empty() && format.fields == TableFormat::Fields::keys) names = {"text"};
+  const bool numbers =
+      std::any_of(names.begin(), names.end(), [](const std::string& name) { return parse_integer(name).has_value(); });
+  return numbers ? std::vector<std::string>() : names;
+}
+
+/// The fields of a line that may be the first of a table.
+std::vector<std::string> fields_of(const std::string& line, const TableFormat& format) {
+  const auto rows = first_rows(line + '\n' + line, "stdin", format, 1);  // one row alone proves no unusual delimiter
+  return rows.empty() ? std::vector<std::string>() : column_names(rows.front());
+}
+
+/// Does a table begin with this line: does it have the names or keys of the run's texts, or a label beside the text?
+bool begins_table(const std::string& line, const SourceConfig& data, const TableFormat& format) {
+  if (format.fields == TableFormat::Fields::none) {
+    BadRows bad(OnError::skip);
+    ColumnChoice columns;
+    columns.label_separator = LabelledSourceConfig::usual_label_separator;
+    const auto rows = read_table(line, "stdin", format, columns, bad);
+    return rows.size() == 1 && !rows.front().labels.empty();
+  }
+  const std::vector<std::string> wanted = text_names(data, format);
+  const std::vector<std::string> names = fields_of(line, format);
+  if (wanted.empty() || names.empty()) return false;
+  const bool found = std::all_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  });
+  return found && (format.fields == TableFormat::Fields::keys || names.size() > wanted.size());
+}
+
+/// The format of a table of the run's data that begins with this line; null for a line of text.
+const TableFormat* piped_format(const std::string& line, const SourceConfig& data) {
+  const auto* const labelled = std::get_if<LabelledSourceConfig>(&data);
+  for (const TableFormat& format : table_formats()) {
+    const bool trained = labelled != nullptr && labelled->format == format.name;
+    if ((trained || format.fields != TableFormat::Fields::none) && begins_table(line, data, format)) return &format;
+  }
+  return nullptr;
+}
+
+/// A line that is read as a text, but may be a row of a table: with a class in a field of its own, or only the name of
+/// the run's text.
+const TableFormat* doubtful_format(const std::string& line, const SourceConfig& data,
+                                   const std::vector<std::string>& classes) {
+  for (const TableFormat& format : table_formats()) {
+    if (format.fields != TableFormat::Fields::columns) continue;
+    const std::vector<std::string> fields = fields_of(line, format);
+    const bool has_class =
+        fields.size() > 1 && std::any_of(fields.begin(), fields.end(), [&](const std::string& field) {
+          return std::find(classes.begin(), classes.end(), field) != classes.end();
+        });
+    if (has_class || (!fields.empty() && fields == text_names(data, format))) return &format;
+  }
+  return nullptr;
 }
 
 std::vector<std::string> tab_separated(const std::string& text) {
@@ -85,42 +149,55 @@ const TextInputOptions& existing(const TextInputOptions& options) {
 }  // namespace
 
 TextInput::TextInput(const TextInputOptions& options, const SourceConfig& data)
-    : options_(existing(options)),
-      data_(data),
-      format_(format_named(options, data)),
-      columns_(facts_of(data).text.columns) {
-  if (format_ == TableFormat::folders) {
+    : options_(existing(options)), data_(data), columns_(facts_of(data).text.columns) {
+  if (are_files(options, data)) {
     read_files();
     return;
   }
-  in_.emplace(TextReader::input(options.file, format_ ? usual_max_file_mb : any_file_mb));
-  if (!format_ && options.labels)
+  format_ = table_format(options, data);
+  in_.emplace(TextReader::input(options.file, format_ != nullptr ? usual_max_file_mb : any_file_mb));
+  undecided_ = format_ == nullptr && options.format == format_by_name && options.file == "-" && has_tables(data);
+  if (options.labels) read_first_line();
+  if (format_ == nullptr && options.labels)
     throw ConfigError(
         fmt::format("--errors: {} is read as lines, which have no labels; give a table, and its format with "
                     "--input tsv, csv, jsonl or fasttext",
                     in_->name()));
-  if (format_) read_rows(*format_);
+  if (format_ != nullptr && !rows_given_) read_rows();
 }
 
-ColumnChoice TextInput::choose_columns(TableFormat format) const {
+ColumnChoice TextInput::choose_columns() const {
   if (const auto* const pairs = std::get_if<PairSourceConfig>(&data_)) {
     PairSourceConfig config = *pairs;
     if (!options_.text_columns.empty()) config.source_column = options_.text_columns.front();
-    return pair_columns(config, format, options_.labels);
+    return pair_columns(config, *format_, options_.labels);
   }
   const auto* const labelled = std::get_if<LabelledSourceConfig>(&data_);
   const LabelledSourceConfig config = labelled != nullptr ? *labelled : LabelledSourceConfig();
   std::optional<ClassNames> classes;
   if (!options_.classes.empty())
     classes = ClassNames::from_list(options_.classes, "the classes of the run", config.first_label);
-  const FoundColumns found = columns_of_table(config, options_.text_columns, content_, in_->name(), format,
+  const FoundColumns found = columns_of_table(config, options_.text_columns, content_, in_->name(), *format_,
                                               classes ? &*classes : nullptr, options_.labels);
   if (!found.said.empty()) log_info(found.said);
   return found.choice;
 }
 
 void TextInput::read_files() {
-  for (const FoundFile& found : list_files({options_.file})) {
+  const std::vector<FoundFile> files = list_files({options_.file});
+  const auto in_class = [&](const FoundFile& file) {
+    const std::string folder = file.name.substr(0, file.name.find('/'));
+    return folder != file.name &&
+           std::find(options_.classes.begin(), options_.classes.end(), folder) != options_.classes.end();
+  };
+  const bool class_folders = std::any_of(files.begin(), files.end(), in_class);
+  size_t left_out = 0;
+  for (const FoundFile& found : files) {
+    // Beside the folders of classes, there are lists of addresses and counts of words in the original IMDB.
+    if (class_folders && (options_.labels ? !in_class(found) : found.name.find('/') == std::string::npos)) {
+      ++left_out;
+      continue;
+    }
     std::string text = read_text_file(found.path);
     if (options_.utf8) check_utf8(text, found.path);
     rows_.emplace_back(std::move(text));
@@ -128,16 +205,42 @@ void TextInput::read_files() {
     rows_.back().label = std::filesystem::path(found.path).parent_path().filename().string();
     rows_.back().labels = {rows_.back().label};
   }
-  log_info(fmt::format("{}: {} file{}, each a text, in the order of their paths", options_.file, rows_.size(),
-                       rows_.size() == 1 ? "" : "s"));
+  rows_given_ = true;
+  log_info(fmt::format("{}: {} file{}, each a text, in the order of their paths{}", options_.file, rows_.size(),
+                       rows_.size() == 1 ? "" : "s",
+                       left_out > 0 ? fmt::format("; left out {} beside the folders of classes", left_out) : ""));
 }
 
-void TextInput::read_rows(TableFormat format) {
-  content_ = in_->read_rest();
+/// Decides what standard input is.
+void TextInput::read_first_line() {
+  if (!std::exchange(undecided_, false)) return;
+  std::string line;
+  if (!in_->read_line(line)) return;
+  const std::string text(without_mark(line, in_->name()));
+  format_ = piped_format(text, data_);
+  if (format_ == nullptr) {
+    const TableFormat* const doubtful = doubtful_format(text, data_, options_.classes);
+    if (doubtful != nullptr)
+      log_warning(
+          fmt::format("{}:1: looks like the first line of a table, but is read as a text; of a table: --input {}",
+                      in_->name(), doubtful->name));
+    tab_said_ = doubtful != nullptr;
+    first_line_ = std::move(line);
+    return;
+  }
+  log_info(fmt::format("{}: begins as the data of the run and is read as {}; for texts in lines: --input lines",
+                       in_->name(), format_->name));
+  content_ = line + '\n';
+  read_rows();
+}
+
+void TextInput::read_rows() {
+  content_ += in_->read_rest();
+  rows_given_ = true;
   BadRows bad(OnError::stop);
-  const ColumnChoice columns = choose_columns(format);
+  const ColumnChoice columns = choose_columns();
   header_ = columns.header;
-  for (LabelledText& row : read_table(content_, in_->name(), format, columns, bad, options_.utf8)) {
+  for (LabelledText& row : read_table(content_, in_->name(), *format_, columns, bad, options_.utf8)) {
     InputText text;
     if (columns_ > 1)
       for (const std::string_view column : row.columns()) text.columns.emplace_back(column);
@@ -153,13 +256,17 @@ void TextInput::read_rows(TableFormat format) {
 }
 
 bool TextInput::next(InputText& text) {
-  if (format_) {
+  read_first_line();
+  if (rows_given_) {
     if (at_ == rows_.size()) return false;
     text = std::move(rows_[at_++]);
     return true;
   }
   text = InputText();
-  if (!in_->read_line(text.text)) return false;
+  if (first_line_)
+    text.text = *std::exchange(first_line_, std::nullopt);
+  else if (!in_->read_line(text.text))
+    return false;
   if (!text.text.empty() && text.text.back() == '\r') text.text.pop_back();
   text.line = ++line_;
   if (line_ == 1) text.text = without_mark(text.text, in_->name());
@@ -178,21 +285,22 @@ bool TextInput::next(InputText& text) {
   return true;
 }
 
-void TextInput::check_table(const std::string& output) const {
-  if (!format_ || *format_ == TableFormat::fasttext || *format_ == TableFormat::folders)
+void TextInput::check_table(const std::string& output) {
+  read_first_line();
+  if (format_ == nullptr || format_->with_fields == nullptr)
     throw ConfigError(fmt::format("--output: {} is read as {}; give a table, and its format with --input",
-                                  options_.file, format_ == TableFormat::folders ? "texts of a file each" : "lines"));
+                                  options_.file, in_ ? "lines" : "texts of a file each"));
   if (is_packed_name(output))
     throw ConfigError(fmt::format("--output: {} would not be packed; name it {}", output, unpacked_name(output)));
-  for (const char* const ending : {".tsv", ".csv", ".jsonl"})
-    if (ending != fmt::format(".{}", enum_name(*format_)) && ends_with(output, ending) &&
-        !ends_with(unpacked_name(in_->name()), ending))
-      throw ConfigError(fmt::format("--output: {0} is {1}, and so would be {2}; name it .{1}", in_->name(),
-                                    enum_name(*format_), output));
+  const TableFormat* const named = format_by_ending(output);
+  if (named != nullptr && named != format_ && format_by_ending(in_->name()) != named)
+    throw ConfigError(
+        fmt::format("--output: {0} is {1}, and so would be {2}; name it .{1}", in_->name(), format_->name, output));
 }
 
-std::string TextInput::with_fields(const std::vector<std::vector<AddedField>>& added) const {
-  return capstan::with_fields(content_, in_->name(), *format_, header_, added);
+std::string TextInput::with_fields(const std::vector<AddedField>& columns,
+                                   const std::vector<std::vector<AddedField>>& added) const {
+  return capstan::with_fields(content_, *format_, in_->name(), header_, columns, added);
 }
 
 }  // namespace capstan

@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "data/files/table_reader.hpp"
 #include "data/files/text_file.hpp"
+#include "data/formats/table_format.hpp"
 #include "run/inputs/input_text.hpp"
-#include "run/inputs/table_output.hpp"
 #include "run/setup/run_config.hpp"
 
 namespace capstan {
@@ -23,8 +22,9 @@ struct TextInputOptions {
   std::string command;                    // that reads the texts, for messages: capstan predict RUN
 };
 
-/// Lines are read as they are needed, tables as a whole; which columns are read is logged. Throws Error for a file that
-/// cannot be read, naming the remedy, and ConfigError for labels in lines.
+/// Lines are read as they are needed, tables as a whole; which columns are read is logged. Standard input is a table if
+/// its first line is one of the run's data: with the names or keys of its texts, or with a label as fastText writes it.
+/// Throws Error for a file that cannot be read, naming the remedy, and ConfigError for labels in lines.
 class TextInput {
  public:
   TextInput(const TextInputOptions& options, const SourceConfig& data);
@@ -32,30 +32,36 @@ class TextInput {
   /// False at the end.
   bool next(InputText& text);
   /// Is there nothing more to read at the moment, as in a pipe that another program writes?
-  bool idle() const { return !format_ && in_->idle(); }
+  bool idle() const { return !rows_given_ && in_->idle(); }
 
   /// Throws ConfigError for texts that are no TSV, CSV or JSONL, to which with_fields() could add nothing, and for a
   /// name by which `output`, the file of its result, would be read as something else.
-  void check_table(const std::string& output) const;
-  /// The table with these fields after those of each row; throws Error as capstan::with_fields() does.
-  std::string with_fields(const std::vector<std::vector<AddedField>>& added) const;
+  void check_table(const std::string& output);
+  /// The table with these columns after its own, whose fields of each row are `added`. Throws Error where it has such a
+  /// column.
+  std::string with_fields(const std::vector<AddedField>& columns,
+                          const std::vector<std::vector<AddedField>>& added) const;
   /// Bytes of a table.
   size_t bytes() const { return content_.size(); }
 
  private:
-  void read_rows(TableFormat format);
+  void read_rows();
   void read_files();
-  ColumnChoice choose_columns(TableFormat format) const;
+  void read_first_line();
+  ColumnChoice choose_columns() const;
 
   TextInputOptions options_;
   const SourceConfig& data_;
-  std::optional<TableFormat> format_;  // none: lines
-  std::optional<TextReader> in_;       // of all but folders
-  size_t columns_;                     // texts of a row that are separate
-  std::string content_;                // of a table
-  bool header_ = false;                // has it one?
-  std::vector<InputText> rows_;        // of a table
-  size_t at_ = 0;
+  const TableFormat* format_ = nullptr;    // null: lines or files
+  bool rows_given_ = false;                // the texts are rows_, of a table or of files
+  std::optional<TextReader> in_;           // of all but files
+  size_t columns_;                         // texts of a row that are separate
+  std::string content_;                    // of a table
+  bool header_ = false;                    // has it one?
+  std::vector<InputText> rows_;            // of a table
+  size_t at_ = 0;                          // in rows_
+  bool undecided_ = false;                 // lines or a table: the first line says it
+  std::optional<std::string> first_line_;  // that was read to decide it
   int64_t line_ = 0;
   bool tab_said_ = false;
 };

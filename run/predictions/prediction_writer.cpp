@@ -101,6 +101,17 @@ std::vector<AddedField> PredictionWriter::fields(const Prediction& prediction) c
   return fields;
 }
 
+std::vector<AddedField> PredictionWriter::columns() const {
+  Prediction any;
+  any.labels.resize(1);
+  any.probabilities.resize(run_.classes.size());
+  if (facts_of(run_.config.data).has_pairs)
+    any.completions.resize(static_cast<size_t>(std::max<int64_t>(format_.top_k, 1)));
+  else if (run_.classes.empty())
+    any.filled = run_.config.name;
+  return fields(any);
+}
+
 std::string PredictionWriter::summary() const {
   if (!format_.errors) return "";
   return fmt::format("{} of {} texts ({:.2f} %) are predicted wrongly", wrong_, all_,

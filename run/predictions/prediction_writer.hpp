@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "run/inputs/table_output.hpp"
+#include "data/formats/table_format.hpp"
+#include "run/inputs/input_text.hpp"
 #include "run/predictions/predictions.hpp"
 
 namespace capstan {
@@ -33,6 +34,8 @@ class PredictionWriter {
   bool write(const InputText& text, const Prediction& prediction);
   /// The columns of a prediction in a table.
   std::vector<AddedField> fields(const Prediction& prediction) const;
+  /// The same columns with any values: those of a table without rows.
+  std::vector<AddedField> columns() const;
   /// What `errors` found, in one line: "3 of 10 texts (30.00 %) are predicted wrongly". Empty without `errors`.
   std::string summary() const;
 

@@ -76,9 +76,10 @@ bool take_columns(const RunConfig& config, Source& data) {
     take(data.header, then->header);
     if constexpr (std::is_same_v<Source, LabelledSourceConfig>) {
       take(data.label_column, then->label_column);
+      take(data.label_columns, then->label_columns);
       take(data.text_columns, then->text_columns);
       if (LabelledSourceConfig found = data; then->multi_label && !data.multi_label) {  // as lists have set it
-        find_columns(found);
+        find_columns(found, facts_of(config.model).classifies());
         data.multi_label = found.multi_label;
       }
     } else {
@@ -96,7 +97,7 @@ bool take_columns(const RunConfig& config, Source& data) {
 std::string find_data_columns(RunConfig& config, const std::string& said) {
   std::string found;
   if (auto* const labelled = std::get_if<LabelledSourceConfig>(&config.data))
-    found = take_columns(config, *labelled) ? "" : find_columns(*labelled);
+    found = take_columns(config, *labelled) ? "" : find_columns(*labelled, facts_of(config.model).classifies());
   if (auto* const pairs = std::get_if<PairSourceConfig>(&config.data))
     found = take_columns(config, *pairs) ? "" : find_columns(*pairs);
   if (!found.empty() && found != said) log_info(found);

@@ -101,8 +101,8 @@ trains() {
 
 # One case, because each addition is made to the tree that holds those before it, and all are built together.
 case_additions_cost_what_the_document_says() {
-  for section in "An operation" "A mixer" "A source of data" "A tokenizer" "A type of model" "A loss" "An optimizer" \
-    "A metric" "A subcommand"; do
+  for section in "An operation" "A mixer" "A source of data" "A format of labelled data" "A tokenizer" "A type of model" "A loss" \
+    "An optimizer" "A metric" "A subcommand"; do
     mkdir "$section"
     (cd "$section" && add "$section") || return 1
   done
@@ -128,6 +128,7 @@ YAML
 
   uses_the_tokenizer_the_type_of_model_and_the_subcommand
   trains_and_writes_with_the_mixer
+  uses_the_format
 }
 
 # The commands of docs/adding.md, with a text that is there.
@@ -141,6 +142,20 @@ trains_and_writes_with_the_mixer() {
   says "running-mean: each token that is written reads all others again" err
   exits 0 "$program" inspect runs/mean
   says "of running-mean, only products with parameters are counted" out
+}
+
+uses_the_format() {
+  local program=$tree/build/release/capstan
+  sed 's/^\([a-z]*\)\t/#\1 /' rows.tsv >rows.txt
+  exits 0 "$program" train --config bag.yaml --set name=tagged 'data.train=[rows.txt]' data.format=tagged train.steps=4
+  exits 0 "$program" predict runs/tagged rows.txt --errors
+  says "of 80 texts" err
+  "$program" predict runs/tagged <rows.txt >out 2>err
+  says "is read as tagged" err
+  printf '#first ab\nwithout\n' >bad.txt
+  exits 1 "$program" data check --config bag.yaml --set 'data.train=[bad.txt]' data.format=tagged
+  exits 2 "$program" train --config bag.yaml --set name=untagged data.format=taged
+  says "tagged" err
 }
 
 uses_the_tokenizer_the_type_of_model_and_the_subcommand() {

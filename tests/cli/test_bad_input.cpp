@@ -280,7 +280,9 @@ TEST_CASE("labelled texts that are wrong are refused") {
   const std::string good = "good\ta day\nbad\ta night\n";
   std::vector<Refusal> rows;
   for (const Row& row : std::vector<Row>{
-           {"a row with one column", labelled(good + "bad\n"), {"bad.tsv:3", "too few columns", "text_columns"}},
+           {"a row with one column",
+            labelled(good + "bad\n"),
+            {"bad.tsv:3", "too few columns: found 1, but most rows have 2"}},
            {"spaces for tabs", labelled("good a day\nbad a night\n"), {"bad.tsv:1", "too few columns", "tabs"}},
            {"unknown label",
             labelled(good + "goood\ta day\n", {"data.classes=[good,bad]"}),

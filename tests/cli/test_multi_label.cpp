@@ -148,9 +148,11 @@ TEST_CASE("multi-label: the linear classifier has a threshold for each label, an
   CHECK(contains(place.read("report.html"), ">threshold<"));
   CHECK(contains(succeed(place, {"verify", "runs/classify"}).out, "whole"));
   succeed(place, with({"autotune", "--minutes", "0.02"}, {"name=search", "sweep.model.words=[[1], [1, 2]]"}));
-  // Without the key, a warning says which to set.
-  CHECK(contains(succeed(place, {"data", "check", "--config", "classify.yaml", "--set", "data.train=[topics.csv]"}).out,
-                 "data.multi_label=true"));
+  // Without the key, a warning says which to set, and texts without labels cannot be used.
+  const Outcome check = run(place, {"data", "check", "--config", "classify.yaml", "--set", "data.train=[topics.csv]"});
+  CHECK(check.code == 1);
+  CHECK(contains(check.out, "data.multi_label=true"));
+  CHECK(contains(check.out, "the label is empty"));
 }
 
 TEST_CASE("multi-label: predict prints the labels that reach the threshold") {

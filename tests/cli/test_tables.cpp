@@ -124,6 +124,9 @@ TEST_CASE("train finds columns beside an index without a name, long identifiers 
   };
   CHECK(contains(found(",text,label\n", {"id", "text", "label"}),
                  "data.header=true data.label_column=label data.text_columns=[text]"));
+  place.write("three.tsv", "good\tx\ta fine day\nbad\ty\tsad night\n");
+  CHECK(contains(succeed(place, {"config", "check", "--config", "linear.yaml", "--set", "data.train=[three.tsv]"}).err,
+                 "three.tsv: read with the label in column 1 and the text in column 3 of 3"));
   const std::string uuid(64, '0');
   std::string long_ids = table({"id", "text", "label"}, ',', false);
   for (size_t at = 0; at < long_ids.size(); at = long_ids.find('\n', at) + 1) long_ids.insert(at, uuid);
@@ -146,10 +149,8 @@ TEST_CASE("predict --output writes the table with the predictions as new columns
   CHECK(contains(written("bad\tsad night\n", ".tsv"), "bad\tsad night\tbad\t"));
   const std::string jsonl = written("{\"n\": 1, \"text\": \"sad night\"}\n", ".jsonl");
   CHECK(contains(jsonl, "{\"n\": 1, \"text\": \"sad night\", \"predicted\": \"bad\", \"probability\": "));
-  CHECK(written("id,text\r\n", ".csv") == "id,text\r\n");
-  const std::string ragged = written("bad\tsad night\nsad night\tx\ty\tsad night\n", ".tsv");
-  CHECK(contains(ragged, "bad\tsad night\t\t\tbad\t"));
-  CHECK(contains(ragged, "sad night\tx\ty\tsad night\tbad\t"));
+  CHECK(written("id,text\r\n", ".csv") == "id,text,predicted,probability\r\n");
+  CHECK(written("text\n", ".csv") == "text,predicted,probability\n");
   written("{\"n\": 1, \"text\": \"sad night\"}\n", ".jsonl");
   written("id;text\n7;sad night\n8;sad\n", ".csv");
   place.write("broken.csv", "id,text\n1,sad\n2\n");
@@ -261,7 +262,7 @@ TEST_CASE("keys of JSONL and names of pairs say which columns are read, in one l
       succeed(place, {"train", "--config", "pairs.yaml", "--set", "name=keys", "data.train=[qa.jsonl]"});
   CHECK(contains(keys.err, "qa.jsonl: read with data.source_column=question data.target_column=answer"));
   succeed(place, {"predict", "runs/keys", "qa.jsonl", "--errors"});
-  // Of three columns two are chosen by name, or by nobody.
+  // Of three columns, two must be known by their names.
   place.write("id.csv", "id,reversed,word\n1,ba,ab\n2,dc,cd\n");
   check_refused(place, {"three columns",
                         {},
@@ -293,6 +294,166 @@ TEST_CASE("a run that took a header for a text goes on, and says so of a new tab
   CHECK(contains(predict.err, "its first row looks like names but is read as a text"));
   CHECK(lines_of(predict.out).size() == 32);
   CHECK(lines_of(succeed(place, {"predict", "runs/old", "pandas.csv", "--set", "data.header=true"}).out).size() == 31);
+}
+
+TEST_CASE("a row of another width is named by every command, not read as another text or label") {
+  const Workplace& place = trained();
+  const std::string rows = table({"text", "category"}, ',', false);
+  place.write("wide.csv", "text,category\n" + rows + "a fine, sunny day,good\n");
+  place.write("narrow.tsv", "good\ta fine day\nbad\tsad night\nsad night\n");
+  place.write("pairs.yaml", pairs_yaml);
+  place.write("wide_pairs.csv", "source,target\none,eins\none, two,eins\n");
+  const std::vector<std::string> wide{"wide.csv:32: too many columns: found 3, but the header has 2",
+                                      "quote fields that contain commas"};
+  const std::string narrow = "narrow.tsv:3: too few columns: found 1, but most rows have 2";
+  const auto with = [](Words command, const Words& more) {
+    command.insert(command.end(), more.begin(), more.end());
+    return command;
+  };
+  const Words linear{"--config", "linear.yaml", "--set"};
+  for (const Refusal& row : std::vector<Refusal>{
+           {"train", {}, with(with({"train"}, linear), {"data.train=[wide.csv]", "name=wide"}), 1, wide},
+           {"predict", {}, {"predict", "runs/linear", "wide.csv"}, 1, wide},
+           {"output", {}, {"predict", "runs/linear", "wide.csv", "-o", "none"}, 1, wide},
+           {"eval", {}, {"eval", "runs/linear", "--split", "test", "--set", "data.test=[wide.csv]"}, 1, wide},
+           {"narrow", {}, {"predict", "runs/plain", "narrow.tsv"}, 1, {narrow}},
+           {"a column of texts with commas",
+            {[](const Workplace& at) { at.write("texts.csv", "text\na day\na fine, sunny day\n"); }},
+            {"predict", "runs/linear", "texts.csv"},
+            1,
+            {"texts.csv:3: too many columns: found 2, but the header has 1"}},
+           {"pairs",
+            {},
+            {"train", "--config", "pairs.yaml", "--set", "name=wide", "data.train=[wide_pairs.csv]"},
+            1,
+            {"wide_pairs.csv:3: too many columns"}}})
+    check_refused(place, row);
+  CHECK_FALSE(std::filesystem::exists(place / "none"));
+  const Outcome check = run(place, with({"data", "check"}, with(linear, {"data.train=[wide.csv]"})));
+  CHECK(check.code == 1);
+  CHECK(contains(check.out, "error: " + wide[0]));
+  const Outcome skipped =
+      succeed(place, with(with({"train"}, linear), {"data.train=[wide.csv]", "name=skip", "data.on_error=skip"}));
+  CHECK(contains(skipped.err, "1 row left out (on_error: skip), the first: " + wide[0]));
+}
+
+TEST_CASE("a header with one name twice gives no text, and a name that two columns have is asked for") {
+  const Workplace& place = trained();
+  std::string rows = "label,text,text\n";
+  for (int i = 0; i < 30; ++i) rows += i % 2 == 0 ? "good,a fine day,one text\n" : "bad,sad night,another text\n";
+  place.write("twice.csv", rows);
+  const Words train{"train", "--config", "linear.yaml", "--set", "name=twice", "data.train=[twice.csv]"};
+  check_refused(place,
+                {"twice", {}, train, 2, {"twice.csv: the columns 2 and 3 are called 'text'", "data.text_columns"}});
+  Words chosen = train;
+  chosen.push_back("data.text_columns=[2]");
+  succeed(place, chosen);
+  CHECK(lines_of(succeed(place, {"predict", "runs/twice", "twice.csv"}).out).size() == 31);
+  check_refused(place, {"new texts",
+                        {},
+                        {"predict", "runs/linear", "twice.csv"},
+                        1,
+                        {"twice.csv:1: the columns 2 and 3 are called 'text'", "--text-column"}});
+}
+
+TEST_CASE("a table on standard input is read as such, or a line says that it is read as texts") {
+  const Workplace& place = trained();
+  const std::string texts = succeed(place, {"predict", "runs/linear", "new.csv"}).out;
+  const Outcome csv = succeed(place, {"predict", "runs/linear"}, place.read("new.csv"));
+  CHECK(csv.out == texts);
+  CHECK(
+      contains(csv.err, "stdin: begins as the data of the run and is read as csv; for texts in lines: --input lines"));
+  CHECK(succeed(place, {"predict", "runs/linear"}, table({"id", "text"}, '\t')).out == texts);
+  std::string jsonl;
+  for (int i = 0; i < 30; ++i)
+    jsonl += std::string("{\"text\": \"") + (i % 2 == 0 ? "a fine day" : "sad night") + "\", \"n\": 1}\n";
+  CHECK(succeed(place, {"predict", "runs/linear"}, jsonl).out == texts);
+  CHECK(
+      contains(succeed(place, {"predict", "runs/linear", "--errors"}, place.read("pandas.csv")).err, "0 of 30 texts"));
+  succeed(place, {"predict", "runs/linear", "-o", "piped.csv"}, "id,text\n1,sad night\n");
+  CHECK(contains(place.read("piped.csv"), "id,text,predicted,probability\n1,sad night,bad,"));
+  // As lines where asked for, and where the first line is no header.
+  CHECK(lines_of(succeed(place, {"predict", "runs/linear", "--input", "lines"}, place.read("new.csv")).out).size() ==
+        32);
+  const Outcome rows = succeed(place, {"predict", "runs/plain"}, "good,a fine day\nbad,sad night\n");
+  CHECK(lines_of(rows.out).size() == 3);
+  CHECK(contains(rows.err, "warning: stdin:1: looks like the first line of a table, but is read as a text"));
+  CHECK(contains(rows.err, "--input csv"));
+  CHECK(contains(succeed(place, {"predict", "runs/linear"}, "text\nsad night\n").err, "looks like the first line"));
+  CHECK(succeed(place, {"predict", "runs/linear"}, "a fine day\nsad, dark night\n").err == "");
+  // Lines of fastText, whose labels are no words of the text.
+  std::string lines;
+  for (int i = 0; i < 30; ++i) lines += i % 2 == 0 ? "__label__good a fine day\n" : "__label__bad sad night\n";
+  place.write("lines.txt", lines);
+  succeed(place,
+          {"train", "--config", "linear.yaml", "--set", "name=fast", "data.train=[lines.txt]", "data.format=fasttext"});
+  CHECK(succeed(place, {"predict", "runs/fast"}, lines).out ==
+        succeed(place, {"predict", "runs/fast", "lines.txt"}).out);
+  CHECK(lines_of(succeed(place, {"predict", "runs/fast"}, "a fine day\nsad night\n").out).size() == 3);
+}
+
+TEST_CASE("columns of 0 and 1 are labels in training, predict and eval; without the key, it is named") {
+  const Workplace& place = trained();
+  const auto flags = [](bool one) {
+    std::string rows = "id,comment_text,toxic,kind,never\n";
+    for (int i = 0; i < 40; ++i)
+      rows += fmt::format("{},{} {},{},{},0\n", i, i % 2 == 0 ? "awful words" : "lovely words", i, i % 2 == 0 ? 1 : 0,
+                          i % 2 != 0 && (one || i % 3 == 0) ? 1 : 0);
+    return rows;
+  };
+  place.write("flags.csv", flags(false));
+  place.write("one.csv", flags(true));
+  const Words train{"train", "--config", "linear.yaml", "--set", "name=flags", "data.train=[flags.csv]"};
+  check_refused(
+      place, {"which label",
+              {},
+              train,
+              2,
+              {"flags.csv: the label could be the column toxic or kind", "data.label_columns=[toxic, kind, never]"}});
+  Words several = train;
+  several.push_back("data.label_columns=[toxic, kind]");
+  const Outcome outcome = succeed(place, several);
+  CHECK(contains(outcome.err,
+                 "flags.csv: read with data.header=true data.multi_label=true data.text_columns=[comment_text]"));
+  CHECK(contains(place.read("runs/flags/config.yaml"), "label_columns: [toxic, kind]"));
+  CHECK(contains(succeed(place, {"predict", "runs/flags", "flags.csv", "--errors"}).err, "of 40 texts"));
+  CHECK(lines_of(succeed(place, {"predict", "runs/flags"}, "awful words\n").out).at(1).substr(0, 6) == "toxic\t");
+  succeed(place, {"eval", "runs/flags", "--split", "test", "--set", "data.test=[flags.csv]"});
+  place.write("texts.csv", "comment_text,id\nawful words,1\n");
+  CHECK(contains(succeed(place, {"predict", "runs/flags", "texts.csv"}).out, "\ntoxic\t"));
+  Words single = train;
+  single.insert(single.end(), {"data.label_columns=[toxic, kind]", "data.train=[one.csv]", "name=one"});
+  CHECK_FALSE(contains(succeed(place, single).err, "multi_label"));
+  CHECK(contains(succeed(place, {"predict", "runs/one", "one.csv", "--errors"}).err, "0 of 40 texts"));
+}
+
+TEST_CASE("the folders of the original IMDB are read as they are unpacked") {
+  const Workplace place;
+  place.write("linear.yaml", linear_yaml);
+  for (const char* const part : {"acl/train", "acl/test"}) {
+    for (const char* const folder : {"", "/neg", "/pos", "/unsup"})
+      std::filesystem::create_directories(place / (std::string(part) + folder));
+    for (int i = 0; i < 30; ++i) {
+      place.write(fmt::format("{}/neg/{}_2.txt", part, i), fmt::format("sad night {}", i));
+      place.write(fmt::format("{}/pos/{}_9.txt", part, i), fmt::format("a fine day {}", i));
+      place.write(fmt::format("{}/unsup/{}_0.txt", part, i), "unknown");
+    }
+    place.write(std::string(part) + "/labeledBow.feat", "9 0:9 1:1\n");
+    place.write(std::string(part) + "/urls_pos.txt", "http://somewhere\n");
+  }
+  // The keys that scripts/get-data.sh prints.
+  const Outcome train = succeed(place, {"train", "--config", "linear.yaml", "--set", "name=imdb", "data.format=folders",
+                                        "data.train=[acl/train]", "data.test=[acl/test]", "data.classes=[neg,pos]"});
+  CHECK_FALSE(contains(train.err, "left out"));
+  CHECK(contains(train.err, "of 2 classes"));
+  succeed(place, {"eval", "runs/imdb", "--split", "test"});
+  const Outcome predict = succeed(place, {"predict", "runs/imdb", "acl/test"});
+  CHECK(lines_of(predict.out).size() == 91);
+  CHECK(contains(predict.err, "90 files, each a text, in the order of their paths; left out 2 beside"));
+  CHECK(contains(succeed(place, {"predict", "runs/imdb", "acl/test", "--errors"}).err, "0 of 60 texts"));
+  const Outcome all = succeed(
+      place, {"data", "check", "--config", "linear.yaml", "--set", "data.format=folders", "data.train=[acl/train]"});
+  CHECK(contains(all.out + all.err, "left out 2 files beside the folders of the classes"));
 }
 
 }  // namespace

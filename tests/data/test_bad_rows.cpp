@@ -45,6 +45,8 @@ TEST_CASE("on_error: skip leaves out the rows that cannot be used and counts the
             [](auto& c) {
               c.classes = {"a", "b"};
             }},
+           {"an empty label", "t.tsv", "a\tx\n\tz\nb\ty\n", {"x", "y"}, "t.tsv:2: the label is empty", nothing},
+           {"too many columns", "t.csv", "a,x\na,v, w\nb,y\n", {"x", "y"}, "t.csv:2: too many columns", nothing},
            {"UTF-8",
             "t.tsv",
             "a\tx\nb\ty\nb\t\xff\n",
@@ -65,6 +67,7 @@ TEST_CASE("on_error: skip leaves out the rows that cannot be used and counts the
             "2 rows left out",
             nothing},
            {"quotes", "t.csv", "a,x\nb,\"no\" way\nb,y\na,\"open\nb,z\n", {"x", "y", "z"}, "2 rows left out", nothing},
+           {"quotes of the first row", "t.csv", "a,\"no\" way\na,x\nb,y\n", {"x", "y"}, "1 row left out", nothing},
            {"empty", "t.tsv", "a\tx\nb\t\nb\ty\n", {"x", "y"}, "t.tsv:2: the text is empty", nothing},
            {"empty, on request",
             "t.tsv",

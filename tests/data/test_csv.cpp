@@ -1,5 +1,5 @@
 #include "core/base/error.hpp"
-#include "data/files/table_reader.hpp"
+#include "data/formats/csv_format.hpp"
 #include "support.hpp"
 
 using namespace capstan;
@@ -11,7 +11,7 @@ using Fields = std::vector<std::string>;
 std::vector<Fields> csv(const std::string& content) {
   CsvReader reader(content, "t.csv");
   std::vector<Fields> records;
-  for (CsvRecord record; reader.next(record);) records.push_back(record.fields);
+  for (TableRecord record; reader.next(record);) records.push_back(record.fields);
   return records;
 }
 
@@ -46,7 +46,7 @@ TEST_CASE("CSV: quoting anything and reading it gives it back") {
 
 TEST_CASE("CSV: line numbers count the lines inside quotes") {
   CsvReader reader("a,\"x\ny\nz\"\nb,c\n", "t.csv");
-  CsvRecord record;
+  TableRecord record;
   reader.next(record);
   CHECK(record.line == 1);
   reader.next(record);

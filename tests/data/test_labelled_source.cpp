@@ -2,6 +2,7 @@
 #include <set>
 
 #include "core/base/error.hpp"
+#include "data/formats/csv_format.hpp"
 #include "data/labelled/class_names.hpp"
 #include "labelled_support.hpp"
 
@@ -17,32 +18,42 @@ TEST_CASE("columns by number, from the end, by header name and by key") {
   struct Row {
     const char* what;
     std::string content;
-    TableFormat format;
+    const char* format;
     ColumnChoice columns;
     std::vector<std::pair<std::string, std::string>> rows;
   };
   const std::string header = "id,title,label,body\n7,\"Hello, you\",pos,\"a\nb\"\n\n8,,neg,c\n";
   const std::vector<Row> cases = {
-      {"first and last", "1\ta\n\n0\tx\tb\r\n", TableFormat::tsv, {}, {{"1", "a"}, {"0", "b"}}},
-      {"tsv knows no quotes", "1\t\"a\n", TableFormat::tsv, {}, {{"1", "\"a"}}},
-      {"numbers", "a\t1\tb\n", TableFormat::tsv, {false, "2", {"3", "1"}}, {{"1", "b a"}}},
-      {"negative", "a\t1\tb\n", TableFormat::tsv, {false, "-2", {"-1"}}, {{"1", "b"}}},
-      {"names",
-       header,
-       TableFormat::csv,
-       {true, "label", {"title", "body"}},
-       {{"pos", "Hello, you a\nb"}, {"neg", " c"}}},
-      {"byte order mark", "\xef\xbb\xbf" + header, TableFormat::csv, {true, "id", {}}, {{"7", "a\nb"}, {"8", "c"}}},
+      {"first and last", "1\tx\ta\n\n0\ty\tb\r\n", "tsv", {}, {{"1", "a"}, {"0", "b"}}},
+      {"tsv knows no quotes", "1\t\"a\n", "tsv", {}, {{"1", "\"a"}}},
+      {"but a label loses its own", "\"b\"\t\"a\"\n", "tsv", {}, {{"b", "\"a\""}}},
+      {"and so do names, with their blanks",
+       " \"label\" \t text \n1\ta\n",
+       "tsv",
+       {true, "label", {"text"}},
+       {{"1", "a"}}},
+      {"numbers", "a\t1\tb\n", "tsv", {false, "2", {"3", "1"}}, {{"1", "b a"}}},
+      {"negative", "a\t1\tb\n", "tsv", {false, "-2", {"-1"}}, {{"1", "b"}}},
+      {"names", header, "csv", {true, "label", {"title", "body"}}, {{"pos", "Hello, you a\nb"}, {"neg", " c"}}},
+      {"byte order mark", "\xef\xbb\xbf" + header, "csv", {true, "id", {}}, {{"7", "a\nb"}, {"8", "c"}}},
       {"jsonl",
        "{\"label\": 3, \"text\": \"a\\nb\"}\n\n{\"text\": \"c\", \"label\": \"x\"}",
-       TableFormat::jsonl,
+       "jsonl",
        {},
        {{"3", "a\nb"}, {"x", "c"}}},
-      {"keys", "{\"y\": 1, \"t\": \"a\", \"u\": \"b\"}", TableFormat::jsonl, {false, "y", {"u", "t"}}, {{"1", "b a"}}}};
+      {"labels that are no strings",
+       "{\"label\": true, \"text\": \"a\"}\n{\"label\": 1.0, \"text\": \"b\"}\n{\"label\": 18446744073709551615, "
+       "\"text\": "
+       "\"c\"}",
+       "jsonl",
+       {},
+       {{"true", "a"}, {"1", "b"}, {"18446744073709551615", "c"}}},
+      {"quotes in JSON", R"({"label": "\"a\" ", "text": "x"})", "jsonl", {}, {{"\"a\"", "x"}}},
+      {"keys", "{\"y\": 1, \"t\": \"a\", \"u\": \"b\"}", "jsonl", {false, "y", {"u", "t"}}, {{"1", "b a"}}}};
   for (const Row& row : cases) {
     std::vector<std::pair<std::string, std::string>> found;
     BadRows bad(OnError::stop);
-    for (const LabelledText& text : read_table(row.content, "f", row.format, row.columns, bad))
+    for (const LabelledText& text : read_table(row.content, "f", *format_named(row.format), row.columns, bad))
       found.emplace_back(text.label, text.text);
     CHECK(bad.count() == 0);
     CHECK_MESSAGE(found == row.rows, row.what);
@@ -51,20 +62,32 @@ TEST_CASE("columns by number, from the end, by header name and by key") {
 
 TEST_CASE("a first line sep=; is what it says: the delimiter, and no row") {
   const std::string content = "sep=;\r\nlabel;text\r\na;x, y\r\n";
-  CHECK(csv_delimiter(content) == ';');
+  CHECK(csv_delimiter(content, "f") == ';');
   BadRows bad(OnError::stop);
-  const auto rows = read_table(content, "f", TableFormat::csv, {true, "label", {"text"}}, bad);
+  const auto rows = read_table(content, "f", *format_named("csv"), {true, "label", {"text"}}, bad);
   REQUIRE(rows.size() == 1);
   CHECK(rows[0].text == "x, y");
   CHECK(rows[0].line == 3);
-  CHECK(csv_delimiter("sep=;,b\nc,d\n") == ',');
+  CHECK(csv_delimiter("sep=;,b\nc,d\n", "f") == ',');
+}
+
+TEST_CASE("CSV: a few rows without their quotes do not hide the delimiter, and two that fit are asked for") {
+  const auto delimiter = [](const std::string& content) { return csv_delimiter(content, "f.csv"); };
+  CHECK(delimiter("label;text\na;x\nb;y; z\na;v\nb;w\n") == ';');
+  CHECK(delimiter("a,x\nb,y, z\na,v\nb,w\n") == ',');
+  CHECK(delimiter("text\nx; y\nz, w\n") == ',');
+  CHECK(delimiter("id;price;text\n1;3,5;x\n2;4,5;y\n") == ';');
+  CHECK(
+      message_of<Error>([&] { delimiter("a,x;\nb,y, z;\na,v;\nb,w;\n"); }) ==
+      "f.csv: its columns may be separated by commas or by semicolons; write \"sep=,\" or \"sep=;\" into a first line "
+      "of its own");
 }
 
 TEST_CASE("the format follows the name") {
-  CHECK(format_of("a/b.tsv") == TableFormat::tsv);
-  CHECK(format_of("b.csv.gz") == TableFormat::csv);
-  CHECK(format_of("b.jsonl.zst") == TableFormat::jsonl);
-  CHECK(format_of("b.jsonl") == TableFormat::jsonl);
+  CHECK(format_of("a/b.tsv").name == std::string("tsv"));
+  CHECK(format_of("b.csv.gz").name == std::string("csv"));
+  CHECK(format_of("b.jsonl.zst").name == std::string("jsonl"));
+  CHECK(format_of("b.jsonl").name == std::string("jsonl"));
   CHECK(contains(message_of<Error>([] { format_of("b.txt"); }), "b.txt: the name does not show the format"));
 }
 
@@ -323,7 +346,55 @@ TEST_CASE("rows that cannot be used are named with file, line and remedy") {
       {"no key", "t.jsonl", "{\"label\": 1, \"body\": \"x\"}\n", "t.jsonl:1: no key 'text'; found: body, label",
        nothing},
       {"wrong type", "t.jsonl", "{\"label\": 1.5, \"text\": \"x\"}\n",
-       "t.jsonl:1: 'label' must be a string or an integer, found 1.5", nothing},
+       "t.jsonl:1: 'label' must be a string, a whole number, true or false, found 1.5", nothing},
+      {"an empty label", "t.csv", "a,x\n,y\n", "t.csv:2: the label is empty", nothing},
+      {"a blank label", "t.tsv", "a\tx\n \ty\n", "t.tsv:2: the label is empty", nothing},
+      {"quotes without a label", "t.tsv", "a\tx\n\"\"\ty\n", "t.tsv:2: the label is empty", nothing},
+      {"an empty label in JSON", "t.jsonl", "{\"label\": \"\", \"text\": \"x\"}\n", "t.jsonl:1: the label is empty",
+       nothing},
+      {"null in JSON", "t.jsonl", "{\"label\": null, \"text\": \"x\"}\n", "t.jsonl:1: the label is empty", nothing},
+      {"no label in fastText", "t.txt", "__label__a x\ny\n", "t.txt:2: found 0 labels",
+       [](auto& c) { c.format = "fasttext"; }},
+      {"an empty label in the test data", "t.tsv", "a\tx\nb\ty\n", "test.tsv:1: the label is empty",
+       [](auto& c) {
+         static const TemporaryFolder folder;
+         c.test = {folder.write("test.tsv", "\tx\na\ty\n")};
+       }},
+      {"too many columns", "t.csv", "text,label\nx,a\ny, too,b\n",
+       "t.csv:3: too many columns: found 3, but the header has 2; quote fields that contain commas",
+       [](auto& c) { c.header = true; }},
+      {"of most rows", "t.tsv", "a\tx\tz\nb\ty\nb\tv\n",
+       "t.tsv:1: too many columns: found 3, but most rows have 2; a "
+       "field of tsv holds no tab",
+       nothing},
+      {"with semicolons", "t.csv", "label;text\na;x\nb;y; z\na;v\nb;w\n",
+       "t.csv:3: too many columns: found 3, but the header has 2; quote fields that contain semicolons",
+       [](auto& c) { c.header = true; }},
+      {"too few columns below a header", "t.csv", "label,text,id\na,x,1\nb,y\n",
+       "t.csv:3: too few columns: found 2, but the header has 3", [](auto& c) { c.header = true; }},
+      {"one name of two columns", "t.csv", "label,text,text\na,x,y\n",
+       "t.csv:1: the columns 2 and 3 are called 'text'; choose one by its number with",
+       [](auto& c) {
+         c.header = true;
+         c.text_columns = {"text"};
+       }},
+      {"a flag", "t.csv", "text,a,b\nx,1,0\ny,2,0\n",
+       "t.csv:3: column 'a' of data.label_columns must be 0 or 1, found '2'",
+       [](auto& c) {
+         c.header = true;
+         c.text_columns = {"text"};
+         c.label_columns = {"a", "b"};
+       }},
+      {"no flag and two", "t.csv", "text,a,b\nx,1,1\ny,0,1\nz,1,0\n", "t.csv:2: found 2 labels instead of one",
+       [](auto& c) {
+         c.header = true;
+         c.text_columns = {"text"};
+         c.label_columns = {"a", "b"};
+       }},
+      {"flags without a header", "t.csv", "x,1,0\n", "data.label_columns: the names of the columns are the labels",
+       [](auto& c) {
+         c.label_columns = {"2", "3"};
+       }},
       {"text is no string", "t.jsonl", "{\"label\": 1, \"text\": 7}\n", "t.jsonl:1: 'text' must be a string, found 7",
        nothing},
       {"bytes in JSON", "t.jsonl", "{\"label\": 1, \"text\": \"\xff\"}\n", "t.jsonl:1:23: not JSON", nothing},
@@ -363,7 +434,7 @@ TEST_CASE("one folder per class: every file is a text of its folder's class") {
   folder.write("test/neg/0_1.txt", "poor");
   LabelledSourceConfig config = config_of({folder.path("train")});
   config.test = {folder.path("test")};
-  config.format = TableFormat::folders;
+  config.format = format_of_folders;
 
   const ClassificationData all = load_labelled(config);
   CHECK(all.classes == std::vector<std::string>{"neg", "pos", "unsup"});
@@ -392,15 +463,60 @@ TEST_CASE("one folder per class: what does not fit is named") {
   folder.write("train/loose.txt", "whose?");
   const auto message = [&](const std::string& path, const std::vector<std::string>& classes) {
     LabelledSourceConfig config = config_of({path});
-    config.format = TableFormat::folders;
+    config.format = format_of_folders;
     config.classes = classes;
     return message_of<Error>([&] { load_labelled(config); });
   };
-  CHECK(contains(message(folder.path("train"), {}), "loose.txt: is not in the folder of a class"));
   CHECK(contains(message(folder.path("train/pos/1.txt"), {}), "1.txt: is not in the folder of a class"));
-  std::filesystem::remove(folder.path("train/loose.txt"));
+  CHECK(contains(message(folder.path("train/pos"), {}), "1.txt: is not in the folder of a class"));
   CHECK(contains(message(folder.path("train"), {}), "all 1 examples have the label 'pos'"));
   CHECK(contains(message(folder.path("train"), {"good", "bad"}), "holds no folder called good or bad"));
+}
+
+TEST_CASE("one folder per class: files beside the folders are left out, with their count unless classes are named") {
+  const TemporaryFolder folder;
+  folder.write("train/pos/1.txt", "good");
+  folder.write("train/neg/1.txt", "bad");
+  folder.write("train/unsup/1.txt", "what");
+  folder.write("train/labeledBow.feat", "9 0:9 1:1");
+  folder.write("train/urls_pos.txt", "http://");
+  LabelledSourceConfig config = config_of({folder.path("train")});
+  config.format = format_of_folders;
+  std::string said;
+  const auto log = [&](const std::string& line) { said += line + "\n"; };
+  CHECK(load_labelled(config, nullptr, true, log).classes == Fields{"neg", "pos", "unsup"});
+  CHECK(contains(said, "data.train: left out 2 files beside the folders of the classes: "));
+  said.clear();
+  config.classes = {"neg", "pos"};
+  CHECK(load_labelled(config, nullptr, true, log).train.size() == 2);
+  CHECK_FALSE(contains(said, "left out"));
+}
+
+TEST_CASE("a label that formats write differently is one class, and two that look alike are pointed out") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config = config_of({folder.write("t.csv", "True,x\nFalse,y\nTrue,z\n")});
+  config.test = {folder.write("t.jsonl", "{\"label\": true, \"text\": \"a\"}\n{\"label\": false, \"text\": \"b\"}\n")};
+  CHECK(load_labelled(config).test.class_counts(2) == std::vector<int64_t>{1, 1});
+  config.train = {folder.write("floats.csv", "1.0,x\n0.0,y\n")};
+  config.test = {folder.write("numbers.jsonl", "{\"label\": 1, \"text\": \"a\"}\n{\"label\": 0.0, \"text\": \"b\"}\n")};
+  const ClassificationData floats = load_labelled(config);
+  CHECK(floats.classes == Fields{"0.0", "1.0"});
+  CHECK(floats.test.label(0) == 1);
+  config.train = {folder.write("both.csv", "1.0,x\n1,y\n0,z\n")};
+  config.test.clear();
+  const ClassificationData both = load_labelled(config);
+  CHECK(both.classes.size() == 3);  // not joined without a word
+  REQUIRE(both.warnings.size() == 1);
+  CHECK(both.warnings[0].check == "alike-labels");
+  config.train = {folder.write("alike.tsv",
+                               "Good day\tx\ngood\xc2\xa0"
+                               "day\ty\nbad\tz\n")};
+  const auto warnings = load_labelled(config).warnings;
+  REQUIRE(warnings.size() == 1);
+  CHECK(contains(warnings[0].message, "'Good day' (1) and 'good\\u00a0day' (1)"));
+  config.train = {folder.write("versions.csv", "1.0,x\n1.1,y\n2.0,z\n")};
+  CHECK(load_labelled(config).classes == Fields{"1.0", "1.1", "2.0"});
+  CHECK(load_labelled(config).warnings.empty());
 }
 
 TEST_CASE("one folder per class: the parts of a data set are not taken for classes") {
@@ -408,7 +524,7 @@ TEST_CASE("one folder per class: the parts of a data set are not taken for class
   for (const char* const file : {"train/pos/1.txt", "train/neg/1.txt", "train/unsup/1.txt", "test/pos/1.txt"})
     folder.write(std::string("set/") + file, "text");
   LabelledSourceConfig config = config_of({folder.path("set")});
-  config.format = TableFormat::folders;
+  config.format = format_of_folders;
   CHECK(load_labelled(config).classes == std::vector<std::string>{"test", "train"});  // one folder in common
   folder.write("set/test/neg/1.txt", "text");
   const std::string message = message_of<Error>([&] { load_labelled(config); });

@@ -2,8 +2,8 @@
 #include <set>
 
 #include "core/base/error.hpp"
-#include "data/files/table_reader.hpp"
 #include "data/files/text_file.hpp"
+#include "data/formats/table_format.hpp"
 #include "data/generated/listops.hpp"
 #include "data/tokenizers/blank_separated.hpp"
 #include "support.hpp"
@@ -62,7 +62,7 @@ TEST_CASE("the evaluator agrees with all 10,000 labels of the original test file
   const std::string path = real_file("listops_nyu/test_d20s.tsv.gz");
   if (path.empty()) return;
   BadRows bad(OnError::stop);
-  const auto rows = read_table(read_text_file(path), path, TableFormat::tsv, {}, bad);
+  const auto rows = read_table(read_text_file(path), path, *format_named("tsv"), {}, bad);
   CHECK(rows.size() == 10000);
   int wrong = 0;
   for (const LabelledText& row : rows) wrong += std::to_string(value_of(row.text)) != row.label;

@@ -2,6 +2,7 @@
 #include <functional>
 
 #include "core/base/error.hpp"
+#include "data/formats/row_labels.hpp"
 #include "labelled_support.hpp"
 
 using namespace capstan;
@@ -10,7 +11,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-LabelledSourceConfig several(std::vector<std::string> train, TableFormat format = TableFormat::by_name) {
+LabelledSourceConfig several(std::vector<std::string> train, const std::string& format = format_by_name) {
   LabelledSourceConfig config = config_of(std::move(train));
   config.multi_label = true;
   config.format = format;
@@ -51,10 +52,27 @@ TEST_CASE("several labels per text: all formats hold the same") {
             nothing},
            {"list.csv", "\"['red', 'blue']\",one\n[],two\n\"[\"\"green\"\"]\",three four\n\"blue,red,green\",five\n",
             nothing},
+           {"twice.tsv", "red, blue,red\tone\n\ttwo\ngreen\tthree four\nblue,red,green\tfive\n", nothing},
+           {"flags.csv", "words,blue,green,red\none,1,0,1\ntwo,0,0,0\nthree four,0.0,1.0,0.0\nfive,true,True,1\n",
+            [](auto& c) {
+              c.header = true;
+              c.text_columns = {"words"};
+              c.label_columns = {"blue", "green", "red"};
+            }},
+           {"flags.jsonl",
+            "{\"t\": \"one\", \"blue\": 1, \"green\": 0, \"red\": true}\n{\"t\": \"two\", \"blue\": 0, \"green\": "
+            "false, "
+            "\"red\": \"0\"}\n{\"t\": \"three four\", \"blue\": 0, \"green\": 1.0, \"red\": 0}\n{\"t\": \"five\", "
+            "\"blue\": "
+            "1, \"green\": 1, \"red\": 1}\n",
+            [](auto& c) {
+              c.text_columns = {"t"};
+              c.label_columns = {"blue", "green", "red"};
+            }},
            {"t.txt",
             "__label__red __label__blue one\ntwo\nthree four __label__green\n__label__blue\t__label__red five "
             "__label__green \n",
-            [](auto& c) { c.format = TableFormat::fasttext; }},
+            [](auto& c) { c.format = "fasttext"; }},
        }) {
     INFO(row.name);
     LabelledSourceConfig config = several({folder.write(row.name, row.content)});
@@ -121,7 +139,7 @@ TEST_CASE("several labels per text: classes may be named, and texts are held out
 TEST_CASE("lines of fastText with one label each") {
   const TemporaryFolder folder;
   LabelledSourceConfig config = config_of({folder.write("t.txt", "__label__a x y\n__label__b  z\n\nw __label__a\n")});
-  config.format = TableFormat::fasttext;
+  config.format = "fasttext";
   const ClassificationData data = load_labelled(config);
   CHECK(data.classes == Names{"a", "b"});
   REQUIRE(data.train.size() == 3);
@@ -132,7 +150,7 @@ TEST_CASE("lines of fastText with one label each") {
   CHECK(contains(message, "u.txt:1: found 2 labels (words that begin with __label__) instead of one; for any number"));
   CHECK(contains(message, "set data.multi_label: true"));
   CHECK(contains(message, "u.txt:2: found 0 labels"));
-  CHECK(contains(message, "u.txt:3: label 1 of 1 is empty"));
+  CHECK(contains(message, "u.txt:3: the label is empty"));
 }
 
 TEST_CASE("several labels per text: rows that cannot be used are named with the remedy") {
@@ -151,10 +169,6 @@ TEST_CASE("several labels per text: rows that cannot be used are named with the 
     };
   };
   for (const Row& row : std::vector<Row>{
-           {"twice", "t.tsv", "a,b\tx\nb, b\ty\n", "t.tsv:2: the label 'b' is given twice", nothing},
-           {"twice in JSON", "t.jsonl", "{\"labels\": [\"a\", \"b\", \"a\"], \"text\": \"x\"}\n",
-            "t.jsonl:1: the label 'a' is given twice", nothing},
-           {"twice, by name and number", "t.tsv", "a\tx\nb,1\ty\n", "t.tsv:2: the label 'b' is given twice", named},
            {"an empty one", "t.tsv", "a,,b\tx\n", "t.tsv:1: label 2 of 3 is empty", nothing},
            {"a separator at the end", "t.tsv", "a,b,\tx\n", "t.tsv:1: label 3 of 3 is empty", nothing},
            {"a list without quotes", "t.tsv", "['a']\tx\n[a, b]\ty\n",
@@ -166,9 +180,12 @@ TEST_CASE("several labels per text: rows that cannot be used are named with the 
            {"unknown in test", "t.tsv", "sport,money\tx\n\ty\n",
             "test.tsv:2: unknown label 'sports', did you mean 'sport'?", test_file("money\tx\nmoney,sports\ty\n")},
            {"no list", "t.jsonl", "{\"labels\": 1.5, \"text\": \"x\"}\n",
-            "t.jsonl:1: 'labels' must be a string or an integer, found 1.5", nothing},
+            "t.jsonl:1: 'labels' must be a string, a whole number, true or false, found 1.5", nothing},
            {"a list of lists", "t.jsonl", "{\"labels\": [[\"a\"]], \"text\": \"x\"}\n",
-            "t.jsonl:1: label 1 in 'labels' must be a string or an integer, found a list of 1", nothing},
+            "t.jsonl:1: label 1 in 'labels' must be a string, a whole number, true or false, found a list of 1",
+            nothing},
+           {"no value", "t.jsonl", "{\"labels\": null, \"text\": \"x\"}\n",
+            "t.jsonl:1: 'labels' must be a string, a whole number, true or false, found null", nothing},
            {"no key", "t.jsonl", "{\"label\": [\"a\"], \"text\": \"x\"}\n", "no key 'labels'; found: label, text",
             nothing},
            {"a list without multi_label", "t.jsonl", "{\"label\": [\"a\"], \"text\": \"x\"}\n",
@@ -186,6 +203,21 @@ TEST_CASE("several labels per text: rows that cannot be used are named with the 
     const std::string message = message_of<Error>([&] { load_labelled(config); });
     CHECK_MESSAGE(contains(message, row.message), row.what, ": ", message);
   }
+}
+
+TEST_CASE("a label that a text names twice counts once, which is said") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config = several({folder.write("t.tsv", "a,b\tx\nb, b\ty\n")});
+  const ClassificationData data = load_labelled(config);
+  CHECK(names_of(data, data.train, 1) == Names{"b"});
+  REQUIRE(data.warnings.size() == 1);
+  CHECK(data.warnings[0].check == "repeated-labels");
+  CHECK(contains(data.warnings[0].message, "1 training text names a label twice, which counts once; the first: "));
+  CHECK(contains(data.warnings[0].message, "t.tsv:2"));
+  config.classes = {"a", "b"};
+  config.train = {folder.write("u.tsv", "a\tx\nb,1\ty\n")};  // by name and number
+  const ClassificationData named = load_labelled(config);
+  CHECK(names_of(named, named.train, 1) == Names{"b"});
 }
 
 TEST_CASE("lists of labels are read as JSON and Python write them") {
@@ -209,7 +241,7 @@ TEST_CASE("keys of several labels that do not fit together") {
     return problems.text();
   };
   CHECK(problems_of([](auto&) {}).empty());
-  CHECK(contains(problems_of([](auto& c) { c.format = TableFormat::folders; }),
+  CHECK(contains(problems_of([](auto& c) { c.format = format_of_folders; }),
                  "data.multi_label: with format: folders, a text has the label of its folder"));
   CHECK(contains(problems_of([](auto& c) {
                    c.multi_label = false;
@@ -218,7 +250,7 @@ TEST_CASE("keys of several labels that do not fit together") {
                  "data.label_separator: needs multi_label: true"));
   CHECK(contains(problems_of([](auto& c) { c.label_separator = "\t"; }), "must not contain tabs or line breaks"));
   CHECK(contains(problems_of([](auto& c) {
-                   c.format = TableFormat::fasttext;
+                   c.format = "fasttext";
                    c.label_column = "2";
                  }),
                  "data.format: fasttext lines have no columns"));
@@ -261,7 +293,9 @@ TEST_CASE("data check counts texts by their number of labels, and notices a wron
       if (std::string(w.check) == "joined-labels") return w.message;
     return std::string();
   };
-  CHECK(contains(joined(several({folder.write("j.tsv", rows)})), "set data.multi_label=true"));
+  std::string all;  // rows of at least one label
+  for (int i = 0; i < 30; ++i) all += fmt::format("{}\ttext {}\n", i % 2 == 0 ? "a,b" : i % 3 == 0 ? "a,c" : "c", i);
+  CHECK(contains(joined(several({folder.write("j.tsv", all)})), "set data.multi_label=true"));
   CHECK(contains(joined(several({folder.write("s.tsv", semicolons + "c;d\tx\n")})), "'data.label_separator=\";\"'"));
   std::string names;
   for (int i = 0; i < 30; ++i) names += (i % 2 == 0 ? "Smith, John" : "Doe, Jane") + fmt::format("\ttext {}\n", i);

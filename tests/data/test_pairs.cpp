@@ -180,9 +180,14 @@ TEST_CASE("pairs: unusable rows name place and remedy, or are left out") {
   config.valid_fraction = 0;
   config.train = {folder.write("a.tsv", "one\ttwo\nthree\n\t\nfour\t\n")};
   const std::string message = load_error(config);
-  CHECK(message.find("a.tsv:2: too few columns: found 1, but the target is column 2 and the source column 1") !=
+  CHECK(message.find("a.tsv:2: too few columns: found 1, but most rows have 2") != std::string::npos);
+  config.target_column = "3";
+  config.train = {folder.write("b.tsv", "one\ttwo\n")};
+  CHECK(load_error(config).find(
+            "b.tsv:1: too few columns: found 2, but the target is column 3 and the source column 1") !=
         std::string::npos);
-  CHECK(message.find("target_column and source_column") != std::string::npos);
+  CHECK(load_error(config).find("target_column and source_column") != std::string::npos);
+  config.target_column.reset();
   config.train = {folder.write("e.tsv", "one\ttwo\nfour\t\n")};
   CHECK(load_error(config).find("e.tsv:2: the target is empty") != std::string::npos);
   config.on_error = OnError::skip;

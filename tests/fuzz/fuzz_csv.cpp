@@ -3,7 +3,7 @@
 namespace capstan::fuzz {
 namespace {
 
-const Registered csv_target("csv", [](std::string_view input) { read_rows_of(input, TableFormat::csv); });
+const Registered csv_target("csv", [](std::string_view input) { read_rows_of(input, "csv"); });
 
 }  // namespace
 }  // namespace capstan::fuzz

@@ -3,7 +3,7 @@
 namespace capstan::fuzz {
 namespace {
 
-const Registered jsonl_target("jsonl", [](std::string_view input) { read_rows_of(input, TableFormat::jsonl); });
+const Registered jsonl_target("jsonl", [](std::string_view input) { read_rows_of(input, "jsonl"); });
 
 }  // namespace
 }  // namespace capstan::fuzz

@@ -1,28 +1,30 @@
+#include "data/formats/csv_format.hpp"
+
 #include <algorithm>
 #include <optional>
 
 #include "core/base/error.hpp"
 #include "core/strings/affixes.hpp"
-#include "data/files/table_reader.hpp"
 
 namespace capstan {
 
-/// Do the first rows have equally many fields, and more than one? A single row proves only the comma.
-static bool divides(std::string_view content, char delimiter) {
+/// How well a delimiter divides the first rows: the share of those that it divides as the first one; 0 where that is
+/// not divided. A single row proves only the comma.
+static double share_divided(std::string_view content, char delimiter) {
   constexpr size_t rows_read = 20;
   CsvReader reader(content, "", delimiter);
-  size_t fields = 0, rows = 0;
+  size_t rows = 0, alike = 0, width = 0;
   try {
-    CsvRecord record;
-    while (rows < rows_read && reader.next(record)) {
+    for (TableRecord record; rows < rows_read && reader.next(record);) {
       if (record.is_empty_line()) continue;
-      if (rows++ > 0 && record.fields.size() != fields) return false;
-      fields = record.fields.size();
+      if (rows++ == 0) width = record.fields.size();
+      alike += record.fields.size() == width ? 1 : 0;
     }
   } catch (const Error&) {
-    return false;
+    return 0;
   }
-  return fields > 1 && (rows > 1 || delimiter == ',');
+  if (width < 2 || (rows == 1 && delimiter != ',')) return 0;
+  return static_cast<double>(alike) / static_cast<double>(rows);
 }
 
 /// Of a first line "sep=;"; none without one.
@@ -34,11 +36,21 @@ static std::optional<char> named_delimiter(std::string_view content) {
   return named ? std::optional(content[start.size()]) : std::nullopt;
 }
 
-char csv_delimiter(std::string_view content) {
+char csv_delimiter(std::string_view content, const std::string& file) {
+  constexpr double most = 0.75;  // a few rows may lack their quotes
   if (const auto named = named_delimiter(content)) return *named;
-  for (const char delimiter : {',', ';', '\t', '|'})
-    if (divides(content, delimiter)) return delimiter;
-  return ',';
+  std::optional<char> probable;
+  for (const char delimiter : {',', ';', '\t', '|'}) {
+    const double share = share_divided(content, delimiter);
+    if (share == 1 && probable)
+      throw Error(
+          fmt::format("{}: its columns may be separated by {} or by {}; write \"sep={}\" or \"sep={}\" into a "
+                      "first line of its own",
+                      file, name_of_delimiter(*probable), name_of_delimiter(delimiter), *probable, delimiter));
+    if (share == 1) return delimiter;
+    if (share >= most && !probable) probable = delimiter;
+  }
+  return probable.value_or(',');
 }
 
 CsvReader::CsvReader(std::string_view content, std::string file, char delimiter)
@@ -74,7 +86,7 @@ std::string CsvReader::quoted_field() {
   return field;
 }
 
-bool CsvReader::next(CsvRecord& record) {
+bool CsvReader::next(TableRecord& record) {
   if (rest_.empty()) return false;
   const std::string_view begin = rest_;
   const char ends[] = {delimiter_, '\n'};
@@ -105,6 +117,28 @@ bool CsvReader::next(CsvRecord& record) {
 void CsvReader::skip_line() {
   rest_.remove_prefix(std::min(rest_.find('\n'), rest_.size() - 1) + 1);
   ++line_;
+}
+
+TableFormat csv_format() {
+  TableFormat format{"csv", [](const TableInput& input) {
+                       const char delimiter = csv_delimiter(input.content, input.file);
+                       return read_records(CsvReader(input.content, input.file, delimiter), input, "csv", delimiter);
+                     }};
+  format.endings = {".csv"};
+  format.fields = TableFormat::Fields::columns;
+  format.line_ends = true;
+  format.first_rows = [](std::string_view content, const std::string& file, size_t count) {
+    return first_records(CsvReader(content, file, csv_delimiter(content, file)), count);
+  };
+  format.with_fields = [](const TableOutput& output) {
+    const char delimiter = csv_delimiter(output.content, output.file);
+    return records_with_fields(CsvReader(output.content, output.file, delimiter), output, delimiter);
+  };
+  format.remark = [](std::string_view content, const std::string& file) -> std::string {
+    const char delimiter = csv_delimiter(content, file);
+    return delimiter == ',' ? "" : fmt::format("columns are separated by {}", name_of_delimiter(delimiter));
+  };
+  return format;
 }
 
 }  // namespace capstan

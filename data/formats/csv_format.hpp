@@ -1,0 +1,34 @@
+// Rows of CSV.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "data/formats/delimited.hpp"
+
+namespace capstan {
+
+/// What separates the fields of a CSV: what a first line "sep=;" says, which spreadsheets write; otherwise the comma,
+/// unless only a semicolon, a tab or a bar divides the first row and most others into equally many fields. Throws Error
+/// where that leaves a doubt.
+char csv_delimiter(std::string_view content, const std::string& file);
+
+class CsvReader {
+ public:
+  /// A first line "sep=;" is no record.
+  CsvReader(std::string_view content, std::string file, char delimiter = ',');
+  /// False at the end. Throws Error for an open quote and for text after a closing one.
+  bool next(TableRecord& record);
+  /// After an Error: goes on with the line after the one that it names.
+  void skip_line();
+
+ private:
+  std::string quoted_field();
+
+  std::string_view rest_;
+  std::string file_;
+  char delimiter_;
+  int64_t line_ = 1;
+};
+
+}  // namespace capstan

@@ -1,0 +1,48 @@
+#include "data/formats/delimited.hpp"
+
+#include <algorithm>
+
+#include "core/base/error.hpp"
+#include "core/strings/affixes.hpp"
+
+namespace capstan {
+namespace {
+
+std::string csv_field(const std::string& text, char delimiter) {
+  const char special[] = {delimiter, '"', '\r', '\n'};
+  if (text.find_first_of(special, 0, sizeof special) == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
+}  // namespace
+
+DelimitedWriter::DelimitedWriter(const TableOutput& output, char delimiter)
+    : output_(output), delimiter_(delimiter), line_end_(line_end_of(output.content)), header_(output.header) {}
+
+void DelimitedWriter::add(const TableRecord& record) {
+  written_ += ends_with(record.text, "\r") ? record.text.substr(0, record.text.size() - 1) : record.text;
+  if (!record.is_empty_line()) {
+    if (std::exchange(header_, false))
+      add_names(record);
+    else
+      for (const AddedField& field : output_.rows.at(next_++)) add_field(field.value);
+  }
+  written_ += line_end_;
+}
+
+void DelimitedWriter::add_names(const TableRecord& header) {
+  const std::vector<std::string> names = column_names(header.fields);
+  for (const AddedField& column : output_.columns) {
+    if (std::find(names.begin(), names.end(), column.name) != names.end())
+      throw Error(fmt::format("--output: {} already has a column '{}'; rename it", output_.file, column.name));
+    add_field(column.name);
+  }
+}
+
+void DelimitedWriter::add_field(const std::string& text) {
+  written_ += delimiter_ + (delimiter_ == '\t' ? tsv_field(text) : csv_field(text, delimiter_));
+}
+
+}  // namespace capstan

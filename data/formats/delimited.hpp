@@ -1,0 +1,101 @@
+// What TSV and CSV share: rows of fields with a delimiter. A reader of rows has
+//   bool next(TableRecord&)   false at the end; throws Error for a row that is broken
+//   void skip_line()          after an Error: goes on with the line after the one that it names
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/strings/utf8.hpp"
+#include "data/formats/table_columns.hpp"
+#include "data/formats/table_format.hpp"
+
+namespace capstan {
+
+struct TableRecord {
+  std::vector<std::string> fields;
+  std::string_view text;  // as in the file
+  int64_t line = 0;
+
+  bool is_empty_line() const { return fields.size() == 1 && fields[0].empty(); }
+};
+
+/// TableFormat::first_rows. Broken rows count, too, but are left out: reading the table reports them.
+template <class Reader>
+std::vector<std::vector<std::string>> first_records(Reader reader, size_t count) {
+  std::vector<std::vector<std::string>> rows;
+  TableRecord record;
+  for (bool more = true; more && count > 0;) {
+    try {
+      more = reader.next(record);
+      if (!more || record.is_empty_line()) continue;
+      rows.push_back(record.fields);
+    } catch (const Error&) {
+      reader.skip_line();
+    }
+    --count;
+  }
+  return rows;
+}
+
+/// TableFormat::read. `format`: its name.
+template <class Reader>
+std::vector<LabelledText> read_records(Reader reader, const TableInput& input, const char* format, char delimiter) {
+  constexpr size_t rows_compared = 1000;
+  std::vector<LabelledText> rows;
+  TableColumns columns(input, format, delimiter);
+  if (!input.choice.header) columns.set_rows(first_records(reader, rows_compared));
+  bool header = input.choice.header, more = true;
+  for (TableRecord record; more;) {
+    const auto next = [&] { more = reader.next(record); };
+    if (header) {
+      next();
+      if (!more || record.is_empty_line()) continue;
+      columns.set_header(record.fields);
+      header = false;
+      continue;
+    }
+    if (!input.bad.guard(next)) {
+      reader.skip_line();
+      continue;
+    }
+    if (!more || record.is_empty_line()) continue;
+    input.bad.guard([&] {
+      if (input.utf8) check_utf8(record.text, input.file, record.line);
+      rows.push_back(columns.row(record.fields, record.line));
+    });
+  }
+  return rows;
+}
+
+/// Writes a table with new columns.
+class DelimitedWriter {
+ public:
+  DelimitedWriter(const TableOutput& output, char delimiter);
+
+  void add(const TableRecord& record);
+  std::string take() { return std::move(written_); }
+
+ private:
+  void add_names(const TableRecord& header);
+  void add_field(const std::string& text);
+
+  const TableOutput& output_;
+  char delimiter_;
+  const char* line_end_;
+  bool header_;  // is the next row one?
+  size_t next_ = 0;
+  std::string written_;
+};
+
+/// TableFormat::with_fields.
+template <class Reader>
+std::string records_with_fields(Reader reader, const TableOutput& output, char delimiter) {
+  DelimitedWriter writer(output, delimiter);
+  for (TableRecord record; reader.next(record);) writer.add(record);
+  return writer.take();
+}
+
+}  // namespace capstan

@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/io/json.hpp"
+#include "core/strings/affixes.hpp"
+#include "core/strings/join.hpp"
+#include "data/formats/line_rows.hpp"
+#include "data/formats/row_labels.hpp"
+
+namespace capstan {
+namespace {
+
+using nlohmann::json;
+
+/// A row as it is read.
+struct JsonRow {
+  const json& object;
+  const std::string& place;
+  const ColumnChoice& choice;
+
+  const json& value(const std::string& key) const {
+    const auto found = object.find(key);
+    if (found != object.end()) return *found;
+    std::vector<std::string> keys;
+    for (const auto& item : object.items()) keys.push_back(item.key());
+    const bool several = key == "label" && !choice.label && object.contains("labels");
+    throw Error(fmt::format("{}: no key '{}'; found: {}; {}", place, key, join_first(keys),
+                            several ? "for several labels per text, set data.multi_label: true"
+                                    : fmt::format("choose others with {}", choice.keys())));
+  }
+
+  std::string text(const std::string& key) const {
+    const json& found = value(key);
+    if (!found.is_string())
+      throw Error(fmt::format("{}: '{}' must be a string, found {}", place, key, json_excerpt(found)));
+    return found.get<std::string>();
+  }
+};
+
+/// A label as a field of another table would have it: 3, also of 3.0, or true; none of what is no label.
+std::optional<std::string> json_label(const json& value) {
+  constexpr double exact = 9007199254740992;  // whole numbers up to here are doubles
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_integer() || value.is_boolean()) return value.dump();
+  const double number = value.is_number_float() ? value.get<double>() : 0.5;
+  if (std::floor(number) != number || std::abs(number) > exact) return std::nullopt;
+  return std::to_string(static_cast<int64_t>(number));
+}
+
+constexpr const char* label_types = "a string, a whole number, true or false";
+
+std::string label_of(const JsonRow& row, const std::string& key) {
+  const json& found = row.value(key);
+  if (found.is_null() && row.choice.label_separator.empty()) return "";  // as an empty field
+  if (auto label = json_label(found)) return *std::move(label);
+  const bool several = found.is_array() && !row.choice.targets;
+  throw Error(fmt::format("{}: '{}' must be {}, found {}{}", row.place, key, label_types, json_excerpt(found),
+                          several ? "; for several labels per text, set data.multi_label: true" : ""));
+}
+
+/// A list of labels, or what a field of a table would be.
+void set_json_labels(LabelledText& to, const JsonRow& row, const std::string& key) {
+  const json& found = row.value(key);
+  if (!found.is_array()) return set_label(to, label_of(row, key), row.choice, row.place);
+  std::vector<std::string> labels;
+  for (const json& label : found) {
+    auto text = json_label(label);
+    if (!text)
+      throw Error(fmt::format("{}: label {} in '{}' must be {}, found {}", row.place, labels.size() + 1, key,
+                              label_types, json_excerpt(label)));
+    labels.push_back(*std::move(text));
+  }
+  set_labels(to, std::move(labels), row.choice, row.place);
+}
+
+void add_labels(LabelledText& to, const JsonRow& row) {
+  const ColumnChoice& choice = row.choice;
+  if (!choice.labels) return;
+  if (!choice.label_columns.empty()) {
+    std::vector<std::string> labels;
+    for (const std::string& key : choice.label_columns)
+      if (flag_of(json_label(row.value(key)).value_or(json_excerpt(row.value(key))), key, row.place))
+        labels.push_back(key);
+    return set_labels(to, std::move(labels), choice, row.place);
+  }
+  if (choice.label_separator.empty())
+    return set_label(to, label_of(row, choice.label.value_or("label")), choice, row.place);
+  set_json_labels(to, row, choice.label.value_or("labels"));
+}
+
+LabelledText read_object(std::string_view line, const std::string& file, int64_t number, const std::string& place,
+                         const ColumnChoice& choice) {
+  const std::vector<std::string> keys = choice.text.empty() ? std::vector<std::string>{"text"} : choice.text;
+  const json object = parse_json(line, {file, number});
+  if (!object.is_object())
+    throw Error(fmt::format("{}: every line must be a JSON object such as {{\"label\": 1, \"text\": \"...\"}}", place));
+  LabelledText row;
+  const JsonRow read{object, place, choice};
+  add_labels(row, read);
+  for (size_t i = 0; i < keys.size(); ++i) row.add_column(read.text(keys[i]), i == 0);
+  return row;
+}
+
+/// Keys and values of the first objects; lists and other values as JSON writes them. None where a line is no object.
+std::vector<std::vector<std::string>> first_objects(std::string_view content, size_t count) {
+  std::vector<std::vector<std::string>> rows;
+  Lines lines(content);
+  for (Line line; rows.size() <= count && lines.next(line);) {
+    if (line.text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    const json object = try_parse_json(line.text);
+    if (!object.is_object()) return {};
+    if (rows.empty()) {
+      rows.emplace_back();
+      for (const auto& [key, value] : object.items()) rows.front().push_back(key);
+    }
+    std::vector<std::string> values;
+    for (const std::string& key : rows.front()) {
+      const auto found = object.find(key);
+      values.push_back(found == object.end() ? "" : found->is_string() ? found->get<std::string>() : json_text(*found));
+    }
+    rows.push_back(std::move(values));
+  }
+  return rows;
+}
+
+std::string objects_with_fields(const TableOutput& output) {
+  const char* const line_end = line_end_of(output.content);
+  std::string written;
+  size_t next = 0;
+  Lines lines(output.content);
+  for (Line line; lines.next(line); written += line_end) {
+    const size_t end = line.text.find_last_of('}');
+    if (end == std::string_view::npos) continue;
+    const json object = try_parse_json(line.text);
+    written += line.text.substr(0, end);
+    bool first = object.empty();
+    for (const AddedField& field : output.rows.at(next++)) {
+      if (object.contains(field.name))
+        throw Error(fmt::format("--output: {} already has a column '{}'; rename it", output.file, field.name));
+      written += fmt::format(
+          "{}\"{}\": {}", std::exchange(first, false) ? "" : ", ", field.name,
+          field.number ? field.value : json(field.value).dump(-1, ' ', false, json::error_handler_t::replace));
+    }
+    written += '}';
+  }
+  return written;
+}
+
+}  // namespace
+
+TableFormat jsonl_format() {
+  TableFormat format{"jsonl", [](const TableInput& input) {
+                       TableInput unchecked = input;
+                       unchecked.utf8 = false;  // the parser refuses what is not UTF-8
+                       return read_lines(unchecked, [&](const Line& line, const std::string& place) {
+                         return read_object(line.text, input.file, line.number, place, input.choice);
+                       });
+                     }};
+  format.endings = {".jsonl", ".ndjson"};
+  format.fields = TableFormat::Fields::keys;
+  format.first_rows = [](std::string_view content, const std::string&, size_t count) {
+    return first_objects(content, count);
+  };
+  format.with_fields = objects_with_fields;
+  return format;
+}
+
+}  // namespace capstan

@@ -1,0 +1,34 @@
+// The labels of a row, from a field, a list, or columns of 0 and 1.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/formats/table_format.hpp"
+
+namespace capstan {
+
+/// A label, or a name in a header, as its field has it: without blanks around it, and without double quotes around it.
+std::string_view label_text(std::string_view field);
+
+/// A list of strings or integers as JSON or Python write it; none for any other text.
+std::optional<std::vector<std::string>> listed_labels(std::string_view text);
+
+/// "a, b" -> {"a", "b"}: without the blanks around a label; empty text has none. A list in brackets, as JSON or Python
+/// write one, needs no separator.
+std::vector<std::string> split_labels(std::string_view text, std::string_view separator);
+
+/// Is a field of a column that is a label 1 (or true), or 0? Throws Error naming `place` and the column for another
+/// one.
+bool flag_of(std::string_view field, const std::string& column, const std::string& place);
+
+/// Sets the label, the labels or the target of a row from its field. Throws Error naming `place` for an empty one.
+void set_label(LabelledText& row, const std::string& field, const ColumnChoice& choice, const std::string& place);
+
+/// The same from all labels of the row: without `label_separator`, it must be one.
+void set_labels(LabelledText& row, std::vector<std::string> labels, const ColumnChoice& choice,
+                const std::string& place);
+
+}  // namespace capstan

@@ -1,0 +1,135 @@
+#include "data/formats/table_columns.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "core/strings/integer.hpp"
+#include "core/strings/join.hpp"
+#include "data/formats/row_labels.hpp"
+
+namespace capstan {
+
+const char* name_of_delimiter(char delimiter) {
+  return delimiter == ',' ? "commas" : delimiter == ';' ? "semicolons" : delimiter == '|' ? "bars" : "tabs";
+}
+
+std::vector<std::string> column_names(const std::vector<std::string>& first_row) {
+  std::vector<std::string> names;
+  for (const std::string& field : first_row) names.emplace_back(label_text(field));
+  return names;
+}
+
+size_t common_width(const std::vector<std::vector<std::string>>& rows) {
+  std::map<size_t, size_t> counts;  // how many rows have so many fields
+  for (const std::vector<std::string>& fields : rows) ++counts[fields.size()];
+  size_t width = rows.empty() ? 0 : rows.front().size();
+  for (const auto& [fields, count] : counts)
+    if (count > counts[width]) width = fields;
+  return width;
+}
+
+void TableColumns::set_header(const std::vector<std::string>& first_row) {
+  header_ = column_names(first_row);
+  width_ = first_row.size();
+  choose();
+}
+
+void TableColumns::set_rows(const std::vector<std::vector<std::string>>& first_rows) {
+  width_ = common_width(first_rows);
+  choose();
+}
+
+void TableColumns::choose() {
+  const ColumnChoice& choice = input_.choice;
+  if (choice.labels && choice.label_columns.empty()) label_ = number(choice.label.value_or("1"));
+  if (choice.labels && !choice.label_columns.empty() && !choice.header)
+    throw ConfigError("data.label_columns: the names of the columns are the labels; the table needs a header");
+  if (choice.labels)
+    for (const std::string& column : choice.label_columns) label_columns_.push_back(number(column));
+  for (const std::string& column : choice.text) text_.push_back(number(column));
+  if (text_.empty()) text_.push_back(-1);
+}
+
+LabelledText TableColumns::row(const std::vector<std::string>& fields, int64_t line) const {
+  const std::string where = fmt::format("{}:{}", input_.file, line);
+  check_width(fields, where);
+  LabelledText result{"", "", line};
+  for (size_t i = 0; i < text_.size(); ++i) {
+    const size_t at = place(text_[i]);
+    const bool is_label = input_.choice.labels && label_columns_.empty() && at == place(label_);
+    if (at >= width_ || is_label) throw_too_few(where);
+    result.add_column(fields[at], i == 0);
+  }
+  if (input_.choice.labels) add_labels(result, fields, where);
+  return result;
+}
+
+void TableColumns::add_labels(LabelledText& row, const std::vector<std::string>& fields,
+                              const std::string& where) const {
+  if (label_columns_.empty()) {
+    const size_t at = place(label_);
+    if (at >= width_) throw_too_few(where);
+    set_label(row, input_.choice.targets ? fields[at] : std::string(label_text(fields[at])), input_.choice, where);
+    return;
+  }
+  std::vector<std::string> labels;
+  for (const int64_t column : label_columns_) {
+    const size_t at = place(column);
+    if (at >= width_) throw_too_few(where);
+    if (flag_of(fields[at], header_[at], where)) labels.push_back(header_[at]);
+  }
+  set_labels(row, std::move(labels), input_.choice, where);
+}
+
+void TableColumns::check_width(const std::vector<std::string>& fields, const std::string& where) const {
+  if (fields.size() == width_) return;
+  const bool many = fields.size() > width_, tsv = delimiter_ == '\t';
+  const std::string expected =
+      header_.empty() ? fmt::format("most rows have {}", width_) : fmt::format("the header has {}", width_);
+  // A quote that is not closed on its line.
+  const bool open_quote = std::any_of(fields.begin(), fields.end(), [](const std::string& field) {
+    return std::count(field.begin(), field.end(), '"') % 2 == 1;
+  });
+  std::string remedy = tsv ? "; a field of tsv holds no tab" : "";
+  if (many && !tsv) remedy = fmt::format("; quote fields that contain {}", name_of_delimiter(delimiter_));
+  if (tsv && open_quote)
+    remedy = "; tsv has no quotes: for quoted fields, also with line ends in them, set format: csv";
+  throw Error(fmt::format("{}: too {} columns: found {}, but {}{}", where, many ? "many" : "few", fields.size(),
+                          expected, remedy));
+}
+
+void TableColumns::throw_too_few(const std::string& where) const {
+  const bool pairs = input_.choice.targets;
+  throw Error(fmt::format(
+      "{}: too few columns: found {}, but the {} is column {} and the {} column {}; columns are separated by {} "
+      "(format "
+      "{}); choose others with {}",
+      where, width_, pairs ? "target" : "label", label_columns_.empty() ? std::to_string(label_) : join(label_columns_),
+      pairs ? "source" : "text", join(text_, " and "), name_of_delimiter(delimiter_), format_, input_.choice.keys()));
+}
+
+size_t TableColumns::place(int64_t column) const {
+  const int64_t at = column > 0 ? column - 1 : static_cast<int64_t>(width_) + column;
+  return at < 0 ? width_ : static_cast<size_t>(at);
+}
+
+int64_t TableColumns::number(const std::string& column) const {
+  std::vector<int64_t> found;
+  for (size_t c = 0; c < header_.size(); ++c)
+    if (header_[c] == column) found.push_back(static_cast<int64_t>(c) + 1);
+  if (found.size() == 1) return found.front();
+  if (found.size() > 1)
+    throw Error(fmt::format("{}:1: the columns {} are called '{}'; choose one by its number with {}", input_.file,
+                            join(found, " and "), column, input_.choice.keys()));
+  const auto value = parse_integer(column);
+  if (value && *value != 0) return *value;
+  if (!input_.choice.header)
+    throw ConfigError(fmt::format(
+        "data: column '{}' is not a number (1 is the first, -1 the last); column names require header: true", column));
+  throw Error(fmt::format(
+      "{}:1: no column is called '{}'; the first row has: {}; choose others with {}, or give the file the header of "
+      "the training data",
+      input_.file, column, join_first(header_), input_.choice.keys()));
+}
+
+}  // namespace capstan

@@ -1,0 +1,53 @@
+// The columns of a table of fields in rows (TSV, CSV).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/formats/table_format.hpp"
+
+namespace capstan {
+
+/// "commas", "tabs", "semicolons" or "bars".
+const char* name_of_delimiter(char delimiter);
+
+/// The names of the columns as a first row has them: without blanks and quotes around them.
+std::vector<std::string> column_names(const std::vector<std::string>& first_row);
+
+/// How many fields most rows have; of equally frequent numbers, that of the first row.
+size_t common_width(const std::vector<std::vector<std::string>>& rows);
+
+/// Which column of a row is its label and which are its text. All rows have equally many fields: as many as the header
+/// or, without one, as most of the first rows.
+class TableColumns {
+ public:
+  TableColumns(const TableInput& input, const char* format, char delimiter)
+      : input_(input), format_(format), delimiter_(delimiter) {}
+
+  /// Finds the columns by the header; throws Error for a name that it does not have, or has twice.
+  void set_header(const std::vector<std::string>& first_row);
+  /// Finds them by their numbers; throws ConfigError for a name.
+  void set_rows(const std::vector<std::vector<std::string>>& first_rows);
+
+  /// Throws Error for a row that cannot be used.
+  LabelledText row(const std::vector<std::string>& fields, int64_t line) const;
+
+ private:
+  void choose();
+  int64_t number(const std::string& column) const;
+  size_t place(int64_t column) const;
+  void check_width(const std::vector<std::string>& fields, const std::string& where) const;
+  [[noreturn]] void throw_too_few(const std::string& where) const;
+  void add_labels(LabelledText& row, const std::vector<std::string>& fields, const std::string& where) const;
+
+  const TableInput& input_;
+  const char* format_;
+  char delimiter_;
+  std::vector<std::string> header_ = {};
+  size_t width_ = 0;
+  int64_t label_ = 1;
+  std::vector<int64_t> text_ = {}, label_columns_ = {};
+};
+
+}  // namespace capstan

@@ -1,0 +1,103 @@
+#include "data/formats/table_format.hpp"
+
+#include <algorithm>
+
+#include "core/strings/affixes.hpp"
+#include "core/strings/join.hpp"
+#include "data/files/text_file.hpp"
+
+namespace capstan {
+
+const std::vector<TableFormat>& table_formats() {
+  static const std::vector<TableFormat> formats{tsv_format(), csv_format(), jsonl_format(), fasttext_format()};
+  return formats;
+}
+
+std::vector<std::string> data_format_names() {
+  std::vector<std::string> names{format_by_name};
+  for (const TableFormat& format : table_formats()) names.emplace_back(format.name);
+  names.emplace_back(format_of_folders);
+  return names;
+}
+
+const TableFormat* format_named(std::string_view name) {
+  for (const TableFormat& format : table_formats())
+    if (format.name == name) return &format;
+  return nullptr;
+}
+
+const TableFormat* format_by_ending(const std::string& path) {
+  const std::string name = unpacked_name(path);
+  for (const TableFormat& format : table_formats())
+    for (const std::string& ending : format.endings)
+      if (ends_with(name, ending)) return &format;
+  return nullptr;
+}
+
+const TableFormat& format_of(const std::string& path, std::string_view name) {
+  const TableFormat* const format = name == format_by_name ? format_by_ending(path) : format_named(name);
+  if (format != nullptr) return *format;
+  std::vector<std::string> endings, names;
+  for (const TableFormat& known : table_formats()) {
+    if (!known.endings.empty()) endings.push_back(known.endings.front());
+    names.emplace_back(known.name);
+  }
+  throw Error(fmt::format(
+      "{}: the name does not show the format ({}); set data.format: {}, or folders (each file is a text, in a folder "
+      "per class); fasttext is for lines with words such as __label__good",
+      path, join(endings), join(names)));
+}
+
+std::string_view without_mark(std::string_view content, const std::string& file) {
+  if (starts_with(content, "\xff\xfe") || starts_with(content, "\xfe\xff"))
+    throw Error(fmt::format(
+        "{0}: is UTF-16, as Excel's \"Unicode Text\" is; save it as \"CSV UTF-8\", or convert it with iconv "
+        "-f UTF-16 -t UTF-8 {0} > NEW",
+        file));
+  return starts_with(content, "\xef\xbb\xbf") ? content.substr(3) : content;
+}
+
+std::string tsv_field(std::string text) {
+  for (char& c : text)
+    if (c == '\t' || c == '\n' || c == '\r') c = ' ';
+  return text;
+}
+
+const char* line_end_of(std::string_view content) {
+  const size_t end = content.find('\n');
+  return end != std::string_view::npos && end > 0 && content[end - 1] == '\r' ? "\r\n" : "\n";
+}
+
+std::vector<LabelledText> read_table(std::string_view content, const std::string& file, const TableFormat& format,
+                                     const ColumnChoice& columns, BadRows& bad, bool utf8) {
+  return format.read({without_mark(content, file), file, columns, bad, utf8});
+}
+
+std::vector<std::vector<std::string>> first_rows(std::string_view content, const std::string& file,
+                                                 const TableFormat& format, size_t count) {
+  if (format.first_rows == nullptr) return {};
+  return format.first_rows(without_mark(content, file), file, count);
+}
+
+std::string with_fields(std::string_view content, const TableFormat& format, const std::string& file, bool header,
+                        const std::vector<AddedField>& columns, const std::vector<std::vector<AddedField>>& rows) {
+  if (format.with_fields == nullptr)
+    throw std::invalid_argument(fmt::format("with_fields: {} has no columns", format.name));
+  const std::string_view table = without_mark(content, file);
+  return std::string(content.substr(0, content.size() - table.size())) +
+         format.with_fields({table, file, header, columns, rows});
+}
+
+std::vector<std::string_view> LabelledText::columns() const {
+  std::vector<std::string_view> result;
+  const std::string_view whole = text;
+  size_t begin = 0;
+  for (const size_t boundary : boundaries) {
+    result.push_back(whole.substr(begin, boundary - 1 - begin));
+    begin = boundary;
+  }
+  result.push_back(whole.substr(begin));
+  return result;
+}
+
+}  // namespace capstan

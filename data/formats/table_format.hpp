@@ -1,0 +1,137 @@
+// The formats of tables of labelled texts. A format is one file, with its declaration here and its entry in the list of
+// table_format.cpp.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "data/files/bad_rows.hpp"
+
+namespace capstan {
+
+/// Which columns hold what: a number from 1 (-1 is the last column, -2 the one before), a name of the header, or a key.
+struct ColumnChoice {
+  bool header = false;
+  std::optional<std::string> label;  // otherwise column 1, or "label" ("labels" where a row has several)
+  std::vector<std::string> text;     // otherwise the last column, or "text"; several are joined by a blank
+  bool labels = true;                // false: rows need no label, and LabelledText::label stays empty
+  std::string label_separator = "";  // not empty: a row has any number of labels, LabelledText::labels
+  const char *label_key = "label_column", *text_key = "text_columns";  // the keys that choose them, for errors
+  std::vector<std::string> label_columns = {};  // not empty: columns of 0 and 1, each of which is a label
+  bool targets = false;                         // the label is a text, the target of a pair
+  bool empty_labels = false;                    // a row may lack its label
+
+  std::string keys() const { return labels ? fmt::format("{} and {}", label_key, text_key) : text_key; }
+};
+
+struct LabelledText {
+  std::string label, text;
+  int64_t line = 0;                      // where the row begins
+  std::vector<size_t> boundaries = {};   // in `text`: where each of its columns but the first begins, after the blank
+  std::vector<std::string> labels = {};  // where a row has any number of them, each once
+  bool repeats_label = false;            // one of them was there twice
+
+  void add_column(const std::string& column, bool first) {
+    if (!first) {
+      text += ' ';
+      boundaries.push_back(text.size());
+    }
+    text += column;
+  }
+  /// The columns that the text was joined from.
+  std::vector<std::string_view> columns() const;
+};
+
+/// A table, and what is read of it.
+struct TableInput {
+  std::string_view content;  // without a byte order mark
+  const std::string& file;
+  const ColumnChoice& choice;
+  BadRows& bad;  // takes the problems of rows
+  bool utf8;     // a row of other text is bad
+};
+
+/// A field that is written after those of a row.
+struct AddedField {
+  std::string name, value;
+  bool number = false;
+};
+
+/// A table that gets new columns.
+struct TableOutput {
+  std::string_view content;  // without a byte order mark
+  const std::string& file;
+  bool header;                                       // has it one?
+  const std::vector<AddedField>& columns;            // the new ones; their values do not matter
+  const std::vector<std::vector<AddedField>>& rows;  // their fields, of each row
+};
+
+struct TableFormat {
+  const char* name;  // in data.format and --input
+  /// All rows; empty lines are left out. Rows that cannot be read go to `bad`; a header that cannot be used is thrown
+  /// as Error.
+  std::vector<LabelledText> (*read)(const TableInput&);
+
+  std::vector<std::string> endings = {};  // of the names of such files, before .gz or .zst
+  /// How a field is found: not at all, by the number or the header of its column, or by its key.
+  enum class Fields { none, columns, keys } fields = Fields::none;
+  bool line_ends = false;  // may a field hold line ends?
+  /// The fields of the first rows, the header included; of keys, these are the first row. Fewer at the end, and at a
+  /// row that cannot be read. Null where there are no fields.
+  std::vector<std::vector<std::string>> (*first_rows)(std::string_view content, const std::string& file,
+                                                      size_t count) = nullptr;
+  /// The table with the new columns; throws Error where it has such a column. Null: it cannot have any.
+  std::string (*with_fields)(const TableOutput&) = nullptr;
+  /// What a user should know of how the content is read, such as an unusual delimiter; empty: nothing.
+  std::string (*remark)(std::string_view content, const std::string& file) = nullptr;
+};
+
+/// Fields separated by tabs, without quoting.
+TableFormat tsv_format();
+/// RFC 4180: fields in double quotes may hold delimiters, line ends and doubled quotes.
+TableFormat csv_format();
+/// A JSON object per line.
+TableFormat jsonl_format();
+/// Lines of text whose words with the prefix __label__ are their labels.
+TableFormat fasttext_format();
+
+const std::vector<TableFormat>& table_formats();
+
+/// The values of data.format that are no table: by the name of the file; one text per file, in a folder per class.
+constexpr const char *format_by_name = "auto", *format_of_folders = "folders";
+
+/// "auto", the names of all formats, and "folders".
+std::vector<std::string> data_format_names();
+/// The format of this name; null for "auto" and "folders".
+const TableFormat* format_named(std::string_view name);
+/// The format by whose ending a file's name ends; null if there is none.
+const TableFormat* format_by_ending(const std::string& path);
+/// The format of this name or, of "auto", by the file's name. Throws Error when that does not show it.
+const TableFormat& format_of(const std::string& path, std::string_view name = format_by_name);
+
+/// A file's content without a byte order mark, as spreadsheets write it. Throws Error for UTF-16.
+std::string_view without_mark(std::string_view content, const std::string& file);
+
+/// A text as a field of TSV: tabs and line ends become spaces.
+std::string tsv_field(std::string text);
+
+/// "\r\n" if the first line ends so, otherwise "\n".
+const char* line_end_of(std::string_view content);
+
+/// TableFormat::read of a whole file.
+std::vector<LabelledText> read_table(std::string_view content, const std::string& file, const TableFormat& format,
+                                     const ColumnChoice& columns, BadRows& bad, bool utf8 = false);
+
+/// TableFormat::first_rows of a file's beginning.
+std::vector<std::vector<std::string>> first_rows(std::string_view content, const std::string& file,
+                                                 const TableFormat& format, size_t count);
+
+/// TableFormat::with_fields of a whole file, with its byte order mark.
+std::string with_fields(std::string_view content, const TableFormat& format, const std::string& file, bool header,
+                        const std::vector<AddedField>& columns, const std::vector<std::vector<AddedField>>& rows);
+
+}  // namespace capstan

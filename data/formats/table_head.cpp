@@ -1,0 +1,49 @@
+#include "data/formats/table_head.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/base/error.hpp"
+#include "data/files/file_list.hpp"
+#include "data/files/text_file.hpp"
+#include "data/formats/row_labels.hpp"
+
+namespace capstan {
+
+/// The beginning of a file, enough for a sample, up to the end of a line.
+static std::string head_of(const std::string& path) {
+  constexpr size_t enough = size_t{1} << 20;
+  TextReader reader(path);
+  std::string head;
+  while (head.size() < enough && !reader.at_end()) head += reader.piece();
+  if (!reader.at_end()) head.erase(std::min(head.rfind('\n'), head.size() - 1) + 1);
+  return head;
+}
+
+TableHead head_of_tables(const std::vector<std::string>& paths, const std::string& format, size_t rows) {
+  try {
+    const auto files = list_files(paths);
+    if (files.empty() || format == format_of_folders) return {};
+    TableHead head{files.front().path, "", &format_of(files.front().path, format), {}};
+    if (head.format->fields == TableFormat::Fields::none) return {};
+    head.content = head_of(head.file);
+    head.rows = first_rows(head.content, head.file, *head.format, rows);
+    return head;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+int column_named(const std::vector<std::string>& header, const std::set<std::string>& names) {
+  int found = -1;
+  for (size_t c = 0; c < header.size(); ++c) {
+    std::string name(label_text(header[c]));
+    for (char& letter : name) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    if (names.count(name) == 0) continue;
+    if (found >= 0) return -1;
+    found = static_cast<int>(c);
+  }
+  return found;
+}
+
+}  // namespace capstan

@@ -1,0 +1,30 @@
+// What the names of columns say of what is in them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace capstan {
+
+struct ColumnName {
+  explicit ColumnName(const std::string& name);
+
+  /// How surely the column has the labels; 0: the name does not say so. 4: "label"; 3: "sentiment"; 2: it has such a
+  /// word
+  /// ("airline_sentiment", "is_spam"); 1: beside a word for an identifier ("category_id").
+  int label = 0;
+  /// The same of the texts. 2: "review"; 1: it has such a word ("comment_text").
+  int text = 0;
+  /// It names something else: an identifier, a date, a split, a source.
+  bool other = false;
+  /// It is a name that tables usually have, and no example.
+  bool usual = false;
+};
+
+/// "Class Index", "review_text", "Toxic?", also with letters of other scripts: not a number, nor a sentence.
+bool may_name_column(const std::string& field);
+
+/// 0, 1, 2, ...: as pandas names the columns of a table without names.
+bool are_numbers_of_columns(const std::vector<std::string>& fields);
+
+}  // namespace capstan

@@ -1,0 +1,66 @@
+#include "data/labelled/label_forms.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+#include "core/base/error.hpp"
+#include "core/strings/integer.hpp"
+#include "core/strings/printable.hpp"
+#include "core/strings/utf8.hpp"
+#include "data/formats/row_labels.hpp"
+#include "data/tokenizers/normalisation.hpp"
+
+namespace capstan {
+namespace {
+
+/// No-break blanks, spaces of other widths, and characters without width.
+bool is_invisible(uint32_t code) {
+  return code == 0xa0 || code == 0xad || (code >= 0x2000 && code <= 0x200f) || code == 0x202f || code == 0x2060 ||
+         code == 0x3000 || code == 0xfeff;
+}
+
+/// take(character, its bytes) of a text that is valid UTF-8.
+template <class Take>
+void for_each_character(std::string_view text, const Take& take) {
+  while (!text.empty()) {
+    const Utf8Character character = first_character(text);
+    take(character.code_point, text.substr(0, character.bytes));
+    text.remove_prefix(character.bytes);
+  }
+}
+
+}  // namespace
+
+std::string common_form(const std::string& label) {
+  const std::string form(label_text(label));
+  std::string lower = form;
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (lower == "true" || lower == "false") return lower;
+  const size_t point = form.find('.');
+  if (point == std::string::npos || form.find_first_not_of('0', point + 1) != std::string::npos) return form;
+  const std::string whole = form.substr(0, point);
+  return point + 1 < form.size() && parse_integer(whole) ? whole : form;
+}
+
+std::string folded_label(const std::string& label) {
+  std::string folded;
+  const std::string form = common_form(label);
+  if (!is_utf8(form)) return form;
+  for_each_character(normalised(form, {NormalForm::nfkc, /*case_fold=*/true}),
+                     [&](uint32_t code, std::string_view bytes) {
+                       if (code != ' ' && code != '\t' && !is_invisible(code)) folded += bytes;
+                     });
+  return folded;
+}
+
+std::string visible_label(const std::string& label) {
+  const std::string shown = printable_line(label);
+  std::string visible;
+  for_each_character(shown, [&](uint32_t code, std::string_view bytes) {
+    visible += is_invisible(code) ? fmt::format("\\u{:04x}", code) : std::string(bytes);
+  });
+  return visible;
+}
+
+}  // namespace capstan
