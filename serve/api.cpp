@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "core/io/json.hpp"
@@ -46,8 +47,10 @@ HttpAnswer error_answer(const ApiError& error) {
 
 int status_of(const std::exception& error) {
   if (const auto* const refused = dynamic_cast<const ApiError*>(&error)) return refused->status();
-  const bool asked_wrongly = dynamic_cast<const Error*>(&error) && !dynamic_cast<const NotFinite*>(&error);
-  return asked_wrongly ? 400 : 500;
+  // A TextError names the text for which a result is not finite, and has no other type than for one that cannot be
+  // read.
+  const bool not_finite = dynamic_cast<const NotFinite*>(&error) || std::strstr(error.what(), "its training diverged");
+  return dynamic_cast<const Error*>(&error) && !not_finite ? 400 : 500;
 }
 
 HttpAnswer error_answer(const std::exception& error) {

@@ -30,7 +30,10 @@ ScoredToken scored_token(const real* logits, int64_t vocabulary, int32_t token, 
   const double shift = top + std::log(total);
   ScoredToken result{token, static_cast<double>(logits[token]) - shift, {}};
   if (!std::isfinite(result.log_probability))
-    throw NotFinite("a logit is not finite: the model's weights are damaged or its training diverged");
+    throw NotFinite(
+        fmt::format("the log probability of token {} is {}: the model's weights are damaged or its training "
+                    "diverged",
+                    token, result.log_probability));
   std::vector<int32_t> order(static_cast<size_t>(count > 0 ? vocabulary : 0));
   std::iota(order.begin(), order.end(), 0);
   const auto most = std::min(order.size(), static_cast<size_t>(std::max<int64_t>(count, 0)));
