@@ -4,12 +4,11 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "core/io/json.hpp"
 #include "core/strings/nearest.hpp"
-#include "models/generation/sampling.hpp"
+#include "run/inputs/input_text.hpp"
 
 namespace capstan {
 
@@ -47,9 +46,8 @@ HttpAnswer error_answer(const ApiError& error) {
 
 int status_of(const std::exception& error) {
   if (const auto* const refused = dynamic_cast<const ApiError*>(&error)) return refused->status();
-  // A TextError names the text for which a result is not finite, and has no other type than for one that cannot be
-  // read.
-  const bool not_finite = dynamic_cast<const NotFinite*>(&error) || std::strstr(error.what(), "its training diverged");
+  const auto* const text = dynamic_cast<const TextError*>(&error);
+  const bool not_finite = dynamic_cast<const NotFinite*>(&error) != nullptr || (text != nullptr && text->not_finite());
   return dynamic_cast<const Error*>(&error) && !not_finite ? 400 : 500;
 }
 

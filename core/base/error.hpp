@@ -21,6 +21,12 @@ class ConfigError : public Error {
   using Error::Error;
 };
 
+/// What a model computes is not finite: its weights are damaged, or its training diverged.
+class NotFinite : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Throws std::invalid_argument with the formatted message unless `condition` holds. For arguments a caller got wrong:
 /// the message starts with the op's name and shows the shapes.
 template <class... Args>

@@ -21,12 +21,6 @@ struct SamplingConfig {
   double min_p = 0;               // only tokens with at least this share of the likeliest one's probability; 0 = all
 };
 
-/// A logit is not finite: nothing can be chosen by it.
-class NotFinite : public Error {
- public:
-  using Error::Error;
-};
-
 }  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {

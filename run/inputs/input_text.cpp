@@ -8,8 +8,9 @@
 namespace capstan {
 
 void throw_not_finite(const std::string& place, double value) {
-  throw Error(fmt::format("{}: the model computes {} for this text: its weights are damaged or its training diverged",
-                          place, std::isnan(value) ? std::abs(value) : value));
+  throw NotFinite(
+      fmt::format("{}: the model computes {} for this text: its weights are damaged or its training diverged", place,
+                  std::isnan(value) ? std::abs(value) : value));
 }
 
 void for_each_text(size_t count, const std::function<void(size_t)>& body) {
@@ -29,7 +30,7 @@ void for_each_text(size_t count, const std::function<void(size_t)>& body) {
     try {
       std::rethrow_exception(errors[i]);
     } catch (const Error& error) {
-      throw TextError(i, error.what());
+      throw TextError(i, error);
     }
   }
 }

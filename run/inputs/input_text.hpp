@@ -29,16 +29,24 @@ struct InputText {
 /// One of several texts cannot be used.
 class TextError : public Error {
  public:
-  TextError(size_t index, const std::string& what) : Error(what), index_(index) {}
+  TextError(size_t index, const Error& cause) : TextError(index, cause.what(), cause) {}
+  /// `what` in place of the words of the cause.
+  TextError(size_t index, const std::string& what, const Error& cause) : Error(what), index_(index) {
+    const auto* const text = dynamic_cast<const TextError*>(&cause);
+    not_finite_ = text != nullptr ? text->not_finite_ : dynamic_cast<const NotFinite*>(&cause) != nullptr;
+  }
   /// Which of them, from 0.
   size_t index() const { return index_; }
+  /// Is it the model's fault, which computes what is not finite, rather than the text's?
+  bool not_finite() const { return not_finite_; }
 
  private:
   size_t index_;
+  bool not_finite_;
 };
 
 [[noreturn]] void throw_not_finite(const std::string& place, double value);
-/// Throws Error naming `place` unless all of what a model has computed for the text there is finite.
+/// Throws NotFinite naming `place` unless all of what a model has computed for the text there is finite.
 template <class T>
 void require_finite(const T* values, int64_t count, const std::string& place) {
   const T* const found = std::find_if(values, values + count, [](T value) { return !std::isfinite(value); });
@@ -54,7 +62,7 @@ auto encode_all(const std::vector<InputText>& texts, const Encode& encode) {
     try {
       all.push_back(encode(texts[i]));
     } catch (const Error& error) {
-      throw TextError(i, error.what());
+      throw TextError(i, error);
     }
   }
   return all;

@@ -84,10 +84,10 @@ std::exception_ptr first_not_finite(const std::vector<size_t>& group, const std:
     try {
       write(i);
     } catch (const NotFinite& error) {
-      return std::make_exception_ptr(TextError(i, error.what()));
+      return std::make_exception_ptr(TextError(i, error));
     }
   }
-  return std::make_exception_ptr(TextError(group.front(), "a logit is not finite"));
+  return std::make_exception_ptr(TextError(group.front(), NotFinite("a logit is not finite")));
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ std::vector<Continuation> continuations_of(const SavedRun& run, const InputText&
   try {
     results = generate_together(model, prompts, generation);
   } catch (const NotFinite& error) {
-    throw Error(fmt::format("{}: {}", text.place, error.what()));
+    throw NotFinite(fmt::format("{}: {}", text.place, error.what()));
   }
   for (size_t i = 0; i < samples.size(); ++i) {
     continuations[i].end = results[i].end;

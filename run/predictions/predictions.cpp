@@ -84,7 +84,7 @@ std::vector<Prediction> complete_texts(const SavedRun& run, const std::vector<In
     auto written = complete(run, prompts, completions, options.first);
     for (size_t i = 0; i < texts.size(); ++i) predictions[i].completions = std::move(written[i]);
   } catch (const TextError& error) {
-    throw TextError(error.index(), fmt::format("{}: {}", texts[error.index()].place, error.what()));
+    throw TextError(error.index(), fmt::format("{}: {}", texts[error.index()].place, error.what()), error);
   }
   return predictions;
 }
@@ -144,7 +144,7 @@ std::vector<Prediction> predictions_of(const SavedRun& run, const std::vector<In
     try {
       for (Prediction& prediction : predict(run, batch, here)) all.push_back(std::move(prediction));
     } catch (const TextError& error) {
-      throw TextError(begin + error.index(), error.what());
+      throw TextError(begin + error.index(), error);
     }
   }
   return all;

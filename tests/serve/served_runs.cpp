@@ -53,6 +53,8 @@ ServedRuns::ServedRuns() : place_(fs::temp_directory_path() / ("capstan-serve-" 
   train_one("topics", labelled("topics.csv", "multi_label: true, "), linear);
   const std::string diverging = "steps: 1, batch_size: 4, valid_every: 0, lr: 1e38, schedule: {shape: constant}";
   train_one("broken", text, model("aft-simple"), diverging);
+  train_one("broken-classifier", labelled("rows.tsv"),
+            "model: {type: text-classifier, width: 16, layers: [{mixer: {type: aft-simple}}]}\n", diverging);
   set_log_sink({});
 }
 

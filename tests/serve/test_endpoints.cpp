@@ -223,10 +223,17 @@ TEST_CASE("an answer that could become too large is refused before it is compute
 }
 
 TEST_CASE("a model whose results are not finite is the server's fault, not null") {
-  const Serving serving(serve_options({"broken"}));
+  const Serving serving(serve_options({"broken", "broken-classifier"}));
+  for (const auto& [path, model] : {std::pair{"/v1/embeddings", "broken"},
+                                    {"/v1/embeddings", "broken-classifier"},
+                                    {"/v1/classify", "broken-classifier"}}) {
+    const Response failed = post(serving.port(), path, {{"model", model}, {"input", {"the tape", "a tape"}}});
+    CHECK_MESSAGE(failed.status == 500, path, " ", model, ": ", failed.body);
+    CHECK(failed.body.find("its training diverged") != std::string::npos);
+  }
   for (const json& more :
        {json::object(), json{{"stream", true}}, json{{"echo", true}, {"logprobs", 1}, {"max_tokens", 0}}}) {
-    json request{{"prompt", "the tape"}};
+    json request{{"model", "broken"}, {"prompt", "the tape"}};
     request.update(more);
     CAPTURE(request.dump());
     const Response failed = post(serving.port(), "/v1/completions", request);
