@@ -37,7 +37,7 @@ static std::optional<char> named_delimiter(std::string_view content) {
 }
 
 char csv_delimiter(std::string_view content, const std::string& file) {
-  constexpr double most = 0.75;  // a few rows may lack their quotes
+  constexpr double most = 0.5;  // some rows may lack their quotes
   if (const auto named = named_delimiter(content)) return *named;
   std::optional<char> probable;
   for (const char delimiter : {',', ';', '\t', '|'}) {
