@@ -79,6 +79,19 @@ def test_an_observer_gets_the_lines_of_the_log(book, tmp_path):
     assert lines and all(level in ("info", "warning", "error") for level, _ in lines)
 
 
+def test_lines_go_to_the_logging_that_the_program_has_configured(book, tmp_path, caplog, capfd):
+    train = dict(folder=tmp_path, train__steps=2, train__valid_every=0)
+    capstan.train("quickstart-lm", {"train": book, "split": "tail"}, name="unconfigured", **train)
+    assert "finished" in capfd.readouterr().err and not caplog.records
+    with caplog.at_level("INFO", logger="capstan"):
+        capstan.train("quickstart-lm", {"train": book, "split": "tail"}, name="info", **train)
+    assert "finished" in caplog.text and "finished" not in capfd.readouterr().err
+    assert {record.levelname for record in caplog.records} <= {"INFO", "WARNING"}
+    with caplog.at_level("DEBUG", logger="capstan"):
+        capstan.train("quickstart-lm", {"train": book, "split": "tail"}, name="debug", **train)
+    assert any(record.levelname == "DEBUG" and "saved" in record.message for record in caplog.records)
+
+
 def test_an_observer_may_compute_but_not_train(book, language_model, tmp_path):
     said, refused = [], []
 
