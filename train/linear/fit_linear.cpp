@@ -49,6 +49,27 @@ void take_shares_as_bias(const NgramRows& rows, const SvmSolution& presence, rea
   }
 }
 
+/// Adds the solution times `factor`, with what it takes from the base classifier, to the weights of a class.
+void add_solution(const NgramRows& rows, const SvmSolution& solution, double factor, int64_t column,
+                  ParamStore& params) {
+  const int64_t classes = rows.classes(), buckets = rows.config().buckets;
+  real *const weight = values_of(params, "linear.weight"), *const bias = values_of(params, "linear.bias");
+  for (int64_t f = 0; f < buckets; ++f)
+    if (const float scale = rows.scale()[static_cast<size_t>(f)]; scale != 0)
+      weight[f * classes + column] +=
+          static_cast<real>(factor * static_cast<double>(solution.weights[static_cast<size_t>(f)] / scale));
+  bias[column] += static_cast<real>(factor * static_cast<double>(solution.bias));
+  for (size_t k = 0; k < solution.base_weights.size(); ++k) {
+    stop_point();
+    const BaseClassifier& base = *rows.base();
+    const double share_of_base = factor * static_cast<double>(solution.base_weights[k] * rows.base_factor()[k]);
+    for (int64_t f = 0; f < buckets; ++f)
+      weight[f * classes + column] += static_cast<real>(
+          share_of_base * static_cast<double>(base.weight[static_cast<size_t>(f * base.columns) + k]));
+    bias[column] += static_cast<real>(share_of_base * static_cast<double>(base.bias[k]));
+  }
+}
+
 /// Solves both kinds with all rows and adds them up.
 void solve_all(const NgramRows& rows, const SvmMix& mix, uint64_t seed, ParamStore& params, Progress* progress) {
   const int64_t classes = rows.classes(), buckets = rows.config().buckets;
@@ -56,23 +77,6 @@ void solve_all(const NgramRows& rows, const SvmMix& mix, uint64_t seed, ParamSto
   std::copy(rows.scale().begin(), rows.scale().end(), values_of(params, "linear.scale"));
   std::vector<int64_t> all(static_cast<size_t>(rows.rows()));
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
-  const auto add = [&](const SvmSolution& solution, double share, int64_t column) {
-    const double factor = share * mix.factor;
-    for (int64_t f = 0; f < buckets; ++f)
-      if (const float scale = rows.scale()[static_cast<size_t>(f)]; scale != 0)
-        weight[f * classes + column] +=
-            static_cast<real>(factor * static_cast<double>(solution.weights[static_cast<size_t>(f)] / scale));
-    bias[column] += static_cast<real>(factor * static_cast<double>(solution.bias));
-    for (size_t k = 0; k < solution.base_weights.size(); ++k) {
-      stop_point();
-      const BaseClassifier& base = *rows.base();
-      const double share_of_base = factor * static_cast<double>(solution.base_weights[k] * rows.base_factor()[k]);
-      for (int64_t f = 0; f < buckets; ++f)
-        weight[f * classes + column] += static_cast<real>(
-            share_of_base * static_cast<double>(base.weight[static_cast<size_t>(f * base.columns) + k]));
-      bias[column] += static_cast<real>(share_of_base * static_cast<double>(base.bias[k]));
-    }
-  };
   std::fill_n(weight, buckets * classes, real{0});
   std::fill_n(bias, classes, real{0});
   const int64_t problems = problem_count(rows);
@@ -100,8 +104,8 @@ void solve_all(const NgramRows& rows, const SvmMix& mix, uint64_t seed, ParamSto
     mine = std::move(solved);
     if (!other) return;
     const int64_t column = positive_class(rows, problem);
-    add(*first[static_cast<size_t>(problem)], mix.plain_share, column);
-    add(*second[static_cast<size_t>(problem)], mix.ratios_share, column);
+    add_solution(rows, *first[static_cast<size_t>(problem)], mix.factor * mix.plain_share, column, params);
+    add_solution(rows, *second[static_cast<size_t>(problem)], mix.factor * mix.ratios_share, column, params);
     first[static_cast<size_t>(problem)].reset();
     second[static_cast<size_t>(problem)].reset();
   });
