@@ -38,23 +38,23 @@ struct TakenConfig : SumConfig {
 };
 
 /// Registers test-sum once, whichever case runs first.
-const bool registered = [] {
+const bool sum_registered = [] {
   register_optimizer<SumConfig>();
   return true;
 }();
 
-RunConfig load(const std::string& optimizer) {
+RunConfig with_optimizer(const std::string& optimizer) {
   return load_config_text<RunConfig>("{name: mine, data: {type: text, train: [a.txt]}, train: {steps: 1, optimizer: " +
                                          optimizer + "}, model: {type: language-model, layers: [{mixer: aft-simple}]}}",
                                      "a.yaml");
 }
 
 TEST_CASE("a registered optimizer is a type like those of the library") {
-  REQUIRE(registered);
-  const RunConfig config = load("{type: test-sum, gain: 0.25}");
+  REQUIRE(sum_registered);
+  const RunConfig config = with_optimizer("{type: test-sum, gain: 0.25}");
   CHECK(to_yaml(config).find("type: test-sum") != std::string::npos);
-  CHECK_THROWS_AS(load("{type: test-sum, gain: 2}"), ConfigError);
-  CHECK_THROWS_WITH_AS(load("test-som"), doctest::Contains("did you mean test-sum?"), ConfigError);
+  CHECK_THROWS_AS(with_optimizer("{type: test-sum, gain: 2}"), ConfigError);
+  CHECK_THROWS_WITH_AS(with_optimizer("test-som"), doctest::Contains("did you mean test-sum?"), ConfigError);
   CHECK_THROWS_AS(register_optimizer<SumConfig>(), std::invalid_argument);
   CHECK_THROWS_WITH_AS(register_optimizer<TakenConfig>(), doctest::Contains("\"lion\" is an optimizer of the library"),
                        std::invalid_argument);
