@@ -200,9 +200,10 @@ TEST_CASE("runs of earlier versions go on to the losses that they would have rea
       succeed(place, {"train", "--config", config, "--set", "name=again", linear ? "seed=3" : "train.steps=6"});
       const auto again = measures(place.read("runs/again/metrics.jsonl"));
       CHECK(!again.empty());
-      if (linear)  // how its one step is numbered does not matter
+      if (linear)  // how its one step is numbered does not matter; since 0.3 probabilities are calibrated by another
+                   // rule
         CHECK(best_loss(place.read("runs/again/metrics.jsonl")) ==
-              doctest::Approx(best_loss(place.read(folder + "/metrics.jsonl"))).epsilon(1e-4));
+              doctest::Approx(best_loss(place.read(folder + "/metrics.jsonl"))).epsilon(0.02));
       else
         for (const auto& [name, value] : again) CHECK(value == doctest::Approx(expected.at(name)).epsilon(1e-4));
     }
