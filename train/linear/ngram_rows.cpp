@@ -19,6 +19,7 @@ constexpr int64_t most_weights = 1 << 26;       // 256 MB
 constexpr int64_t most_pass_weights = 1 << 27;  // of so many n-grams that they are not solved for
 constexpr int least_bits = 10, usual_most_bits = 22;
 constexpr int64_t most_solving = 200'000'000;  // entries times classes: some minutes
+constexpr int64_t many_texts = 100'000;        // of which passes learn as much
 constexpr int64_t texts_at_once = 2048, blocks_per_thread = 256;
 
 }  // namespace
@@ -46,8 +47,8 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
                     "fewer classes, or train on fewer texts",
                     base_->columns, texts.size(), budget.solved >> 20));
   const int64_t problems = is_binary() ? 1 : classes_;
-  by_passes_ =
-      !kept || entries() > most_entries(budget.solved) || (base_ == nullptr && entries() > most_solving / problems);
+  const bool takes_long = rows() >= many_texts && entries() > most_solving / problems;
+  by_passes_ = !kept || entries() > most_entries(budget.solved) || (base_ == nullptr && takes_long);
   if (kept) {
     norms_.assign(starts_.size() - 1, 0);
     choose_buckets();
