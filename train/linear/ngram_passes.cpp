@@ -374,14 +374,15 @@ LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed
     fit.held_out.correct = fit.labels->exact;
   }
   const double accuracy = fit.held_out.accuracy(), texts = std::max(static_cast<double>(parts.held_out.size()), 1.0);
-  fit.report = {rows.report(),
-                fmt::format("linear: too many n-grams to solve for: {} passes of AdaGrad over rows that are {}", passes,
-                            rows.kept() ? "kept in memory" : "made again in each pass"),
-                fmt::format("linear: {} texts held out: {}; logits x {:.2f}", parts.held_out.size(),
-                            fit.labels ? fmt::format("micro-F1 {:.2f} %", 100 * fit.labels->all.f1())
-                                       : fmt::format("accuracy {:.2f} % (standard error {:.2f})", 100 * accuracy,
-                                                     100 * std::sqrt(accuracy * (1 - accuracy) / texts)),
-                            best.factor)};
+  fit.report = {
+      rows.report(),
+      fmt::format("linear: too many texts or n-grams to solve for: {} passes of AdaGrad over rows that are {}", passes,
+                  rows.kept() ? "kept in memory" : "made again in each pass"),
+      fmt::format("linear: {} texts held out: {}; logits x {:.2f}", parts.held_out.size(),
+                  fit.labels ? fmt::format("micro-F1 {:.2f} %", 100 * fit.labels->all.f1())
+                             : fmt::format("accuracy {:.2f} % (standard error {:.2f})", 100 * accuracy,
+                                           100 * std::sqrt(accuracy * (1 - accuracy) / texts)),
+                  best.factor)};
   solver.take(best.factor, values_of("linear.weight"));
   return fit;
 }

@@ -18,8 +18,8 @@ constexpr int64_t buckets_per_ngram = 4;        // of those that are read
 constexpr int64_t most_weights = 1 << 26;       // 256 MB
 constexpr int64_t most_pass_weights = 1 << 27;  // of so many n-grams that they are not solved for
 constexpr int least_bits = 10, usual_most_bits = 22;
-constexpr int64_t most_solving = 200'000'000;  // entries times classes: some minutes
-constexpr int64_t many_texts = 100'000;        // of which passes learn as much
+constexpr int64_t most_solving = 10'000'000;  // entries times classes of so many texts that are solved for
+constexpr int64_t many_texts = 100'000;       // of which passes learn as much in a fraction of the time
 constexpr int64_t texts_at_once = 2048, blocks_per_thread = 256;
 
 }  // namespace
