@@ -37,7 +37,8 @@ void describe(Fields& f, LinearClassifierConfig& c) {
   f("min_texts", c.min_texts, between(0, 1000000),
     "leave out n-grams that occur in fewer training texts; 0 = chosen: 1 up to 4 million n-grams in all, otherwise 2");
   f("buckets", c.buckets, between(0, 1 << 24),
-    "rows in the table of n-grams, a power of two; 0 = chosen: four or more per n-gram, within 256 MB for all classes");
+    "rows in the table of n-grams, a power of two; 0 = chosen: four or more per n-gram, within 256 MB for all classes, "
+    "or 512 MB of too many n-grams to solve for");
   f("folds", c.folds, between(2, 100),
     "parts of the training data for the cross-validation that chooses strength and weighting of the n-grams");
 }

@@ -40,7 +40,8 @@ void add_slim_command(CommandParser& cli) {
   command.footer(
       R"(A linear classifier keeps the n-grams that decide most, with 8 bits per weight. Other models keep all weights,
 matrices in bf16. Of a linear classifier, the size is the smallest of some that change the probabilities of up to 1,000
-of the run's texts (validation texts if there are any) by 0.01 at most on average; the output has the figures.
+of the run's texts by 0.01 at most on average; or, if there are no validation texts, those of training texts, which show
+less of the effect, by a third of that. The output has the figures.
 For example:  capstan slim runs/classify --output runs/classify-slim
               capstan eval runs/classify-slim --split test)");
 }

@@ -34,6 +34,8 @@ class LabelledTexts {
     progress_ = &progress;
     each_ = each;
   }
+  /// From now on, text() reports nothing.
+  void stop_reporting() { progress_ = nullptr; }
   /// Tokens of all texts.
   int64_t tokens() const { return examples_.token_count(); }
 

@@ -223,8 +223,8 @@ class Run:
         n-grams that decide most, as many as fit in `size` times the size of its weights, with 8 bits per weight; other
         models keep all weights, matrices in bf16. Nothing can train it further.
 
-        Without `size`, it is the smallest that was found to change the probabilities of `texts`, else of the run's own texts,
-        by at most 0.01 on average; if there are none, all n-grams stay. `slim_effect` of what is returned says what it does.
+        Without `size`, it is the smallest that was found to change the probabilities of `texts`, best some that it was not
+        trained on, else of the run's own texts, by at most 0.01 on average; if there are none, all n-grams stay. `slim_effect` of what is returned says what it does.
         """
         parts = [text if isinstance(text, str) else "\n".join(text) for text in as_texts([] if texts is None else texts)]
         effect = self._native.slim(os.fspath(folder), size or 0.0, parts)

@@ -155,7 +155,7 @@ class SlimWeights {
     while (low < high) {
       const size_t middle = (low + high) / 2;
       write(shares[middle]);
-      if (said_.ngrams > 0 && said_.effect.mean <= most_slim_change)
+      if (said_.ngrams > 0 && said_.effect.mean <= said_.limit)
         high = middle;
       else
         low = middle + 1;
@@ -235,7 +235,7 @@ class SlimWeights {
 };
 
 /// Some of the run's texts, those that it was not trained on if there are any; `said` gets what they are.
-std::vector<std::string> some_texts(const SavedRun& run, std::string& said) {
+std::vector<std::string> some_texts(const SavedRun& run, SlimRun& said) {
   constexpr int64_t most_texts = 1000;
   try {
     const std::unique_ptr<DataSource> data = open_saved_data(run);
@@ -244,10 +244,11 @@ std::vector<std::string> some_texts(const SavedRun& run, std::string& said) {
     const int64_t count = std::min(all.size(), most_texts);
     std::vector<std::string> texts;
     for (int64_t i = 0; i < count; ++i) texts.push_back(all.text(i * all.size() / count));
-    said = split == Split::valid ? "validation texts" : "training texts";
+    said.measured_on = split == Split::valid ? "validation texts" : "training texts";
+    if (split == Split::train) said.limit = most_slim_change / 3;
     return texts;
   } catch (const Error& error) {
-    said = error.what();
+    said.measured_on = error.what();
     return {};
   }
 }
@@ -256,7 +257,7 @@ void write_weights(const SavedRun& run, const fs::path& path, int64_t step, cons
   SlimWeights weights(run, path, step, said);
   if (!weights.has_ngrams()) return weights.write(1);
   said.measured_on = "given texts";
-  const std::vector<std::string> texts = options.texts.empty() ? some_texts(run, said.measured_on) : options.texts;
+  const std::vector<std::string> texts = options.texts.empty() ? some_texts(run, said) : options.texts;
   if (!texts.empty()) weights.measure_on(texts);
   if (options.size == 0 && !texts.empty())
     weights.write_smallest();
@@ -272,12 +273,15 @@ std::string effect_text(const SlimRun& said, const SlimOptions& options) {
   if (said.effect.texts == 0)
     return fmt::format("what this does to probabilities is not measured{}: {}", chosen ? ", so all n-grams stay" : "",
                        said.measured_on);
-  return fmt::format("of {} {}, probabilities change by {:.4f} on average and {:.4f} at most, {} get another label{}",
-                     said.effect.texts, said.measured_on, said.effect.mean, said.effect.most, said.effect.labels,
-                     chosen ? fmt::format("; this size is the smallest that was found to change them by at most {} on "
-                                          "average",
-                                          most_slim_change)
-                            : "");
+  std::string text =
+      fmt::format("of {} {}, probabilities change by {:.4f} on average and {:.4f} at most, {} get another label",
+                  said.effect.texts, said.measured_on, said.effect.mean, said.effect.most, said.effect.labels);
+  if (chosen)
+    text += fmt::format("; this size is the smallest that was found to change them by at most {:.2g} on average",
+                        said.limit);
+  if (said.limit < most_slim_change)
+    text += " (texts that a model was not trained on change up to three times as much)";
+  return text;
 }
 
 SlimRun slim_run(const fs::path& run_folder, const fs::path& output, const SlimOptions& options) {

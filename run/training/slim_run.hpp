@@ -20,18 +20,20 @@ struct SlimEffect {
   int64_t texts = 0, labels = 0;  // labels: of how many texts the likeliest class, or the set of labels, is another
 };
 
+/// A size that is chosen changes probabilities by so much at most, on average over the texts. Of texts that the model
+/// was trained on, whose probabilities change up to three times less than those of others, by a third of it.
+constexpr double most_slim_change = 0.01;
+
 struct SlimRun {
   int64_t bytes_before = 0, bytes = 0;    // of the weights and of what only resuming needs
   int64_t ngrams_before = 0, ngrams = 0;  // of a linear classifier: buckets with weights
   SlimEffect effect;                      // of a linear classifier
   std::string measured_on;                // such texts, or why there are none
+  double limit = most_slim_change;        // of effect.mean, where the size is chosen
 };
 
 /// What slim_run() found of the effect, in a sentence.
 std::string effect_text(const SlimRun& said, const SlimOptions& options);
-
-/// A size that is chosen changes probabilities by so much at most, on average over the texts.
-constexpr double most_slim_change = 0.01;
 
 /// Writes the model that `run` is used with (its best, or else its last) to a new run folder, without what only
 /// resuming needs. A linear classifier keeps those of its n-grams that decide most, in 8 bits per weight; other models

@@ -73,7 +73,9 @@ TEST_CASE("slim: the size is chosen by what it does to probabilities") {
   const Workplace place;
   train_classifier(place);
   const Outcome said = succeed(place, {"slim", "runs/full", "--output", "runs/slim"});
-  CHECK(contains(said.out, "this size is the smallest that was found to change them by at most 0.01 on average"));
+  CHECK(contains(said.out,
+                 "this size is the smallest that was found to change them by at most 0.0033 on average (texts that a "
+                 "model was not trained"));
   // The figures are those of the copy that was written.
   place.write("texts.txt", [] {
     std::string texts;
@@ -90,7 +92,7 @@ TEST_CASE("slim: the size is chosen by what it does to probabilities") {
   REQUIRE(full.size() == 600);
   double mean = 0;
   for (size_t i = 0; i < full.size(); ++i) mean += std::abs(full[i] - slim[i]) / 600;
-  CHECK(mean <= 0.01);
+  CHECK(mean <= 0.0034);
   CHECK(contains(said.out, fmt::format("probabilities change by {:.4f} on average", mean)));
   // Where the texts are gone, all n-grams stay, and the output says why.
   std::filesystem::remove(place / "train.tsv");

@@ -9,26 +9,12 @@
 namespace capstan {
 namespace {
 
-/// As many texts as if a wrong label was given to them: "plus four" (Agresti and Coull 1998).
-constexpr double doubted_texts = 2;
-
 /// Shares of TF-IDF and of ratios in the sum.
 constexpr double shares[][2] = {{1, 0}, {1, 0.5}, {1, 1}, {0.5, 1}, {0, 1}};
 
 /// Passes over entries that cross-validation may take; it holds out fewer folds of larger data.
 constexpr double most_work = 1.5e8;
 constexpr int64_t most_scores = 30'000'000;  // of held-out rows
-
-/// The fold of each row: the rows of a class (of several, the first) are spread evenly.
-std::vector<int64_t> folds_of(const NgramRows& rows, int64_t folds) {
-  std::vector<int64_t> seen(static_cast<size_t>(rows.classes()) + 1, 0), fold(static_cast<size_t>(rows.rows()));
-  for (int64_t row = 0; row < rows.rows(); ++row) {
-    const LabelSet& labels = rows.labels(row);
-    const auto label = static_cast<size_t>(labels.empty() ? rows.classes() : labels.front());
-    fold[static_cast<size_t>(row)] = (static_cast<int64_t>(label) + seen[label]++) % folds;
-  }
-  return fold;
-}
 
 /// By the cross entropy of held-out rows of CR and MPQA. With larger costs, texts of rare n-grams have a presence far
 /// above 1.
@@ -40,9 +26,6 @@ double held_out_work_of(const NgramRows& rows, const SvmKind& kind) {
   const auto folds = static_cast<double>(folds_of(rows));
   return (folds - 1) / folds * work_of(kind);
 }
-
-/// ln(1 + e^x)
-double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
 }  // namespace
 
@@ -58,19 +41,6 @@ double cross_validation_work(const NgramRows& rows) {
   for (const SvmKind& kind : svm_kinds) of_fold += held_out_work_of(rows, kind);
   return static_cast<double>(held_out_folds(rows)) *
          (static_cast<double>(problem_count(rows)) * of_fold + held_out_work_of(rows, presence_kind));
-}
-
-std::vector<double> logits_of_shares(const NgramRows& rows) {
-  std::vector<double> logits(static_cast<size_t>(rows.classes()), 1);
-  for (int64_t row = 0; row < rows.rows(); ++row)
-    for (const int32_t label : rows.labels(row)) ++logits[static_cast<size_t>(label)];
-  double mean = 0;
-  for (double& logit : logits) {
-    logit = std::log(logit) - (rows.multi_label() ? std::log(static_cast<double>(rows.rows()) + 2 - logit) : 0);
-    mean += logit / static_cast<double>(logits.size());
-  }
-  for (double& logit : logits) logit -= rows.multi_label() ? 0 : mean;
-  return logits;
 }
 
 SvmSolution solve_presence(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed) {
@@ -138,32 +108,15 @@ SvmMix HeldOut::best() const {
                            [](const SvmMix& a, const SvmMix& b) { return a.loss < b.loss; });
 }
 
-/// By golden section: the loss is convex in the factor.
 void HeldOut::choose_factor(SvmMix& mix) const {
-  constexpr double golden = 0.6180339887498949, least = 1e-3, most = 1e4;
-  double count = 0;
-  for (const Part& part : parts_) count += static_cast<double>(part.held_out.size());
-  const auto loss = [&](double at) {
-    mix.factor = std::exp(at);
-    const Sums sums = sums_of(mix);
-    return sums.of_rows.loss_sum + doubted_texts / (count + 2 * doubted_texts) * sums.margins;
-  };
-  double low = std::log(least), high = std::log(most);
-  double a = high - golden * (high - low), b = low + golden * (high - low), at_a = loss(a), at_b = loss(b);
-  for (int step = 0; step < 20; ++step) {
-    if (at_a < at_b) {
-      high = b;
-      b = a;
-      at_b = at_a;
-      at_a = loss(a = high - golden * (high - low));
-    } else {
-      low = a;
-      a = b;
-      at_a = at_b;
-      at_b = loss(b = low + golden * (high - low));
-    }
-  }
-  mix.loss = loss((low + high) / 2);
+  int64_t count = 0;
+  for (const Part& part : parts_) count += static_cast<int64_t>(part.held_out.size());
+  const auto [factor, loss] = best_factor(count, [&](double tried) {
+    mix.factor = tried;
+    return sums_of(mix);
+  });
+  mix.factor = factor;
+  mix.loss = loss;
 }
 
 std::vector<double> HeldOut::logits_of(const Part& part, size_t held_out, const SvmMix& mix) const {
@@ -184,36 +137,15 @@ std::vector<double> HeldOut::logits_of(const Part& part, size_t held_out, const 
   return logits;
 }
 
-void HeldOut::add(const Part& part, const SvmMix& mix, Sums& sums) const {
-  const auto classes = static_cast<double>(rows_.classes());
+void HeldOut::add(const Part& part, const SvmMix& mix, LogitSums& sums) const {
   for (size_t i = 0; i < part.held_out.size(); ++i) {
     stop_point();
-    const std::vector<double> logits = logits_of(part, i, mix);
-    const LabelSet& labels = rows_.labels(part.held_out[i]);
-    if (rows_.multi_label()) {
-      double loss = 0;
-      for (size_t c = 0; c < logits.size(); ++c) {
-        const bool has_it = std::binary_search(labels.begin(), labels.end(), static_cast<int32_t>(c));
-        const double margin = has_it ? logits[c] : -logits[c];
-        loss += softplus(-margin);
-        sums.margins += margin;
-      }
-      sums.of_rows.add({loss, 1, 0});  // what is correct depends on thresholds
-      continue;
-    }
-    const auto best = std::max_element(logits.begin(), logits.end());
-    const double logit = logits[static_cast<size_t>(labels.front())];
-    double of_others = 0, all = 0;  // sums of e^x, without the best one and with it
-    for (auto at = logits.begin(); at != logits.end(); ++at) {
-      (at == best ? all : of_others) += std::exp(*at - *best);
-      sums.margins += (logit - *at) / std::max(classes - 1, 1.0);
-    }
-    sums.of_rows.add({std::log(all + of_others) + *best - logit, 1, best - logits.begin() == labels.front() ? 1 : 0});
+    sums.add(logits_of(part, i, mix), rows_.labels(part.held_out[i]), rows_.multi_label());
   }
 }
 
-HeldOut::Sums HeldOut::sums_of(const SvmMix& mix) const {
-  Sums total;
+LogitSums HeldOut::sums_of(const SvmMix& mix) const {
+  LogitSums total;
   for (const Part& part : parts_) add(part, mix, total);
   return total;
 }
@@ -239,7 +171,7 @@ std::vector<double> HeldOut::accuracies(const SvmMix& mix) const {
   std::vector<double> all;
   for (const Part& part : parts_) {
     if (part.held_out.empty()) continue;
-    Sums sums;
+    LogitSums sums;
     add(part, mix, sums);
     all.push_back(sums.of_rows.accuracy());
   }

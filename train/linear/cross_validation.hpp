@@ -8,6 +8,7 @@
 #include "core/io/progress.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/evaluation/label_report.hpp"
+#include "train/linear/calibration.hpp"
 #include "train/linear/dual_svm.hpp"
 
 namespace capstan {
@@ -34,8 +35,6 @@ inline int32_t positive_class(const NgramRows& rows, int64_t problem) {
   return static_cast<int32_t>(rows.is_binary() ? 1 : problem);
 }
 
-/// Logits of a text without known n-grams, as the shares of the classes are, each with one text more than it has.
-std::vector<double> logits_of_shares(const NgramRows& rows);
 /// The n-grams' weights with which the score of a text that has some is about 1; of one without, it is 0.
 SvmSolution solve_presence(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed);
 /// The parts of the rows, and how many of them are held out in turn: fewer of larger data.
@@ -56,9 +55,7 @@ class HeldOut {
 
   /// `progress` (may be null) gets cross_validation_work().
   void solve(Progress* progress);
-  /// The mix with the lowest loss: the cross entropy of the n held-out rows whose labels have a probability of
-  /// 1 - 2 / (n + 4), and the other labels the rest, by which the loss has a minimum even if no row is on the wrong
-  /// side. Of two classes with the same number of rows, these are the targets of Platt (1999).
+  /// The mix with the lowest loss, with the best_factor().
   SvmMix best() const;
   Evaluation evaluate(const SvmMix& mix) const;
   /// The decisions about the labels of held-out texts, if a text has any number of labels.
@@ -73,16 +70,10 @@ class HeldOut {
     std::vector<float> unknown;   // (kinds, problems): the score of a text without known n-grams
     std::vector<float> presence;  // (held out)
   };
-  /// Sums over rows.
-  struct Sums {
-    Evaluation of_rows;
-    double margins = 0;  // logits of labels that are right less the mean of the others
-  };
-
   void choose_factor(SvmMix& mix) const;
-  Sums sums_of(const SvmMix& mix) const;
+  LogitSums sums_of(const SvmMix& mix) const;
   std::vector<double> logits_of(const Part& part, size_t held_out, const SvmMix& mix) const;
-  void add(const Part& part, const SvmMix& mix, Sums& sums) const;
+  void add(const Part& part, const SvmMix& mix, LogitSums& sums) const;
 
   const NgramRows& rows_;
   uint64_t seed_;

@@ -11,6 +11,7 @@
 #include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
 #include "train/linear/cross_validation.hpp"
+#include "train/linear/ngram_passes.hpp"
 
 namespace capstan {
 namespace {
@@ -49,11 +50,10 @@ void take_shares_as_bias(const NgramRows& rows, const SvmSolution& presence, rea
   }
 }
 
-/// Adds the solution times `factor`, with what it takes from the base classifier, to the weights of a class.
-void add_solution(const NgramRows& rows, const SvmSolution& solution, double factor, int64_t column,
-                  ParamStore& params) {
+/// Adds `factor` times a solution to the weights and the bias of a class, and what it makes of the base's.
+void add_solution(const NgramRows& rows, const SvmSolution& solution, double factor, int64_t column, real* weight,
+                  real* bias) {
   const int64_t classes = rows.classes(), buckets = rows.config().buckets;
-  real *const weight = values_of(params, "linear.weight"), *const bias = values_of(params, "linear.bias");
   for (int64_t f = 0; f < buckets; ++f)
     if (const float scale = rows.scale()[static_cast<size_t>(f)]; scale != 0)
       weight[f * classes + column] +=
@@ -104,8 +104,8 @@ void solve_all(const NgramRows& rows, const SvmMix& mix, uint64_t seed, ParamSto
     mine = std::move(solved);
     if (!other) return;
     const int64_t column = positive_class(rows, problem);
-    add_solution(rows, *first[static_cast<size_t>(problem)], mix.factor * mix.plain_share, column, params);
-    add_solution(rows, *second[static_cast<size_t>(problem)], mix.factor * mix.ratios_share, column, params);
+    add_solution(rows, *first[static_cast<size_t>(problem)], mix.plain_share * mix.factor, column, weight, bias);
+    add_solution(rows, *second[static_cast<size_t>(problem)], mix.ratios_share * mix.factor, column, weight, bias);
     first[static_cast<size_t>(problem)].reset();
     second[static_cast<size_t>(problem)].reset();
   });
@@ -136,10 +136,12 @@ std::string of_thresholds(const LabelFigures& labels) {
 }  // namespace
 
 double fit_work(const NgramRows& rows) {
+  if (rows.by_passes()) return passes_work(rows);
   return cross_validation_work(rows) + static_cast<double>(2 * problem_count(rows) + 1) * solving_work();
 }
 
 LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress) {
+  if (rows.by_passes()) return fit_by_passes(rows, params, seed, progress);
   HeldOut held_out(rows, seed);
   if (progress != nullptr) progress->begin("cross-validation");
   held_out.solve(progress);
@@ -155,10 +157,7 @@ LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, P
     fit.held_out.correct = fit.labels->exact;
   }
   const std::vector<double> accuracies = held_out.accuracies(mix);
-  fit.report.push_back(
-      fmt::format("linear: {} texts, {} of {} buckets in use, {} n-grams a text", rows.rows(),
-                  std::count_if(rows.scale().begin(), rows.scale().end(), [](float scale) { return scale != 0; }),
-                  rows.scale().size(), rows.entries() / std::max<int64_t>(rows.rows(), 1)));
+  fit.report.push_back(rows.report());
   if (const BaseClassifier* const base = rows.base(); base != nullptr)
     fit.report.push_back(fmt::format(
         "linear: the classifier that it starts from has {} buckets of n-grams; its scores are features, too",

@@ -6,45 +6,59 @@
 #include <fmt/core.h>
 
 #include "core/base/error.hpp"
+#include "core/base/stop.hpp"
+#include "core/machine/memory_limit.hpp"
 #include "core/machine/parallel.hpp"
 
 namespace capstan {
 namespace {
 
-constexpr int64_t few_ngrams = 4'000'000;  // so few that those of a single text are read, too
-constexpr int64_t buckets_per_ngram = 4;   // of those that are read
-constexpr int64_t most_weights = 1 << 26;  // 256 MB
+constexpr int64_t few_ngrams = 4'000'000;       // so few that those of a single text are read, too
+constexpr int64_t buckets_per_ngram = 4;        // of those that are read
+constexpr int64_t most_weights = 1 << 26;       // 256 MB
+constexpr int64_t most_pass_weights = 1 << 27;  // of so many n-grams that they are not solved for
 constexpr int least_bits = 10, usual_most_bits = 22;
+constexpr int64_t most_solving = 10'000'000;  // entries times classes of so many texts that are solved for
+constexpr int64_t many_texts = 100'000;       // of which passes learn as much in a fraction of the time
 constexpr int64_t texts_at_once = 2048, blocks_per_thread = 256;
 
 }  // namespace
 
 NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& config, int64_t classes,
-                     std::shared_ptr<const BaseClassifier> base, int64_t most_bytes)
+                     std::shared_ptr<const BaseClassifier> base, RowBudget budget)
     : config_(config),
       classes_(classes),
       tokens_(texts.tokens()),
       multi_label_(texts.multi_label()),
       base_(std::move(base)) {
   if (base_ != nullptr) config_.buckets = base_->config.buckets;
-  const int64_t most_entries = most_bytes / static_cast<int64_t>(sizeof(NgramCount));
-  if (!read(texts, most_entries)) {
-    const bool words_alone = base_ == nullptr && !config_.characters.empty() && !config_.words.empty();
-    if (words_alone) config_.characters.clear();
-    if (!words_alone || !read(texts, most_entries))
-      throw Error(fmt::format(
-          "linear-classifier: the n-grams of the training texts take more than {} MB; {} or train on fewer texts",
-          most_bytes >> 20,
-          base_ == nullptr ? "lower data.max_length, list fewer lengths in model.words," : "lower data.max_length"));
-  }
-  if (base_ != nullptr && rows() > most_bytes / static_cast<int64_t>(sizeof(float)) / base_->columns)
+  if (budget.kept == 0) budget.kept = std::max(budget.solved, static_cast<int64_t>(memory_limit().bytes / 4));
+  const auto most_entries = [](int64_t bytes) { return bytes / static_cast<int64_t>(sizeof(NgramCount)); };
+  const bool kept = read(texts, most_entries(base_ != nullptr ? budget.solved : budget.kept));
+  if (!kept && base_ != nullptr)
+    throw Error(
+        fmt::format("train.init_from: the n-grams of the training texts take more than {} MB, which a "
+                    "linear-classifier can learn only without a start; lower data.max_length, train on fewer "
+                    "texts, or leave out train.init_from",
+                    budget.solved >> 20));
+  if (base_ != nullptr && texts.size() > most_entries(budget.solved) / base_->columns)
     throw Error(
         fmt::format("train.init_from: {} scores for each of {} texts take more than {} MB; start from a classifier of "
                     "fewer classes, or train on fewer texts",
-                    base_->columns, rows(), most_bytes >> 20));
-  norms_.assign(starts_.size() - 1, 0);
-  choose_buckets();
-  weigh();
+                    base_->columns, texts.size(), budget.solved >> 20));
+  const int64_t problems = is_binary() ? 1 : classes_;
+  const bool takes_long = rows() >= many_texts && entries() > most_solving / problems;
+  by_passes_ = !kept || entries() > most_entries(budget.solved) || (base_ == nullptr && takes_long);
+  if (kept) {
+    norms_.assign(starts_.size() - 1, 0);
+    choose_buckets();
+    weigh(rows_with(static_cast<size_t>(config_.buckets)));
+    set_norms();
+  } else {
+    count_texts(texts);
+    texts_.emplace(texts);
+    texts_->stop_reporting();
+  }
   if (base_ != nullptr) score_with_base();
 }
 
@@ -67,13 +81,54 @@ bool NgramRows::read(const LabelledTexts& texts, int64_t most_entries) {
         starts_.push_back(static_cast<int64_t>(entries_.size()));
       }
     }
-    if (static_cast<int64_t>(entries_.size()) > most_entries) return false;
+    entry_count_ = static_cast<int64_t>(entries_.size());
+    if (entry_count_ > most_entries) return false;
     // The texts of the first group are about as long as the others.
     const double each = static_cast<double>(entries_.size()) / static_cast<double>(labels_.size());
     const double expected = std::min(1.05 * each * static_cast<double>(rows), static_cast<double>(most_entries));
     if (first == 0) entries_.reserve(static_cast<size_t>(expected));
   }
   return true;
+}
+
+/// In how many texts each bucket is, those that read() has kept among them, which are then forgotten.
+void NgramRows::count_texts(const LabelledTexts& texts) {
+  if (config_.min_texts == 0) config_.min_texts = 2;
+  if (config_.buckets == 0) config_.buckets = int64_t{1} << most_bits();
+  const int bits = bits_of(config_.buckets);
+  std::vector<int32_t> count(static_cast<size_t>(config_.buckets), 0);
+  const auto sort_out = [&](std::vector<uint32_t>& buckets) {
+    std::sort(buckets.begin(), buckets.end());
+    buckets.erase(std::unique(buckets.begin(), buckets.end()), buckets.end());
+  };
+  std::vector<uint32_t> buckets;
+  for (int64_t row = 0; row < rows(); ++row) {
+    buckets.clear();
+    for (int64_t at = starts_[static_cast<size_t>(2 * row)]; at < starts_[static_cast<size_t>(2 * row + 2)]; ++at)
+      buckets.push_back(entries_[static_cast<size_t>(at)].bucket() >> (most_bucket_bits - bits));
+    sort_out(buckets);
+    for (const uint32_t bucket : buckets) ++count[bucket];
+  }
+  entries_ = {};
+  starts_ = {};
+  std::vector<RowScratch> scratches(static_cast<size_t>(team_size()));
+  for (int64_t first = rows(); first < texts.size(); first = rows()) {
+    std::vector<std::vector<uint32_t>> group(static_cast<size_t>(std::min(texts_at_once, texts.size() - first)));
+    parallel_units(static_cast<int64_t>(group.size()), [&](int64_t i) {
+      RowScratch& scratch = scratches[static_cast<size_t>(thread_index())];
+      std::vector<uint32_t>& all = group[static_cast<size_t>(i)];
+      find_ngrams(texts.text(first + i), orders_of(config_), bits, nullptr, &scratch.memory, scratch.found);
+      all.swap(scratch.found.words);
+      all.insert(all.end(), scratch.found.characters.begin(), scratch.found.characters.end());
+      sort_out(all);
+    });
+    for (const std::vector<uint32_t>& all : group) {
+      labels_.push_back(texts.labels(rows()));
+      entry_count_ += static_cast<int64_t>(all.size());
+      for (const uint32_t bucket : all) ++count[bucket];
+    }
+  }
+  weigh(count);
 }
 
 /// change(block): the entries of one block, to be made fewer, on any thread.
@@ -96,6 +151,7 @@ void NgramRows::shorten_blocks(const Change& change) {
     starts_[i + 1] = kept += sizes[i];
   }
   entries_.erase(entries_.begin() + kept, entries_.end());
+  entry_count_ = kept;
 }
 
 /// How many rows have each bucket. A word and an n-gram of characters may share one: both blocks are sorted by it.
@@ -115,26 +171,34 @@ std::vector<int32_t> NgramRows::rows_with(size_t buckets) const {
   return count;
 }
 
+/// Of a bucket's number, so that the weights of all classes are not too many.
+int NgramRows::most_bits() const {
+  const int64_t weights = by_passes_ ? most_pass_weights : most_weights;
+  return std::clamp(bits_of(weights / classes_ + 1) - 1, least_bits, by_passes_ ? most_bucket_bits : usual_most_bits);
+}
+
 void NgramRows::choose_buckets() {
   if (config_.min_texts == 0) config_.min_texts = entries() < few_ngrams ? 1 : 2;
   if (config_.buckets == 0) {
     const std::vector<int32_t> texts = rows_with(size_t{1} << most_bucket_bits);
     const int64_t ngrams = std::count_if(texts.begin(), texts.end(), [&](int32_t n) { return n >= config_.min_texts; });
-    const int most = std::clamp(bits_of(most_weights / classes_ + 1) - 1, least_bits, usual_most_bits);
-    config_.buckets = int64_t{1} << std::clamp(bits_of(buckets_per_ngram * ngrams), least_bits, most);
+    config_.buckets = int64_t{1} << std::clamp(bits_of(buckets_per_ngram * ngrams), least_bits, most_bits());
   }
   const int bits = bits_of(config_.buckets);
   shorten_blocks([&](std::vector<NgramCount>& block) { join_buckets(block, most_bucket_bits, bits); });
 }
 
-void NgramRows::weigh() {
-  const std::vector<int32_t> texts = rows_with(static_cast<size_t>(config_.buckets));
+/// texts: by bucket, the rows that have it.
+void NgramRows::weigh(const std::vector<int32_t>& texts) {
   scale_.assign(texts.size(), 0);
   for (size_t f = 0; f < texts.size(); ++f)
     if (base_ != nullptr && base_->scale[f] != 0)
       scale_[f] = base_->scale[f];
     else if (texts[f] >= config_.min_texts)
       scale_[f] = static_cast<float>(std::log(static_cast<double>(1 + rows()) / (1 + texts[f])) + 1);
+}
+
+void NgramRows::set_norms() {
   shorten_blocks([&](std::vector<NgramCount>& block) {
     block.erase(
         std::remove_if(block.begin(), block.end(), [&](const NgramCount& e) { return scale_[e.bucket()] == 0; }),
@@ -178,6 +242,43 @@ void NgramRows::score_with_base() {
     base_factor_.push_back(factor);
     for (size_t i = k; i < base_scores_.size(); i += columns) base_scores_[i] *= factor;
   }
+}
+
+void NgramRows::read_row(int64_t row, RowScratch& scratch, RowValues& values) const {
+  std::vector<NgramValue>& all = values.all;
+  all.clear();
+  const auto add = [&](const NgramCount& entry) {
+    const float scale = scale_[entry.bucket()];
+    if (scale != 0) all.push_back({entry.bucket(), count_weight(entry.count()) * scale});
+  };
+  const auto multiply = [&](size_t first, float norm) {
+    for (size_t i = first; i < all.size(); ++i) all[i].value *= norm;
+  };
+  const int bits = bits_of(config_.buckets);
+  if (texts_) find_ngrams(texts_->text(row), orders_of(config_), bits, nullptr, &scratch.memory, scratch.found);
+  for (const int which : {0, 1}) {
+    const size_t first = values.words = which == 0 ? 0 : all.size();
+    if (texts_) {
+      for (const NgramCount& entry : counted(which == 0 ? scratch.found.words : scratch.found.characters, bits))
+        add(entry);
+      double squares = 0;
+      for (size_t i = first; i < all.size(); ++i) {
+        const auto x = static_cast<double>(all[i].value);
+        squares += x * x;
+      }
+      multiply(first, squares > 0 ? static_cast<float>(1 / std::sqrt(squares)) : 0);
+    } else {
+      const NgramBlock kept = block(row, which);
+      for (const NgramCount* entry = kept.begin; entry != kept.end; ++entry) add(*entry);
+      multiply(first, kept.norm);
+    }
+  }
+}
+
+std::string NgramRows::report() const {
+  return fmt::format("linear: {} texts, {} of {} buckets in use, {} n-grams a text", rows(),
+                     std::count_if(scale_.begin(), scale_.end(), [](float scale) { return scale != 0; }), scale_.size(),
+                     entries() / std::max<int64_t>(rows(), 1));
 }
 
 NgramBlock NgramRows::block(int64_t row, int which) const {

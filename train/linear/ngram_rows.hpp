@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "data/batches/labelled_texts.hpp"
@@ -18,6 +20,30 @@ struct NgramBlock {
   float norm;  // one over the norm of the block
 };
 
+/// An entry with its x.
+struct NgramValue {
+  uint32_t bucket;
+  float value;
+};
+
+/// The entries of a row: of words, then of characters, both in the order of their buckets.
+struct RowValues {
+  std::vector<NgramValue> all;
+  size_t words = 0;
+};
+
+/// Memory of one thread that makes rows.
+struct RowScratch {
+  NgramNumbers found;
+  NgramMemory memory;
+};
+
+/// Bytes of the entries of all rows: up to which they are solved for exactly, and up to which they are kept.
+struct RowBudget {
+  int64_t solved = int64_t{400} << 20;
+  int64_t kept = 0;  // 0: a quarter of the memory that this process may have, if that is more than `solved`
+};
+
 /// A linear classifier that another one starts from (train.init_from), which learns weights for its scores.
 struct BaseClassifier {
   LinearClassifierConfig config;  // of what was chosen: buckets is set
@@ -29,22 +55,27 @@ struct BaseClassifier {
 
 /// A row is a text and its labels; its entries are what LinearClassifier computes from the text. scale = IDF,
 /// ln((1 + rows) / (1 + rows with f)) + 1, and 0 for n-grams that are in fewer texts than config().min_texts. With a
-/// base classifier, n-grams that it knows keep its scale, and its scores are features of a row, too.
+/// base classifier, n-grams that it knows keep its scale, and its scores are features of a row, too. Where entries take
+/// too much memory, they are made again whenever a row is read.
 class NgramRows {
  public:
   /// Standard deviation of a base classifier's scores as features, beside n-grams of unit norm. Larger ones are no
   /// better, and make the solver slow.
   static constexpr double base_deviation = 0.3;
 
-  /// Row i is text i. If all entries would take more than `most_bytes`, those of characters are left out, except with a
-  /// base. Throws Error when what is left, or the scores of the base, do.
+  /// Row i is text i; `texts` must outlive this where rows are not kept(). Throws Error when entries, or the scores of
+  /// the base, take more than budget.solved with a base, which is only solved for exactly.
   /// `base`: of the same n-grams and buckets (config.buckets may be 0), or null.
   NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& config, int64_t classes,
-            std::shared_ptr<const BaseClassifier> base = nullptr, int64_t most_bytes = int64_t{400} << 20);
+            std::shared_ptr<const BaseClassifier> base = nullptr, RowBudget budget = {});
 
   int64_t rows() const { return static_cast<int64_t>(labels_.size()); }
   int64_t classes() const { return classes_; }
-  int64_t entries() const { return static_cast<int64_t>(entries_.size()); }
+  int64_t entries() const { return entry_count_; }
+  /// Too many to be solved for exactly, in memory or in time.
+  bool by_passes() const { return by_passes_; }
+  /// Otherwise only read_row() has entries: it makes them again.
+  bool kept() const { return !texts_; }
   int64_t tokens() const { return tokens_; }  // of the texts
   /// One, or with multi_label() any number, in ascending order.
   const LabelSet& labels(int64_t row) const { return labels_[static_cast<size_t>(row)]; }
@@ -54,7 +85,9 @@ class NgramRows {
   bool multi_label() const { return multi_label_; }
   /// With two classes and one label per text, weights of the first class are those of the second one times -1.
   bool is_binary() const { return classes_ == 2 && !multi_label_; }
-  /// 0: words, 1: characters.
+  /// The entries of a row, in either case.
+  void read_row(int64_t row, RowScratch& scratch, RowValues& values) const;
+  /// 0: words, 1: characters. Of rows that are kept.
   NgramBlock block(int64_t row, int which) const;
   const std::vector<float>& scale() const { return scale_; }  // by bucket
   const BaseClassifier* base() const { return base_.get(); }
@@ -65,20 +98,27 @@ class NgramRows {
   /// By column: what gives the scores of all rows a standard deviation of base_deviation; empty without a base
   /// classifier.
   const std::vector<float>& base_factor() const { return base_factor_; }
-  /// The configuration with the choices that were made: min_texts and buckets, and characters if these were left out.
+  /// The configuration with the choices that were made: min_texts and buckets.
   const LinearClassifierConfig& config() const { return config_; }
+  /// How many rows, buckets and entries there are, in a sentence.
+  std::string report() const;
 
  private:
   bool read(const LabelledTexts& texts, int64_t most_entries);
+  void count_texts(const LabelledTexts& texts);
+  int most_bits() const;
+  void weigh(const std::vector<int32_t>& texts);
   template <class Change>
   void shorten_blocks(const Change& change);
   std::vector<int32_t> rows_with(size_t buckets) const;
   void choose_buckets();
-  void weigh();
+  void set_norms();
   void score_with_base();
 
   LinearClassifierConfig config_;
-  int64_t classes_, tokens_ = 0;
+  int64_t classes_, tokens_ = 0, entry_count_ = 0;
+  bool by_passes_ = false;
+  std::optional<LabelledTexts> texts_;  // of which rows are made
   std::vector<NgramCount> entries_;
   std::vector<int64_t> starts_;  // by 2 * row + block
   bool multi_label_;

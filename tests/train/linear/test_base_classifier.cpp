@@ -50,7 +50,7 @@ TEST_CASE("a base classifier: what memory does not suffice for is refused, with 
   const Samples samples(std::vector<Text>(200, Text{"goal", 0}));
   const auto refusal = [&](int64_t most_bytes) -> std::string {
     try {
-      NgramRows(samples.texts(), config_of(16), 2, base, most_bytes);
+      NgramRows(samples.texts(), config_of(16), 2, base, {most_bytes, most_bytes});
     } catch (const Error& error) {
       return error.what();
     }
@@ -59,7 +59,7 @@ TEST_CASE("a base classifier: what memory does not suffice for is refused, with 
   CHECK(refusal(100'000).find("1000 scores for each of 200 texts") != std::string::npos);
   const std::string ngrams = refusal(100);
   CHECK(ngrams.find("n-grams of the training texts") != std::string::npos);
-  CHECK(ngrams.find("lower data.max_length or train on fewer texts") != std::string::npos);
+  CHECK(ngrams.find("lower data.max_length, train on fewer texts, or leave out train.init_from") != std::string::npos);
 }
 
 TEST_CASE(

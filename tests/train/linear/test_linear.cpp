@@ -6,8 +6,6 @@
 #include <cstring>
 #include <set>
 
-#include <fmt/core.h>
-
 #include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
 #include "tests/train/linear/linear_samples.hpp"
@@ -73,21 +71,31 @@ TEST_CASE("rows of n-grams: the number of buckets follows the texts") {
   CHECK(rows.config().buckets <= 10 * ngrams);
 }
 
-TEST_CASE("rows of n-grams: those of characters are left out where memory is short, those of words are an error") {
-  const Samples samples(sample_texts(200));
+TEST_CASE("rows of n-grams: those that are made again are the same as those that are kept") {
+  const Samples samples(sample_texts(3000));
   const LabelledTexts texts = samples.texts();
-  const auto bytes = [&](const LinearClassifierConfig& config) { return 4 * NgramRows(texts, config, 2).entries(); };
-  LinearClassifierConfig config = config_of(), words = config_of();
-  words.characters.clear();
-  REQUIRE(bytes(words) < bytes(config));
-  const NgramRows rows(texts, config, 2, nullptr, (bytes(words) + bytes(config)) / 2);
-  CHECK(rows.config().characters.empty());
-  CHECK(rows.config().words == config.words);
-  try {
-    NgramRows(texts, config, 2, nullptr, 100);
-    FAIL("too little memory was accepted");
-  } catch (const std::exception& error) {
-    CHECK(std::string(error.what()).find("model.words") != std::string::npos);
+  const NgramRows kept(texts, config_of(), 2);
+  CHECK_FALSE(kept.by_passes());
+  REQUIRE(kept.entries() > 40'000);
+  for (const int64_t most : {int64_t{1}, int64_t{120'000}}) {  // bytes: some rows are read before they are too many
+    const NgramRows again(texts, config_of(), 2, nullptr, {most, most});
+    CHECK(again.by_passes());
+    REQUIRE_FALSE(again.kept());
+    CHECK(again.scale() == kept.scale());
+    CHECK(again.rows() == kept.rows());
+    RowScratch scratch;
+    RowValues a, b;
+    for (int64_t row = 0; row < kept.rows(); ++row) {
+      kept.read_row(row, scratch, a);
+      again.read_row(row, scratch, b);
+      CHECK(again.labels(row) == kept.labels(row));
+      REQUIRE(a.all.size() == b.all.size());
+      CHECK(a.words == b.words);
+      for (size_t i = 0; i < a.all.size(); ++i) {
+        CHECK(a.all[i].bucket == b.all[i].bucket);
+        CHECK(a.all[i].value == b.all[i].value);
+      }
+    }
   }
 }
 
@@ -210,87 +218,6 @@ TEST_CASE("linear classifiers: what they learn, and that their cross-validation 
     CHECK(std::abs(accuracy - solution.fit.held_out.accuracy()) < 0.06);
     CHECK(solution.fit.held_out.loss() < 0.5);
   }
-}
-
-TEST_CASE("linear classifiers: the factor of the logits gives the lowest cross entropy with two texts of doubt") {
-  // Two texts, each with the wrong label in one of so many cases: no probabilities are better than these shares. Every
-  // fold has the same texts.
-  for (const int one_in : {5, 8, 10, 15}) {
-    INFO("one in ", one_in);
-    std::vector<Text> texts;
-    for (int i = 0; i < 20 * one_in; ++i) {
-      const int text = i / 5 % 2;
-      const bool wrong = i / 10 % one_in == 0;
-      texts.push_back({text == 0 ? "goal" : "bank", wrong ? 1 - text : text});
-    }
-    const Solution solution(rows_of(texts, 2, config_of()), 1);
-    const double share = 1.0 / one_in, p = share + 2 * (1 - 2 * share) / static_cast<double>(texts.size() + 4);
-    CHECK(solution.fit.held_out.loss() ==
-          doctest::Approx(-share * std::log(p) - (1 - share) * std::log(1 - p)).epsilon(1e-4));
-  }
-}
-
-/// Texts of several words of their class, none of which another class has.
-std::vector<Text> separable_texts(const std::vector<int>& of_class) {
-  RandomStream random(random_key(9, "separable texts"));
-  std::vector<Text> texts;
-  for (size_t c = 0; c < of_class.size(); ++c)
-    for (int i = 0; i < of_class[c]; ++i) {
-      std::string text = "the";
-      for (int w = 0; w < 4; ++w)
-        text += fmt::format(" {}{}", std::string(3, static_cast<char>('a' + c)), random.below(9));
-      texts.push_back({text, static_cast<int32_t>(c)});
-    }
-  return texts;
-}
-
-TEST_CASE("linear classifiers: where no text is wrong, none is surer than so many texts allow") {
-  for (const std::vector<int>& of_class : {std::vector<int>{100, 100}, {20, 180}, {60, 80, 60}, {8, 8}}) {
-    const std::vector<Text> texts = separable_texts(of_class);
-    const auto classes = static_cast<int64_t>(of_class.size());
-    INFO(texts.size(), " texts of ", classes, " classes");
-    const Solution solution(rows_of(texts, classes, config_of(1 << 14)), 1);
-    REQUIRE(solution.fit.held_out.accuracy() == 1);
-    const double doubt = 1 / static_cast<double>(texts.size() + 2);
-    double surest = 0, mean = 0;
-    for (const Text& text : texts) {
-      const double p = solution.probability(text.text, text.label);
-      surest = std::max(surest, p);
-      mean += p / static_cast<double>(texts.size());
-    }
-    CHECK(1 - surest > doubt / 2);
-    CHECK(1 - mean < 6 * doubt);
-    CHECK(solution.fit.held_out.loss() < 6 * doubt);
-  }
-}
-
-TEST_CASE(
-    "linear classifiers: a text of which nothing is known has the shares of the classes, and loses no other one") {
-  for (const std::vector<int>& of_class : {std::vector<int>{100, 100}, {20, 180}, {10, 30, 160}}) {
-    const std::vector<Text> texts = separable_texts(of_class);
-    const auto classes = static_cast<int64_t>(of_class.size());
-    INFO(texts.size(), " texts of ", classes, " classes");
-    const Solution solution(rows_of(texts, classes, config_of(1 << 16)), 1);
-    for (const char* const unknown : {"", " ", "zzz 123"})
-      for (int32_t c = 0; c < classes; ++c) {
-        const double share =
-            (of_class[static_cast<size_t>(c)] + 1.0) / static_cast<double>(texts.size() + of_class.size());
-        CHECK(solution.probability(unknown, c) == doctest::Approx(share).epsilon(1e-4));
-      }
-    CHECK(solution.accuracy(texts) == 1);
-  }
-}
-
-TEST_CASE("linear classifiers: labels that no word explains get about their shares") {
-  std::vector<Text> texts = sample_texts(400);
-  RandomStream random(random_key(3, "labels"));
-  for (Text& text : texts) text.label = random.uniform() < 0.3 ? 1 : 0;
-  const Solution solution(rows_of(texts, 2, config_of()), 1);
-  double mean = 0;
-  const std::vector<Text> unseen = sample_texts(100);
-  for (const Text& text : unseen) mean += solution.probability(text.text, 1) / static_cast<double>(unseen.size());
-  CHECK(mean == doctest::Approx(0.3).epsilon(0.2));
-  CHECK(solution.fit.held_out.loss() < 0.66);  // 0.61 is the entropy
 }
 
 TEST_CASE("linear classifiers: a text has any number of labels, each from a threshold of its own") {

@@ -1,0 +1,121 @@
+// Linear classifiers of more n-grams than are solved for.
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "core/base/stop.hpp"
+#include "core/machine/parallel.hpp"
+#include "tests/train/linear/linear_samples.hpp"
+#include "train/evaluation/evaluate_classifier.hpp"
+#include "train/linear/ngram_passes.hpp"
+
+namespace capstan::testing {
+namespace {
+
+constexpr RowBudget kept_for_passes{1, int64_t{1} << 30}, made_again{1, 1};
+
+NgramRows many_rows(const Samples& samples, int64_t classes, RowBudget budget) {
+  return {samples.texts(), config_of(1 << 14), classes, nullptr, budget};
+}
+
+TEST_CASE("passes: as accurate as solving, about two and several classes, and probabilities that are right") {
+  for (const int32_t classes : {2, 3}) {
+    INFO(classes, " classes");
+    std::vector<Text> texts = sample_texts(5000, classes);
+    const std::vector<Text> unseen(texts.begin() + 4000, texts.end());
+    texts.resize(4000);
+    const Samples samples(texts);
+    const Solution solved(rows_of(texts, classes, config_of(1 << 14)), 1);
+    const Solution passes(many_rows(samples, classes, kept_for_passes), 1);
+    CHECK(passes.accuracy(unseen) > solved.accuracy(unseen) - 0.02);
+    CHECK(passes.fit.held_out.targets == 400);
+    CHECK(passes.fit.held_out.loss() < solved.fit.held_out.loss() + 0.05);
+    CHECK(std::abs(passes.accuracy(unseen) - passes.fit.held_out.accuracy()) < 0.05);
+    CHECK(passes.fit.report.at(1).find("kept in memory") != std::string::npos);
+    double loss = 0;
+    for (const Text& text : unseen) loss -= std::log(passes.probability(text.text, text.label)) / 1000;
+    CHECK(loss == doctest::Approx(passes.fit.held_out.loss()).epsilon(0.25));
+    double sum = 0;
+    for (int32_t c = 0; c < classes; ++c) {
+      double share = 1;
+      for (const Text& text : texts) share += text.label == c ? 1 : 0;
+      CHECK(passes.probability("", c) == doctest::Approx(share / (4000.0 + classes)).epsilon(1e-4));
+      sum += passes.probability("goal", c);
+    }
+    CHECK(sum == doctest::Approx(1));
+  }
+}
+
+TEST_CASE("passes: the same bits on any number of threads, and whether rows are kept or not") {
+  for (const int32_t classes : {2, 3}) {
+    const Samples samples(sample_texts(1500, classes));
+    const NgramRows kept = many_rows(samples, classes, kept_for_passes),
+                    again = many_rows(samples, classes, made_again);
+    const int before = threads();
+    set_threads(1);
+    const std::vector<real> one = Solution(kept, 1).values();
+    CHECK(Solution(again, 1).values() == one);
+    for (const int count : {2, 3}) {
+      set_threads(count);
+      CHECK(Solution(kept, 1).values() == one);
+      CHECK(Solution(again, 1).values() == one);
+    }
+    set_threads(before);
+    CHECK(Solution(kept, 2).values() != one);
+  }
+}
+
+TEST_CASE("passes: any number of labels, and more classes than a vector instruction has room for") {
+  ExampleSet examples = ExampleSet::multi_label(40);
+  const ByteTokenizer tokenizer;
+  RandomStream random(random_key(8, "several labels"));
+  std::vector<int64_t> order;
+  for (int i = 0; i < 3000; ++i) {
+    std::string text = "today";
+    LabelSet labels;
+    for (int32_t c = 0; c < 40; ++c)
+      if (random.uniform() < 0.05) {
+        labels.push_back(c);
+        text += fmt::format(" topic{}", c);
+      }
+    examples.add(tokenizer.encode(text), labels);
+    order.push_back(i);
+  }
+  const LabelledTexts texts(examples, tokenizer, order);
+  const NgramRows rows(texts, config_of(1 << 14), 40, nullptr, kept_for_passes);
+  ParamStore store;
+  const LinearClassifier linear(Scope(store, 1), rows.config(), 40, true);
+  store.finalize();
+  const LinearFit fit = fit_linear(rows, store, 1);
+  REQUIRE(fit.labels);
+  CHECK(fit.labels->all.f1() > 0.9);
+  for (size_t c = 0; c < 40; ++c) CHECK(fit.labels->thresholds[c] == doctest::Approx(linear.thresholds()[c]));
+  CHECK(evaluate_classifier(linear, texts).labels->all.f1() > 0.9);
+}
+
+TEST_CASE("passes: texts without n-grams, and few of them") {
+  for (const auto& texts : std::vector<std::vector<Text>>{{{"good", 1}, {"bad", 0}}, {{" ", 1}, {" ", 0}, {"\n", 1}}}) {
+    const Samples samples(texts);
+    const Solution solution(many_rows(samples, 2, made_again), 1);
+    for (const real value : solution.values()) CHECK(std::isfinite(value));
+  }
+}
+
+TEST_CASE("passes: they stop when they are asked") {
+  const Samples samples(sample_texts(2000, 3));
+  const NgramRows rows = many_rows(samples, 3, made_again);
+  ParamStore store;
+  const LinearClassifier linear(Scope(store, 1), rows.config(), 3);
+  store.finalize();
+  int allowed = 0, asked = 0;
+  const StopPoll poll = [&] { return ++asked > allowed; };
+  const StopScope scope(&poll);
+  for (allowed = 0; allowed < 60; allowed += 20) {
+    asked = 0;
+    CHECK_THROWS_AS(fit_linear(rows, store, 1), Stopped);
+  }
+}
+
+}  // namespace
+}  // namespace capstan::testing

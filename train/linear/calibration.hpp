@@ -1,0 +1,35 @@
+// How sure a classifier may be: the factor that turns scores into logits.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "train/evaluation/evaluate.hpp"
+#include "train/linear/ngram_rows.hpp"
+
+namespace capstan {
+
+/// Sums over rows that were held out.
+struct LogitSums {
+  Evaluation of_rows;  // where a text has any number of labels, what is correct depends on thresholds, and stays 0
+  double margins = 0;  // logits of labels that are right less the mean of the others
+  void add(const std::vector<double>& logits, const LabelSet& labels, bool multi_label);
+};
+
+struct BestFactor {
+  double factor, loss;
+};
+
+/// The factor with the lowest loss, by golden section: the loss is convex in it. It is the cross entropy of the n rows
+/// whose labels have a probability of 1 - 2 / (n + 4), and the other labels the rest, by which it has a minimum even if
+/// no row is on the wrong side. Of two classes with the same number of rows, these are the targets of Platt (1999).
+BestFactor best_factor(int64_t rows, const std::function<LogitSums(double factor)>& sums_of);
+
+/// Logits of a text without known n-grams, as the shares of the classes are, each with one text more than it has.
+std::vector<double> logits_of_shares(const NgramRows& rows);
+
+/// The fold of each row: the rows of a class (of several, the first) are spread evenly.
+std::vector<int64_t> folds_of(const NgramRows& rows, int64_t folds);
+
+}  // namespace capstan
