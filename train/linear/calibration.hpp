@@ -1,14 +1,23 @@
-// How sure a classifier may be: the factor that turns scores into logits.
+// What held-out texts tell: how good a linear classifier is, and how sure it may be.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "train/evaluation/evaluate.hpp"
 #include "train/linear/ngram_rows.hpp"
 
 namespace capstan {
+
+/// What was learnt about the training data on the way.
+struct LinearFit {
+  Evaluation held_out;                 // of texts that the models did not see, from cross-validation
+  std::optional<LabelFigures> labels;  // of these, where a text has any number of labels
+  std::vector<std::string> report;
+};
 
 /// Sums over rows that were held out.
 struct LogitSums {

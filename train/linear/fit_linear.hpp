@@ -2,23 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "core/io/progress.hpp"
 #include "nn/params/param_store.hpp"
-#include "train/evaluation/evaluate.hpp"
+#include "train/linear/calibration.hpp"
 #include "train/linear/ngram_rows.hpp"
 
 namespace capstan {
-
-/// What was learnt about the training data on the way.
-struct LinearFit {
-  Evaluation held_out;                 // of texts that the models did not see, from cross-validation
-  std::optional<LabelFigures> labels;  // of these, where a text has any number of labels
-  std::vector<std::string> report;
-};
 
 /// Fills linear.scale, linear.weight and linear.bias. Two classifiers are solved for, each one class against all
 /// others: one over TF-IDF features, one over the same times log-count ratios (dual_svm.hpp). Cross-validation over

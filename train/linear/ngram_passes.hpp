@@ -6,7 +6,7 @@
 
 #include "core/io/progress.hpp"
 #include "nn/params/param_store.hpp"
-#include "train/linear/fit_linear.hpp"
+#include "train/linear/calibration.hpp"
 #include "train/linear/ngram_rows.hpp"
 
 namespace capstan {
