@@ -48,8 +48,9 @@ std::vector<LabelledText> read_records(Reader reader, const TableInput& input, c
   TableColumns columns(input, format, delimiter);
   if (!input.choice.header) columns.set_rows(first_records(reader, rows_compared));
   bool header = input.choice.header, more = true;
-  for (TableRecord record; more;) {
-    const auto next = [&] { more = reader.next(record); };
+  TableRecord record;
+  const auto next = [&] { more = reader.next(record); };
+  while (more) {
     if (header) {
       next();
       if (!more || record.is_empty_line()) continue;
