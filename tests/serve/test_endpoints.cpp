@@ -224,11 +224,13 @@ TEST_CASE("an answer that could become too large is refused before it is compute
 
 TEST_CASE("a model whose results are not finite is the server's fault, not null") {
   const Serving serving(serve_options({"broken", "broken-classifier"}));
-  for (const auto& [path, model] : {std::pair{"/v1/embeddings", "broken"},
-                                    {"/v1/embeddings", "broken-classifier"},
-                                    {"/v1/classify", "broken-classifier"}}) {
-    const Response failed = post(serving.port(), path, {{"model", model}, {"input", {"the tape", "a tape"}}});
-    CHECK_MESSAGE(failed.status == 500, path, " ", model, ": ", failed.body);
+  const struct {
+    const char *path, *model;
+  } asked[] = {
+      {"/v1/embeddings", "broken"}, {"/v1/embeddings", "broken-classifier"}, {"/v1/classify", "broken-classifier"}};
+  for (const auto& one : asked) {
+    const Response failed = post(serving.port(), one.path, {{"model", one.model}, {"input", {"the tape", "a tape"}}});
+    CHECK_MESSAGE(failed.status == 500, one.path, " ", one.model, ": ", failed.body);
     CHECK(failed.body.find("its training diverged") != std::string::npos);
   }
   for (const json& more :
@@ -392,11 +394,10 @@ TEST_CASE("an unknown path says what is meant, where that can be known") {
       {"/v1/completion", "did you mean /v1/completions?"},
       {"/v1/tokenize", "did you mean /tokenize?"},
       {"/api/tags", "ask GET /v1/models"}};
-  for (const auto& [path, hint] : paths) {
-    CAPTURE(path);
-    const Response refused = ask(port(), "POST", path, "{}");
-    CHECK(refused.status == 404);
-    CHECK(refused.body.find(hint) != std::string::npos);
+  for (const auto& expected : paths) {
+    const Response refused = ask(port(), "POST", expected.first, "{}");
+    CHECK_MESSAGE(refused.status == 404, expected.first);
+    CHECK_MESSAGE(refused.body.find(expected.second) != std::string::npos, expected.first, ": ", refused.body);
   }
 }
 
