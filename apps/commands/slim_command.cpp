@@ -23,8 +23,8 @@ int slim(const SlimCommandOptions& given) {
   if (said.ngrams_before > 0) std::cout << fmt::format("; {} of {} n-grams", said.ngrams, said.ngrams_before);
   std::cout << '\n';
   if (said.ngrams_before > 0) std::cout << effect_text(said, given.options) << '\n';
-  say_next("for prediction alone: it cannot be trained further", fmt::format("capstan eval {}", given.output),
-           fmt::format("capstan predict {}", given.output));
+  say_next("for prediction alone: it cannot be trained further", fmt::format("capstan predict {} FILE", given.output),
+           fmt::format("capstan verify {}", given.output));
   return exit_done;
 }
 

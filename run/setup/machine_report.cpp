@@ -9,22 +9,24 @@
 
 namespace capstan {
 
-std::vector<std::string> machine_lines() {
+std::string machine_line() {
   const BlasInfo blas = blas_info();
-  std::vector<std::string> lines{
-      fmt::format("machine: {} threads, SIMD {}, {} ({} kernels, {} threading), float products by {}", threads(),
-                  kernel_level(), blas.version, blas.core, blas.threading, blas.float_products)};
-  if (const std::string better = better_blas_core(); !better.empty())
-    lines.push_back(
-        fmt::format("warning: OpenBLAS uses its {} kernels although this CPU supports {}, which may be several "
-                    "times faster; if OPENBLAS_CORETYPE is set, unset it",
-                    blas.core, better));
-  return lines;
+  return fmt::format("machine: {} threads, SIMD {}, {} ({} kernels, {} threading), float products by {}", threads(),
+                     kernel_level(), blas.version, blas.core, blas.threading, blas.float_products);
+}
+
+std::string blas_warning() {
+  const std::string better = better_blas_core();
+  if (better.empty()) return "";
+  return fmt::format(
+      "OpenBLAS uses its {} kernels although this CPU supports {}, which may be several times faster; if "
+      "OPENBLAS_CORETYPE is set, unset it",
+      blas_info().core, better);
 }
 
 std::string machine_report() {
-  std::string text;
-  for (const std::string& line : machine_lines()) text += line + "\n";
+  std::string text = machine_line() + "\n";
+  if (const std::string warning = blas_warning(); !warning.empty()) text += "warning: " + warning + "\n";
   const std::string obstacle = bf16_obstacle();
   text += obstacle.empty() ? fmt::format("bf16: instructions, by {}\n", blas_info().bf16_products)
                            : fmt::format("bf16: {}\n", obstacle);

@@ -72,7 +72,7 @@ std::vector<std::string> warnings(const RunConfig& config, const DataSource& dat
 }
 
 std::vector<std::string> preamble(const RunConfig& config, const DataSource& data, const RunModel& model) {
-  std::vector<std::string> lines = machine_lines();
+  std::vector<std::string> lines{machine_line()};
   for (const std::string& line : data.description())  // n-grams are of texts: the tokens do not matter
     if (!facts_of(config.model).is_solved || !starts_with(line, "tokenizer: ")) lines.push_back(line);
   if (facts_of(config.model).is_solved) return lines;
@@ -259,6 +259,7 @@ void begin(Session& session, const Prepared& run, const RunParts& parts) {
   const auto& [config, options, data, model, choices] = run;
   for (const std::string& line : preamble(config, data, model)) session.log().info(line);
   for (const std::string& line : choices.lines) session.log().info(line);
+  if (const std::string warning = blas_warning(); !warning.empty()) session.log().warn(warning);
   if (!choices.warning.empty()) session.log().warn(choices.warning);
   if (!options.quiet)
     for (const std::string& line : warnings(config, data)) session.log().warn(line);
