@@ -156,7 +156,7 @@ TextInput::TextInput(const TextInputOptions& options, const SourceConfig& data)
   }
   format_ = table_format(options, data);
   in_.emplace(TextReader::input(options.file, format_ != nullptr ? usual_max_file_mb : any_file_mb));
-  undecided_ = format_ == nullptr && options.format == format_by_name && options.file == "-" && has_tables(data);
+  undecided_ = format_ == nullptr && options.format == format_by_name && has_tables(data);
   if (options.labels) read_first_line();
   if (format_ == nullptr && options.labels)
     throw ConfigError(
@@ -211,7 +211,7 @@ void TextInput::read_files() {
                        left_out > 0 ? fmt::format("; left out {} beside the folders of classes", left_out) : ""));
 }
 
-/// Decides what standard input is.
+/// Decides what standard input, or a file whose name does not say it, is.
 void TextInput::read_first_line() {
   if (!std::exchange(undecided_, false)) return;
   std::string line;

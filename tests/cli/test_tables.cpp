@@ -364,6 +364,10 @@ TEST_CASE("a table on standard input is read as such, or a line says that it is 
   CHECK(
       contains(csv.err, "stdin: begins as the data of the run and is read as csv; for texts in lines: --input lines"));
   CHECK(succeed(place, {"predict", "runs/linear"}, table({"id", "text"}, '\t')).out == texts);
+  place.write("new.dat", place.read("new.csv"));
+  const Outcome named = succeed(place, {"predict", "runs/linear", "new.dat"});
+  CHECK(named.out == texts);
+  CHECK(contains(named.err, "new.dat: begins as the data of the run and is read as csv"));
   std::string jsonl;
   for (int i = 0; i < 30; ++i)
     jsonl += std::string("{\"text\": \"") + (i % 2 == 0 ? "a fine day" : "sad night") + "\", \"n\": 1}\n";
