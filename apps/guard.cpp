@@ -11,7 +11,7 @@
 #include <exception>
 #include <new>
 
-#include "core/base/out_of_memory.hpp"
+#include "core/base/error.hpp"
 #include "core/products/blas_info.hpp"
 
 #if defined(__has_feature)  // clang's way to say it

@@ -7,7 +7,7 @@
 
 #include "apps/commands/commands.hpp"
 #include "apps/guard.hpp"
-#include "core/io/mapping_faults.hpp"
+#include "core/io/file.hpp"
 #include "core/products/blas_info.hpp"
 
 namespace {

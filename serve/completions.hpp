@@ -8,7 +8,7 @@
 
 #include "serve/api.hpp"
 #include "serve/engine.hpp"
-#include "serve/tokens/text_offsets.hpp"
+#include "serve/tokens/token_lists.hpp"
 
 namespace capstan {
 

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "core/io/json.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "serve/call.hpp"
 #include "serve/completions.hpp"
 

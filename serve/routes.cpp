@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "core/io/json.hpp"
-#include "core/strings/join.hpp"
 #include "core/strings/nearest.hpp"
+#include "core/strings/strings.hpp"
 #include "run/predictions/completions.hpp"
 #include "run/predictions/predictions.hpp"
 

@@ -11,9 +11,8 @@
 
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
 #include "core/strings/nearest.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 namespace {

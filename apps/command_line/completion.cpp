@@ -1,8 +1,7 @@
 #include <fmt/core.h>
 
 #include "apps/command_line/command_text.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 namespace {

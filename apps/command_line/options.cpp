@@ -6,8 +6,8 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/recipes.hpp"
 #include "core/base/error.hpp"
-#include "core/strings/affixes.hpp"
 #include "core/strings/nearest.hpp"
+#include "core/strings/strings.hpp"
 #include "run/setup/saved_config.hpp"
 
 namespace capstan {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <set>
 
-#include "core/strings/affixes.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 namespace {

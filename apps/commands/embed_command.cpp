@@ -13,7 +13,7 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/log.hpp"
-#include "core/strings/affixes.hpp"
+#include "core/strings/strings.hpp"
 #include "run/predictions/text_vectors.hpp"
 #include "run/setup/file_safety.hpp"
 

@@ -13,7 +13,6 @@
 #include "core/io/safetensors.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
-#include "core/products/machine_rates.hpp"
 #include "run/setup/file_safety.hpp"
 #include "run/setup/machine_report.hpp"
 #include "run/setup/run_memory.hpp"

@@ -10,7 +10,7 @@
 #include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "run/predictions/continuations.hpp"
 #include "run/report/page.hpp"
 #include "run/setup/file_safety.hpp"

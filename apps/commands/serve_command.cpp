@@ -11,7 +11,7 @@
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "data/files/text_file.hpp"
 #include "serve/server.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "data/checks/lengths.hpp"
 
 namespace capstan {

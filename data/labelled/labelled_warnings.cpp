@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "data/checks/lengths.hpp"
 #include "data/formats/row_labels.hpp"
 #include "data/labelled/label_forms.hpp"

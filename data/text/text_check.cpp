@@ -5,7 +5,7 @@
 #include "core/base/error.hpp"
 #include "core/base/no_copy.hpp"
 #include "core/io/file.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "data/checks/duplicates.hpp"
 #include "data/checks/encoding.hpp"
 #include "data/files/text_file.hpp"

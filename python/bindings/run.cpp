@@ -8,7 +8,7 @@
 
 #include <deque>
 
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "python/bindings/engine.hpp"
 #include "python/bindings/module.hpp"
 #include "run/exports/export_run.hpp"

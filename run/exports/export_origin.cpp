@@ -3,8 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/io/safetensors.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "run/exports/export_files.hpp"
 
 namespace capstan {

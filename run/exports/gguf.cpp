@@ -6,7 +6,7 @@
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
 #include "core/strings/base64.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "data/tokenizers/normalisation.hpp"
 #include "data/tokenizers/sentencepiece_model.hpp"
 #include "run/exports/export_origin.hpp"

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/io/hash.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "run/exports/export_origin.hpp"
 #include "run/yaml/config.hpp"
 

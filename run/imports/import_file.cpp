@@ -2,8 +2,7 @@
 
 #include "core/io/file.hpp"
 #include "core/io/safetensors.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "run/imports/import_module.hpp"
 #include "run/imports/import_verify.hpp"
 #include "run/imports/imported_config.hpp"

@@ -1,6 +1,6 @@
 #include "run/imports/import_module.hpp"
 
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "run/imports/importers.hpp"
 #include "run/yaml/config.hpp"
 

@@ -12,7 +12,7 @@
 #include "core/array/shape.hpp"
 #include "core/base/error.hpp"
 #include "core/io/safetensors.hpp"
-#include "core/strings/affixes.hpp"
+#include "core/strings/strings.hpp"
 #include "run/imports/imported_module.hpp"
 
 namespace capstan {

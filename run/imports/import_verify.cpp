@@ -7,7 +7,7 @@
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/io/safetensors.hpp"
-#include "nn/systems/make_mixer.hpp"
+#include "nn/systems/mixer_config.hpp"
 
 namespace capstan {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "data/batches/text_example.hpp"
-#include "models/generation/beam_search.hpp"
+#include "models/generation/generate.hpp"
 #include "run/inputs/input_text.hpp"
 
 namespace capstan {

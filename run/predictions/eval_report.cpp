@@ -9,8 +9,8 @@
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
-#include "core/strings/join.hpp"
 #include "core/strings/printable.hpp"
+#include "core/strings/strings.hpp"
 #include "run/inputs/input_text.hpp"
 
 namespace capstan {

@@ -5,8 +5,7 @@
 #include <numeric>
 
 #include "core/base/error.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "data/labelled/class_names.hpp"
 
 namespace capstan {

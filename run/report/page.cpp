@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "run/report/curves.hpp"
 #include "run/report/evaluation_html.hpp"
 #include "run/report/html.hpp"

@@ -4,7 +4,6 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/products/gemm_backend.hpp"
-#include "core/products/machine_rates.hpp"
 #include "run/setup/product_rates.hpp"
 
 namespace capstan {

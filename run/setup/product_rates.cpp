@@ -5,10 +5,10 @@
 #include <memory>
 
 #include "core/fused/linear_products.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/pool.hpp"
 #include "core/products/gemm_backend.hpp"
-#include "core/products/kernels/bf16.hpp"
 #include "train/records/pace.hpp"
 
 namespace capstan {

@@ -7,8 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/sizes.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/yaml/number_keys.hpp"
 #include "train/steps/lane_tree.hpp"

@@ -11,7 +11,7 @@
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm_backend.hpp"
-#include "core/strings/affixes.hpp"
+#include "core/strings/strings.hpp"
 #include "run/setup/run_model.hpp"
 #include "train/steps/lanes.hpp"
 

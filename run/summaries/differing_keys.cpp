@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/strings/affixes.hpp"
+#include "core/strings/strings.hpp"
 #include "run/yaml/config.hpp"
 
 namespace capstan {

@@ -8,7 +8,7 @@
 
 #include "core/io/file.hpp"
 #include "core/io/hash.hpp"
-#include "core/strings/affixes.hpp"
+#include "core/strings/strings.hpp"
 #include "data/text/token_cache.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "run/setup/run_model.hpp"

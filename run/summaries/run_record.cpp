@@ -10,7 +10,7 @@
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
 #include "core/io/log.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/summaries/run_folders.hpp"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <map>
 
-#include "core/strings/join.hpp"
 #include "core/strings/printable.hpp"
+#include "core/strings/strings.hpp"
 #include "run/summaries/differing_keys.hpp"
 #include "train/records/reporter.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "core/strings/affixes.hpp"
+#include "core/strings/strings.hpp"
 #include "run/setup/run_linear.hpp"
 #include "run/yaml/config_diff.hpp"
 

@@ -5,8 +5,8 @@
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/fused/loss.hpp"
-#include "core/ops/softmax.hpp"
+#include "core/fused/fused.hpp"
+#include "core/ops/ops.hpp"
 
 namespace capstan {
 namespace {

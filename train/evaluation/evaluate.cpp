@@ -7,7 +7,6 @@
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/base/out_of_memory.hpp"
 #include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
 #include "data/batches/prefetch.hpp"

@@ -7,7 +7,7 @@
 
 #include "core/io/progress.hpp"
 #include "data/batches/batcher.hpp"
-#include "models/task.hpp"
+#include "models/model.hpp"
 #include "train/evaluation/label_report.hpp"
 #include "train/ranks/communicator.hpp"
 

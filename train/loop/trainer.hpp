@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "data/batches/batcher.hpp"
-#include "models/task.hpp"
+#include "models/model.hpp"
 #include "nn/params/param_store.hpp"
 #include "train/loop/session.hpp"
 #include "train/ranks/communicator.hpp"

@@ -6,7 +6,7 @@
 
 #include "core/io/log.hpp"
 #include "core/io/progress.hpp"
-#include "core/strings/amounts.hpp"
+#include "core/strings/strings.hpp"
 #include "train/checkpoints/config.hpp"
 
 namespace capstan {

@@ -12,7 +12,7 @@
 
 #include "core/array/batch.hpp"
 #include "core/autograd/tape.hpp"
-#include "models/task.hpp"
+#include "models/model.hpp"
 #include "nn/params/param_store.hpp"
 #include "train/steps/lane_tree.hpp"
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "core/base/stop.hpp"
-#include "nn/params/bf16_weights.hpp"
+#include "nn/params/param_store.hpp"
 
 namespace capstan {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/no_copy.hpp"
-#include "models/task.hpp"
+#include "models/model.hpp"
 #include "nn/params/param_store.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/checkpoints/config.hpp"

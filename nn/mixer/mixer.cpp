@@ -1,8 +1,8 @@
-#include "nn/mixer/mixer_state.hpp"
+#include "nn/mixer/mixer.hpp"
 
 #include <algorithm>
 
-#include "core/array/select.hpp"
+#include "core/array/layout.hpp"
 #include "core/base/error.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -38,6 +38,31 @@ void MixerState::visit(int64_t row, int64_t position, const Elements& body) {
     const int64_t size = part->size() / part->dim(0);
     body(part->mutable_data() + row * size, size);
   }
+}
+
+}  // namespace capstan::CAPSTAN_PRECISION
+
+namespace capstan {
+
+void check_heads(int64_t heads, const ModelShape& model, Problems& problems) {
+  if (heads < 1 || model.width % heads != 0)
+    problems.add("heads", fmt::format("{} heads do not divide the width {}", heads, model.width));
+}
+
+}  // namespace capstan
+
+namespace capstan::CAPSTAN_PRECISION {
+
+Array outside_prefixes(const Context& context, int64_t rank) {
+  const Ids &all = context.segments.ids(), &prefixes = context.prefixes.ids();
+  check(prefixes.shape() == all.shape(), "mixer: prefixes {} and segments {} differ in shape", prefixes.shape(),
+        all.shape());
+  Array outside(rank == 4 ? Shape{all.dim(0), 1, all.dim(1), 1} : Shape{all.dim(0), all.dim(1), 1});
+  for (int64_t i = 0; i < all.size(); ++i) {
+    check(prefixes[i] == 0 || prefixes[i] == all[i], "mixer: the prefix at {} is part of another document", i);
+    outside.mutable_data()[i] = prefixes[i] == 0 ? 1 : 0;
+  }
+  return outside;
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,4 +1,4 @@
-#include "nn/layers/decode_context.hpp"
+#include "nn/layers/context.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "core/base/out_of_memory.hpp"
+#include "core/base/error.hpp"
 
 #include <sys/mman.h>
 
