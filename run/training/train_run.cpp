@@ -50,7 +50,6 @@ std::vector<std::string> keys_of_steps(const RunConfig& config) {
   used.monitor = given.monitor;
   used.keep_last = given.keep_last;
   used.progress = given.progress;
-  used.tensorboard = given.tensorboard;
   RunConfig without = config;
   without.train = used;
   std::vector<std::string> keys;

@@ -2,7 +2,7 @@
 //
 //   cmake --build build/release --target attack_library
 //   build/release/bin/attack_library FOLDER [SECONDS] [SEED]     FOLDER: holds run folders, such as
-//   tests/fixtures/runs/0.1.0/runs
+//   tests/fixtures/runs/0.2.0/runs
 //
 // Whatever the arguments, a call returns or throws a capstan::Error (or std::bad_alloc, or std::invalid_argument for
 // options out of range), a TextError names a text that is refused alone as well, and what a call returns does not

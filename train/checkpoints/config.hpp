@@ -61,7 +61,6 @@ struct TrainConfig {
   bool check_finite = false;
   ProgressMode progress = ProgressMode::automatic;
   LogLevel log_level = LogLevel::info;
-  bool tensorboard = false;
 };
 /// Keys of training that starts from given weights.
 template <class Fields>
@@ -129,7 +128,6 @@ void describe(Fields& f, TrainConfig& c) {
     "and evaluation");
   f("log_level", c.log_level, any(),
     "the least important messages that are shown; --log-level, -q and -v of the command line count more");
-  f("tensorboard", c.tensorboard, any(), "also write TensorBoard event files");
 }
 
 /// The step at which the run ends, as it was given, planned or corrected; 0 = not limited.
