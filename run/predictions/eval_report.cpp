@@ -149,9 +149,6 @@ std::vector<Figure> EvalReport::figures() const {
   if (pairs) {
     all.push_back({"pairs", static_cast<double>(pairs->pairs), 0});
     all.push_back({"exact_match", pairs->exact_match, 4});
-    all.push_back({"rouge1", pairs->rouge.one.f1, 4});
-    all.push_back({"rouge2", pairs->rouge.two.f1, 4});
-    all.push_back({"rougeL", pairs->rouge.longest.f1, 4});
     all.push_back({"log_probability", pairs->log_probability, 4});
   }
   if (labels) {

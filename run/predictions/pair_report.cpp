@@ -8,8 +8,6 @@ PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>
                           const CompletionOptions& options) {
   constexpr size_t at_once = 4096, shown = 12;  // bounds what is held
   PairReport report;
-  RougeScore RougeScores::*const kinds[] = {&RougeScores::one, &RougeScores::two, &RougeScores::longest};
-  double RougeScore::*const numbers[] = {&RougeScore::precision, &RougeScore::recall, &RougeScore::f1};
   for (size_t begin = 0; begin < pairs.size(); begin += at_once) {
     std::vector<std::vector<int32_t>> prompts;
     for (size_t i = begin; i < std::min(pairs.size(), begin + at_once); ++i) prompts.push_back(pairs[i].prompt);
@@ -24,16 +22,11 @@ PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>
       ++report.pairs;
       report.exact_match += best.text == run.tokenizer->decode(pair.target) ? 1 : 0;
       report.log_probability += best.log_probability;
-      const RougeScores scores = rouge(pair.text, best.text);
-      for (const auto kind : kinds)
-        for (const auto number : numbers) (report.rouge.*kind).*number += (scores.*kind).*number;
     }
   }
   const auto count = static_cast<double>(std::max<int64_t>(report.pairs, 1));
   report.exact_match /= count;
   report.log_probability /= count;
-  for (const auto kind : kinds)
-    for (const auto number : numbers) (report.rouge.*kind).*number /= count;
   return report;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "run/predictions/completions.hpp"
-#include "train/evaluation/rouge.hpp"
 
 namespace capstan {
 
@@ -13,7 +12,6 @@ struct PairExample {
 struct PairReport {
   int64_t pairs = 0;
   double exact_match = 0;      // share of completions that are the target, after the tokenizer's normalisation of both
-  RougeScores rouge;           // means over the pairs
   double log_probability = 0;  // mean of the completions'
   std::vector<PairExample> examples;  // the first few pairs; sources as the model reads them
 };
