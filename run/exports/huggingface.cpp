@@ -121,7 +121,7 @@ json generation_json(const SavedRun& run) {
 
 }  // namespace
 
-void write_huggingface(const SavedRun& run, const fs::path& folder, WithOnnx onnx) {
+void write_huggingface(const SavedRun& run, const fs::path& folder) {
   const auto write = [&](const std::string& name, const std::string& text) {
     write_file((folder / name).string(), text);
   };
@@ -135,7 +135,6 @@ void write_huggingface(const SavedRun& run, const fs::path& folder, WithOnnx onn
   for (const auto& [name, text] : facts_of(run.config.model).reads_texts ? text_model_files() : token_model_files())
     write(name, text);
   write("README.md", model_card(run, class_of(run.config).opened_by, tables));
-  if (onnx == WithOnnx::yes) write("export_onnx.py", export_onnx);
 }
 
 }  // namespace capstan

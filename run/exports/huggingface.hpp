@@ -7,10 +7,8 @@
 
 namespace capstan {
 
-enum class WithOnnx { no, yes };
-
 /// Writes config.json, generation_config.json, model.safetensors, the Python files that compute the model, the
-/// tokenizer and a model card; WithOnnx::yes: also export_onnx.py.
-void write_huggingface(const SavedRun& run, const std::filesystem::path& folder, WithOnnx onnx);
+/// tokenizer and a model card.
+void write_huggingface(const SavedRun& run, const std::filesystem::path& folder);
 
 }  // namespace capstan

@@ -92,16 +92,15 @@ std::string model_card(const SavedRun& run, const char* opened_by, const nlohman
   const std::string data = origin.value("data", std::string("not recorded\n"));
   std::string card = fmt::format("---\npipeline_tag: {}\ntags:\n- capstan\n- {}\n", task_of(facts_of(run.config.model)),
                                  type_of(run.config.model));
-  if (opened_by != nullptr) card += "library_name: transformers\n";
+  card += "library_name: transformers\n";
   card += fmt::format("---\n\n# {}\n\nA {} that Capstan {} has trained.\n", run.config.name, type_of(run.config.model),
                       origin.value("version", std::string()));
-  if (opened_by != nullptr)
-    card += fmt::format(
-        "\n```python\nfrom transformers import AutoTokenizer, {0}\n\ntokenizer = "
-        "AutoTokenizer.from_pretrained(FOLDER)\n"
-        "model = {0}.from_pretrained(FOLDER, trust_remote_code=True)\n```\n",
-        opened_by);
-  if (opened_by != nullptr) card += "\n## Files\n\n" + files_in(run, tables);
+  card += fmt::format(
+      "\n```python\nfrom transformers import AutoTokenizer, {0}\n\ntokenizer = "
+      "AutoTokenizer.from_pretrained(FOLDER)\n"
+      "model = {0}.from_pretrained(FOLDER, trust_remote_code=True)\n```\n",
+      opened_by);
+  card += "\n## Files\n\n" + files_in(run, tables);
   card += "\n## Metrics\n\n" + metrics_table(run) + "\n## Limits\n\n" + limits_of(run);
   card += fmt::format(
       "\n## Origin\n\n| | |\n|---|---|\n| run | {} |\n| step | {} |\n| weights (XXH3-128) | {} |\n"

@@ -8,8 +8,8 @@
 
 namespace capstan {
 
-/// README.md with the YAML header of model hubs. `opened_by`: the class of transformers that opens the export; null: a
-/// GGUF file. `tables`: as write_pytorch_weights() returns them.
+/// README.md with the YAML header of model hubs. `opened_by`: the class of transformers that opens the export;
+/// `tables`: as write_pytorch_weights() returns them.
 std::string model_card(const SavedRun& run, const char* opened_by, const nlohmann::json& tables);
 
 }  // namespace capstan
