@@ -16,9 +16,16 @@ namespace {
 
 constexpr int least_rounds = 3, most_rounds = 7;
 constexpr double enough_seconds = 0.3;
-/// Multiplications of a product, and of all products of a round.
-constexpr int64_t most_work = int64_t{1} << 27, most_round_work = 3 * most_work;
+constexpr int64_t most_work = int64_t{1} << 27;  // multiplications of a product
 constexpr int64_t most_width = 1024, least_rows = 128;
+
+/// Of fewer rows and columns where it is large: the rate of a product no longer depends on its size there.
+AffineMap narrowed(AffineMap map) {
+  map.in = std::min(map.in, most_width);
+  map.out = std::min(map.out, most_width);
+  map.rows = std::min(map.rows, std::max(least_rows, most_work / (map.in * map.out)));
+  return map;
+}
 
 enum Format { in_float32, in_bf16 };
 
@@ -58,8 +65,11 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Seconds of one map in both formats; 0 for one that is not measured.
-std::array<double, 2> seconds_of(const AffineMap& map, int copies, const Stopwatch& since) {
+}  // namespace
+
+ProductRates measure_rates(const AffineMap& given, int copies) {
+  const AffineMap map = narrowed(given);
+  const Stopwatch since;
   std::vector<std::unique_ptr<Workload>> workloads;
   for (int i = 0; i < copies; ++i) workloads.push_back(std::make_unique<Workload>(map));
   const auto run = [&](Format format) {
@@ -80,39 +90,11 @@ std::array<double, 2> seconds_of(const AffineMap& map, int copies, const Stopwat
       if (round >= 0) seconds[format].push_back(took);
     }
   }
-  return {median(seconds[in_float32]), seconds[in_bf16].empty() ? 0 : median(seconds[in_bf16])};
-}
-
-}  // namespace
-
-ProductRates measure_rates(const std::vector<AffineMap>& maps, int copies) {
-  std::array<double, 2> seconds{};
-  double operations = 0;
-  const Stopwatch since;
-  for (const AffineMap& map : maps) {
-    const std::array<double, 2> each = seconds_of(map, copies, since);
-    for (const Format format : {in_float32, in_bf16}) seconds[format] += map.count * each[format];
-    operations += copies * map.operations();
-  }
   pool::trim();
-  const auto rate = [&](Format format) { return seconds[format] > 0 ? operations / seconds[format] : 0; };
+  const auto rate = [&](Format format) {
+    return seconds[format].empty() ? 0 : copies * map.operations() / median(seconds[format]);
+  };
   return {rate(in_float32), rate(in_bf16)};
-}
-
-std::vector<AffineMap> narrowed(std::vector<AffineMap> maps) {
-  std::sort(maps.begin(), maps.end(),
-            [](const AffineMap& a, const AffineMap& b) { return a.operations() > b.operations(); });
-  std::vector<AffineMap> some;
-  int64_t work = 0;
-  for (AffineMap map : maps) {
-    map.in = std::min(map.in, most_width);
-    map.out = std::min(map.out, most_width);
-    map.rows = std::min(map.rows, std::max(least_rows, most_work / (map.in * map.out)));
-    work += 3 * map.rows * map.in * map.out;
-    if (!some.empty() && work > most_round_work) break;
-    some.push_back(map);
-  }
-  return some;
 }
 
 }  // namespace capstan

@@ -4,9 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <optional>
-#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
@@ -18,10 +16,7 @@
 namespace capstan {
 namespace {
 
-constexpr double worthwhile_speed = 1.2;
-/// The share of a step's time that passes in products, where the model has no others than those of affine maps.
-/// Assumed: too low a share lets float32 win where both take nearly the same time.
-constexpr double usual_share = 0.85;
+constexpr double worthwhile_speed = 1.25;
 constexpr const char* rates_variable = "CAPSTAN_PRODUCT_RATES";
 
 std::optional<ProductRates> given_rates() {
@@ -35,48 +30,31 @@ std::optional<ProductRates> given_rates() {
   return ProductRates{1e9 * rates.float32, 1e9 * rates.bf16};
 }
 
-/// The affine maps of a step, as one thread computes them.
-struct Products {
-  std::vector<AffineMap> maps;
-  int copies = 1;
-  double share = 0;  // of a step's time
-};
-
 /// Is this a weight by which tokens are multiplied, rather than a table in which they are looked up?
 bool is_affine(const std::string& name, const Param& param) {
   return param.var.rank() == 2 && !param.options.by_rows && ends_with(name, ".weight") &&
          !starts_with(name, "embed.") && !starts_with(name, "positions.");
 }
 
-Products products_of(const RunConfig& config, const DataSource& data) {
+/// Of the largest affine map of a step, as its threads compute it; nothing for a model without one.
+std::optional<ProductRates> rates_of(const RunConfig& config, const DataSource& data) {
   const RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()),
                        ParamMemory::none);
+  AffineMap largest;
+  const auto consider = [&](const std::string& name, const Param& param) {
+    if (is_affine(name, param) && param.var.size() > largest.in * largest.out)
+      largest = {0, param.var.dim(1), param.var.dim(0)};
+  };
+  for (const Param& param : model.params().params()) consider(param.name, param);
+  for (const auto& [name, target] : model.params().aliases()) consider(name, model.params().find(target));
+  if (largest.in == 0) return std::nullopt;
+  if (const auto given = given_rates()) return given;
   const BatchSource& training = data.training();
   const BatchExtent batch = training.batches_per_epoch(0) > 0 ? training.extent(0, 0) : BatchExtent{1, 1};
   const int64_t lanes = lane_count(batch.rows, batch.columns, config.train.lanes);
-  int64_t rows = std::max<int64_t>(1, batch.rows * batch.columns / lanes);
-  if (config.train.micro_batch_tokens > 0) rows = std::min(rows, config.train.micro_batch_tokens);
-  std::map<std::pair<int64_t, int64_t>, double> counts;
-  double operations = 0;  // of a token, forward
-  const auto count = [&](const std::string& name, const Param& param) {
-    if (!is_affine(name, param)) return;
-    ++counts[{param.var.dim(1), param.var.dim(0)}];
-    operations += 2 * static_cast<double>(param.var.size());
-  };
-  for (const Param& param : model.params().params()) count(param.name, param);
-  for (const auto& [name, target] : model.params().aliases()) count(name, model.params().find(target));
-  Products products;
-  for (const auto& [widths, times] : counts) products.maps.push_back({rows, widths.first, widths.second, times});
-  products.maps = narrowed(std::move(products.maps));
-  products.copies = static_cast<int>(std::min<int64_t>(lanes, threads()));
-  const double all = model.summary(std::max<int64_t>(1, batch.columns)).flops();
-  if (all > 0) products.share = usual_share * std::min(1.0, operations / all);
-  return products;
-}
-
-ProductRates rates_of(const Products& products) {
-  if (const auto given = given_rates()) return *given;
-  return measure_rates(products.maps, products.copies);
+  largest.rows = std::max<int64_t>(1, batch.rows * batch.columns / lanes);
+  if (config.train.micro_batch_tokens > 0) largest.rows = std::min(largest.rows, config.train.micro_batch_tokens);
+  return measure_rates(largest, static_cast<int>(std::min<int64_t>(lanes, threads())));
 }
 
 std::string bf16_refusal() {
@@ -87,16 +65,11 @@ std::string bf16_refusal() {
 
 }  // namespace
 
-double predicted_speed(const ProductRates& rates, double share) {
-  return rates.bf16 > 0 ? 1 / (1 - share + share * rates.float32 / rates.bf16) : 0;
-}
-
-PrecisionChoice choose_precision(const ProductRates& rates, double share) {
-  const double speed = predicted_speed(rates, share);
-  const Precision chosen = speed >= worthwhile_speed ? Precision::bf16 : Precision::float32;
-  return {chosen, fmt::format("train.precision: auto is {}: products run at {:.3g} GFLOP/s in float32 and at {:.3g} in "
-                              "bf16, in which a step is predicted to be {:.2f} times as fast",
-                              enum_name(chosen), rates.float32 / 1e9, rates.bf16 / 1e9, speed)};
+PrecisionChoice choose_precision(const ProductRates& rates) {
+  const Precision chosen = rates.bf16 >= worthwhile_speed * rates.float32 ? Precision::bf16 : Precision::float32;
+  return {chosen,
+          fmt::format("train.precision: auto is {}: products run at {:.3g} GFLOP/s in float32 and at {:.3g} in bf16",
+                      enum_name(chosen), rates.float32 / 1e9, rates.bf16 / 1e9)};
 }
 
 PrecisionChoice choose_precision(const RunConfig& config, const DataSource& data) {
@@ -105,23 +78,20 @@ PrecisionChoice choose_precision(const RunConfig& config, const DataSource& data
   if (!obstacle.empty())
     return {Precision::float32,
             fmt::format("train.precision: auto is float32: {}", obstacle.substr(0, obstacle.rfind(':')))};
-  const Products products = products_of(config, data);
-  if (products.maps.empty())
-    return {Precision::float32, "train.precision: auto is float32: the model has no products to round"};
-  return choose_precision(rates_of(products), products.share);
+  const auto rates = rates_of(config, data);
+  if (!rates) return {Precision::float32, "train.precision: auto is float32: the model has no products to round"};
+  return choose_precision(*rates);
 }
 
 std::string slow_precision_warning(const RunConfig& config, const DataSource& data) {
   if (config.train.precision != Precision::bf16) return "";
   if (!given_rates() && bf16_backend() != Bf16Backend::onednn) return "";
-  const Products products = products_of(config, data);
-  if (products.maps.empty()) return "";
-  const ProductRates rates = rates_of(products);
-  if (rates.bf16 >= rates.float32) return "";
+  const auto rates = rates_of(config, data);
+  if (!rates || rates->bf16 >= rates->float32) return "";
   return fmt::format(
       "train.precision: bf16 is slower than float32 on this machine: products run at {:.3g} GFLOP/s in bf16 and at "
       "{:.3g} in float32; set float32, or auto, which takes the faster one",
-      rates.bf16 / 1e9, rates.float32 / 1e9);
+      rates->bf16 / 1e9, rates->float32 / 1e9);
 }
 
 Precision agreed_precision(Communicator& ranks, Precision chosen) {

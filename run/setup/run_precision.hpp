@@ -10,16 +10,13 @@
 
 namespace capstan {
 
-/// How many times as fast a step is in bf16. `share`: of its time in float32 that passes in these products.
-double predicted_speed(const ProductRates& rates, double share);
-
 struct PrecisionChoice {
   Precision precision = Precision::float32;
   std::string line;  // for the log
 };
-/// bf16 where a step is predicted to be at least 1.2 times as fast.
-PrecisionChoice choose_precision(const ProductRates& rates, double share);
-/// The same for a run whose sizes are known. The rates are measured with its largest products, or are those of
+/// bf16 where products are at least 1.25 times as fast in it: most of a step's time passes in them.
+PrecisionChoice choose_precision(const ProductRates& rates);
+/// The same for a run whose sizes are known. The rates are measured with its largest affine map, or are those of
 /// CAPSTAN_PRODUCT_RATES ("FLOAT32,BF16" in GFLOP/s). float32, unmeasured, where bf16 has an obstacle.
 /// Throws ConfigError for a CAPSTAN_PRODUCT_RATES that cannot be read.
 PrecisionChoice choose_precision(const RunConfig& config, const DataSource& data);

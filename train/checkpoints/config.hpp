@@ -109,7 +109,7 @@ void describe(Fields& f, TrainConfig& c) {
     "is smaller; 0 = off");
   f("precision", c.precision, any(),
     "number format in the layers' matrix products during training; bf16 needs a CPU with bf16 instructions, and "
-    "oneDNN; auto = bf16 if products measured when the run begins predict steps 1.2 times as fast");
+    "oneDNN; auto = bf16 if products measured when the run begins are 1.25 times as fast in it");
   f("valid_every", c.valid_every, count_from(0),
     "steps between evaluations; 0 = only at the end; null = 500, or more: evaluations read at most a tenth as many "
     "examples as training");
