@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "train/checkpoints/config.hpp"
+#include "train/configuration/train_config.hpp"
 #include "train/checkpoints/run_state.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/records/metrics.hpp"

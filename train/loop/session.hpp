@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "train/checkpoints/config.hpp"
+#include "train/configuration/train_config.hpp"
 #include "train/checkpoints/run_folder.hpp"
 #include "train/checkpoints/run_state.hpp"
 #include "train/loop/run_progress.hpp"

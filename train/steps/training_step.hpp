@@ -11,7 +11,7 @@
 #include "models/task.hpp"
 #include "nn/params/param_store.hpp"
 #include "train/checkpoints/checkpoint.hpp"
-#include "train/checkpoints/config.hpp"
+#include "train/configuration/train_config.hpp"
 #include "train/checkpoints/run_state.hpp"
 #include "train/optimizers/optimizer.hpp"
 #include "train/steps/batch_reader.hpp"

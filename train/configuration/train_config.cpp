@@ -1,4 +1,4 @@
-#include "train/checkpoints/config.hpp"
+#include "train/configuration/train_config.hpp"
 
 #include <cstdlib>
 #include <cstring>
