@@ -3,7 +3,7 @@
 #include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
-#include "run/predictions/text_vectors.hpp"
+#include "run/predictions/predictions.hpp"
 #include "run/setup/run_data.hpp"
 
 namespace capstan {

@@ -18,7 +18,6 @@
 #include "run/predictions/continuations.hpp"
 #include "run/predictions/eval_report.hpp"
 #include "run/predictions/predictions.hpp"
-#include "run/predictions/scores.hpp"
 #include "run/training/sweep.hpp"
 #include "run/training/train_run.hpp"
 

@@ -2,8 +2,8 @@
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
-#include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/printable.hpp"

@@ -3,12 +3,11 @@
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
-#include "apps/command_line/next_steps.hpp"
 #include "apps/command_line/options.hpp"
-#include "apps/command_line/rank_options.hpp"
+#include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "run/summaries/run_folders.hpp"
+#include "run/summaries/run_record.hpp"
 #include "run/training/sweep.hpp"
 
 namespace capstan {

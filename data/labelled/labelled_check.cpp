@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/strings/join.hpp"
-#include "data/checks/lengths.hpp"
+#include "data/checks/report.hpp"
 
 namespace capstan {
 

@@ -5,7 +5,7 @@
 #include "core/products/blas_info.hpp"
 #include "core/products/gemm_backend.hpp"
 #include "core/products/machine_rates.hpp"
-#include "run/setup/product_rates.hpp"
+#include "run/setup/run_precision.hpp"
 
 namespace capstan {
 

@@ -21,7 +21,7 @@
 #include "run/training/plan.hpp"
 #include "run/warm_start/warm_start.hpp"
 #include "run/yaml/config.hpp"
-#include "run/yaml/config_diff.hpp"
+#include "run/yaml/config_writer.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/linear/train_linear.hpp"
 #include "train/loop/run_length.hpp"
@@ -29,7 +29,6 @@
 #include "train/rank_steps/rank_step.hpp"
 #include "train/records/pace.hpp"
 #include "train/records/profile_table.hpp"
-#include "train/records/step_profiler.hpp"
 
 namespace capstan {
 namespace {

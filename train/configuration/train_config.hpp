@@ -7,7 +7,7 @@
 
 #include "core/config/schema.hpp"
 #include "core/io/log.hpp"
-#include "train/evaluation/metric.hpp"
+#include "train/evaluation/evaluate.hpp"
 #include "train/optimizers/optimizer.hpp"
 #include "train/optimizers/schedule.hpp"
 

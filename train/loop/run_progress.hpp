@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "train/configuration/train_config.hpp"
 #include "train/checkpoints/run_state.hpp"
+#include "train/configuration/train_config.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/records/metrics.hpp"
 #include "train/records/pace.hpp"
