@@ -18,7 +18,7 @@ struct EvalOptions {
   std::string run, split, format = "text";
   std::vector<std::string> overrides;
   bool gzip = false;
-  CompletionOptions completions;
+  PairOptions completions;
 };
 
 void print_comparison(const std::vector<GzipTally>& tallies) {

@@ -35,7 +35,8 @@ void add_pages_commands(CommandParser& cli) {
   const auto shell = std::make_shared<std::string>();
   CommandParser* const completion =
       cli.add_subcommand("completion", "Print a script that completes command lines in Bash");
-  completion->add_choice("shell", *shell, {"bash"}, "bash; zsh reads the same script after bashcompinit", "bash")->required();
+  completion->add_choice("shell", *shell, {"bash"}, "bash; zsh reads the same script after bashcompinit", "bash")
+      ->required();
   completion->footer("For example:  . <(capstan completion bash)");
   completion->does([&cli, shell] {
     std::cout << bash_completion(cli.text(), settable_keys());

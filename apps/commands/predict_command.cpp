@@ -101,7 +101,7 @@ int predict(PredictCommandOptions options) {
   return exit_done;
 }
 
-void add_completion_options(CommandParser& command, CompletionOptions& completions) {
+void add_completion_options(CommandParser& command, PairOptions& completions) {
   command.add_number("-n,--tokens", completions.tokens, length_from(0),
                      "for pairs: largest number of new tokens; 0 = what data.max_length leaves");
   command.add_number("--beam", completions.beam, between(1, 1024),

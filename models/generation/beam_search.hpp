@@ -1,4 +1,4 @@
-// The likeliest continuations of a prompt.
+// The likeliest completions of a prompt.
 #pragma once
 
 #include <cstdint>

@@ -15,8 +15,7 @@
 
 namespace capstan {
 
-PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>& pairs,
-                          const CompletionOptions& options) {
+PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>& pairs, const PairOptions& options) {
   constexpr size_t at_once = 4096, shown = 12;  // bounds what is held
   PairReport report;
   for (size_t begin = 0; begin < pairs.size(); begin += at_once) {
@@ -25,7 +24,7 @@ PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>
     const auto written = complete(run, prompts, options, static_cast<int64_t>(begin));
     for (size_t i = 0; i < written.size(); ++i) {
       const EvaluationPair& pair = pairs[begin + i];
-      const Completion& best = written[i].front();
+      const PairCompletion& best = written[i].front();
       // Around the source are the token that starts a document and the one that ends a source.
       if (report.examples.size() < shown)
         report.examples.push_back(
@@ -218,8 +217,7 @@ double EvalReport::figure(const std::string& name) const {
   throw Error(fmt::format("the evaluation has no figure {}; it has {}", name, join(names)));
 }
 
-EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
-                          const CompletionOptions& completions) {
+EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split, const PairOptions& completions) {
   refuse_absent(split, run, data);
   EvalReport report;
   report.split = to_string(split);

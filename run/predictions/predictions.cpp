@@ -7,7 +7,7 @@
 #include "data/batches/batcher.hpp"
 #include "data/batches/labelled_texts.hpp"
 #include "data/batches/text_example.hpp"
-#include "run/predictions/completions.hpp"
+#include "run/predictions/pair_completions.hpp"
 
 namespace capstan {
 namespace {
@@ -78,7 +78,7 @@ std::vector<Prediction> label_texts(const SavedRun& run, const std::vector<Input
 
 std::vector<Prediction> complete_texts(const SavedRun& run, const std::vector<InputText>& texts,
                                        const PredictOptions& options) {
-  CompletionOptions completions = options.completions;
+  PairOptions completions = options.completions;
   completions.best = options.top_k;
   completions.batch = options.batch_size;
   const auto prompts = encode_all(texts, [&](const InputText& text) { return prompt_of(run, text.text, text.place); });
@@ -122,7 +122,7 @@ void check_predictions(const SavedRun& run, const PredictOptions& options) {
     throw ConfigError("--threshold: only runs with data.multi_label: true have one");
   if (options.blank.empty()) throw ConfigError("--blank: the text must not be empty");
   if (completes_pairs(run)) {
-    CompletionOptions completions = options.completions;
+    PairOptions completions = options.completions;
     completions.best = options.top_k;
     check_options(completions);
   } else if (facts_of(run.config.model).predicts == Predicts::next_token) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "run/inputs/input_text.hpp"
-#include "run/predictions/completions.hpp"
+#include "run/predictions/pair_completions.hpp"
 #include "run/setup/run_model.hpp"
 
 namespace capstan {
@@ -28,16 +28,16 @@ struct Prediction {
   std::string filled;                      // the text with the likeliest token in every blank
   std::vector<std::vector<Guess>> blanks;  // likeliest tokens per blank
   // Of a language model that was trained on pairs:
-  std::vector<Completion> completions;  // the best first
+  std::vector<PairCompletion> completions;  // the best first
 };
 
 struct PredictOptions {
-  int64_t batch_size = 64;        // texts that are computed together
-  double threshold = 0;           // multi-label: probability from which a text has a label; 0: the run's
-  std::string blank = "<mask>";   // what marks a blank
-  int64_t top_k = 1;              // guesses for each blank, or completions
-  CompletionOptions completions;  // of pairs; `best` and `batch` are the above
-  int64_t first = 0;              // sampled completions: how many texts precede these
+  int64_t batch_size = 64;       // texts that are computed together
+  double threshold = 0;          // multi-label: probability from which a text has a label; 0: the run's
+  std::string blank = "<mask>";  // what marks a blank
+  int64_t top_k = 1;             // guesses for each blank, or completions
+  PairOptions completions;       // of pairs; `best` and `batch` are the above
+  int64_t first = 0;             // sampled completions: how many texts precede these
 };
 
 /// Throws ConfigError for options that the run's model does not have, and Error for a model that predicts nothing.

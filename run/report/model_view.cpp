@@ -9,7 +9,7 @@
 
 #include "core/base/error.hpp"
 #include "models/language_model.hpp"
-#include "run/predictions/completions.hpp"
+#include "run/predictions/pair_completions.hpp"
 #include "run/report/html.hpp"
 
 namespace capstan {

@@ -18,6 +18,7 @@
 #include "run/setup/run_model.hpp"
 #include "run/setup/run_precision.hpp"
 #include "run/setup/saved_config.hpp"
+#include "run/summaries/run_record.hpp"
 #include "run/training/plan.hpp"
 #include "run/warm_start/warm_start.hpp"
 #include "run/yaml/config.hpp"
@@ -188,15 +189,29 @@ void check_forced(const RunConfig& config, Problems& problems) {
   if (!obstacle.empty()) problems.add("train.precision", obstacle);
 }
 
-void check_trainable(const RunConfig& config, Problems& problems) {
-  check_trainable_on(Communicator(), config, problems);
-}
+namespace {
 
-void check_trainable_on(const Communicator& ranks, const RunConfig& config, Problems& problems) {
-  check_forced(config, problems);
+void check_memory(const RunConfig& config, const Communicator& ranks, Problems& problems) {
   if (has_plan_to_make(config)) return;  // the plan sees to the memory
   if (const auto memory = memory_problem(config, least_extent(config), ranks))
     problems.add(memory->key, memory->message);
+}
+
+}  // namespace
+
+void check_trainable(const RunConfig& config, Problems& problems) {
+  check_forced(config, problems);
+  check_memory(config, Communicator(), problems);
+}
+
+void check_single_run(const RunConfig& config, const TrainRunOptions& options, const Communicator& ranks,
+                      Problems& problems) {
+  const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
+  if (std::filesystem::exists(folder / search_file))
+    problems.add("name",
+                 fmt::format("{} is the folder of a search by capstan autotune: choose another name", folder.string()));
+  check_forced(config, problems);
+  if (!options.force) check_memory(config, ranks, problems);
 }
 
 namespace {

@@ -74,7 +74,7 @@ std::string to_yaml(const C& config, Comments comments = Comments::none) {
   return write_yaml(to_node(config), comments);
 }
 
-// Differences of two configurations, for instance those of a saved run and of its continuation.
+// Differences of two configurations, for instance those of a saved run and of the one that goes on with it.
 
 /// One key whose values differ, both as YAML on one line; "absent" if a list is shorter.
 struct ConfigDifference {
