@@ -5,8 +5,7 @@
 
 #include "core/io/json.hpp"
 #include "core/strings/nearest.hpp"
-#include "core/strings/strings.hpp"
-#include "run/predictions/completions.hpp"
+#include "run/predictions/pair_completions.hpp"
 #include "run/predictions/predictions.hpp"
 
 namespace capstan {

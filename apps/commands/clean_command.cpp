@@ -5,7 +5,7 @@
 #include "apps/commands/commands.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/file_safety.hpp"
-#include "run/summaries/run_folders.hpp"
+#include "run/summaries/run_record.hpp"
 #include "run/training/clean_run.hpp"
 
 namespace capstan {

@@ -7,7 +7,6 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
-#include "apps/command_line/recipes.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/io/safetensors.hpp"

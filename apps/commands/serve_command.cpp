@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "apps/command_line/command_parser.hpp"
-#include "apps/command_line/rank_options.hpp"
+#include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"

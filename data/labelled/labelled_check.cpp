@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/strings/strings.hpp"
-#include "data/checks/lengths.hpp"
+#include "data/checks/report.hpp"
 
 namespace capstan {
 

@@ -2,7 +2,7 @@
 #include <map>
 
 #include "core/strings/strings.hpp"
-#include "data/checks/lengths.hpp"
+#include "data/checks/report.hpp"
 #include "data/formats/row_labels.hpp"
 #include "data/labelled/label_forms.hpp"
 #include "data/labelled/labelled_check.hpp"

@@ -21,7 +21,7 @@ Generated generate(const Model& model, const std::vector<int32_t>& prompt, const
 std::vector<Generated> generate_together(const Model& model, const std::vector<Prompt>& prompts,
                                          const GenerateOptions& options);
 
-// The likeliest continuations of a prompt.
+// The likeliest completions of a prompt.
 
 struct BeamOptions {
   int64_t width = 4;          // texts that are followed at a time

@@ -8,7 +8,7 @@
 #include "core/io/log.hpp"
 #include "core/strings/nearest.hpp"
 #include "core/strings/strings.hpp"
-#include "data/files/fingerprint.hpp"
+#include "data/files/token_row.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/yaml/config.hpp"

@@ -6,7 +6,7 @@
 #include "core/strings/printable.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/saved_config.hpp"
-#include "run/summaries/run_folders.hpp"
+#include "run/summaries/run_record.hpp"
 #include "train/checkpoints/run_folder.hpp"
 
 namespace capstan {

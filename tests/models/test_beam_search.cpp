@@ -1,4 +1,4 @@
-// Several texts at a time: copies of states, samples together, and the likeliest continuations.
+// Several texts at a time: copies of states, samples together, and the likeliest completions.
 #include <algorithm>
 #include <cmath>
 

@@ -146,4 +146,39 @@ Validation validate(const Task& task, const BatchSource& split, int64_t micro_ba
   return result;
 }
 
+const std::vector<Metric>& metrics() {
+  using Value = std::optional<double>;
+  using Better = Metric::Better;
+  using Unit = Metric::Unit;
+  static const std::vector<Metric> table{
+      {"loss", "loss", "Loss", Better::lower, Unit::nats, false, false,
+       [](const Validation& found) -> Value { return found.total.loss(); }},
+      {"accuracy", "accuracy", "Accuracy", Better::higher, Unit::share, false, true,
+       [](const Validation& found) -> Value { return found.total.accuracy(); }},
+      {"micro_f1", "micro-f1", "Micro-F1", Better::higher, Unit::share, true, false,
+       [](const Validation& found) { return found.labels ? Value(found.labels->all.f1()) : std::nullopt; }},
+      {"macro_f1", "macro-f1", "Macro-F1", Better::higher, Unit::share, true, false,
+       [](const Validation& found) { return found.labels ? Value(found.labels->macro_f1()) : std::nullopt; }},
+  };
+  return table;
+}
+
+std::string Metric::text(double value) const {
+  return unit == Unit::nats ? fmt::format("{} {:.4f}", monitor, value)
+                            : fmt::format("{} {:.2f} %", monitor, 100 * value);
+}
+
+const Metric& metric_of(const std::string& monitor) {
+  const auto found =
+      std::find_if(metrics().begin(), metrics().end(), [&](const Metric& metric) { return metric.monitor == monitor; });
+  check(found != metrics().end(), "metrics: there is no {}", monitor);
+  return *found;
+}
+
+std::vector<std::string> monitor_names() {
+  std::vector<std::string> names;
+  for (const Metric& metric : metrics()) names.emplace_back(metric.monitor);
+  return names;
+}
+
 }  // namespace capstan

@@ -10,7 +10,7 @@
 #include "nn/params/param_store.hpp"
 #include "train/loop/session.hpp"
 #include "train/ranks/communicator.hpp"
-#include "train/records/step_profiler.hpp"
+#include "train/records/profile_table.hpp"
 #include "train/steps/training_step.hpp"
 
 namespace capstan {

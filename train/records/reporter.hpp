@@ -7,7 +7,7 @@
 #include "core/io/log.hpp"
 #include "core/io/progress.hpp"
 #include "core/strings/strings.hpp"
-#include "train/checkpoints/config.hpp"
+#include "train/configuration/train_config.hpp"
 
 namespace capstan {
 
