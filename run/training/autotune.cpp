@@ -14,7 +14,7 @@
 #include "core/io/json.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/affixes.hpp"
-#include "run/setup/run_linear.hpp"
+#include "run/setup/run_model.hpp"
 #include "run/summaries/run_record.hpp"
 #include "run/summaries/run_table.hpp"
 #include "run/yaml/config_writer.hpp"

@@ -17,7 +17,7 @@
 #include "core/machine/memory_limit.hpp"
 #include "core/strings/affixes.hpp"
 #include "core/strings/join.hpp"
-#include "train/ranks/deadline.hpp"
+#include "train/ranks/transport.hpp"
 
 namespace capstan {
 namespace {
