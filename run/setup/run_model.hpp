@@ -8,13 +8,11 @@
 #include <vector>
 
 #include "core/io/safetensors.hpp"
-#include "data/batches/data_source.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 #include "models/summary.hpp"
 #include "run/setup/run_config.hpp"
 #include "train/checkpoints/run_state.hpp"
 #include "train/evaluation/label_report.hpp"
-#include "train/linear/ngram_rows.hpp"
 
 namespace capstan {
 
@@ -104,11 +102,5 @@ SavedRun open_run(const std::filesystem::path& where, ParamMemory memory = Param
 std::optional<int32_t> start_token(const SavedRun& run);
 /// The token that ends a document; none when the model was trained without documents.
 std::optional<int32_t> end_of_document(const SavedRun& run);
-
-// Solving for the linear classifier of a run.
-
-/// The n-grams of the training data, and what the classifier of train.init_from makes of them. What the model leaves
-/// open is set in `config`. Throws Error unless train.init_from is that of a linear classifier of the same n-grams.
-NgramRows read_ngrams(RunConfig& config, const DataSource& data);
 
 }  // namespace capstan

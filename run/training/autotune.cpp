@@ -1,4 +1,5 @@
 #include "run/training/autotune.hpp"
+#include "run/setup/weights_origin.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,5 @@
 #include "run/training/train_run.hpp"
+#include "run/setup/weights_origin.hpp"
 
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
