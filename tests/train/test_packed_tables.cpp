@@ -43,7 +43,8 @@ void write(const Features& features, const std::string& path, bool sparse) {
     if (!sparse || param.var.dim(0) != buckets) continue;
     std::vector<unsigned char> bits(static_cast<size_t>(StoredRows::bytes_of(buckets)), 0);
     for (int64_t row = 0; row < buckets; ++row)
-      if (values[row * row_width] != 0) bits[static_cast<size_t>(row / 8)] |= static_cast<unsigned char>(1U << (row % 8));
+      if (values[row * row_width] != 0)
+        bits[static_cast<size_t>(row / 8)] |= static_cast<unsigned char>(1U << (row % 8));
     tensors.back().stored = std::make_shared<const StoredRows>(buckets, std::move(bits));
   }
   write_safetensors(path, std::move(tensors));
