@@ -9,7 +9,6 @@
 
 #include "data/batches/batcher.hpp"
 #include "models/model.hpp"
-#include "train/evaluation/evaluate.hpp"
 
 namespace capstan {
 
