@@ -25,8 +25,8 @@ std::unique_ptr<BatchSource> ExampleSource::evaluation(Split split) const {
 
 LabelledTexts ExampleSource::texts(Split split) const {
   check_has(split);
-  return {data_[split], *data_.tokenizer,
-          [this, split](int64_t place) { return split == Split::train ? training_->example(0, place) : place; }};
+  if (split != Split::train) return {data_[split], *data_.tokenizer};
+  return {data_[split], *data_.tokenizer, [this](int64_t place) { return training_->example(0, place); }};
 }
 
 std::vector<std::string> ExampleSource::describe_split(Split split) const {

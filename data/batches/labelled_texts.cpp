@@ -33,7 +33,7 @@ LabelledTexts::LabelledTexts(const ExampleSet& examples, const Tokenizer& tokeni
     : examples_(examples), tokenizer_(tokenizer), place_of_(std::move(place_of)) {}
 
 std::string LabelledTexts::text(int64_t i) const {
-  const int64_t example = place_of_(i);
+  const int64_t example = place(i);
   if (progress_ != nullptr) progress_->add(each_);
   std::string text;
   if (tokenizer_.tokens_are_bytes() && examples_.read_bytes(example, text)) return text;
