@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <optional>
 
@@ -54,6 +55,17 @@ MemoryLimit memory_limit(const std::string& root) {
     if (controllers == ",,") lower_by_groups(limit, root + "/sys/fs/cgroup", group, "memory.max");
     if (controllers.find(",memory,") != std::string::npos)
       lower_by_groups(limit, root + "/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
+  }
+  return limit;
+}
+
+uint64_t free_memory(const std::string& root) {
+  const uint64_t limit = memory_limit(root).bytes;
+  std::ifstream machine(root + "/proc/meminfo");
+  for (std::string name, unit; machine >> name;) {
+    uint64_t kilobytes = 0;
+    if (machine >> kilobytes && name == "MemAvailable:") return std::min(limit, kilobytes * 1024);
+    std::getline(machine, unit);
   }
   return limit;
 }

@@ -15,4 +15,8 @@ struct MemoryLimit {
 /// groups around them; RLIMIT_AS and RLIMIT_DATA. Swap does not count. Tests put `root` before /proc and /sys.
 MemoryLimit memory_limit(const std::string& root = "");
 
+/// The memory that this process may still take without others having less: of the limit, no more than the machine says
+/// is available.
+uint64_t free_memory(const std::string& root = "");
+
 }  // namespace capstan

@@ -28,7 +28,7 @@ Ids batch_labels(const ExampleSet& examples, const std::vector<int64_t>& rows) {
 Batch labelled_batch(const ExampleSet& examples, const std::vector<int64_t>& rows, const std::vector<int64_t>& names,
                      int64_t width = 0) {
   std::vector<std::vector<int32_t>> tokens;
-  for (const int64_t row : rows) tokens.emplace_back(examples.tokens(row), examples.tokens(row) + examples.length(row));
+  for (const int64_t row : rows) tokens.push_back(examples.tokens(row));
   Batch batch = pad_rows(tokens, width);
   const auto count = static_cast<int64_t>(rows.size());
   batch.labels = batch_labels(examples, rows);

@@ -60,6 +60,8 @@ struct SourceInputs {
   uint64_t seed = 0;  // orders the training examples
   LogLine log;        // takes lines about long work
   CacheUse cache = CacheUse::read;
+  std::string scratch = {};  // folder for files without a name, of data that are too large for the memory (ByteStore);
+                             // "": that for temporary files
 };
 
 /// Size of the text of a split.

@@ -7,12 +7,46 @@
 
 namespace capstan {
 
-ExampleSet ExampleSet::multi_label(int64_t classes) {
+ExampleSet ExampleSet::multi_label(int64_t classes, std::string folder) {
   check(classes > 0, "examples: {} classes", classes);
-  ExampleSet examples;
+  ExampleSet examples(std::move(folder));
   examples.label_columns_ = classes;
   examples.label_offsets_ = {0};
   return examples;
+}
+
+void ExampleSet::copy(int64_t begin, int64_t end, std::vector<int32_t>& to) const {
+  const auto count = static_cast<size_t>(end - begin);
+  to.resize(count);
+  if (!narrow_) return tokens_->read(begin * static_cast<int64_t>(sizeof(int32_t)), to.data(), count * sizeof(int32_t));
+  // The bytes go to the end of the memory, where each is read before a token is written over it.
+  auto* const bytes = reinterpret_cast<uint8_t*>(to.data()) + count * (sizeof(int32_t) - 1);
+  tokens_->read(begin, bytes, count);
+  for (size_t i = 0; i < count; ++i) to[i] = bytes[i];
+}
+
+std::vector<int32_t> ExampleSet::tokens(int64_t example) const {
+  std::vector<int32_t> found;
+  copy(offset(example), offset(example + 1), found);
+  return found;
+}
+
+bool ExampleSet::read_bytes(int64_t example, std::string& to) const {
+  if (!narrow_) return false;
+  to.resize(static_cast<size_t>(length(example)));
+  tokens_->read(offset(example), to.data(), to.size());
+  return true;
+}
+
+/// From now on, tokens take four bytes.
+void ExampleSet::widen() {
+  auto wide = std::make_unique<ByteStore>(tokens_->folder(), most_in_memory_);
+  for (int64_t example = 0; example < size(); ++example) {
+    const std::vector<int32_t> some = tokens(example);
+    wide->append(some.data(), some.size() * sizeof(int32_t));
+  }
+  tokens_ = std::move(wide);
+  narrow_ = false;
 }
 
 LabelSet ExampleSet::labels(int64_t example) const {
@@ -33,18 +67,35 @@ std::vector<int64_t> ExampleSet::class_counts(int64_t classes) const {
   return counts;
 }
 
+void ExampleSet::reserve(size_t examples) {
+  offsets_.reserve(examples + 1);
+  labels_.reserve(examples);
+}
+
 void ExampleSet::add(const std::vector<int32_t>& tokens, const LabelSet& labels) {
   check(!tokens.empty(), "examples: example {} has no tokens", size());
   check(label_columns_ > 0 || labels.size() == 1, "examples: example {} has {} labels", size(), labels.size());
-  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
-  offsets_.push_back(static_cast<int64_t>(tokens_.size()));
+  const auto is_byte = [](int32_t token) { return token >= 0 && token < 256; };
+  if (narrow_ && !std::all_of(tokens.begin(), tokens.end(), is_byte)) widen();
+  if (narrow_)
+    tokens_->append(std::string(tokens.begin(), tokens.end()));
+  else
+    tokens_->append(tokens.data(), tokens.size() * sizeof(int32_t));
+  offsets_.push_back(token_count() + static_cast<int64_t>(tokens.size()));
   labels_.insert(labels_.end(), labels.begin(), labels.end());
   if (label_columns_ > 0) label_offsets_.push_back(static_cast<int64_t>(labels_.size()));
 }
 
 std::string ExampleSet::fingerprint() const {
   Fingerprint all;
-  all.add(tokens_).add(offsets_).add(labels_);
+  all.begin(static_cast<uint64_t>(token_count()) * sizeof(int32_t));
+  constexpr int64_t block = 1 << 18;
+  std::vector<int32_t> some;
+  for (int64_t at = 0; at < token_count(); at += block) {
+    copy(at, std::min(token_count(), at + block), some);
+    all.part({reinterpret_cast<const char*>(some.data()), some.size() * sizeof(int32_t)});
+  }
+  all.add(offsets_).add(labels_);
   if (label_columns_ > 0) all.add(label_offsets_);
   return all.hex();
 }

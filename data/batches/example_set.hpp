@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/io/byte_store.hpp"
 #include "data/checks/report.hpp"
 #include "data/files/split.hpp"
 #include "data/tokenizers/tokenizer.hpp"
@@ -16,16 +17,20 @@ namespace capstan {
 using LabelSet = std::vector<int32_t>;
 
 /// Token sequences of different lengths, end to end, each with a label; or each with any number of labels
-/// (multi-label).
+/// (multi-label). Tokens take a byte each while all are below 256, and many are in a file (ByteStore).
 class ExampleSet {
  public:
-  ExampleSet() = default;
+  explicit ExampleSet(std::string folder = "", size_t most_in_memory = ByteStore::most_in_memory)
+      : tokens_(std::make_unique<ByteStore>(std::move(folder), most_in_memory)), most_in_memory_(most_in_memory) {}
   /// Examples that each have a set of labels below `classes`.
-  static ExampleSet multi_label(int64_t classes);
+  static ExampleSet multi_label(int64_t classes, std::string folder = "");
 
   int64_t size() const { return static_cast<int64_t>(offsets_.size()) - 1; }
   int64_t length(int64_t example) const { return offset(example + 1) - offset(example); }
-  const int32_t* tokens(int64_t example) const { return tokens_.data() + offset(example); }
+  /// Any thread may ask for tokens and texts while none adds.
+  std::vector<int32_t> tokens(int64_t example) const;
+  /// The tokens as characters, of which they are the codes; false if some of any example are not below 256.
+  bool read_bytes(int64_t example, std::string& to) const;
   /// Not of multi-label examples.
   int32_t label(int64_t example) const { return labels_[static_cast<size_t>(example)]; }
   LabelSet labels(int64_t example) const;
@@ -33,11 +38,13 @@ class ExampleSet {
   int64_t label_columns() const { return label_columns_; }
   /// Labels of all examples together.
   int64_t label_count() const { return static_cast<int64_t>(labels_.size()); }
-  int64_t token_count() const { return static_cast<int64_t>(tokens_.size()); }
+  int64_t token_count() const { return offsets_.back(); }
   int64_t longest() const;
   /// Examples that have each of `classes` labels.
   std::vector<int64_t> class_counts(int64_t classes) const;
 
+  /// So many are about to be added.
+  void reserve(size_t examples);
   /// Throws std::invalid_argument for an example without tokens, and unless there is one label or the set is
   /// multi-label.
   void add(const std::vector<int32_t>& tokens, const LabelSet& labels);
@@ -47,8 +54,13 @@ class ExampleSet {
 
  private:
   int64_t offset(int64_t example) const { return offsets_[static_cast<size_t>(example)]; }
+  void widen();
+  /// Tokens [begin, end) of all.
+  void copy(int64_t begin, int64_t end, std::vector<int32_t>& to) const;
 
-  std::vector<int32_t> tokens_;
+  std::unique_ptr<ByteStore> tokens_;
+  size_t most_in_memory_;
+  bool narrow_ = true;  // a byte for each token
   std::vector<int64_t> offsets_{0};
   std::vector<int32_t> labels_;
   int64_t label_columns_ = 0;

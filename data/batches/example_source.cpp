@@ -25,12 +25,8 @@ std::unique_ptr<BatchSource> ExampleSource::evaluation(Split split) const {
 
 LabelledTexts ExampleSource::texts(Split split) const {
   check_has(split);
-  std::vector<int64_t> order(static_cast<size_t>(data_[split].size()));
-  for (size_t i = 0; i < order.size(); ++i) {
-    const auto place = static_cast<int64_t>(i);
-    order[i] = split == Split::train ? training_->example(0, place) : place;
-  }
-  return {data_[split], *data_.tokenizer, std::move(order)};
+  if (split != Split::train) return {data_[split], *data_.tokenizer};
+  return {data_[split], *data_.tokenizer, [this](int64_t place) { return training_->example(0, place); }};
 }
 
 std::vector<std::string> ExampleSource::describe_split(Split split) const {

@@ -28,13 +28,17 @@ std::string example_text(const std::vector<std::string_view>& columns, const Tok
   return text_of(tokens.data(), static_cast<int64_t>(tokens.size()), tokenizer);
 }
 
-LabelledTexts::LabelledTexts(const ExampleSet& examples, const Tokenizer& tokenizer, std::vector<int64_t> order)
-    : examples_(examples), tokenizer_(tokenizer), order_(std::move(order)) {}
+LabelledTexts::LabelledTexts(const ExampleSet& examples, const Tokenizer& tokenizer,
+                             std::function<int64_t(int64_t i)> place_of)
+    : examples_(examples), tokenizer_(tokenizer), place_of_(std::move(place_of)) {}
 
 std::string LabelledTexts::text(int64_t i) const {
-  const int64_t example = order_[static_cast<size_t>(i)];
+  const int64_t example = place(i);
   if (progress_ != nullptr) progress_->add(each_);
-  return text_of(examples_.tokens(example), examples_.length(example), tokenizer_);
+  std::string text;
+  if (tokenizer_.tokens_are_bytes() && examples_.read_bytes(example, text)) return text;
+  const std::vector<int32_t> tokens = examples_.tokens(example);
+  return text_of(tokens.data(), static_cast<int64_t>(tokens.size()), tokenizer_);
 }
 
 }  // namespace capstan

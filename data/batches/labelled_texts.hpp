@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,12 +22,14 @@ std::string example_text(const std::vector<std::string_view>& columns, const Tok
 /// Refers to the examples and the tokenizer, which must outlive it.
 class LabelledTexts {
  public:
-  /// Text i is that of example order[i].
-  LabelledTexts(const ExampleSet& examples, const Tokenizer& tokenizer, std::vector<int64_t> order);
+  /// Text i is that of example place_of(i) or, without a function, i.
+  LabelledTexts(const ExampleSet& examples, const Tokenizer& tokenizer,
+                std::function<int64_t(int64_t i)> place_of = {});
 
-  int64_t size() const { return static_cast<int64_t>(order_.size()); }
+  int64_t size() const { return examples_.size(); }
+  /// Safe to call from several threads.
   std::string text(int64_t i) const;
-  LabelSet labels(int64_t i) const { return examples_.labels(order_[static_cast<size_t>(i)]); }
+  LabelSet labels(int64_t i) const { return examples_.labels(place(i)); }
   /// Texts have any number of labels, instead of one.
   bool multi_label() const { return examples_.label_columns() > 0; }
   /// From now on, text() adds so much to the progress of work on all texts.
@@ -34,15 +37,21 @@ class LabelledTexts {
     progress_ = &progress;
     each_ = each;
   }
+  /// As if so many texts had been asked for.
+  void report(int64_t count) const {
+    if (progress_ != nullptr) progress_->add(each_ * static_cast<double>(count));
+  }
   /// From now on, text() reports nothing.
   void stop_reporting() { progress_ = nullptr; }
   /// Tokens of all texts.
   int64_t tokens() const { return examples_.token_count(); }
 
  private:
+  int64_t place(int64_t i) const { return place_of_ ? place_of_(i) : i; }
+
   const ExampleSet& examples_;
   const Tokenizer& tokenizer_;
-  std::vector<int64_t> order_;
+  std::function<int64_t(int64_t)> place_of_;
   Progress* progress_ = nullptr;
   double each_ = 1;
 };

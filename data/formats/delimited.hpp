@@ -42,9 +42,8 @@ std::vector<std::vector<std::string>> first_records(Reader reader, size_t count)
 
 /// TableFormat::read. `format`: its name.
 template <class Reader>
-std::vector<LabelledText> read_records(Reader reader, const TableInput& input, const char* format, char delimiter) {
+void read_records(Reader reader, const TableInput& input, const char* format, char delimiter) {
   constexpr size_t rows_compared = 1000;
-  std::vector<LabelledText> rows;
   TableColumns columns(input, format, delimiter);
   if (!input.choice.header) columns.set_rows(first_records(reader, rows_compared));
   bool header = input.choice.header, more = true;
@@ -65,10 +64,10 @@ std::vector<LabelledText> read_records(Reader reader, const TableInput& input, c
     if (!more || record.is_empty_line()) continue;
     input.bad.guard([&] {
       if (input.utf8) check_utf8(record.text, input.file, record.line);
-      rows.push_back(columns.row(record.fields, record.line));
+      input.take(columns.row(record.fields, record.line),
+                 static_cast<size_t>(record.text.end() - input.content.begin()));
     });
   }
-  return rows;
 }
 
 /// Writes a table with new columns.

@@ -1,7 +1,7 @@
 // Tables that have a row in every line.
 #pragma once
 
-#include <vector>
+#include <utility>
 
 #include "core/strings/utf8.hpp"
 #include "data/files/text_file.hpp"
@@ -9,19 +9,19 @@
 
 namespace capstan {
 
-/// read(Line, place) of every line that is not blank; place: "file:line". An Error that it throws makes a bad row.
+/// Takes read(Line, place) of every line that is not blank; place: "file:line". An Error that it throws makes a bad
+/// row.
 template <class Read>
-std::vector<LabelledText> read_lines(const TableInput& input, const Read& read) {
-  std::vector<LabelledText> rows;
+void read_lines(const TableInput& input, const Read& read) {
   Lines lines(input.content);
   for (Line line; lines.next(line);)
     if (line.text.find_first_not_of(" \t") != std::string_view::npos)
       input.bad.guard([&] {
         if (input.utf8) check_utf8(line.text, input.file, line.number);
-        rows.push_back(read(line, fmt::format("{}:{}", input.file, line.number)));
-        rows.back().line = line.number;
+        LabelledText row = read(line, fmt::format("{}:{}", input.file, line.number));
+        row.line = line.number;
+        input.take(std::move(row), static_cast<size_t>(line.text.end() - input.content.begin()));
       });
-  return rows;
 }
 
 }  // namespace capstan

@@ -67,9 +67,17 @@ const char* line_end_of(std::string_view content) {
   return end != std::string_view::npos && end > 0 && content[end - 1] == '\r' ? "\r\n" : "\n";
 }
 
+void read_table(std::string_view content, const std::string& file, const TableFormat& format,
+                const ColumnChoice& columns, BadRows& bad, bool utf8, const TakeRow& take) {
+  format.read({without_mark(content, file), file, columns, bad, utf8, take});
+}
+
 std::vector<LabelledText> read_table(std::string_view content, const std::string& file, const TableFormat& format,
                                      const ColumnChoice& columns, BadRows& bad, bool utf8) {
-  return format.read({without_mark(content, file), file, columns, bad, utf8});
+  std::vector<LabelledText> rows;
+  read_table(content, file, format, columns, bad, utf8,
+             [&](LabelledText&& row, size_t) { rows.push_back(std::move(row)); });
+  return rows;
 }
 
 std::vector<std::vector<std::string>> first_rows(std::string_view content, const std::string& file,

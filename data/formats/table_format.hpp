@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,6 +47,9 @@ struct LabelledText {
   std::vector<std::string_view> columns() const;
 };
 
+/// Takes a row, and how many bytes of the content were read with it.
+using TakeRow = std::function<void(LabelledText&& row, size_t end)>;
+
 /// A table, and what is read of it.
 struct TableInput {
   std::string_view content;  // without a byte order mark
@@ -53,6 +57,7 @@ struct TableInput {
   const ColumnChoice& choice;
   BadRows& bad;  // takes the problems of rows
   bool utf8;     // a row of other text is bad
+  const TakeRow& take;
 };
 
 /// A field that is written after those of a row.
@@ -72,9 +77,9 @@ struct TableOutput {
 
 struct TableFormat {
   const char* name;  // in data.format and --input
-  /// All rows; empty lines are left out. Rows that cannot be read go to `bad`; a header that cannot be used is thrown
-  /// as Error.
-  std::vector<LabelledText> (*read)(const TableInput&);
+  /// Gives all rows to `take`; empty lines are left out. Rows that cannot be read go to `bad`; a header that cannot be
+  /// used is thrown as Error.
+  void (*read)(const TableInput&);
 
   std::vector<std::string> endings = {};  // of the names of such files, before .gz or .zst
   /// How a field is found: not at all, by the number or the header of its column, or by its key.
@@ -123,6 +128,8 @@ std::string tsv_field(std::string text);
 const char* line_end_of(std::string_view content);
 
 /// TableFormat::read of a whole file.
+void read_table(std::string_view content, const std::string& file, const TableFormat& format,
+                const ColumnChoice& columns, BadRows& bad, bool utf8, const TakeRow& take);
 std::vector<LabelledText> read_table(std::string_view content, const std::string& file, const TableFormat& format,
                                      const ColumnChoice& columns, BadRows& bad, bool utf8 = false);
 

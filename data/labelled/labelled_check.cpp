@@ -7,20 +7,26 @@
 
 namespace capstan {
 
-uint32_t LabelledCheck::add_file(Split split, const std::string& path, std::string_view content,
-                                 const TableFormat* format, int64_t first_line) {
-  File file;
-  file.path = path;
-  file.split = split;
-  file.first_line = first_line;
+uint32_t LabelledCheck::add_file(Split split, const std::string& path) {
+  files_.emplace_back();
+  files_.back().path = path;
+  files_.back().split = split;
+  return static_cast<uint32_t>(files_.size() - 1);
+}
+
+void LabelledCheck::set_content(uint32_t number, std::string_view content, const TableFormat* format,
+                                const std::function<void(size_t end)>& passed) {
+  constexpr size_t piece = size_t{8} << 20;
+  File& file = files_[number];
   if (format != nullptr && format->fields == TableFormat::Fields::columns)
-    file.sample = ColumnSample(first_rows(content, path, *format, ColumnSample::rows_read), config_.header);
+    file.sample = ColumnSample(first_rows(content, file.path, *format, ColumnSample::rows_read), config_.header);
   EncodingCheck encoding;
-  encoding.push(content);
+  for (size_t at = 0; at < content.size(); at += piece) {
+    encoding.push(content.substr(at, piece));
+    if (passed) passed(std::min(content.size(), at + piece));
+  }
   file.encoding = encoding.finish();
   if (format != nullptr && format->line_ends) file.encoding.crlf = 0;  // those in fields may be of another kind
-  files_.push_back(std::move(file));
-  return static_cast<uint32_t>(files_.size() - 1);
 }
 
 void LabelledCheck::add_row(Split split, const std::string& text, const Row& row) {
@@ -34,17 +40,17 @@ void LabelledCheck::add_row(Split split, const std::string& text, const Row& row
 
 void LabelledCheck::finish(std::vector<std::string> classes) {
   classes_ = std::move(classes);
-  std::vector<TextMark> marks;
+  MarkSample marks;
   for (uint32_t s = 0; s < checked_splits; ++s) {
     OfSplit& split = splits_[s];
     split.of_class.assign(classes_.size(), 0);
     for (size_t i = 0; i < split.rows.size(); ++i) {
       const Row& row = split.rows[i];
       for (const int32_t label : labels(row)) ++split.of_class[static_cast<size_t>(label)];
-      marks.push_back({row.hash, s, row.label_set, i, 1});
+      marks.add({row.hash, s, row.label_set, i, 1});
     }
   }
-  duplicates_ = find_duplicates(marks);
+  duplicates_ = marks.duplicates();
 }
 
 std::string LabelledCheck::place(size_t split, uint64_t row) const {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -69,12 +70,19 @@ class LabelledCheck {
   bool whole() const { return whole_; }
 
   LabelSets& sets() { return sets_; }
+  const LabelSets& sets() const { return sets_; }
   LabelSet labels(const Row& row) const { return sets_.labels(row.label_set); }
 
-  /// A file of a split; returns its number. `format`: null for a file that is one text. `first_line`: of its first row,
-  /// header apart.
-  uint32_t add_file(Split split, const std::string& path, std::string_view content, const TableFormat* format,
-                    int64_t first_line);
+  /// A file of a split; returns its number.
+  uint32_t add_file(Split split, const std::string& path);
+  /// Looks at the content of a file (`format`: null if it is one text), and calls passed(end) of bytes that are not
+  /// needed again.
+  void set_content(uint32_t file, std::string_view content, const TableFormat* format,
+                   const std::function<void(size_t end)>& passed = {});
+  /// The line of the first row of a file, header apart.
+  void set_first_line(uint32_t file, int64_t line) { files_[file].first_line = line; }
+  /// So many rows are about to be added.
+  void reserve(Split split, size_t rows) { counts(split).rows.reserve(rows); }
   void add_row(Split split, const std::string& text, const Row& row);
   void add_empty(Split split) { ++counts(split).empty; }
 

@@ -8,129 +8,31 @@
 #include "core/config/settings.hpp"
 #include "core/machine/in_order.hpp"
 #include "core/strings/strings.hpp"
-#include "core/strings/utf8.hpp"
 #include "data/batches/example_source.hpp"
-#include "data/files/file_list.hpp"
-#include "data/files/split.hpp"
-#include "data/files/text_file.hpp"
-#include "data/labelled/class_folders.hpp"
 #include "data/labelled/class_names.hpp"
 #include "data/labelled/labelled_check.hpp"
+#include "data/labelled/labelled_rows.hpp"
 
 namespace capstan {
 namespace {
 
-/// A row and its location.
-struct Source {
-  LabelledText row;
-  std::shared_ptr<const std::string> file;
-  uint32_t file_number = 0;  // in the check
-  int32_t label_set = 0;     // in the check's sets
-  std::string place() const { return fmt::format("{}:{}", *file, row.line); }
-};
-
-/// The classes that the configuration names; empty when it names none.
-std::vector<std::string> named_classes(const LabelledSourceConfig& config) {
-  return config.classes_file.empty() ? config.classes : ClassNames::from_file(config.classes_file).names();
-}
-
-/// What happens to the rows while they are read.
-struct Loading {
-  const LabelledSourceConfig& config;
-  bool utf8;
-  BadRows& bad;
-  LabelledCheck& check;
-  bool classifies;  // SourceInputs::classifies
-  LogLine log = {};
-};
-
-/// Every file below `paths` is a text; its label is the name of its folder, one level below the path.
-std::vector<Source> read_folders(const std::vector<std::string>& paths, Split split, const Loading& loading) {
-  const LabelledSourceConfig& config = loading.config;
-  const std::vector<std::string> wanted = named_classes(config);
-  std::vector<Source> sources;
-  const std::vector<FoundFile> files = list_files(paths);
-  if (wanted.empty()) refuse_parts_as_classes(files, paths);
-  Progress progress(loading.log, "reading", 0);
-  const int64_t bad_before = loading.bad.count();
-  std::vector<std::string> loose;
-  for (const FoundFile& found : files) {
-    const size_t slash = found.name.find('/');
-    if (slash == std::string::npos) {
-      loose.push_back(found.path);
-      continue;
-    }
-    const std::string label = found.name.substr(0, slash);
-    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), label) == wanted.end()) continue;
-    std::string text = read_text_file(found.path, config.max_file_mb);
-    progress.add(static_cast<double>(text.size()));
-    const uint32_t number = loading.check.add_file(split, found.path, text, nullptr, 1);
-    if (loading.utf8 && !loading.bad.guard([&] { check_utf8(text, found.path); })) continue;
-    sources.push_back({{label, std::move(text), 1}, std::make_shared<const std::string>(found.path), number});
-  }
-  if (loose.size() == files.size() && !loose.empty())
-    throw Error(fmt::format(
-        "{}: is not in the folder of a class: with format: folders, give the folder that holds one folder per "
-        "class (such as train with pos and neg in it)",
-        loose.front()));
-  if (sources.empty() && !paths.empty() && loading.bad.count() == bad_before)
-    throw Error(fmt::format("{}: holds no folder called {}", join_first(paths), join_first(wanted, " or ")));
-  // The original IMDB has lists of addresses and counts of words there.
-  if (!loose.empty() && wanted.empty() && loading.log)
-    loading.log(fmt::format("data.{}: left out {} file{} beside the folders of the classes: {}", to_string(split),
-                            loose.size(), loose.size() == 1 ? "" : "s", join_first(loose)));
-  return sources;
-}
-
-std::vector<Source> read_tables(const std::vector<std::string>& paths, Split split, const Loading& loading) {
-  const LabelledSourceConfig& config = loading.config;
-  BadRows& bad = loading.bad;
-  std::vector<Source> sources;
-  ColumnChoice columns{config.header.value_or(false), config.label_column, config.text_columns};
-  if (config.multi_label) columns.label_separator = config.label_separator;
-  columns.label_columns = config.label_columns;
-  columns.empty_labels = !loading.classifies;
-  Progress progress(loading.log, "reading", 0);
-  for (const FoundFile& found : list_files(paths)) {
-    progress.begin("reading " + found.path);
-    const std::string content = read_text_file(found.path, config.max_file_mb);
-    const int64_t bad_before = bad.count();
-    const TableFormat& format = format_of(found.path, config.format);
-    auto rows = read_table(content, found.path, format, columns, bad, loading.utf8);
-    const auto file = std::make_shared<const std::string>(found.path);
-    const uint32_t number =
-        loading.check.add_file(split, found.path, content, &format, rows.empty() ? 0 : rows.front().line);
-    if (rows.empty() && bad.count() == bad_before) throw Error(fmt::format("{}: holds no examples", found.path));
-    for (LabelledText& row : rows) sources.push_back({std::move(row), file, number});
-    progress.add(static_cast<double>(content.size()));
-  }
-  return sources;
-}
-
-std::vector<Source> read_rows(const std::vector<std::string>& paths, Split split, const Loading& loading) {
-  return with_key(split, [&] {
-    return loading.config.format == format_of_folders ? read_folders(paths, split, loading)
-                                                      : read_tables(paths, split, loading);
-  });
-}
-
-ClassNames class_names(const LabelledSourceConfig& config, const std::vector<Source>& train) {
+ClassNames class_names(const LabelledSourceConfig& config, const std::vector<LabelledRow>& train,
+                       const RowTexts& texts) {
   if (!config.classes.empty() && !config.classes_file.empty())
     throw ConfigError("data: give either classes or classes_file, not both");
   if (!config.classes.empty()) return ClassNames::from_list(config.classes, "data: classes", config.first_label);
   if (!config.classes_file.empty()) return ClassNames::from_file(config.classes_file, config.first_label);
   if (!config.label_columns.empty()) return ClassNames::from_list(config.label_columns, "data: label_columns");
+  std::vector<bool> used(texts.labels().size());  // others are those of other splits
+  for (const LabelledRow& row : train) used[static_cast<size_t>(row.labels)] = true;
   std::vector<std::string> labels;
-  for (const Source& source : train)
-    if (config.multi_label)
-      labels.insert(labels.end(), source.row.labels.begin(), source.row.labels.end());
-    else
-      labels.push_back(source.row.label);
+  for (size_t i = 0; i < used.size(); ++i)
+    if (used[i]) labels.insert(labels.end(), texts.labels()[i].begin(), texts.labels()[i].end());
   return ClassNames::gather(labels, join_first(config.train));
 }
 
 /// Throws Error for labels that are identifiers or texts, before training with as many classes takes hours.
-void refuse_unique_labels(const ClassNames& classes, const std::vector<Source>& train, const Loading& loading) {
+void refuse_unique_labels(const ClassNames& classes, const std::vector<LabelledRow>& train, const Loading& loading) {
   constexpr size_t examples_needed = 20;
   const size_t labels = classes.names().size(), examples = train.size();
   if (loading.config.unique_labels || loading.config.multi_label) return;
@@ -151,49 +53,55 @@ void check_separator(const LabelledSourceConfig& config, const ClassNames& class
                       name.substr(0, 100), config.label_separator));
 }
 
-LabelSet labels_of(const Source& source, const ClassNames& classes, bool multi_label) {
-  if (!multi_label) return {classes.index_of(source.row.label, source.place())};
+LabelSet labels_of(const std::vector<std::string>& names, const ClassNames& classes, const std::string& place) {
   LabelSet labels;
-  for (const std::string& name : source.row.labels) labels.push_back(classes.index_of(name, source.place()));
+  for (const std::string& name : names) labels.push_back(classes.index_of(name, place));
   std::sort(labels.begin(), labels.end());
   labels.erase(std::unique(labels.begin(), labels.end()), labels.end());  // once by its name, once by its number
   return labels;
 }
 
-void set_labels(std::vector<Source>& sources, const ClassNames& classes, const Loading& loading) {
-  const auto unknown = [&](Source& source) {
+/// The rows' labels become numbers in the check's sets.
+void set_labels(std::vector<LabelledRow>& rows, const ClassNames& classes, const Loading& loading,
+                const RowTexts& texts) {
+  constexpr int32_t not_known = -1;
+  std::vector<int32_t> sets(texts.labels().size(), not_known);  // labels that are wrong are reported for each row
+  const auto unknown = [&](LabelledRow& row) {
     return !loading.bad.guard([&] {
+      int32_t& set = sets[static_cast<size_t>(row.labels)];
       try {
-        LabelSets& sets = loading.check.sets();
-        source.label_set = sets.number_of(labels_of(source, classes, sets.multi_label()));
+        if (set == not_known)
+          set = loading.check.sets().number_of(labels_of(texts.labels(row), classes, place_of(row, loading.check)));
+        row.set = set;
       } catch (const Error& problem) {
-        const LabelledCheck::File& file = loading.check.files()[source.file_number];
-        if (source.row.line != file.first_line || !file.sample.begins_with_names() ||
-            loading.config.header.value_or(false))
+        const LabelledCheck::File& file = loading.check.files()[row.file];
+        if (row.line != file.first_line || !file.sample.begins_with_names() || loading.config.header.value_or(false))
           throw;
         throw Error(fmt::format("{}; the first row names columns: set data.header=true", problem.what()));
       }
     });
   };
-  sources.erase(std::remove_if(sources.begin(), sources.end(), unknown), sources.end());
+  rows.erase(std::remove_if(rows.begin(), rows.end(), unknown), rows.end());
 }
 
 /// Throws Error unless there are examples to tell apart.
-void check_several_classes(const std::vector<Source>& train, const ClassNames& classes, const LabelSets& sets) {
-  const Source& first = train.front();
-  const bool same = std::all_of(train.begin(), train.end(),
-                                [&](const Source& source) { return source.label_set == first.label_set; });
+void check_several_classes(const std::vector<LabelledRow>& train, const ClassNames& classes, const RowTexts& texts,
+                           const LabelledCheck& check) {
+  const LabelledRow& first = train.front();
+  const LabelSet labels = check.sets().labels(first.set);
+  const bool same =
+      std::all_of(train.begin(), train.end(), [&](const LabelledRow& row) { return row.set == first.set; });
   std::string found;
-  if (same && sets.labels(first.label_set).empty())
+  if (same && labels.empty())
     found = fmt::format("none of {} examples has a label", train.size());
-  else if (same && !sets.multi_label())
-    found = fmt::format("all {} examples have the label '{}'", train.size(), first.row.label);
+  else if (same && !check.sets().multi_label())
+    found = fmt::format("all {} examples have the label '{}'", train.size(), join(texts.labels(first)));
   else if (classes.names().size() < 2)
     found = fmt::format("'{}' is the only label", join(classes.names()));
   else
     return;
-  throw Error(
-      fmt::format("{}: {}; a classifier needs at least two classes (is label_column right?)", *first.file, found));
+  throw Error(fmt::format("{}: {}; a classifier needs at least two classes (is label_column right?)",
+                          check.files()[first.file].path, found));
 }
 
 /// The examples of class c that are held out, as positions in an order drawn for it: a share, or a fold. Classes begin
@@ -211,11 +119,11 @@ std::pair<size_t, size_t> held_positions(size_t c, size_t count, const LabelledS
 /// Moves examples of each class, multi-label of all, to the result: those at positions [begin, end) = range(class,
 /// count) of an order that is drawn for the class and `purpose` (with {} for the class). Both keep their order.
 template <class Range>
-std::vector<Source> take_of_classes(std::vector<Source>& sources, int64_t classes, const LabelledSourceConfig& config,
-                                    const char* purpose, const Range& range) {
+std::vector<LabelledRow> take_of_classes(std::vector<LabelledRow>& sources, int64_t classes,
+                                         const LabelledSourceConfig& config, const char* purpose, const Range& range) {
   std::vector<std::vector<size_t>> by_class(static_cast<size_t>(config.multi_label ? 1 : classes));
   for (size_t i = 0; i < sources.size(); ++i)
-    by_class[config.multi_label ? 0 : static_cast<size_t>(sources[i].label_set)].push_back(i);
+    by_class[config.multi_label ? 0 : static_cast<size_t>(sources[i].set)].push_back(i);
   std::vector<bool> marked(sources.size(), false);
   for (size_t c = 0; c < by_class.size(); ++c) {
     const size_t count = by_class[c].size();
@@ -227,7 +135,7 @@ std::vector<Source> take_of_classes(std::vector<Source>& sources, int64_t classe
 }
 
 /// Keeps a share of every class, and at least one. What a smaller share keeps, a larger one keeps, too.
-void thin_out(std::vector<Source>& train, int64_t classes, const LabelledSourceConfig& config) {
+void thin_out(std::vector<LabelledRow>& train, int64_t classes, const LabelledSourceConfig& config) {
   if (config.train_fraction == 1) return;
   train = take_of_classes(train, classes, config, "examples of class {} that are used", [&](size_t, size_t count) {
     const auto share = static_cast<size_t>(std::ceil(static_cast<double>(count) * config.train_fraction));
@@ -236,59 +144,75 @@ void thin_out(std::vector<Source>& train, int64_t classes, const LabelledSourceC
 }
 
 /// Moves a share or a fold of every class from train to the result.
-std::vector<Source> hold_out(std::vector<Source>& train, int64_t classes, const LabelledSourceConfig& config) {
+std::vector<LabelledRow> hold_out(std::vector<LabelledRow>& train, int64_t classes,
+                                  const LabelledSourceConfig& config) {
   const size_t all = train.size();
-  std::vector<Source> valid = take_of_classes(train, classes, config, "held-out examples of class {}",
-                                              [&](size_t c, size_t count) { return held_positions(c, count, config); });
+  std::vector<LabelledRow> valid =
+      take_of_classes(train, classes, config, "held-out examples of class {}",
+                      [&](size_t c, size_t count) { return held_positions(c, count, config); });
   if (config.folds > 0 && (train.empty() || valid.empty()))
     throw ConfigError(fmt::format("data.folds: {} examples are too few for {} folds; lower it", all, config.folds));
   return valid;
 }
 
 struct Encoded {
+  std::string text;
   std::vector<int32_t> ids;
   int64_t length = 0;  // before any were cut off
-  HashBits hash = {};  // of the text
 };
 
-ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer, Split split, int64_t classes,
-                  const Loading& loading, Progress& progress) {
+ExampleSet encode(const std::vector<LabelledRow>& all, const RowTexts& texts, const Tokenizer& tokenizer, Split split,
+                  int64_t classes, const Loading& loading, Progress& progress) {
   const LabelledSourceConfig& config = loading.config;
   const TextRule rule = text_rule(config);
-  ExampleSet examples = config.multi_label ? ExampleSet::multi_label(std::max<int64_t>(classes, 1)) : ExampleSet();
-  const auto work = [&](const Source* source) {
-    const std::string& text = source->row.text;
-    const auto columns = config.separator ? source->row.columns() : std::vector<std::string_view>{text};
-    Encoded encoded{{}, 0, hash_bits(text)};
-    encoded.ids = encode_text(columns, tokenizer, rule, source->place(), &encoded.length);
+  ExampleSet examples = config.multi_label ? ExampleSet::multi_label(std::max<int64_t>(classes, 1), loading.scratch)
+                                           : ExampleSet(loading.scratch);
+  examples.reserve(all.size());
+  loading.check.reserve(split, all.size());
+  const auto work = [&](const LabelledRow* row) {
+    LabelledText text = texts.read(*row);
+    const auto columns = config.separator ? text.columns() : std::vector<std::string_view>{text.text};
+    Encoded encoded;
+    encoded.ids = encode_text(columns, tokenizer, rule, place_of(*row, loading.check), &encoded.length);
+    encoded.text = std::move(text.text);
     return encoded;
   };
-  InOrder<const Source*, Encoded> rows(work, [&](const Source* source, auto& outcome) {
+  InOrder<const LabelledRow*, Encoded> rows(work, [&](const LabelledRow* row, auto& outcome) {
     progress.add(1);
     loading.bad.guard([&] {
       const Encoded& found = outcome.get();
       if (found.ids.empty()) loading.check.add_empty(split);
       if (!found.ids.empty()) {
-        examples.add(found.ids, loading.check.sets().labels(source->label_set));
-        loading.check.add_row(split, source->row.text,
-                              {found.hash, source->row.line, found.length, source->file_number, source->label_set,
-                               source->row.repeats_label});
+        examples.add(found.ids, loading.check.sets().labels(row->set));
+        loading.check.add_row(
+            split, found.text,
+            {hash_bits(found.text), row->line, found.length, row->file, row->set, row->repeats_label != 0});
       } else if (!config.skip_empty)
-        throw Error(fmt::format("{}: the text is empty; set skip_empty: true to leave such rows out", source->place()));
+        throw Error(fmt::format("{}: the text is empty; set skip_empty: true to leave such rows out",
+                                place_of(*row, loading.check)));
     });
   });
-  for (const Source& source : sources) rows.add(&source, source.row.text.size());
+  for (const LabelledRow& row : all) rows.add(&row, row.size);
   rows.finish();
   return examples;
+}
+
+std::shared_ptr<const Tokenizer> made_tokenizer(const TokenizerConfig& config, const std::vector<LabelledRow>& train,
+                                                const RowTexts& texts) {
+  std::vector<std::string> read;
+  if (learns_from_texts(config))
+    for (const LabelledRow& row : train) read.push_back(texts.read(row).text);
+  return make_tokenizer(config, std::vector<std::string_view>(read.begin(), read.end()));
 }
 
 /// Throws Error, unless rows are skipped, for bad ones.
 ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer> tokenizer) {
   const LabelledSourceConfig& config = loading.config;
   BadRows& bad = loading.bad;
-  PerSplit<std::vector<Source>> rows;
-  for (const Split split : all_splits) rows[split] = read_rows(part_of(config, split), split, loading);
-  std::vector<Source>& train = rows.train;
+  PerSplit<std::vector<LabelledRow>> rows;
+  RowTexts texts(text_rule(config).columns, loading.scratch);
+  for (const Split split : all_splits) rows[split] = read_rows(part_of(config, split), split, loading, texts);
+  std::vector<LabelledRow>& train = rows.train;
   if (config.train.empty() && !tokenizer) throw ConfigError("data: train names no file");
   const auto check_train = [&](bool any_left) {
     bad.check(any_left || config.train.empty());
@@ -298,12 +222,12 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   };
   const bool named = !config.classes.empty() || !config.classes_file.empty();
   if (!named || train.empty()) check_train(!train.empty());  // else unknown labels are reported first
-  const ClassNames classes = class_names(config, train);
+  const ClassNames classes = class_names(config, train, texts);
   check_separator(config, classes);
   if (loading.classifies && !named) refuse_unique_labels(classes, train, loading);
-  for (const Split split : all_splits) set_labels(rows[split], classes, loading);
+  for (const Split split : all_splits) set_labels(rows[split], classes, loading, texts);
   check_train(!train.empty());
-  if (loading.classifies && !train.empty()) check_several_classes(train, classes, loading.check.sets());
+  if (loading.classifies && !train.empty()) check_several_classes(train, classes, texts, loading.check);
   const auto class_count = static_cast<int64_t>(classes.names().size());
   if (config.folds > 0 || (config.valid.empty() && config.valid_fraction > 0))
     rows.valid = hold_out(train, class_count, config);
@@ -315,14 +239,12 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   for (const Split split : all_splits) all += rows[split].size();
   Progress progress(loading.log, "", static_cast<double>(all), in_texts);
   progress.begin("tokenising");
-  if (!tokenizer) {
-    std::vector<std::string_view> texts;
-    for (const Source& source : train) texts.push_back(source.row.text);
-    tokenizer = make_tokenizer(config.tokenizer, texts);
-  }
+  if (!tokenizer) tokenizer = made_tokenizer(config.tokenizer, train, texts);
   data.tokenizer = std::move(tokenizer);
-  for (const Split split : all_splits)
-    data[split] = encode(rows[split], *data.tokenizer, split, class_count, loading, progress);
+  for (const Split split : all_splits) {
+    data[split] = encode(rows[split], texts, *data.tokenizer, split, class_count, loading, progress);
+    rows[split] = {};
+  }
   check_train(data.train.size() > 0);
   data.left_out = bad.summary();
   int64_t empty = 0;
@@ -340,11 +262,11 @@ BadRows bad_rows(const LabelledSourceConfig& config, OnError rule) {
 }  // namespace
 
 ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer,
-                                 bool classifies, const LogLine& log) {
+                                 bool classifies, const LogLine& log, const std::string& scratch) {
   BadRows bad = bad_rows(config, config.on_error);
   LabelledCheck check(config, false);
   const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
-  ClassificationData data = load({config, utf8, bad, check, classifies, log}, std::move(tokenizer));
+  ClassificationData data = load({config, utf8, bad, check, classifies, log, scratch}, std::move(tokenizer));
   data.warnings = warnings_of(check);
   return data;
 }
@@ -390,8 +312,9 @@ std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, cons
     known.classes = inputs.classes;
     known.classes_file.clear();
   }
-  return std::make_unique<ExampleSource>(load_labelled(known, inputs.tokenizer, inputs.classifies, inputs.log), inputs,
-                                         settings_of(named), without);
+  return std::make_unique<ExampleSource>(
+      load_labelled(known, inputs.tokenizer, inputs.classifies, inputs.log, inputs.scratch), inputs, settings_of(named),
+      without);
 }
 
 }  // namespace capstan

@@ -131,16 +131,6 @@ void sort_by_digits(std::vector<uint32_t>& numbers, int bits) {
   }
 }
 
-void sort_numbers(std::vector<uint32_t>& numbers, int bits) {
-  constexpr size_t few = 128, many = 1024;
-  if (numbers.size() < few)
-    std::sort(numbers.begin(), numbers.end());
-  else if (numbers.size() < many)
-    sort_by_digits<8>(numbers, bits);
-  else
-    sort_by_digits<11>(numbers, bits);
-}
-
 /// A word of a text, or one of its ends, and where it is.
 struct Word {
   uint64_t hash;
@@ -225,6 +215,16 @@ std::string name_of(std::string_view ngram) {
 }
 
 }  // namespace
+
+void sort_numbers(std::vector<uint32_t>& numbers, int bits) {
+  constexpr size_t few = 128, many = 1024;
+  if (numbers.size() < few)
+    std::sort(numbers.begin(), numbers.end());
+  else if (numbers.size() < many)
+    sort_by_digits<8>(numbers, bits);
+  else
+    sort_by_digits<11>(numbers, bits);
+}
 
 std::vector<NgramCount> counted(std::vector<uint32_t>& found, int bits) {
   sort_numbers(found, bits);

@@ -76,6 +76,8 @@ struct NgramNumbers {
 /// again.
 void find_ngrams(std::string_view text, const NgramOrders& orders, int bits, const RowIndex* index, NgramMemory* memory,
                  NgramNumbers& found);
+/// Ascending, for numbers below 2^bits.
+void sort_numbers(std::vector<uint32_t>& numbers, int bits);
 /// How often each of these numbers below 2^bits occurs, in ascending order; sorts them.
 std::vector<NgramCount> counted(std::vector<uint32_t>& found, int bits);
 

@@ -175,6 +175,7 @@ SourceInputs source_inputs(const RunConfig& config) {
 std::unique_ptr<DataSource> open_data(const RunConfig& config) {
   SourceInputs inputs = source_inputs(config);
   inputs.cache = CacheUse::write;
+  inputs.scratch = config.folder;
   const MemoryFor purpose("reading the data");
   const Stopwatch watch;
   std::unique_ptr<DataSource> data = open_source(config.data, inputs);

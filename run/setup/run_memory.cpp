@@ -143,6 +143,7 @@ DataExtent extent_of(const RunConfig& config, const DataSource& data) {
   extent.vocabulary = model_vocabulary(config, data.tokenizer());
   extent.classes = static_cast<int64_t>(data.classes().size());
   extent.examples = data.training().examples_per_epoch();
+  if (facts_of(config.model).is_solved) return extent;  // which has no batches
   if (facts_of(config.data).has_labels && data.training().batches_per_epoch(0) > 0)
     extent.example_tokens = static_cast<double>(data.training().batch(0, 0).tokens.dim(1));
   return extent;

@@ -46,6 +46,8 @@ std::vector<std::string> keys_of_steps(const RunConfig& config) {
   used.monitor = given.monitor;
   used.keep_last = given.keep_last;
   used.progress = given.progress;
+  used.memory = given.memory;
+  used.tensorboard = given.tensorboard;
   RunConfig without = config;
   without.train = used;
   std::vector<std::string> keys;
@@ -371,7 +373,8 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
   if (!solved) settle_evaluations(config, data, choices);
   const Prepared run{config, options, data, model, choices};
   require_same_data(ranks, session_options(run, 0).identity);
-  const MemoryFor purpose("training");
+  const MemoryFor purpose(solved ? "the weights of the linear classifier: lower model.buckets or train.memory"
+                                 : "training");
   return ngrams ? solve(run, *ngrams, ranks) : train_in_steps(run, ranks);
 }
 

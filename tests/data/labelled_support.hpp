@@ -16,7 +16,7 @@ inline LabelledSourceConfig config_of(std::vector<std::string> train) {
 }
 
 inline std::string text_of(const ClassificationData& data, const ExampleSet& examples, int64_t i) {
-  return data.tokenizer->decode({examples.tokens(i), examples.tokens(i) + examples.length(i)});
+  return data.tokenizer->decode(examples.tokens(i));
 }
 
 }  // namespace capstan

@@ -2,7 +2,10 @@
 
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
+#include "core/io/byte_store.hpp"
+#include "core/io/file.hpp"
 #include "data/batches/batcher.hpp"
+#include "data/files/fingerprint.hpp"
 #include "support.hpp"
 
 using namespace capstan;
@@ -146,4 +149,52 @@ TEST_CASE("evaluation batches: every example once, the longest first, under its 
     CHECK(seen.size() == 301);
   }
   CHECK(ExampleBatches(ExampleSet{}, {}, std::nullopt).batches_per_epoch(0) == 0);
+}
+
+TEST_CASE("examples: tokens in a byte or four, in memory or in a file, are the same, and so is their fingerprint") {
+  for (const int32_t largest : {200, 300}) {
+    ExampleSet held, filed("", 16);
+    std::vector<std::vector<int32_t>> expected;
+    std::vector<int32_t> all, labels;
+    std::vector<int64_t> offsets{0};
+    for (int32_t i = 0; i < 50; ++i) {
+      expected.push_back({i, 255, i == 30 ? largest : 7});
+      all.insert(all.end(), expected.back().begin(), expected.back().end());
+      offsets.push_back(static_cast<int64_t>(all.size()));
+      labels.push_back(i % 3);
+      held.add(expected.back(), i % 3);
+      filed.add(expected.back(), i % 3);
+    }
+    CHECK(held.fingerprint() == Fingerprint().add(all).add(offsets).add(labels).hex());
+    CHECK(filed.fingerprint() == held.fingerprint());
+    for (int64_t i = 0; i < 50; ++i) {
+      CHECK(held.tokens(i) == expected[static_cast<size_t>(i)]);
+      CHECK(filed.tokens(i) == expected[static_cast<size_t>(i)]);
+      std::string bytes;
+      CHECK(filed.read_bytes(i, bytes) == (largest < 256));
+      if (largest < 256)
+        CHECK(std::vector<int32_t>{static_cast<uint8_t>(bytes[0]), static_cast<uint8_t>(bytes[1]),
+                                   static_cast<uint8_t>(bytes[2])} == filed.tokens(i));
+    }
+  }
+}
+
+TEST_CASE("bytes beyond the limit are in a file without a name") {
+  const TemporaryFolder folder;
+  ByteStore store(folder.path("new"), 10);
+  std::string all;
+  for (int i = 0; i < 300'000; ++i) {
+    const std::string some = std::to_string(i);
+    store.append(some);
+    all += some;
+    if (i == 5) CHECK(store.in_memory());
+  }
+  CHECK_FALSE(store.in_memory());
+  CHECK(names_in_folder(folder.path("new")).empty());
+  CHECK(store.size() == static_cast<int64_t>(all.size()));
+  for (const auto& [at, count] : {std::pair<size_t, size_t>{0, all.size()}, {12345, 700'000}, {all.size() - 9, 9}}) {
+    std::string some(count, ' ');
+    store.read(static_cast<int64_t>(at), some.data(), count);
+    CHECK(some == all.substr(at, count));
+  }
 }

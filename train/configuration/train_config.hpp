@@ -61,6 +61,8 @@ struct TrainConfig {
   bool check_finite = false;
   ProgressMode progress = ProgressMode::automatic;
   LogLevel log_level = LogLevel::info;
+  bool tensorboard = false;
+  int64_t memory = 0;
 };
 /// Keys of training that starts from given weights.
 template <class Fields>
@@ -118,6 +120,10 @@ void describe(Fields& f, TrainConfig& c) {
     "loss has begun to rise; micro-f1 and macro-f1 need data.multi_label");
   f("patience", c.patience, count_from(0), "training ends after this many evaluations without a new best; 0 = never");
   f("save_every", c.save_every, count_from(0), "steps between checkpoints; 0 = only at a new best and at the end");
+  f("memory", c.memory, size_from(0),
+    "of a linear-classifier: million bytes for the n-grams of all texts; more of them are made again in each pass, "
+    "which "
+    "takes about twice as long; 0 = half of the memory that is free");
   f("keep_last", c.keep_last, count_from(1),
     "newest checkpoints to keep besides the best one; with 1, damage to the newest one can cost the whole run");
   f("log_every", c.log_every, count_from(1), "steps between lines in metrics.jsonl and in the log");

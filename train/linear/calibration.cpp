@@ -14,11 +14,11 @@ double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::
 
 }  // namespace
 
-void LogitSums::add(const std::vector<double>& logits, const LabelSet& labels, bool multi_label) {
+void LogitSums::add(const std::vector<double>& logits, const RowLabels& labels, bool multi_label) {
   if (multi_label) {
     double loss = 0;
     for (size_t c = 0; c < logits.size(); ++c) {
-      const bool has_it = std::binary_search(labels.begin(), labels.end(), static_cast<int32_t>(c));
+      const bool has_it = labels.has(static_cast<int32_t>(c));
       const double margin = has_it ? logits[c] : -logits[c];
       loss += softplus(-margin);
       margins += margin;
@@ -74,13 +74,19 @@ std::vector<double> logits_of_shares(const NgramRows& rows) {
   return logits;
 }
 
+RowFolds::RowFolds(const NgramRows& rows, int64_t folds)
+    : rows_(rows), folds_(folds), seen_(static_cast<size_t>(rows.classes()) + 1, 0) {}
+
+int64_t RowFolds::next(int64_t row) {
+  const RowLabels labels = rows_.labels(row);
+  const auto label = static_cast<size_t>(labels.empty() ? rows_.classes() : labels.front());
+  return (static_cast<int64_t>(label) + seen_[label]++) % folds_;
+}
+
 std::vector<int64_t> folds_of(const NgramRows& rows, int64_t folds) {
-  std::vector<int64_t> seen(static_cast<size_t>(rows.classes()) + 1, 0), fold(static_cast<size_t>(rows.rows()));
-  for (int64_t row = 0; row < rows.rows(); ++row) {
-    const LabelSet& labels = rows.labels(row);
-    const auto label = static_cast<size_t>(labels.empty() ? rows.classes() : labels.front());
-    fold[static_cast<size_t>(row)] = (static_cast<int64_t>(label) + seen[label]++) % folds;
-  }
+  RowFolds of(rows, folds);
+  std::vector<int64_t> fold(static_cast<size_t>(rows.rows()));
+  for (size_t row = 0; row < fold.size(); ++row) fold[row] = of.next(static_cast<int64_t>(row));
   return fold;
 }
 

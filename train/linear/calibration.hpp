@@ -23,7 +23,7 @@ struct LinearFit {
 struct LogitSums {
   Evaluation of_rows;  // where a text has any number of labels, what is correct depends on thresholds, and stays 0
   double margins = 0;  // logits of labels that are right less the mean of the others
-  void add(const std::vector<double>& logits, const LabelSet& labels, bool multi_label);
+  void add(const std::vector<double>& logits, const RowLabels& labels, bool multi_label);
 };
 
 struct BestFactor {
@@ -38,7 +38,20 @@ BestFactor best_factor(int64_t rows, const std::function<LogitSums(double factor
 /// Logits of a text without known n-grams, as the shares of the classes are, each with one text more than it has.
 std::vector<double> logits_of_shares(const NgramRows& rows);
 
-/// The fold of each row: the rows of a class (of several, the first) are spread evenly.
+/// The folds of rows 0, 1, ..., which must be asked for in this order: the rows of a class (of several, the first) are
+/// spread evenly.
+class RowFolds {
+ public:
+  RowFolds(const NgramRows& rows, int64_t folds);
+  int64_t next(int64_t row);
+
+ private:
+  const NgramRows& rows_;
+  int64_t folds_;
+  std::vector<int64_t> seen_;  // by class
+};
+
+/// The fold of each row.
 std::vector<int64_t> folds_of(const NgramRows& rows, int64_t folds);
 
 }  // namespace capstan

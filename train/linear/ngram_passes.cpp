@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <functional>
 #include <limits>
-#include <numeric>
 
 #include <fmt/core.h>
 
+#include "core/base/error.hpp"
 #include "core/base/random.hpp"
 #include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
 #include "train/linear/calibration.hpp"
+#include "train/linear/work_file.hpp"
 
 namespace capstan {
 namespace {
@@ -29,6 +32,27 @@ constexpr size_t rows_ahead = 8;   // of the table, that are fetched
 constexpr float first_square = 1;  // where the sums of AdaGrad begin
 
 enum class Loss { softmax, hinge, logistic };
+
+/// How far the passes are.
+struct PassPlace {
+  bool of_sample = true;  // or of all texts
+  int64_t pass = 0, row = 0;
+  double factor = 1;
+
+  std::vector<int64_t> numbers() const {
+    int64_t bits = 0;
+    std::memcpy(&bits, &factor, sizeof(bits));
+    return {of_sample ? 1 : 0, pass, row, bits};
+  }
+  bool take(const std::vector<int64_t>& saved) {
+    if (saved.size() != 4 || saved[1] < 0 || saved[1] >= passes || saved[2] < 0) return false;
+    of_sample = saved[0] == 1;
+    pass = saved[1];
+    row = saved[2];
+    std::memcpy(&factor, &saved[3], sizeof(factor));
+    return true;
+  }
+};
 
 /// out[k] += x W, with `blocks` * lane weights for each bucket.
 template <int blocks>
@@ -83,32 +107,71 @@ class PassSolver {
       shares_ = {shares[1]};
     else
       shares_ = shares;
-  }
-
-  /// From weights of zero. Of two classes, the logits are supposed to be `factor` times the scores.
-  void run(const std::vector<int64_t>& learnt, double rate, double factor, double work, Progress* progress) {
     weights_.assign(static_cast<size_t>(rows_.config().buckets * width_), 0);
     sums_.assign(static_cast<size_t>(rows_.config().buckets), first_square);
-    factor_ = loss_ == Loss::hinge ? factor : 1;
-    std::vector<int64_t> order = learnt;
-    RandomStream random(random_key(seed_, "order of rows"));
-    const auto count = static_cast<int64_t>(order.size());
+  }
+
+  /// Passes over some rows from where `place` is, at first with weights of zero. Of two classes, the logits are
+  /// supposed to be place.factor times the scores. `save` is called between batches.
+  void run(const std::vector<uint32_t>& learnt, double rate, PassPlace& place, double work, Progress* progress,
+           const std::function<void()>& save) {
+    const auto count = static_cast<int64_t>(learnt.size());
+    if (place.pass == 0 && place.row == 0) {
+      std::fill(weights_.begin(), weights_.end(), 0.0F);
+      std::fill(sums_.begin(), sums_.end(), first_square);
+    }
+    factor_ = loss_ == Loss::hinge ? place.factor : 1;
+    const RandomKey key = random_key(seed_, "order of rows");
     batch_.resize(static_cast<size_t>(rows_at_once));
     scratches_.resize(static_cast<size_t>(team_size()));
-    for (int pass = 0; pass < passes; ++pass) {
-      for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-      for (int64_t first = 0; first < count; first += rows_at_once) {
+    const double all = static_cast<double>(passes * std::max<int64_t>(count, 1));
+    const auto tell = [&](int64_t rows) {
+      if (progress != nullptr) progress->add(work * static_cast<double>(rows) / all);
+    };
+    tell(place.pass * count + place.row);
+    for (; place.pass < passes; ++place.pass, place.row = 0)
+      for (; place.row < count; place.row += rows_at_once) {
         stop_point();
-        const int64_t now = std::min(rows_at_once, count - first);
-        const double done = static_cast<double>(pass * count + first) / static_cast<double>(passes * count);
-        learn(order.data() + first, now, static_cast<float>(rate * (1 - done)));
-        if (progress != nullptr) progress->add(work * static_cast<double>(now) / static_cast<double>(passes * count));
+        save();
+        const int64_t now = std::min(rows_at_once, count - place.row);
+        const double done = static_cast<double>(place.pass * count + place.row) / all;
+        const auto row_of = [&](int64_t i) {
+          return learnt[static_cast<size_t>(permuted_place(place.row + i, count, key, place.pass))];
+        };
+        learn(row_of, now, static_cast<float>(rate * (1 - done)));
+        tell(now);
       }
-    }
+  }
+
+  /// The weights and sums of buckets that are in use.
+  void write(FileWriter& to) const {
+    std::vector<float> some;
+    const auto flush = [&] {
+      to.write(some.data(), some.size() * sizeof(float));
+      some.clear();
+    };
+    for_used([&](int64_t f) {
+      const auto first = weights_.begin() + f * width_;
+      some.insert(some.end(), first, first + columns_);
+      some.push_back(sums_[static_cast<size_t>(f)]);
+      if (some.size() > size_t{1} << 18) flush();
+    });
+    flush();
+  }
+  /// False where there is less.
+  bool read(WorkFile::Saved& from) {
+    std::vector<float> some(static_cast<size_t>(columns_) + 1);
+    bool whole = true;
+    for_used([&](int64_t f) {
+      whole = whole && from.read(some.data(), some.size() * sizeof(float));
+      std::copy_n(some.begin(), columns_, weights_.begin() + f * width_);
+      sums_[static_cast<size_t>(f)] = some.back();
+    });
+    return whole;
   }
 
   /// x W of some rows, (rows, columns).
-  std::vector<float> scores(const std::vector<int64_t>& of) const {
+  std::vector<float> scores(const std::vector<uint32_t>& of) const {
     std::vector<float> all(of.size() * static_cast<size_t>(columns_));
     parallel_for(static_cast<int64_t>(of.size()), rows_per_thread, [&](int64_t begin, int64_t end) {
       RowScratch scratch;
@@ -154,15 +217,23 @@ class PassSolver {
     float squares = 0;          // of these
   };
 
-  void learn(const int64_t* of, int64_t count, float rate) {
+  template <class Visit>
+  void for_used(const Visit& visit) const {
+    for (int64_t f = 0; f < rows_.config().buckets; ++f)
+      if (rows_.scale()[static_cast<size_t>(f)] != 0) visit(f);
+  }
+
+  template <class RowOf>
+  void learn(const RowOf& row_of, int64_t count, float rate) {
     parallel_for(count, rows_per_thread, [&](int64_t begin, int64_t end) {
       RowScratch& scratch = scratches_[static_cast<size_t>(thread_index())];
       for (int64_t i = begin; i < end; ++i) {
         Row& row = batch_[static_cast<size_t>(i)];
-        rows_.read_row(of[i], scratch, row.values);
+        const int64_t of = row_of(i);
+        rows_.read_row(of, scratch, row.values);
         row.slopes.assign(static_cast<size_t>(width_), 0);
         score(row.values.all, row.slopes.data());
-        scores_to_slopes(of[i], row);
+        scores_to_slopes(of, row);
       }
     });
     // Each thread updates buckets of its own, in the order of the rows.
@@ -240,7 +311,7 @@ class PassSolver {
   /// Scores become the derivatives of the row's loss.
   void scores_to_slopes(int64_t of, Row& row) const {
     std::vector<float>& slopes = row.slopes;
-    const LabelSet& labels = rows_.labels(of);
+    const RowLabels labels = rows_.labels(of);
     for (int64_t c = 0; c < columns_; ++c)
       slopes[static_cast<size_t>(c)] += static_cast<float>(shares_[static_cast<size_t>(c)] / factor_);
     if (loss_ == Loss::hinge) {
@@ -277,19 +348,22 @@ class PassSolver {
 
 /// Which rows the passes read, and which they do not. Of several classes, there is no sample.
 struct Parts {
-  std::vector<int64_t> learnt, sample, held_out;
+  std::vector<uint32_t> learnt, sample, held_out;
 };
 
+int64_t folds_held_out(const NgramRows& rows) { return std::max(held_out_share, rows.rows() / most_held_out); }
+int64_t sample_size(int64_t learnt) { return std::max<int64_t>(1, std::min(learnt / sample_share, most_sampled)); }
+
 Parts parts_of(const NgramRows& rows) {
-  const int64_t folds = std::max(held_out_share, rows.rows() / most_held_out);
-  const std::vector<int64_t> fold = folds_of(rows, folds);
+  check(rows.rows() <= std::numeric_limits<uint32_t>::max(), "passes: {} rows are too many", rows.rows());
   Parts parts;
+  parts.learnt.reserve(static_cast<size_t>(rows.rows()));
+  RowFolds fold(rows, folds_held_out(rows));
   for (int64_t row = 0; row < rows.rows(); ++row)
-    (fold[static_cast<size_t>(row)] == 0 ? parts.held_out : parts.learnt).push_back(row);
+    (fold.next(row) == 0 ? parts.held_out : parts.learnt).push_back(static_cast<uint32_t>(row));
   if (parts.learnt.empty()) std::swap(parts.learnt, parts.held_out);
   if (!rows.is_binary()) return parts;
-  const auto learnt = static_cast<int64_t>(parts.learnt.size());
-  const int64_t count = std::max<int64_t>(1, std::min(learnt / sample_share, most_sampled));
+  const auto learnt = static_cast<int64_t>(parts.learnt.size()), count = sample_size(learnt);
   for (int64_t i = 0; i < count; ++i) parts.sample.push_back(parts.learnt[static_cast<size_t>(i * learnt / count)]);
   return parts;
 }
@@ -297,7 +371,7 @@ Parts parts_of(const NgramRows& rows) {
 /// The figures of the rows that are held out, at a factor.
 class HeldOutScores {
  public:
-  HeldOutScores(const NgramRows& rows, const PassSolver& solver, const std::vector<int64_t>& held_out)
+  HeldOutScores(const NgramRows& rows, const PassSolver& solver, const std::vector<uint32_t>& held_out)
       : rows_(rows), solver_(solver), held_out_(held_out), scores_(solver.scores(held_out)) {}
 
   BestFactor best() const {
@@ -305,14 +379,14 @@ class HeldOutScores {
   }
   LogitSums sums(double factor) const {
     LogitSums all;
-    for_rows(factor, [&](const LabelSet& labels, const std::vector<double>& logits) {
+    for_rows(factor, [&](const RowLabels& labels, const std::vector<double>& logits) {
       all.add(logits, labels, rows_.multi_label());
     });
     return all;
   }
   LabelReport labels(double factor, const std::vector<double>& thresholds) const {
     LabelReport report(rows_.classes(), thresholds);
-    for_rows(factor, [&](const LabelSet& labels, const std::vector<double>& logits) {
+    for_rows(factor, [&](const RowLabels& labels, const std::vector<double>& logits) {
       std::vector<float> probabilities;
       for (const double logit : logits) probabilities.push_back(static_cast<float>(1 / (1 + std::exp(-logit))));
       std::vector<int32_t> truth(probabilities.size(), 0);
@@ -334,32 +408,40 @@ class HeldOutScores {
 
   const NgramRows& rows_;
   const PassSolver& solver_;
-  const std::vector<int64_t>& held_out_;
+  const std::vector<uint32_t>& held_out_;
   std::vector<float> scores_;
 };
 
 }  // namespace
 
 double passes_work(const NgramRows& rows) {
-  const Parts parts = parts_of(rows);
-  return passes * static_cast<double>(parts.learnt.size() + parts.sample.size());
+  const int64_t learnt = rows.rows() - rows.rows() / folds_held_out(rows);
+  return passes * static_cast<double>(learnt + (rows.is_binary() ? sample_size(learnt) : 0));
 }
 
 LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress) {
   const Parts parts = parts_of(rows);
-  const auto work_of = [](const std::vector<int64_t>& some) { return passes * static_cast<double>(some.size()); };
+  const auto work_of = [](const std::vector<uint32_t>& some) { return passes * static_cast<double>(some.size()); };
   PassSolver solver(rows, seed);
   const double rate = rows.is_binary() ? hinge_rate : softmax_rate;
-  BestFactor best{1, 0};
-  if (!parts.sample.empty()) {
+  PassPlace place;
+  WorkFile file(rows.work(), "passes", fmt::format("{} {} {}", seed, rows.config().buckets, rows.rows()));
+  if (auto saved = file.load(); saved && place.take(saved->numbers) && !solver.read(*saved)) place = {};
+  const auto save = [&] {
+    if (file.due()) file.save(place.numbers(), [&](FileWriter& to) { solver.write(to); });
+  };
+  if (place.of_sample && !parts.sample.empty()) {
     if (progress != nullptr) progress->begin("passes over a sample");
-    solver.run(parts.sample, rate, best.factor, work_of(parts.sample), progress);
-    best = HeldOutScores(rows, solver, parts.held_out).best();
+    solver.run(parts.sample, rate, place, work_of(parts.sample), progress, save);
+    place.factor = HeldOutScores(rows, solver, parts.held_out).best().factor;
+  } else if (progress != nullptr) {
+    progress->add(work_of(parts.sample));
   }
+  if (place.of_sample) place = {false, 0, 0, place.factor};
   if (progress != nullptr) progress->begin("passes over all texts");
-  solver.run(parts.learnt, rate, best.factor, work_of(parts.learnt), progress);
+  solver.run(parts.learnt, rate, place, work_of(parts.learnt), progress, save);
   const HeldOutScores held_out(rows, solver, parts.held_out);
-  best = held_out.best();
+  const BestFactor best = held_out.best();
 
   const auto values_of = [&](const char* name) { return params.values() + params.find(name).offset; };
   const std::vector<double> shares = logits_of_shares(rows);

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/core.h>
 
 #include "core/base/error.hpp"
 #include "core/base/stop.hpp"
-#include "core/machine/memory_limit.hpp"
 #include "core/machine/parallel.hpp"
 
 namespace capstan {
@@ -25,31 +25,36 @@ constexpr int64_t texts_at_once = 2048, blocks_per_thread = 256;
 }  // namespace
 
 NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& config, int64_t classes,
-                     std::shared_ptr<const BaseClassifier> base, RowBudget budget)
+                     std::shared_ptr<const BaseClassifier> base, RowBudget budget, WorkPlace work)
     : config_(config),
       classes_(classes),
+      rows_(texts.size()),
       tokens_(texts.tokens()),
       multi_label_(texts.multi_label()),
-      base_(std::move(base)) {
+      base_(std::move(base)),
+      work_(std::move(work)) {
   if (base_ != nullptr) config_.buckets = base_->config.buckets;
-  if (budget.kept == 0) budget.kept = std::max(budget.solved, static_cast<int64_t>(memory_limit().bytes / 4));
   const auto most_entries = [](int64_t bytes) { return bytes / static_cast<int64_t>(sizeof(NgramCount)); };
-  const bool kept = read(texts, most_entries(base_ != nullptr ? budget.solved : budget.kept));
-  if (!kept && base_ != nullptr)
+  const int64_t kept = most_entries(std::max(budget.kept, budget.solved)), solved = most_entries(budget.solved);
+  read_labels(texts);
+  const double expected = expected_entries(texts);
+  const bool are_kept = expected <= static_cast<double>(kept) && read(texts, kept, expected);
+  const int64_t problems = is_binary() ? 1 : classes_;
+  const bool takes_long = rows() >= many_texts && entries() > most_solving / problems;
+  by_passes_ = base_ == nullptr &&
+               (!are_kept || expected > static_cast<double>(solved) || entries() > solved || takes_long);
+  if (base_ != nullptr && !are_kept)
     throw Error(
-        fmt::format("train.init_from: the n-grams of the training texts take more than {} MB, which a "
-                    "linear-classifier can learn only without a start; lower data.max_length, train on fewer "
-                    "texts, or leave out train.init_from",
-                    budget.solved >> 20));
-  if (base_ != nullptr && texts.size() > most_entries(budget.solved) / base_->columns)
+        fmt::format("train.init_from: the n-grams of the training texts take more than {} MB (train.memory), and a "
+                    "linear-classifier that starts from another one has them in memory; raise train.memory, lower "
+                    "data.max_length, train on fewer texts, or leave out train.init_from",
+                    std::max(budget.kept, budget.solved) / 1'000'000));
+  if (base_ != nullptr && rows() > kept / base_->columns)
     throw Error(
         fmt::format("train.init_from: {} scores for each of {} texts take more than {} MB; start from a classifier of "
                     "fewer classes, or train on fewer texts",
-                    base_->columns, texts.size(), budget.solved >> 20));
-  const int64_t problems = is_binary() ? 1 : classes_;
-  const bool takes_long = rows() >= many_texts && entries() > most_solving / problems;
-  by_passes_ = !kept || entries() > most_entries(budget.solved) || (base_ == nullptr && takes_long);
-  if (kept) {
+                    base_->columns, rows(), std::max(budget.kept, budget.solved) / 1'000'000));
+  if (are_kept) {
     norms_.assign(starts_.size() - 1, 0);
     choose_buckets();
     weigh(rows_with(static_cast<size_t>(config_.buckets)));
@@ -62,72 +67,112 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
   if (base_ != nullptr) score_with_base();
 }
 
+void NgramRows::read_labels(const LabelledTexts& texts) {
+  labels_.reserve(static_cast<size_t>(rows()));
+  if (multi_label_) label_starts_.assign(1, 0);
+  for (int64_t row = 0; row < rows(); ++row) {
+    const LabelSet labels = texts.labels(row);
+    labels_.insert(labels_.end(), labels.begin(), labels.end());
+    if (multi_label_) label_starts_.push_back(static_cast<int64_t>(labels_.size()));
+  }
+}
+
+/// By the first texts, which are about as long as the others: their order is random. It does not depend on the memory.
+/// Of few texts it is 0: reading them tells.
+double NgramRows::expected_entries(const LabelledTexts& texts) const {
+  if (rows() <= texts_at_once) return 0;
+  const int64_t count = texts_at_once;
+  std::vector<int64_t> entries(static_cast<size_t>(count));
+  LabelledTexts quiet(texts);
+  quiet.stop_reporting();
+  parallel_units(count, [&](int64_t i) {
+    const TextNgrams found = count_ngrams(quiet.text(i), orders_of(config_), most_bucket_bits);
+    entries[static_cast<size_t>(i)] = static_cast<int64_t>(found.words.size() + found.characters.size());
+  });
+  const auto all = static_cast<double>(std::accumulate(entries.begin(), entries.end(), int64_t{0}));
+  return all / static_cast<double>(count) * static_cast<double>(rows());
+}
+
 /// Returns false when there are too many entries.
-bool NgramRows::read(const LabelledTexts& texts, int64_t most_entries) {
+bool NgramRows::read(const LabelledTexts& texts, int64_t most_entries, double expected) {
   const NgramOrders orders = orders_of(config_);
-  const int64_t rows = texts.size();
-  labels_.clear();
-  entries_.clear();
   starts_.assign(1, 0);
-  for (int64_t first = 0; first < rows; first += texts_at_once) {
-    std::vector<TextNgrams> group(static_cast<size_t>(std::min(texts_at_once, rows - first)));
+  starts_.reserve(static_cast<size_t>(2 * rows() + 1));
+  entries_.reserve(static_cast<size_t>(std::min(1.05 * expected, static_cast<double>(most_entries))));
+  std::vector<RowScratch> scratches(static_cast<size_t>(team_size()));
+  for (int64_t first = 0; first < rows(); first += texts_at_once) {
+    std::vector<TextNgrams> group(static_cast<size_t>(std::min(texts_at_once, rows() - first)));
     parallel_units(static_cast<int64_t>(group.size()), [&](int64_t i) {
-      group[static_cast<size_t>(i)] = count_ngrams(texts.text(first + i), orders, most_bucket_bits);
+      RowScratch& scratch = scratches[static_cast<size_t>(thread_index())];
+      find_ngrams(texts.text(first + i), orders, most_bucket_bits, nullptr, &scratch.memory, scratch.found);
+      group[static_cast<size_t>(i)] = {counted(scratch.found.words, most_bucket_bits),
+                                       counted(scratch.found.characters, most_bucket_bits)};
     });
-    for (const TextNgrams& found : group) {
-      labels_.push_back(texts.labels(static_cast<int64_t>(labels_.size())));
-      for (const auto* const counts : {&found.words, &found.characters}) {
-        entries_.insert(entries_.end(), counts->begin(), counts->end());
-        starts_.push_back(static_cast<int64_t>(entries_.size()));
-      }
+    for (const TextNgrams& found : group)
+      for (const auto* const counts : {&found.words, &found.characters})
+        starts_.push_back(starts_.back() + static_cast<int64_t>(counts->size()));
+    entry_count_ = starts_.back();
+    if (entry_count_ > most_entries) {
+      entries_ = {};
+      starts_ = {};
+      entry_count_ = 0;
+      return false;
     }
-    entry_count_ = static_cast<int64_t>(entries_.size());
-    if (entry_count_ > most_entries) return false;
-    // The texts of the first group are about as long as the others.
-    const double each = static_cast<double>(entries_.size()) / static_cast<double>(labels_.size());
-    const double expected = std::min(1.05 * each * static_cast<double>(rows), static_cast<double>(most_entries));
-    if (first == 0) entries_.reserve(static_cast<size_t>(expected));
+    entries_.resize(static_cast<size_t>(entry_count_), NgramCount(0, 0));
+    parallel_each(static_cast<int64_t>(group.size()), 64, [&](int64_t i) {
+      auto to = entries_.begin() + starts_[static_cast<size_t>(2 * (first + i))];
+      for (const auto* const counts : {&group[static_cast<size_t>(i)].words, &group[static_cast<size_t>(i)].characters})
+        to = std::copy(counts->begin(), counts->end(), to);
+    });
   }
   return true;
 }
 
-/// In how many texts each bucket is, those that read() has kept among them, which are then forgotten.
+/// In how many texts each bucket is.
 void NgramRows::count_texts(const LabelledTexts& texts) {
-  if (config_.min_texts == 0) config_.min_texts = 2;
-  if (config_.buckets == 0) config_.buckets = int64_t{1} << most_bits();
+  choose_sizes();
   const int bits = bits_of(config_.buckets);
   std::vector<int32_t> count(static_cast<size_t>(config_.buckets), 0);
-  const auto sort_out = [&](std::vector<uint32_t>& buckets) {
-    std::sort(buckets.begin(), buckets.end());
-    buckets.erase(std::unique(buckets.begin(), buckets.end()), buckets.end());
-  };
-  std::vector<uint32_t> buckets;
-  for (int64_t row = 0; row < rows(); ++row) {
-    buckets.clear();
-    for (int64_t at = starts_[static_cast<size_t>(2 * row)]; at < starts_[static_cast<size_t>(2 * row + 2)]; ++at)
-      buckets.push_back(entries_[static_cast<size_t>(at)].bucket() >> (most_bucket_bits - bits));
-    sort_out(buckets);
-    for (const uint32_t bucket : buckets) ++count[bucket];
+  WorkFile file(work_, "ngrams", fmt::format("{} buckets", config_.buckets));
+  int64_t first = 0;
+  if (auto saved = file.load(); saved && saved->numbers.size() == 2) {
+    if (saved->read(count.data(), count.size() * sizeof(int32_t))) {
+      first = saved->numbers[0];
+      entry_count_ = saved->numbers[1];
+      texts.report(first);
+    } else {
+      std::fill(count.begin(), count.end(), 0);
+    }
   }
-  entries_ = {};
-  starts_ = {};
+  const auto save = [&] {
+    file.save({first, entry_count_}, [&](FileWriter& to) { to.write(count.data(), count.size() * sizeof(int32_t)); });
+  };
   std::vector<RowScratch> scratches(static_cast<size_t>(team_size()));
-  for (int64_t first = rows(); first < texts.size(); first = rows()) {
-    std::vector<std::vector<uint32_t>> group(static_cast<size_t>(std::min(texts_at_once, texts.size() - first)));
-    parallel_units(static_cast<int64_t>(group.size()), [&](int64_t i) {
+  std::vector<std::vector<uint32_t>> group(static_cast<size_t>(texts_at_once));
+  const bool any_left = first < rows();
+  for (; first < rows(); first += texts_at_once) {
+    if (file.due()) save();
+    const int64_t size = std::min(texts_at_once, rows() - first);
+    parallel_units(size, [&](int64_t i) {
       RowScratch& scratch = scratches[static_cast<size_t>(thread_index())];
       std::vector<uint32_t>& all = group[static_cast<size_t>(i)];
       find_ngrams(texts.text(first + i), orders_of(config_), bits, nullptr, &scratch.memory, scratch.found);
       all.swap(scratch.found.words);
       all.insert(all.end(), scratch.found.characters.begin(), scratch.found.characters.end());
-      sort_out(all);
+      sort_numbers(all, bits);
+      all.erase(std::unique(all.begin(), all.end()), all.end());
     });
-    for (const std::vector<uint32_t>& all : group) {
-      labels_.push_back(texts.labels(rows()));
-      entry_count_ += static_cast<int64_t>(all.size());
-      for (const uint32_t bucket : all) ++count[bucket];
-    }
+    // Each thread counts in buckets of its own.
+    parallel_for(config_.buckets, config_.buckets / std::max(threads(), 1), [&](int64_t begin, int64_t end) {
+      for (int64_t i = 0; i < size; ++i) {
+        const std::vector<uint32_t>& all = group[static_cast<size_t>(i)];
+        for (auto at = std::lower_bound(all.begin(), all.end(), begin); at != all.end() && *at < end; ++at)
+          ++count[*at];
+      }
+    });
+    for (int64_t i = 0; i < size; ++i) entry_count_ += static_cast<int64_t>(group[static_cast<size_t>(i)].size());
   }
+  if (any_left) save();
   weigh(count);
 }
 
@@ -154,20 +199,30 @@ void NgramRows::shorten_blocks(const Change& change) {
   entry_count_ = kept;
 }
 
-/// How many rows have each bucket. A word and an n-gram of characters may share one: both blocks are sorted by it.
+/// How many rows have each bucket. A word and an n-gram of characters may share one: both blocks are sorted by it. Each
+/// thread counts in buckets of its own.
 std::vector<int32_t> NgramRows::rows_with(size_t buckets) const {
   std::vector<int32_t> count(buckets, 0);
-  for (int64_t row = 0; row < rows(); ++row) {
-    const NgramBlock words = block(row, 0), characters = block(row, 1);
-    const NgramCount *word = words.begin, *character = characters.begin;
-    while (word != words.end || character != characters.end) {
-      const uint32_t of_word = word != words.end ? word->bucket() : UINT32_MAX,
-                     of_character = character != characters.end ? character->bucket() : UINT32_MAX;
-      ++count[std::min(of_word, of_character)];
-      if (of_word <= of_character) ++word;
-      if (of_character <= of_word) ++character;
+  const auto all = static_cast<int64_t>(buckets);
+  parallel_for(all, all / std::max(threads(), 1), [&](int64_t begin, int64_t end) {
+    const auto first = static_cast<uint32_t>(begin), last = static_cast<uint32_t>(end);
+    const auto before = [](const NgramCount& entry, uint32_t bucket) { return entry.bucket() < bucket; };
+    for (int64_t row = 0; row < rows(); ++row) {
+      if (row % texts_at_once == 0) stop_point();
+      const NgramBlock words = block(row, 0), characters = block(row, 1);
+      const NgramCount *word = std::lower_bound(words.begin, words.end, first, before),
+                       *character = std::lower_bound(characters.begin, characters.end, first, before);
+      for (;;) {
+        const uint32_t of_word = word != words.end ? word->bucket() : UINT32_MAX,
+                       of_character = character != characters.end ? character->bucket() : UINT32_MAX,
+                       least = std::min(of_word, of_character);
+        if (least >= last) break;
+        ++count[least];
+        if (of_word == least) ++word;
+        if (of_character == least) ++character;
+      }
     }
-  }
+  });
   return count;
 }
 
@@ -177,7 +232,14 @@ int NgramRows::most_bits() const {
   return std::clamp(bits_of(weights / classes_ + 1) - 1, least_bits, by_passes_ ? most_bucket_bits : usual_most_bits);
 }
 
+/// Of rows that are not solved for, which may be too many to know all n-grams.
+void NgramRows::choose_sizes() {
+  if (config_.min_texts == 0) config_.min_texts = 2;
+  if (config_.buckets == 0) config_.buckets = int64_t{1} << most_bits();
+}
+
 void NgramRows::choose_buckets() {
+  if (by_passes_) choose_sizes();
   if (config_.min_texts == 0) config_.min_texts = entries() < few_ngrams ? 1 : 2;
   if (config_.buckets == 0) {
     const std::vector<int32_t> texts = rows_with(size_t{1} << most_bucket_bits);
@@ -185,6 +247,7 @@ void NgramRows::choose_buckets() {
     config_.buckets = int64_t{1} << std::clamp(bits_of(buckets_per_ngram * ngrams), least_bits, most_bits());
   }
   const int bits = bits_of(config_.buckets);
+  if (bits == most_bucket_bits) return;
   shorten_blocks([&](std::vector<NgramCount>& block) { join_buckets(block, most_bucket_bits, bits); });
 }
 

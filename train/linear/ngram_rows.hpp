@@ -11,6 +11,7 @@
 #include "data/batches/labelled_texts.hpp"
 #include "models/linear_classifier.hpp"
 #include "nn/layers/text_ngrams.hpp"
+#include "train/linear/work_file.hpp"
 
 namespace capstan {
 
@@ -38,10 +39,27 @@ struct RowScratch {
   NgramMemory memory;
 };
 
-/// Bytes of the entries of all rows: up to which they are solved for exactly, and up to which they are kept.
+/// Bytes of the entries of all rows: up to which they are solved for exactly, and up to which they are kept, if that is
+/// more.
 struct RowBudget {
   int64_t solved = int64_t{400} << 20;
-  int64_t kept = 0;  // 0: a quarter of the memory that this process may have, if that is more than `solved`
+  int64_t kept = 0;
+};
+
+/// Labels of a row, in ascending order.
+struct RowLabels {
+  RowLabels(const int32_t* from, const int32_t* to) : first(from), last(to) {}
+  RowLabels(const LabelSet& labels) : first(labels.data()), last(labels.data() + labels.size()) {}
+  const int32_t* begin() const { return first; }
+  const int32_t* end() const { return last; }
+  bool empty() const { return first == last; }
+  int32_t front() const { return *first; }
+  bool has(int32_t label) const { return std::binary_search(first, last, label); }
+  friend bool operator==(const RowLabels& a, const RowLabels& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
+
+  const int32_t *first, *last;
 };
 
 /// A linear classifier that another one starts from (train.init_from), which learns weights for its scores.
@@ -56,7 +74,7 @@ struct BaseClassifier {
 /// A row is a text and its labels; its entries are what LinearClassifier computes from the text. scale = IDF,
 /// ln((1 + rows) / (1 + rows with f)) + 1, and 0 for n-grams that are in fewer texts than config().min_texts. With a
 /// base classifier, n-grams that it knows keep its scale, and its scores are features of a row, too. Where entries take
-/// too much memory, they are made again whenever a row is read.
+/// too much memory, they are made again whenever a row is read. What is computed from rows does not depend on this.
 class NgramRows {
  public:
   /// Standard deviation of a base classifier's scores as features, beside n-grams of unit norm. Larger ones are no
@@ -64,12 +82,12 @@ class NgramRows {
   static constexpr double base_deviation = 0.3;
 
   /// Row i is text i; `texts` must outlive this where rows are not kept(). Throws Error when entries, or the scores of
-  /// the base, take more than budget.solved with a base, which is only solved for exactly.
+  /// the base, take more than budget.kept with a base, which is only solved for exactly.
   /// `base`: of the same n-grams and buckets (config.buckets may be 0), or null.
   NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& config, int64_t classes,
-            std::shared_ptr<const BaseClassifier> base = nullptr, RowBudget budget = {});
+            std::shared_ptr<const BaseClassifier> base = nullptr, RowBudget budget = {}, WorkPlace work = {});
 
-  int64_t rows() const { return static_cast<int64_t>(labels_.size()); }
+  int64_t rows() const { return rows_; }
   int64_t classes() const { return classes_; }
   int64_t entries() const { return entry_count_; }
   /// Too many to be solved for exactly, in memory or in time.
@@ -77,11 +95,14 @@ class NgramRows {
   /// Otherwise only read_row() has entries: it makes them again.
   bool kept() const { return !texts_; }
   int64_t tokens() const { return tokens_; }  // of the texts
-  /// One, or with multi_label() any number, in ascending order.
-  const LabelSet& labels(int64_t row) const { return labels_[static_cast<size_t>(row)]; }
-  bool has(int64_t row, int32_t label) const {
-    return std::binary_search(labels(row).begin(), labels(row).end(), label);
+  /// One, or with multi_label() any number.
+  RowLabels labels(int64_t row) const {
+    const int32_t* const all = labels_.data();
+    if (!multi_label_) return {all + row, all + row + 1};
+    const auto i = static_cast<size_t>(row);
+    return {all + label_starts_[i], all + label_starts_[i + 1]};
   }
+  bool has(int64_t row, int32_t label) const { return labels(row).has(label); }
   bool multi_label() const { return multi_label_; }
   /// With two classes and one label per text, weights of the first class are those of the second one times -1.
   bool is_binary() const { return classes_ == 2 && !multi_label_; }
@@ -100,32 +121,39 @@ class NgramRows {
   const std::vector<float>& base_factor() const { return base_factor_; }
   /// The configuration with the choices that were made: min_texts and buckets.
   const LinearClassifierConfig& config() const { return config_; }
+  /// Where unfinished work on the rows is kept.
+  const WorkPlace& work() const { return work_; }
   /// How many rows, buckets and entries there are, in a sentence.
   std::string report() const;
 
  private:
-  bool read(const LabelledTexts& texts, int64_t most_entries);
+  void read_labels(const LabelledTexts& texts);
+  double expected_entries(const LabelledTexts& texts) const;
+  bool read(const LabelledTexts& texts, int64_t most_entries, double expected);
   void count_texts(const LabelledTexts& texts);
   int most_bits() const;
   void weigh(const std::vector<int32_t>& texts);
   template <class Change>
   void shorten_blocks(const Change& change);
   std::vector<int32_t> rows_with(size_t buckets) const;
+  void choose_sizes();
   void choose_buckets();
   void set_norms();
   void score_with_base();
 
   LinearClassifierConfig config_;
-  int64_t classes_, tokens_ = 0, entry_count_ = 0;
+  int64_t classes_, rows_, tokens_ = 0, entry_count_ = 0;
   bool by_passes_ = false;
   std::optional<LabelledTexts> texts_;  // of which rows are made
   std::vector<NgramCount> entries_;
   std::vector<int64_t> starts_;  // by 2 * row + block
   bool multi_label_;
-  std::vector<LabelSet> labels_;
+  std::vector<int32_t> labels_;
+  std::vector<int64_t> label_starts_;  // of several labels
   std::vector<float> norms_, scale_;
   std::shared_ptr<const BaseClassifier> base_;
   std::vector<float> base_scores_, base_factor_;
+  WorkPlace work_;
 };
 
 }  // namespace capstan

@@ -60,7 +60,9 @@ TrainResult train_linear(Session& session, const Model& classifier, const NgramR
     }
     session.validated({found.total, found.labels}, watch.seconds());
   }
-  return session.finish("the weights are solved for", parts, "another name starts a new one");
+  const TrainResult result = session.finish("the weights are solved for", parts, "another name starts a new one");
+  if (session.ranks().first()) WorkFile::remove_all(session.options().folder.string());
+  return result;
 }
 
 }  // namespace capstan

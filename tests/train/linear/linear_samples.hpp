@@ -46,11 +46,7 @@ struct Samples {
   explicit Samples(const std::vector<Text>& texts) {
     for (const Text& text : texts) examples.add(tokenizer.encode(text.text), text.label);
   }
-  LabelledTexts texts() const {
-    std::vector<int64_t> order;
-    for (int64_t i = 0; i < examples.size(); ++i) order.push_back(i);
-    return {examples, tokenizer, order};
-  }
+  LabelledTexts texts() const { return {examples, tokenizer}; }
 };
 
 inline LinearClassifierConfig config_of(int64_t buckets = 1024) {

@@ -226,7 +226,6 @@ TEST_CASE("linear classifiers: a text has any number of labels, each from a thre
   ExampleSet examples = ExampleSet::multi_label(2);
   const ByteTokenizer tokenizer;
   RandomStream random(random_key(8, "several labels"));
-  std::vector<int64_t> order;
   for (int i = 0; i < 300; ++i) {
     std::string text = "today";
     LabelSet labels;
@@ -236,9 +235,8 @@ TEST_CASE("linear classifiers: a text has any number of labels, each from a thre
         text += " " + topics[static_cast<size_t>(c)];
       }
     examples.add(tokenizer.encode(text), labels);
-    order.push_back(i);
   }
-  const LabelledTexts texts(examples, tokenizer, order);
+  const LabelledTexts texts(examples, tokenizer);
   const NgramRows rows(texts, config_of(), 2);
   ParamStore store;
   const LinearClassifier linear(Scope(store, 1), rows.config(), 2, true);

@@ -3,11 +3,14 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <cstdlib>
 
 #include "core/base/stop.hpp"
+#include "core/io/file.hpp"
 #include "core/machine/parallel.hpp"
 #include "tests/train/linear/linear_samples.hpp"
-#include "train/evaluation/evaluate.hpp"
+#include "tests/train/support.hpp"
+#include "train/evaluation/evaluate_classifier.hpp"
 #include "train/linear/ngram_passes.hpp"
 
 namespace capstan::testing {
@@ -70,7 +73,6 @@ TEST_CASE("passes: any number of labels, and more classes than a vector instruct
   ExampleSet examples = ExampleSet::multi_label(40);
   const ByteTokenizer tokenizer;
   RandomStream random(random_key(8, "several labels"));
-  std::vector<int64_t> order;
   for (int i = 0; i < 3000; ++i) {
     std::string text = "today";
     LabelSet labels;
@@ -80,9 +82,8 @@ TEST_CASE("passes: any number of labels, and more classes than a vector instruct
         text += fmt::format(" topic{}", c);
       }
     examples.add(tokenizer.encode(text), labels);
-    order.push_back(i);
   }
-  const LabelledTexts texts(examples, tokenizer, order);
+  const LabelledTexts texts(examples, tokenizer);
   const NgramRows rows(texts, config_of(1 << 14), 40, nullptr, kept_for_passes);
   ParamStore store;
   const LinearClassifier linear(Scope(store, 1), rows.config(), 40, true);
@@ -100,6 +101,47 @@ TEST_CASE("passes: texts without n-grams, and few of them") {
     const Solution solution(many_rows(samples, 2, made_again), 1);
     for (const real value : solution.values()) CHECK(std::isfinite(value));
   }
+}
+
+TEST_CASE("passes: what was stopped goes on where it was, with the same bits") {
+  REQUIRE(setenv("CAPSTAN_WORK_SECONDS", "0", 1) == 0);
+  const int before = threads();
+  set_threads(1);  // where it stops is counted
+  for (const int32_t classes : {2, 3}) {
+    const Samples samples(sample_texts(3000, classes));
+    const std::vector<real> whole = Solution(many_rows(samples, classes, made_again), 1).values();
+    const TemporaryFolder folder;
+    const WorkPlace place{(folder / "run").string(), "some data"};
+    const auto work = [&] {
+      const NgramRows rows(samples.texts(), config_of(1 << 14), classes, nullptr, made_again, place);
+      return Solution(rows, 1).values();
+    };
+    int allowed = 0, asked = 0, stopped = 0;
+    const StopPoll poll = [&] { return ++asked > allowed; };
+    // All but the last stop while n-grams are counted, or after a few batches of the passes.
+    for (const int more : {100, 2060, 960, 2, 3, 1, 4, 100'000'000}) {
+      const StopScope scope(&poll);
+      allowed = 2048 + more;  // after the estimate of the entries
+      asked = 0;
+      std::vector<real> found;
+      try {
+        found = work();
+      } catch (const Stopped&) {
+        ++stopped;
+        continue;
+      }
+      CHECK(found == whole);
+    }
+    CHECK(stopped == 7);
+    CHECK(names_in_folder(place.folder) == std::vector<std::string>{"ngrams.work", "passes.work"});
+    write_text(folder / "run/passes.work", "damaged");
+    truncate_file((folder / "run/ngrams.work").string(), 100);
+    CHECK(work() == whole);
+    WorkFile::remove_all(place.folder);
+    CHECK(names_in_folder(place.folder).empty());
+  }
+  set_threads(before);
+  unsetenv("CAPSTAN_WORK_SECONDS");
 }
 
 TEST_CASE("passes: they stop when they are asked") {

@@ -1,0 +1,42 @@
+// Bytes that are appended, and read again by their place: many of them are in a file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/base/no_copy.hpp"
+
+namespace capstan {
+
+/// In memory up to `most_in_memory` bytes. More than these are in a file without a name, which the system removes
+/// however the process ends. The file is in the folder or, where that is "", in the one for temporary files.
+class ByteStore : NoCopy {
+ public:
+  static constexpr size_t most_in_memory = size_t{64} << 20;
+
+  explicit ByteStore(std::string folder = "", size_t limit = most_in_memory)
+      : folder_(std::move(folder)), limit_(limit) {}
+  ~ByteStore();
+
+  int64_t size() const { return written_ + static_cast<int64_t>(waiting_.size()); }
+  bool in_memory() const { return descriptor_ < 0; }
+  const std::string& folder() const { return folder_; }
+  /// Throws Error when the file cannot be written.
+  void append(const void* bytes, size_t count);
+  void append(std::string_view bytes) { append(bytes.data(), bytes.size()); }
+  /// Any thread may read while none appends.
+  void read(int64_t place, void* to, size_t count) const;
+
+ private:
+  void flush();
+
+  std::string folder_;
+  size_t limit_;
+  std::string waiting_;  // for the file; without one, all
+  int64_t written_ = 0;  // in the file
+  int descriptor_ = -1;
+};
+
+}  // namespace capstan

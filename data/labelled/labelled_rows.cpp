@@ -1,0 +1,182 @@
+#include "data/labelled/labelled_rows.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <optional>
+
+#include "core/base/error.hpp"
+#include "core/io/file.hpp"
+#include "core/strings/strings.hpp"
+#include "core/strings/utf8.hpp"
+#include "data/files/file_list.hpp"
+#include "data/files/text_file.hpp"
+#include "data/files/with_key.hpp"
+#include "data/labelled/class_folders.hpp"
+#include "data/labelled/class_names.hpp"
+
+namespace capstan {
+namespace {
+
+constexpr uint64_t large_file = uint64_t{64} << 20;  // is mapped instead of held in memory
+
+/// A file's content. What was passed of a mapped one leaves the memory of this process.
+class TableContent {
+ public:
+  TableContent(const std::string& path, int64_t max_mb, Progress& progress) : progress_(progress) {
+    std::error_code unknown;
+    if (!is_packed_name(path) && std::filesystem::is_regular_file(path, unknown) &&
+        std::filesystem::file_size(path, unknown) >= large_file)
+      mapped_.emplace(path);
+    else
+      held_ = read_text_file(path, max_mb);
+  }
+
+  std::string_view all() const {
+    return mapped_ ? std::string_view(reinterpret_cast<const char*>(mapped_->data()), mapped_->size()) : held_;
+  }
+  /// The bytes before `end` were read.
+  void passed(size_t end) {
+    constexpr size_t step = size_t{8} << 20;
+    if (end < passed_ + step && end < all().size()) return;
+    if (mapped_) mapped_->release(passed_, end);
+    if (end > passed_) progress_.add(static_cast<double>(end - passed_));
+    passed_ = end;
+  }
+  void begin_again() { passed_ = 0; }
+
+ private:
+  Progress& progress_;
+  std::optional<MappedFile> mapped_;
+  std::string held_;
+  size_t passed_ = 0;
+};
+
+/// Every file below `paths` is a text; its label is the name of its folder, one level below the path.
+std::vector<LabelledRow> read_folders(const std::vector<std::string>& paths, Split split, const Loading& loading,
+                                      RowTexts& texts) {
+  const LabelledSourceConfig& config = loading.config;
+  const std::vector<std::string> wanted = named_classes(config);
+  std::vector<LabelledRow> rows;
+  const std::vector<FoundFile> files = list_files(paths);
+  if (wanted.empty()) refuse_parts_as_classes(files, paths);
+  Progress progress(loading.log, "reading", 0);
+  const int64_t bad_before = loading.bad.count();
+  std::vector<std::string> loose;
+  for (const FoundFile& found : files) {
+    const size_t slash = found.name.find('/');
+    if (slash == std::string::npos) {
+      loose.push_back(found.path);
+      continue;
+    }
+    const std::string label = found.name.substr(0, slash);
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), label) == wanted.end()) continue;
+    std::string text = read_text_file(found.path, config.max_file_mb);
+    progress.add(static_cast<double>(text.size()));
+    const uint32_t number = loading.check.add_file(split, found.path);
+    loading.check.set_content(number, text, nullptr);
+    loading.check.set_first_line(number, 1);
+    if (loading.utf8 && !loading.bad.guard([&] { check_utf8(text, found.path); })) continue;
+    LabelledText row;
+    row.label = label;
+    row.text = std::move(text);
+    row.line = 1;
+    rows.push_back(texts.add(std::move(row), number));
+  }
+  if (loose.size() == files.size() && !loose.empty())
+    throw Error(fmt::format(
+        "{}: is not in the folder of a class: with format: folders, give the folder that holds one folder per "
+        "class (such as train with pos and neg in it)",
+        loose.front()));
+  if (rows.empty() && !paths.empty() && loading.bad.count() == bad_before)
+    throw Error(fmt::format("{}: holds no folder called {}", join_first(paths), join_first(wanted, " or ")));
+  // The original IMDB has lists of addresses and counts of words there.
+  if (!loose.empty() && wanted.empty() && loading.log)
+    loading.log(fmt::format("data.{}: left out {} file{} beside the folders of the classes: {}", to_string(split),
+                            loose.size(), loose.size() == 1 ? "" : "s", join_first(loose)));
+  return rows;
+}
+
+std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Split split, const Loading& loading,
+                                     RowTexts& texts) {
+  const LabelledSourceConfig& config = loading.config;
+  BadRows& bad = loading.bad;
+  std::vector<LabelledRow> rows;
+  ColumnChoice columns{config.header.value_or(false), config.label_column, config.text_columns};
+  if (config.multi_label) columns.label_separator = config.label_separator;
+  columns.label_columns = config.label_columns;
+  columns.empty_labels = !loading.classifies;
+  Progress progress(loading.log, "reading", 0);
+  for (const FoundFile& found : list_files(paths)) {
+    progress.begin("reading " + found.path);
+    TableContent content(found.path, config.max_file_mb, progress);
+    const int64_t bad_before = bad.count();
+    const size_t rows_before = rows.size();
+    const TableFormat& format = format_of(found.path, config.format);
+    const uint32_t number = loading.check.add_file(split, found.path);
+    read_table(content.all(), found.path, format, columns, bad, loading.utf8, [&](LabelledText&& row, size_t end) {
+      rows.push_back(texts.add(std::move(row), number));
+      content.passed(end);
+    });
+    const bool any = rows.size() > rows_before;
+    content.begin_again();
+    loading.check.set_content(number, content.all(), &format, [&](size_t end) { content.passed(end); });
+    loading.check.set_first_line(number, any ? rows[rows_before].line : 0);
+    if (!any && bad.count() == bad_before) throw Error(fmt::format("{}: holds no examples", found.path));
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<std::string> named_classes(const LabelledSourceConfig& config) {
+  return config.classes_file.empty() ? config.classes : ClassNames::from_file(config.classes_file).names();
+}
+
+LabelledRow RowTexts::add(LabelledText&& row, uint32_t file) {
+  LabelledRow added{texts_.size(), row.line, static_cast<uint32_t>(row.text.size()), file, row.repeats_label};
+  if (row.text.size() > std::numeric_limits<uint32_t>::max())
+    throw Error(fmt::format("a text of line {} has more than 4 GB; divide it", row.line));
+  for (size_t i = 0; i + 1 < columns_; ++i) {
+    const uint64_t boundary = row.boundaries.at(i);
+    texts_.append(&boundary, sizeof(boundary));
+  }
+  texts_.append(row.text);
+  std::string key = row.label;  // with the lengths of several: they may have any characters
+  for (const std::string& label : row.labels) key += fmt::format("\n{} {}", label.size(), label);
+  const auto [known, is_new] = numbers_.emplace(std::move(key), static_cast<int32_t>(labels_.size()));
+  added.labels = known->second;
+  if (!is_new) return added;
+  if (row.labels.empty() && !row.label.empty()) row.labels = {std::move(row.label)};
+  labels_.push_back(std::move(row.labels));
+  return added;
+}
+
+LabelledText RowTexts::read(const LabelledRow& row) const {
+  LabelledText found;
+  found.line = row.line;
+  int64_t at = row.text;
+  for (size_t i = 0; i + 1 < columns_; ++i) {
+    uint64_t boundary = 0;
+    texts_.read(at, &boundary, sizeof(boundary));
+    found.boundaries.push_back(boundary);
+    at += static_cast<int64_t>(sizeof(boundary));
+  }
+  found.text.resize(row.size);
+  texts_.read(at, found.text.data(), row.size);
+  return found;
+}
+
+std::string place_of(const LabelledRow& row, const LabelledCheck& check) {
+  return fmt::format("{}:{}", check.files()[row.file].path, row.line);
+}
+
+std::vector<LabelledRow> read_rows(const std::vector<std::string>& paths, Split split, const Loading& loading,
+                                   RowTexts& texts) {
+  return with_key(split, [&] {
+    return loading.config.format == format_of_folders ? read_folders(paths, split, loading, texts)
+                                                      : read_tables(paths, split, loading, texts);
+  });
+}
+
+}  // namespace capstan

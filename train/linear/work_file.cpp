@@ -1,0 +1,65 @@
+#include "train/linear/work_file.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/io/hash.hpp"
+
+namespace capstan {
+namespace {
+
+constexpr const char* ending = ".work";
+constexpr int64_t most_numbers = 1000;
+
+/// Tests set the variable, so that they need not wait.
+double seconds_between() {
+  const char* const given = std::getenv("CAPSTAN_WORK_SECONDS");
+  return given != nullptr ? std::max(0.0, std::atof(given)) : 30;
+}
+
+}  // namespace
+
+WorkFile::WorkFile(const WorkPlace& place, const char* name, const std::string& identity)
+    : path_(place.folder.empty() ? "" : (std::filesystem::path(place.folder) / (std::string(name) + ending)).string()),
+      identity_(hash_hex("work 1\n" + place.identity + identity)),
+      wait_(seconds_between()) {}
+
+std::optional<WorkFile::Saved> WorkFile::load() const {
+  std::error_code unknown;
+  if (path_.empty() || !std::filesystem::is_regular_file(path_, unknown)) return std::nullopt;
+  Saved saved{{}, RegularFile(path_)};
+  std::string identity(identity_.size(), ' ');
+  int64_t count = 0;
+  if (!saved.read(identity.data(), identity.size()) || identity != identity_ || !saved.read(&count, sizeof(count)) ||
+      count < 0 || count > most_numbers)
+    return std::nullopt;
+  saved.numbers.resize(static_cast<size_t>(count));
+  if (!saved.read(saved.numbers.data(), saved.numbers.size() * sizeof(int64_t))) return std::nullopt;
+  return saved;
+}
+
+void WorkFile::save(const std::vector<int64_t>& numbers, const std::function<void(FileWriter& to)>& rest) {
+  if (path_.empty()) return;
+  const Stopwatch watch;
+  make_folders(std::filesystem::path(path_).parent_path().string());
+  replace_file(path_, [&](const std::string& unfinished) {
+    FileWriter file(unfinished);
+    const auto count = static_cast<int64_t>(numbers.size());
+    file.write(identity_);
+    file.write(&count, sizeof(count));
+    file.write(numbers.data(), numbers.size() * sizeof(int64_t));
+    rest(file);
+    file.sync();
+    file.close();
+  });
+  wait_ = std::max(seconds_between(), 50 * watch.seconds());
+  since_ = Stopwatch();
+}
+
+void WorkFile::remove_all(const std::string& folder) {
+  for (const std::string& name : names_in_folder(folder))
+    if (std::filesystem::path(name).extension() == ending) remove_tree((std::filesystem::path(folder) / name).string());
+}
+
+}  // namespace capstan
