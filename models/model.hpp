@@ -34,6 +34,7 @@ struct ModelData {
   const std::vector<int64_t>& class_counts;  // training examples of each class; none: they are not balanced
   int64_t examples;                          // of all classes
   std::function<WordEdges()> words;          // of the vocabulary
+  ParamStore* params = nullptr;              // of the model, for values that depend on these; null: they stay
 };
 
 /// What one occurrence of the n-grams of a bucket adds to the logit of a class, before a text's n-grams are scaled to

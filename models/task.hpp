@@ -13,7 +13,7 @@ struct TaskLoss {
   Var sum;                   // scalar, nats
   int64_t targets = 0;       // labels that were not ignored
   int64_t correct = 0;       // targets whose label got the highest logit; counted in evaluation only
-  Array probabilities = {};  // (B, C) of the labels of a multi-label classifier, in evaluation only
+  Array probabilities = {};  // (B, C), of a classifier in evaluation only
 };
 
 /// A model together with its loss. Const: parameters live in the ParamStore. loss() is called by several threads at

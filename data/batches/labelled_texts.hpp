@@ -27,6 +27,7 @@ class LabelledTexts {
   int64_t size() const { return static_cast<int64_t>(order_.size()); }
   std::string text(int64_t i) const;
   LabelSet labels(int64_t i) const { return examples_.labels(order_[static_cast<size_t>(i)]); }
+  double weight(int64_t i) const { return examples_.weight(order_[static_cast<size_t>(i)]); }
   /// Texts have any number of labels, instead of one.
   bool multi_label() const { return examples_.label_columns() > 0; }
   /// From now on, text() adds so much to the progress of work on all texts.

@@ -90,6 +90,7 @@ std::vector<Source> read_tables(const std::vector<std::string>& paths, Split spl
   ColumnChoice columns{config.header.value_or(false), config.label_column, config.text_columns};
   if (config.multi_label) columns.label_separator = config.label_separator;
   columns.label_columns = config.label_columns;
+  if (split == Split::train) columns.weight = config.weight_column;
   columns.empty_labels = !loading.classifies;
   Progress progress(loading.log, "reading", 0);
   for (const FoundFile& found : list_files(paths)) {
@@ -102,7 +103,8 @@ std::vector<Source> read_tables(const std::vector<std::string>& paths, Split spl
     const uint32_t number =
         loading.check.add_file(split, found.path, content, &format, rows.empty() ? 0 : rows.front().line);
     if (rows.empty() && bad.count() == bad_before) throw Error(fmt::format("{}: holds no examples", found.path));
-    for (LabelledText& row : rows) sources.push_back({std::move(row), file, number});
+    for (LabelledText& row : rows)
+      if (row.weight > 0) sources.push_back({std::move(row), file, number});
     progress.add(static_cast<double>(content.size()));
   }
   return sources;
@@ -249,7 +251,7 @@ std::vector<Source> hold_out(std::vector<Source>& train, int64_t classes, const 
 struct Encoded {
   std::vector<int32_t> ids;
   int64_t length = 0;  // before any were cut off
-  HashBits hash = {};  // of the text
+  HashBits hash = {};
 };
 
 ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer, Split split, int64_t classes,
@@ -271,6 +273,7 @@ ExampleSet encode(const std::vector<Source>& sources, const Tokenizer& tokenizer
       if (found.ids.empty()) loading.check.add_empty(split);
       if (!found.ids.empty()) {
         examples.add(found.ids, loading.check.sets().labels(source->label_set));
+        examples.weigh_last(source->row.weight);
         loading.check.add_row(split, source->row.text,
                               {found.hash, source->row.line, found.length, source->file_number, source->label_set,
                                source->row.repeats_label});
@@ -382,9 +385,9 @@ SourceFacts facts(const LabelledSourceConfig& config) {
 }
 
 std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, const SourceInputs& inputs) {
-  // Not in the identity: what the fingerprint covers (labels).
-  const std::vector<std::string> without = {"classes",         "classes_file",  "first_label",  "multi_label",
-                                            "label_separator", "label_columns", "unique_labels"};
+  // Not in the identity: what the fingerprint covers (labels and weights).
+  const std::vector<std::string> without = {"classes",         "classes_file",  "first_label",   "multi_label",
+                                            "label_separator", "label_columns", "unique_labels", "weight_column"};
   LabelledSourceConfig known = config, named = config;
   named.header = config.header.value_or(false);
   if (!inputs.classes.empty()) {

@@ -101,6 +101,7 @@ json config_json(const SavedRun& run, const json& tables) {
     const bool many = facts_of(config.data).multi_label();
     result["problem_type"] = many ? "multi_label_classification" : "single_label_classification";
     if (many) result["capstan"]["thresholds"] = run.thresholds;
+    if (!run.rule.empty()) result["capstan"]["rule"] = run.rule;
   }
   return result;
 }

@@ -18,18 +18,37 @@ namespace {
 /// Tokens evaluated at once: more of them take more memory, not less time.
 constexpr int64_t most_tokens = int64_t{1} << 17;
 
-/// The decisions of several threads.
+/// What several threads hand on.
 struct Decisions {
-  LabelReport* report;  // null: none are wanted
+  const Collected& to;
   std::mutex mutex = {};
 
   void add(const Array& probabilities, const Ids& truth) {
-    if (report == nullptr || probabilities.empty()) return;
+    if (probabilities.empty()) return;
     const std::lock_guard lock(mutex);
-    for (int64_t row = 0; row < probabilities.dim(0); ++row)
-      report->add(probabilities.data() + row * report->labels(), truth.data() + row * report->labels());
+    const int64_t classes = probabilities.dim(1);
+    for (int64_t row = 0; row < probabilities.dim(0); ++row) {
+      const float* const of_row = probabilities.data() + row * classes;
+      if (to.predictions != nullptr && truth[row] != ignored_target) to.predictions->add(of_row, truth[row]);
+      if (to.labels != nullptr) to.labels->add(of_row, truth.data() + row * classes);
+      if (to.ranked != nullptr) to.ranked->add(of_row, [&](int64_t c) { return truth[row * classes + c] != 0; });
+    }
   }
 };
+
+/// What each rank has collected becomes that of all.
+void gather(const Collected& collected, Communicator& ranks) {
+  const auto& [labels, predictions, ranked] = collected;
+  const auto add_others = [&](auto& mine) {
+    const std::vector<std::string> all = ranks.gather(mine.bytes());
+    for (size_t rank = 0; rank < all.size(); ++rank)
+      if (static_cast<int>(rank) != ranks.rank()) mine.add(std::string_view(all[rank]));
+  };
+  if (labels != nullptr && ranks.size() > 1) add_others(*labels);
+  if (predictions == nullptr) return;
+  if (ranks.size() > 1) add_others(*predictions);
+  predictions->sort();
+}
 
 Evaluation sums_of(const Task& task, const Batch& batch, int64_t micro_batch_tokens, Decisions& decisions) {
   const TapePause no_tape;
@@ -76,7 +95,7 @@ SomeBatches::SomeBatches(const BatchSource& source, const std::vector<int64_t>& 
 }
 
 Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens, Communicator* ranks,
-                    LabelReport* labels) {
+                    const Collected& collected) {
   Communicator one_process;
   if (ranks == nullptr) ranks = &one_process;
   // A rank takes as many batches in its turn as it has threads.
@@ -93,7 +112,7 @@ Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_ba
   // The sums of a round; after those of each rank, whether it was asked to stop.
   const auto slots = static_cast<size_t>(*std::max_element(turns.begin(), turns.end())) + 1;
   Evaluation total;
-  Decisions decisions{labels};
+  Decisions decisions{collected};
   // A batch runs on one thread, and sums are added in the batches' order: results do not depend on threads().
   for (int64_t begin = 0; begin < count; begin += round) {
     std::vector<Evaluation> all(slots * turns.size());
@@ -126,24 +145,32 @@ Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_ba
     for (size_t rank = 0; rank < turns.size(); ++rank)
       for (size_t i = 0; i < static_cast<size_t>(turns[rank]); ++i) total.add(all[slots * rank + i]);
   }
-  if (labels != nullptr && ranks->size() > 1) {
-    const std::vector<std::string> all = ranks->gather(labels->bytes());
-    for (size_t rank = 0; rank < all.size(); ++rank)
-      if (static_cast<int>(rank) != ranks->rank()) labels->add(all[rank]);
-  }
+  gather(collected, *ranks);
   if (total.targets == 0) throw Error("evaluation: the split has no targets: give more text or more examples");
   return total;
 }
 
-Validation validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens, Communicator* ranks) {
-  std::optional<LabelReport> labels;
-  if (task.label_columns() > 0) labels.emplace(task.label_columns());
-  const Evaluation total = evaluate(task, split, micro_batch_tokens, ranks, labels ? &*labels : nullptr);
-  Validation result{total, std::nullopt};
-  if (labels) {
-    result.labels = labels->at(labels->best_threshold());
+Validation validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens, Communicator* ranks,
+                    const DecisionGoal* goal) {
+  if (const int64_t columns = task.label_columns(); columns > 0) {
+    LabelReport labels(columns);
+    Validation result{evaluate(task, split, micro_batch_tokens, ranks, {&labels}), std::nullopt};
+    result.labels = labels.at(labels.best_threshold());
+    if (goal != nullptr && goal->kind == DecisionGoal::Kind::macro_f1) {
+      LabelReport each(columns, labels.best_thresholds());
+      evaluate(task, split, micro_batch_tokens, ranks, {&each});
+      result.labels = each.at(usual_threshold);
+    }
     result.total.correct = result.labels->exact;
+    return result;
   }
+  if (goal == nullptr) return {evaluate(task, split, micro_batch_tokens, ranks), std::nullopt};
+  HeldOutPredictions predictions(goal->classes);
+  Validation result{evaluate(task, split, micro_batch_tokens, ranks, {nullptr, &predictions}), std::nullopt};
+  ClassificationReport report(goal->classes, best_rule(predictions, *goal));
+  for (int64_t i = 0; i < predictions.size(); ++i) report.add(predictions.probabilities(i), predictions.truth(i));
+  result.decisions = figures_of(report, *goal);
+  result.total.correct = result.decisions->correct;
   return result;
 }
 

@@ -8,7 +8,9 @@
 #include "core/io/progress.hpp"
 #include "data/batches/batcher.hpp"
 #include "models/task.hpp"
+#include "train/evaluation/classification_report.hpp"
 #include "train/evaluation/label_report.hpp"
+#include "train/evaluation/ranked_texts.hpp"
 #include "train/ranks/communicator.hpp"
 
 namespace capstan {
@@ -32,22 +34,32 @@ struct Evaluation {
   double accuracy() const { return static_cast<double>(correct) / static_cast<double>(targets > 0 ? targets : 1); }
 };
 
+/// What an evaluation hands on beside its sums; null: not wanted.
+struct Collected {
+  LabelReport* labels = nullptr;              // the decisions of all ranks, of a multi-label task
+  HeldOutPredictions* predictions = nullptr;  // of all ranks, of a classifier that gives a text one label
+  RankedTexts* ranked = nullptr;              // of this rank, of a multi-label task
+};
+
 /// Runs `task` over epoch 0 of `split`, each batch on one thread; the result does not depend on the numbers of threads
 /// and ranks. As many batches as there are threads run at once; none is added to those that have 131,072 tokens
-/// together. All ranks call it. May stop (core/base/stop.hpp): where one rank does, all of them do. Of a
-/// multi-label task, `labels` (unless null) receives the decisions of all ranks; what is correct follows from them and
-/// a threshold, so Evaluation::correct stays 0. Throws Error when there are no targets.
+/// together. All ranks call it. May stop (core/base/stop.hpp): where one rank does, all of them do. What is
+/// correct of a multi-label task follows from a threshold, so Evaluation::correct stays 0. Throws Error when there are
+/// no targets.
 Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
-                    Communicator* ranks = nullptr, LabelReport* labels = nullptr);
+                    Communicator* ranks = nullptr, const Collected& collected = {});
 
 /// What a validation finds.
 struct Validation {
   Evaluation total;                    // multi-label: a target is a text, correct if all its labels are right
   std::optional<LabelFigures> labels;  // multi-label figures at the threshold with the highest micro-F1
+  std::optional<DecisionFigures> decisions = std::nullopt;  // where there is a goal for them
 };
-/// evaluate(), with the threshold of a multi-label task chosen on this split.
+/// evaluate(), with the threshold of a multi-label task, and the rule for the goal of decisions, chosen on this split.
+/// For the macro-F1 of a multi-label task, that is a threshold for each label, and the split is read twice. `goal` may
+/// be null.
 Validation validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
-                    Communicator* ranks = nullptr);
+                    Communicator* ranks = nullptr, const DecisionGoal* goal = nullptr);
 
 /// A source whose every batch adds one to the progress of the work on all of them.
 class WatchedBatches final : public BatchSource {

@@ -35,30 +35,45 @@ Group read(const Model& classifier, const LabelledTexts& texts, int64_t begin, i
   return group;
 }
 
-ClassifierEvaluation nothing_of(const Model& classifier) {
+ClassifierEvaluation nothing_of(const Model& classifier, const DecisionRule& rule, int64_t texts) {
   ClassifierEvaluation result;
-  if (classifier.label_columns() == 0) result.report.emplace(classifier.classes());
+  result.ranked.emplace(classifier.classes(), texts);
+  if (classifier.label_columns() > 0) return result;
+  result.report.emplace(classifier.classes(), rule);
+  if (!rule.empty()) result.plain.emplace(classifier.classes());
   return result;
 }
 
 void add(const Model& classifier, const Var& logits, const Ids& labels, ClassifierEvaluation& result) {
   CrossEntropyOptions options;
   options.ignored = ignored_target;
-  options.count_correct = true;
   const CrossEntropy loss = softmax_cross_entropy(logits, labels, options);
-  result.total.add({static_cast<double>(loss.sum.value().item()), loss.targets, loss.correct});
+  result.total.add({static_cast<double>(loss.sum.value().item()), loss.targets, 0});
   const Array probabilities = classifier.probabilities(logits);
-  for (int64_t row = 0; row < labels.size(); ++row)
-    if (labels[row] != ignored_target)
-      result.report->add(probabilities.data() + row * classifier.classes(), labels[row]);
+  for (int64_t row = 0; row < labels.size(); ++row) {
+    const int32_t label = labels[row];
+    if (label == ignored_target) continue;
+    const float* const of_row = probabilities.data() + row * classifier.classes();
+    result.report->add(of_row, label);
+    if (result.plain) result.plain->add(of_row, label);
+    result.ranked->add(of_row, [&](int64_t c) { return c == label; });
+  }
+}
+
+/// What is correct follows from the decisions.
+void count_correct(ClassifierEvaluation& result) {
+  for (int64_t c = 0; c < result.report->classes(); ++c) result.total.correct += result.report->count(c, c);
 }
 
 /// Adds a batch of texts with any number of labels.
-void add(const Model& classifier, const Var& logits, const Ids& labels, Evaluation& total, LabelReport& report) {
-  total.add({static_cast<double>(sigmoid_cross_entropy(logits, labels).value().item()), labels.dim(0), 0});
+void add(const Model& classifier, const Var& logits, const Ids& labels, ClassifierEvaluation& result,
+         LabelReport& report) {
+  result.total.add({static_cast<double>(sigmoid_cross_entropy(logits, labels).value().item()), labels.dim(0), 0});
   const Array probabilities = classifier.probabilities(logits);
-  for (int64_t at = 0; at < labels.size(); at += report.labels())
+  for (int64_t at = 0; at < labels.size(); at += report.labels()) {
     report.add(probabilities.data() + at, labels.data() + at);
+    result.ranked->add(probabilities.data() + at, [&](int64_t c) { return labels[at + c] != 0; });
+  }
 }
 
 void check_examples(int64_t count) {
@@ -67,21 +82,23 @@ void check_examples(int64_t count) {
 
 }  // namespace
 
-ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSource& split) {
+ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSource& split, const DecisionRule& rule) {
   const TapePause no_tape;
-  ClassifierEvaluation result = nothing_of(classifier);
+  ClassifierEvaluation result = nothing_of(classifier, rule, split.examples_per_epoch());
   for (int64_t index = 0; index < split.batches_per_epoch(0); ++index) {
     const Batch batch = split.batch(0, index);
     add(classifier, classifier.logits(batch.tokens, Context{Segments(batch.segment_ids)}), batch.labels, result);
   }
   check_examples(result.total.targets);
+  count_correct(result);
   return result;
 }
 
-ClassifierEvaluation evaluate_classifier(const Model& classifier, const LabelledTexts& texts) {
+ClassifierEvaluation evaluate_classifier(const Model& classifier, const LabelledTexts& texts,
+                                         const DecisionRule& rule) {
   const TapePause no_tape;
   check_examples(texts.size());
-  ClassifierEvaluation result = nothing_of(classifier);
+  ClassifierEvaluation result = nothing_of(classifier, rule, texts.size());
   std::optional<LabelReport> sets;
   if (texts.multi_label()) sets.emplace(classifier.label_columns(), classifier.thresholds());
   for (int64_t begin = 0; begin < texts.size(); begin += group_size * groups_at_once) {
@@ -93,13 +110,15 @@ ClassifierEvaluation evaluate_classifier(const Model& classifier, const Labelled
     });
     for (const Group& group : groups)
       if (sets)
-        add(classifier, Var(group.logits), group.labels, result.total, *sets);
+        add(classifier, Var(group.logits), group.labels, result, *sets);
       else
         add(classifier, Var(group.logits), group.labels, result);
   }
   if (sets) {
     result.labels = sets->at(usual_threshold);
     result.total.correct = result.labels->exact;
+  } else {
+    count_correct(result);
   }
   return result;
 }

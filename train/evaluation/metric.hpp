@@ -15,8 +15,9 @@ struct Metric {
   const char* monitor;  // in train.monitor
   const char* title;    // in the log and in tables
   enum class Better { lower, higher } better;
-  enum class Unit { nats, share } unit;
-  bool label_sets;  // only where examples have any number of labels (data.multi_label)
+  enum class Unit { nats, share, number } unit;
+  /// Of which classifiers: all models, those that give a text one label, any number of labels, or either.
+  enum class Of { all, one_label, label_sets, classes } of;
   bool of_targets;  // a share of the targets, whose standard error follows from their number
   /// Nothing where the model's task has no such measure.
   std::optional<double> (*compute)(const Validation&);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/core.h>
 
@@ -59,7 +60,21 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
     texts_.emplace(texts);
     texts_->stop_reporting();
   }
+  read_weights(texts);
   if (base_ != nullptr) score_with_base();
+}
+
+void NgramRows::read_weights(const LabelledTexts& texts) {
+  std::vector<int64_t> counts(static_cast<size_t>(classes_), 0);
+  bool same = true;
+  for (int64_t row = 0; row < rows(); ++row) {
+    for (const int32_t label : labels(row)) ++counts[static_cast<size_t>(label)];
+    weights_.push_back(texts.weight(row));
+    same = same && weights_.back() == 1;
+  }
+  mean_weight_ = std::accumulate(weights_.begin(), weights_.end(), 0.0) / static_cast<double>(rows());
+  if (same) weights_.clear();
+  class_weights_ = weights_of(config_.class_weights, counts, rows(), multi_label_);
 }
 
 /// Returns false when there are too many entries.
