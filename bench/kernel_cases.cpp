@@ -3,11 +3,9 @@
 
 #include "bench/cases.hpp"
 #include "core/base/random.hpp"
-#include "core/fused/kernels/cross_entropy.hpp"
-#include "core/fused/kernels/norm.hpp"
-#include "core/kernels/activation.hpp"
+#include "core/fused/kernels/kernels.hpp"
 #include "core/kernels/column_sums.hpp"
-#include "core/kernels/elementwise.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/kernels/optimizer.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"

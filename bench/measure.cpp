@@ -7,7 +7,7 @@
 
 #include "core/kernels/simd.hpp"
 #include "core/machine/parallel.hpp"
-#include "core/products/machine_rates.hpp"
+#include "core/products/blas_info.hpp"
 
 namespace capstan::bench {
 

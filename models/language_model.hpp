@@ -2,7 +2,7 @@
 #pragma once
 
 #include "models/model.hpp"
-#include "models/token_output.hpp"
+#include "models/stack.hpp"
 
 namespace capstan {
 

@@ -6,8 +6,8 @@
 
 #include "core/base/error.hpp"
 #include "core/base/stop.hpp"
-#include "core/ops/math.hpp"
-#include "core/strings/join.hpp"
+#include "core/ops/ops.hpp"
+#include "core/strings/strings.hpp"
 #include "models/summary.hpp"
 
 namespace capstan {

@@ -1,10 +1,8 @@
 #include "models/masked_language_model.hpp"
 
 #include "core/base/error.hpp"
-#include "core/fused/linear.hpp"
-#include "core/fused/loss.hpp"
-#include "core/ops/index.hpp"
-#include "core/ops/shape.hpp"
+#include "core/fused/fused.hpp"
+#include "core/ops/ops.hpp"
 #include "models/summary.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

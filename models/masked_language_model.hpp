@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "models/model.hpp"
-#include "models/token_output.hpp"
+#include "models/stack.hpp"
 
 namespace capstan {
 

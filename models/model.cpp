@@ -1,7 +1,7 @@
 #include "models/model.hpp"
 
 #include "core/base/error.hpp"
-#include "core/ops/softmax.hpp"
+#include "core/ops/ops.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

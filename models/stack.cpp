@@ -5,8 +5,7 @@
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/ops/math.hpp"
-#include "core/ops/shape.hpp"
+#include "core/ops/ops.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -240,6 +239,16 @@ Var Stack::step(const Ids& tokens, DecodeState& state) const {
   for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i].step(x, *state.layers[i]);
   std::for_each(state.positions.begin(), end, [](int64_t& seen) { ++seen; });
   return finish(x);
+}
+
+TokenOutput::TokenOutput(const Scope& scope, const Stack& stack, const OutputConfig& config, int64_t vocabulary)
+    : stack_(stack) {
+  if (config.tied_output)
+    scope.store().alias((scope / "output" / "weight").path(), (scope / "embed" / "weight").path());
+  else
+    own_ = std::make_unique<Linear>(model_scope(scope, stack.config()) / "output",
+                                    LinearConfig{stack.config().width, vocabulary, /*bias=*/false, 1, /*output=*/true});
+  if (config.output_bias) bias_ = (scope / "output").param("bias", {weight().dim(0)}, init::zeros(), {/*decay=*/false});
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -4,8 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

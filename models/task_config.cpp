@@ -3,7 +3,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 namespace {

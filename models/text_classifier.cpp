@@ -3,11 +3,8 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
-#include "core/fused/loss.hpp"
-#include "core/ops/math.hpp"
-#include "core/ops/matmul.hpp"
-#include "core/ops/shape.hpp"
-#include "core/ops/softmax.hpp"
+#include "core/fused/fused.hpp"
+#include "core/ops/ops.hpp"
 #include "models/summary.hpp"
 
 namespace capstan {

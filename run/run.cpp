@@ -3,7 +3,7 @@
 #include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
-#include "run/predictions/text_vectors.hpp"
+#include "run/predictions/predictions.hpp"
 #include "run/setup/run_data.hpp"
 
 namespace capstan {
@@ -22,7 +22,7 @@ std::vector<std::vector<float>> Run::embed(const std::vector<InputText>& texts) 
 
 int64_t Run::embedding_size() const { return saved_->model->stack().config().width; }
 
-EvalReport Run::evaluate(std::optional<Split> split, const CompletionOptions& completions) const {
+EvalReport Run::evaluate(std::optional<Split> split, const PairOptions& completions) const {
   refuse_options_without_pairs(*saved_, completions);
   const std::unique_ptr<DataSource> data = open_saved_data(*saved_, split ? *split : usual_split(saved_->config));
   for (const std::string& line : data->left_out()) log_info(line);
@@ -44,14 +44,17 @@ Run trained(const RunConfig& config, const TrainRunOptions& options) {
 Run train(const RunConfig& config, const TrainRunOptions& options) {
   auto checked = load_config_text<RunConfig>(to_yaml(config), "the configuration");
   ProblemText problems("the configuration");
-  (options.force ? check_forced : check_trainable)(checked, problems);
+  check_single_run(checked, options, Communicator(), problems);
   if (!problems.text().empty()) throw ConfigError(problems.text());
   find_data_columns(checked);
   return trained(checked, options);
 }
 
 Run train(const ConfigOptions& config, const TrainRunOptions& options) {
-  return trained(load_run(config, options.force ? check_forced : check_trainable), options);
+  const ConfigCheck check = [&](const RunConfig& checked, Problems& problems) {
+    check_single_run(checked, options, Communicator(), problems);
+  };
+  return trained(load_run(config, check), options);
 }
 
 }  // namespace capstan

@@ -15,10 +15,9 @@
 #include <vector>
 
 #include "data/batches/data_source.hpp"
-#include "run/predictions/continuations.hpp"
+#include "run/predictions/completions.hpp"
 #include "run/predictions/eval_report.hpp"
 #include "run/predictions/predictions.hpp"
-#include "run/predictions/scores.hpp"
 #include "run/training/sweep.hpp"
 #include "run/training/train_run.hpp"
 
@@ -48,13 +47,13 @@ class Run {
   std::vector<std::vector<float>> embed(const std::vector<InputText>& texts) const;
   int64_t embedding_size() const;
   /// What a language model writes after a text.
-  std::vector<Continuation> generate(const InputText& text, const ContinuationOptions& options = {}) const {
-    return continuations_of(*saved_, text, options);
+  std::vector<Completion> generate(const InputText& text, const CompletionOptions& options = {}) const {
+    return completions_of(*saved_, text, options);
   }
   /// Loss, accuracy and further figures on a part of the run's data; none: the validation data or, with a line in the
   /// log, the test data of a run that has no other. Files that only other splits need may be missing. `completions`:
   /// how those of pairs are written.
-  EvalReport evaluate(std::optional<Split> split = {}, const CompletionOptions& completions = {}) const;
+  EvalReport evaluate(std::optional<Split> split = {}, const PairOptions& completions = {}) const;
 
   const RunConfig& config() const { return saved_->config; }
   /// The classes of a classifier, in the order of Prediction::probabilities.

@@ -28,7 +28,7 @@ fi
 awk 'BEGIN { srand(1); split("the tape turns a drum and wire runs out slow ship of rope pulls home", words, " ")
   for (i = 0; i < 20000; ++i) { line = ""; for (j = 0; j < 9; ++j) line = line words[1 + int(rand() * 14)] " "
     print line "." > "text.txt"; print (index(line, "ship") ? "sea" : "land") "\t" line i > "rows.tsv" } }'
-common="steps: 1000000000, log_every: 200, valid_every: 1000, save_every: 500, keep_last: 3, progress: plain, tensorboard: true, ema_decay: 0.99"
+common="steps: 1000000000, log_every: 200, valid_every: 1000, save_every: 500, keep_last: 3, progress: plain, ema_decay: 0.99"
 cat >lm.yaml <<END
 name: lm
 threads: 1

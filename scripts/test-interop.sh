@@ -10,7 +10,7 @@ cmake --build --preset release --target capstan run_numbers || exit 1
 for version in "==4.57.*" ">=5"; do
   place=build/interop${version//[^0-9]/}
   [ -x "$place/bin/python" ] || python3 -m venv "$place" || { echo "skipped: no virtual environment"; exit 0; }
-  if ! "$place/bin/pip" install -q torch "transformers$version" accelerate safetensors xxhash onnx onnxscript onnxruntime xllamacpp; then
+  if ! "$place/bin/pip" install -q torch "transformers$version" accelerate safetensors xxhash onnx onnxscript onnxruntime xllamacpp gguf; then
     echo "skipped: the packages for transformers$version cannot be installed"
     continue
   fi

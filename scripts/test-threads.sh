@@ -83,7 +83,7 @@ model:
   dropout: 0.1
   ngram_embedding: {orders: [2], buckets: 500, width: 8}
   layers: [{mixer: {type: aft-local}}]
-train: {steps: 6, batch_size: 16, valid_every: 3, save_every: 2, ema_decay: 0.9, tensorboard: true, progress: plain}
+train: {steps: 6, batch_size: 16, valid_every: 3, save_every: 2, ema_decay: 0.9, progress: plain}
 END
   for mixer in aft-local aft-simple aft-full aft-conv gau fastformer attention flash; do
     run "training with $mixer" build/tsan/capstan train --config "$folder/lm.yaml" --set "name=$mixer" "model.layers.0.mixer.type=$mixer"

@@ -4,7 +4,7 @@
 
 #include "core/base/stop.hpp"
 #include "core/io/json.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 

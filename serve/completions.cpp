@@ -6,7 +6,7 @@
 #include "core/io/json.hpp"
 #include "data/batches/text_example.hpp"
 #include "run/predictions/completions.hpp"
-#include "run/predictions/continuations.hpp"
+#include "run/predictions/pair_completions.hpp"
 
 namespace capstan {
 
@@ -53,10 +53,10 @@ CompletionRequest::Prompt prompt_from(const SavedRun& run, std::vector<int32_t> 
 
 CompletionRequest completion_request(const json& body, const SavedRun& run, DecodeWeights weights,
                                      const CompletionLimits& limits) {
-  ContinuationOptions continuation;
-  CompletionRequest request = completion_fields(body, run.model->model().vocabulary(), limits, continuation);
-  continuation.weights = weights;
-  request.generation = generation_of(run, continuation);
+  CompletionOptions completion;
+  CompletionRequest request = completion_fields(body, run.model->model().vocabulary(), limits, completion);
+  completion.weights = weights;
+  request.generation = generation_of(run, completion);
   request.generation.on_slide = {};
   const bool continues = !request.from.empty();
   if ((continues || !request.keep.empty()) && facts_of(run.config.data).has_pairs)

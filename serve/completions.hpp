@@ -8,7 +8,7 @@
 
 #include "serve/api.hpp"
 #include "serve/engine.hpp"
-#include "serve/tokens/text_offsets.hpp"
+#include "serve/tokens/token_lists.hpp"
 
 namespace capstan {
 
@@ -45,10 +45,10 @@ struct CompletionRequest {
 /// An event, and what several begin with at once, has no more: a client that has 4 MB unread is dropped.
 constexpr int64_t most_echo_bytes = 3 << 20;
 
-/// What the fields say; each prompt has a text or tokens. `continuation` receives the knobs. Throws ApiError, naming
+/// What the fields say; each prompt has a text or tokens. `completion` receives the knobs. Throws ApiError, naming
 /// the field.
 CompletionRequest completion_fields(const nlohmann::json& body, int64_t vocabulary, const CompletionLimits& limits,
-                                    ContinuationOptions& continuation);
+                                    CompletionOptions& completion);
 
 /// The same, ready to be read by a model.
 CompletionRequest completion_request(const nlohmann::json& body, const SavedRun& run, DecodeWeights weights,

@@ -7,7 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
-#include "models/generation/state_bytes.hpp"
+#include "models/generation/generate.hpp"
 #include "serve/api.hpp"
 
 namespace capstan {

@@ -10,7 +10,7 @@
 
 #include "core/base/no_copy.hpp"
 #include "models/generation/written_text.hpp"
-#include "run/predictions/continuations.hpp"
+#include "run/predictions/completions.hpp"
 #include "serve/client_queue.hpp"
 #include "serve/metrics.hpp"
 #include "serve/state_cache.hpp"

@@ -3,7 +3,7 @@
 
 #include "core/base/error.hpp"
 #include "core/io/hash.hpp"
-#include "models/generation/state_bytes.hpp"
+#include "models/generation/generate.hpp"
 #include "serve/engine.hpp"
 
 namespace capstan {

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "core/io/json.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "serve/call.hpp"
 #include "serve/completions.hpp"
 
@@ -118,7 +118,7 @@ std::vector<InputText> input_texts(const RequestFields& fields, const Completion
 }
 
 CompletionRequest completion_fields(const json& body, int64_t vocabulary, const CompletionLimits& limits,
-                                    ContinuationOptions& continuation) {
+                                    CompletionOptions& completion) {
   const RequestFields fields(body, {"model",
                                     "prompt",
                                     "max_tokens",
@@ -152,8 +152,8 @@ CompletionRequest completion_fields(const json& body, int64_t vocabulary, const 
     request.stream_usage = RequestFields(*options, {"include_usage", "include_obfuscation"}, "stream_options")
                                .flag("include_usage", false);
   request.stop = fields.texts("stop", 16);
-  continuation.tokens = fields.whole("max_tokens", 16, 0, limits.new_tokens);
-  SamplingConfig& sampling = continuation.sampling;
+  completion.tokens = fields.whole("max_tokens", 16, 0, limits.new_tokens);
+  SamplingConfig& sampling = completion.sampling;
   sampling.temperature = fields.number("temperature", 1, 0, 100);
   sampling.top_p = fields.number("top_p", 1, 0, 1);
   sampling.min_p = fields.number("min_p", 0, 0, 1);

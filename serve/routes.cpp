@@ -4,9 +4,8 @@
 #include <cstring>
 
 #include "core/io/json.hpp"
-#include "core/strings/join.hpp"
 #include "core/strings/nearest.hpp"
-#include "run/predictions/completions.hpp"
+#include "run/predictions/pair_completions.hpp"
 #include "run/predictions/predictions.hpp"
 
 namespace capstan {

@@ -13,11 +13,14 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/strings/utf8.hpp"
-#include "serve/page.hpp"
 #include "serve/routes.hpp"
 #include "serve/worker.hpp"
 
 namespace capstan {
+
+/// page.html, as serve/CMakeLists.txt puts it into the program.
+extern const char* const serve_page;
+
 namespace {
 
 namespace fs = std::filesystem;

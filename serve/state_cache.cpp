@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/io/hash.hpp"
-#include "core/strings/affixes.hpp"
+#include "core/strings/strings.hpp"
 #include "models/generation/written_text.hpp"
 
 namespace capstan {

@@ -4,9 +4,8 @@
 
 #include "core/io/json.hpp"
 #include "core/strings/base64.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "run/predictions/predictions.hpp"
-#include "run/predictions/text_vectors.hpp"
 #include "serve/call.hpp"
 #include "serve/tokens/token_lists.hpp"
 

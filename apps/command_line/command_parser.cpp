@@ -1,6 +1,5 @@
 #include "apps/command_line/command_parser.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -9,13 +8,22 @@
 #include <sstream>
 #include <type_traits>
 
+#include <CLI/CLI.hpp>
+
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
 #include "core/strings/nearest.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
+
+std::vector<const CommandText*> all_commands(const CommandText& root) {
+  std::vector<const CommandText*> all{&root};
+  for (const CommandText& command : root.commands)
+    for (const CommandText* const below : all_commands(command)) all.push_back(below);
+  return all;
+}
+
 namespace {
 
 bool is_option(const std::string& word) { return word.size() > 1 && word.front() == '-'; }

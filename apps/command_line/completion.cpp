@@ -1,8 +1,7 @@
 #include <fmt/core.h>
 
-#include "apps/command_line/command_text.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
+#include "apps/command_line/command_parser.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 namespace {
@@ -113,54 +112,6 @@ _capstan() {
 complete -F _capstan capstan
 )";
 
-/// A word in single quotes, as Fish reads it.
-std::string fish_quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += (c == '\'' || c == '\\' ? "\\" : "") + std::string(1, c);
-  return out + "'";
-}
-
-/// The arguments with which `complete` of Fish completes the value.
-std::string fish_words(const OptionText& option) {
-  switch (words_of(option)) {
-    case Words::files:
-      return " -F";
-    case Words::folders:
-      return " -a '(__fish_complete_directories)'";
-    case Words::keys:
-      return " -a '(_capstan_keys)'";
-    case Words::choices:
-      return " -a " + fish_quoted(choices_of(option.value));
-    case Words::none:
-      break;
-  }
-  return "";
-}
-
-std::string fish_lines(const CommandText& command) {
-  // The condition of the lines: the command is typed with its parents, and none of its subcommands.
-  std::string here = "true";
-  for (size_t at = command.name.find(' '); at != std::string::npos; at = command.name.find(' ', at + 1))
-    here += "; and __fish_seen_subcommand_from " + command.name.substr(at + 1, command.name.find(' ', at + 1) - at - 1);
-  const std::vector<std::string> below = names_below(command);
-  if (!below.empty()) here += "; and not __fish_seen_subcommand_from " + join(below, " ");
-  const std::string start = "complete -c capstan -n " + fish_quoted(here);
-
-  std::string out;
-  for (size_t i = 0; i < below.size(); ++i)
-    out += fmt::format("{} -a {} -d {}\n", start, below[i], fish_quoted(command.commands[i].help));
-  for (const OptionText& argument : command.arguments)
-    if (words_of(argument) != Words::none) out += start + fish_words(argument) + "\n";
-  for (const OptionText& option : command.options) {
-    out += start;
-    for (const std::string& name : option.names)
-      out += starts_with(name, "--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-    if (!option.value.empty() && option.value[0] != '[') out += " -r" + fish_words(option);
-    out += " -d " + fish_quoted(option.help) + "\n";
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string bash_completion(const CommandText& root, const std::vector<std::string>& keys) {
@@ -172,13 +123,6 @@ std::string bash_completion(const CommandText& root, const std::vector<std::stri
       "_capstan_at() {\n  options= commands= kind=none words= takes=none\n  case $1 in\n";
   for (const CommandText* const command : all_commands(root)) out += bash_case(*command);
   return out + "  esac\n}\n" + bash_end;
-}
-
-std::string fish_completion(const CommandText& root, const std::vector<std::string>& keys) {
-  std::string out = "# Completion of capstan for Fish; written by `capstan completion fish`.\n\n";
-  out += "function _capstan_keys\n  printf '%s=\\n' " + join(keys, " ") + "\nend\n\ncomplete -c capstan -f\n";
-  for (const CommandText* const command : all_commands(root)) out += fish_lines(*command);
-  return out;
 }
 
 }  // namespace capstan

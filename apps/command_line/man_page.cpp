@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "apps/command_line/command.hpp"
-#include "apps/command_line/command_text.hpp"
+#include "apps/command_line/command_parser.hpp"
 
 namespace capstan {
 namespace {

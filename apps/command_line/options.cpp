@@ -1,13 +1,17 @@
 #include "apps/command_line/options.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <set>
+#include <thread>
 
+#include "apps/command_line/command.hpp"
 #include "apps/command_line/command_parser.hpp"
-#include "apps/command_line/recipes.hpp"
 #include "core/base/error.hpp"
-#include "core/strings/affixes.hpp"
+#include "core/io/log.hpp"
 #include "core/strings/nearest.hpp"
+#include "core/strings/strings.hpp"
 #include "run/setup/saved_config.hpp"
 
 namespace capstan {
@@ -87,5 +91,77 @@ void add_force_flag(CommandParser& command, bool& force) {
 }
 
 std::string one_run(const std::string&) { return "this command takes one run; capstan compare takes several"; }
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> recipe_folders() {
+  std::error_code unknown;
+  const fs::path program = fs::read_symlink("/proc/self/exe", unknown).parent_path();
+  return {"configs", program / CAPSTAN_RECIPES, program / "../../configs"};  // the last one: from build/<preset>
+}
+
+/// A name leads to no other folder than those of the recipes.
+bool names_recipe(const std::string& name) {
+  return !name.empty() && name.front() != '/' && name.front() != '.' && name.find("/.") == std::string::npos;
+}
+
+}  // namespace
+
+std::string recipe_path(const std::string& name) {
+  std::error_code unknown;
+  if (!names_recipe(name) || (fs::exists(name, unknown) && !fs::is_directory(name, unknown))) return name;
+  if (fs::is_regular_file(name + ".yaml", unknown)) return name + ".yaml";
+  std::string recipe = name.substr(starts_with(name, "configs/") ? 8 : 0);
+  if (!ends_with(recipe, ".yaml")) recipe += ".yaml";
+  for (const fs::path& folder : recipe_folders())
+    if (const fs::path path = folder / recipe; fs::is_regular_file(path, unknown))
+      return path.lexically_normal().string();
+  return name;
+}
+
+std::vector<std::string> recipe_names() {
+  std::set<std::string> names;
+  std::error_code unknown;
+  for (const fs::path& folder : recipe_folders())
+    for (const auto& entry :
+         fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied, unknown))
+      if (entry.path().extension() == ".yaml")
+        names.insert(entry.path().lexically_relative(folder).replace_extension().string());
+  return {names.begin(), names.end()};
+}
+
+void add_rank_options(CommandParser& command, RankOptions& options) {
+  command.add_flag("--mpi", options.mpi,
+                   "run as one of several processes by MPI; without it, when started by mpirun or srun");
+  command.add_number("--rank-timeout", options.timeout, between(1, 1e6),
+                     "with several processes: seconds without a message after which another process counts as lost; "
+                     "ten times the longest step if that is more",
+                     "SECONDS");
+}
+
+void refuse_ranks(const std::string& command) {
+  if (const auto launch = find_launch(); launch && launch->processes > 1)
+    throw ConfigError(fmt::format("{} does not share out its work: start it once, not as {} processes ({})", command,
+                                  launch->processes, launch->told_by));
+}
+
+int run_on_ranks(const RankOptions& options, const std::function<int(Communicator& ranks)>& body) {
+  const std::unique_ptr<Communicator> ranks = open_ranks(options);
+  if (ranks->size() == 1) return body(*ranks);
+  if (!ranks->first())
+    set_log_sink([name = ranks->name_of(ranks->rank())](LogLevel level, std::string_view message) {
+      if (level == LogLevel::error) log_to_stderr(level, fmt::format("{}: {}", name, message));
+    });
+  const int code = run_command([&] { return body(*ranks); },
+                               [&] {
+                                 // The lowest rank reports first and so ends the others.
+                                 const auto turn = std::chrono::milliseconds(std::min(300 * ranks->rank(), 3000));
+                                 std::this_thread::sleep_for(turn);
+                               });
+  if (code != exit_done && code != exit_interrupted) ranks->abort(code);
+  return code;
+}
 
 }  // namespace capstan

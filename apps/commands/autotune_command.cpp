@@ -2,7 +2,6 @@
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
-#include "apps/command_line/next_steps.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"

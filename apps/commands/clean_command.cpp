@@ -3,9 +3,9 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/commands/commands.hpp"
-#include "core/strings/amounts.hpp"
+#include "core/strings/strings.hpp"
 #include "run/setup/file_safety.hpp"
-#include "run/summaries/run_folders.hpp"
+#include "run/summaries/run_record.hpp"
 #include "run/training/clean_run.hpp"
 
 namespace capstan {

@@ -7,7 +7,7 @@
 #include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "core/strings/affixes.hpp"
+#include "core/strings/strings.hpp"
 #include "run/training/sweep.hpp"
 #include "run/yaml/config.hpp"
 

@@ -5,16 +5,15 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command_line/command_parser.hpp"
-#include "apps/command_line/next_steps.hpp"
 #include "apps/command_line/options.hpp"
-#include "apps/command_line/rank_options.hpp"
+#include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/text_options.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/log.hpp"
-#include "core/strings/affixes.hpp"
-#include "run/predictions/text_vectors.hpp"
+#include "core/strings/strings.hpp"
+#include "run/predictions/predictions.hpp"
 #include "run/setup/file_safety.hpp"
 
 namespace capstan {

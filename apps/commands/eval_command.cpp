@@ -5,7 +5,6 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
-#include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/text_options.hpp"
 #include "run/predictions/gzip_baseline.hpp"
@@ -19,7 +18,7 @@ struct EvalOptions {
   std::string run, split, format = "text";
   std::vector<std::string> overrides;
   bool gzip = false, curves = false;
-  CompletionOptions completions;
+  PairOptions completions;
 };
 
 void print_comparison(const std::vector<GzipTally>& tallies) {

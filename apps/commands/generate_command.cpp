@@ -7,7 +7,6 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
-#include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
@@ -21,7 +20,7 @@ struct GenerateCommandOptions {
   std::string run, prompt, prompt_file;
   std::string weights = "float32";
   bool no_slide = false, interactive = false;
-  ContinuationOptions continuation;
+  CompletionOptions completion;
 };
 
 std::vector<std::string> weight_names() {
@@ -37,12 +36,12 @@ DecodeWeights weights_named(const std::string& name) {
 }
 
 /// Prints the samples; a single one as it is written.
-void print_continuations(const Run& run, const InputText& prompt, ContinuationOptions options) {
+void print_completions(const Run& run, const InputText& prompt, CompletionOptions options) {
   const std::string given = prompt.text + (facts_of(run.config().data).has_pairs ? "\t" : "");
   if (options.samples > 1) {
     bool first = true;
     options.on_piece = [](int64_t, std::string_view) { return std::cout.good(); };
-    for (const Continuation& one : run.generate(prompt, options)) {
+    for (const Completion& one : run.generate(prompt, options)) {
       std::cout << (first ? "" : "---\n") << given << one.text << std::endl;
       first = false;
     }
@@ -50,7 +49,7 @@ void print_continuations(const Run& run, const InputText& prompt, ContinuationOp
   }
   std::cout << given;
   options.on_piece = [](int64_t, std::string_view piece) { return (std::cout << piece << std::flush).good(); };
-  const Continuation only = run.generate(prompt, options).front();
+  const Completion only = run.generate(prompt, options).front();
   std::cout << std::endl;
   if (only.end == GenerateEnd::stop_token) log_info("the document ends here");
   if (only.end == GenerateEnd::window) log_info("stopped at the model's last position");
@@ -64,14 +63,14 @@ InputText prompt_from(const std::string& text, const std::string& place) {
 }
 
 /// Reads a prompt per line of standard input; a terminal shows a sign for it.
-void answer_lines(const Run& run, const ContinuationOptions& options) {
+void answer_lines(const Run& run, const CompletionOptions& options) {
   const bool terminal = isatty(STDIN_FILENO) != 0;
   TextReader in = TextReader::input("-");
   int64_t number = 0;
   for (std::string line;;) {
     if (terminal) std::cerr << "> " << std::flush;
     if (!in.read_line(line)) break;
-    print_continuations(run, prompt_from(line, fmt::format("stdin:{}", ++number)), options);
+    print_completions(run, prompt_from(line, fmt::format("stdin:{}", ++number)), options);
   }
 }
 
@@ -86,7 +85,7 @@ std::string prompt_text(const GenerateCommandOptions& options) {
 
 int generate_text(const GenerateCommandOptions& options) {
   refuse_ranks("capstan generate");
-  for (const std::string& stop : options.continuation.stop)
+  for (const std::string& stop : options.completion.stop)
     if (stop.empty()) throw ConfigError("--stop: the text must not be empty");
   if (static_cast<int>(!options.prompt.empty()) + static_cast<int>(!options.prompt_file.empty()) +
           static_cast<int>(options.interactive) >
@@ -94,15 +93,15 @@ int generate_text(const GenerateCommandOptions& options) {
     throw ConfigError("give one of --prompt, --prompt-file and --interactive");
   const Run run = Run::open(options.run);
   run.saved().model->that_predicts(Predicts::next_token);
-  ContinuationOptions continuation = options.continuation;
-  continuation.weights = weights_named(options.weights);
-  continuation.slide = !options.no_slide;
+  CompletionOptions completion = options.completion;
+  completion.weights = weights_named(options.weights);
+  completion.slide = !options.no_slide;
   const RawOutput raw;
   const std::string place = options.prompt_file.empty() ? "--prompt" : options.prompt_file;
   if (options.interactive)
-    answer_lines(run, continuation);
+    answer_lines(run, completion);
   else
-    print_continuations(run, prompt_from(prompt_text(options), place), continuation);
+    print_completions(run, prompt_from(prompt_text(options), place), completion);
   return exit_done;
 }
 
@@ -124,23 +123,23 @@ void add_sampling_options(CommandParser& command, SamplingConfig& sampling) {
 void add_generate_command(CommandParser& cli) {
   const auto [command, options] = cli.add_subcommand<GenerateCommandOptions>(
       "generate", "Generate text with a trained language model", generate_text);
-  ContinuationOptions& continuation = options.continuation;
+  CompletionOptions& completion = options.completion;
   command.add_option("run", options.run, "run folder, or the folder of a checkpoint", "RUN")->required();
   command.add_option("-p,--prompt", options.prompt, "text to continue", "TEXT");
   command.add_option("--prompt-file", options.prompt_file,
                      "file whose text is continued, without the end of its last line; - is standard input", "FILE");
   command.add_flag("--interactive", options.interactive,
                    "continue every line of standard input as it comes; each is a text of its own");
-  command.add_number("--num-samples", continuation.samples, between(1, 65536),
+  command.add_number("--num-samples", completion.samples, between(1, 65536),
                      "number of texts, written together; they are separated by a line ---");
-  command.add_number("-n,--tokens", continuation.tokens, count_from(-1), "largest number of new tokens; -1 = no limit");
-  add_sampling_options(command, options.continuation.sampling);
+  command.add_number("-n,--tokens", completion.tokens, count_from(-1), "largest number of new tokens; -1 = no limit");
+  add_sampling_options(command, options.completion.sampling);
   command.add_choice(
       "--weights", options.weights, weight_names(),
       "number format of the weights: float32, or bf16 (rounded to 8 bits of mantissa; half as much memory is "
       "read per token, which takes less time)");
-  command.add_option("--stop", continuation.stop,
-                     "generation stops before this text, which is not printed (repeatable)", "TEXT");
+  command.add_option("--stop", completion.stop, "generation stops before this text, which is not printed (repeatable)",
+                     "TEXT");
   command.add_flag(
       "--no-slide", options.no_slide,
       "stop at the model's last position instead of going on from the last tokens, half as many as positions");

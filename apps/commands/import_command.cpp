@@ -2,12 +2,10 @@
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
-#include "apps/command_line/next_steps.hpp"
 #include "apps/command_line/options.hpp"
-#include "apps/command_line/rank_options.hpp"
+#include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "run/imports/import_file.hpp"
 #include "run/imports/import_run.hpp"
 #include "run/setup/saved_config.hpp"
 

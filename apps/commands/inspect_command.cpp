@@ -7,13 +7,11 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
-#include "apps/command_line/recipes.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/io/safetensors.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
-#include "core/products/machine_rates.hpp"
 #include "run/setup/file_safety.hpp"
 #include "run/setup/machine_report.hpp"
 #include "run/setup/run_memory.hpp"

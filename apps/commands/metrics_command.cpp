@@ -7,7 +7,7 @@
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/strings/printable.hpp"
-#include "run/summaries/run_folders.hpp"
+#include "run/summaries/run_record.hpp"
 #include "run/summaries/run_table.hpp"
 
 namespace capstan {

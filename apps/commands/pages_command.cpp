@@ -1,10 +1,9 @@
-// `capstan man` and `capstan completion`: the command line as a manual page and as shell completions.
+// `capstan man` and `capstan completion`: the command line as a manual page and as a completion of Bash.
 #include <algorithm>
 #include <iostream>
 #include <memory>
 
 #include "apps/command_line/command_parser.hpp"
-#include "apps/command_line/command_text.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "run/setup/run_config.hpp"
@@ -35,13 +34,12 @@ void add_pages_commands(CommandParser& cli) {
 
   const auto shell = std::make_shared<std::string>();
   CommandParser* const completion =
-      cli.add_subcommand("completion", "Print a script that completes command lines in a shell");
-  completion->add_choice("shell", *shell, {"bash", "fish"}, "bash or fish", "bash|fish")->required();
-  completion->footer(R"(For example:  . <(capstan completion bash)
-              capstan completion fish | source)");
+      cli.add_subcommand("completion", "Print a script that completes command lines in Bash");
+  completion->add_choice("shell", *shell, {"bash"}, "bash; zsh reads the same script after bashcompinit", "bash")
+      ->required();
+  completion->footer("For example:  . <(capstan completion bash)");
   completion->does([&cli, shell] {
-    const CommandText root = cli.text();
-    std::cout << (*shell == "bash" ? bash_completion(root, settable_keys()) : fish_completion(root, settable_keys()));
+    std::cout << bash_completion(cli.text(), settable_keys());
     return exit_done;
   });
 }

@@ -8,7 +8,6 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
-#include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "apps/commands/text_options.hpp"
 #include "core/base/error.hpp"
@@ -102,7 +101,7 @@ int predict(PredictCommandOptions options) {
   return exit_done;
 }
 
-void add_completion_options(CommandParser& command, CompletionOptions& completions) {
+void add_completion_options(CommandParser& command, PairOptions& completions) {
   command.add_number("-n,--tokens", completions.tokens, length_from(0),
                      "for pairs: largest number of new tokens; 0 = what data.max_length leaves");
   command.add_number("--beam", completions.beam, between(1, 1024),

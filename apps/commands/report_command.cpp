@@ -10,8 +10,8 @@
 #include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
-#include "core/strings/join.hpp"
-#include "run/predictions/continuations.hpp"
+#include "core/strings/strings.hpp"
+#include "run/predictions/completions.hpp"
 #include "run/report/page.hpp"
 #include "run/setup/file_safety.hpp"
 
@@ -55,10 +55,10 @@ std::pair<std::string, std::string> sample_of(const SavedRun& run, const Batch& 
   for (int64_t t = 0; t < std::min(begun, example.tokens.size()); ++t)
     if (example.segment_ids[t] == example.segment_ids[0] && example.tokens[t] < run.tokenizer->vocabulary_size())
       prompt.push_back(example.tokens[t]);
-  ContinuationOptions options;
+  CompletionOptions options;
   options.tokens = written;
   const std::string text = run.tokenizer->decode(prompt);
-  return {text, continuations_of(run, text, options).front().text};
+  return {text, completions_of(run, text, options).front().text};
 }
 
 /// Adds what needs the data: figures, as capstan eval prints them, and, if the data are known to be those of the run's

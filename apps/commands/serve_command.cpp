@@ -6,12 +6,12 @@
 #include <thread>
 
 #include "apps/command_line/command_parser.hpp"
-#include "apps/command_line/rank_options.hpp"
+#include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "data/files/text_file.hpp"
 #include "serve/server.hpp"
 

@@ -2,9 +2,9 @@
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
-#include "apps/command_line/next_steps.hpp"
+#include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
-#include "core/strings/amounts.hpp"
+#include "core/strings/strings.hpp"
 #include "run/training/slim_run.hpp"
 
 namespace capstan {

@@ -2,15 +2,13 @@
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
-#include "apps/command_line/next_steps.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
-#include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/printable.hpp"
 #include "run/training/clean_run.hpp"
-#include "run/training/train_sweep.hpp"
+#include "run/training/sweep.hpp"
 
 namespace capstan {
 namespace {

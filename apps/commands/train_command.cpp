@@ -3,12 +3,10 @@
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
-#include "apps/command_line/next_steps.hpp"
 #include "apps/command_line/options.hpp"
-#include "apps/command_line/rank_options.hpp"
+#include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "run/summaries/run_folders.hpp"
 #include "run/training/sweep.hpp"
 
 namespace capstan {
@@ -28,11 +26,7 @@ int train_model(TrainOptions& options) {
     const ConfigCheck check = [&](const RunConfig& config, Problems& problems) {
       if (options.minutes > 0 && config.train.steps > 0)
         problems.add("train.steps", "--minutes chooses the number of steps: give one of the two");
-      const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
-      if (std::filesystem::exists(folder / search_file))
-        problems.add("name", fmt::format("{} is the folder of a search by capstan autotune: choose another name",
-                                         folder.string()));
-      options.run.force ? check_forced(config, problems) : check_trainable_on(ranks, config, problems);
+      check_single_run(config, options.run, ranks, problems);
     };
     options.run.profile = &std::cout;
     const RunConfig config = load_run(options.config, check);

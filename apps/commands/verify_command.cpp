@@ -7,7 +7,7 @@
 #include "core/io/log.hpp"
 #include "run/setup/file_safety.hpp"
 #include "run/summaries/run_check.hpp"
-#include "run/summaries/run_folders.hpp"
+#include "run/summaries/run_record.hpp"
 
 namespace capstan {
 namespace {

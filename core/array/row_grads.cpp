@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "core/base/error.hpp"
-#include "core/kernels/elementwise.hpp"
+#include "core/kernels/kernels.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 

@@ -1,7 +1,7 @@
 #include "core/autograd/grad_block.hpp"
 
 #include "core/base/error.hpp"
-#include "core/kernels/elementwise.hpp"
+#include "core/kernels/kernels.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

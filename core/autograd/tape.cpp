@@ -5,7 +5,7 @@
 #include "core/array/layout.hpp"
 #include "core/base/error.hpp"
 #include "core/base/stop.hpp"
-#include "core/kernels/elementwise.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

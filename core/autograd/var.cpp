@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "core/base/error.hpp"
-#include "core/kernels/elementwise.hpp"
+#include "core/kernels/kernels.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 

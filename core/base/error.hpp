@@ -1,10 +1,14 @@
 // How this library reports what went wrong. Library code throws; only the apps turn exceptions into exit codes.
 #pragma once
 
-#include <fmt/core.h>
-
+#include <cstddef>
+#include <new>
 #include <stdexcept>
 #include <utility>
+
+#include <fmt/core.h>
+
+#include "core/base/no_copy.hpp"
 
 namespace capstan {
 
@@ -33,5 +37,33 @@ template <class... Args>
 void check(bool condition, fmt::format_string<Args...> message, Args&&... args) {
   if (!condition) throw std::invalid_argument(fmt::format(message, std::forward<Args>(args)...));
 }
+
+// What is thrown when memory is refused: it says how much was wanted and for what, and needs no memory itself.
+
+/// what(): "out of memory (wanted 512 MB for the model's parameters)".
+class OutOfMemory : public std::bad_alloc {
+ public:
+  /// `purpose`: a string literal, with a remedy after a colon if there is a special one; null: that of the calling
+  /// thread (MemoryFor).
+  explicit OutOfMemory(size_t bytes, const char* purpose = nullptr) noexcept;
+  const char* what() const noexcept override { return text_; }
+
+ private:
+  char text_[200];
+};
+
+/// Throws OutOfMemory unless the system gives so much memory now.
+void check_available(size_t bytes, const char* purpose);
+
+/// While it lives, an OutOfMemory of the calling thread says that the memory was wanted for `purpose`, a string literal
+/// such as "the text of the training data". The innermost one counts.
+class MemoryFor : NoCopy {
+ public:
+  explicit MemoryFor(const char* purpose) noexcept;
+  ~MemoryFor();
+
+ private:
+  const char* outer_;
+};
 
 }  // namespace capstan

@@ -1,10 +1,10 @@
-#include "core/fused/bag.hpp"
+#include "core/fused/fused.hpp"
 
 #include <algorithm>
 #include <memory>
 
 #include "core/base/error.hpp"
-#include "core/fused/kernels/bag.hpp"
+#include "core/fused/kernels/kernels.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

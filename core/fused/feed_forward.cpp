@@ -1,11 +1,11 @@
-#include "core/fused/feed_forward.hpp"
+#include "core/fused/fused.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/base/error.hpp"
 #include "core/fused/linear_products.hpp"
-#include "core/kernels/activation.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -1,9 +1,9 @@
-#include "core/fused/linear.hpp"
+#include "core/fused/fused.hpp"
 
 #include <utility>
 
 #include "core/fused/linear_products.hpp"
-#include "core/kernels/activation.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

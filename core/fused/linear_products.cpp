@@ -4,8 +4,8 @@
 #include <type_traits>
 
 #include "core/base/error.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/parallel.hpp"
-#include "core/products/kernels/bf16.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

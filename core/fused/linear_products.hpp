@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/array/array.hpp"
-#include "core/autograd/grad_sink.hpp"
+#include "core/autograd/tape.hpp"
 #include "core/products/gemm.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -1,12 +1,12 @@
-#include "core/fused/loss.hpp"
+#include "core/fused/fused.hpp"
 
 #include <algorithm>
 
 #include "core/base/error.hpp"
-#include "core/fused/kernels/cross_entropy.hpp"
+#include "core/fused/kernels/kernels.hpp"
 #include "core/fused/linear_products.hpp"
 #include "core/kernels/column_sums.hpp"
-#include "core/kernels/elementwise.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

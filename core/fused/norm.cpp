@@ -1,7 +1,7 @@
-#include "core/fused/norm.hpp"
+#include "core/fused/fused.hpp"
 
 #include "core/base/error.hpp"
-#include "core/fused/kernels/norm.hpp"
+#include "core/fused/kernels/kernels.hpp"
 #include "core/fused/linear_products.hpp"
 #include "core/machine/profile.hpp"
 

@@ -45,7 +45,7 @@ class FileWriter : NoCopy {
 };
 
 /// A whole regular file, mapped into memory for reading. If another process truncates the file meanwhile, reading the
-/// lost part raises SIGBUS: see core/io/mapping_faults.hpp.
+/// lost part raises SIGBUS, which catch_mapping_faults() turns into a message.
 class MappedFile : NoCopy {
  public:
   explicit MappedFile(std::string path);
@@ -134,5 +134,17 @@ void set_file_hook(FileHook hook);
 
 /// Throws the FileError for a failed call: "cannot <doing> <path>: <reason> (<remedy>)".
 [[noreturn]] void throw_file_error(const char* doing, const std::string& path, int error_number);
+
+// What happens when a mapped file becomes shorter while it is read, or its disk fails: the kernel sends SIGBUS.
+
+/// From here on, such a fault ends the process with exit code 1 and a message that names the file, on standard error
+/// and in the fault log. For programs: the library leaves signals alone.
+void catch_mapping_faults();
+/// A descriptor that also gets the message; -1 for none.
+void set_fault_log(int descriptor);
+
+/// For MappedFile: whose bytes are in memory at `begin`. `path` must stay until forget_mapping().
+void note_mapping(const unsigned char* begin, size_t size, const char* path);
+void forget_mapping(const unsigned char* begin);
 
 }  // namespace capstan

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "core/base/f8.hpp"
+#include "core/base/small_floats.hpp"
 #include "core/io/safetensors.hpp"
 
 namespace capstan {

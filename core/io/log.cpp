@@ -14,7 +14,6 @@
 #include "core/base/error.hpp"
 #include "core/io/console.hpp"
 #include "core/io/file.hpp"
-#include "core/io/mapping_faults.hpp"
 #include "core/strings/printable.hpp"
 
 namespace capstan {

@@ -7,7 +7,7 @@
 
 #include "core/base/stop.hpp"
 #include "core/io/console.hpp"
-#include "core/strings/amounts.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 

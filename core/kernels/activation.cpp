@@ -1,4 +1,4 @@
-#include "core/kernels/activation.hpp"
+#include "core/kernels/kernels.hpp"
 
 #include <type_traits>
 

@@ -1,7 +1,7 @@
 // The activations and their derivatives on SIMD registers.
 #pragma once
 
-#include "core/kernels/activation_kind.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/kernels/simd.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {

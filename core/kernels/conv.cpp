@@ -1,4 +1,4 @@
-#include "core/kernels/conv.hpp"
+#include "core/kernels/kernels.hpp"
 
 #include <algorithm>
 

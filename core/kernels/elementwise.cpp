@@ -1,4 +1,4 @@
-#include "core/kernels/elementwise.hpp"
+#include "core/kernels/kernels.hpp"
 
 #include <atomic>
 #include <cstring>
@@ -46,6 +46,11 @@ bool all_finite(const real* in, int64_t count) {
     if (!(sum == 0)) finite = false;
   });
   return finite;
+}
+
+// In integers rather than with the CPU's own instruction, which makes zeros of denormals; both wait for memory.
+void round_to_bf16(Bf16* out, const float* in, int64_t count) {
+  parallel_each(count, elementwise_grain, [=](int64_t i) { out[i] = to_bf16(in[i]); });
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -1,4 +1,4 @@
-#include "core/kernels/layout.hpp"
+#include "core/kernels/kernels.hpp"
 
 #include <algorithm>
 #include <cstring>

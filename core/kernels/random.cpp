@@ -1,5 +1,5 @@
 // Philox 4x32-10 (Salmon et al. 2011) on many counters side by side; core/base/random has it for one.
-#include "core/kernels/random.hpp"
+#include "core/kernels/kernels.hpp"
 
 #include <algorithm>
 #include <xsimd/xsimd.hpp>

@@ -14,6 +14,18 @@
 
 namespace capstan {
 
+// The number of threads while a loop with work space for each of them runs.
+
+/// While it lives, threads() stays what it is on the calling thread, even where another thread calls set_threads().
+class FixedThreads : NoCopy {
+ public:
+  FixedThreads();
+  ~FixedThreads();
+
+ private:
+  int before_;
+};
+
 /// Threads used by kernels and GEMM from now on; 0 = one per physical core this process may run on. Throws
 /// std::invalid_argument for a negative number.
 void set_threads(int threads);

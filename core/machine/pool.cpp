@@ -8,7 +8,7 @@
 #include <mutex>
 #include <new>
 
-#include "core/base/out_of_memory.hpp"
+#include "core/base/error.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>

@@ -1,8 +1,8 @@
-#include "core/ops/conv.hpp"
+#include "core/ops/ops.hpp"
 
 #include "core/array/layout.hpp"
 #include "core/base/error.hpp"
-#include "core/kernels/conv.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

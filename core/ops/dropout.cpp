@@ -1,10 +1,10 @@
-#include "core/ops/dropout.hpp"
+#include "core/ops/ops.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "core/kernels/random.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
 

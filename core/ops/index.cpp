@@ -1,8 +1,7 @@
-#include "core/ops/index.hpp"
+#include "core/ops/ops.hpp"
 
 #include "core/base/error.hpp"
-#include "core/kernels/elementwise.hpp"
-#include "core/kernels/layout.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

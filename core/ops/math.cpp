@@ -1,4 +1,4 @@
-#include "core/ops/math.hpp"
+#include "core/ops/ops.hpp"
 
 #include <functional>
 

@@ -2,7 +2,7 @@
 
 #include "core/array/rows_xt.hpp"
 #include "core/machine/profile.hpp"
-#include "core/ops/math.hpp"
+#include "core/ops/ops.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

@@ -1,8 +1,8 @@
-#include "core/ops/matmul.hpp"
+#include "core/ops/ops.hpp"
 
 #include "core/array/rows.hpp"
 #include "core/base/error.hpp"
-#include "core/kernels/elementwise.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

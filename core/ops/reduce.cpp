@@ -1,11 +1,11 @@
-#include "core/ops/reduce.hpp"
+#include "core/ops/ops.hpp"
 
 #include <numeric>
 #include <utility>
 
 #include "core/array/layout.hpp"
 #include "core/base/error.hpp"
-#include "core/kernels/elementwise.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -1,13 +1,13 @@
-#include "core/ops/shape.hpp"
+#include "core/ops/ops.hpp"
 
 #include <algorithm>
 #include <numeric>
 
 #include "core/array/layout.hpp"
 #include "core/base/error.hpp"
-#include "core/kernels/elementwise.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/profile.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 Var reshape(const Var& x, const std::vector<int64_t>& extents) {

@@ -1,11 +1,11 @@
-#include "core/ops/softmax.hpp"
+#include "core/ops/ops.hpp"
 
 #include <cmath>
 #include <limits>
 
 #include "core/array/rows_xt.hpp"
 #include "core/base/error.hpp"
-#include "core/kernels/elementwise.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "core/array/array.hpp"
-#include "core/products/product.hpp"
+#include "core/products/gemm_backend.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 

@@ -2,11 +2,38 @@
 // for bf16 oneDNN alone.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
-#include "core/products/product.hpp"
+#include "core/base/small_floats.hpp"
 
 namespace capstan {
+
+// The arguments of one matrix product.
+
+enum class Transpose { no, yes };
+
+/// A row-major matrix operand: `data` with `stride` elements from one stored row to the next, taken transposed or not.
+template <class T>
+struct MatrixOf {
+  const T* data;
+  int64_t stride;
+  Transpose transpose = Transpose::no;
+  bool transposed() const { return transpose == Transpose::yes; }
+};
+
+/// C (m, n) = alpha * op(A) op(B) + beta * C, row-major, inner size k; with beta = 0 C is not read. m, n, k > 0.
+template <class T, class Result = T>
+struct Product {
+  int64_t m, n, k;
+  MatrixOf<T> a, b;
+  Result* c;
+  int64_t c_stride;
+  Result alpha, beta;
+};
+
+/// In floats: products of two bf16 values are exact, sums are rounded. alpha is 1, and beta 0 or 1.
+using Bf16Product = Product<Bf16, float>;
 
 enum class GemmBackend { openblas, onednn };
 
@@ -49,5 +76,15 @@ int most_blas_products();
 void multiply(const Product<float>& product);
 void multiply(const Product<double>& product);
 void multiply(const Bf16Product& product);
+
+// oneDNN's matrix products of bf16 matrices, called by core/products/gemm_backend.
+
+/// Does oneDNN find instructions for them in this CPU? False in a build without it.
+bool onednn_uses_bf16_instructions();
+
+/// The product on the calling thread, which must be inside a parallel region or have OpenMP set to one thread; false,
+/// with nothing done, where oneDNN has no kernel for it. That depends on the CPU, the shape and the strides only. Keeps
+/// a limited number of prepared products per thread.
+bool onednn_multiply(const Bf16Product& product);
 
 }  // namespace capstan

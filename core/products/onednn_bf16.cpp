@@ -1,4 +1,4 @@
-#include "core/products/onednn_bf16.hpp"
+#include "core/products/gemm_backend.hpp"
 
 #ifdef CAPSTAN_ONEDNN
 

@@ -5,7 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/sizes.hpp"
-#include "core/kernels/activation.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/kernels/gemv.hpp"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/array/array.hpp"
-#include "core/kernels/activation_kind.hpp"
+#include "core/kernels/kernels.hpp"
 
 namespace capstan {
 

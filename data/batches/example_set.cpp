@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
-#include "data/files/fingerprint.hpp"
+#include "data/files/token_row.hpp"
 
 namespace capstan {
 

@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "core/strings/utf8.hpp"
 
 namespace capstan {

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "core/base/error.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "data/files/text_file.hpp"
 
 namespace capstan {

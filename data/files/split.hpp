@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/error.hpp"
+
 namespace capstan {
 
 enum class Split { train, valid, test };
@@ -33,6 +35,21 @@ std::vector<Row> take_marked(std::vector<Row>& rows, const std::vector<bool>& ma
   for (size_t i = 0; i < rows.size(); ++i) (marked[i] ? taken : kept).push_back(std::move(rows[i]));
   rows = std::move(kept);
   return taken;
+}
+
+// Errors about files name the key of the configuration that names the file.
+
+/// What `read` returns. An Error that it throws begins with the key of the split ("data.test"), unless it is a
+/// ConfigError.
+template <class Read>
+auto with_key(Split split, const Read& read) {
+  try {
+    return read();
+  } catch (const ConfigError&) {
+    throw;
+  } catch (const Error& problem) {
+    throw Error(fmt::format("data.{}: {}", to_string(split), problem.what()));
+  }
 }
 
 }  // namespace capstan

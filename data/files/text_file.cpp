@@ -16,7 +16,7 @@
 
 #include "core/base/error.hpp"
 #include "core/io/regular_file.hpp"
-#include "core/strings/affixes.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 namespace {

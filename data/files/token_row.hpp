@@ -4,7 +4,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "core/io/hash.hpp"
 
 namespace capstan {
 
@@ -33,6 +36,27 @@ class TokenRow {
   int64_t size_ = 0;
   std::shared_ptr<const std::vector<int32_t>> memory_;
   std::shared_ptr<const Mapping> mapping_;
+};
+
+// Tells whether data or a tokenizer is still what a run began with.
+
+/// XXH3-128 over everything added. Each piece is preceded by its length,
+/// so that moving a byte from one piece to the next shows.
+class Fingerprint {
+ public:
+  Fingerprint& add(std::string_view bytes);
+  Fingerprint& add(const std::vector<int32_t>& values);
+  Fingerprint& add(const std::vector<int64_t>& values);
+  /// Adds a row of tokens, with the result of adding it as a vector.
+  Fingerprint& add(const TokenRow& tokens);
+  /// Begins a piece of `size` bytes, whose parts part() adds; the result is that of add() with the whole piece.
+  Fingerprint& begin(uint64_t size);
+  Fingerprint& part(std::string_view bytes);
+  /// 32 hexadecimal digits.
+  std::string hex() const { return hash_.hex(); }
+
+ private:
+  Hash hash_;
 };
 
 }  // namespace capstan

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/base/error.hpp"
-#include "core/strings/affixes.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 

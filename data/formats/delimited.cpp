@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
-#include "core/strings/affixes.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/strings/affixes.hpp"
+#include "core/strings/strings.hpp"
 #include "data/formats/line_rows.hpp"
 #include "data/formats/row_labels.hpp"
 

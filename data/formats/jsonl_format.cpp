@@ -5,8 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/io/json.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "data/formats/line_rows.hpp"
 #include "data/formats/row_labels.hpp"
 

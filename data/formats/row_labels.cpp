@@ -8,8 +8,7 @@
 #include <set>
 
 #include "core/io/json.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 namespace {

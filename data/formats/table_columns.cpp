@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/strings/integer.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "data/formats/row_labels.hpp"
 
 namespace capstan {

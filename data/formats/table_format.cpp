@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "data/files/text_file.hpp"
 
 namespace capstan {

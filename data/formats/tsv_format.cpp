@@ -1,4 +1,4 @@
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "data/files/text_file.hpp"
 #include "data/formats/delimited.hpp"
 

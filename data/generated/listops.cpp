@@ -7,7 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
 #include "data/batches/example_source.hpp"
-#include "data/files/fingerprint.hpp"
+#include "data/files/token_row.hpp"
 #include "data/tokenizers/blank_separated.hpp"
 
 namespace capstan {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "core/base/error.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 namespace {

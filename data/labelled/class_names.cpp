@@ -5,9 +5,8 @@
 #include <set>
 
 #include "core/base/error.hpp"
-#include "core/strings/integer.hpp"
-#include "core/strings/join.hpp"
 #include "core/strings/nearest.hpp"
+#include "core/strings/strings.hpp"
 #include "data/files/text_file.hpp"
 #include "data/labelled/label_forms.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "core/strings/integer.hpp"
+#include "core/strings/strings.hpp"
 #include "data/formats/row_labels.hpp"
 #include "data/formats/table_columns.hpp"
 

@@ -5,9 +5,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/integer.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "data/formats/row_labels.hpp"
 #include "data/formats/table_columns.hpp"
 #include "data/formats/table_head.hpp"

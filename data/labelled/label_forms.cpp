@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "core/base/error.hpp"
-#include "core/strings/integer.hpp"
 #include "core/strings/printable.hpp"
+#include "core/strings/strings.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/formats/row_labels.hpp"
 #include "data/tokenizers/normalisation.hpp"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/strings/join.hpp"
-#include "data/checks/lengths.hpp"
+#include "core/strings/strings.hpp"
+#include "data/checks/report.hpp"
 
 namespace capstan {
 

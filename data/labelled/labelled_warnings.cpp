@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <map>
 
-#include "core/strings/join.hpp"
-#include "data/checks/lengths.hpp"
+#include "core/strings/strings.hpp"
+#include "data/checks/report.hpp"
 #include "data/formats/row_labels.hpp"
 #include "data/labelled/label_forms.hpp"
 #include "data/labelled/labelled_check.hpp"

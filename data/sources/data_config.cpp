@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 namespace {

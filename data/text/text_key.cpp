@@ -8,8 +8,8 @@
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
-#include "data/files/fingerprint.hpp"
 #include "data/files/text_file.hpp"
+#include "data/files/token_row.hpp"
 #include "data/tokenizers/texts.hpp"
 
 namespace capstan {

@@ -4,7 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "core/machine/in_order.hpp"
-#include "data/files/with_key.hpp"
+#include "data/files/split.hpp"
 #include "data/text/text_key.hpp"
 
 namespace capstan {

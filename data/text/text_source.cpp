@@ -1,7 +1,7 @@
 #include "data/text/text_source.hpp"
 
 #include "core/base/error.hpp"
-#include "data/files/fingerprint.hpp"
+#include "data/files/token_row.hpp"
 #include "data/text/text_loading.hpp"
 #include "data/text/text_windows.hpp"
 

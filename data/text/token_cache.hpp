@@ -17,7 +17,7 @@
 #include "core/base/no_copy.hpp"
 #include "core/io/file.hpp"
 #include "core/io/progress.hpp"
-#include "data/files/fingerprint.hpp"
+#include "data/files/token_row.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 
 namespace capstan {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "core/strings/utf8.hpp"
 
 namespace capstan {

@@ -5,7 +5,7 @@
 #include "core/base/error.hpp"
 #include "core/io/json.hpp"
 #include "core/strings/utf8.hpp"
-#include "data/files/fingerprint.hpp"
+#include "data/files/token_row.hpp"
 
 namespace capstan {
 

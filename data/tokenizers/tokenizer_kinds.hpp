@@ -5,9 +5,9 @@
 #include <string>
 #include <variant>
 
-#include "data/tokenizers/byte_tokenizer.hpp"
 #include "data/tokenizers/char_tokenizer.hpp"
 #include "data/tokenizers/sentencepiece_tokenizer.hpp"
+#include "data/tokenizers/tokenizer.hpp"
 #include "data/tokenizers/word_tokenizer.hpp"
 
 namespace capstan {

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
-#include "core/machine/fixed_threads.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/files/text_file.hpp"

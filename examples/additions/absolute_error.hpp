@@ -2,8 +2,7 @@
 // 1712.09482.
 #pragma once
 
-#include "core/ops/math.hpp"
-#include "core/ops/reduce.hpp"
+#include "core/ops/ops.hpp"
 #include "models/losses/truth.hpp"
 
 namespace capstan {

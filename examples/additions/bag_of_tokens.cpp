@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "core/fused/loss.hpp"
-#include "core/ops/matmul.hpp"
-#include "core/ops/shape.hpp"
+#include "core/fused/fused.hpp"
+#include "core/ops/ops.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 

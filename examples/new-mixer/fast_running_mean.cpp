@@ -6,12 +6,9 @@
 #include <stdexcept>
 
 #include "core/base/error.hpp"
-#include "core/ops/math.hpp"
-#include "core/ops/matmul.hpp"
-#include "core/ops/reduce.hpp"
-#include "core/ops/shape.hpp"
+#include "core/ops/ops.hpp"
 #include "nn/layers/layers.hpp"
-#include "nn/mixer/prefix.hpp"
+#include "nn/mixer/mixer.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   capstan::register_mixer<capstan::RunningMeanConfig>();
   try {
     const capstan::Run run = capstan::train({{argv[1]}, {argv + 2, argv + argc}});
-    capstan::ContinuationOptions options;
+    capstan::CompletionOptions options;
     options.tokens = 40;
     options.sampling.temperature = 0;
     std::printf("The %s\n", run.generate("The ", options).front().text.c_str());

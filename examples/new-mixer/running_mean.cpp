@@ -1,11 +1,9 @@
 #include "running_mean.hpp"
 
-#include "core/ops/math.hpp"
-#include "core/ops/matmul.hpp"
-#include "core/ops/shape.hpp"
+#include "core/ops/ops.hpp"
 #include "nn/layers/layers.hpp"
 #include "nn/mixer/forward_mixer.hpp"
-#include "nn/mixer/prefix.hpp"
+#include "nn/mixer/mixer.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "core/autograd/gradcheck.hpp"
-#include "core/ops/math.hpp"
+#include "core/ops/ops.hpp"
 #include "softplus.hpp"
 
 namespace {

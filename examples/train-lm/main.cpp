@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
     const capstan::Run run = capstan::train(configuration(argv[1], argc - 2, argv + 2));
     std::printf("held-out text: %.3f bits per byte\n", run.evaluate().figure("bits_per_byte"));
 
-    capstan::ContinuationOptions options;
+    capstan::CompletionOptions options;
     options.sampling.temperature = 0.8;
     std::printf("The %s\n", run.generate("The ", options).front().text.c_str());
   } catch (const std::exception& error) {  // the library throws; messages name the place and the remedy

@@ -1,4 +1,4 @@
-#include "models/generation/beam_search.hpp"
+#include "models/generation/generate.hpp"
 
 #include <algorithm>
 #include <cmath>

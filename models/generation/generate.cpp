@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "core/array/select.hpp"
+#include "core/array/layout.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "models/generation/written_text.hpp"

@@ -1,9 +1,14 @@
 // Text from a language model, token by token.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/generation/sampling.hpp"
+#include "models/model.hpp"
+#include "models/stack.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -15,5 +20,42 @@ Generated generate(const Model& model, const std::vector<int32_t>& prompt, const
 /// the bit, that of its prompt alone. Throws std::invalid_argument for prompts of different lengths.
 std::vector<Generated> generate_together(const Model& model, const std::vector<Prompt>& prompts,
                                          const GenerateOptions& options);
+
+// The likeliest completions of a prompt.
+
+struct BeamOptions {
+  int64_t width = 4;          // texts that are followed at a time
+  double length_penalty = 0;  // a text of n tokens has the score ln p / n^length_penalty; 0: its log probability
+  int64_t max_tokens = 256;   // new tokens at most, before a stop token; > 0
+  int32_t stop_token = 0;     // ends a text, is not part of it, and counts as one of its n tokens
+  std::vector<int32_t> banned = {};
+  DecodeWeights weights = DecodeWeights::float32;
+};
+
+struct Hypothesis {
+  std::vector<int32_t> tokens;  // the new ones
+  double log_probability = 0;   // ln p of the new tokens and, if finished, the stop token
+  double score = 0;
+  bool finished = false;
+};
+
+/// Beam search (Sutskever et al. 2014, section 3.2): every step extends `width` texts by all tokens and keeps the
+/// `width` likeliest results; a text ends with the stop token. The text that always takes the likeliest token is
+/// followed in any case, so that the best result never scores less than it. Ends when no open text can come to a better
+/// score than the results that there are. A text of max_tokens is finished if the stop token is what is likeliest after
+/// it. Returns up to `width` different texts, the best first. A model with a position limit stops there. Throws Error
+/// and std::invalid_argument as generate() does.
+std::vector<Hypothesis> beam_search(const Model& model, const std::vector<int32_t>& prompt, const BeamOptions& options);
+
+// A sequence of a decode state as bytes, which another process can take up.
+
+/// Position and elements of sequence `row`, after a format number and with a hash at the end. `identity` says whose
+/// state it is: the weights; `more` is returned by set_state(). Little-endian.
+std::string state_bytes(DecodeState& state, int64_t row, std::string_view identity, std::string_view more);
+/// Sequence `row` becomes the one of which state_bytes() made `bytes`. Throws Error, and leaves the sequence half set,
+/// for bytes of another format, identity or form, and for damaged ones.
+std::string set_state(DecodeState& state, int64_t row, std::string_view bytes, std::string_view identity);
+/// Bytes that one sequence takes after `position` tokens.
+int64_t bytes_per_sequence(const DecodeState& state, int64_t position);
 
 }  // namespace capstan::CAPSTAN_PRECISION

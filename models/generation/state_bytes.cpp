@@ -1,4 +1,4 @@
-#include "models/generation/state_bytes.hpp"
+#include "models/generation/generate.hpp"
 
 #include <cstring>
 

@@ -3,7 +3,7 @@
 
 #include "core/array/batch.hpp"
 #include "core/config/schema.hpp"
-#include "core/fused/loss.hpp"
+#include "core/fused/fused.hpp"
 #include "models/losses/truth.hpp"
 
 namespace capstan {

@@ -4,9 +4,7 @@
 
 #include "core/array/batch.hpp"
 #include "core/base/error.hpp"
-#include "core/ops/math.hpp"
-#include "core/ops/reduce.hpp"
-#include "core/ops/shape.hpp"
+#include "core/ops/ops.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

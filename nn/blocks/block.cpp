@@ -1,9 +1,8 @@
 #include "nn/blocks/block.hpp"
 
 #include "core/autograd/tape.hpp"
-#include "core/ops/math.hpp"
-#include "nn/blocks/short_conv.hpp"
-#include "nn/systems/make_mixer.hpp"
+#include "core/ops/ops.hpp"
+#include "nn/systems/mixer_config.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 

@@ -1,12 +1,11 @@
-#include "nn/blocks/short_conv.hpp"
+#include "nn/blocks/block.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "core/array/select.hpp"
+#include "core/array/layout.hpp"
 #include "core/base/error.hpp"
-#include "core/ops/conv.hpp"
-#include "core/ops/math.hpp"
+#include "core/ops/ops.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

@@ -1,10 +1,17 @@
-// What every forward call gets in addition to the activations.
+// What the layers of a generation share.
 #pragma once
 
+#include <unordered_map>
+
 #include "core/array/segments.hpp"
+#include "core/autograd/var.hpp"
 #include "core/base/random.hpp"
+#include "core/fused/rotary.hpp"
+#include "core/products/packed_matrix.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
+
+// What every forward call gets in addition to the activations.
 
 /// Visibility of tokens, training or evaluation, and the counters of randomness. Modules have no mode and no state.
 struct Context {
@@ -18,6 +25,37 @@ struct Context {
 
   /// Evaluation of B rows of T visible tokens.
   static Context evaluation(int64_t batch, int64_t length) { return {Segments::full(batch, length)}; }
+};
+
+/// The weights of a model, packed for decoding, and the angles of the current position. A weight is packed when a step
+/// first multiplies by it, and the copy is kept: make a new DecodeContext when weights have changed. For one thread.
+class DecodeContext {
+ public:
+  explicit DecodeContext(DecodeWeights storage = DecodeWeights::float32) : storage_(storage) {}
+
+  /// act(x W^T + b), as linear() without gradients.  x: (..., in) -> (..., out).
+  /// Throws std::invalid_argument naming the shapes.
+  Array linear(const Array& x, const Var& weight, const Var& bias = Var(), Activation activation = Activation::none);
+
+  /// The result of rotary_tables(), which consecutive layers with the same arguments share.
+  const RotaryTables& rotary(const Ids& positions, int64_t pairs, double base);
+
+ private:
+  struct Packed {
+    Array weight;  // kept alive, so that no other array gets its address
+    PackedMatrix matrix;
+  };
+  struct Angles {
+    std::vector<int32_t> positions;
+    int64_t pairs = 0;
+    double base = 0;
+    RotaryTables tables;
+  };
+
+  DecodeWeights storage_;
+  PackedMemory memory_;
+  std::unordered_map<const real*, Packed> packed_;
+  Angles angles_;
 };
 
 }  // namespace capstan::CAPSTAN_PRECISION

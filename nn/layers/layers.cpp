@@ -4,10 +4,9 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "core/fused/feed_forward.hpp"
-#include "core/fused/norm.hpp"
-#include "core/kernels/activation.hpp"
-#include "core/ops/index.hpp"
+#include "core/fused/fused.hpp"
+#include "core/kernels/kernels.hpp"
+#include "core/ops/ops.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

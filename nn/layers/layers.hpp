@@ -4,11 +4,10 @@
 #include <vector>
 
 #include "core/config/schema.hpp"
-#include "core/fused/linear.hpp"
-#include "core/kernels/activation_kind.hpp"
-#include "core/ops/dropout.hpp"
+#include "core/fused/fused.hpp"
+#include "core/kernels/kernels.hpp"
+#include "core/ops/ops.hpp"
 #include "nn/layers/context.hpp"
-#include "nn/layers/decode_context.hpp"
 #include "nn/params/scope.hpp"
 
 namespace capstan {

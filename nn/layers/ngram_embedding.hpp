@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/fused/bag.hpp"
+#include "core/fused/fused.hpp"
 #include "nn/layers/layers.hpp"
 #include "nn/layers/ngram_config.hpp"
 
@@ -36,6 +36,30 @@ class NgramEmbedding {
 
   NgramEmbeddingConfig config_;
   int64_t longest_;
+  RandomKey key_;  // of dropout
+  Var table_;
+  Linear output_;
+};
+
+// Hashed n-grams as features of a text: a bag of n-grams that predicts its label. After fastText (Joulin et al. 2017,
+// arXiv 1607.01759), in addition to a model that reads the tokens in order.
+
+/// y = O q,  q = scale / sqrt(n) * sum of table[bucket] over the n n-grams of a row's documents; n-grams do not reach
+/// across a document's boundary or into padding. tokens: (B, T) -> (B, outputs). y = 0 for a row without n-grams, and
+/// for one whose n-grams never occurred in training, since the table starts at zero. Parameters table (buckets, width),
+/// updated by rows, and output.weight (outputs, width).
+class NgramFeatures {
+ public:
+  NgramFeatures(const Scope& scope, const NgramConfig& config, int64_t outputs);
+  Var operator()(const Ids& tokens, const Context& context) const;
+
+ private:
+  Bags bags(const Ids& tokens, const Context& context) const;
+  /// Adds the n-grams of one document to the bag; returns their number, including those dropout left out.
+  int64_t add_document(Bags& bags, const int32_t* tokens, int64_t length, int32_t example,
+                       const Context& context) const;
+
+  NgramConfig config_;
   RandomKey key_;  // of dropout
   Var table_;
   Linear output_;

@@ -8,7 +8,6 @@
 
 #include "core/config/any_config.hpp"
 #include "nn/mixer/mixer.hpp"
-#include "nn/mixer/mixer_rules.hpp"
 #include "nn/params/scope.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "core/kernels/random.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/parallel.hpp"
 #include "nn/params/scope.hpp"
 

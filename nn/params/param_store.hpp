@@ -1,6 +1,7 @@
 // All parameters of a model, by name, in flat blocks.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -8,7 +9,33 @@
 
 #include "core/autograd/var.hpp"
 #include "core/base/no_copy.hpp"
-#include "nn/params/param_rules.hpp"
+
+namespace capstan {
+
+// What training does with parameters, by patterns of their names (core/strings/pattern.hpp).
+
+/// The learning rate of the parameters that match, as a multiple of the others'.
+struct RateRule {
+  std::string match;
+  double factor = 1;
+};
+
+struct ParamRules {
+  std::vector<std::string> freeze;  // constants: no gradient, no optimizer state
+  std::vector<RateRule> lr_scale;   // the first rule that matches a parameter counts
+  /// Discriminative rates (Howard and Ruder 2018, arXiv 1801.06146; Clark et al. 2020, arXiv 2003.10555). Of n blocks,
+  /// the rates of block i are multiplied by layer_decay^(n - i); those of what precedes the blocks, by
+  /// layer_decay^(n + 1).
+  double layer_decay = 1;
+};
+
+bool is_frozen(const ParamRules& rules, const std::string& name);
+/// The model has this many blocks.
+double lr_factor(const ParamRules& rules, const std::string& name, int64_t blocks);
+/// N of blocks.N.rest; -1 for other names.
+int64_t block_of(const std::string& name);
+
+}  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -110,6 +137,24 @@ class ParamStore : NoCopy {
   ParamRules rules_;
   int64_t decay_size_ = 0, dense_size_ = 0, trainable_size_ = 0;
   bool finalized_ = false;
+};
+
+// Training in bf16: the bf16 copies of the parameters.
+
+/// While it exists, every parameter of the store has a bf16 copy of the value it had when this was made. Products of
+/// affine maps with such a weight, forward and in pullbacks, are computed in bf16 (core/fused/linear_products.hpp).
+/// Everything else stays float, including parameters and their gradients. Make one for each training step, around the
+/// forward passes and their pullbacks, and destroy it before the weights change.
+class Bf16Weights {
+ public:
+  /// The store must be finalized. Throws std::logic_error otherwise, or where `real` is double, or where copies exist.
+  explicit Bf16Weights(const ParamStore& params);
+  ~Bf16Weights();
+  Bf16Weights(const Bf16Weights&) = delete;
+  Bf16Weights& operator=(const Bf16Weights&) = delete;
+
+ private:
+  const ParamStore& params_;
 };
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,6 +1,7 @@
 // The mixers there are: a new one is an include and an entry in MixerConfig (docs/adding.md).
 #pragma once
 
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <variant>
@@ -43,5 +44,10 @@ constexpr bool are_mixer_configs(const std::variant<Configs...>*) {
   return ((std::is_same_v<Configs, CustomMixerConfig> || is_mixer_config<Configs>()) && ...);
 }
 static_assert(are_mixer_configs(static_cast<const MixerConfig*>(nullptr)));
+
+// A mixer from its configuration.
+
+/// Calls config.make(). Throws std::invalid_argument for a configuration that validate_mixer() refuses.
+std::unique_ptr<Mixer> make_mixer(const Scope& scope, const MixerShape& shape, const MixerConfig& config);
 
 }  // namespace capstan::CAPSTAN_PRECISION

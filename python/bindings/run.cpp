@@ -8,7 +8,7 @@
 
 #include <deque>
 
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "python/bindings/engine.hpp"
 #include "python/bindings/module.hpp"
 #include "run/exports/export_run.hpp"
@@ -185,7 +185,7 @@ nb::list complete_pairs(const Run& self, const nb::list& texts, int64_t best, in
   nb::list completed;
   for (const Prediction& prediction : found) {
     nb::list written;
-    for (const Completion& completion : prediction.completions)
+    for (const PairCompletion& completion : prediction.completions)
       written.append(nb::make_tuple(bytes_of(completion.text), completion.log_probability));
     completed.append(written);
   }
@@ -196,7 +196,7 @@ nb::list complete_pairs(const Run& self, const nb::list& texts, int64_t best, in
 /// ahead at most.
 class Pieces {
  public:
-  Pieces(const Run& self, InputText text, ContinuationOptions options) : queue_(std::make_shared<Queue>()) {
+  Pieces(const Run& self, InputText text, CompletionOptions options) : queue_(std::make_shared<Queue>()) {
     job_ = start([run = self, queue = queue_, text = std::move(text), options](const Cancel&) mutable {
       options.on_piece = [&](int64_t sample, std::string_view piece) { return queue->push(sample, piece); };
       const Ended ended{*queue};
@@ -282,7 +282,7 @@ class Pieces {
 
 std::unique_ptr<Pieces> generate(const Run& self, nb::handle text, int64_t tokens, int64_t samples,
                                  const SamplingConfig& sampled, const std::vector<std::string>& stop, bool bf16) {
-  ContinuationOptions options;
+  CompletionOptions options;
   options.tokens = tokens;
   options.samples = samples;
   options.sampling = sampled;

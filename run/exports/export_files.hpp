@@ -12,6 +12,6 @@ struct ExportFile {
 std::vector<ExportFile> token_model_files();
 std::vector<ExportFile> text_model_files();
 
-extern const char *const export_onnx, *const program_version;
+extern const char *const export_onnx, *const export_gguf, *const program_version;
 
 }  // namespace capstan

@@ -10,12 +10,15 @@
 
 namespace capstan {
 
-/// huggingface: a folder for the Python library transformers. onnx: the same, with the program that makes ONNX files of
-/// it. gguf: a file for llama.cpp.
+/// huggingface: a folder for the Python library transformers. onnx, gguf: the same, with a script that makes ONNX
+/// files, or the file for llama.cpp, of it.
 enum class ExportFormat { huggingface, onnx, gguf };
 inline std::vector<EnumName<ExportFormat>> enum_names(ExportFormat) {
   return {{ExportFormat::huggingface, "huggingface"}, {ExportFormat::onnx, "onnx"}, {ExportFormat::gguf, "gguf"}};
 }
+
+/// The script in the folder that makes the files of this format, such as "export_onnx.py"; "" where there is none.
+std::string export_script(ExportFormat format);
 
 /// Writes the model into a new folder, which is whole or not there; returns the names of its files. Throws Error when
 /// the folder holds anything already, and for a model that the format does not have, naming the keys in the way.

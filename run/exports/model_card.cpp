@@ -3,8 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/io/hash.hpp"
-#include "core/strings/join.hpp"
-#include "run/exports/export_origin.hpp"
+#include "core/io/safetensors.hpp"
+#include "core/strings/strings.hpp"
+#include "run/exports/export_files.hpp"
 #include "run/yaml/config.hpp"
 
 namespace capstan {
@@ -100,16 +101,15 @@ std::string model_card(const SavedRun& run, const char* opened_by, const nlohman
   const std::string data = origin.value("data", std::string("not recorded\n"));
   std::string card = fmt::format("---\npipeline_tag: {}\ntags:\n- capstan\n- {}\n", task_of(facts_of(run.config.model)),
                                  type_of(run.config.model));
-  if (opened_by != nullptr) card += "library_name: transformers\n";
+  card += "library_name: transformers\n";
   card += fmt::format("---\n\n# {}\n\nA {} that Capstan {} has trained.\n", run.config.name, type_of(run.config.model),
                       origin.value("version", std::string()));
-  if (opened_by != nullptr)
-    card += fmt::format(
-        "\n```python\nfrom transformers import AutoTokenizer, {0}\n\ntokenizer = "
-        "AutoTokenizer.from_pretrained(FOLDER)\n"
-        "model = {0}.from_pretrained(FOLDER, trust_remote_code=True)\n```\n",
-        opened_by);
-  if (opened_by != nullptr) card += "\n## Files\n\n" + files_in(run, tables);
+  card += fmt::format(
+      "\n```python\nfrom transformers import AutoTokenizer, {0}\n\ntokenizer = "
+      "AutoTokenizer.from_pretrained(FOLDER)\n"
+      "model = {0}.from_pretrained(FOLDER, trust_remote_code=True)\n```\n",
+      opened_by);
+  card += "\n## Files\n\n" + files_in(run, tables);
   card += "\n## Metrics\n\n" + metrics_table(run) + "\n## Limits\n\n" + limits_of(run);
   card += fmt::format(
       "\n## Origin\n\n| | |\n|---|---|\n| run | {} |\n| step | {} |\n| weights (XXH3-128) | {} |\n"
@@ -117,6 +117,33 @@ std::string model_card(const SavedRun& run, const char* opened_by, const nlohman
       run.config.name, run.state ? run.state->step : -1, origin.value("weights", std::string("unknown")),
       run.tokenizer->fingerprint(), hash_hex(data), data);
   return card + "\n## Recipe\n\n```yaml\n" + recipe(run.config) + "```\n";
+}
+
+namespace {
+
+/// The identity of data without the path of a saved tokenizer, whose fingerprint is beside it.
+std::string without_paths(const std::string& identity) {
+  std::string lines;
+  for (const std::string_view line : split(identity, "\n"))
+    if (!line.empty() && !starts_with(line, "tokenizer.file: ")) lines += std::string(line) + '\n';
+  return lines;
+}
+
+}  // namespace
+
+nlohmann::json export_origin(const SavedRun& run) {
+  const SafetensorsFile weights(run.weights);
+  nlohmann::json origin = {{"format", export_format},
+                           {"version", program_version},
+                           {"run", run.config.name},
+                           {"tokenizer", run.tokenizer->fingerprint()}};
+  const auto checksum = weights.metadata().find("xxh3_128");
+  if (checksum != weights.metadata().end()) origin["weights"] = checksum->second;
+  if (!run.state) return origin;
+  origin["step"] = run.state->step;
+  const auto data = run.state->identity.find("data");
+  if (data != run.state->identity.end()) origin["data"] = without_paths(data->second);
+  return origin;
 }
 
 }  // namespace capstan

@@ -16,6 +16,9 @@
 namespace capstan {
 using nlohmann::json;
 
+namespace {
+
+/// The byte alphabet of GPT-2: a printable character for each byte.
 std::string byte_letter(uint8_t byte) {
   // Printable bytes are themselves, the others are counted from U+0100 on (GPT-2's bytes_to_unicode).
   const auto printable = [](int b) { return (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174; };
@@ -28,8 +31,6 @@ std::string byte_letter(uint8_t byte) {
   append_utf8(letter, point);
   return letter;
 }
-
-namespace {
 
 json sequence(const char* type, const char* parts, const std::vector<json>& steps) {
   if (steps.empty()) return nullptr;

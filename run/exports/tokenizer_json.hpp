@@ -17,7 +17,4 @@ TokenizerFiles tokenizer_files(const SavedRun& run);
 /// The number of tokens of a text from which on `capstan predict` cuts it, or fills its blanks in parts of it; 0: none.
 int64_t longest_text(const SavedRun& run);
 
-/// The byte alphabet of GPT-2: a printable character for each byte.
-std::string byte_letter(uint8_t byte);
-
 }  // namespace capstan

@@ -1,4 +1,4 @@
-#include "run/imports/importers.hpp"
+#include "run/imports/import_tensors.hpp"
 
 namespace capstan {
 namespace {

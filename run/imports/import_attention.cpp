@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "run/imports/importers.hpp"
+#include "run/imports/import_tensors.hpp"
 
 namespace capstan {
 namespace {

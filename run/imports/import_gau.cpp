@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "run/imports/import_gated.hpp"
-#include "run/imports/importers.hpp"
+#include "run/imports/import_tensors.hpp"
 
 namespace capstan {
 namespace {

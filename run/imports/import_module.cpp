@@ -1,7 +1,15 @@
 #include "run/imports/import_module.hpp"
 
-#include "core/strings/join.hpp"
-#include "run/imports/importers.hpp"
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/autograd/tape.hpp"
+#include "core/base/error.hpp"
+#include "core/io/safetensors.hpp"
+#include "core/strings/strings.hpp"
+#include "nn/systems/mixer_config.hpp"
+#include "run/imports/import_tensors.hpp"
 #include "run/yaml/config.hpp"
 
 namespace capstan {
@@ -77,6 +85,124 @@ ImportedModel import_model(const SafetensorsFile& file, const std::string& prefi
   return import_by(&Importers::models, file, prefix, hints,
                    ": --run is for whole models, --into for their parts; set --prefix to what precedes these names in "
                    "the file");
+}
+
+namespace {
+
+/// (A, B, D) -> (B, A, D)
+Array swap_first_axes(const Array& x) {
+  Array out(Shape{x.dim(1), x.dim(0), x.dim(2)});
+  for (int64_t a = 0; a < x.dim(0); ++a)
+    for (int64_t b = 0; b < x.dim(1); ++b)
+      std::copy_n(x.data() + (a * x.dim(1) + b) * x.dim(2), x.dim(2),
+                  out.mutable_data() + (b * x.dim(0) + a) * x.dim(2));
+  return out;
+}
+
+Array read(const SafetensorsFile& file, const std::string& name, const ImportedModule& module) {
+  const FileTensor& tensor = file.at(name);
+  if (tensor.shape.size() != 3 || tensor.shape[2] != module.width || tensor.size == 0)
+    throw Error(fmt::format("{}: {} has shape {}; expected ({}, {})", file.path(), name, to_string(Shape(tensor.shape)),
+                            module.time_first ? "time, batch" : "batch, time", module.width));
+  Array value{Shape(tensor.shape)};
+  tensor.copy_to(value.mutable_data());
+  return module.time_first ? swap_first_axes(value) : value;
+}
+
+Ids read_ids(const SafetensorsFile& file, const std::string& name) {
+  const FileTensor& tensor = file.at(name);
+  if (tensor.shape.size() != 2)
+    throw Error(fmt::format("{}: {} has shape {}; expected (texts, tokens)", file.path(), name,
+                            to_string(Shape(tensor.shape))));
+  const std::vector<double> values = tensor.to_doubles();
+  for (const double value : values)
+    if (!(value >= 0 && value <= std::numeric_limits<int32_t>::max()) || value != std::floor(value))
+      throw Error(fmt::format("{}: {} has the value {}, which is no id of a token", file.path(), name, value));
+  return Ids(Shape(tensor.shape), std::vector<int32_t>(values.begin(), values.end()));
+}
+
+/// The largest difference, as a share of the largest element of `wanted`, of the elements that count; infinite where
+/// one is not finite.
+template <class Counts>
+double difference_of(const Array& found, const Array& wanted, const Counts& counts) {
+  double difference = 0, largest = 0;
+  for (int64_t i = 0; i < wanted.size(); ++i) {
+    if (!counts(i)) continue;
+    const double a = static_cast<double>(wanted[i]), b = static_cast<double>(found[i]);
+    if (!std::isfinite(a) || !std::isfinite(b)) return INFINITY;
+    difference = std::max(difference, std::abs(a - b));
+    largest = std::max(largest, std::abs(a));
+  }
+  return largest > 0 ? difference / largest : difference;
+}
+
+/// `what`: outputs of the module.
+std::string verified(double difference, const std::string& path, const char* what, const char* of, const char* check) {
+  constexpr double tolerance = 1e-5;
+  if (!(difference <= tolerance))
+    throw Error(fmt::format(
+        "{}: its {} are not those of the imported {}: they differ by {:.2g} of the largest one (at most {} is "
+        "allowed); check {} and whether the {} was evaluated without dropout",
+        path, what, of, difference, tolerance, check, of));
+  return fmt::format("verified: the {} in {} are met to {:.2g} of the largest one", what, path, difference);
+}
+
+}  // namespace
+
+void fill(ParamStore& params, const ImportedTensors& tensors, const std::string& prefix) {
+  for (const auto& [name, tensor] : tensors) {
+    const Param& param = params.find(prefix + name);
+    if (param.var.shape().to_vector() != tensor.shape)
+      throw Error(fmt::format("import: {} has shape {}, the model needs {}", name, to_string(Shape(tensor.shape)),
+                              param.var.shape()));
+    for (const float value : tensor.values)
+      if (!std::isfinite(value)) throw Error(fmt::format("import: {} has a value that is not finite", name));
+    std::copy(tensor.values.begin(), tensor.values.end(), params.values() + param.offset);
+  }
+}
+
+std::string verify_import(const ImportedModule& module, const std::string& path, bool causal) {
+  const SafetensorsFile file(path);
+  const Array x = read(file, "x", module), y = read(file, "y", module);
+  if (x.shape() != y.shape()) throw Error(fmt::format("{}: x has shape {}, y has {}", path, x.shape(), y.shape()));
+  if (module.max_length > 0 && x.dim(1) > module.max_length)
+    throw Error(fmt::format("{}: {} tokens are more than the {} of the module", path, x.dim(1), module.max_length));
+  const TapePause no_tape;
+  ParamStore params;
+  const MixerShape shape{module.width, std::max<int64_t>(module.max_length, 1), causal, 1};
+  const Context context = Context::evaluation(x.dim(0), x.dim(1));
+  const auto output = [&] {
+    if (!module.is_block) {
+      const auto mixer = make_mixer(Scope(params, 1), shape, module.layer.mixer);
+      params.finalize();
+      fill(params, module.parameters, "");
+      return mixer->forward(Var(x), context).value();
+    }
+    const Block block(Scope(params, 1), shape, module.layer, 0);
+    params.finalize();
+    fill(params, module.parameters, "mixer.");
+    fill(params, module.block, "");
+    return block.forward(Var(x), context).value();
+  }();
+  return verified(difference_of(output, y, [](int64_t) { return true; }), path, "outputs", "module",
+                  causal ? "the options, --causal included" : "the options (a causal module needs --causal)");
+}
+
+std::string verify_import(const Model& model, const std::string& path) {
+  const SafetensorsFile file(path);
+  const Ids tokens = read_ids(file, "tokens");
+  const Segments segments = file.find("segment_ids") != nullptr ? Segments(read_ids(file, "segment_ids"))
+                                                                : Segments::full(tokens.dim(0), tokens.dim(1));
+  if (segments.spans().empty()) throw Error(fmt::format("{}: there are no tokens: nothing would be verified", path));
+  Array wanted{Shape(file.at("logits").shape)};
+  file.at("logits").copy_to(wanted.mutable_data());
+  const TapePause no_tape;
+  const Array found = model.logits(tokens, Context{segments}).value();
+  if (found.shape() != wanted.shape())
+    throw Error(fmt::format("{}: logits has shape {}, the model gives {}", path, wanted.shape(), found.shape()));
+  const int64_t width = found.dim(-1);
+  const auto counts = [&](int64_t i) { return found.rank() < 3 || segments.ids()[i / width] != 0; };
+  return verified(difference_of(found, wanted, counts), path, "logits", "model", "the options");
 }
 
 }  // namespace capstan

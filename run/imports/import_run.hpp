@@ -3,6 +3,7 @@
 
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "run/imports/imported_module.hpp"
 #include "run/setup/run_config.hpp"
@@ -19,5 +20,22 @@ struct ImportRunOptions {
 /// `out` receives what was made. Throws Error or ConfigError, and leaves nothing, unless the model is whole, fits its
 /// tokenizer and passes verify_import().
 void import_run(const ImportRunOptions& options, std::ostream& out);
+
+// A published module as a file of weights.
+
+struct ImportFileOptions {
+  std::string file, prefix, output;
+  std::string
+      into;  // of the model that gets the weights: a mixer, blocks.0.mixer, or a block; empty: names as they are
+  std::string verify;  // empty: not verified
+  ImportHints hints;
+};
+
+/// Writes a file of weights for train.init_from. `out` receives the configuration that they are for.
+void import_file(const ImportFileOptions& options, std::ostream& out);
+
+/// What the user of an import should know.
+void print_notes(const std::vector<std::string>& notes, const std::vector<std::string>& approximations,
+                 std::ostream& out);
 
 }  // namespace capstan

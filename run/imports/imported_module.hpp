@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "core/config/schema.hpp"
 #include "models/task_config.hpp"
+#include "nn/systems/mixer_config.hpp"
 
 namespace capstan {
 
@@ -57,5 +59,17 @@ struct ImportHints {
   std::optional<int64_t> mask_token = {};  // masked models: the id that stands for a hidden token
   bool approximate = false;                // accept what cannot be met exactly
 };
+
+// What `capstan import` records in the metadata of the file it writes, beside the weights.
+
+/// The mixer as a layer of a configuration has it: metadata "mixer". Metadata "into" names the mixer in the model;
+/// metadata "layer" is the whole layer, where the file also holds what is beside the mixer in its block.
+struct ImportedConfig {
+  MixerConfig mixer;
+};
+template <class Fields>
+void describe(Fields& f, ImportedConfig& c) {
+  f("mixer", c.mixer, any(), "the imported mixer");
+}
 
 }  // namespace capstan

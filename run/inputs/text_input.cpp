@@ -7,7 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
-#include "core/strings/integer.hpp"
+#include "core/strings/strings.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/files/file_list.hpp"
 #include "data/files/text_file.hpp"

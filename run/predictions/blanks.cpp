@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "core/base/error.hpp"
-#include "core/ops/index.hpp"
+#include "core/ops/ops.hpp"
 #include "data/batches/batcher.hpp"
 #include "run/predictions/predictions.hpp"
 

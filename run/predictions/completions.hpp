@@ -1,46 +1,75 @@
-// What a language model that was trained on pairs writes after the source of a pair.
+// What a language model writes after a text or, trained on pairs, after a source.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/generation/generate.hpp"
+#include "run/inputs/input_text.hpp"
 #include "run/setup/run_model.hpp"
 
 namespace capstan {
 
 struct CompletionOptions {
-  SamplingConfig sampling = {0, 0, 1, 1, 1, 0};  // temperature 0: always the likeliest token
-  int64_t beam = 1;                              // above 1: beam search of this width instead
-  double length_penalty = 0;
-  int64_t best = 1;    // texts per prompt: the best of the beam
-  int64_t tokens = 0;  // new tokens at most; 0: what data.max_length leaves
-  int64_t batch = 64;  // prompts that are continued together
+  int64_t tokens = 256;  // new ones at most; < 0: no limit
+  int64_t samples = 1;   // completions of the same text, written together
+  SamplingConfig sampling;
+  DecodeWeights weights = DecodeWeights::float32;
+  bool slide = true;              // past the longest position: go on in a further window; pairs end there
+  std::vector<std::string> stop;  // a completion ends before any of these texts
+  /// Called with each piece as it is written; false ends this sample.
+  std::function<bool(int64_t sample, std::string_view piece)> on_piece;
 };
 
 struct Completion {
-  std::string text;
-  std::vector<int32_t> tokens;
-  double log_probability = 0;  // ln p of the tokens and, if finished, of the end
-  bool finished = false;
+  std::string text;  // without that which it continues
+  GenerateEnd end = GenerateEnd::max_tokens;
 };
 
-/// Throws ConfigError for options that contradict each other.
-void check_options(const CompletionOptions& options);
+/// Passes text on, except for what may be the beginning of a stop string.
+class StopFilter {
+ public:
+  explicit StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)) {}
 
-/// Throws ConfigError for options other than the default where the run completes nothing, naming the first.
-void refuse_options_without_pairs(const SavedRun& run, const CompletionOptions& options);
+  /// The text that can be shown now; done() is true from the end of a stop string on.
+  std::string push(const std::string& text);
+  /// What was held back.
+  std::string finish();
+  bool done() const { return done_; }
 
-/// The tokens that a language model reads before those that it predicts: the start token, where the data have one, the
-/// text and, of pairs, whose text is the source (cut as in training), the separator. `place` is named by errors.
-std::vector<int32_t> prompt_of(const SavedRun& run, std::string_view text, const std::string& place);
+ private:
+  std::vector<std::string> stops_;
+  std::string pending_;
+  bool done_ = false;
+};
 
-/// The completions of every prompt, the best first. Random numbers depend on the prompt's index, counted from `first`:
-/// results do not depend on how prompts are divided into calls. Prompts run in parallel. Throws TextError for a prompt
-/// for which the model computes what is not finite.
-std::vector<std::vector<Completion>> complete(const SavedRun& run, const std::vector<std::vector<int32_t>>& prompts,
-                                              const CompletionOptions& options, int64_t first = 0);
+/// The text of one sample, from its tokens.
+class SampleText {
+ public:
+  /// `previous`: the token in front of the text; one that the data add counts as none.
+  SampleText(const SavedRun& run, const std::vector<std::string>& stops, int32_t previous)
+      : decoder_(run.tokenizer, previous < run.tokenizer->vocabulary_size() ? previous : -1), filter_(stops) {}
+
+  std::string push(int32_t token) { return filter_.push(decoder_.push(token)); }
+  std::string finish() { return filter_.done() ? "" : filter_.push(decoder_.finish()) + filter_.finish(); }
+  bool done() const { return filter_.done(); }
+
+ private:
+  StreamingDecoder decoder_;
+  StopFilter filter_;
+};
+
+/// The tokens that are read of a text which is continued: prompt_of(), or a start token where that is empty. Without a
+/// position limit, only the last ones of a very long text.
+std::vector<int32_t> tokens_to_continue(const SavedRun& run, const InputText& text);
+/// How they are continued: with the tokens that end a text or that no text has. on_token is left empty.
+GenerateOptions generation_of(const SavedRun& run, const CompletionOptions& options);
+
+/// One for each sample. Throws Error for a model that is no language model and for a text that it cannot read.
+std::vector<Completion> completions_of(const SavedRun& run, const InputText& text,
+                                       const CompletionOptions& options = {});
 
 }  // namespace capstan

@@ -1,19 +1,45 @@
 #include "run/predictions/eval_report.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
-#include "core/strings/join.hpp"
 #include "core/strings/printable.hpp"
+#include "core/strings/strings.hpp"
 #include "run/inputs/input_text.hpp"
 
 namespace capstan {
+
+PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>& pairs, const PairOptions& options) {
+  constexpr size_t at_once = 4096, shown = 12;  // bounds what is held
+  PairReport report;
+  for (size_t begin = 0; begin < pairs.size(); begin += at_once) {
+    std::vector<std::vector<int32_t>> prompts;
+    for (size_t i = begin; i < std::min(pairs.size(), begin + at_once); ++i) prompts.push_back(pairs[i].prompt);
+    const auto written = complete(run, prompts, options, static_cast<int64_t>(begin));
+    for (size_t i = 0; i < written.size(); ++i) {
+      const EvaluationPair& pair = pairs[begin + i];
+      const PairCompletion& best = written[i].front();
+      // Around the source are the token that starts a document and the one that ends a source.
+      if (report.examples.size() < shown)
+        report.examples.push_back(
+            {run.tokenizer->decode({pair.prompt.begin() + 1, pair.prompt.end() - 1}), pair.text, best.text});
+      ++report.pairs;
+      report.exact_match += best.text == run.tokenizer->decode(pair.target) ? 1 : 0;
+      report.log_probability += best.log_probability;
+    }
+  }
+  const auto count = static_cast<double>(std::max<int64_t>(report.pairs, 1));
+  report.exact_match /= count;
+  report.log_probability /= count;
+  return report;
+}
+
 namespace {
 
 /// Up to this many classes the confusion matrix is printed as text.
@@ -174,9 +200,6 @@ std::vector<Figure> EvalReport::figures() const {
   if (pairs) {
     all.push_back({"pairs", static_cast<double>(pairs->pairs), 0});
     all.push_back({"exact_match", pairs->exact_match, 4});
-    all.push_back({"rouge1", pairs->rouge.one.f1, 4});
-    all.push_back({"rouge2", pairs->rouge.two.f1, 4});
-    all.push_back({"rougeL", pairs->rouge.longest.f1, 4});
     all.push_back({"log_probability", pairs->log_probability, 4});
   }
   if (labels) {
@@ -228,8 +251,7 @@ double EvalReport::figure(const std::string& name) const {
   throw Error(fmt::format("the evaluation has no figure {}; it has {}", name, join(names)));
 }
 
-EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
-                          const CompletionOptions& completions) {
+EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split, const PairOptions& completions) {
   refuse_absent(split, run, data);
   EvalReport report;
   report.split = to_string(split);

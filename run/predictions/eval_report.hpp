@@ -6,12 +6,27 @@
 #include <string>
 #include <vector>
 
-#include "run/predictions/pair_report.hpp"
+#include "run/predictions/pair_completions.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"
 #include "train/evaluation/evaluate_classifier.hpp"
 
 namespace capstan {
+
+// How the completions that a model writes compare with the targets of a split.
+
+struct PairExample {
+  std::string source, target, written;
+};
+
+struct PairReport {
+  int64_t pairs = 0;
+  double exact_match = 0;      // share of completions that are the target, after the tokenizer's normalisation of both
+  double log_probability = 0;  // mean of the completions'
+  std::vector<PairExample> examples;  // the first few pairs; sources as the model reads them
+};
+
+PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>& pairs, const PairOptions& options);
 
 /// For more classes there is a list of what was confused instead of a matrix.
 constexpr int64_t widest_confusion_matrix = 200;
@@ -57,7 +72,7 @@ struct EvalReport {
 
 /// `completions`: how the completions of pairs are written.
 EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
-                          const CompletionOptions& completions = {});
+                          const PairOptions& completions = {});
 
 /// `curves`: also precision and recall of each class over thresholds of its probability.
 void print_text(const EvalReport& report, std::ostream& out, bool curves = false);

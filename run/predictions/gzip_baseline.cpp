@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "core/base/error.hpp"
-#include "core/strings/affixes.hpp"
+#include "core/strings/strings.hpp"
 #include "run/inputs/input_text.hpp"
 
 namespace capstan {

@@ -5,8 +5,7 @@
 #include <numeric>
 
 #include "core/base/error.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "data/labelled/class_names.hpp"
 
 namespace capstan {
@@ -88,7 +87,7 @@ std::vector<AddedField> PredictionWriter::fields(const Prediction& prediction) c
     add("predicted", name);
     add("probability", fmt::format("{:.4f}", probability), true);
   };
-  for (const Completion& one : prediction.completions) add("predicted", one.text);
+  for (const PairCompletion& one : prediction.completions) add("predicted", one.text);
   if (!prediction.filled.empty()) add("predicted", prediction.filled);
   if (prediction.probabilities.empty()) return fields;
   if (multi_label_)
@@ -213,7 +212,7 @@ void PredictionWriter::write_blanks(const InputText& text, const Prediction& pre
 }
 
 bool PredictionWriter::write_completions(const InputText& text, const Prediction& prediction) {
-  const Completion& best = prediction.completions.front();
+  const PairCompletion& best = prediction.completions.front();
   ++all_;
   if (format_.errors) {
     // The tokenizer may change case and spaces of either text.
@@ -223,7 +222,7 @@ bool PredictionWriter::write_completions(const InputText& text, const Prediction
   if (format_.jsonl) {
     Json line{{"completion", best.text}, {"log_probability", best.log_probability}, {"finished", best.finished}};
     if (format_.top_k > 0)
-      for (const Completion& one : prediction.completions)
+      for (const PairCompletion& one : prediction.completions)
         line["completions"].push_back({{"completion", one.text}, {"log_probability", one.log_probability}});
     if (format_.errors) {
       line["target"] = text.label;
@@ -237,7 +236,7 @@ bool PredictionWriter::write_completions(const InputText& text, const Prediction
   if (format_.errors) {
     fields = {tsv_field(text.label), tsv_field(best.text), text.place};
   } else {
-    for (const Completion& one : prediction.completions) {
+    for (const PairCompletion& one : prediction.completions) {
       fields.push_back(tsv_field(one.text));
       if (format_.top_k > 0) fields.push_back(fmt::format("{:.4f}", one.log_probability));
     }

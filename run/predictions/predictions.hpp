@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "run/inputs/input_text.hpp"
-#include "run/predictions/completions.hpp"
+#include "run/predictions/pair_completions.hpp"
+#include "run/setup/run_model.hpp"
 
 namespace capstan {
 
@@ -27,16 +28,16 @@ struct Prediction {
   std::string filled;                      // the text with the likeliest token in every blank
   std::vector<std::vector<Guess>> blanks;  // likeliest tokens per blank
   // Of a language model that was trained on pairs:
-  std::vector<Completion> completions;  // the best first
+  std::vector<PairCompletion> completions;  // the best first
 };
 
 struct PredictOptions {
-  int64_t batch_size = 64;        // texts that are computed together
-  double threshold = 0;           // multi-label: probability from which a text has a label; 0: the run's
-  std::string blank = "<mask>";   // what marks a blank
-  int64_t top_k = 1;              // guesses for each blank, or completions
-  CompletionOptions completions;  // of pairs; `best` and `batch` are the above
-  int64_t first = 0;              // sampled completions: how many texts precede these
+  int64_t batch_size = 64;       // texts that are computed together
+  double threshold = 0;          // multi-label: probability from which a text has a label; 0: the run's
+  std::string blank = "<mask>";  // what marks a blank
+  int64_t top_k = 1;             // guesses for each blank, or completions
+  PairOptions completions;       // of pairs; `best` and `batch` are the above
+  int64_t first = 0;             // sampled completions: how many texts precede these
 };
 
 /// Throws ConfigError for options that the run's model does not have, and Error for a model that predicts nothing.
@@ -54,5 +55,31 @@ TextExplanation explanation_of(const SavedRun& run, const InputText& text);
 /// predictions_of() for a batch of texts with blanks.
 std::vector<Prediction> fill_blanks(const SavedRun& run, const std::vector<InputText>& texts,
                                     const PredictOptions& options);
+
+// How likely a language model finds texts.
+
+struct TextScore {
+  double log_probability = 0;  // natural logarithm, of all tokens
+  int64_t tokens = 0;          // that are predicted: those of the text, and its end where the model knows documents
+  double per_token() const { return log_probability / static_cast<double>(tokens > 0 ? tokens : 1); }
+};
+
+/// The score of each text: a document of its own, or with data of type pairs the target (`label`) after the source. A
+/// text that is longer than the model's positions is read in windows, of which each token sees at least the preceding
+/// half. Texts run in parallel. Throws Error for a model that is no language model, and TextError, for an empty target,
+/// too.
+std::vector<TextScore> scores_of(const SavedRun& run, const std::vector<InputText>& texts);
+
+// Texts as vectors.
+
+/// D elements for each text. Of a classifier, what its head reads; of other models, the mean of the last states over
+/// the tokens of the text, which begins as in training. Texts are cut as in training (data.truncate), or to their
+/// beginning where the model has fewer positions. A text without tokens has zeros. Texts run at once. Throws TextError.
+/// `tokens`, unless null, receives how many tokens were read.
+std::vector<std::vector<float>> vectors_of(const SavedRun& run, const std::vector<InputText>& texts,
+                                           int64_t* tokens = nullptr);
+
+/// A file of numpy.load(): (rows, columns) of float32.
+std::string npy_content(const std::vector<std::vector<float>>& rows, int64_t columns);
 
 }  // namespace capstan

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "run/report/html.hpp"
-#include "run/report/tables.hpp"
 
 namespace capstan {
 namespace {

@@ -1,6 +1,7 @@
 // Matrices as pictures.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -29,5 +30,16 @@ float colour_limit(const std::vector<HeatMap>& maps);
 /// A group of figures with one scale of colours: orange above 0, blue below, transparent at 0, grey without a
 /// value; `caption` says what the values are.
 std::string to_html(const std::vector<HeatMap>& maps, const std::string& caption);
+
+// Pictures as PNG.
+
+/// width x height pixels, 4 bytes each: red, green, blue, opacity.
+struct Pixels {
+  uint32_t width = 0, height = 0;
+  std::vector<uint8_t> rgba;
+};
+
+/// PNG (ISO/IEC 15948), 8 bits a channel, no filter.
+std::string to_png(const Pixels& pixels);
 
 }  // namespace capstan

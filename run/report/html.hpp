@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "run/summaries/run_table.hpp"
+
 namespace capstan {
 
 /// `text` for use between tags and inside quoted attributes: & < > " ' as entities, invalid UTF-8 and control
@@ -12,5 +14,14 @@ std::string escaped(std::string_view text);
 
 /// escaped() text, shortened to `characters` characters with an ellipsis.
 std::string escaped_short(std::string_view text, size_t characters = 120);
+
+// Tables and lists of figures as HTML.
+
+/// The rows of a table, the first of which is its header, in a region that scrolls; `name` is for screen readers.
+/// Columns without any letter are aligned as numbers. With `coloured`, row i begins with a sample of line i.
+std::string table_html(const Table& table, const std::string& name, bool coloured = false);
+
+/// Names and values, in a row that wraps.
+std::string figures_html(const Table& figures);
 
 }  // namespace capstan

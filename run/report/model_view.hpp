@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/batches/labelled_texts.hpp"
 #include "run/report/heat_map.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"
@@ -47,5 +48,24 @@ Words words_of(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens);
 /// Cuts the example to what a view can show; without one only the position biases are shown. What a token does not see,
 /// because it is later or of another document, has no value; the sources of pairs are read as the model reads them.
 ModelView view_of(const SavedRun& run, const std::optional<Batch>& example);
+
+// The n-grams that speak for each class of a linear classifier.
+
+struct NgramWeight {
+  std::string name;
+  float weight = 0;
+};
+
+/// The n-grams of a class with the largest weights, the largest first.
+struct ClassNgrams {
+  std::string name;
+  std::vector<NgramWeight> ngrams;
+};
+
+/// A model stores hashes of n-grams, so their names are looked for in the training texts: each is the one that the
+/// first texts with such a hash agree on. Weights whose n-grams are not there are left out.
+std::vector<ClassNgrams> ngram_view(const SavedRun& run, const LabelledTexts& training);
+
+std::string ngrams_html(const std::vector<ClassNgrams>& classes);
 
 }  // namespace capstan

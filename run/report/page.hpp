@@ -8,7 +8,6 @@
 
 #include "run/predictions/eval_report.hpp"
 #include "run/report/model_view.hpp"
-#include "run/report/ngram_view.hpp"
 #include "run/summaries/run_record.hpp"
 
 namespace capstan {
@@ -26,5 +25,9 @@ struct ReportedRun {
 /// One HTML document, which loads nothing and forbids the browser to; light or dark as the reader's system prefers.
 /// Results are before settings. What was derived from the models is by run, the best first.
 std::string report_page(const std::vector<ReportedRun>& runs);
+
+// report.css and report.js, as run/CMakeLists.txt puts them into the program.
+
+extern const char *const report_style, *const report_script;
 
 }  // namespace capstan

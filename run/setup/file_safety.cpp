@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/io/file.hpp"
-#include "core/strings/affixes.hpp"
+#include "core/strings/strings.hpp"
 #include "data/files/file_list.hpp"
 
 namespace capstan {

@@ -4,8 +4,7 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/products/gemm_backend.hpp"
-#include "core/products/machine_rates.hpp"
-#include "run/setup/product_rates.hpp"
+#include "run/setup/run_precision.hpp"
 
 namespace capstan {
 
@@ -36,7 +35,7 @@ std::string machine_report() {
   constexpr AffineMap shapes[] = {{1024, 64, 64},   {1024, 128, 128}, {1024, 128, 512},  {1024, 256, 256},
                                   {1024, 256, 768}, {1024, 512, 512}, {1024, 768, 3072}, {256, 512, 512}};
   for (const AffineMap& shape : shapes) {
-    const ProductRates rates = measure_rates({shape}, threads());
+    const ProductRates rates = measure_rates(shape, threads());
     text += fmt::format("{:>6}{:>7}{:>7}{:>10.1f}", shape.rows, shape.in, shape.out, rates.float32 / 1e9);
     text += rates.bf16 > 0 ? fmt::format("{:>9.1f}{:>12.2f}\n", rates.bf16 / 1e9, rates.bf16 / rates.float32)
                            : fmt::format("{:>9}{:>12}\n", "-", "-");

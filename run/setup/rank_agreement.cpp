@@ -10,7 +10,7 @@
 #include "core/io/hash.hpp"
 #include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/yaml/config.hpp"
 #include "train/ranks/agreement.hpp"

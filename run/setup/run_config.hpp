@@ -8,7 +8,7 @@
 #include "data/sources/data_config.hpp"
 #include "models/task_config.hpp"
 #include "run/yaml/config.hpp"
-#include "train/checkpoints/config.hpp"
+#include "train/configuration/train_config.hpp"
 
 namespace capstan {
 

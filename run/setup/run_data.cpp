@@ -4,9 +4,8 @@
 #include <filesystem>
 
 #include "core/base/error.hpp"
-#include "core/base/out_of_memory.hpp"
 #include "core/io/log.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "data/files/file_list.hpp"
 #include "data/labelled/found_columns.hpp"
 #include "run/setup/run_model.hpp"

@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include "core/base/error.hpp"
-#include "core/base/out_of_memory.hpp"
 #include "core/base/sizes.hpp"
 #include "core/io/log.hpp"
 #include "run/setup/run_model.hpp"

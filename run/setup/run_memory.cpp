@@ -2,20 +2,40 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <string>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "core/base/error.hpp"
 #include "core/base/sizes.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
+#include "core/config/settings.hpp"
+#include "core/strings/strings.hpp"
 #include "run/setup/run_model.hpp"
-#include "run/yaml/number_keys.hpp"
-#include "train/steps/lane_tree.hpp"
 #include "train/steps/lanes.hpp"
 
 namespace capstan {
 namespace {
+
+// The numbers of a configuration with their keys, to be read and changed.
+/// A number in a struct, which must outlive it.
+struct NumberKey {
+  std::string path;  // "model.layers.0.mixer.window"
+  std::variant<std::int64_t*, double*> value;
+};
+
+/// The numbers that there are.
+template <class Config>
+std::vector<NumberKey> number_keys(Config& config) {
+  std::vector<NumberKey> keys;
+  visit_leaves(config, [&keys](const std::string& path, auto& value) {
+    using T = std::remove_reference_t<decltype(value)>;
+    if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, double>) keys.push_back({path, &value});
+  });
+  return keys;
+}
 
 /// Tokens that the forward pass has in memory at once.
 double batch_tokens(const TrainConfig& train, const DataExtent& data) {

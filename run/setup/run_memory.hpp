@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/machine/memory_limit.hpp"
-#include "core/strings/amounts.hpp"
+#include "core/strings/strings.hpp"
 #include "run/setup/run_config.hpp"
 
 namespace capstan {

@@ -1,27 +1,113 @@
 #include "run/setup/run_precision.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
+#include <memory>
 #include <optional>
-#include <utility>
 
 #include "core/base/error.hpp"
+#include "core/fused/linear_products.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/machine/pool.hpp"
 #include "core/products/gemm_backend.hpp"
-#include "core/strings/affixes.hpp"
+#include "core/strings/strings.hpp"
 #include "run/setup/run_model.hpp"
+#include "train/records/pace.hpp"
 #include "train/steps/lanes.hpp"
 
 namespace capstan {
 namespace {
 
-constexpr double worthwhile_speed = 1.2;
-/// The share of a step's time that passes in products, where the model has no others than those of affine maps.
-/// Assumed: too low a share lets float32 win where both take nearly the same time.
-constexpr double usual_share = 0.85;
+constexpr int least_rounds = 3, most_rounds = 7;
+constexpr double enough_seconds = 0.3;
+constexpr int64_t most_work = int64_t{1} << 27;  // multiplications of a product
+constexpr int64_t most_width = 1024, least_rows = 128;
+
+/// Of fewer rows and columns where it is large: the rate of a product no longer depends on its size there.
+AffineMap narrowed(AffineMap map) {
+  map.in = std::min(map.in, most_width);
+  map.out = std::min(map.out, most_width);
+  map.rows = std::min(map.rows, std::max(least_rows, most_work / (map.in * map.out)));
+  return map;
+}
+
+enum Format { in_float32, in_bf16 };
+
+/// The matrices of a map, which are not zero: nothing is faster with them than in training.
+class Workload {
+ public:
+  explicit Workload(const AffineMap& map)
+      : sizes_{map.rows, map.in, map.out},
+        x_(Shape{map.rows, map.in}, 0.5F),
+        y_(Shape{map.rows, map.out}, 0.25F),
+        dx_(Shape{map.rows, map.in}, 0.0F),
+        dweight_(Shape{map.out, map.in}, 0.0F),
+        weight_(Array(Shape{map.out, map.in}, 0.125F)),
+        rounded_(weight_.value()) {
+    Bf16Array copy(weight_.shape());
+    kernels::round_to_bf16(copy.mutable_data(), weight_.value().data(), copy.size());
+    rounded_.set_bf16(std::move(copy));
+  }
+
+  void run(Format format) {
+    const Factor weight(format == in_bf16 ? rounded_ : weight_), x(x_.data(), x_.size(), weight);
+    multiply_rows(x, weight, nullptr, y_.mutable_data(), sizes_);
+    const Factor dy(y_.data(), y_.size(), weight);
+    input_grad(dy, weight, dx_.mutable_data(), sizes_);
+    weight_grad(dy, x, dweight_.mutable_data(), 0, sizes_);
+  }
+
+ private:
+  LinearSizes sizes_;
+  Array x_, y_, dx_, dweight_;
+  Var weight_, rounded_;
+};
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+ProductRates measure_rates(const AffineMap& given, int copies) {
+  const AffineMap map = narrowed(given);
+  const Stopwatch since;
+  std::vector<std::unique_ptr<Workload>> workloads;
+  for (int i = 0; i < copies; ++i) workloads.push_back(std::make_unique<Workload>(map));
+  const auto run = [&](Format format) {
+    const Stopwatch watch;
+    if (copies == 1)
+      workloads.front()->run(format);
+    else
+      parallel_each(copies, 1, [&](int64_t i) { workloads[static_cast<size_t>(i)]->run(format); });
+    return watch.seconds();
+  };
+  std::vector<Format> formats{in_float32};
+  if (bf16_backend() == Bf16Backend::onednn) formats.push_back(in_bf16);
+  std::array<std::vector<double>, 2> seconds;
+  for (int round = -1; round < most_rounds; ++round) {  // the first one makes code and touches the memory
+    if (round >= least_rounds && since.seconds() > enough_seconds) break;
+    for (const Format format : formats) {
+      const double took = run(format);
+      if (round >= 0) seconds[format].push_back(took);
+    }
+  }
+  pool::trim();
+  const auto rate = [&](Format format) {
+    return seconds[format].empty() ? 0 : copies * map.operations() / median(seconds[format]);
+  };
+  return {rate(in_float32), rate(in_bf16)};
+}
+
+namespace {
+
+constexpr double worthwhile_speed = 1.25;
 constexpr const char* rates_variable = "CAPSTAN_PRODUCT_RATES";
 
 std::optional<ProductRates> given_rates() {
@@ -35,48 +121,31 @@ std::optional<ProductRates> given_rates() {
   return ProductRates{1e9 * rates.float32, 1e9 * rates.bf16};
 }
 
-/// The affine maps of a step, as one thread computes them.
-struct Products {
-  std::vector<AffineMap> maps;
-  int copies = 1;
-  double share = 0;  // of a step's time
-};
-
 /// Is this a weight by which tokens are multiplied, rather than a table in which they are looked up?
 bool is_affine(const std::string& name, const Param& param) {
   return param.var.rank() == 2 && !param.options.by_rows && ends_with(name, ".weight") &&
          !starts_with(name, "embed.") && !starts_with(name, "positions.");
 }
 
-Products products_of(const RunConfig& config, const DataSource& data) {
+/// Of the largest affine map of a step, as its threads compute it; nothing for a model without one.
+std::optional<ProductRates> rates_of(const RunConfig& config, const DataSource& data) {
   const RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()),
                        ParamMemory::none);
+  AffineMap largest;
+  const auto consider = [&](const std::string& name, const Param& param) {
+    if (is_affine(name, param) && param.var.size() > largest.in * largest.out)
+      largest = {0, param.var.dim(1), param.var.dim(0)};
+  };
+  for (const Param& param : model.params().params()) consider(param.name, param);
+  for (const auto& [name, target] : model.params().aliases()) consider(name, model.params().find(target));
+  if (largest.in == 0) return std::nullopt;
+  if (const auto given = given_rates()) return given;
   const BatchSource& training = data.training();
   const BatchExtent batch = training.batches_per_epoch(0) > 0 ? training.extent(0, 0) : BatchExtent{1, 1};
   const int64_t lanes = lane_count(batch.rows, batch.columns, config.train.lanes);
-  int64_t rows = std::max<int64_t>(1, batch.rows * batch.columns / lanes);
-  if (config.train.micro_batch_tokens > 0) rows = std::min(rows, config.train.micro_batch_tokens);
-  std::map<std::pair<int64_t, int64_t>, double> counts;
-  double operations = 0;  // of a token, forward
-  const auto count = [&](const std::string& name, const Param& param) {
-    if (!is_affine(name, param)) return;
-    ++counts[{param.var.dim(1), param.var.dim(0)}];
-    operations += 2 * static_cast<double>(param.var.size());
-  };
-  for (const Param& param : model.params().params()) count(param.name, param);
-  for (const auto& [name, target] : model.params().aliases()) count(name, model.params().find(target));
-  Products products;
-  for (const auto& [widths, times] : counts) products.maps.push_back({rows, widths.first, widths.second, times});
-  products.maps = narrowed(std::move(products.maps));
-  products.copies = static_cast<int>(std::min<int64_t>(lanes, threads()));
-  const double all = model.summary(std::max<int64_t>(1, batch.columns)).flops();
-  if (all > 0) products.share = usual_share * std::min(1.0, operations / all);
-  return products;
-}
-
-ProductRates rates_of(const Products& products) {
-  if (const auto given = given_rates()) return *given;
-  return measure_rates(products.maps, products.copies);
+  largest.rows = std::max<int64_t>(1, batch.rows * batch.columns / lanes);
+  if (config.train.micro_batch_tokens > 0) largest.rows = std::min(largest.rows, config.train.micro_batch_tokens);
+  return measure_rates(largest, static_cast<int>(std::min<int64_t>(lanes, threads())));
 }
 
 std::string bf16_refusal() {
@@ -87,16 +156,11 @@ std::string bf16_refusal() {
 
 }  // namespace
 
-double predicted_speed(const ProductRates& rates, double share) {
-  return rates.bf16 > 0 ? 1 / (1 - share + share * rates.float32 / rates.bf16) : 0;
-}
-
-PrecisionChoice choose_precision(const ProductRates& rates, double share) {
-  const double speed = predicted_speed(rates, share);
-  const Precision chosen = speed >= worthwhile_speed ? Precision::bf16 : Precision::float32;
-  return {chosen, fmt::format("train.precision: auto is {}: products run at {:.3g} GFLOP/s in float32 and at {:.3g} in "
-                              "bf16, in which a step is predicted to be {:.2f} times as fast",
-                              enum_name(chosen), rates.float32 / 1e9, rates.bf16 / 1e9, speed)};
+PrecisionChoice choose_precision(const ProductRates& rates) {
+  const Precision chosen = rates.bf16 >= worthwhile_speed * rates.float32 ? Precision::bf16 : Precision::float32;
+  return {chosen,
+          fmt::format("train.precision: auto is {}: products run at {:.3g} GFLOP/s in float32 and at {:.3g} in bf16",
+                      enum_name(chosen), rates.float32 / 1e9, rates.bf16 / 1e9)};
 }
 
 PrecisionChoice choose_precision(const RunConfig& config, const DataSource& data) {
@@ -105,23 +169,20 @@ PrecisionChoice choose_precision(const RunConfig& config, const DataSource& data
   if (!obstacle.empty())
     return {Precision::float32,
             fmt::format("train.precision: auto is float32: {}", obstacle.substr(0, obstacle.rfind(':')))};
-  const Products products = products_of(config, data);
-  if (products.maps.empty())
-    return {Precision::float32, "train.precision: auto is float32: the model has no products to round"};
-  return choose_precision(rates_of(products), products.share);
+  const auto rates = rates_of(config, data);
+  if (!rates) return {Precision::float32, "train.precision: auto is float32: the model has no products to round"};
+  return choose_precision(*rates);
 }
 
 std::string slow_precision_warning(const RunConfig& config, const DataSource& data) {
   if (config.train.precision != Precision::bf16) return "";
   if (!given_rates() && bf16_backend() != Bf16Backend::onednn) return "";
-  const Products products = products_of(config, data);
-  if (products.maps.empty()) return "";
-  const ProductRates rates = rates_of(products);
-  if (rates.bf16 >= rates.float32) return "";
+  const auto rates = rates_of(config, data);
+  if (!rates || rates->bf16 >= rates->float32) return "";
   return fmt::format(
       "train.precision: bf16 is slower than float32 on this machine: products run at {:.3g} GFLOP/s in bf16 and at "
       "{:.3g} in float32; set float32, or auto, which takes the faster one",
-      rates.bf16 / 1e9, rates.float32 / 1e9);
+      rates->bf16 / 1e9, rates->float32 / 1e9);
 }
 
 Precision agreed_precision(Communicator& ranks, Precision chosen) {

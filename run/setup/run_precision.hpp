@@ -1,25 +1,42 @@
 // The number format of a run's products: what train.precision leaves open, and what it costs.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "data/batches/data_source.hpp"
-#include "run/setup/product_rates.hpp"
 #include "run/setup/run_config.hpp"
 #include "train/ranks/communicator.hpp"
 
 namespace capstan {
 
-/// How many times as fast a step is in bf16. `share`: of its time in float32 that passes in these products.
-double predicted_speed(const ProductRates& rates, double share);
+// How fast this machine multiplies in the two formats of train.precision.
+
+/// Operations per second of the three products of affine maps, with the rounding that bf16 needs.
+struct ProductRates {
+  double float32 = 0, bf16 = 0;  // bf16 is 0 where it was not measured
+};
+
+/// y = x W^T for x: (rows, in) and W: (out, in), forward and both gradients.
+struct AffineMap {
+  int64_t rows = 0, in = 0, out = 0;
+  double operations() const {
+    return 6 * static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out);
+  }
+};
+
+/// Measures both formats in turn, each several times, and takes the medians. `copies`: so many threads compute the map
+/// at the same time, each its own; with 1 all threads compute one. Takes a few tenths of a second: of a large map, a
+/// part is measured. bf16 is measured if the CPU has instructions for it.
+ProductRates measure_rates(const AffineMap& map, int copies);
 
 struct PrecisionChoice {
   Precision precision = Precision::float32;
   std::string line;  // for the log
 };
-/// bf16 where a step is predicted to be at least 1.2 times as fast.
-PrecisionChoice choose_precision(const ProductRates& rates, double share);
-/// The same for a run whose sizes are known. The rates are measured with its largest products, or are those of
+/// bf16 where products are at least 1.25 times as fast in it: most of a step's time passes in them.
+PrecisionChoice choose_precision(const ProductRates& rates);
+/// The same for a run whose sizes are known. The rates are measured with its largest affine map, or are those of
 /// CAPSTAN_PRODUCT_RATES ("FLOAT32,BF16" in GFLOP/s). float32, unmeasured, where bf16 has an obstacle.
 /// Throws ConfigError for a CAPSTAN_PRODUCT_RATES that cannot be read.
 PrecisionChoice choose_precision(const RunConfig& config, const DataSource& data);

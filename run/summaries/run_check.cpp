@@ -8,13 +8,12 @@
 
 #include "core/io/file.hpp"
 #include "core/io/hash.hpp"
-#include "core/strings/affixes.hpp"
+#include "core/strings/strings.hpp"
 #include "data/text/token_cache.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
-#include "train/records/event_file.hpp"
 #include "train/records/metrics.hpp"
 
 namespace capstan {
@@ -46,7 +45,6 @@ class RunCheck {
     check_tokenizer();
     check_classes();
     check_metrics();
-    check_events();
     report_checkpoints();
     report_links();
     report_leftovers();
@@ -171,17 +169,6 @@ class RunCheck {
       }
       return fmt::format("{} lines", readable.lines);
     });
-  }
-
-  void check_events() {
-    for (const std::string& name : names_in_folder(folder_.string())) {
-      if (!starts_with(name, "events.out.tfevents.")) continue;
-      add_read(name, "a part of the curves in TensorBoard", [&] {
-        const EventsKept kept = events_until(read_file((folder_ / name).string()), std::numeric_limits<int64_t>::max());
-        if (kept.damaged) throw Error(fmt::format("damaged at byte {}", kept.bytes));
-        return fmt::format("{} bytes", kept.bytes);
-      });
-    }
   }
 
   void report_checkpoints() {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
@@ -11,10 +13,11 @@
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
 #include "core/io/log.hpp"
-#include "run/summaries/run_folders.hpp"
+#include "core/strings/strings.hpp"
+#include "run/setup/run_linear.hpp"
+#include "run/summaries/run_record.hpp"
 #include "run/summaries/run_table.hpp"
-#include "run/training/search_space.hpp"
-#include "run/yaml/config_diff.hpp"
+#include "run/yaml/config_writer.hpp"
 #include "train/checkpoints/run_folder.hpp"
 #include "train/loop/signals.hpp"
 #include "train/records/pace.hpp"
@@ -249,6 +252,72 @@ class Autotune {
 
 AutotuneEnd autotune(const AutotuneOptions& options, const Guard& guard, std::ostream& table, size_t width) {
   return Autotune(options, guard).run(table, width);
+}
+
+namespace {
+
+LabelledSourceConfig* labelled(RunConfig& config) { return std::get_if<LabelledSourceConfig>(&config.data); }
+const LabelledSourceConfig* labelled(const RunConfig& config) {
+  return std::get_if<LabelledSourceConfig>(&config.data);
+}
+
+bool holds_out(const LabelledSourceConfig& data) {
+  return !data.valid.empty() || data.valid_fraction > 0 || data.folds > 0;
+}
+
+}  // namespace
+
+std::vector<std::string> usual_search_space(const RunConfig& config) {
+  const ModelFacts facts = facts_of(config.model);
+  std::vector<std::string> space;
+  const double rate = config.train.lr;
+  if (!facts.is_solved)
+    space.push_back(
+        fmt::format("sweep.train.lr=[{:g}, {:g}, {:g}, {:g}, {:g}]", rate, rate / 2, rate * 2, rate / 4, rate * 4));
+  for (const std::string& values : facts.searched) space.push_back("sweep.model." + values);
+  return space;
+}
+
+RunConfig shortened(RunConfig config, int64_t divisor) {
+  if (config.train.steps > 0) {
+    config.train.steps = std::max<int64_t>(1, last_step(config.train) / divisor);
+    config.train.corrected = {};
+    config.train.schedule.warmup_steps /= divisor;
+  } else if (LabelledSourceConfig* const data = labelled(config)) {
+    data->train_fraction /= static_cast<double>(divisor);
+  }
+  return config;
+}
+
+void check_tunable(const RunConfig& config, Problems& problems) {
+  if (facts_of(config.model).is_solved && !config.train.init_from.empty())
+    problems.add(
+        "train.init_from",
+        "a linear classifier has the n-grams of the one that it starts from, but autotune searches over n-grams: leave "
+        "it out");
+  if (config.train.steps == 0 && labelled(config) == nullptr)
+    problems.add("train.steps", "autotune tries short runs first: set train.steps (instead of train.epochs)");
+  if (const auto* const data = labelled(config);
+      data != nullptr && !facts_of(config.model).is_solved && !holds_out(*data))
+    problems.add("data.valid_fraction", "autotune compares runs by their validation: hold some examples out");
+}
+
+std::string incomparable_key(const RunConfig& a, const RunConfig& b) {
+  static const std::vector<std::string> keys{
+      "seed",      "data.type",       "data.train",          "data.valid",
+      "data.test", "data.split",      "data.valid_fraction", "data.test_fraction",
+      "data.fold", "data.split_seed", "data.folds",          "train.monitor"};
+  static const std::string tokenizer = "data.tokenizer";
+  const auto within = [](const std::string& path, const std::string& key) {
+    return path == key || starts_with(path, key + ".");
+  };
+  for (const ConfigDifference& difference : diff_configs(a, b)) {
+    for (const std::string& key : keys)
+      if (within(difference.path, key)) return key;
+    // The loss of a language model is one per token.
+    if (labelled(a) == nullptr && within(difference.path, tokenizer)) return tokenizer;
+  }
+  return "";
 }
 
 }  // namespace capstan

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "run/summaries/run_record.hpp"
 #include "run/training/child_run.hpp"
 #include "run/training/halving.hpp"
 #include "run/training/sweep.hpp"
@@ -29,5 +30,21 @@ struct AutotuneEnd {
 /// a sweep would have. Its link `best` leads to the best whole run. `table` receives a comparison of the whole runs and
 /// the name of the best. Throws Error for a folder of something else, ConfigError for runs that cannot be compared.
 AutotuneEnd autotune(const AutotuneOptions& options, const Guard& guard, std::ostream& table, size_t width = 0);
+
+// What `capstan autotune` tries.
+
+/// Overrides with the values of a sweep, such as "sweep.train.lr=[5e-4, 1e-3, 2e-3]", for a configuration that has no
+/// key `sweep`: of a linear classifier its n-grams; else rates and dropout around those of the configuration.
+std::vector<std::string> usual_search_space(const RunConfig& config);
+
+/// The configuration with 1 / divisor of its steps or, if it has none, of its labelled examples.
+RunConfig shortened(RunConfig config, int64_t divisor);
+
+/// Adds a problem if trials cannot be shortened, or would have no validation to be compared by.
+void check_tunable(const RunConfig& config, Problems& problems);
+
+/// A key in which the configurations differ although their validation results then cannot be compared, or differ by
+/// chance alone: the data, the seed. Empty if there is none.
+std::string incomparable_key(const RunConfig& a, const RunConfig& b);
 
 }  // namespace capstan

@@ -3,10 +3,10 @@
 #include <optional>
 
 #include "core/base/error.hpp"
-#include "core/strings/amounts.hpp"
 #include "core/strings/printable.hpp"
+#include "core/strings/strings.hpp"
 #include "run/setup/saved_config.hpp"
-#include "run/summaries/run_folders.hpp"
+#include "run/summaries/run_record.hpp"
 #include "train/checkpoints/run_folder.hpp"
 
 namespace capstan {

@@ -1,14 +1,11 @@
 #include "run/training/train_run.hpp"
 
 #include "core/base/error.hpp"
-#include "core/base/out_of_memory.hpp"
 #include "core/io/file.hpp"
 #include "core/machine/kernel_levels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
-#include "core/products/machine_rates.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "data/files/file_list.hpp"
 #include "run/setup/machine_report.hpp"
 #include "run/setup/rank_agreement.hpp"
@@ -18,10 +15,11 @@
 #include "run/setup/run_model.hpp"
 #include "run/setup/run_precision.hpp"
 #include "run/setup/saved_config.hpp"
+#include "run/summaries/run_record.hpp"
 #include "run/training/plan.hpp"
 #include "run/warm_start/warm_start.hpp"
 #include "run/yaml/config.hpp"
-#include "run/yaml/config_diff.hpp"
+#include "run/yaml/config_writer.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/linear/train_linear.hpp"
 #include "train/loop/run_length.hpp"
@@ -29,7 +27,6 @@
 #include "train/rank_steps/rank_step.hpp"
 #include "train/records/pace.hpp"
 #include "train/records/profile_table.hpp"
-#include "train/records/step_profiler.hpp"
 
 namespace capstan {
 namespace {
@@ -52,7 +49,6 @@ std::vector<std::string> keys_of_steps(const RunConfig& config) {
   used.costs = given.costs;
   used.keep_last = given.keep_last;
   used.progress = given.progress;
-  used.tensorboard = given.tensorboard;
   RunConfig without = config;
   without.train = used;
   std::vector<std::string> keys;
@@ -194,15 +190,29 @@ void check_forced(const RunConfig& config, Problems& problems) {
   if (!obstacle.empty()) problems.add("train.precision", obstacle);
 }
 
-void check_trainable(const RunConfig& config, Problems& problems) {
-  check_trainable_on(Communicator(), config, problems);
-}
+namespace {
 
-void check_trainable_on(const Communicator& ranks, const RunConfig& config, Problems& problems) {
-  check_forced(config, problems);
+void check_memory(const RunConfig& config, const Communicator& ranks, Problems& problems) {
   if (has_plan_to_make(config)) return;  // the plan sees to the memory
   if (const auto memory = memory_problem(config, least_extent(config), ranks))
     problems.add(memory->key, memory->message);
+}
+
+}  // namespace
+
+void check_trainable(const RunConfig& config, Problems& problems) {
+  check_forced(config, problems);
+  check_memory(config, Communicator(), problems);
+}
+
+void check_single_run(const RunConfig& config, const TrainRunOptions& options, const Communicator& ranks,
+                      Problems& problems) {
+  const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
+  if (std::filesystem::exists(folder / search_file))
+    problems.add("name",
+                 fmt::format("{} is the folder of a search by capstan autotune: choose another name", folder.string()));
+  check_forced(config, problems);
+  if (!options.force) check_memory(config, ranks, problems);
 }
 
 namespace {

@@ -28,10 +28,13 @@ void check_data_files(const RunConfig& config, Problems& problems);
 /// As check_data_files(), and adds a problem for what the configuration needs and this machine does not have:
 /// instructions for train.precision, and memory.
 void check_trainable(const RunConfig& config, Problems& problems);
-/// check_trainable() with the memory of one of several ranks.
-void check_trainable_on(const Communicator& ranks, const RunConfig& config, Problems& problems);
 /// check_trainable() without the check of memory, for --force.
 void check_forced(const RunConfig& config, Problems& problems);
+
+/// For a run that is not one of a sweep or a search: check_trainable() with the memory of one of several ranks, or
+/// check_forced(); and its folder must not be that of a search.
+void check_single_run(const RunConfig& config, const TrainRunOptions& options, const Communicator& ranks,
+                      Problems& problems);
 
 /// Reads the data, makes the model and trains it in `<folder>/<name>`, together with all ranks.
 TrainResult train_run(const RunConfig& config, const TrainRunOptions& options, Communicator& ranks);

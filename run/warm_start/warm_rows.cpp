@@ -5,8 +5,7 @@
 #include <unordered_map>
 
 #include "core/base/error.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 namespace {

@@ -6,15 +6,13 @@
 #include <unordered_map>
 
 #include "core/base/error.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
 #include "core/strings/nearest.hpp"
-#include "core/strings/pattern.hpp"
-#include "run/imports/imported_config.hpp"
+#include "core/strings/strings.hpp"
+#include "run/imports/imported_module.hpp"
 #include "run/setup/run_linear.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/setup/weights_origin.hpp"
-#include "run/yaml/config_diff.hpp"
+#include "run/yaml/config_writer.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {

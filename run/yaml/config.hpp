@@ -5,7 +5,6 @@
 //   save(to_yaml(config));
 #pragma once
 
-#include "run/yaml/config_diff.hpp"
 #include "run/yaml/config_reader.hpp"
 #include "run/yaml/config_source.hpp"
 #include "run/yaml/config_table.hpp"

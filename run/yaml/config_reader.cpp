@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "core/strings/join.hpp"
 #include "core/strings/nearest.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 namespace {

@@ -4,10 +4,9 @@
 
 #include "core/base/error.hpp"
 #include "core/io/regular_file.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
+#include "run/yaml/config_node.hpp"
 #include "run/yaml/moved_keys.hpp"
-#include "run/yaml/numbers.hpp"
 #include "run/yaml/yaml_parse.hpp"
 
 namespace capstan {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <tuple>
 
-#include "core/strings/affixes.hpp"
 #include "core/strings/nearest.hpp"
+#include "core/strings/strings.hpp"
 #include "run/yaml/moved_keys.hpp"
 
 namespace capstan {

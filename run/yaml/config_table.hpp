@@ -1,7 +1,7 @@
 // The reference of all keys: a Markdown table made from the same describe() lists that read them.
 #pragma once
 
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "run/yaml/config_reader.hpp"
 
 namespace capstan {

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "core/base/error.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 namespace {
@@ -34,13 +34,7 @@ void find_all(Node& tree, std::string_view below, const MovedKey& moved, const F
     if (path.substr(0, below.size()) != below) return;
     path.remove_prefix(below.size() + 1);
   }
-  find_all(tree, path, std::string(below), [&](Node& parent, Node& node, const std::string& place) {
-    if (!moved.value.empty() && (node.kind != NodeKind::scalar || node.text != moved.value)) return;
-    const auto* const type = parent.find("type");
-    const auto& types = moved.types;
-    if (types.empty() || type == nullptr || std::find(types.begin(), types.end(), type->text) != types.end())
-      found(parent, node, place);
-  });
+  find_all(tree, path, std::string(below), found);
 }
 
 /// Takes the key out of the map, which has it.
@@ -50,45 +44,6 @@ ConfigNode take(ConfigNode& map, std::string_view key) {
   ConfigNode taken = std::move(*at);
   map.children.erase(at);
   return taken;
-}
-
-/// The last part of a path.
-std::string_view key_of(std::string_view path) { return path.substr(path.rfind('.') + 1); }
-
-void set_compat(ConfigNode& map, ConfigNode value) {
-  if (map.find("compat") == nullptr) {
-    map.children.emplace_back(ConfigNode{NodeKind::map});
-    map.children.back().key = "compat";
-  }
-  map.find("compat")->children.push_back(std::move(value));
-}
-
-/// A key that is in the map `compat` beside it now. `usual`: its default.
-MovedKey to_compat(std::string_view path, std::string_view usual, std::vector<std::string_view> types = {}) {
-  return {path, "", fmt::format("moved in version 0.2; use compat: {{{}: ...}}", key_of(path)),
-          [=](ConfigNode& map) {
-            ConfigNode value = take(map, key_of(path));
-            const bool told = value.text != usual;
-            set_compat(map, std::move(value));
-            return told;
-          },
-          std::move(types)};
-}
-
-/// A key without a successor. A run that has another value than the usual one goes on without it.
-MovedKey gone(std::string_view path, std::string_view usual, const char* why,
-              std::vector<std::string_view> types = {}) {
-  return {path, "", fmt::format("gone in version 0.2; remove it: {}", why),
-          [=](ConfigNode& map) { return take(map, key_of(path)).text != usual; }, std::move(types)};
-}
-
-/// The form of logits in which the length divides the position bias, too.
-bool whole_length_is_compat(ConfigNode& mixer) {
-  mixer.find("logits")->text = "length";
-  ConfigNode whole = scalar_node("true");
-  whole.key = "whole_length";
-  set_compat(mixer, std::move(whole));
-  return true;
 }
 
 /// Label smoothing is a key of the loss that has it.
@@ -103,73 +58,19 @@ bool smoothing_is_of_the_loss(ConfigNode& model) {
   return true;
 }
 
-/// Tensors of init_from got other names, or none.
-bool map_is_skip(ConfigNode& train) {
-  const ConfigNode map = take(train, "init_map");
-  ConfigNode skip{NodeKind::list};
-  for (const ConfigNode& entry : map.children)
-    if (entry.text.empty()) skip.children.push_back(scalar_node(entry.key, true));
-  skip.key = "init_skip";
-  train.children.push_back(std::move(skip));
-  return !map.children.empty();
-}
-
-/// A mixer that a program registers was of type `custom`, with its own name.
-bool name_is_type(ConfigNode& mixer) {
-  if (mixer.find("name") == nullptr) return false;
-  const ConfigNode name = take(mixer, "name");
-  mixer.find("type")->text = name.text;
-  return true;
-}
-
-/// A linear classifier was a text-classifier without layers; other classifiers had the key, too, with empty lists.
-bool linear_is_type(ConfigNode& model) {
-  ConfigNode linear = take(model, "linear");
-  const auto has = [&](const char* key) {
-    const ConfigNode* const sizes = linear.find(key);
-    return sizes != nullptr && !sizes->children.empty();
-  };
-  ConfigNode* const type = model.find("type");
-  if (type == nullptr || !(has("words") || has("characters"))) return false;
-  type->text = "linear-classifier";
-  linear.children.insert(linear.children.begin(), std::move(*type));
-  model.children = std::move(linear.children);
-  return true;
+/// A key without a successor. A run that has another value than the usual one goes on without it.
+MovedKey gone(std::string_view path, std::string_view usual, const char* instead) {
+  return {path, fmt::format("gone in version 0.3; {}", instead),
+          [=](ConfigNode& map) { return take(map, path.substr(path.rfind('.') + 1)).text != usual; }};
 }
 
 }  // namespace
 
 const std::vector<MovedKey>& moved_keys() {
-  const std::vector<std::string_view> gated = {"gau", "flash"}, rotary = {"gau", "flash", "attention"};
   static const std::vector<MovedKey> table = {
-      {"model.linear", "", "moved in version 0.2; use model: {type: linear-classifier, words: [1, 2], ...}",
-       linear_is_type},
-      {"model.layers.*.mixer.type", "custom", "moved in version 0.2; use the name of the mixer: {type: NAME, ...}",
-       name_is_type},
-      to_compat("model.layers.*.mixer.key_bias", "false",
-                {"aft-simple", "aft-full", "aft-local", "aft-conv", "attention"}),
-      to_compat("model.layers.*.mixer.kernel_eps", "1e-05", {"aft-conv"}),
-      to_compat("model.layers.*.mixer.logit_bias", "false", {"fastformer"}),
-      to_compat("model.layers.*.mixer.rotary_dims", "0", rotary),
-      to_compat("model.layers.*.mixer.rotary_pairs", "halves", rotary),
-      to_compat("model.layers.*.mixer.least_length", "16", gated),
-      to_compat("model.layers.*.mixer.t5_scale", "0", gated),
-      to_compat("model.layers.*.mixer.paper_length", "512", gated),
-      to_compat("model.layers.*.mixer.shift_tokens", "false", gated),
-      {"model.layers.*.mixer.logits", "whole-length",
-       "moved in version 0.2; use logits: length with compat: {whole_length: true}", whole_length_is_compat, gated},
-      to_compat("model.layers.*.norm.clamp", "false"),
-      to_compat("model.final_norm.clamp", "false"),
-      to_compat("model.norm_after_post", "false"),
-      {"model.label_smoothing", "", "moved in version 0.3; use model.loss: {type: cross-entropy, label_smoothing: ...}",
+      {"model.label_smoothing", "moved in version 0.3; use model.loss: {type: cross-entropy, label_smoothing: ...}",
        smoothing_is_of_the_loss},
-      gone("train.min_delta", "0", "any better value is a new best"),
-      gone("train.optimizer.nesterov", "true", "muon always looks one step ahead", {"muon"}),
-      gone("train.optimizer.iterations", "5", "there are always five", {"muon"}),
-      gone("train.optimizer.update_rms", "0.2", "it is always 0.2; train.lr scales all updates", {"muon"}),
-      {"train.init_map", "",
-       "gone in version 0.2; use train.init_skip: [PATTERN, ...] to leave tensors out, and rename others in the file",
-       map_is_skip},
+      gone("train.tensorboard", "false", "scripts/tensorboard.py writes event files from the metrics.jsonl of a run"),
   };
   return table;
 }
@@ -208,8 +109,7 @@ std::string moved_advice(std::string_view key, const std::vector<MovedKey>& tabl
   const auto wanted = parts_of(key);
   for (const MovedKey& moved : table) {
     const auto parts = parts_of(moved.path);
-    if (moved.value.empty() && parts.size() >= wanted.size() &&
-        std::equal(wanted.rbegin(), wanted.rend(), parts.rbegin()))
+    if (parts.size() >= wanted.size() && std::equal(wanted.rbegin(), wanted.rend(), parts.rbegin()))
       return moved.advice;
   }
   return "";

@@ -1,5 +1,5 @@
-// Keys that have moved since an earlier version. The configuration of a run that it made is translated; one that a user
-// wrote is refused, with the new key.
+// Keys that have moved since version 0.2.0, whose runs this version goes on with. The configuration of a run that it
+// made is translated; one that a user wrote is refused, with the new key.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,11 @@
 namespace capstan {
 
 struct MovedKey {
-  std::string_view path;   // where it was: "model.layers.*.mixer.type"; * is any entry of a list
-  std::string_view value;  // moved only with this value; empty: with any
-  std::string advice;      // "moved in version 0.2; use model.width"
+  std::string_view path;  // where it was: "model.layers.*.mixer.size"; * is any entry of a list
+  std::string advice;     // "moved in version 0.3; use model.width"
   /// Translates the map that holds the key. False if this changed nothing that a reader of the run would miss, such as
   /// a default.
   std::function<bool(ConfigNode& parent)> move;
-  std::vector<std::string_view> types = {};  // moved only in a map of one of these types; none: in any
 };
 
 /// Moves of all versions, the oldest first: each is translated into what the next one moved.

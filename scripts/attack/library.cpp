@@ -2,7 +2,7 @@
 //
 //   cmake --build build/release --target attack_library
 //   build/release/bin/attack_library FOLDER [SECONDS] [SEED]     FOLDER: holds run folders, such as
-//   tests/fixtures/runs/0.1.0/runs
+//   tests/fixtures/runs/0.2.0/runs
 //
 // Whatever the arguments, a call returns or throws a capstan::Error (or std::bad_alloc, or std::invalid_argument for
 // options out of range), a TextError names a text that is refused alone as well, and what a call returns does not
@@ -103,8 +103,8 @@ SamplingConfig random_sampling(Draw& draw) {
   return c;
 }
 
-CompletionOptions random_completions(Draw& draw) {
-  CompletionOptions c;
+PairOptions random_completions(Draw& draw) {
+  PairOptions c;
   if (draw() % 2 == 0) c.sampling = random_sampling(draw);
   strange<int64_t>(draw, c.beam, {0, 2, 5, -1, 1000, INT64_MAX});
   strange<double>(draw, c.length_penalty, {1, -1, 1e300, not_a_number, infinity});
@@ -125,8 +125,8 @@ PredictOptions random_predictions(Draw& draw) {
   return o;
 }
 
-ContinuationOptions random_continuations(Draw& draw) {
-  ContinuationOptions o;
+CompletionOptions random_texts(Draw& draw) {
+  CompletionOptions o;
   o.tokens = one_of<int64_t>(draw, {0, 1, 20, 60});
   strange<int64_t>(draw, o.samples, {0, 2, 5, -1});
   if (draw() % 2 == 0) o.sampling = random_sampling(draw);
@@ -155,7 +155,7 @@ std::string words(const Prediction& p, bool bits) {
   std::string all = p.filled + "|";
   for (const Guess& guess : p.labels) all += guess.text + " ";
   for (const auto& blank : p.blanks) all += fmt::format("{} ", blank.size());
-  for (const Completion& c : p.completions)
+  for (const PairCompletion& c : p.completions)
     all += c.text + (bits ? fmt::format(" {:a}", c.log_probability) : "") + "; ";
   return all + (bits ? words(p.probabilities) : "");
 }
@@ -186,10 +186,10 @@ Attack random_attack(Draw& draw) {
               },
               false};
     case 3:
-      return {"generate", [options = random_continuations(draw)](const Run& run, const auto& texts) {
+      return {"generate", [options = random_texts(draw)](const Run& run, const auto& texts) {
                 std::string all;
                 for (const InputText& text : texts) {
-                  for (const Continuation& c : run.generate(text, options)) all += c.text + ";";
+                  for (const Completion& c : run.generate(text, options)) all += c.text + ";";
                   all += "\n";
                 }
                 return all;
@@ -345,8 +345,7 @@ void attack_files(const fs::path& folder, const Run& run, const fs::path& place,
   const Call evaluate = [&](const Run& r, const auto&) {
     const auto split = one_of<std::optional<Split>>(draw, {std::nullopt, Split::valid, Split::train, Split::test});
     std::string all;
-    for (const Figure& figure :
-         r.evaluate(split, draw() % 3 == 0 ? random_completions(draw) : CompletionOptions()).figures())
+    for (const Figure& figure : r.evaluate(split, draw() % 3 == 0 ? random_completions(draw) : PairOptions()).figures())
       all += fmt::format("{} {:a}\n", figure.name, figure.value);
     return all;
   };

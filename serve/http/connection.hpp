@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "serve/http/http_reply.hpp"
+#include "serve/http/http_message.hpp"
 #include "serve/http/request_parser.hpp"
 
 namespace capstan {

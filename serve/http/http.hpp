@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/base/no_copy.hpp"
-#include "serve/http/http_reply.hpp"
+#include "serve/http/http_message.hpp"
 
 namespace capstan {
 

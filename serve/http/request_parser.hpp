@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "serve/http/http_request.hpp"
+#include "serve/http/http_message.hpp"
 
 namespace capstan {
 

@@ -15,7 +15,7 @@
 #include "core/array/array_xt.hpp"
 #include "nn/params/scope.hpp"
 #include "run/imports/import_module.hpp"
-#include "run/imports/imported_config.hpp"
+#include "run/imports/imported_module.hpp"
 #include "run/yaml/config.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/source_dir.hpp"

@@ -4,7 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "nn/blocks/block.hpp"
-#include "nn/systems/make_mixer.hpp"
+#include "nn/systems/mixer_config.hpp"
 #include "tests/apps/import_support.hpp"
 
 namespace capstan::testing {

@@ -6,9 +6,9 @@
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/fused/loss.hpp"
+#include "core/fused/fused.hpp"
 #include "core/io/file.hpp"
-#include "core/ops/math.hpp"
+#include "core/ops/ops.hpp"
 #include "run/imports/import_module.hpp"
 #include "run/setup/run_model.hpp"
 #include "tests/apps/import_support.hpp"

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "core/base/error.hpp"
-#include "run/imports/import_verify.hpp"
+#include "run/imports/import_module.hpp"
 #include "tests/apps/import_support.hpp"
 
 namespace capstan::testing {

@@ -30,7 +30,7 @@ example() {
 
 case_everything_is_in_its_place() {
   installed
-  for file in bin/capstan share/man/man1/capstan.1.gz share/bash-completion/completions/capstan share/fish/vendor_completions.d/capstan.fish \
+  for file in bin/capstan share/man/man1/capstan.1.gz share/bash-completion/completions/capstan \
     share/capstan/configs/quickstart-lm.yaml share/doc/capstan/README.md share/doc/capstan/docs/library.md include/capstan/core/array/array.hpp \
     include/capstan/nn/systems/aft/mixer.hpp; do
     test -e "$prefix/$file" || { echo "$file is missing"; return 1; }

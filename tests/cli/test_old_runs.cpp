@@ -27,25 +27,18 @@ struct OldRun {
   Words text_commands;  // the commands for texts that apply to it
 };
 
-/// Those that the version has made: earlier ones did not know all kinds.
-std::vector<OldRun> old_runs(const fs::path& version) {
-  std::vector<OldRun> runs = {
-      {"language-model", "the tape turns", {"score", "embed"}},
-      {"plain", "the tape turns", {"score", "embed"}},
-      {"masked", "the <mask> turns", {"predict", "embed"}},
-      {"classifier", "the goal of day 3", {"predict", "embed"}},
-      {"multi-label", "the goal of 00", {"predict", "embed"}},
-      {"pairs", "1 2 3\t3 2 1", {"predict", "score", "embed"}},
-      {"generated", "[MAX 1 2 ]", {"predict", "embed"}},
-      {"warm", "the goal of day 3", {"predict", "embed"}},
-      {"linear", "the goal of day 3", {"predict"}},
-      {"linear-warm", "the goal of day 3", {"predict"}},
-  };
-  const auto absent = [&](const OldRun& run) { return !fs::exists(version / "runs" / run.name); };
-  runs.erase(std::remove_if(runs.begin(), runs.end(), absent), runs.end());
-  REQUIRE(!runs.empty());
-  return runs;
-}
+const std::vector<OldRun> old_runs = {
+    {"language-model", "the tape turns", {"score", "embed"}},
+    {"plain", "the tape turns", {"score", "embed"}},
+    {"masked", "the <mask> turns", {"predict", "embed"}},
+    {"classifier", "the goal of day 3", {"predict", "embed"}},
+    {"multi-label", "the goal of 00", {"predict", "embed"}},
+    {"pairs", "1 2 3\t3 2 1", {"predict", "score", "embed"}},
+    {"generated", "[MAX 1 2 ]", {"predict", "embed"}},
+    {"warm", "the goal of day 3", {"predict", "embed"}},
+    {"linear", "the goal of day 3", {"predict"}},
+    {"linear-warm", "the goal of day 3", {"predict"}},
+};
 
 std::vector<fs::path> versions() {
   std::vector<fs::path> folders;
@@ -99,7 +92,7 @@ TEST_CASE("every command reads the runs of earlier versions") {
     const Workplace place;
     copy_version(version, place);
     const auto before = place.content("runs");
-    for (const OldRun& run : old_runs(version)) {
+    for (const OldRun& run : old_runs) {
       INFO(version.filename().string(), ": ", run.name);
       const std::string folder = folder_of(run);
       for (const Words& command : {Words{"eval", folder}, Words{"inspect", folder},
@@ -119,9 +112,9 @@ TEST_CASE("every command reads the runs of earlier versions") {
       }
     }
     Words compare{"compare"};
-    for (const OldRun& run : old_runs(version)) compare.push_back(folder_of(run));
+    for (const OldRun& run : old_runs) compare.push_back(folder_of(run));
     const std::string table = succeed(place, compare).out;
-    for (const OldRun& run : old_runs(version)) CHECK_MESSAGE(contains(table, run.name), table);
+    for (const OldRun& run : old_runs) CHECK_MESSAGE(contains(table, run.name), table);
     CHECK(place.content("runs") == before);
   }
 }
@@ -151,7 +144,7 @@ TEST_CASE("no command gives results of weights that are not finite: the error na
   for (const fs::path& version : versions()) {
     const Workplace place;
     copy_version(version, place);
-    for (const OldRun& run : old_runs(version)) {
+    for (const OldRun& run : old_runs) {
       INFO(version.filename().string(), ": ", run.name);
       const std::string folder = folder_of(run);
       spoil_weights(place, folder);
@@ -175,7 +168,7 @@ TEST_CASE("weights of earlier versions evaluate to the loss that their run recor
   for (const fs::path& version : versions()) {
     const Workplace place;
     copy_version(version, place);
-    for (const OldRun& run : old_runs(version)) {
+    for (const OldRun& run : old_runs) {
       INFO(version.filename().string(), ": ", run.name);
       const double best = best_loss(place.read(folder_of(run) + "/metrics.jsonl"));
       const std::string out = succeed(place, {"eval", folder_of(run), "--format", "json"}).out;
@@ -186,7 +179,7 @@ TEST_CASE("weights of earlier versions evaluate to the loss that their run recor
 
 TEST_CASE("runs of earlier versions go on to the losses that they would have reached there") {
   for (const fs::path& version : versions()) {
-    for (const OldRun& run : old_runs(version)) {
+    for (const OldRun& run : old_runs) {
       INFO(version.filename().string(), ": ", run.name);
       const Workplace place;
       copy_version(version, place);
@@ -212,64 +205,39 @@ TEST_CASE("runs of earlier versions go on to the losses that they would have rea
 
 TEST_CASE("keys of a run that have moved: one line of the log, new keys once it goes on; a user's are an error") {
   const Workplace place;
-  copy_version(source_path("tests/fixtures/runs/8cf4235"), place);
+  copy_version(source_path("tests/fixtures/runs/0.2.0"), place);
   const auto times_told = [](const Outcome& outcome) {
     size_t lines = 0;
     for (const std::string& line : lines_of(outcome.err))
       lines += contains(line, "written by an earlier version") ? 1 : 0;
     return lines;
   };
-  const Outcome compared = succeed(place, {"compare", "runs/linear", "runs/linear-warm"});
+  const Outcome compared = succeed(place, {"compare", "runs/language-model", "runs/plain"});
   CHECK_MESSAGE(contains(compared.err,
-                         "runs/linear/config.yaml: written by an earlier version; translated, since they "
-                         "moved or went: model.linear"),
+                         "runs/language-model/config.yaml: written by an earlier version; translated, since they "
+                         "moved or went: train.tensorboard"),
                 compared.err);
   CHECK(times_told(compared) == 1);
   CHECK(times_told(succeed(place, {"compare", "runs/classifier", "runs/multi-label"})) == 0);  // nothing that they use
 
-  fs::copy_file(place / "runs/linear/config.yaml", place / "mine.yaml");
-  for (const Words& words : {Words{"--config", "mine.yaml"},
-                             Words{"--config", "runs/linear/config.yaml", "--set", "model.linear.words=[1]"}}) {
-    Words command{"train"};
-    command.insert(command.end(), words.begin(), words.end());
-    const std::string at =
-        words.size() == 2 ? "mine.yaml:63:3: model.linear: " : "--set model.linear.words=[1]: model.linear: ";
-    check_refused(place, {"", {}, command, 2, {at + "moved in version 0.2; use model: {type: linear-classifier,"}});
-  }
-  const Outcome resumed = succeed(place, {"train", "--config", "runs/linear/config.yaml"});
+  fs::copy_file(place / "runs/language-model/config.yaml", place / "mine.yaml");
+  const std::string gone = "train.tensorboard: gone in version 0.3; scripts/tensorboard.py";
+  check_refused(place, {"", {}, {"train", "--config", "mine.yaml"}, 2, {"mine.yaml:", gone}});
+  check_refused(place, {"",
+                        {},
+                        {"train", "--config", "runs/plain/config.yaml", "--set", "train.tensorboard=true"},
+                        2,
+                        {"--set train.tensorboard=true: " + gone}});
+  const Outcome resumed =
+      succeed(place, {"train", "--config", "runs/language-model/config.yaml", "--set", "train.steps=8"});
   CHECK(times_told(resumed) == 1);
-  CHECK(contains(place.read("runs/linear/config.yaml"), "type: linear-classifier"));
-  CHECK(times_told(succeed(place, {"eval", "runs/linear"})) == 0);
-}
-
-TEST_CASE("a run that used a key which is in a map compat now goes on with what the key did") {
-  const Workplace place;
-  copy_version(source_path("tests/fixtures/runs/8cf4235"), place);
-  const std::string folder = "runs/pairs", config = place.read(folder + "/config.yaml");
-  REQUIRE(contains(config, "key_bias: false"));
-  // As if it had been trained so: its configuration says it, and that of its checkpoint.
-  const auto replace = [](std::string text, const std::string& from, const std::string& to) {
-    const size_t at = text.find(from);
-    REQUIRE(at != std::string::npos);
-    return text.replace(at, from.size(), to);
-  };
-  place.write(folder + "/config.yaml", replace(config, "rotary_pairs: halves", "rotary_pairs: interleaved"));
-  const std::string name = folder + "/checkpoints/step-6/state.json";
-  nlohmann::json state = nlohmann::json::parse(place.read(name));
-  nlohmann::json& model = state["state"]["identity"]["model"];
-  model = replace(model.get<std::string>(), "rotary_pairs: halves", "rotary_pairs: interleaved");
-  state["xxh3_128"] = hash_hex(json_text(state["state"]));
-  place.write(name, state.dump());
-  const Outcome resumed = succeed(place, {"train", "--config", folder + "/config.yaml", "--set", "train.steps=8"});
-  CHECK_MESSAGE(contains(resumed.err, "moved or went: model.layers.0.mixer.rotary_pairs"), resumed.err);
-  const std::string now = place.read(folder + "/config.yaml");
-  CHECK(contains(now, "rotary_pairs: interleaved"));
-  CHECK(contains(now, "compat:"));
+  CHECK_FALSE(contains(place.read("runs/language-model/config.yaml"), "tensorboard"));
+  CHECK(times_told(succeed(place, {"eval", "runs/language-model"})) == 0);
 }
 
 TEST_CASE("a run of a newer version is refused by every command, and nothing of it is changed") {
   const Workplace place;
-  copy_version(source_path("tests/fixtures/runs/8cf4235"), place);
+  copy_version(source_path("tests/fixtures/runs/0.2.0"), place);
   const std::string name = "runs/masked/checkpoints/step-6/state.json";
   nlohmann::json state = nlohmann::json::parse(place.read(name));
   state["state"]["format"] = 1000;
@@ -301,7 +269,7 @@ TEST_CASE("runs of this version start from the weights of earlier versions") {
   for (const fs::path& version : versions()) {
     const Workplace place;
     copy_version(version, place);
-    for (const OldRun& run : old_runs(version)) {
+    for (const OldRun& run : old_runs) {
       INFO(version.filename().string(), ": ", run.name);
       const std::string folder = folder_of(run);
       const Outcome outcome = succeed(

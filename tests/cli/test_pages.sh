@@ -72,32 +72,11 @@ case_the_manual_is_a_manual() {
   says "75     interrupted" text
 }
 
-case_fish_knows_every_command_and_option() {
-  "$capstan" completion fish >script
-  all_commands | while read -ra line; do
-    for command in $(commands_of "${line[@]}"); do grep -qE -- " -a $command -d " script; done
-    for option in $(options_of "${line[@]}"); do
-      case $option in
-        --*) grep -qE -- " -l ${option#--}( |\$)" script ;;
-        *) grep -qE -- " -s ${option#-}( |\$)" script ;;
-      esac
-    done
-  done
-  if command -v fish >/dev/null; then
-    fish --no-execute script
-    fish -c "source script; complete -C 'capstan tra'" >out
-    says train out
-    fish -c "source script; complete -C 'capstan train --set train.l'" >out
-    says train.lr= out
-  fi
-}
-
 case_values_are_completed() {
   . <("$capstan" completion bash)
   mkdir -p runs/one
   touch runs/one/config.yaml "a file.yaml" other.txt
   test "$(completes capstan tra)" = train
-  test "$(completes capstan completion '' | tr '\n' ' ')" = "bash fish "
   test "$(completes capstan config '' | tr '\n' ' ')" = "print check explain table "
   offers "a file.yaml" capstan train --config a
   offers "a file.yaml" capstan train --config other.txt ""

@@ -215,8 +215,6 @@ TEST_CASE("pairs: eval and predict") {
   CHECK(number_of(text, "pairs") == 64);
   CHECK(number_of(text, "targets") == 192);  // two words and the end
   CHECK(number_of(text, "exact_match") > 0.5);
-  CHECK(number_of(text, "rouge1") >= number_of(text, "exact_match"));
-  CHECK(number_of(text, "rouge2") <= number_of(text, "rouge1") + 1e-9);
   const std::string beam = succeed(place, {"eval", "runs/pairs", "--beam", "4"}).out;
   CHECK(number_of(beam, "log_probability") >= number_of(text, "log_probability") - 1e-4);
 

@@ -4,7 +4,7 @@
 #include "core/base/error.hpp"
 #include "data/checks/duplicates.hpp"
 #include "data/checks/encoding.hpp"
-#include "data/checks/lengths.hpp"
+#include "data/checks/report.hpp"
 #include "data/labelled/column_sample.hpp"
 #include "data/text/text_source.hpp"
 #include "labelled_support.hpp"

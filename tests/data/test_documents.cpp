@@ -10,7 +10,7 @@
 #include "core/base/random.hpp"
 #include "data/text/text_source.hpp"
 #include "data/text/text_windows.hpp"
-#include "data/tokenizers/byte_tokenizer.hpp"
+#include "data/tokenizers/tokenizer.hpp"
 #include "support.hpp"
 
 using namespace capstan;

@@ -1,5 +1,4 @@
 // Several sources of text with weights: whose turn it is, which windows that gives, and what the files must be.
-#include "data/text/mixture.hpp"
 
 #include <algorithm>
 #include <cmath>

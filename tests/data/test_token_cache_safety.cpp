@@ -5,7 +5,7 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/machine/parallel.hpp"
-#include "data/files/fingerprint.hpp"
+#include "data/files/token_row.hpp"
 #include "data/tokenizers/texts.hpp"
 #include "token_cache_support.hpp"
 

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "core/base/error.hpp"
-#include "data/files/fingerprint.hpp"
 #include "support.hpp"
 
 using namespace capstan;

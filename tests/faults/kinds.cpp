@@ -30,7 +30,6 @@ std::vector<Kind> make_training_kinds() {
       training("averaged", "lm.yaml",
                {"train.ema_decay=0.9", "train.accumulate=2", "train.micro_batch_tokens=64", "data.windows=random"}),
       training("cached", "lm.yaml", {sentencepiece, "data.cache=cache", "data.cache_above_mb=0", mixer("aft-simple")}),
-      training("events", "lm.yaml", {"train.tensorboard=true", mixer("{type: attention, heads: 2}")}),
       training("ngrams", "classifier.yaml",
                {"model.ngrams.orders=[1,2]", "model.ngrams.buckets=500", "model.ngrams.width=8",
                 "model.ngrams.dropout=0.1", "train.ema_decay=0.9", mixer("{type: aft-conv, heads: 2, window: 3}")}),
@@ -83,8 +82,7 @@ std::vector<Kind> make_all_kinds() {
       if (kind.name == name) return kind;
     throw std::runtime_error("no kind " + name);
   };
-  for (const char* const name : {"averaged", "cached", "events", "ngrams", "sweep"})
-    kinds.push_back(resumed(trained(name)));
+  for (const char* const name : {"averaged", "cached", "ngrams", "sweep"}) kinds.push_back(resumed(trained(name)));
   kinds.push_back(reading("eval", {"eval", "runs/cached", "--split", "valid"}, trained("cached")));
   kinds.push_back(reading("predict", {"predict", "runs/ngrams", "lines.txt"}, trained("ngrams")));
   kinds.push_back(reading("predict-linear", {"predict", "runs/linear", "lines.txt"}, trained("linear")));

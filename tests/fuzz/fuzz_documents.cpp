@@ -1,7 +1,7 @@
 // data/text/documents: the documents of a text do not depend on the pieces it comes in.
 #include "data/text/documents.hpp"
 
-#include "data/tokenizers/byte_tokenizer.hpp"
+#include "data/tokenizers/tokenizer.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace capstan::fuzz {

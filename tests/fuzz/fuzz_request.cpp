@@ -37,11 +37,11 @@ struct Trickle {
 void read_completion(const nlohmann::json& body) {
   CompletionLimits limits;
   limits.texts = 4;
-  ContinuationOptions continuation;
-  const CompletionRequest request = completion_fields(body, 100, limits, continuation);
+  CompletionOptions completion;
+  const CompletionRequest request = completion_fields(body, 100, limits, completion);
   require(request.texts() >= 1 && request.texts() <= limits.texts, "no more texts than are allowed");
-  require(continuation.tokens >= 0 && continuation.tokens <= limits.new_tokens, "no more tokens than are allowed");
-  require(continuation.sampling.temperature >= 0 && continuation.sampling.top_p <= 1, "knobs are within their limits");
+  require(completion.tokens >= 0 && completion.tokens <= limits.new_tokens, "no more tokens than are allowed");
+  require(completion.sampling.temperature >= 0 && completion.sampling.top_p <= 1, "knobs are within their limits");
   for (const CompletionRequest::Prompt& prompt : request.prompts)
     for (const int32_t token : prompt.tokens) require(token >= 0 && token < 100, "tokens are of the vocabulary");
 }

@@ -1,7 +1,7 @@
 // core/strings/utf8, base64 and decimal numbers.
 #include "core/base/error.hpp"
 #include "core/strings/base64.hpp"
-#include "core/strings/integer.hpp"
+#include "core/strings/strings.hpp"
 #include "core/strings/utf8.hpp"
 #include "tests/fuzz/target.hpp"
 

@@ -2,14 +2,16 @@
 
     python tests/interop/llama_cpp.py
 
-Needs the Python package xllamacpp and a built program; says so and skips otherwise.
+Needs the Python packages xllamacpp, torch, transformers and gguf and a built program; says so and skips otherwise. A model that is
+not Llama's is refused with the keys in the way.
 """
 
 import json
+import subprocess
 import sys
 import urllib.request
 
-from exported_run import Place
+from exported_run import NUMBERS, Place
 from sample_run import require
 
 LAYER = {"mixer": {"type": "attention", "heads": 2, "rotary": True}, "norm": {"type": "rms"}, "repeat": 2,
@@ -27,10 +29,6 @@ PROMPT = "the tape turns a"
 
 
 def ids_of(place, run, text):
-    import subprocess
-
-    from exported_run import NUMBERS
-
     (place.folder / "given.txt").write_text(text, newline="")
     found = place.folder / "found.safetensors"
     subprocess.run([str(NUMBERS), str(run), str(place.folder / "given.txt"), str(found)], check=True)
@@ -41,14 +39,29 @@ def ids_of(place, run, text):
     return [int.from_bytes(body[i : i + 4], "little") for i in range(0, len(body), 4)]
 
 
+def refuses(place):
+    """Whether the script names what keeps a model from being Llama's."""
+    data = {"type": "text", "train": ["text.txt"], "sequence_length": 64, "tokenizer": "byte"}
+    layers = [LAYER | {"norm": {"type": "layer"}, "mixer": LAYER["mixer"] | {"bias": True}}]
+    run = place.train("other", {"data": data, "model": MODEL | {"layers": layers}})
+    folder = place.export(run, "export-other", "gguf")
+    ended = subprocess.run([sys.executable, str(folder / "export_gguf.py")], capture_output=True, text=True)
+    named = all(f"model.layers.0.{key}: must be" in ended.stderr for key in ("norm.type", "mixer.bias"))
+    print(f"another model is {'refused' if ended.returncode and named else 'NOT REFUSED: ' + ended.stderr}")
+    return ended.returncode != 0 and named and not (folder / "model.gguf").exists()
+
+
 def main():
     xllamacpp = require("xllamacpp")
+    require("gguf")
     place, failed = Place(), 0
     for number, (name, (model, data)) in enumerate(CASES.items()):
         data = {"type": "text", "train": ["text.txt"], "valid_fraction": 0.1, "sequence_length": 64} | data
         train = {"steps": 200, "batch_size": 8, "lr": 1e-2, "progress": "none"}
         run = place.train(name, {"data": data, "model": MODEL | model, "train": train})
-        file = place.export(run, f"export-{name}", "gguf") / "model.gguf"
+        folder = place.export(run, f"export-{name}", "gguf")
+        subprocess.run([sys.executable, str(folder / "export_gguf.py")], check=True, capture_output=True)
+        file = folder / "model.gguf"
         parameters = xllamacpp.CommonParams()
         parameters.model.path, parameters.n_ctx, parameters.warmup = str(file), 512, False
         parameters.cpuparams.n_threads, parameters.port = 1, 18130 + number
@@ -70,6 +83,7 @@ def main():
             at = next(i for i, (a, b) in enumerate(zip(theirs, ours)) if a != b)
             print(f"  from character {at}: {theirs[at:at + 40]!r}, {ours[at:at + 40]!r}")
         del server
+    failed += not refuses(place)
     return failed > 0
 
 

@@ -20,7 +20,7 @@ model:
   layers:
     - {mixer: {type: aft-local, window: 4, rank: 4}, feed_forward: {type: gelu, expansion: 2}}
     - {mixer: {type: attention, heads: 2}, feed_forward: {type: swiglu, expansion: 2}}
-train: {steps: 6, batch_size: 4, valid_every: 3, log_every: 1, save_every: 2, keep_last: 3, progress: none, tensorboard: true}
+train: {steps: 6, batch_size: 4, valid_every: 3, log_every: 1, save_every: 2, keep_last: 3, progress: none}
 """
 
 

@@ -1,9 +1,8 @@
-// Several texts at a time: copies of states, samples together, and the likeliest continuations.
+// Several texts at a time: copies of states, samples together, and the likeliest completions.
 #include <algorithm>
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "models/generation/beam_search.hpp"
 #include "models/generation/generate.hpp"
 #include "tests/models/samples.hpp"
 

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "core/base/error.hpp"
-#include "core/strings/affixes.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan::testing {
 namespace {

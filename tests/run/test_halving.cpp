@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string>
 
-#include "run/training/search_space.hpp"
+#include "run/training/autotune.hpp"
 
 using namespace capstan;
 

@@ -9,7 +9,7 @@
 #include "data/batches/batcher.hpp"
 #include "models/generation/generate.hpp"
 #include "models/masked_language_model.hpp"
-#include "run/predictions/completions.hpp"
+#include "run/predictions/pair_completions.hpp"
 #include "run/run.hpp"
 
 namespace capstan {
@@ -109,7 +109,7 @@ TEST_CASE(
   CHECK(loss_sum(folder().judged(run, "one.txt", {"data.overlap=" + std::to_string(positions / 2 - 1)})) ==
         doctest::Approx(sum).epsilon(1e-5));
   // Greedy text is that to which score gives most, wherever the prompt ends.
-  ContinuationOptions options;
+  CompletionOptions options;
   options.tokens = 1;
   options.sampling.temperature = 0;
   for (const size_t length : {0, 1, 11, 12, 13, 14, 20, 40}) {
@@ -183,7 +183,7 @@ TEST_CASE("pairs, packed or one to a row, prefix or not: score, eval and complet
       PredictOptions options;
       options.completions.beam = beam;
       options.completions.tokens = 2;
-      const Completion written = run.predict({"12"}, options).front().completions.front();
+      const PairCompletion written = run.predict({"12"}, options).front().completions.front();
       CHECK(written.tokens.size() <= 2);
       std::vector<int32_t> text = prompt_of(run.saved(), "12", "text");
       const auto source = static_cast<int64_t>(text.size());
@@ -196,7 +196,7 @@ TEST_CASE("pairs, packed or one to a row, prefix or not: score, eval and complet
       }
       CHECK(written.log_probability == doctest::Approx(expected).epsilon(1e-5));
       if (beam > 1) continue;
-      ContinuationOptions same;
+      CompletionOptions same;
       same.sampling.temperature = 0;
       same.tokens = 2;
       CHECK(run.generate("12", same).front().text == written.text);
@@ -223,7 +223,7 @@ TEST_CASE("pairs: a completion of the full length has its end") {
   for (const int64_t beam : {1, 2}) {
     PredictOptions options;
     options.completions.beam = beam;
-    const Completion written = run.predict({"2"}, options).front().completions.front();
+    const PairCompletion written = run.predict({"2"}, options).front().completions.front();
     CHECK(written.text == "34567");
     CHECK(written.finished);
     CHECK(written.log_probability == doctest::Approx(run.score({pair}).front().log_probability).epsilon(1e-4));

@@ -12,8 +12,6 @@
 #include "run/report/heat_map.hpp"
 #include "run/report/html.hpp"
 #include "run/report/model_view.hpp"
-#include "run/report/png.hpp"
-#include "run/report/tables.hpp"
 #include "run/run.hpp"
 
 using namespace capstan;

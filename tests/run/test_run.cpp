@@ -107,7 +107,7 @@ TEST_CASE("a language model scores, embeds and continues texts") {
   CHECK(vectors[0].size() == 16);
   CHECK(run.embedding_size() == 16);
   CHECK(vectors[1] == std::vector<float>(16, 0.0F));
-  ContinuationOptions options;
+  CompletionOptions options;
   options.tokens = 12;
   options.samples = 2;
   std::vector<std::string> pieces(2);
@@ -115,7 +115,7 @@ TEST_CASE("a language model scores, embeds and continues texts") {
     pieces[static_cast<size_t>(sample)] += piece;
     return true;
   };
-  const std::vector<Continuation> written = run.generate("the ", options);
+  const std::vector<Completion> written = run.generate("the ", options);
   REQUIRE(written.size() == 2);
   CHECK(written[0].text == pieces[0]);
   CHECK(written[1].text == pieces[1]);

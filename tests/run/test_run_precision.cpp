@@ -13,48 +13,30 @@
 namespace capstan {
 namespace {
 
-TEST_CASE("precision: bf16 is chosen where a step is predicted to be 1.2 times as fast") {
-  const double share = 0.8;
-  CHECK(predicted_speed({100, 200}, share) == doctest::Approx(1 / (0.2 + 0.4)));
-  CHECK(predicted_speed({100, 100}, share) == doctest::Approx(1));
-  CHECK(predicted_speed({100, 0}, share) == 0);
+TEST_CASE("precision: bf16 is chosen where products are 1.25 times as fast") {
   struct {
-    double bf16, share;
+    double bf16;
     Precision chosen;
-  } const rows[] = {{200, 0.8, Precision::bf16},    {100, 0.8, Precision::float32}, {50, 0.8, Precision::float32},
-                    {127, 0.8, Precision::bf16},    {126, 0.8, Precision::float32},  // 1 / 1.2 = 0.2 + 0.8 / 1.263
-                    {200, 0.3, Precision::float32}, {200, 0.34, Precision::bf16},   {200, 0, Precision::float32},
-                    {0, 0.8, Precision::float32}};
+  } const rows[] = {{200, Precision::bf16},    {125, Precision::bf16},   {124, Precision::float32},
+                    {100, Precision::float32}, {50, Precision::float32}, {0, Precision::float32}};
   for (const auto& row : rows) {
-    INFO(row.bf16, " GFLOP/s, share ", row.share);
-    const PrecisionChoice choice = choose_precision({100e9, row.bf16 * 1e9}, row.share);
+    INFO(row.bf16, " GFLOP/s");
+    const PrecisionChoice choice = choose_precision({100e9, row.bf16 * 1e9});
     CHECK(choice.precision == row.chosen);
     CHECK(choice.line.find("auto is " + enum_name(row.chosen)) != std::string::npos);
   }
-  CHECK(choose_precision({110e9, 55e9}, 1).line ==
-        "train.precision: auto is float32: products run at 110 GFLOP/s in float32 and at 55 in bf16, in which a step "
-        "is predicted to be 0.50 times as fast");
+  CHECK(choose_precision({110e9, 55e9}).line ==
+        "train.precision: auto is float32: products run at 110 GFLOP/s in float32 and at 55 in bf16");
 }
 
-TEST_CASE("precision: the largest products are measured, cut to what takes a short time") {
-  const std::vector<AffineMap> maps =
-      narrowed({{1024, 64, 64, 8}, {1024, 192, 768, 8}, {8192, 4096, 50000, 1}, {1024, 256, 256, 2}});
-  REQUIRE(maps.size() >= 1);
-  CHECK(maps[0].in <= 1024);
-  CHECK(maps[0].out <= 1024);
-  CHECK(maps[0].rows >= 128);
-  const std::vector<AffineMap> small = narrowed({{1024, 64, 64, 1}, {1024, 192, 96, 8}});
-  REQUIRE(small.size() == 2);
-  CHECK(small[0].in == 192);  // as they are, that with most operations first
-  CHECK(small[0].rows == 1024);
-  CHECK(small[1].count == 1);
-  CHECK(narrowed(std::vector<AffineMap>{}).empty());
-  for (const int copies : {1, 2}) {
-    const ProductRates rates = measure_rates({{64, 32, 48, 2}, {64, 32, 32, 1}}, copies);
-    CHECK(rates.float32 > 1e6);
-    CHECK(std::isfinite(rates.float32));
-    CHECK((rates.bf16 > 0) == (bf16_backend() == Bf16Backend::onednn));
-  }
+TEST_CASE("precision: products are measured in a short time, whatever their size") {
+  for (const AffineMap& map : {AffineMap{64, 32, 48}, AffineMap{1, 1, 1}, AffineMap{8192, 4096, 50000}})
+    for (const int copies : {1, 2}) {
+      const ProductRates rates = measure_rates(map, copies);
+      CHECK(rates.float32 > 1e5);
+      CHECK(std::isfinite(rates.float32));
+      CHECK((rates.bf16 > 0) == (bf16_backend() == Bf16Backend::onednn));
+    }
 }
 
 TEST_CASE("precision: a run that was begun keeps what it chose, unless another one is given") {

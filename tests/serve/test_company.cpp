@@ -24,7 +24,7 @@ Wanted wanted(const std::string& model, std::mt19937& random) {
   std::string prompt;
   const int64_t length = below(8) == 0 ? 500 + below(900) : below(90);
   for (int64_t i = 0; i < length; ++i) prompt += prose[static_cast<size_t>(below(static_cast<int64_t>(prose.size())))];
-  ContinuationOptions options;
+  CompletionOptions options;
   options.tokens = 1 + below(90);
   options.sampling.seed = below(1000);
   options.sampling.temperature = static_cast<double>(below(3)) / 2;
@@ -103,7 +103,7 @@ TEST_CASE("many samples need no more slots than there are") {
   ServeOptions options = serve_options({"aft-simple"});
   options.engine.slots = 3;
   const Serving serving(options);
-  ContinuationOptions alone;
+  CompletionOptions alone;
   alone.tokens = 20;
   alone.samples = 10;
   const auto expected = served_runs().run("aft-simple").generate("drum", alone);

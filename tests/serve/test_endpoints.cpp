@@ -16,7 +16,7 @@ Serving& shared_server() {
 int port() { return shared_server().port(); }
 
 std::string generated(const std::string& model, const std::string& prompt, int64_t tokens, int64_t seed) {
-  ContinuationOptions options;
+  CompletionOptions options;
   options.tokens = tokens;
   options.sampling.seed = seed;
   return served_runs().run(model).generate(prompt, options).front().text;
@@ -82,7 +82,7 @@ TEST_CASE("a completion has the text that generate writes, at once and as a stre
 }
 
 TEST_CASE("several prompts and samples are numbered, and samples are those of generate") {
-  ContinuationOptions options;
+  CompletionOptions options;
   options.tokens = 12;
   options.samples = 3;
   options.sampling.seed = 5;

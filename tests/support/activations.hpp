@@ -1,8 +1,8 @@
 // The activations as compositions of primitives.
 #pragma once
 
-#include "core/kernels/activation_kind.hpp"
-#include "core/ops/math.hpp"
+#include "core/kernels/kernels.hpp"
+#include "core/ops/ops.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {

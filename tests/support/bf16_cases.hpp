@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/autograd/tape.hpp"
-#include "core/products/kernels/bf16.hpp"
+#include "core/kernels/kernels.hpp"
 #include "tests/support/compare.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -25,7 +25,7 @@ inline Bf16Array rounded(const Array& x) {
 inline Array representable(const Array& x) {
   const Bf16Array bf16 = rounded(x);
   Array result(x.shape());
-  std::transform(bf16.data(), bf16.data() + bf16.size(), result.mutable_data(), to_float);
+  std::transform(bf16.data(), bf16.data() + bf16.size(), result.mutable_data(), [](Bf16 of) { return to_float(of); });
   return result;
 }
 

@@ -16,7 +16,7 @@
 
 #include "core/autograd/tape.hpp"
 #include "core/base/random.hpp"
-#include "models/task.hpp"
+#include "models/model.hpp"
 #include "train/loop/signals.hpp"
 #include "train/loop/trainer.hpp"
 

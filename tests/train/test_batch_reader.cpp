@@ -1,4 +1,4 @@
-#include "train/steps/batch_reader.hpp"
+#include "train/steps/training_step.hpp"
 
 #include <doctest/doctest.h>
 

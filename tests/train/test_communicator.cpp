@@ -9,7 +9,7 @@
 #include "train/rank_steps/rank_gradients.hpp"
 #include "train/rank_threads.hpp"
 #include "train/ranks/agreement.hpp"
-#include "train/steps/lane_tree.hpp"
+#include "train/steps/lanes.hpp"
 #include "train/support.hpp"
 
 using namespace capstan;

@@ -9,7 +9,7 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/machine/parallel.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "train/checkpointed_runs.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/rank_threads.hpp"

@@ -8,7 +8,7 @@
 #include "core/autograd/tape.hpp"
 #include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
-#include "core/ops/math.hpp"
+#include "core/ops/ops.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/support.hpp"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/fused/loss.hpp"
+#include "core/fused/fused.hpp"
 #include "core/io/file.hpp"
 #include "tests/support/source_dir.hpp"
 #include "tests/train/rank_threads.hpp"

@@ -1,5 +1,5 @@
 // Ranks read the rows of their lanes: together the batch, whatever its size.
-#include "train/rank_steps/rank_batches.hpp"
+#include "train/rank_steps/rank_gradients.hpp"
 
 #include <doctest/doctest.h>
 

@@ -9,7 +9,7 @@
 #include "core/machine/parallel.hpp"
 #include "tests/models/systems.hpp"
 #include "train/rank_threads.hpp"
-#include "train/steps/lane_tree.hpp"
+#include "train/steps/lanes.hpp"
 #include "train/support.hpp"
 
 using namespace capstan;

@@ -6,7 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/config/settings.hpp"
-#include "train/checkpoints/config.hpp"
+#include "train/configuration/train_config.hpp"
 
 using namespace capstan;
 

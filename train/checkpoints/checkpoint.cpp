@@ -4,8 +4,7 @@
 #include <cerrno>
 
 #include "core/io/file.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 namespace {

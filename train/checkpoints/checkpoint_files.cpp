@@ -9,7 +9,7 @@
 
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
-#include "core/strings/affixes.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 

@@ -9,7 +9,7 @@
 
 #include "core/config/settings.hpp"
 #include "core/io/regular_file.hpp"
-#include "train/checkpoints/config.hpp"
+#include "train/configuration/train_config.hpp"
 
 namespace capstan {
 

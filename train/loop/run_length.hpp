@@ -6,7 +6,7 @@
 #include <string>
 
 #include "data/batches/batcher.hpp"
-#include "train/checkpoints/config.hpp"
+#include "train/configuration/train_config.hpp"
 
 namespace capstan {
 

@@ -21,16 +21,13 @@ RunProgress::RunProgress(const TrainConfig& config, RunState& state, int64_t tot
       reporter_(config.progress, config.log_level, log_file),
       pace_({total_steps, config.valid_every.value_or(0), config.save_every, 60 * config.max_minutes}) {}
 
-void RunProgress::record(const std::filesystem::path& folder, const std::string& metrics_file, int64_t step, bool own) {
-  const auto warn = [this](const std::string& line) { reporter_.warn(line); };
-  metrics_.emplace(metrics_file, step, MetricsMark{state_.metrics_bytes, state_.metrics_checksum}, own, warn);
-  // A checkpoint within a window of logged steps is followed by the line of this window's first part.
-  if (config_.tensorboard) events_.emplace(folder.string(), step, state_.window_steps > 0, warn);
+void RunProgress::record(const std::string& metrics_file, int64_t step, bool own) {
+  metrics_.emplace(metrics_file, step, MetricsMark{state_.metrics_bytes, state_.metrics_checksum}, own,
+                   [this](const std::string& line) { reporter_.warn(line); });
 }
 
 void RunProgress::record_line(const nlohmann::json& line) {
   if (metrics_) metrics_->add(line);
-  if (events_) events_->add(line);
 }
 
 std::string RunProgress::status_line(int64_t epoch) const {
@@ -154,7 +151,6 @@ void RunProgress::validated(const Validation& result, bool best, double took) {
 void RunProgress::sync_records() {
   if (!metrics_) return;
   const MetricsMark mark = metrics_->sync();
-  if (events_) events_->sync();
   state_.metrics_bytes = mark.bytes;
   state_.metrics_checksum = mark.checksum;
 }

@@ -2,15 +2,13 @@
 #pragma once
 
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
-#include "train/checkpoints/config.hpp"
 #include "train/checkpoints/run_state.hpp"
+#include "train/configuration/train_config.hpp"
 #include "train/evaluation/evaluate.hpp"
-#include "train/records/event_file.hpp"
 #include "train/records/metrics.hpp"
 #include "train/records/pace.hpp"
 #include "train/records/reporter.hpp"
@@ -51,10 +49,10 @@ class RunProgress {
   double session_seconds() const { return session_.seconds(); }
   /// The state is now that of a checkpoint.
   void resumed() { seconds_before_ = state_.seconds; }
-  /// From now on, metrics.jsonl and, if wanted, event files are written; without this call they are not. `step`: of the
-  /// run that goes on from a checkpoint, below 0 for one that begins. `own`: the checkpoint is the folder's own. Throws
-  /// Error for files that cannot be continued.
-  void record(const std::filesystem::path& folder, const std::string& metrics_file, int64_t step, bool own);
+  /// From now on, metrics.jsonl is written; without this call it is not. `step`: of the run that goes on from a
+  /// checkpoint, below 0 for one that begins. `own`: the checkpoint is the folder's own. Throws Error for a file that
+  /// cannot be continued.
+  void record(const std::string& metrics_file, int64_t step, bool own);
 
   /// After every step, which was one of `epoch`. Returns true at the end of a window of logged steps.
   bool step_done(const StepNumbers& numbers, int64_t epoch);
@@ -95,7 +93,6 @@ class RunProgress {
   Reporter reporter_;
   Pace pace_;
   std::optional<MetricsFile> metrics_;  // none: nothing is recorded
-  std::optional<EventFile> events_;
   StepNumbers numbers_;
   Stopwatch session_;
   double seconds_before_ = 0;  // in earlier sessions

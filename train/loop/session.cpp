@@ -120,7 +120,7 @@ void Session::start_from(const WarmStart& start, int64_t optimizer_steps) {
 void Session::record() {
   if (!ranks_.first()) return;
   // A run that begins anew keeps no line of a killed one, not even of the evaluation before the first step.
-  progress_.record(options_.folder, folder_.metrics_file(), begins() ? -1 : state_.step, !options_.resume_from);
+  progress_.record(folder_.metrics_file(), begins() ? -1 : state_.step, !options_.resume_from);
 }
 
 bool Session::save_due() const {

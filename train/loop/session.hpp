@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "train/checkpoints/config.hpp"
 #include "train/checkpoints/run_folder.hpp"
 #include "train/checkpoints/run_state.hpp"
+#include "train/configuration/train_config.hpp"
 #include "train/loop/run_progress.hpp"
 #include "train/loop/signals.hpp"
 #include "train/ranks/communicator.hpp"

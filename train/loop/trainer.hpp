@@ -6,11 +6,11 @@
 #include <optional>
 
 #include "data/batches/batcher.hpp"
-#include "models/task.hpp"
+#include "models/model.hpp"
 #include "nn/params/param_store.hpp"
 #include "train/loop/session.hpp"
 #include "train/ranks/communicator.hpp"
-#include "train/records/step_profiler.hpp"
+#include "train/records/profile_table.hpp"
 #include "train/steps/training_step.hpp"
 
 namespace capstan {

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "core/base/error.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 namespace {

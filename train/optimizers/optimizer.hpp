@@ -2,14 +2,31 @@
 #pragma once
 
 #include <cstdint>
+#include <variant>
 #include <vector>
 
 #include "core/array/array.hpp"
 #include "nn/params/param_store.hpp"
-#include "train/optimizers/optimizer_config.hpp"
+#include "train/optimizers/adamw.hpp"
+#include "train/optimizers/custom_optimizer.hpp"
+#include "train/optimizers/lion.hpp"
+#include "train/optimizers/muon.hpp"
+#include "train/optimizers/sgd.hpp"
 #include "train/optimizers/shares.hpp"
 
 namespace capstan {
+
+// The optimizers a run can choose from: the one list of them.
+//
+// An optimizer is a struct of its settings with
+//   static constexpr const char* type_name;          the `type` in a configuration
+//   static std::vector<StateSpec> states();          what it keeps between steps
+//   void update(const Update&, std::vector<OptimizerState>& states) const;
+// and a describe() beside it. update() changes all values, sets all gradients to zero, and leaves rows without a
+// gradient alone in tables that are updated by rows. Optimizer, checkpoints, the configuration and its documentation
+// follow.
+
+using OptimizerConfig = std::variant<AdamWConfig, SgdConfig, LionConfig, MuonConfig, CustomOptimizerConfig>;
 
 /// The shares of `ranks` ranks in what this optimizer updates.
 Shares shares_for(const OptimizerConfig& config, const ParamStore& params, int ranks);

@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "core/base/error.hpp"
-#include "train/optimizers/optimizer_config.hpp"
+#include "train/optimizers/optimizer.hpp"
 
 namespace capstan {
 

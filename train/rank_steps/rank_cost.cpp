@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/real.hpp"
-#include "train/steps/lane_tree.hpp"
+#include "train/steps/lanes.hpp"
 
 namespace capstan {
 

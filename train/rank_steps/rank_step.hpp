@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "train/optimizers/shares.hpp"
-#include "train/rank_steps/rank_batches.hpp"
 #include "train/rank_steps/rank_gradients.hpp"
 #include "train/ranks/communicator.hpp"
 #include "train/steps/training_step.hpp"

@@ -1,7 +1,7 @@
 // RankGradients: tables of n-grams, of which only rows that were read are sent.
 #include <algorithm>
 
-#include "core/kernels/elementwise.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/profile.hpp"
 #include "train/rank_steps/rank_gradients.hpp"
 

@@ -1,6 +1,6 @@
 #include "train/ranks/agreement.hpp"
 
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 namespace {

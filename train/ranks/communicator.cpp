@@ -15,8 +15,7 @@
 #include <map>
 
 #include "core/machine/memory_limit.hpp"
-#include "core/strings/affixes.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "train/ranks/deadline.hpp"
 
 namespace capstan {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/io/regular_file.hpp"
-#include "core/strings/join.hpp"
+#include "core/strings/strings.hpp"
 #include "train/ranks/deadline.hpp"
 
 namespace capstan {

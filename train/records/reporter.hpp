@@ -6,8 +6,8 @@
 
 #include "core/io/log.hpp"
 #include "core/io/progress.hpp"
-#include "core/strings/amounts.hpp"
-#include "train/checkpoints/config.hpp"
+#include "core/strings/strings.hpp"
+#include "train/configuration/train_config.hpp"
 
 namespace capstan {
 

@@ -2,22 +2,43 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/no_copy.hpp"
-#include "models/task.hpp"
+#include "data/batches/prefetch.hpp"
+#include "models/model.hpp"
 #include "nn/params/param_store.hpp"
 #include "train/checkpoints/checkpoint.hpp"
-#include "train/checkpoints/config.hpp"
 #include "train/checkpoints/run_state.hpp"
+#include "train/configuration/train_config.hpp"
 #include "train/optimizers/optimizer.hpp"
-#include "train/steps/batch_reader.hpp"
 #include "train/steps/lanes.hpp"
 
 namespace capstan {
+
+// Reads the batches of a source in the order of training.
+
+/// Prepares batches ahead of a reader that reads them in order. Reading any other batch restarts it there.
+class BatchReader {
+ public:
+  /// `source` must outlive it. `depth` batches are prepared ahead on a separate thread; 0 = no thread.
+  explicit BatchReader(const BatchSource& source, int64_t depth = 2) : source_(source), depth_(depth) {}
+
+  /// Number of batches of this epoch.
+  int64_t batches(int64_t epoch) const;
+  Batch batch(int64_t epoch, int64_t index);
+
+ private:
+  const BatchSource& source_;
+  int64_t depth_;
+  mutable std::map<int64_t, int64_t> counts_;  // per epoch: counting means planning the whole epoch
+  std::unique_ptr<Prefetcher> prefetcher_;
+  int64_t next_epoch_ = 0, next_index_ = 0;  // what the prefetcher returns next
+};
 
 /// What ends a run: all ranks must see the same.
 struct RunNews {

@@ -1,4 +1,4 @@
-#include "core/fused/kernels/bag.hpp"
+#include "core/fused/kernels/kernels.hpp"
 
 #include <algorithm>
 

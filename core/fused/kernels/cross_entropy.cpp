@@ -1,4 +1,4 @@
-#include "core/fused/kernels/cross_entropy.hpp"
+#include "core/fused/kernels/kernels.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "core/fused/kernels/norm.hpp"
+#include "core/fused/kernels/kernels.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "core/base/bf16.hpp"
+#include "core/base/small_floats.hpp"
 #include "core/kernels/simd.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {

@@ -1,14 +1,9 @@
-#include "nn/systems/aft/composed.hpp"
+#include "nn/systems/aft/op.hpp"
 
 #include <cstdlib>
 
-#include "core/array/segment_masks.hpp"
-#include "core/ops/index.hpp"
-#include "core/ops/math.hpp"
-#include "core/ops/matmul.hpp"
-#include "core/ops/reduce.hpp"
-#include "core/ops/shape.hpp"
-#include "core/ops/softmax.hpp"
+#include "core/array/segments.hpp"
+#include "core/ops/ops.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

@@ -4,8 +4,6 @@
 #include "core/config/schema.hpp"
 #include "nn/layers/layers.hpp"
 #include "nn/mixer/mixer.hpp"
-#include "nn/mixer/mixer_rules.hpp"
-#include "nn/systems/aft/op.hpp"
 
 namespace capstan {
 
@@ -126,53 +124,6 @@ inline void validate(const AftConvConfig& c, const ModelShape& model, Problems& 
 }  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {
-
-/// One of the four variants, of inner width I (D unless configured).  Parameters to_qkv.weight (I + K + I, D),
-/// query_bias, key_bias, value_bias, to_out; position_u and position_v (max_length, rank) or position_bias (max_length,
-/// max_length); for aft-conv kernel, kernel_gain and kernel_bias: w = gain (kernel - mean) / std + bias per head, gain
-/// and bias starting at 0, so that it starts as aft-simple.
-class Aft final : public Mixer {
- public:
-  Aft(const Scope& scope, const MixerShape& shape, const AftSimpleConfig& config);
-  /// `window` 0: all pairs.
-  Aft(const Scope& scope, const MixerShape& shape, const AftPositions& config, int64_t window);
-  Aft(const Scope& scope, const MixerShape& shape, const AftConvConfig& config);
-
-  Var forward(const Var& x, const Context& context) const override;
-  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
-  Var prefill(const Var& x, MixerState& state) const override;
-  Var step(const Var& x, MixerState& state) const override;
-  MixerCost cost(int64_t length) const override;
-  Array position_bias(int64_t longest) const override;
-
- private:
-  enum class Bias { none, factorised, dense, taps };
-
-  Aft(const Scope& scope, const MixerShape& shape, const AftProjections& projections, Bias bias, int64_t window,
-      int64_t heads);
-  int64_t stride() const { return 2 * inner_ + keys_; }
-  /// Bias of q|k|v, or undefined.
-  Var packed_bias() const;
-  Var project(const Var& x) const { return linear(x, qkv_weight_, packed_bias()); }
-  Var mix(const Var& qkv, const Segments& segments, bool causal, const AftPast& past = {}) const;
-  Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
-  /// Positions that show the whole bias: what is outside a window is 0.
-  int64_t shown_positions(int64_t longest) const;
-  /// (heads, taps), reparametrised.
-  Var taps() const;
-  /// Tokens whose keys and values a decode state holds.
-  int64_t cached_tokens() const;
-  /// w of target `t` against sources t, t - 1, ..., t - count + 1, for every head: (heads, count).
-  Array bias_row(int64_t t, int64_t count) const;
-
-  MixerShape shape_;
-  Bias bias_;
-  int64_t inner_, window_, heads_, keys_;  // heads_ 0: one key per channel
-  double kernel_eps_ = 0;
-  Var qkv_weight_, query_bias_, key_bias_, value_bias_;
-  Var position_u_, position_v_, position_bias_, kernel_, kernel_gain_, kernel_bias_;
-  std::unique_ptr<Linear> to_out_;
-};
 
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AftSimpleConfig& config);
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AftFullConfig& config);

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/array/segment_masks.hpp"
+#include "core/array/segments.hpp"
 #include "core/base/error.hpp"
 #include "core/fused/linear_products.hpp"
 #include "core/machine/parallel.hpp"

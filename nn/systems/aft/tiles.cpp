@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/array/segment_masks.hpp"
+#include "core/array/segments.hpp"
 #include "core/base/sizes.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/array/segments.hpp"
-#include "core/machine/fixed_threads.hpp"
+#include "core/machine/parallel.hpp"
 #include "nn/systems/aft/bias.hpp"
 #include "nn/systems/aft/kernels/tile.hpp"
 #include "nn/systems/aft/past.hpp"

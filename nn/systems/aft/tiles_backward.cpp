@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/kernels/elementwise.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"
 #include "nn/systems/aft/tiles.hpp"

@@ -5,7 +5,6 @@
 #include "nn/layers/layers.hpp"
 #include "nn/layers/rotary_config.hpp"
 #include "nn/mixer/mixer.hpp"
-#include "nn/mixer/mixer_rules.hpp"
 #include "nn/systems/quadratic/op.hpp"
 
 namespace capstan {
@@ -46,36 +45,6 @@ inline void validate(const AttentionConfig& c, const ModelShape& model, Problems
 }  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {
-
-/// Softmax attention with scale 1 / sqrt(D / H).  Parameters to_qkv.weight (3D, D),
-/// query_bias, key_bias, value_bias (D), to_out.
-class MultiHeadAttention final : public Mixer {
- public:
-  MultiHeadAttention(const Scope& scope, const MixerShape& shape, const AttentionConfig& config);
-
-  Var forward(const Var& x, const Context& context) const override;
-  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
-  Var prefill(const Var& x, MixerState& state) const override;
-  Var step(const Var& x, MixerState& state) const override;
-  MixerCost cost(int64_t length) const override;
-  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override;
-
- private:
-  AttentionOptions options(bool causal) const;
-  /// Bias of q|k|v, or undefined.
-  Var packed_bias() const;
-  /// x: (B, T, D) -> q|k|v (B, T, 3D), queries and keys turned by `positions`.
-  Var project(const Var& x, const Ids& positions) const;
-  /// `segments`: the context's, or those of its prefixes.
-  Var mix(const Var& qkv, const Segments& segments, const Context& context, bool causal) const;
-  Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
-
-  MixerShape shape_;
-  AttentionConfig config_;
-  Var qkv_weight_, query_bias_, key_bias_, value_bias_;
-  std::unique_ptr<Linear> to_out_;
-  Dropout weight_dropout_;
-};
 
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AttentionConfig& config);
 

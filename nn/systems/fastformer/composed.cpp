@@ -1,13 +1,10 @@
-#include "nn/systems/fastformer/composed.hpp"
+#include "nn/systems/fastformer/op.hpp"
 
 #include <cmath>
 
-#include "core/array/segment_masks.hpp"
-#include "core/fused/linear.hpp"
-#include "core/ops/math.hpp"
-#include "core/ops/matmul.hpp"
-#include "core/ops/shape.hpp"
-#include "core/ops/softmax.hpp"
+#include "core/array/segments.hpp"
+#include "core/fused/fused.hpp"
+#include "core/ops/ops.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

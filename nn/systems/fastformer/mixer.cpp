@@ -1,13 +1,43 @@
 #include "nn/systems/fastformer/mixer.hpp"
 
 #include "core/base/error.hpp"
-#include "core/ops/math.hpp"
-#include "core/ops/shape.hpp"
-#include "nn/mixer/prefix.hpp"
-#include "nn/systems/fastformer/composed.hpp"
+#include "core/ops/ops.hpp"
+#include "nn/layers/layers.hpp"
+#include "nn/mixer/mixer.hpp"
+#include "nn/systems/fastformer/op.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
+
+/// y = W_o (W_r u + b_r + q) + b_o with u of nn/systems/fastformer/op.hpp.  Parameters to_qk.weight (2D, D) and .bias
+/// or, with values of its own, to_qkv.weight (3D, D) and .bias; query_logits and key_logits .weight (H, D) or, per
+/// head, (H, D/H) and .bias (H); to_r.weight (D, D) and .bias, to_out.
+class Fastformer final : public Mixer {
+ public:
+  Fastformer(const Scope& scope, const MixerShape& shape, const FastformerConfig& config);
+
+  Var forward(const Var& x, const Context& context) const override;
+  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
+  Var prefill(const Var& x, MixerState& state) const override;
+  Var step(const Var& x, MixerState& state) const override;
+  MixerCost cost(int64_t length) const override;
+  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override;
+
+ private:
+  FastformerWeights weights() const;
+  Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
+  /// Weight and bias of one kind of logits, whose bias is undefined where there is none.
+  struct Logits {
+    Logits(const Scope& scope, const MixerShape& shape, const FastformerConfig& config);
+    Var weight, bias;
+  };
+
+  MixerShape shape_;
+  FastformerConfig config_;
+  Linear packed_, to_r_;  // packed: q|k or q|k|v
+  Logits query_logits_, key_logits_;
+  std::unique_ptr<Linear> to_out_;
+};
 
 /// (H, D/H) -> (H, D), 0 outside the head's own features.
 Var block_diagonal(const Var& weight) {
@@ -83,6 +113,57 @@ MixerCost Fastformer::cost(int64_t) const {
   const double saved =
       static_cast<double>(packed_.weight().dim(0)) + 2 * heads + (config_.output_projection ? width : 0);
   return {pools, pools, saved};
+}
+
+// Fastformer token by token: the running sums of both pools.
+
+namespace {
+
+struct FastformerDecodeState final : MixerState {
+  FastformerDecodeState(int64_t batch, int64_t heads, int64_t width) : MixerState(batch), pools(batch, heads, width) {}
+  void reset() override {
+    MixerState::reset();
+    pools.reset();
+  }
+  std::vector<Array*> parts() override {
+    return {&pools.query.maximum, &pools.query.weight, &pools.query.average,
+            &pools.key.maximum,   &pools.key.weight,   &pools.key.average};
+  }
+  int64_t elements(int64_t) const override { return 2 * (pools.query.average.dim(1) + 2 * pools.query.maximum.dim(1)); }
+
+  FastformerState pools;
+};
+
+}  // namespace
+
+std::unique_ptr<MixerState> Fastformer::make_state(int64_t batch) const {
+  if (!shape_.causal) throw std::logic_error("fastformer: a bidirectional mixer does not decode");
+  return new_state<FastformerDecodeState>(batch, config_.heads, shape_.width);
+}
+
+Var Fastformer::prefill(const Var& x, MixerState& mixer_state) const {
+  auto& state = prefill_state<FastformerDecodeState>(mixer_state, "fastformer", x, shape_.width);
+  if (x.dim(0) == 0 || x.dim(1) == 0) return x;
+  const bool prefix = shape_.prefix && state.position(0) == 0;
+  state.advance(x.dim(0), x.dim(1));
+  const Var qk = packed_(x);
+  const Array causal = fastformer_continue(qk.value(), weights(), state.pools);
+  if (!prefix) return output(Var(causal));
+  return output(fastformer(qk, weights(), Segments::full(x.dim(0), x.dim(1)), false));
+}
+
+Var Fastformer::step(const Var& x, MixerState& mixer_state) const {
+  auto& state = step_state<FastformerDecodeState>(mixer_state, "fastformer", x, shape_.width);
+  const int64_t batch = x.dim(0), width = shape_.width;
+  state.advance(batch, 1);
+  const Array qk = packed_.step(x.value(), state.decode());
+  const int64_t stride = qk.dim(1);
+  const Array u = fastformer_pools(qk.reshape({batch, 1, stride}), weights(), state.pools);
+  Array y = to_r_.step(u.reshape({batch, width}), state.decode());
+  real* const out = y.mutable_data();
+  for (int64_t row = 0; row < batch; ++row)
+    for (int64_t c = 0; c < width; ++c) out[row * width + c] += qk[row * stride + c];
+  return Var(to_out_ ? to_out_->step(y, state.decode()) : y);
 }
 
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const FastformerConfig& config) {

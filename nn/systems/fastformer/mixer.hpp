@@ -4,7 +4,6 @@
 #include "core/config/schema.hpp"
 #include "nn/layers/layers.hpp"
 #include "nn/mixer/mixer.hpp"
-#include "nn/mixer/mixer_rules.hpp"
 #include "nn/systems/fastformer/op.hpp"
 
 namespace capstan {
@@ -58,36 +57,6 @@ inline void validate(const FastformerConfig& c, const ModelShape& model, Problem
 }  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {
-
-/// y = W_o (W_r u + b_r + q) + b_o with u of nn/systems/fastformer/op.hpp.  Parameters to_qk.weight (2D, D) and .bias
-/// or, with values of its own, to_qkv.weight (3D, D) and .bias; query_logits and key_logits .weight (H, D) or, per
-/// head, (H, D/H) and .bias (H); to_r.weight (D, D) and .bias, to_out.
-class Fastformer final : public Mixer {
- public:
-  Fastformer(const Scope& scope, const MixerShape& shape, const FastformerConfig& config);
-
-  Var forward(const Var& x, const Context& context) const override;
-  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
-  Var prefill(const Var& x, MixerState& state) const override;
-  Var step(const Var& x, MixerState& state) const override;
-  MixerCost cost(int64_t length) const override;
-  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override;
-
- private:
-  FastformerWeights weights() const;
-  Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
-  /// Weight and bias of one kind of logits, whose bias is undefined where there is none.
-  struct Logits {
-    Logits(const Scope& scope, const MixerShape& shape, const FastformerConfig& config);
-    Var weight, bias;
-  };
-
-  MixerShape shape_;
-  FastformerConfig config_;
-  Linear packed_, to_r_;  // packed: q|k or q|k|v
-  Logits query_logits_, key_logits_;
-  std::unique_ptr<Linear> to_out_;
-};
 
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const FastformerConfig& config);
 

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <limits>
 
-#include "core/array/segment_masks.hpp"
-#include "core/autograd/grad_sink.hpp"
+#include "core/array/segments.hpp"
+#include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/fused/linear_products.hpp"
 #include "core/kernels/column_sums.hpp"
-#include "core/kernels/elementwise.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
 #include "core/products/gemm.hpp"

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "core/array/segment_masks.hpp"
+#include "core/array/segments.hpp"
 #include "core/base/error.hpp"
 #include "core/base/sizes.hpp"
-#include "core/machine/fixed_threads.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
 #include "core/products/gemm.hpp"

@@ -1,9 +1,8 @@
-#include "nn/systems/flash/chunk_linear_composed.hpp"
+#include "nn/systems/flash/chunk_linear.hpp"
 
 #include <set>
 
-#include "core/ops/math.hpp"
-#include "core/ops/matmul.hpp"
+#include "core/ops/ops.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

@@ -4,13 +4,55 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "core/ops/math.hpp"
-#include "nn/mixer/prefix.hpp"
+#include "core/ops/ops.hpp"
+#include "core/products/gemm.hpp"
+#include "core/products/kernels/gemv.hpp"
+#include "nn/mixer/mixer.hpp"
+#include "nn/systems/flash/chunk_linear.hpp"
 #include "nn/systems/flash/shift.hpp"
-#include "nn/systems/quadratic/composed.hpp"
+#include "nn/systems/gated/kernels/passes.hpp"
+#include "nn/systems/gated/unit.hpp"
+#include "nn/systems/quadratic/kernels/tile.hpp"
+#include "nn/systems/quadratic/op.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
+
+/// (u * (L + G)) W_o: L is attention() among the tokens of a chunk, G chunk_linear_attention() over the chunks in front
+/// (bidirectional: over the whole document). Parameters as GatedUnit names them; rows of gain and offset: local_q,
+/// local_k, global_q, global_k, without those of a part that is off. Documents may have any length. With shift_tokens
+/// it reads shift_tokens(x) (nn/systems/flash/shift.hpp).
+class Flash final : public Mixer {
+ public:
+  /// Throws std::invalid_argument when both parts are off.
+  Flash(const Scope& scope, const MixerShape& shape, const FlashConfig& config);
+
+  Var forward(const Var& x, const Context& context) const override;
+  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
+  Var prefill(const Var& x, MixerState& state) const override;
+  Var step(const Var& x, MixerState& state) const override;
+  MixerCost cost(int64_t length) const override;
+  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override;
+
+ private:
+  struct Parts {
+    Var gate, value;                           // (B, T, E)
+    Var local_q, local_k, global_q, global_k;  // (B, T, Z); undefined for a part that is off
+  };
+  /// Of x, shifted where the configuration asks for it.
+  Parts project(const Var& shifted, const Ids& positions) const;
+  Parts project(const Var& x, const Segments& segments) const;
+  /// Global part's options with n.
+  ChunkLinearOptions linear_options(bool causal) const;
+  /// b of the quadratic part.
+  Var local_bias(const Segments& segments) const { return unit_.bias(std::min(config_.chunk, segments.longest())); }
+  /// L + G
+  Var mix(const Parts& parts, const Segments& segments, const Context& context, bool causal) const;
+
+  MixerShape shape_;
+  FlashConfig config_;
+  GatedUnit unit_;
+};
 
 GatedUnitConfig unit_config(const FlashConfig& config) {
   check(config.local || config.global, "flash: neither the local nor the global part is on");
@@ -109,6 +151,186 @@ MixerCost Flash::cost(int64_t length) const {
   }
   if (config_.global) cost.saved_elements += 2 * key;
   return cost;
+}
+
+// FLASH token by token: the state M of all full chunks and the rows of the current one.
+
+namespace {
+
+struct FlashDecodeState final : MixerState {
+  FlashDecodeState(int64_t batch_, int64_t hidden_, int64_t width, const FlashConfig& config)
+      : MixerState(batch_),
+        hidden(hidden_),
+        key_dim(config.key_dim),
+        chunk(config.chunk),
+        local(config.local),
+        global(config.global),
+        values(Shape{batch_, chunk, hidden}) {
+    if (config.shift_tokens) before = Array::zeros(Shape{batch_, shifted_features(width)});
+    if (local) local_keys = Array(Shape{batch_, chunk, key_dim});
+    if (!global) return;
+    global_keys = Array(Shape{batch_, chunk, key_dim});
+    m = Array(Shape{batch_, key_dim, hidden});
+  }
+
+  std::vector<Array*> parts() override { return {&local_keys, &global_keys, &values, &m, &before}; }
+  int64_t elements(int64_t seen) const override {
+    const int64_t row_numbers = hidden + (local ? key_dim : 0) + (global ? key_dim : 0);
+    const int64_t shifted = before.empty() ? 0 : before.dim(1);
+    return (global && seen >= chunk ? key_dim * hidden : 0) + std::min(seen, chunk) * row_numbers + shifted;
+  }
+
+  real* row(Array& rows, int64_t sequence, int64_t index) const {
+    return rows.mutable_data() + (sequence * chunk + index) * rows.dim(2);
+  }
+  real* m_of(int64_t sequence) { return m.mutable_data() + sequence * key_dim * hidden; }
+  /// M = beta M + k^T v over `count` rows.
+  void fold(int64_t sequence, const real* k, const real* v, int64_t count, real beta) {
+    gemm(key_dim, hidden, count, {k, key_dim, Transpose::yes}, {v, hidden}, m_of(sequence), hidden, 1, beta);
+  }
+  kernels::AttentionCache cache(int64_t sequence, int64_t count) {
+    return {row(local_keys, sequence, 0), row(values, sequence, 0), key_dim, hidden, count, key_dim, hidden};
+  }
+
+  /// table: (1, 2 chunk - 1), entry chunk - 1 + d for distance d; undefined: none.
+  void keep_bias(const Var& table) {
+    knows_bias = true;
+    if (!table) return;
+    bias = Array(Shape{chunk});
+    std::reverse_copy(table.value().data() + chunk - 1, table.value().data() + table.size(), bias.mutable_data());
+  }
+  /// b of the cached rows, oldest first, for the query that follows `current` others in its chunk.
+  const real* bias_of(int64_t current) const { return bias.empty() ? nullptr : bias.data() + chunk - 1 - current; }
+
+  /// x (n, D) or (B, T, D) with the shifted features of the token before each. Keeps those of the last token.
+  Array shift(const Array& x) {
+    if (before.empty()) return x;
+    const int64_t width = x.dim(-1), moved = before.dim(1), length = x.rank() == 3 ? x.dim(1) : 1;
+    Array shifted = x.clone();
+    for (int64_t sequence = 0; sequence < x.dim(0); ++sequence) {
+      real* const kept = before.mutable_data() + sequence * moved;
+      real* to = shifted.mutable_data() + sequence * length * width;
+      const real* from = x.data() + sequence * length * width;
+      for (int64_t t = 0; t < length; ++t, from += width, to += width)
+        std::copy_n(t == 0 ? kept : from - width, moved, to);
+      std::copy_n(from - width, moved, kept);
+    }
+    return shifted;
+  }
+
+  /// Tokens of a sequence in its current chunk, and in the full ones.
+  int64_t current(int64_t sequence) const { return position(sequence) % chunk; }
+  int64_t folded(int64_t sequence) const { return position(sequence) - current(sequence); }
+  /// The rows of the current chunk, `rows`, and those of the tokens that follow: (B, current + T, ...).
+  Array with_current(Array& rows, const Var& next) const {
+    const int64_t length = next.dim(1), width = next.dim(2), before_it = current(0);
+    if (before_it == 0) return next.value();
+    Array all(Shape{batch(), before_it + length, width});
+    for (int64_t sequence = 0; sequence < batch(); ++sequence) {
+      real* const to = all.mutable_data() + sequence * (before_it + length) * width;
+      std::copy_n(row(rows, sequence, 0), before_it * width, to);
+      std::copy_n(next.value().data() + sequence * length * width, length * width, to + before_it * width);
+    }
+    return all;
+  }
+  /// Those of them that belong to the chunk that is then the current one become `rows`.
+  void keep_last(const Array& all, Array& rows) const {
+    const int64_t count = all.dim(1), width = all.dim(2), kept = count % chunk;
+    for (int64_t sequence = 0; sequence < batch(); ++sequence)
+      std::copy_n(all.data() + ((sequence + 1) * count - kept) * width, kept * width, row(rows, sequence, 0));
+  }
+
+  int64_t hidden, key_dim, chunk;
+  bool local, global, knows_bias = false;
+  Array local_keys, global_keys, values;  // (B, C, Z), (B, C, Z), (B, C, E): rows of the current chunk
+  Array m;                                // (B, Z, E): M of the full chunks; undefined while there is none
+  Array bias;                             // (C): entry C - 1 - d is b_d
+  Array before;                           // (B, features): what the next token takes from the last one; empty: nothing
+};
+
+}  // namespace
+
+std::unique_ptr<MixerState> Flash::make_state(int64_t batch) const {
+  if (!shape_.causal) throw std::logic_error("flash: a bidirectional mixer does not decode");
+  return new_state<FlashDecodeState>(batch, unit_.hidden(), shape_.width, config_);
+}
+
+Var Flash::prefill(const Var& x, MixerState& mixer_state) const {
+  auto& state = prefill_state<FlashDecodeState>(mixer_state, "flash", x, shape_.width);
+  const int64_t batch = x.dim(0), length = x.dim(1);
+  if (batch == 0 || length == 0) return x;
+  const int64_t position = state.position(0), current = state.current(0);
+  const bool prefix = shape_.prefix && position == 0;
+  const Segments segments = Segments::full(batch, length);
+  const Parts parts = project(Var(state.shift(x.value())), positions_from(position, batch, length));
+  const Array values = state.with_current(state.values, parts.value);
+  Var mixed = prefix ? mix(parts, segments, Context{}, /*causal=*/false) : Var();
+  const auto add = [&](const Array& part) {
+    if (!prefix) mixed = mixed ? mixed + Var(part) : Var(part);
+  };
+  if (config_.local) {
+    const Array keys = state.with_current(state.local_keys, parts.local_k);
+    const Var bias = unit_.bias(std::min(config_.chunk, current + length));
+    add(attention_continue({batch, length, current, current + length, parts.local_q.value().data(), state.key_dim, keys,
+                            values, bias ? bias.value() : Array()},
+                           unit_.attention_options(segments, Context{}, true, position)));
+    state.keep_last(keys, state.local_keys);
+  }
+  if (config_.global) {
+    const Array keys = state.with_current(state.global_keys, parts.global_k);
+    add(chunk_linear_continue(parts.global_q.value(), keys, values, position, state.m, linear_options(true)));
+    state.keep_last(keys, state.global_keys);
+  }
+  state.keep_last(values, state.values);
+  state.advance(batch, length);
+  return unit_.output(parts.gate, mixed);
+}
+
+Var Flash::step(const Var& x, MixerState& mixer_state) const {
+  auto& state = step_state<FlashDecodeState>(mixer_state, "flash", x, shape_.width);
+  const int64_t rows = x.dim(0);
+  if (!state.knows_bias) state.keep_bias(unit_.bias(state.chunk));
+  const GatedUnit::StepParts parts =
+      unit_.step_project(state.shift(x.value()), first_positions(state.positions(), rows), state.decode());
+  const int64_t global_view = config_.local ? 2 : 0;
+  int64_t work = 0;
+  for (int64_t sequence = 0; sequence < rows; ++sequence) {
+    const int64_t current = state.current(sequence);
+    std::copy_n(parts.value(sequence), state.hidden, state.row(state.values, sequence, current));
+    if (config_.local)
+      std::copy_n(parts.view(1, sequence), state.key_dim, state.row(state.local_keys, sequence, current));
+    if (config_.global)
+      std::copy_n(parts.view(global_view + 1, sequence), state.key_dim,
+                  state.row(state.global_keys, sequence, current));
+    work += (current + 1) * (state.key_dim + state.hidden) +
+            (state.folded(sequence) > 0 ? state.key_dim * state.hidden : 0);
+  }
+  Array gated(Shape{rows, state.hidden});
+  real* const out = gated.mutable_data();
+  for_value_columns(
+      rows, state.hidden, work / std::max<int64_t>(rows, 1), [&](int64_t sequence, int64_t begin, int64_t end) {
+        real* const y = out + sequence * state.hidden + begin;
+        const int64_t current = state.current(sequence), folded = state.folded(sequence);
+        std::fill_n(y, end - begin, real{0});
+        if (config_.local) {
+          const bool of_document = config_.normaliser == Normaliser::document;
+          const KernelScales scales = unit_.scales((of_document ? folded : 0) + current + 1);
+          kernels::AttentionCache cache = state.cache(sequence, current + 1);
+          cache.values += begin, cache.value_width = end - begin;
+          kernels::attention_decode(cache, config_.kernel, static_cast<real>(scales.logit), state.bias_of(current),
+                                    static_cast<real>(scales.output), parts.view(0, sequence), y);
+        }
+        if (config_.global && folded > 0)
+          kernels::row_times_matrix(parts.view(global_view, sequence), state.key_dim, state.m_of(sequence) + begin,
+                                    state.hidden, end - begin, chunk_linear_scale(linear_options(true), folded), y);
+        kernels::gate(parts.gate(sequence) + begin, y, y, end - begin);
+      });
+  for (int64_t sequence = 0; sequence < rows; ++sequence)
+    if (config_.global && state.current(sequence) + 1 == state.chunk)
+      state.fold(sequence, state.row(state.global_keys, sequence, 0), state.row(state.values, sequence, 0), state.chunk,
+                 state.folded(sequence) > 0 ? real{1} : real{0});
+  state.advance(rows, 1);
+  return Var(unit_.step_output(gated, state.decode()));
 }
 
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const FlashConfig& config) {

@@ -51,42 +51,6 @@ inline void validate(const FlashConfig& c, const ModelShape& model, Problems& pr
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// (u * (L + G)) W_o: L is attention() among the tokens of a chunk, G chunk_linear_attention() over the chunks in front
-/// (bidirectional: over the whole document). Parameters as GatedUnit names them; rows of gain and offset: local_q,
-/// local_k, global_q, global_k, without those of a part that is off. Documents may have any length. With shift_tokens
-/// it reads shift_tokens(x) (nn/systems/flash/shift.hpp).
-class Flash final : public Mixer {
- public:
-  /// Throws std::invalid_argument when both parts are off.
-  Flash(const Scope& scope, const MixerShape& shape, const FlashConfig& config);
-
-  Var forward(const Var& x, const Context& context) const override;
-  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
-  Var prefill(const Var& x, MixerState& state) const override;
-  Var step(const Var& x, MixerState& state) const override;
-  MixerCost cost(int64_t length) const override;
-  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override;
-
- private:
-  struct Parts {
-    Var gate, value;                           // (B, T, E)
-    Var local_q, local_k, global_q, global_k;  // (B, T, Z); undefined for a part that is off
-  };
-  /// Of x, shifted where the configuration asks for it.
-  Parts project(const Var& shifted, const Ids& positions) const;
-  Parts project(const Var& x, const Segments& segments) const;
-  /// Global part's options with n.
-  ChunkLinearOptions linear_options(bool causal) const;
-  /// b of the quadratic part.
-  Var local_bias(const Segments& segments) const { return unit_.bias(std::min(config_.chunk, segments.longest())); }
-  /// L + G
-  Var mix(const Parts& parts, const Segments& segments, const Context& context, bool causal) const;
-
-  MixerShape shape_;
-  FlashConfig config_;
-  GatedUnit unit_;
-};
-
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const FlashConfig& config);
 
 }  // namespace capstan::CAPSTAN_PRECISION

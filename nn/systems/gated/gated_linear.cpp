@@ -1,4 +1,4 @@
-#include "nn/systems/gated/gated_linear.hpp"
+#include "nn/systems/gated/op.hpp"
 
 #include <algorithm>
 

@@ -4,9 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "core/ops/index.hpp"
-#include "core/ops/math.hpp"
-#include "core/ops/shape.hpp"
+#include "core/ops/ops.hpp"
 #include "nn/systems/gated/op.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -4,8 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "core/ops/math.hpp"
-#include "nn/systems/gated/gated_linear.hpp"
+#include "core/ops/ops.hpp"
 #include "nn/systems/gated/kernels/passes.hpp"
 #include "nn/systems/gated/op.hpp"
 

@@ -9,7 +9,6 @@
 #include "nn/layers/layers.hpp"
 #include "nn/layers/rotary_config.hpp"
 #include "nn/mixer/mixer.hpp"
-#include "nn/mixer/mixer_rules.hpp"
 #include "nn/systems/gated/relative_bias.hpp"
 #include "nn/systems/gated/weighting.hpp"
 

@@ -1,9 +1,40 @@
 #include "nn/systems/gau/mixer.hpp"
 
-#include "nn/mixer/prefix.hpp"
-#include "nn/systems/quadratic/composed.hpp"
+#include <algorithm>
+
+#include "core/base/error.hpp"
+#include "nn/mixer/mixer.hpp"
+#include "nn/systems/gated/kernels/passes.hpp"
+#include "nn/systems/gated/unit.hpp"
+#include "nn/systems/quadratic/key_value_cache.hpp"
+#include "nn/systems/quadratic/op.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
+namespace {
+
+/// Parameters as GatedUnit names them; a Toeplitz bias knows max_length positions. Rows of gain and offset: query, key.
+class Gau final : public Mixer {
+ public:
+  Gau(const Scope& scope, const MixerShape& shape, const GauConfig& config);
+
+  Var forward(const Var& x, const Context& context) const override;
+  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
+  Var prefill(const Var& x, MixerState& state) const override;
+  Var step(const Var& x, MixerState& state) const override;
+  MixerCost cost(int64_t length) const override;
+  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override;
+
+ private:
+  Var attend(const GatedUnit::Parts& parts, const Segments& segments, const Context& context, bool causal) const;
+  /// Lets the bias of a decode state serve `tokens` tokens. Throws std::invalid_argument past a Toeplitz bias.
+  void prepare_bias(Array& bias, int64_t tokens) const;
+
+  MixerShape shape_;
+  GauConfig config_;
+  GatedUnit unit_;
+};
+
+}  // namespace
 
 Gau::Gau(const Scope& scope, const MixerShape& shape, const GauConfig& config)
     : shape_(shape),
@@ -37,6 +68,102 @@ MixerCost Gau::cost(int64_t length) const {
   // The packed projection; u, v and attended values; z, q and k; two numbers for the softmax.
   const double saved = 5 * hidden + 4 * key + (config_.kernel == AttentionKernel::softmax ? 2 : 0);
   return {2 * seen * (hidden + key), 2 * t * (hidden + key), saved};
+}
+
+// GAU token by token: the keys and values of all tokens so far, and the position bias in their order.
+
+namespace {
+
+struct GauDecodeState final : MixerState {
+  GauDecodeState(int64_t batch, int64_t key_width_, int64_t value_width_)
+      : MixerState(batch), key_width(key_width_), value_width(value_width_), cache(batch, key_width, value_width) {}
+
+  std::vector<Array*> parts() override { return {}; }
+  void select(const std::vector<int64_t>& rows) override {
+    MixerState::select(rows);
+    cache.select(rows);
+  }
+  void copy(int64_t to, MixerState& from, int64_t row) override {
+    MixerState::copy(to, from, row);
+    cache.copy(to, static_cast<GauDecodeState&>(from).cache, row, position(to));
+  }
+  void visit(int64_t row, int64_t position, const Elements& body) override {
+    MixerState::visit(row, position, body);
+    cache.visit(row, position, body);
+  }
+  int64_t elements(int64_t seen) const override { return seen * (key_width + value_width); }
+
+  int64_t key_width, value_width;
+  KeyValueCache cache;
+  Array bias;  // entry size - 1 - d is b_d, so that a row of the cache reads it forwards; empty: none
+};
+
+}  // namespace
+
+std::unique_ptr<MixerState> Gau::make_state(int64_t batch) const {
+  if (!shape_.causal) throw std::logic_error("gau: a bidirectional mixer does not decode");
+  return new_state<GauDecodeState>(batch, config_.key_dim, unit_.hidden());
+}
+
+void Gau::prepare_bias(Array& bias, int64_t tokens) const {
+  constexpr int64_t fewest = 64;
+  const bool limited = config_.position_bias == RelativeBiasKind::toeplitz;
+  check(!limited || tokens <= shape_.max_length, "gau: token {} is past the {} positions of this mixer", tokens - 1,
+        shape_.max_length);
+  if (tokens <= bias.size()) return;
+  int64_t length = std::max({fewest, 2 * bias.size(), tokens});
+  if (limited) length = std::min(length, shape_.max_length);
+  if (const Var table = unit_.bias(length)) {
+    const Array& all = table.value();  // b_d at length - 1 + d
+    bias = Array(Shape{length});
+    std::reverse_copy(all.data() + length - 1, all.data() + all.size(), bias.mutable_data());
+  }
+}
+
+Var Gau::prefill(const Var& x, MixerState& mixer_state) const {
+  auto& state = prefill_state<GauDecodeState>(mixer_state, "gau", x, shape_.width);
+  const int64_t batch = x.dim(0), length = x.dim(1);
+  if (batch == 0 || length == 0) return x;
+  const int64_t past = state.position(0);
+  prepare_bias(state.bias, past + length);
+  const bool prefix = shape_.prefix && past == 0;
+  const GatedUnit::Parts parts = unit_.project(x, positions_from(past, batch, length));
+  state.cache.append(state.positions(), batch, length, parts.views[1].value().data(), state.key_width,
+                     parts.value.value().data(), state.value_width);
+  state.advance(batch, length);
+  const Var bias = unit_.bias(past + length);
+  const AttentionOptions options = unit_.attention_options(Segments::full(batch, length), Context{}, !prefix, past);
+  return unit_.output(parts.gate, Var(state.cache.attend_last(past, length, options, bias ? bias.value() : Array(),
+                                                              parts.views[0].value().data(), state.key_width)));
+}
+
+Var Gau::step(const Var& x, MixerState& mixer_state) const {
+  auto& state = step_state<GauDecodeState>(mixer_state, "gau", x, shape_.width);
+  const int64_t rows = x.dim(0);
+  int64_t longest = 0, tokens = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    longest = std::max(longest, state.position(row) + 1);
+    tokens += state.position(row) + 1;
+  }
+  prepare_bias(state.bias, longest);
+  const GatedUnit::StepParts parts =
+      unit_.step_project(x.value(), first_positions(state.positions(), rows), state.decode());
+  state.cache.append(state.positions(), rows, 1, parts.view(1, 0), state.key_width, parts.value(0), parts.uvz.dim(1));
+  state.advance(rows, 1);
+  Array gated(Shape{rows, state.value_width});
+  real* const out = gated.mutable_data();
+  const int64_t work = tokens / std::max<int64_t>(rows, 1) * (state.key_width + state.value_width);
+  for_value_columns(rows, state.value_width, work, [&](int64_t row, int64_t begin, int64_t end) {
+    const int64_t count = state.position(row);
+    const KernelScales scales = unit_.scales(count);
+    const real* const bias = state.bias.empty() ? nullptr : state.bias.data() + state.bias.size() - count;
+    real* const y = out + row * state.value_width + begin;
+    kernels::attention_decode(state.cache.part(row, count, 0, state.key_width, begin, end - begin), config_.kernel,
+                              static_cast<real>(scales.logit), bias, static_cast<real>(scales.output),
+                              parts.view(0, row), y);
+    kernels::gate(parts.gate(row) + begin, y, y, end - begin);
+  });
+  return Var(unit_.step_output(gated, state.decode()));
 }
 
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const GauConfig& config) {

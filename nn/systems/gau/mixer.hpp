@@ -35,28 +35,6 @@ inline void validate(const GauConfig& c, const ModelShape& model, Problems& prob
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// Parameters as GatedUnit names them; a Toeplitz bias knows max_length positions. Rows of gain and offset: query, key.
-class Gau final : public Mixer {
- public:
-  Gau(const Scope& scope, const MixerShape& shape, const GauConfig& config);
-
-  Var forward(const Var& x, const Context& context) const override;
-  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
-  Var prefill(const Var& x, MixerState& state) const override;
-  Var step(const Var& x, MixerState& state) const override;
-  MixerCost cost(int64_t length) const override;
-  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override;
-
- private:
-  Var attend(const GatedUnit::Parts& parts, const Segments& segments, const Context& context, bool causal) const;
-  /// Lets the bias of a decode state serve `tokens` tokens. Throws std::invalid_argument past a Toeplitz bias.
-  void prepare_bias(Array& bias, int64_t tokens) const;
-
-  MixerShape shape_;
-  GauConfig config_;
-  GatedUnit unit_;
-};
-
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const GauConfig& config);
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,14 +1,10 @@
-#include "nn/systems/quadratic/composed.hpp"
+#include "nn/systems/quadratic/op.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "core/array/segment_masks.hpp"
-#include "core/ops/index.hpp"
-#include "core/ops/math.hpp"
-#include "core/ops/matmul.hpp"
-#include "core/ops/shape.hpp"
-#include "core/ops/softmax.hpp"
+#include "core/array/segments.hpp"
+#include "core/ops/ops.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

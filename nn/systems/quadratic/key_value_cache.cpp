@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/array/select.hpp"
+#include "core/array/layout.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

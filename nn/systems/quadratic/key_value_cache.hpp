@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/array/array.hpp"
-#include "nn/systems/quadratic/kernels/decode.hpp"
+#include "nn/systems/quadratic/kernels/tile.hpp"
 #include "nn/systems/quadratic/op.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

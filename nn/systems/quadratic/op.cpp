@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/array/segment_masks.hpp"
-#include "core/autograd/grad_sink.hpp"
+#include "core/array/segments.hpp"
+#include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/profile.hpp"
 #include "nn/systems/quadratic/tiles.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/sizes.hpp"
-#include "core/kernels/random.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/array/segments.hpp"
-#include "core/machine/fixed_threads.hpp"
+#include "core/machine/parallel.hpp"
 #include "nn/systems/quadratic/kernels/tile.hpp"
 #include "nn/systems/quadratic/options.hpp"
 

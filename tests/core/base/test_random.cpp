@@ -6,7 +6,7 @@
 
 #include "core/base/random.hpp"
 #include "core/machine/parallel.hpp"
-#include "core/ops/dropout.hpp"
+#include "core/ops/ops.hpp"
 #include "support/arrays.hpp"
 
 using namespace capstan;

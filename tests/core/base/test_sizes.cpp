@@ -6,7 +6,6 @@
 #include <string>
 
 #include "core/base/error.hpp"
-#include "core/base/out_of_memory.hpp"
 
 namespace capstan {
 namespace {

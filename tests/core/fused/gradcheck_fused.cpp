@@ -1,11 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "core/autograd/gradcheck.hpp"
-#include "core/fused/bag.hpp"
-#include "core/fused/feed_forward.hpp"
-#include "core/fused/linear.hpp"
-#include "core/fused/loss.hpp"
-#include "core/fused/norm.hpp"
+#include "core/fused/fused.hpp"
 #include "core/fused/rotary.hpp"
 #include "tests/support/agreement.hpp"
 

@@ -2,10 +2,8 @@
 
 #include <limits>
 
-#include "core/fused/bag.hpp"
-#include "core/ops/index.hpp"
-#include "core/ops/matmul.hpp"
-#include "core/ops/reduce.hpp"
+#include "core/fused/fused.hpp"
+#include "core/ops/ops.hpp"
 #include "tests/support/agreement.hpp"
 
 using namespace capstan;

@@ -1,9 +1,8 @@
 #include <doctest/doctest.h>
 
-#include "core/fused/feed_forward.hpp"
+#include "core/fused/fused.hpp"
 #include "core/machine/pool.hpp"
-#include "core/ops/matmul.hpp"
-#include "core/ops/shape.hpp"
+#include "core/ops/ops.hpp"
 #include "tests/support/activations.hpp"
 #include "tests/support/agreement.hpp"
 

@@ -2,13 +2,9 @@
 
 #include <limits>
 
-#include "core/fused/loss.hpp"
+#include "core/fused/fused.hpp"
 #include "core/machine/pool.hpp"
-#include "core/ops/math.hpp"
-#include "core/ops/matmul.hpp"
-#include "core/ops/reduce.hpp"
-#include "core/ops/shape.hpp"
-#include "core/ops/softmax.hpp"
+#include "core/ops/ops.hpp"
 #include "tests/support/agreement.hpp"
 
 using namespace capstan;

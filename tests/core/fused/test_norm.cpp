@@ -1,8 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "core/fused/norm.hpp"
-#include "core/ops/math.hpp"
-#include "core/ops/reduce.hpp"
+#include "core/fused/fused.hpp"
+#include "core/ops/ops.hpp"
 #include "tests/support/agreement.hpp"
 
 using namespace capstan;

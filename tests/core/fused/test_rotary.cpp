@@ -3,9 +3,7 @@
 #include <cmath>
 
 #include "core/fused/rotary.hpp"
-#include "core/ops/index.hpp"
-#include "core/ops/math.hpp"
-#include "core/ops/shape.hpp"
+#include "core/ops/ops.hpp"
 #include "tests/support/agreement.hpp"
 
 using namespace capstan;

@@ -16,7 +16,6 @@
 
 #include "core/base/error.hpp"
 #include "core/io/hash.hpp"
-#include "core/io/mapping_faults.hpp"
 
 namespace capstan {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <thread>
 
-#include "core/base/out_of_memory.hpp"
+#include "core/base/error.hpp"
 #include "core/machine/pool.hpp"
 #include "core/ops/ops.hpp"
 #include "support/arrays.hpp"

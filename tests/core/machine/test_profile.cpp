@@ -6,8 +6,7 @@
 #include <chrono>
 #include <string>
 
-#include "core/fused/bag.hpp"
-#include "core/fused/linear.hpp"
+#include "core/fused/fused.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/ops/ops.hpp"
 #include "core/products/gemm.hpp"

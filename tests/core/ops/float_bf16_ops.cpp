@@ -1,9 +1,7 @@
 // Ops whose weights have bf16 copies: values and gradients near those without, and equal where nothing is rounded.
 #include <doctest/doctest.h>
 
-#include "core/fused/feed_forward.hpp"
-#include "core/fused/linear.hpp"
-#include "core/fused/loss.hpp"
+#include "core/fused/fused.hpp"
 #include "tests/support/bf16_cases.hpp"
 
 using namespace capstan;

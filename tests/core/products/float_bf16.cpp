@@ -6,10 +6,10 @@
 #include <cstring>
 #include <limits>
 
+#include "core/kernels/kernels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"
 #include "core/products/gemm_backend.hpp"
-#include "core/products/kernels/bf16.hpp"
 #include "support/arrays.hpp"
 
 using namespace capstan;

@@ -1,4 +1,4 @@
-#include "core/products/machine_rates.hpp"
+#include "core/products/blas_info.hpp"
 
 #include <doctest/doctest.h>
 

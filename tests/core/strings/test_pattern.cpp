@@ -1,4 +1,4 @@
-#include "core/strings/pattern.hpp"
+#include "core/strings/strings.hpp"
 
 #include <doctest/doctest.h>
 

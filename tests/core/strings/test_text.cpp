@@ -5,11 +5,9 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/strings/affixes.hpp"
 #include "core/strings/base64.hpp"
-#include "core/strings/integer.hpp"
-#include "core/strings/join.hpp"
 #include "core/strings/nearest.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
 namespace {

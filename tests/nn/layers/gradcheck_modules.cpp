@@ -1,8 +1,8 @@
 // Every module of nn/ against finite differences: of its input and of all its parameters.
 #include <doctest/doctest.h>
 
-#include "core/ops/math.hpp"
-#include "nn/systems/make_mixer.hpp"
+#include "core/ops/ops.hpp"
+#include "nn/systems/mixer_config.hpp"
 #include "tests/nn/module_gradients.hpp"
 #include "tests/nn/systems/samples.hpp"
 #include "tests/support/agreement.hpp"

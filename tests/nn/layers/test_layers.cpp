@@ -3,11 +3,10 @@
 
 #include <cmath>
 
-#include "core/fused/norm.hpp"
-#include "core/ops/math.hpp"
-#include "core/ops/shape.hpp"
+#include "core/fused/fused.hpp"
+#include "core/ops/ops.hpp"
 #include "nn/blocks/block.hpp"
-#include "nn/systems/make_mixer.hpp"
+#include "nn/systems/mixer_config.hpp"
 #include "tests/nn/mixer/mixer_suite.hpp"
 #include "tests/nn/systems/samples.hpp"
 #include "tests/support/activations.hpp"

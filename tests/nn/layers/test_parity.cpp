@@ -1,11 +1,9 @@
 // Norms, activations, rotary positions, cross entropy and AdamW against PyTorch (tests/parity/README.md).
 #include "core/autograd/tape.hpp"
-#include "core/fused/loss.hpp"
-#include "core/fused/norm.hpp"
+#include "core/fused/fused.hpp"
 #include "core/fused/rotary.hpp"
 #include "core/kernels/optimizer.hpp"
-#include "core/ops/math.hpp"
-#include "core/ops/shape.hpp"
+#include "core/ops/ops.hpp"
 #include "tests/support/fixture.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -3,11 +3,10 @@
 
 #include <cmath>
 
-#include "core/ops/math.hpp"
-#include "core/ops/matmul.hpp"
+#include "core/ops/ops.hpp"
 #include "nn/layers/layers.hpp"
 #include "nn/mixer/forward_mixer.hpp"
-#include "nn/mixer/prefix.hpp"
+#include "nn/mixer/mixer.hpp"
 #include "nn/systems/register_mixer.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

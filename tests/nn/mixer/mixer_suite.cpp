@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "core/array/select.hpp"
-#include "nn/blocks/short_conv.hpp"
+#include "core/array/layout.hpp"
+#include "nn/blocks/block.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace testing {

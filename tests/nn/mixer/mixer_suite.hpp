@@ -9,7 +9,7 @@
 
 #include "core/autograd/tape.hpp"
 #include "nn/blocks/block.hpp"
-#include "nn/systems/make_mixer.hpp"
+#include "nn/systems/mixer_config.hpp"
 #include "tests/nn/mixer/mixer_case.hpp"
 #include "tests/support/agreement.hpp"
 #include "tests/support/arrays.hpp"

@@ -5,8 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
-#include "core/ops/math.hpp"
-#include "core/ops/reduce.hpp"
+#include "core/ops/ops.hpp"
 #include "nn/layers/layers.hpp"
 #include "tests/support/arrays.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "core/autograd/tape.hpp"
 #include "core/machine/pool.hpp"
-#include "nn/systems/make_mixer.hpp"
+#include "nn/systems/mixer_config.hpp"
 #include "tests/nn/systems/samples.hpp"
 #include "tests/support/compare.hpp"
 

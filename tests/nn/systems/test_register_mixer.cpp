@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
-#include "core/ops/math.hpp"
+#include "core/ops/ops.hpp"
 #include "nn/blocks/block.hpp"
-#include "nn/systems/make_mixer.hpp"
+#include "nn/systems/mixer_config.hpp"
 #include "tests/support/arrays.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

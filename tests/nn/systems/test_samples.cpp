@@ -2,9 +2,8 @@
 #include <atomic>
 #include <thread>
 
-#include "core/ops/math.hpp"
-#include "core/ops/reduce.hpp"
-#include "nn/systems/make_mixer.hpp"
+#include "core/ops/ops.hpp"
+#include "nn/systems/mixer_config.hpp"
 #include "tests/nn/mixer/mixer_suite.hpp"
 #include "tests/nn/systems/samples.hpp"
 #include "tests/support/ragged.hpp"

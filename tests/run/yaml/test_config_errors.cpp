@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "sample_config.hpp"
-#include "train/checkpoints/config.hpp"
+#include "train/configuration/train_config.hpp"
 
 using namespace capstan;
 using namespace capstan::sample;

@@ -16,7 +16,6 @@ namespace {
 /// The name of a map becomes its type.
 bool name_is_type(ConfigNode& mixer) {
   ConfigNode* const name = mixer.find("name");
-  if (name == nullptr) return false;
   mixer.find("type")->text = name->text;
   mixer.children.erase(mixer.children.begin() + (name - mixer.children.data()));
   return true;
@@ -43,10 +42,10 @@ bool width_is_breadth(ConfigNode& model) {
 }
 
 const std::vector<MovedKey> planted = {
-    {"model.layers.*.mixer.type", "custom", "use mixer: {type: NAME, ...}", name_is_type},
-    {"model.size", "", "use model.width", size_is_width},
-    {"model.extra", "", "remove it", drop_extra},
-    {"model.width", "", "use model.breadth", width_is_breadth},
+    {"model.layers.*.mixer.name", "use mixer: {type: NAME, ...}", name_is_type},
+    {"model.size", "use model.width", size_is_width},
+    {"model.extra", "remove it", drop_extra},
+    {"model.width", "use model.breadth", width_is_breadth},
 };
 
 ConfigNode tree_of(const std::string& text) {
@@ -80,7 +79,7 @@ constexpr const char* old_config =
 TEST_CASE("moved keys: what a run has is translated, one version after the other") {
   ConfigNode tree = tree_of(old_config);
   const std::vector<std::string> translated = translate(tree, "", planted);
-  CHECK(translated == std::vector<std::string>{"model.layers.0.mixer.type", "model.layers.2.mixer.type", "model.size",
+  CHECK(translated == std::vector<std::string>{"model.layers.0.mixer.name", "model.layers.2.mixer.name", "model.size",
                                                "model.extra", "model.width"});
   const ConfigNode now = tree_of(
       "model: {breadth: 8, layers: [{mixer: {type: mine, heads: 2}}, {mixer: {type: local}}, {mixer: {heads: 4, type: "
@@ -95,7 +94,7 @@ TEST_CASE("moved keys: what a run has is translated, one version after the other
 
 TEST_CASE("moved keys: a part of a configuration is translated by the same rows, and defaults are not told of") {
   ConfigNode model = tree_of("{extra: [], layers: [{mixer: {type: custom, name: mine}}]}");
-  CHECK(translate(model, "model", planted) == std::vector<std::string>{"model.layers.0.mixer.type"});
+  CHECK(translate(model, "model", planted) == std::vector<std::string>{"model.layers.0.mixer.name"});
   CHECK(write_flow(model) == "{layers: [{mixer: {type: mine}}]}");
   ConfigNode data = tree_of("{size: 3}");
   CHECK(translate(data, "data", planted).empty());
@@ -106,8 +105,8 @@ TEST_CASE("moved keys: what a user has written is refused with its place and the
   CHECK(refusal(old_config) ==
         "a.yaml:2:3: model.size: use model.width\n"
         "a.yaml:3:3: model.extra: remove it\n"
-        "a.yaml:5:15: model.layers.0.mixer.type: use mixer: {type: NAME, ...}\n"
-        "a.yaml:7:38: model.layers.2.mixer.type: use mixer: {type: NAME, ...}");
+        "a.yaml:5:29: model.layers.0.mixer.name: use mixer: {type: NAME, ...}\n"
+        "a.yaml:7:25: model.layers.2.mixer.name: use mixer: {type: NAME, ...}");
   CHECK(refusal("model: {breadth: 8, layers: [{mixer: local}]}") == "");
   for (const char* const odd :
        {"model: 3", "model: [1]", "model: {layers: 3}", "model: {layers: {mixer: custom}}", "3"})
@@ -115,79 +114,18 @@ TEST_CASE("moved keys: what a user has written is refused with its place and the
 }
 
 TEST_CASE(
-    "moved keys: what only published weights need is in a map compat now, but options of a program's own mixer stay") {
-  ConfigNode tree = tree_of(
-      "model: {layers: [{mixer: {type: flash, logits: whole-length, shift_tokens: true, rotary_pairs: halves}, norm: "
-      "{clamp: true}}, {mixer: {type: custom, name: mine, key_bias: true}}, {mixer: {type: attention, key_bias: "
-      "true}}], "
-      "norm_after_post: true}");
-  CHECK(translate(tree) == std::vector<std::string>{"model.layers.1.mixer.type", "model.layers.2.mixer.key_bias",
-                                                    "model.layers.0.mixer.shift_tokens", "model.layers.0.mixer.logits",
-                                                    "model.layers.0.norm.clamp",
-                                                    "model.norm_after_post"});  // not rotary_pairs, a default
-  CHECK(write_flow(tree) ==
-        "{model: {layers: [{mixer: {type: flash, logits: length, compat: {rotary_pairs: halves, shift_tokens: true, "
-        "whole_length: true}}, norm: {compat: {clamp: true}}}, {mixer: {type: mine, key_bias: true}}, {mixer: {type: "
-        "attention, compat: {key_bias: true}}}], compat: {norm_after_post: true}}}");
-}
-
-TEST_CASE("moved keys: each key that is in a map compat now sets the field that it set before") {
-  const auto model_of = [](const std::string& keys) {
-    return std::get<LanguageModelConfig>(
-        saved_part<TaskConfig>("type: language-model\nwidth: 64\n" + keys, "model", "config.yaml"));
-  };
-  const auto mixer_of = [&](const std::string& mixer) {
-    return model_of("layers: [{mixer: {type: " + mixer + "}}]").layers[0].mixer;
-  };
-  CHECK(std::get<AftSimpleConfig>(mixer_of("aft-simple, key_bias: true")).key_bias);
-  CHECK(std::get<AftFullConfig>(mixer_of("aft-full, key_bias: true")).key_bias);
-  CHECK(std::get<AftLocalConfig>(mixer_of("aft-local, key_bias: true")).key_bias);
-  const auto conv = std::get<AftConvConfig>(mixer_of("aft-conv, key_bias: true, kernel_eps: 0.25"));
-  CHECK(conv.key_bias);
-  CHECK(conv.kernel_eps == 0.25);
-  CHECK(std::get<FastformerConfig>(mixer_of("fastformer, logit_bias: true")).logit_bias);
-  const auto attention =
-      std::get<AttentionConfig>(mixer_of("attention, key_bias: true, rotary_dims: 8, rotary_pairs: interleaved"));
-  CHECK(attention.key_bias);
-  CHECK(attention.rotary.dims == 8);
-  CHECK(attention.rotary.pairs == RotaryPairs::interleaved);
-  const auto check_unit = [](const GatedUnitConfig& unit) {
-    CHECK(unit.rotary.dims == 8);
-    CHECK(unit.rotary.pairs == RotaryPairs::interleaved);
-    CHECK(unit.least_length == 3);
-    CHECK(unit.t5_scale == 0.25);
-    CHECK(unit.logits == LogitForm::length);
-    CHECK(unit.whole_length);
-  };
-  const std::string unit =
-      ", rotary_dims: 8, rotary_pairs: interleaved, least_length: 3, t5_scale: 0.25, logits: whole-length";
-  const auto gau = std::get<GauConfig>(mixer_of("gau, paper_length: 77" + unit));
-  check_unit(gau);
-  CHECK(gau.paper_length == 77);
-  const auto flash = std::get<FlashConfig>(mixer_of("flash, shift_tokens: true" + unit));
-  check_unit(flash);
-  CHECK(flash.shift_tokens);
-  const LanguageModelConfig model = model_of(
-      "layers: [{norm: {type: rms, clamp: true}}]\nfinal_norm: {type: scale, clamp: true}\nnorm_after_post: true");
-  CHECK(model.layers[0].norm.clamp);
-  CHECK(model.final_norm.clamp);
-  CHECK(model.norm_after_post);
-}
-
-TEST_CASE("moved keys: those that are gone leave a run, which is told if it had set them") {
-  ConfigNode tree = tree_of(
-      "train: {min_delta: 0.01, init_map: {\"head.*\": \"\", \"a.*\": \"b.*\"}, optimizer: {type: muon, nesterov: "
-      "true, iterations: 5, update_rms: 0.4}}");
-  CHECK(translate(tree) == std::vector<std::string>{"train.min_delta", "train.optimizer.update_rms", "train.init_map"});
-  CHECK(write_flow(tree) == "{train: {optimizer: {type: muon}, init_skip: [\"head.*\"]}}");
-  ConfigNode sgd = tree_of("train: {optimizer: {type: sgd, nesterov: true}}");
-  CHECK(translate(sgd).empty());
-  CHECK(write_flow(sgd) == "{train: {optimizer: {type: sgd, nesterov: true}}}");
+    "moved keys: label smoothing is a key of the loss, and what is gone leaves a run, which is told if it had set it") {
+  ConfigNode tree = tree_of("{model: {label_smoothing: 0.1}, train: {tensorboard: true}}");
+  CHECK(translate(tree) == std::vector<std::string>{"model.label_smoothing", "train.tensorboard"});
+  CHECK(write_flow(tree) == "{model: {loss: {type: cross-entropy, label_smoothing: 0.1}}, train: {}}");
+  ConfigNode usual = tree_of("{model: {label_smoothing: 0}, train: {tensorboard: false, lr: 1}}");
+  CHECK(translate(usual).empty());
+  CHECK(write_flow(usual) == "{model: {}, train: {lr: 1}}");
   ProblemList problems;
-  CHECK(refuse_moved(tree_of("model: {layers: [{mixer: {key_bias: true}}]}\ntrain: {min_delta: 1}"), problems));
+  CHECK(refuse_moved(tree_of("train: {tensorboard: true}"), problems));
   CHECK_THROWS_WITH_AS(problems.throw_if_any(),
-                       "a.yaml:1:27: model.layers.0.mixer.key_bias: moved in version 0.2; use compat: {key_bias: ...}\n"
-                       "a.yaml:2:9: train.min_delta: gone in version 0.2; remove it: any better value is a new best",
+                       "a.yaml:1:9: train.tensorboard: gone in version 0.3; scripts/tensorboard.py writes event files "
+                       "from the metrics.jsonl of a run",
                        ConfigError);
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "data/tokenizers/byte_tokenizer.hpp"
+#include "data/tokenizers/tokenizer.hpp"
 #include "models/linear_classifier.hpp"
 #include "tests/train/support.hpp"
 #include "train/linear/fit_linear.hpp"

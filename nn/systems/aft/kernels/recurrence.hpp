@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/kernels/gate_recurrence.hpp"
-#include "nn/systems/aft/kernels/state.hpp"
+#include "nn/systems/aft/kernels/decode.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
 

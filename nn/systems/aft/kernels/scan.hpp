@@ -1,7 +1,7 @@
 // AFT-simple over one document: channels in SIMD lanes, time outermost.
 #pragma once
 
-#include "nn/systems/aft/kernels/state.hpp"
+#include "nn/systems/aft/kernels/decode.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
 

@@ -5,16 +5,9 @@
 
 #include <cstdint>
 
-#include "nn/systems/aft/kernels/state.hpp"
+#include "nn/systems/aft/kernels/decode.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
-
-struct AftGroup {
-  int64_t channels;
-  bool shared_key;
-  int64_t keys() const { return shared_key ? 1 : channels; }
-  int64_t columns() const { return channels + keys(); }
-};
 
 /// Continues a carry, the state (m, D, R), over `length` tokens, without outputs. `in.stride` may be
 /// negative to walk backwards. maximum, weight: (keys()); average: (channels).

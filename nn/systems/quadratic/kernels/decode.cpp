@@ -1,4 +1,4 @@
-#include "nn/systems/quadratic/kernels/decode.hpp"
+#include "nn/systems/quadratic/kernels/tile.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 // from reading it; none of it is here.
 #include <doctest/doctest.h>
 
-#include "core/ops/math.hpp"
+#include "core/ops/ops.hpp"
 #include "tests/nn/systems/aft/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/ragged.hpp"

@@ -1,8 +1,7 @@
 // AFT with an inner width, and a convolution kernel without epsilon: what every mixer must do.
 #include <doctest/doctest.h>
 
-#include "core/ops/math.hpp"
-#include "core/ops/reduce.hpp"
+#include "core/ops/ops.hpp"
 #include "tests/nn/module_gradients.hpp"
 #include "tests/nn/systems/aft/cases.hpp"
 

@@ -2,8 +2,8 @@
 // gradcheck_modules.cpp, decoding in test_aft_decode.cpp.
 #include <doctest/doctest.h>
 
-#include "core/ops/math.hpp"
-#include "nn/systems/make_mixer.hpp"
+#include "core/ops/ops.hpp"
+#include "nn/systems/mixer_config.hpp"
 #include "tests/nn/systems/aft/cases.hpp"
 #include "tests/support/agreement.hpp"
 #include "tests/support/arrays.hpp"

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "nn/systems/make_mixer.hpp"
+#include "nn/systems/mixer_config.hpp"
 #include "tests/nn/systems/aft/cases.hpp"
 #include "tests/support/source_dir.hpp"
 

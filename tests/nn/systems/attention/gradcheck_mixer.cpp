@@ -1,5 +1,5 @@
 // Multi-head attention against finite differences: input and all parameters, options crossed, both directions.
-#include "nn/systems/make_mixer.hpp"
+#include "nn/systems/mixer_config.hpp"
 #include "tests/nn/module_gradients.hpp"
 #include "tests/nn/systems/attention/cases.hpp"
 

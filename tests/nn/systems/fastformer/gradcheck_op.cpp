@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "core/autograd/gradcheck.hpp"
-#include "nn/systems/fastformer/composed.hpp"
+#include "nn/systems/fastformer/op.hpp"
 #include "tests/support/agreement.hpp"
 #include "tests/support/ragged.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "core/autograd/tape.hpp"
 #include "nn/blocks/block.hpp"
-#include "nn/systems/make_mixer.hpp"
+#include "nn/systems/mixer_config.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/fixture.hpp"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "nn/systems/flash/mixer.hpp"
-#include "nn/systems/make_mixer.hpp"
+#include "nn/systems/mixer_config.hpp"
 #include "tests/nn/systems/flash/cases.hpp"
 #include "tests/nn/systems/gated/rules.hpp"
 #include "tests/nn/systems/samples.hpp"

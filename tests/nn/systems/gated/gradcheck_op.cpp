@@ -1,8 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "core/autograd/gradcheck.hpp"
-#include "core/ops/shape.hpp"
-#include "nn/systems/gated/gated_linear.hpp"
+#include "core/ops/ops.hpp"
 #include "nn/systems/gated/op.hpp"
 #include "tests/support/agreement.hpp"
 #include "tests/support/ragged.hpp"

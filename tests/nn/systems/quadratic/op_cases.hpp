@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "nn/systems/quadratic/composed.hpp"
 #include "nn/systems/quadratic/op.hpp"
 #include "tests/support/agreement.hpp"
 #include "tests/support/compare.hpp"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/ops/shape.hpp"
+#include "core/ops/ops.hpp"
 #include "tests/nn/systems/quadratic/op_cases.hpp"
 #include "tests/support/agreement.hpp"
 #include "tests/support/ragged.hpp"

@@ -1,0 +1,60 @@
+// 16-bit floats for the factors of matrix products: the upper half of a float,
+// so its range with 8 bits of significand.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace capstan {
+
+struct Bf16 {
+  uint16_t bits;
+};
+
+/// The float nearest to x among those of 16 bits, the one with an even last bit where two are equally near; what is
+/// beyond the largest becomes infinite, and NaN stays NaN.
+inline Bf16 to_bf16(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  const uint32_t nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  const uint32_t quiet_nan = bits >> 16 | 0x40;
+  return {static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? quiet_nan : nearest)};
+}
+
+inline float to_float(Bf16 x) {
+  const uint32_t bits = static_cast<uint32_t>(x.bits) << 16;
+  float result;
+  std::memcpy(&result, &bits, sizeof result);
+  return result;
+}
+
+// 8-bit floats for weights that are stored small: E4M3 of the Open Compute Project, with 4 bits of significand.
+
+struct F8 {
+  uint8_t bits;  // sign, exponent (4), mantissa (3)
+};
+
+/// The largest; there is no infinity.
+constexpr float largest_f8 = 448;
+
+inline float to_float(F8 x) {
+  const int exponent = x.bits >> 3 & 15, mantissa = x.bits & 7;
+  if (exponent == 15 && mantissa == 7) return std::nanf("");
+  const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -9)
+                                        : std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
+  return (x.bits & 0x80) != 0 ? -magnitude : magnitude;
+}
+
+/// The nearest one, that with an even last bit where two are equally near; the largest for what is beyond it.
+inline F8 to_f8(float x) {
+  const int sign = std::signbit(x) ? 0x80 : 0;
+  if (std::isnan(x)) return {static_cast<uint8_t>(sign | 0x7f)};
+  const float magnitude = std::fmin(std::fabs(x), largest_f8);
+  const int exponent = magnitude < 0x1p-6f ? -6 : std::ilogb(magnitude);
+  const int steps = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 3 - exponent)));  // of the last bit
+  // Below 8, they are those of the numbers without exponent; 16 is the first of the next exponent.
+  return {static_cast<uint8_t>(sign | (((exponent + 6) << 3) + steps))};
+}
+
+}  // namespace capstan

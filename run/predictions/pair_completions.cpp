@@ -1,0 +1,162 @@
+#include "run/predictions/pair_completions.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <functional>
+#include <map>
+
+#include "core/base/error.hpp"
+#include "core/machine/parallel.hpp"
+#include "data/batches/text_example.hpp"
+#include "models/generation/generate.hpp"
+#include "run/inputs/input_text.hpp"
+
+namespace capstan {
+namespace {
+
+struct Limits {
+  int32_t end, separator;
+  std::vector<int32_t> banned;
+  int64_t tokens;
+};
+
+Limits limits_of(const SavedRun& run, int64_t prompt, const PairOptions& options) {
+  const auto end = static_cast<int32_t>(run.tokenizer->vocabulary_size());
+  Limits limits{end, end + 1, {end + 1}, options.tokens};
+  if (const auto unknown = run.tokenizer->unknown_token()) limits.banned.push_back(*unknown);
+  if (limits.tokens == 0) limits.tokens = std::max<int64_t>(1, facts_of(run.config.data).longest - prompt);
+  return limits;
+}
+
+std::vector<PairCompletion> search(const SavedRun& run, const std::vector<int32_t>& prompt,
+                                   const PairOptions& options) {
+  const Limits limits = limits_of(run, static_cast<int64_t>(prompt.size()), options);
+  BeamOptions beam;
+  beam.width = options.beam;
+  beam.length_penalty = options.length_penalty;
+  beam.max_tokens = limits.tokens;
+  beam.stop_token = limits.end;
+  beam.banned = limits.banned;
+  std::vector<PairCompletion> found;
+  for (Hypothesis& text : beam_search(run.model->that_predicts(Predicts::next_token), prompt, beam)) {
+    if (static_cast<int64_t>(found.size()) == options.best) break;
+    found.push_back({run.tokenizer->decode(text.tokens), {}, text.log_probability, text.finished});
+    found.back().tokens = std::move(text.tokens);
+  }
+  return found;
+}
+
+std::vector<PairCompletion> sample(const SavedRun& run, const std::vector<Prompt>& prompts,
+                                   const PairOptions& options) {
+  const Limits limits = limits_of(run, static_cast<int64_t>(prompts.front().tokens.size()), options);
+  GenerateOptions generation;
+  generation.sampling = options.sampling;
+  generation.max_tokens = limits.tokens;
+  generation.stop_token = limits.end;
+  generation.banned = limits.banned;
+  generation.slide = false;
+  generation.log_probabilities = true;
+  std::vector<PairCompletion> written;
+  for (Generated& text : generate_together(run.model->that_predicts(Predicts::next_token), prompts, generation)) {
+    written.push_back(
+        {run.tokenizer->decode(text.tokens), {}, text.log_probability, text.end == GenerateEnd::stop_token});
+    written.back().tokens = std::move(text.tokens);
+  }
+  return written;
+}
+
+/// Groups of prompts of one length, by their indices.
+std::vector<std::vector<size_t>> groups_of(const std::vector<std::vector<int32_t>>& prompts, int64_t most) {
+  std::map<size_t, std::vector<size_t>> by_length;
+  for (size_t i = 0; i < prompts.size(); ++i) by_length[prompts[i].size()].push_back(i);
+  std::vector<std::vector<size_t>> groups;
+  for (const auto& [length, members] : by_length)
+    for (size_t begin = 0; begin < members.size(); begin += static_cast<size_t>(most))
+      groups.emplace_back(
+          members.begin() + static_cast<long>(begin),
+          members.begin() + static_cast<long>(std::min(members.size(), begin + static_cast<size_t>(most))));
+  return groups;
+}
+
+/// The TextError for the first prompt of a group for which write(i) throws NotFinite.
+std::exception_ptr first_not_finite(const std::vector<size_t>& group, const std::function<void(size_t)>& write) {
+  for (const size_t i : group) {
+    try {
+      write(i);
+    } catch (const NotFinite& error) {
+      return std::make_exception_ptr(TextError(i, error));
+    }
+  }
+  return std::make_exception_ptr(TextError(group.front(), NotFinite("a logit is not finite")));
+}
+
+}  // namespace
+
+void refuse_options_without_pairs(const SavedRun& run, const PairOptions& options) {
+  if (facts_of(run.config.data).has_pairs) return;
+  const PairOptions usual;
+  const std::pair<const char*, bool> given[] = {
+      {"--beam", options.beam != usual.beam},
+      {"--length-penalty", options.length_penalty != usual.length_penalty},
+      {"--tokens", options.tokens != usual.tokens},
+      {"--temperature", options.sampling.temperature != usual.sampling.temperature},
+      {"--top-p", options.sampling.top_p != usual.sampling.top_p},
+      {"--min-p", options.sampling.min_p != usual.sampling.min_p},
+      {"--seed", options.sampling.seed != usual.sampling.seed}};
+  for (const auto& [option, is_given] : given)
+    if (is_given)
+      throw ConfigError(
+          fmt::format("{}: is for runs with data.type: pairs, whose targets are written; the data of {} are of type "
+                      "{}: leave it out",
+                      option, run.config.name, type_of(run.config.data)));
+}
+
+void check_options(const PairOptions& options) {
+  if (options.best > options.beam)
+    throw ConfigError(fmt::format("--top-k {}: only the texts of the beam are known; set --beam to {} or more",
+                                  options.best, options.best));
+  if (options.beam > 1 && options.sampling.temperature > 0)
+    throw ConfigError("--beam: beam search does not sample; leave out --temperature, or --beam");
+}
+
+std::vector<int32_t> prompt_of(const SavedRun& run, std::string_view text, const std::string& place) {
+  const SourceFacts facts = facts_of(run.config.data);
+  std::vector<int32_t> prompt = encode_text({text}, *run.tokenizer, facts.text, place);
+  if (const auto start = start_token(run)) prompt.insert(prompt.begin(), *start);
+  if (facts.has_pairs) prompt.push_back(*end_of_document(run) + 1);
+  return prompt;
+}
+
+std::vector<std::vector<PairCompletion>> complete(const SavedRun& run, const std::vector<std::vector<int32_t>>& prompts,
+                                                  const PairOptions& options, int64_t first) {
+  check_options(options);
+  std::vector<std::vector<PairCompletion>> all(prompts.size());
+  const std::vector<std::vector<size_t>> groups = groups_of(prompts, options.beam > 1 ? 1 : options.batch);
+  std::vector<std::exception_ptr> errors(groups.size());
+  parallel_units(static_cast<int64_t>(groups.size()), [&](int64_t unit) {
+    const OneThread alone;
+    const std::vector<size_t>& group = groups[static_cast<size_t>(unit)];
+    const auto prompt = [&](size_t i) { return Prompt{prompts[i], first + static_cast<int64_t>(i)}; };
+    try {
+      if (options.beam > 1) {
+        all[group.front()] = search(run, prompts[group.front()], options);
+        return;
+      }
+      std::vector<Prompt> together;
+      for (const size_t i : group) together.push_back(prompt(i));
+      std::vector<PairCompletion> written = sample(run, together, options);
+      for (size_t i = 0; i < group.size(); ++i) all[group[i]] = {std::move(written[i])};
+    } catch (const NotFinite&) {
+      errors[static_cast<size_t>(unit)] = first_not_finite(group, [&](size_t i) {
+        static_cast<void>(options.beam > 1 ? search(run, prompts[i], options) : sample(run, {prompt(i)}, options));
+      });
+    } catch (...) {
+      errors[static_cast<size_t>(unit)] = std::current_exception();
+    }
+  });
+  for (const std::exception_ptr& error : errors)
+    if (error != nullptr) std::rethrow_exception(error);
+  return all;
+}
+
+}  // namespace capstan

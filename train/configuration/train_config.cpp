@@ -1,0 +1,70 @@
+#include "train/configuration/train_config.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "core/base/error.hpp"
+#include "core/products/gemm_backend.hpp"
+
+namespace capstan {
+namespace {
+
+void check_init(const TrainConfig& config, Problems& problems) {
+  if (!config.init_from.empty()) return;
+  const auto needs = [&](const char* key, bool set) {
+    if (set) problems.add(key, "needs train.init_from: the weights to start from");
+  };
+  needs("init_skip", !config.init_skip.empty());
+  needs("init_strict", config.init_strict);
+  needs("init_optimizer", config.init_optimizer);
+}
+
+void check_correction(const TrainConfig& config, Problems& problems) {
+  const int64_t step = config.corrected.step, steps = config.corrected.steps;
+  if ((step == 0 && steps == 0) || (config.steps == 0 && config.minutes > 0)) return;  // a plan replaces it
+  if (config.steps == 0)
+    problems.add("corrected", "needs train.steps, the number of steps that was planned: set it, or leave this out");
+  else if (steps > 0 && (step == 0 || steps <= step))
+    problems.add("corrected", "expected a step from 1, and more steps than that");
+  else if (steps == 0 && config.minutes == 0)
+    problems.add("corrected", "needs train.minutes, or the corrected number of steps");
+}
+
+}  // namespace
+
+void validate(const TrainConfig& config, Problems& problems) {
+  if (config.steps == 0 && config.epochs == 0 && config.minutes == 0 && config.max_minutes == 0 && config.patience == 0)
+    problems.add(
+        "",
+        "training would never end: set train.steps, train.epochs, train.minutes, train.max_minutes or train.patience");
+  if (config.patience > 0 && config.valid_every == 0)
+    problems.add("patience", "needs evaluations: set train.valid_every");
+  check_init(config, problems);
+  check_correction(config, problems);
+  const std::string schedule =
+      schedule_problem(config.schedule, config.steps + config.epochs > 0 || config.minutes > 0);
+  if (!schedule.empty()) problems.add("schedule", schedule);
+}
+
+std::string precision_obstacle(const TrainConfig& config) {
+  if (config.precision != Precision::bf16) return "";
+  const std::string obstacle = bf16_obstacle();
+  const char* const wish = std::getenv("CAPSTAN_BF16");
+  if (obstacle.empty() || (wish != nullptr && std::strcmp(wish, "emulate") == 0)) return "";
+  return fmt::format(
+      "bf16 is not available: {} (CAPSTAN_BF16=emulate in the environment emulates its rounding, without its speed)",
+      obstacle);
+}
+
+void check_config(const TrainConfig& config) {
+  ProblemText problems("train");
+  validate(config, problems);
+  if (config.minutes > 0 && config.steps == 0)
+    problems.add("minutes", "the number of steps has not been chosen yet: set train.steps");
+  if (config.precision == Precision::automatic)
+    problems.add("precision", "auto has not been replaced yet: set float32 or bf16");
+  if (const std::string obstacle = precision_obstacle(config); !obstacle.empty()) problems.add("precision", obstacle);
+  if (!problems.text().empty()) throw ConfigError(problems.text());
+}
+
+}  // namespace capstan

@@ -1,0 +1,163 @@
+// The `train:` part of a configuration.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/config/schema.hpp"
+#include "core/io/log.hpp"
+#include "train/evaluation/evaluate.hpp"
+#include "train/optimizers/optimizer.hpp"
+#include "train/optimizers/schedule.hpp"
+
+namespace capstan {
+
+enum class OnNonfinite { stop, skip };
+inline std::vector<EnumName<OnNonfinite>> enum_names(OnNonfinite) {
+  return {{OnNonfinite::stop, "stop"}, {OnNonfinite::skip, "skip"}};
+}
+
+/// automatic: float32 or bf16, which a run chooses before it trains (run/setup/run_precision.hpp).
+enum class Precision { float32, bf16, automatic };
+inline std::vector<EnumName<Precision>> enum_names(Precision) {
+  return {{Precision::float32, "float32"}, {Precision::bf16, "bf16"}, {Precision::automatic, "auto"}};
+}
+
+enum class ProgressMode { automatic, bar, plain, none };
+inline std::vector<EnumName<ProgressMode>> enum_names(ProgressMode) {
+  return {{ProgressMode::automatic, "auto"},
+          {ProgressMode::bar, "bar"},
+          {ProgressMode::plain, "plain"},
+          {ProgressMode::none, "none"}};
+}
+
+template <class Fields>
+void describe(Fields& f, RateRule& c) {
+  f("match", c.match, not_empty(), "pattern of the names of parameters; * stands for any run of characters");
+  f("factor", c.factor, greater(0), "their learning rate as a multiple of train.lr");
+}
+
+/// What it costs to take one class for another.
+struct MistakeCost {
+  std::string truth, predicted;
+  double cost = 1;
+};
+template <class Fields>
+void describe(Fields& f, MistakeCost& c) {
+  f("truth", c.truth, not_empty(), "class that a text has");
+  f("predicted", c.predicted, not_empty(), "class that it is given");
+  f("cost", c.cost, at_least(0), "cost of this mistake");
+}
+
+struct TrainConfig {
+  int64_t steps = 0, epochs = 0;
+  double minutes = 0, max_minutes = 0;
+  Correction corrected;
+  int64_t batch_size = 32, batch_tokens = 0, lanes = 0, micro_batch_tokens = 0, accumulate = 1;
+  std::string init_from;
+  std::vector<std::string> init_skip, freeze;
+  bool init_strict = false, init_optimizer = false;
+  double lr = 1e-3;
+  std::vector<RateRule> lr_scale;
+  double layer_decay = 1;
+  ScheduleConfig schedule;
+  OptimizerConfig optimizer = AdamWConfig{};
+  double grad_clip = 1, ema_decay = 0;
+  Precision precision = Precision::float32;
+  std::optional<int64_t> valid_every;  // evaluation_interval()
+  int64_t patience = 0;
+  std::string monitor = "loss";  // metric_of()
+  std::string monitor_class;
+  std::vector<MistakeCost> costs;
+  int64_t save_every = 500, keep_last = 2, log_every = 50;
+  OnNonfinite on_nonfinite = OnNonfinite::stop;
+  bool check_finite = false;
+  ProgressMode progress = ProgressMode::automatic;
+  LogLevel log_level = LogLevel::info;
+};
+/// Keys of training that starts from given weights.
+template <class Fields>
+void describe_start(Fields& f, TrainConfig& c) {
+  f("init_from", c.init_from, any(),
+    "start from these weights: a run folder, the folder of a checkpoint, or a safetensors file (docs/warm-start.md)");
+  f("init_skip", c.init_skip, any(), "patterns of the names of tensors in init_from that are left out: [\"head.*\"]");
+  f("init_strict", c.init_strict, any(),
+    "refuse to train unless init_from has values for all parameters but those of the output");
+  f("init_optimizer", c.init_optimizer, any(),
+    "also take the optimizer's state and the number of steps from init_from, in which everything must match");
+  f("freeze", c.freeze, any(),
+    "patterns of the names of parameters that are not trained: [\"embed.*\", \"blocks.0.*\"]");
+}
+template <class Fields>
+void describe(Fields& f, TrainConfig& c) {
+  f("steps", c.steps, count_from(0), "training ends after this many updates; 0 = no limit");
+  f("epochs", c.epochs, count_from(0), "training ends after this many passes over the data; 0 = no limit");
+  f("minutes", c.minutes, between(0, 1e6),
+    "the time that training may take: with steps 0, their number and sizes left open are chosen when the run begins; 0 "
+    "= not used");
+  f("corrected", c.corrected, any(), "the second look at a plan for train.minutes");
+  f("max_minutes", c.max_minutes, between(0, 1e9),
+    "training ends after this many minutes, over all sessions; 0 = no limit");
+  f("batch_size", c.batch_size, size_from(1), "examples per batch (of text: windows)");
+  f("batch_tokens", c.batch_tokens, size_from(0),
+    "tokens per batch, padding included, instead of batch_size; 0 = use batch_size");
+  f("lanes", c.lanes, between(0, 1024),
+    "parts of a batch, each computed by one thread, with gradients added in a fixed order; 1 = each operation on all "
+    "threads; 0 = up to 8 parts of at least 1024 tokens");
+  f("micro_batch_tokens", c.micro_batch_tokens, size_from(0),
+    "process a batch in pieces of at most this many tokens, which saves memory; 0 = in one piece");
+  f("accumulate", c.accumulate, size_from(1), "batches per update");
+  describe_start(f, c);
+  f("lr", c.lr, greater(0), "peak learning rate");
+  f("lr_scale", c.lr_scale, any(), "other learning rates for some parameters; the first entry that matches counts");
+  f("layer_decay", c.layer_decay, greater_up_to(0, 1),
+    "factor between the learning rates of a block and the next one, and of embedding and first block; 1 = all the "
+    "same");
+  f("schedule", c.schedule, any(), "learning rate over time");
+  f("optimizer", c.optimizer, any(), "how gradients are turned into updates");
+  f("grad_clip", c.grad_clip, at_least(0),
+    "largest norm of the gradient of all parameters; a larger one is scaled down; 0 = off");
+  f("ema_decay", c.ema_decay, between_below(0, 1),
+    "evaluate and save a moving average of the weights with this decay, or (1 + n) / (10 + n) at update n where that "
+    "is smaller; 0 = off");
+  f("precision", c.precision, any(),
+    "number format in the layers' matrix products during training; bf16 needs a CPU with bf16 instructions, and "
+    "oneDNN; auto = bf16 if products measured when the run begins are 1.25 times as fast in it");
+  f("valid_every", c.valid_every, count_from(0),
+    "steps between evaluations; 0 = only at the end; null = 500, or more: evaluations read at most a tenth as many "
+    "examples as training");
+  f("monitor", c.monitor, one_of(monitor_names()),
+    "validation result that decides the best checkpoint and patience; accuracy can still improve after a classifier's "
+    "loss has begun to rise; for macro-f1, f1 (of monitor_class) and cost, the rule by which a class is decided is "
+    "chosen, too, by validation or, of a linear-classifier, cross-validation; micro-f1 needs data.multi_label");
+  f("monitor_class", c.monitor_class, any(), "class or label whose F1 is meant, for monitor: f1");
+  f("costs", c.costs, any(), "costs of mistakes for monitor: cost; others cost 1");
+  f("patience", c.patience, count_from(0), "training ends after this many evaluations without a new best; 0 = never");
+  f("save_every", c.save_every, count_from(0), "steps between checkpoints; 0 = only at a new best and at the end");
+  f("keep_last", c.keep_last, count_from(1),
+    "newest checkpoints to keep besides the best one; with 1, damage to the newest one can cost the whole run");
+  f("log_every", c.log_every, count_from(1), "steps between lines in metrics.jsonl and in the log");
+  f("on_nonfinite", c.on_nonfinite, any(), "when the loss or the gradient is not finite: stop, or skip the update");
+  f("check_finite", c.check_finite, any(), "name the first operation whose result is not finite (slow)");
+  f("progress", c.progress, any(),
+    "how progress is shown; auto = a bar on a terminal, at most 30 lines elsewhere; plain = a line at every log_every "
+    "and evaluation");
+  f("log_level", c.log_level, any(),
+    "the least important messages that are shown; --log-level, -q and -v of the command line count more");
+}
+
+/// The step at which the run ends, as it was given, planned or corrected; 0 = not limited.
+inline int64_t last_step(const TrainConfig& config) {
+  return config.corrected.steps > 0 ? config.corrected.steps : config.steps;
+}
+
+/// Rules that span several fields.
+void validate(const TrainConfig& config, Problems& problems);
+/// Why this machine cannot train in config.precision, and the remedy; empty if it can. Checked only before training:
+/// any machine may read the configuration and evaluate its run.
+std::string precision_obstacle(const TrainConfig& config);
+/// Throws ConfigError with all problems under `train.`; for configurations that were not read from YAML.
+void check_config(const TrainConfig& config);
+
+}  // namespace capstan
