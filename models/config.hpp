@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/config/schema.hpp"
+#include "models/losses/class_weights.hpp"
 #include "nn/blocks/block.hpp"
 #include "nn/layers/ngram_config.hpp"
 
@@ -106,7 +107,7 @@ struct ModelFacts {
   bool takes_labels = true;                       // the data may have labels, needed or not
   bool takes_pairs = false;                       // the data may be pairs
   bool reads_sources = false;                     // the source of a pair is read as a whole
-  bool weighs_classes = false;                    // examples of some classes count more than others
+  const ClassWeights* class_weights = nullptr;    // how much the examples of a classifier's classes count
   const char* own_token = "";                     // a row of the embedding after those of the vocabulary; empty: none
   bool begins_with_own = false;                   // own_token precedes each text
   const NgramTableConfig* text_ngrams = nullptr;  // n-grams beside the blocks; part of the configuration

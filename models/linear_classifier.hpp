@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/autograd/var.hpp"
+#include "models/losses/class_weights.hpp"
 #include "models/model.hpp"
 #include "nn/layers/ngram_table.hpp"
 #include "nn/layers/text_ngrams.hpp"
@@ -24,6 +25,7 @@ struct LinearClassifierConfig {
   int64_t min_texts = 0;
   int64_t buckets = 0;
   int64_t folds = 5;
+  ClassWeights class_weights;
 };
 
 template <class Fields>
@@ -41,6 +43,9 @@ void describe(Fields& f, LinearClassifierConfig& c) {
     "or 512 MB of too many n-grams to solve for");
   f("folds", c.folds, between(2, 100),
     "parts of the training data for the cross-validation that chooses strength and weighting of the n-grams");
+  f("class_weights", c.class_weights, any(),
+    "factor of a text's loss while solving: equal (1), balanced (inversely proportional to the size of its class) or "
+    "listed; probabilities stay those of the data, and decisions follow the weights");
 }
 
 void validate(const LinearClassifierConfig& config, Problems& problems);
@@ -55,10 +60,11 @@ inline void take_choices(const LinearClassifierConfig& saved, LinearClassifierCo
   if (saved.characters.empty() && !saved.words.empty()) open.characters.clear();
 }
 
-inline ModelFacts facts(const LinearClassifierConfig&) {
+inline ModelFacts facts(const LinearClassifierConfig& config) {
   ModelFacts facts;
   facts.predicts = Predicts::classes;
   facts.is_solved = facts.reads_texts = true;
+  facts.class_weights = &config.class_weights;
   // Not min_texts: n-grams are counted in all texts, those that cross-validation holds out included.
   facts.searched = {"words=[[1, 2], [1], [1, 2, 3]]", "characters=[[2, 3, 4, 5], [], [3, 4, 5, 6], [1, 2, 3, 4, 5, 6]]",
                     "text_ends=[true, false]"};

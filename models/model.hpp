@@ -31,7 +31,7 @@ struct TaskLoss {
   Var sum;                   // scalar, nats
   int64_t targets = 0;       // labels that were not ignored
   int64_t correct = 0;       // targets whose label got the highest logit; counted in evaluation only
-  Array probabilities = {};  // (B, C) of the labels of a multi-label classifier, in evaluation only
+  Array probabilities = {};  // (B, C), of a classifier in evaluation only
 };
 
 /// A model together with its loss. Const: parameters live in the ParamStore. loss() is called by several threads at
@@ -57,6 +57,7 @@ struct ModelData {
   const std::vector<int64_t>& class_counts;  // training examples of each class; none: they are not balanced
   int64_t examples;                          // of all classes
   std::function<WordEdges()> words;          // of the vocabulary
+  ParamStore* params = nullptr;              // of the model, for values that depend on these; null: they stay
 };
 
 /// What one occurrence of the n-grams of a bucket adds to the logit of a class, before a text's n-grams are scaled to

@@ -85,7 +85,8 @@ TextClassifier::TextClassifier(const Scope& scope, const TextClassifierConfig& c
       classes_(classes),
       stack_(scope, config, stack_shape(config, vocabulary)),
       multi_label_(multi_label),
-      balanced_(std::holds_alternative<BalancedClasses>(config.class_weights)),
+      weighting_(config.class_weights),
+      head_bias_((model_scope(scope, config) / "head").path() + ".bias"),
       loss_(config.loss) {
   check(classes > 0, "text_classifier: {} classes", classes);
   head_ = std::make_unique<Linear>(model_scope(scope, config) / "head",
@@ -93,9 +94,7 @@ TextClassifier::TextClassifier(const Scope& scope, const TextClassifierConfig& c
   // init_stddev does not apply to it: the weights after the table decide how fast the table learns.
   if (!config.ngrams.orders.empty())
     ngrams_ = std::make_unique<NgramFeatures>(scope / "ngrams", config.ngrams, classes);
-  if (const auto* listed = std::get_if<ListedWeights>(&config.class_weights))
-    class_weights_ = Array(Shape{static_cast<int64_t>(listed->weights.size())},
-                           std::vector<real>(listed->weights.begin(), listed->weights.end()));
+  if (const auto* const listed = std::get_if<ListedWeights>(&config.class_weights)) weigh(listed->weights);
   if (pooling_ != Pooling::attention) return;
   const Scope place = model_scope(scope, config) / "pooling";
   pooling_hidden_ = std::make_unique<Linear>(place / "hidden", LinearConfig{config.width, config.width});
@@ -104,23 +103,26 @@ TextClassifier::TextClassifier(const Scope& scope, const TextClassifierConfig& c
 }
 
 void TextClassifier::balance(const std::vector<int64_t>& class_counts, int64_t examples) {
-  if (!balanced_ && !class_weights_.empty() && class_weights_.size() != classes())
-    throw ConfigError(
-        fmt::format("model.class_weights.weights: {} weights for {} classes", class_weights_.size(), classes()));
-  if (!balanced_) return;
   check(static_cast<int64_t>(class_counts.size()) == classes(), "text_classifier: {} counts for {} classes",
         class_counts.size(), classes());
-  const auto occurring =
-      std::count_if(class_counts.begin(), class_counts.end(), [](int64_t count) { return count > 0; });
-  class_weights_ = Array(Shape{classes()});
-  for (size_t c = 0; c < class_counts.size(); ++c) {
-    const int64_t count = class_counts[c];
-    real& weight = class_weights_.mutable_data()[c];
-    if (multi_label_)  // number of texts without the label for each text with it
-      weight = count == 0 ? 1 : static_cast<real>(std::max<int64_t>(examples - count, 1)) / static_cast<real>(count);
-    else
-      weight = count == 0 ? 0 : static_cast<real>(examples) / static_cast<real>(occurring * count);
-  }
+  const std::vector<double> weights = weights_of(weighting_, class_counts, examples, multi_label_);
+  if (!weights.empty()) weigh(weights);
+}
+
+void TextClassifier::weigh(const std::vector<double>& weights) {
+  const Shape shape{static_cast<int64_t>(weights.size())};
+  const std::vector<double> shifts = shifts_of(weights);
+  class_weights_ = Array(shape, std::vector<real>(weights.begin(), weights.end()));
+  weight_shifts_ = Array(shape, std::vector<real>(shifts.begin(), shifts.end()));
+}
+
+/// The head's bias begins as minus the shifts: a model that has learnt nothing finds weighted classes equally likely.
+void TextClassifier::prepare(const ModelData& data) {
+  if (data.class_counts.empty()) return;
+  balance(data.class_counts, data.examples);
+  if (data.params == nullptr || weight_shifts_.empty() || !data.params->has_initial_values()) return;
+  real* const bias = data.params->values() + data.params->find(head_bias_).offset;
+  for (int64_t c = 0; c < classes(); ++c) bias[c] = -weight_shifts_[c];
 }
 
 Var TextClassifier::pooling_weights(const Var& x, const Segments& segments) const {
@@ -184,24 +186,32 @@ Array TextClassifier::probabilities(const Var& logits) const {
 }
 
 TaskLoss TextClassifier::loss(const Batch& batch, const Context& context) const {
-  check(!context.training || !balanced_ || !class_weights_.empty(),
-        "text_classifier: class_weights balanced needs balance() to be called before training");
+  check(!context.training || std::holds_alternative<EqualClasses>(weighting_) || !class_weights_.empty(),
+        "text_classifier: class_weights need balance() to be called before training");
   const int64_t texts = batch.tokens.dim(0);
   check(batch.labels.shape() == (multi_label_ ? Shape{texts, classes()} : Shape{texts}),
         "text_classifier: labels {} do not match {} texts, {} classes", batch.labels.shape(), texts, classes());
   const Var logits = this->logits(batch.tokens, context);
   if (context.training) {
-    const LossInput input{logits, batch.labels, class_weights_, multi_label_};
+    const Var shifted = weight_shifts_.empty() ? logits : logits + Var(weight_shifts_);
     const auto targets =
         multi_label_ ? texts : texts - std::count(batch.labels.data(), batch.labels.data() + texts, ignored_target);
-    return {std::visit([&](const auto& loss) { return loss_sum(loss, input); }, loss_), targets};
+    const auto sum_of = [&](const Var& some, const Ids& labels) {
+      const LossInput input{some, labels, class_weights_, multi_label_};
+      return std::visit([&](const auto& loss) { return loss_sum(loss, input); }, loss_);
+    };
+    if (batch.weights.empty()) return {sum_of(shifted, batch.labels), targets};
+    Var sum(Array::scalar(0));
+    for (int64_t row = 0; row < texts; ++row)
+      sum = sum + sum_of(slice(shifted, 0, row, row + 1), batch.labels.rows(row, row + 1)) * batch.weights[row];
+    return {sum, targets};
   }
   if (multi_label_) return {sigmoid_cross_entropy(logits, batch.labels), texts, 0, probabilities(logits)};
   CrossEntropyOptions options;
   options.ignored = ignored_target;
   options.count_correct = true;
   const CrossEntropy loss = softmax_cross_entropy(logits, batch.labels, options);
-  return {loss.sum, loss.targets, loss.correct};
+  return {loss.sum, loss.targets, loss.correct, probabilities(logits)};
 }
 
 /// Even causal classifiers write no text.

@@ -3,9 +3,9 @@
 
 #include <memory>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "models/losses/class_weights.hpp"
 #include "models/losses/loss_config.hpp"
 #include "models/model.hpp"
 #include "nn/layers/ngram_embedding.hpp"
@@ -17,32 +17,6 @@ enum class Pooling { mean, cls, last, attention };
 inline std::vector<EnumName<Pooling>> enum_names(Pooling) {
   return {{Pooling::mean, "mean"}, {Pooling::cls, "cls"}, {Pooling::last, "last"}, {Pooling::attention, "attention"}};
 }
-
-/// What the loss of an example of class c is multiplied by while training: 1; N / (C n_c), with n_c of the N training
-/// examples in class c of C; or one given for each class.
-struct EqualClasses {
-  static constexpr const char* type_name = "equal";
-};
-template <class Fields>
-void describe(Fields&, EqualClasses&) {}
-struct BalancedClasses {
-  static constexpr const char* type_name = "balanced";
-};
-template <class Fields>
-void describe(Fields&, BalancedClasses&) {}
-struct ListedWeights {
-  static constexpr const char* type_name = "listed";
-  std::vector<double> weights;
-};
-template <class Fields>
-void describe(Fields& f, ListedWeights& c) {
-  f("weights", c.weights, not_empty(), "one non-negative weight per class, in the order of the classes");
-}
-inline void validate(const ListedWeights& c, Problems& problems) {
-  for (size_t i = 0; i < c.weights.size(); ++i)
-    if (!(c.weights[i] >= 0)) problems.add("weights." + std::to_string(i), "a weight must not be negative");
-}
-using ClassWeights = std::variant<EqualClasses, BalancedClasses, ListedWeights>;
 
 struct TextClassifierConfig : ModelConfig {
   static constexpr const char* type_name = "text-classifier";
@@ -64,7 +38,7 @@ void describe(Fields& f, TextClassifierConfig& c) {
   f("ngrams", c.ngrams, any(), "hashed n-grams of the text, whose sum is added to the logits");
   f("class_weights", c.class_weights, any(),
     "factor of an example's loss in training: equal (1), balanced (inversely proportional to the size of its class) or "
-    "listed");
+    "listed; probabilities stay those of the data, and decisions follow the weights");
   f("loss", c.loss, any(),
     "what training minimises: cross-entropy, or focal, in which texts that are classified well count less");
 }
@@ -75,7 +49,7 @@ inline ModelFacts facts(const TextClassifierConfig& config) {
   ModelFacts facts = stack_facts(config);
   facts.predicts = Predicts::classes;
   facts.is_causal = config.causal;
-  facts.weighs_classes = !std::holds_alternative<EqualClasses>(config.class_weights);
+  facts.class_weights = &config.class_weights;
   facts.begins_with_own = config.pooling == Pooling::cls;
   if (facts.begins_with_own) facts.own_token = "first token";
   facts.text_ngrams = &config.ngrams;
@@ -110,16 +84,15 @@ class TextClassifier final : public Model {
   std::vector<float> text_vector(const Ids& tokens, const Context& context) const override;
   /// batch.labels: (B), the class or ignored_target; multi-label (B, C), 1 for the labels of a text and 0 for others,
   /// with a text as one target whose loss is the sum of all labels' binary cross-entropies. In training it is the
-  /// configured loss, weighted by class; the number of targets is not weighted.
+  /// configured loss, weighted by class and by example; the number of targets is not weighted. Class weights also shift
+  /// the logits of training by their logarithms, so that probabilities stay those of the examples as they are.
   TaskLoss loss(const Batch& batch, const Context& context) const override;
 
-  /// The training examples of each class, and of all, for class weights that are `balanced`; a class without examples
-  /// is left out of the balance. Call it before training: the constructor may get a number of classes that is not that
-  /// of the data, to tell sizes. Throws ConfigError when weights are listed for another number of classes.
+  /// The training examples of each class, and of all, for class weights (weights_of()). Call it before training: the
+  /// constructor may get a number of classes that is not that of the data, to tell sizes. Throws ConfigError when
+  /// weights are listed for another number of classes.
   void balance(const std::vector<int64_t>& class_counts, int64_t examples);
-  void prepare(const ModelData& data) override {
-    if (!data.class_counts.empty()) balance(data.class_counts, data.examples);
-  }
+  void prepare(const ModelData& data) override;
 
   /// Weights per block; pooling cls adds a token in front of each text.
   std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const override;
@@ -133,6 +106,7 @@ class TextClassifier final : public Model {
   ModelSummary summary(const ParamStore& store, int64_t length, DecodeStates states) const override;
 
  private:
+  void weigh(const std::vector<double>& weights);
   struct Input {
     Ids tokens;
     Context context;
@@ -149,8 +123,10 @@ class TextClassifier final : public Model {
   std::unique_ptr<Linear> pooling_hidden_, pooling_score_;
   std::unique_ptr<Linear> head_;
   std::unique_ptr<NgramFeatures> ngrams_;
-  bool multi_label_, balanced_;
-  Array class_weights_;  // (C); empty: 1
+  bool multi_label_;
+  ClassWeights weighting_;
+  std::string head_bias_;                // its name
+  Array class_weights_, weight_shifts_;  // (C), the weights and their logarithms; empty: 1
   LossConfig loss_;
 };
 

@@ -17,7 +17,7 @@ namespace {
 struct EvalOptions {
   std::string run, split, format = "text";
   std::vector<std::string> overrides;
-  bool gzip = false;
+  bool gzip = false, curves = false;
   PairOptions completions;
 };
 
@@ -46,7 +46,7 @@ int evaluate_run(const EvalOptions& options) {
     return exit_done;
   }
   const EvalReport report = run.evaluate(split, options.completions);
-  options.format == "json" ? print_json(report, std::cout) : print_text(report, std::cout);
+  options.format == "json" ? print_json(report, std::cout) : print_text(report, std::cout, options.curves);
   return exit_done;
 }
 
@@ -60,6 +60,8 @@ void add_eval_command(CommandParser& cli) {
                      "train, valid or test; default: valid, or test if the run has no validation data");
   add_set_option(command, options.overrides);
   command.add_choice("--format", options.format, {"text", "json"}, "text, or json (everything on one line)");
+  command.add_flag("--curves", options.curves,
+                   "for classifiers: precision and recall of each class over thresholds of its probability");
   command.add_flag(
       "--compare-gzip", options.gzip,
       "for language models: bits per byte of the held-out files, compared with gzip -9, separately for code and prose");

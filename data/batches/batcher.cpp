@@ -33,6 +33,10 @@ Batch labelled_batch(const ExampleSet& examples, const std::vector<int64_t>& row
   const auto count = static_cast<int64_t>(rows.size());
   batch.labels = batch_labels(examples, rows);
   batch.examples = Ids(Shape{count}, std::vector<int32_t>(names.begin(), names.end()));
+  if (!examples.has_weights()) return batch;
+  batch.weights = Array(Shape{count});
+  for (int64_t row = 0; row < count; ++row)
+    batch.weights.mutable_data()[row] = static_cast<real>(examples.weight(rows[static_cast<size_t>(row)]));
   return batch;
 }
 
@@ -58,7 +62,8 @@ BatchPlan plan_longest_first(int64_t count, const BatchConfig& config, const std
 
 Batch rows_of(const Batch& batch, int64_t begin, int64_t end) {
   return {batch.tokens.rows(begin, end), batch.segment_ids.rows(begin, end), batch.labels.rows(begin, end),
-          batch.examples.empty() ? batch.examples : batch.examples.rows(begin, end)};
+          batch.examples.empty() ? batch.examples : batch.examples.rows(begin, end),
+          batch.weights.empty() ? batch.weights : batch.weights.rows(begin, end)};
 }
 
 std::vector<Batch> split_rows(const Batch& batch, int64_t tokens) {

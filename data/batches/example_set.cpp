@@ -84,6 +84,12 @@ void ExampleSet::add(const std::vector<int32_t>& tokens, const LabelSet& labels)
   offsets_.push_back(token_count() + static_cast<int64_t>(tokens.size()));
   labels_.insert(labels_.end(), labels.begin(), labels.end());
   if (label_columns_ > 0) label_offsets_.push_back(static_cast<int64_t>(labels_.size()));
+  if (!weights_.empty()) weights_.push_back(1);
+}
+
+void ExampleSet::weigh_last(double weight) {
+  if (weights_.empty() && weight != 1) weights_.assign(static_cast<size_t>(size()), 1);
+  if (!weights_.empty()) weights_.back() = weight;
 }
 
 std::string ExampleSet::fingerprint() const {
@@ -97,6 +103,7 @@ std::string ExampleSet::fingerprint() const {
   }
   all.add(offsets_).add(labels_);
   if (label_columns_ > 0) all.add(label_offsets_);
+  if (has_weights()) all.add({reinterpret_cast<const char*>(weights_.data()), weights_.size() * sizeof(double)});
   return all.hex();
 }
 

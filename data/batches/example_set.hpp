@@ -49,7 +49,12 @@ class ExampleSet {
   /// multi-label.
   void add(const std::vector<int32_t>& tokens, const LabelSet& labels);
   void add(const std::vector<int32_t>& tokens, int32_t label) { add(tokens, LabelSet{label}); }
-  /// XXH3-128 over tokens and labels.
+  /// The last example counts so many times as much as others in training.
+  void weigh_last(double weight);
+  /// Do examples count differently?
+  bool has_weights() const { return !weights_.empty(); }
+  double weight(int64_t example) const { return weights_.empty() ? 1 : weights_[static_cast<size_t>(example)]; }
+  /// XXH3-128 over tokens, labels and weights.
   std::string fingerprint() const;
 
  private:
@@ -65,6 +70,7 @@ class ExampleSet {
   std::vector<int32_t> labels_;
   int64_t label_columns_ = 0;
   std::vector<int64_t> label_offsets_;  // of multi-label examples only
+  std::vector<double> weights_;         // empty: 1
 };
 
 /// A classification task. `test` is empty where the configuration names none.

@@ -30,6 +30,7 @@ class LabelledTexts {
   /// Safe to call from several threads.
   std::string text(int64_t i) const;
   LabelSet labels(int64_t i) const { return examples_.labels(place(i)); }
+  double weight(int64_t i) const { return examples_.weight(place(i)); }
   /// Texts have any number of labels, instead of one.
   bool multi_label() const { return examples_.label_columns() > 0; }
   /// From now on, text() adds so much to the progress of work on all texts.

@@ -99,6 +99,10 @@ LabelledText read_object(std::string_view line, const std::string& file, int64_t
   LabelledText row;
   const JsonRow read{object, place, choice};
   add_labels(row, read);
+  if (choice.labels && !choice.weight.empty()) {
+    const json& weight = read.value(choice.weight);
+    row.weight = weight_of(weight.is_string() ? weight.get<std::string>() : json_text(weight), choice.weight, place);
+  }
   for (size_t i = 0; i < keys.size(); ++i) row.add_column(read.text(keys[i]), i == 0);
   return row;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -106,6 +108,15 @@ bool flag_of(std::string_view field, const std::string& column, const std::strin
   if (flag == "0" || flag == "0.0" || flag == "false") return false;
   throw Error(fmt::format("{}: column '{}' of data.label_columns must be 0 or 1, found '{}'", place, column,
                           field.substr(0, 100)));
+}
+
+double weight_of(const std::string& field, const std::string& column, const std::string& place) {
+  const std::string text(label_text(field));
+  double weight = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), weight);
+  if (problem == std::errc() && end == text.data() + text.size() && std::isfinite(weight) && weight >= 0) return weight;
+  throw Error(fmt::format("{}: column '{}' of data.weight_column must be a number from 0, found '{}'", place, column,
+                          text.substr(0, 100)));
 }
 
 void set_label(LabelledText& row, const std::string& field, const ColumnChoice& choice, const std::string& place) {

@@ -24,6 +24,10 @@ std::vector<std::string> split_labels(std::string_view text, std::string_view se
 /// one.
 bool flag_of(std::string_view field, const std::string& column, const std::string& place);
 
+/// How much a row counts: its field of the column of weights. Throws Error naming `place` and the column unless it is a
+/// number from 0.
+double weight_of(const std::string& field, const std::string& column, const std::string& place);
+
 /// Sets the label, the labels or the target of a row from its field. Throws Error naming `place` for an empty one.
 void set_label(LabelledText& row, const std::string& field, const ColumnChoice& choice, const std::string& place);
 

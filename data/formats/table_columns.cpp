@@ -45,6 +45,7 @@ void TableColumns::choose() {
     throw ConfigError("data.label_columns: the names of the columns are the labels; the table needs a header");
   if (choice.labels)
     for (const std::string& column : choice.label_columns) label_columns_.push_back(number(column));
+  if (choice.labels && !choice.weight.empty()) weight_ = number(choice.weight);
   for (const std::string& column : choice.text) text_.push_back(number(column));
   if (text_.empty()) text_.push_back(-1);
 }
@@ -60,6 +61,9 @@ LabelledText TableColumns::row(const std::vector<std::string>& fields, int64_t l
     result.add_column(fields[at], i == 0);
   }
   if (input_.choice.labels) add_labels(result, fields, where);
+  if (weight_ == 0) return result;
+  if (place(weight_) >= width_) throw_too_few(where);
+  result.weight = weight_of(fields[place(weight_)], input_.choice.weight, where);
   return result;
 }
 

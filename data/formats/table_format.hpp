@@ -23,6 +23,7 @@ struct ColumnChoice {
   std::string label_separator = "";  // not empty: a row has any number of labels, LabelledText::labels
   const char *label_key = "label_column", *text_key = "text_columns";  // the keys that choose them, for errors
   std::vector<std::string> label_columns = {};  // not empty: columns of 0 and 1, each of which is a label
+  std::string weight = "";                      // not empty: the column of LabelledText::weight
   bool targets = false;                         // the label is a text, the target of a pair
   bool empty_labels = false;                    // a row may lack its label
 
@@ -35,6 +36,7 @@ struct LabelledText {
   std::vector<size_t> boundaries = {};   // in `text`: where each of its columns but the first begins, after the blank
   std::vector<std::string> labels = {};  // where a row has any number of them, each once
   bool repeats_label = false;            // one of them was there twice
+  double weight = 1;                     // how much it counts in training
 
   void add_column(const std::string& column, bool first) {
     if (!first) {

@@ -22,6 +22,7 @@ struct LabelledSourceConfig {
   std::optional<bool> header;
   std::optional<std::string> label_column;
   std::vector<std::string> label_columns;
+  std::string weight_column;
   bool unique_labels = false;
   bool multi_label = false;
   std::string label_separator = usual_label_separator;
@@ -58,6 +59,9 @@ void describe(Fields& f, LabelledSourceConfig& c) {
     "instead of label_column: columns of 0 and 1, each of which is a label, by their names in the header or their "
     "keys; "
     "where not exactly one is 1, this sets multi_label");
+  f("weight_column", c.weight_column, any(),
+    "column of the weight of a text, a number from 0 that its loss is multiplied by in training; \"\" = all count the "
+    "same");
   f("unique_labels", c.unique_labels, any(), "allow labels that nearly all occur once, which are refused otherwise");
   f("multi_label", c.multi_label, any(),
     "a text has any number of labels: joined by label_separator, or a list as JSON or Python write it; with format "
@@ -105,16 +109,18 @@ inline void validate(const LabelledSourceConfig& c, Problems& problems) {
   if (c.label_separator.find_first_of("\t\r\n") != std::string::npos)
     problems.add("label_separator", "must not contain tabs or line breaks: they end fields and rows");
   const TableFormat* const format = format_named(c.format);
-  const bool columns =
-      c.header.value_or(false) || c.label_column || !c.label_columns.empty() || !c.text_columns.empty();
+  const bool columns = c.header.value_or(false) || c.label_column || !c.label_columns.empty() ||
+                       !c.text_columns.empty() || !c.weight_column.empty();
   if (format != nullptr && format->fields == TableFormat::Fields::none && columns)
-    problems.add("format", fmt::format("{} lines have no columns: remove header, label_column, label_columns and "
-                                       "text_columns",
+    problems.add("format", fmt::format("{} lines have no columns: remove header, label_column, label_columns, "
+                                       "text_columns and weight_column",
                                        c.format));
   if (c.label_column && !c.label_columns.empty())
     problems.add("label_columns", "give either label_column or label_columns, not both");
   if (c.format == format_of_folders && !c.label_columns.empty())
     problems.add("label_columns", "with format: folders, a text has the label of its folder");
+  if (c.format == format_of_folders && !c.weight_column.empty())
+    problems.add("weight_column", "with format: folders, there is no column of weights");
   if (c.folds == 1) problems.add("folds", "one fold leaves nothing to train on; 10 is usual, 0 = no folds");
   if (c.folds > 0 && !c.valid.empty()) problems.add("folds", "validation examples are those of a fold: remove valid");
   if (c.fold > 0 && c.fold >= c.folds)

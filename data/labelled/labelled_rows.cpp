@@ -105,6 +105,7 @@ std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Spli
   ColumnChoice columns{config.header.value_or(false), config.label_column, config.text_columns};
   if (config.multi_label) columns.label_separator = config.label_separator;
   columns.label_columns = config.label_columns;
+  if (split == Split::train) columns.weight = config.weight_column;
   columns.empty_labels = !loading.classifies;
   Progress progress(loading.log, "reading", 0);
   for (const FoundFile& found : list_files(paths)) {
@@ -115,7 +116,7 @@ std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Spli
     const TableFormat& format = format_of(found.path, config.format);
     const uint32_t number = loading.check.add_file(split, found.path);
     read_table(content.all(), found.path, format, columns, bad, loading.utf8, [&](LabelledText&& row, size_t end) {
-      rows.push_back(texts.add(std::move(row), number));
+      if (row.weight > 0) rows.push_back(texts.add(std::move(row), number));
       content.passed(end);
     });
     const bool any = rows.size() > rows_before;
@@ -135,6 +136,7 @@ std::vector<std::string> named_classes(const LabelledSourceConfig& config) {
 
 LabelledRow RowTexts::add(LabelledText&& row, uint32_t file) {
   LabelledRow added{texts_.size(), row.line, static_cast<uint32_t>(row.text.size()), file, row.repeats_label};
+  added.weight = row.weight;
   if (row.text.size() > std::numeric_limits<uint32_t>::max())
     throw Error(fmt::format("a text of line {} has more than 4 GB; divide it", row.line));
   for (size_t i = 0; i + 1 < columns_; ++i) {

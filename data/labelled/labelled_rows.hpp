@@ -36,6 +36,7 @@ struct LabelledRow {
   uint32_t file : 31, repeats_label : 1;  // the file's number in the check
   int32_t labels = 0;                     // the number that RowTexts has for them
   int32_t set = 0;                        // when classes are known: the number in the check's sets
+  double weight = 1;                      // how much it counts in training
 };
 
 /// The texts of rows, and the different labels that they have.

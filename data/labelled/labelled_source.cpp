@@ -184,6 +184,7 @@ ExampleSet encode(const std::vector<LabelledRow>& all, const RowTexts& texts, co
       if (found.ids.empty()) loading.check.add_empty(split);
       if (!found.ids.empty()) {
         examples.add(found.ids, loading.check.sets().labels(row->set));
+        examples.weigh_last(row->weight);
         loading.check.add_row(
             split, found.text,
             {hash_bits(found.text), row->line, found.length, row->file, row->set, row->repeats_label != 0});
@@ -303,9 +304,9 @@ SourceFacts facts(const LabelledSourceConfig& config) {
 }
 
 std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, const SourceInputs& inputs) {
-  // Not in the identity: what the fingerprint covers (labels).
-  const std::vector<std::string> without = {"classes",         "classes_file",  "first_label",  "multi_label",
-                                            "label_separator", "label_columns", "unique_labels"};
+  // Not in the identity: what the fingerprint covers (labels and weights).
+  const std::vector<std::string> without = {"classes",         "classes_file",  "first_label",   "multi_label",
+                                            "label_separator", "label_columns", "unique_labels", "weight_column"};
   LabelledSourceConfig known = config, named = config;
   named.header = config.header.value_or(false);
   if (!inputs.classes.empty()) {

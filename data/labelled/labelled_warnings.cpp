@@ -160,7 +160,7 @@ class Warnings {
     if (train_.of_class[least] <= 1 || train_.of_class[most] < very * train_.of_class[least]) return;
     add("balance",
         fmt::format("very unbalanced classes: '{}' has {} of {} training examples ({}), '{}' has {}; judge by "
-                    "the macro-F1 of capstan eval, and, unless the model is linear, set model.class_weights=balanced",
+                    "the macro-F1 of capstan eval, and set train.monitor=macro-f1, which finds a rule for it",
                     name(most), train_.of_class[most], train_.rows.size(),
                     percent(share(train_.of_class[most], train_.rows.size())), name(least), train_.of_class[least]));
   }

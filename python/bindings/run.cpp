@@ -359,6 +359,7 @@ void bind_run(nb::module_& module) {
       .def_prop_ro("folder", [](const Run& self) { return self.saved().folder.string(); })
       .def_prop_ro("task", &task)
       .def_prop_ro("multi_label", [](const Run& self) { return facts_of(self.config().data).multi_label(); })
+      .def_prop_ro("rule", [](const Run& self) { return self.saved().rule; })
       .def_prop_ro("thresholds", [](const Run& self) { return self.saved().thresholds; })
       .def_prop_ro("classes", [](const Run& self) { return self.classes(); })
       .def_prop_ro("config", [](const Run& self) { return to_yaml(self.config()); })

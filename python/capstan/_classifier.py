@@ -14,7 +14,7 @@ import numpy as np
 
 from ._capstan import Error, check_keys
 from ._config import config_file, key_of, override, plain
-from ._run import Text, by_size, load, train
+from ._run import Text, by_size, decided, load, train
 from ._texts import as_texts
 
 try:
@@ -32,6 +32,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     recipe: the name of a recipe or the path of a YAML file; "classify" is a linear classifier over n-grams, whose settings
         are chosen by cross-validation.
+    class_weight: as in scikit-learn: None, "balanced", or a dictionary of a weight for each label (others have 1). Texts count so many
+        times as much in training, and predict() gives the class with the largest product of weight and probability.
     verbose: print the log of the training.
     options: any keys of the configuration with their values, train__steps=500 or **{"model.words": [1]}.
 
@@ -41,8 +43,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
     After fit(): `classes_`, the labels in the order of predict_proba()'s columns, and `run_`, the capstan.Run.
     """
 
-    def __init__(self, recipe: str = "classify", *, verbose: bool = False, **options: Any):
+    def __init__(self, recipe: str = "classify", *, class_weight: Any = None, verbose: bool = False, **options: Any):
         self.recipe = recipe
+        self.class_weight = class_weight
         self.verbose = verbose
         self._options = options
 
@@ -50,20 +53,21 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     @classmethod
     def _get_param_names(cls):
-        return ["recipe", "verbose"]
+        return ["recipe", "class_weight", "verbose"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All parameters with their values, those of `options` among them."""
-        return {"recipe": self.recipe, "verbose": self.verbose, **self._options}
+        return {"recipe": self.recipe, "class_weight": self.class_weight, "verbose": self.verbose, **self._options}
 
     def set_params(self, **params: Any) -> Classifier:
         """Sets parameters; each may be any key of the configuration. Raises Error for a key that the recipe does not have,
         and for a value that it does not take."""
-        options = {name: value for name, value in params.items() if name not in ("recipe", "verbose")}
+        options = {name: value for name, value in params.items() if name not in ("recipe", "class_weight", "verbose")}
         keys = {**self._options, **options}
         if options:
             check_keys([config_file(params.get("recipe", self.recipe))], [override(key_of(key), keys[key]) for key in keys])
         self.recipe = params.get("recipe", self.recipe)
+        self.class_weight = params.get("class_weight", self.class_weight)
         self.verbose = params.get("verbose", self.verbose)
         self._options = keys
         return self
@@ -78,11 +82,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         tags.no_validation = True  # of arrays of numbers
         return tags
 
-    def fit(self, X: Sequence[Text], y: Any, **refused: Any) -> Classifier:
-        """Trains on the texts X with the labels y."""
-        if refused:
-            remedy = "; repeat the texts that shall count more" if "sample_weight" in refused else ""
-            raise TypeError(f"Classifier.fit: {', '.join(refused)} is not supported{remedy}")
+    def fit(self, X: Sequence[Text], y: Any, sample_weight: Any = None) -> Classifier:
+        """Trains on the texts X with the labels y; `sample_weight`: a number from 0 for each text, by which its loss is multiplied."""
         texts = as_texts(X)
         targets = _Targets(y)
         if len(texts) != len(targets.rows):
@@ -91,7 +92,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
             raise ValueError("Classifier.fit: there are no texts")
         folder = tempfile.TemporaryDirectory(prefix="capstan-")
         data = Path(folder.name) / "train.jsonl"
-        columns = _write_rows(data, texts, targets)
+        weights = _weights(sample_weight, len(texts))
+        columns = _write_rows(data, texts, targets, weights)
         keys = {
             "name": "run", "folder": folder.name,
             "data.type": "labelled", "data.format": "jsonl", "data.valid": [], "data.test": [], "data.classes": [],
@@ -99,6 +101,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
             "data.multi_label": targets.multi_label, "data.unique_labels": True, "data.skip_empty": True,
             "data.max_file_mb": 1 + data.stat().st_size // 1_000_000,
         }
+        if weights is not None:
+            keys["data.weight_column"] = "weight"
+        if self.class_weight is not None:
+            keys.update(self._class_weights(targets))
         if targets.multi_label:
             keys["data.label_separator"] = "\x1f"
         keys.update({key_of(key): value for key, value in self._options.items()})
@@ -112,6 +118,19 @@ class Classifier(ClassifierMixin, BaseEstimator):
             self._folder.cleanup()
         self._take(run, folder, targets.kind, targets.form)
         return self
+
+    def _class_weights(self, targets):
+        """The keys of class_weight; listed weights have the order of the classes, which is then that of the labels here."""
+        if self.class_weight == "balanced":
+            return {"model.class_weights": "balanced"}
+        if not isinstance(self.class_weight, dict):
+            raise ValueError(f'class_weight must be None, "balanced" or a dictionary, not {self.class_weight!r}')
+        names = sorted({label for row in targets.rows for label in (row if targets.multi_label else [row])})
+        given = {str(label): float(weight) for label, weight in self.class_weight.items()}
+        if unknown := sorted(given.keys() - set(names)):
+            raise ValueError(f"class_weight: {', '.join(unknown)}: no text has such a label")
+        weights = [given.get(name, 1.0) for name in names]
+        return {"data.classes": names, "model.class_weights": {"type": "listed", "weights": weights}}
 
     def _take(self, run, folder, kind, form):
         names = run.classes
@@ -165,7 +184,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """The label of each text; where texts have any number of labels, in the form in which fit() had them."""
         probabilities = self.predict_proba(X)
         if self._form == "single":
-            return self.classes_[probabilities.argmax(axis=1)] if len(probabilities) else self.classes_[:0]
+            inverse = np.argsort(self._order)  # the rule has the order of the run
+            return self.classes_[inverse[decided(probabilities[:, inverse], self.run_._native.rule)]]
         chosen = probabilities >= np.array(self.run_._native.thresholds, np.float32)[self._order]
         if self._form == "matrix":
             return chosen.astype(int)
@@ -219,7 +239,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     # A pickle holds the files of the run.
 
     def __getstate__(self):
-        state = {"recipe": self.recipe, "verbose": self.verbose, "options": self._options}
+        state = {"recipe": self.recipe, "class_weight": self.class_weight, "verbose": self.verbose, "options": self._options}
         if self.__sklearn_is_fitted__():
             top = Path(self.run_.folder)
             state["files"] = {str(path.relative_to(top)): path.read_bytes() for path in sorted(top.rglob("*"))
@@ -230,6 +250,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def __setstate__(self, state):
         self.recipe, self.verbose, self._options = state["recipe"], state["verbose"], state["options"]
+        self.class_weight = state.get("class_weight")
         if "files" not in state:
             return
         folder = tempfile.TemporaryDirectory(prefix="capstan-")
@@ -324,7 +345,18 @@ def _is_matrix(rows):
             and any(len(set(row)) < len(row) for row in rows))
 
 
-def _write_rows(path, texts, targets):
+def _weights(given, count):
+    if given is None:
+        return None
+    weights = [float(weight) for weight in given]
+    if len(weights) != count:
+        raise ValueError(f"sample_weight has {len(weights)} numbers for {count} texts")
+    if not all(0 <= weight < float("inf") for weight in weights):
+        raise ValueError("sample_weight must be finite numbers from 0")
+    return weights
+
+
+def _write_rows(path, texts, targets, weights):
     """Writes the training data; returns the names of the columns of the text."""
     most = max(len(text) if isinstance(text, tuple) else 1 for text in texts)
     columns = ["text"] if most == 1 else [f"text{column}" for column in range(most)]
@@ -333,5 +365,6 @@ def _write_rows(path, texts, targets):
             parts = text if isinstance(text, tuple) else (text,)
             if len(parts) != most:
                 raise ValueError(f"texts[{index}] has {len(parts)} columns, another text has {most}")
-            out.write(json.dumps({"labels": labels, **dict(zip(columns, parts))}, ensure_ascii=False) + "\n")
+            row = {"labels": labels, **dict(zip(columns, parts)), **({"weight": weights[index]} if weights else {})}
+            out.write(json.dumps(row, ensure_ascii=False) + "\n")
     return columns

@@ -57,6 +57,16 @@ def train(config: str | os.PathLike | dict, data: Any = None, *, on_log: Callabl
         return Run(_capstan.train([], [], json.dumps(tree, ensure_ascii=False)))
 
 
+def decided(probabilities, rule):
+    """The index of the class that each text is given: of the likeliest, or by the rule of the run (docs/data.md)."""
+    if not len(probabilities):
+        return np.zeros(0, int)
+    rule, p = np.array(rule), probabilities.astype(float)
+    if len(rule) == 0:
+        return probabilities.argmax(axis=1)
+    return (p * rule).argmax(axis=1) if len(rule) == p.shape[1] else (p @ rule.reshape(p.shape[1], -1)).argmin(axis=1)
+
+
 class Run:
     """A trained model with its configuration and tokenizer. Threads may use it at the same time."""
 
@@ -122,7 +132,7 @@ class Run:
         if not self._native.multi_label:
             if threshold is not None:
                 raise Error("threshold: only runs with data.multi_label: true have one")
-            return [classes[index] for index in probabilities.argmax(axis=1)] if len(probabilities) else []
+            return [classes[index] for index in decided(probabilities, self._native.rule)]
         least = self._native.thresholds if threshold is None else [threshold] * len(classes)
         return [[name for name, p, t in zip(classes, row, least) if p >= t] for row in probabilities]
 

@@ -88,6 +88,13 @@ std::string limits_of(const SavedRun& run) {
     text += "- A prompt is read in both directions; generate with the decode state (`use_cache=True`, the default).\n";
   if (facts_of(run.config.data).multi_label())
     text += "- A text has the labels whose probability (sigmoid) reaches `config.capstan[\"thresholds\"]`.\n";
+  if (!run.rule.empty())
+    text +=
+        run.rule.size() == run.classes.size()
+            ? "- `capstan predict` gives a text the class with the largest product of its probability and its factor "
+              "in `config.capstan[\"rule\"]`, and so does the pipeline; probabilities are without it.\n"
+            : "- `capstan predict` gives a text the class with the lowest expected cost, of which "
+              "`config.capstan[\"rule\"]` has rows of true and columns of given classes, and so does the pipeline.\n";
   text +=
       "- It was trained on the data named below and knows nothing else. Nobody has examined what it writes or decides "
       "for bias or harm.\n";
@@ -319,6 +326,7 @@ json config_json(const SavedRun& run, const json& tables) {
     const bool many = facts_of(config.data).multi_label();
     result["problem_type"] = many ? "multi_label_classification" : "single_label_classification";
     if (many) result["capstan"]["thresholds"] = run.thresholds;
+    if (!run.rule.empty()) result["capstan"]["rule"] = run.rule;
   }
   return result;
 }

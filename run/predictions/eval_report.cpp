@@ -66,12 +66,37 @@ void print_classes(const EvalReport& report, std::ostream& out) {
   if (all.empty()) return;
   const std::vector<std::string> names = aligned_with("class", report.classes);
   const bool thresholds = all.front().threshold.has_value();
-  out << fmt::format("\n{}{:>11}{:>9}{:>9}{:>10}{}\n", names[0], "precision", "recall", "f1", "examples",
-                     thresholds ? "  threshold" : "");
-  for (size_t c = 0; c < all.size(); ++c)
-    out << fmt::format("{}{:>11}{:>9}{:>9}{:>10}{}\n", names[c + 1], all[c].text(all[c].precision),
-                       all[c].text(all[c].recall), all[c].text(all[c].f1), all[c].examples,
+  const bool ranked = report.ranked && report.ranked->kept();
+  out << fmt::format("\n{}{:>11}{:>9}{:>9}{}{:>10}{}\n", names[0], "precision", "recall", "f1",
+                     ranked ? "  avg.prec" : "", "examples", thresholds ? "  threshold" : "");
+  for (size_t c = 0; c < all.size(); ++c) {
+    const std::string average =
+        !ranked
+            ? ""
+            : fmt::format("{:>10}", all[c].average_precision ? fmt::format("{:.4f}", *all[c].average_precision) : "-");
+    out << fmt::format("{}{:>11}{:>9}{:>9}{}{:>10}{}\n", names[c + 1], all[c].text(all[c].precision),
+                       all[c].text(all[c].recall), all[c].text(all[c].f1), average, all[c].examples,
                        thresholds ? fmt::format("{:>11.2f}", *all[c].threshold) : "");
+  }
+}
+
+/// Thresholds of the curves: 0.05, 0.1 ... 0.95.
+std::vector<double> curve_thresholds() {
+  std::vector<double> all;
+  for (int step = 1; step < 20; ++step) all.push_back(step / 20.0);
+  return all;
+}
+
+void print_curves(const EvalReport& report, std::ostream& out) {
+  if (!report.ranked || !report.ranked->kept()) return;
+  for (size_t c = 0; c < report.classes.size(); ++c) {
+    out << fmt::format("\n{}, from a probability of\n{:>9}{:>11}{:>9}{:>9}\n", printable_line(report.classes[c]),
+                       "threshold", "precision", "recall", "f1");
+    for (const double threshold : curve_thresholds()) {
+      const LabelCounts at = report.ranked->at(static_cast<int64_t>(c), threshold);
+      out << fmt::format("{:>9.2f}{:>11.4f}{:>9.4f}{:>9.4f}\n", threshold, at.precision(), at.recall(), at.f1());
+    }
+  }
 }
 
 void print_confusion(const EvalReport& report, std::ostream& out) {
@@ -161,8 +186,8 @@ std::vector<Figure> EvalReport::figures() const {
   const auto add_metrics = [&](bool label_sets) {
     for (const Metric& metric : metrics()) {
       const auto value = metric.compute({total, labels});
-      if (&metric != &metrics().front() && metric.label_sets == label_sets && value)
-        all.push_back({metric.name, *value, 4});
+      const bool of_sets = metric.of == Metric::Of::label_sets || metric.of == Metric::Of::classes;
+      if (&metric != &metrics().front() && of_sets == label_sets && value) all.push_back({metric.name, *value, 4});
     }
   };
   const auto add_power = [&](const char* name, double value) {  // of e, which is soon beyond the largest number
@@ -189,8 +214,14 @@ std::vector<Figure> EvalReport::figures() const {
     const int64_t occurring = classification->occurring(), known = classification->classes();
     all.push_back({"macro_f1", classification->macro_f1(), 4,
                    occurring < known ? fmt::format("over {} of {} classes", occurring, known) : ""});
+    if (plain) {
+      all.push_back({"plain_accuracy", plain->accuracy(), 4});
+      all.push_back({"plain_macro_f1", plain->macro_f1(), 4});
+    }
     all.push_back({"calibration_error", classification->calibration_error(), 4});
   }
+  if (ranked)
+    if (const auto mean = ranked->mean_average_precision()) all.push_back({"average_precision", *mean, 4});
   return all;
 }
 
@@ -204,7 +235,10 @@ std::vector<ClassFigures> EvalReport::class_figures() const {
     }
   if (const auto& r = classification)
     for (int64_t c = 0; c < r->classes(); ++c)
-      all.push_back({r->precision(c), r->recall(c), r->f1(c), r->of_class(c), std::nullopt, r->occurs(c)});
+      all.push_back(
+          {r->precision(c), r->recall(c), r->f1(c), r->of_class(c), std::nullopt, std::nullopt, r->occurs(c)});
+  for (size_t c = 0; ranked && c < all.size(); ++c)
+    all[c].average_precision = ranked->average_precision(static_cast<int64_t>(c));
   return all;
 }
 
@@ -229,9 +263,11 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
     Progress progress(log_info, "evaluating", static_cast<double>(texts.size()), in_texts);
     progress.begin("evaluating");
     texts.report_to(progress);
-    ClassifierEvaluation result = evaluate_classifier(model, texts);
+    ClassifierEvaluation result = evaluate_classifier(model, texts, run.rule);
     report.total = result.total;
     report.classification = std::move(result.report);
+    report.plain = std::move(result.plain);
+    report.ranked = std::move(result.ranked);
     report.labels = std::move(result.labels);
     if (!std::isfinite(report.total.loss())) refuse_not_finite(run, texts, split);
     return report;
@@ -243,14 +279,18 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
     report.predicts_tokens = true;
     report.total = evaluate(model, source, 0);
   } else if (model.label_columns() > 0) {
-    LabelReport labels(model.label_columns());
-    report.total = evaluate(model, source, 0, nullptr, &labels);
-    report.labels = labels.at(run.thresholds.front());
+    const bool each = run.state && !run.state->rule.empty();  // label has a threshold of its own
+    LabelReport labels(model.label_columns(), each ? run.thresholds : std::vector<double>{});
+    report.ranked.emplace(model.label_columns(), split_batches->examples_per_epoch());
+    report.total = evaluate(model, source, 0, nullptr, {&labels, nullptr, &*report.ranked});
+    report.labels = labels.at(each ? usual_threshold : run.thresholds.front());
     report.total.correct = report.labels->exact;
   } else {
-    ClassifierEvaluation result = evaluate_classifier(model, source);
+    ClassifierEvaluation result = evaluate_classifier(model, source, run.rule);
     report.total = result.total;
     report.classification = std::move(result.report);
+    report.plain = std::move(result.plain);
+    report.ranked = std::move(result.ranked);
   }
   if (!std::isfinite(report.total.loss())) refuse_not_finite(run, *split_batches, split);
   if (facts_of(run.config.data).has_pairs && split != Split::train)
@@ -263,12 +303,13 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
   return report;
 }
 
-void print_text(const EvalReport& report, std::ostream& out) {
+void print_text(const EvalReport& report, std::ostream& out, bool curves) {
   out << fmt::format("split {}\n", report.split);
   for (const Figure& figure : report.figures())
     out << fmt::format("{} {:.{}f}{}{}\n", figure.name, figure.value, figure.digits, figure.over.empty() ? "" : " ",
                        figure.over);
   print_classes(report, out);
+  if (curves) print_curves(report, out);
   if (!report.classification) return;
   if (report.classification->classes() <= widest_table)
     print_confusion(report, out);
@@ -310,7 +351,14 @@ void print_json(const EvalReport& report, std::ostream& out) {
                                {"recall", classes[c].recall},
                                {"f1", classes[c].f1},
                                {"examples", classes[c].examples}});
-    if (classes[c].threshold) json["classes"].back()["threshold"] = *classes[c].threshold;
+    nlohmann::ordered_json& one = json["classes"].back();
+    if (classes[c].threshold) one["threshold"] = *classes[c].threshold;
+    if (classes[c].average_precision) one["average_precision"] = *classes[c].average_precision;
+    if (report.ranked && report.ranked->kept())
+      for (const double threshold : curve_thresholds()) {
+        const LabelCounts at = report.ranked->at(static_cast<int64_t>(c), threshold);
+        one["curve"].push_back({{"threshold", threshold}, {"precision", at.precision()}, {"recall", at.recall()}});
+      }
   }
   if (report.classification) add_confusion(report, json);
   out << json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';

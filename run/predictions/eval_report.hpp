@@ -42,7 +42,8 @@ struct Figure {
 struct ClassFigures {
   double precision, recall, f1;
   int64_t examples;
-  std::optional<double> threshold = std::nullopt;  // where each label has its own
+  std::optional<double> threshold = std::nullopt;          // where each label has its own
+  std::optional<double> average_precision = std::nullopt;  // none where there is no example
   bool occurs = true;  // false: no example, and never predicted; the others are then 0, and shown as "-"
   /// "0.8750", or "-".
   std::string text(double figure) const;
@@ -53,11 +54,13 @@ struct EvalReport {
   Evaluation total;
   bool predicts_tokens = false;
   std::optional<double> bits_per_byte;
-  std::optional<double> word_perplexity;  // held-out text: per word, a line end counting as one
-  std::optional<ClassificationReport> classification;
-  std::optional<LabelFigures> labels;  // multi-label, at the run's threshold
-  std::vector<std::string> classes;    // their names
-  std::optional<PairReport> pairs;     // of data of type pairs
+  std::optional<double> word_perplexity;               // held-out text: per word, a line end counting as one
+  std::optional<ClassificationReport> classification;  // of one label per text: what the run's rule decides
+  std::optional<ClassificationReport> plain;           // the likeliest classes, if the rule is another one
+  std::optional<RankedTexts> ranked;                   // of a classifier
+  std::optional<LabelFigures> labels;                  // multi-label, at the run's threshold
+  std::vector<std::string> classes;                    // their names
+  std::optional<PairReport> pairs;                     // of data of type pairs
 
   /// All numbers: "loss", "accuracy", "macro_f1" and so on.
   std::vector<Figure> figures() const;
@@ -71,7 +74,8 @@ struct EvalReport {
 EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
                           const PairOptions& completions = {});
 
-void print_text(const EvalReport& report, std::ostream& out);
+/// `curves`: also precision and recall of each class over thresholds of its probability.
+void print_text(const EvalReport& report, std::ostream& out, bool curves = false);
 /// One object on one line: the figures by the names of print_text, the classes, and "confusion" (rows: true class), or
 /// for many classes "confusions", the most frequent first.
 void print_json(const EvalReport& report, std::ostream& out);

@@ -66,11 +66,11 @@ std::vector<Prediction> label_texts(const SavedRun& run, const std::vector<Input
     const float* const probabilities = all.data() + static_cast<int64_t>(row) * classes;
     Prediction& prediction = predictions[row];
     prediction.probabilities.assign(probabilities, probabilities + classes);
-    const int64_t likeliest = std::max_element(probabilities, probabilities + classes) - probabilities;
+    const int64_t given = several ? -1 : decide(run.rule, probabilities, classes);
     for (int64_t c = 0; c < classes; ++c)
       if (several ? reaches(probabilities[c],
                             options.threshold > 0 ? options.threshold : run.thresholds[static_cast<size_t>(c)])
-                  : c == likeliest)
+                  : c == given)
         prediction.labels.push_back({run.classes[static_cast<size_t>(c)], static_cast<double>(probabilities[c])});
   }
   return predictions;

@@ -22,7 +22,7 @@ struct Guess {
 
 struct Prediction {
   // Of a classifier:
-  std::vector<Guess> labels;         // the likeliest class; of multi-label data those that reach the threshold
+  std::vector<Guess> labels;         // the class by the run's rule; of multi-label data those that reach the threshold
   std::vector<float> probabilities;  // one per class, in their order
   // Of a masked language model:
   std::string filled;                      // the text with the likeliest token in every blank

@@ -79,11 +79,21 @@ void validate(const RunConfig& config, Problems& problems) {
     problems.add("data.type", fmt::format("{} are for a language-model", type_of(config.data)));
   if (facts.reads_sources && !data.has_pairs)
     problems.add("model.prefix", "only data of type pairs have sources to be read as a whole");
-  const bool label_sets = data.multi_label() && facts.classifies();
-  if (const Metric& metric = metric_of(config.train.monitor); metric.label_sets && !label_sets)
-    problems.add(
-        "train.monitor",
-        fmt::format("{} is for a classifier with data.multi_label: true; choose loss or accuracy", metric.monitor));
+  const bool label_sets = data.multi_label() && facts.classifies(), one_label = facts.classifies() && !label_sets;
+  if (const Metric& metric = metric_of(config.train.monitor); (metric.of == Metric::Of::label_sets && !label_sets) ||
+                                                              (metric.of == Metric::Of::one_label && !one_label) ||
+                                                              (metric.of == Metric::Of::classes && !facts.classifies()))
+    problems.add("train.monitor",
+                 fmt::format("{} is for {}; choose loss or accuracy", metric.monitor,
+                             metric.of == Metric::Of::label_sets  ? "a classifier with data.multi_label: true"
+                             : metric.of == Metric::Of::one_label ? "a classifier that gives a text one label"
+                                                                  : "classifiers"));
+  if (config.train.monitor == "f1" && config.train.monitor_class.empty())
+    problems.add("train.monitor_class", "monitor f1 needs the name of a class");
+  if (config.train.monitor != "f1" && !config.train.monitor_class.empty())
+    problems.add("train.monitor_class", "is for train.monitor: f1");
+  if (config.train.monitor != "cost" && !config.train.costs.empty())
+    problems.add("train.costs", "are for train.monitor: cost");
   if (data.has_labels && !facts.takes_labels)
     problems.add("data.type", fmt::format("a {} needs data of type {}", type_of(config.model), source_types(false)));
   const ModelConfig* const model = find_model(config.model);

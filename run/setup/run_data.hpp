@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "run/setup/run_config.hpp"
+#include "train/evaluation/decision.hpp"
 
 namespace capstan {
 
@@ -40,5 +41,9 @@ SavedRun with_overrides(SavedRun run, const std::vector<std::string>& overrides)
 /// the remedy: their paths are relative to the working folder, which may be another one than when training was started.
 /// With `only`, files that this split is read without need not exist; those that do not are left out.
 std::unique_ptr<DataSource> open_saved_data(const SavedRun& run, std::optional<Split> only = {});
+
+/// What train.monitor and the weights of classes ask of decisions; none where the likeliest class is given anyway.
+/// Throws ConfigError for a class that the data does not have.
+std::optional<DecisionGoal> decision_goal(const RunConfig& config, const DataSource& data);
 
 }  // namespace capstan

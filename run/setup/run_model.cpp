@@ -105,7 +105,7 @@ const Stack& RunModel::stack() const {
 }
 
 void RunModel::prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts, int64_t examples) {
-  model_->prepare({class_counts, examples, [&] { return word_edges(tokenizer); }});
+  model_->prepare({class_counts, examples, [&] { return word_edges(tokenizer); }, &params_});
 }
 
 namespace {
@@ -237,8 +237,16 @@ SavedRun open_run(const fs::path& where, ParamMemory memory) {
   run.model = std::make_unique<RunModel>(run.config, model_vocabulary(run.config, *run.tokenizer),
                                          static_cast<int64_t>(run.classes.size()), weights, memory);
   run.model->prepare(*run.tokenizer);
-  if (facts_of(run.config.data).multi_label()) run.thresholds = run.model->model().thresholds();
-  if (run.thresholds.empty())
+  const bool multi_label = facts_of(run.config.data).multi_label();
+  const std::vector<double> rule = run.state ? run.state->rule : std::vector<double>{};
+  const size_t count = run.classes.size();
+  if (!rule.empty() && rule.size() != count && (multi_label || rule.size() != count * count))
+    throw Error(fmt::format("{}: the rule has {} numbers for {} classes: use another checkpoint", run.weights,
+                            rule.size(), count));
+  if (multi_label) run.thresholds = run.model->model().thresholds();
+  if (multi_label && run.thresholds.empty()) run.thresholds = rule;
+  if (!multi_label) run.rule = rule;
+  if (multi_label && run.thresholds.empty())
     run.thresholds.assign(run.classes.size(),
                           run.state ? run.state->threshold.value_or(usual_threshold) : usual_threshold);
   return run;

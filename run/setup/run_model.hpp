@@ -12,6 +12,7 @@
 #include "models/summary.hpp"
 #include "run/setup/run_config.hpp"
 #include "train/checkpoints/run_state.hpp"
+#include "train/evaluation/decision.hpp"
 #include "train/evaluation/label_report.hpp"
 
 namespace capstan {
@@ -89,6 +90,7 @@ struct SavedRun : RunFiles {
   std::shared_ptr<RunModel> model;
   std::string weights;                  // the file they were read from
   std::vector<double> thresholds = {};  // multi-label: for each class the probability from which a text has it
+  DecisionRule rule = {};               // otherwise: which class a text is given
 };
 
 /// The run folder of a checkpoint's folder, or the folder itself. Throws Error when there is none.

@@ -13,6 +13,7 @@
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
 #include "core/io/log.hpp"
+#include "core/machine/memory_limit.hpp"
 #include "core/strings/printable.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_config.hpp"
@@ -134,7 +135,7 @@ std::shared_ptr<const BaseClassifier> read_base(const RunConfig& config) {
 }  // namespace
 
 NgramRows read_ngrams(RunConfig& config, const DataSource& data) {
-  const MemoryFor purpose("the n-grams of the training texts");
+  const MemoryFor purpose("the n-grams of the training texts: lower train.memory or model.buckets");
   const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name,
                               saved = folder / "config.yaml";
   auto& linear = std::get<LinearClassifierConfig>(config.model);
@@ -153,7 +154,10 @@ NgramRows read_ngrams(RunConfig& config, const DataSource& data) {
   Progress progress(config.train.progress != ProgressMode::none ? LogLine(log_info) : LogLine(), "reading n-grams",
                     static_cast<double>(texts.size()), in_texts);
   texts.report_to(progress);
-  NgramRows rows(texts, linear, static_cast<int64_t>(data.classes().size()), base);
+  RowBudget budget;
+  budget.kept = config.train.memory > 0 ? config.train.memory * 1'000'000 : static_cast<int64_t>(free_memory() / 2);
+  const WorkPlace work{folder.string(), fmt::format("{}{}{}", to_yaml(config.model), data.identity(), config.seed)};
+  NgramRows rows(texts, linear, static_cast<int64_t>(data.classes().size()), base, budget, work);
   linear = rows.config();
   return rows;
 }

@@ -41,7 +41,7 @@ class Cells {
 std::vector<const Metric*> metrics_of(const std::vector<RunRecord>& runs) {
   std::vector<const Metric*> found;
   for (const Metric& metric : metrics())
-    if (!metric.label_sets || std::any_of(runs.begin(), runs.end(), [&](const RunRecord& run) {
+    if (metric.of == Metric::Of::all || std::any_of(runs.begin(), runs.end(), [&](const RunRecord& run) {
           return run.best && std::isfinite(run.best->value(metric.name));
         }))
       found.push_back(&metric);

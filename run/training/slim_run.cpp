@@ -216,7 +216,7 @@ class SlimWeights {
     const auto first = probabilities.begin() + static_cast<std::ptrdiff_t>(begin),
                last = first + static_cast<std::ptrdiff_t>(classes);
     std::vector<size_t> labels;
-    if (run_.thresholds.empty()) labels.push_back(static_cast<size_t>(std::max_element(first, last) - first));
+    if (run_.thresholds.empty()) labels.push_back(static_cast<size_t>(decide(run_.rule, &*first, last - first)));
     for (size_t c = 0; c < run_.thresholds.size(); ++c)
       if (reaches(first[static_cast<std::ptrdiff_t>(c)], run_.thresholds[c])) labels.push_back(c);
     return labels;

@@ -44,10 +44,11 @@ std::vector<std::string> keys_of_steps(const RunConfig& config) {
   used.init_from = given.init_from;
   used.init_strict = given.init_strict;
   used.monitor = given.monitor;
+  used.monitor_class = given.monitor_class;
+  used.costs = given.costs;
   used.keep_last = given.keep_last;
   used.progress = given.progress;
   used.memory = given.memory;
-  used.tensorboard = given.tensorboard;
   RunConfig without = config;
   without.train = used;
   std::vector<std::string> keys;
@@ -57,10 +58,12 @@ std::vector<std::string> keys_of_steps(const RunConfig& config) {
 
 /// `config` says whether a warning has been heeded.
 std::vector<std::string> warnings(const RunConfig& config, const DataSource& data) {
-  const bool weighted = facts_of(config.model).weighs_classes;
+  const ClassWeights* const weights = facts_of(config.model).class_weights;
+  const bool heeded = (weights != nullptr && !std::holds_alternative<EqualClasses>(*weights)) ||
+                      metric_of(config.train.monitor).of != Metric::Of::all;
   std::vector<std::string> lines;
   for (const DataWarning& warning : data.warnings())
-    if (!weighted || warning.check != "balance") lines.push_back("data: " + warning.message);
+    if (!heeded || warning.check != "balance") lines.push_back("data: " + warning.message);
   if (facts_of(config.model).is_solved)
     if (const std::vector<std::string> keys = keys_of_steps(config); !keys.empty())
       lines.push_back(fmt::format("{}: without effect on a {}, which is not trained in steps; remove {}",
@@ -239,6 +242,7 @@ Session::Options session_options(const Prepared& run, int64_t steps) {
   }
   session.total_steps = steps;
   session.validates = data.has(Split::valid);
+  session.goal = decision_goal(run.config, data);
   const ModelFacts facts = facts_of(run.config.model);
   session.kind = facts.is_solved ? RunKind::solved : facts.classifies() ? RunKind::texts : RunKind::tokens;
   return session;

@@ -120,7 +120,7 @@ TEST_CASE("checks: classes that are seen once, never, or far too often") {
   CHECK(contains(warning_of(warnings, "seen-once"), "a.tsv:103)"));
   CHECK(contains(warning_of(warnings, "balance"),
                  "'often' has 100 of 103 training examples (97.1 %), 'rare' has 2; judge by the macro-F1"));
-  CHECK(contains(warning_of(warnings, "balance"), "unless the model is linear, set model.class_weights=balanced"));
+  CHECK(contains(warning_of(warnings, "balance"), "set train.monitor=macro-f1"));
   for (const int of_rare : {5, 6}) {  // a twentieth, and more
     std::string mild;
     for (int i = 0; i < 100 + of_rare; ++i) mild += fmt::format("{}\ttext {}\n", i < 100 ? "often" : "rare", i);

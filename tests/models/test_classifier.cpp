@@ -42,6 +42,21 @@ TEST_CASE("n-grams of the text's own tokens are added to the logits, whatever th
   }
 }
 
+/// Probabilities (B, C) of the logits plus the logarithms of class weights, where these are not 0.
+std::vector<double> weighted_probabilities(const Array& logits, const std::vector<double>& weights) {
+  std::vector<double> all;
+  for (int64_t row = 0; row < logits.dim(0); ++row) {
+    double sum = 0;
+    for (size_t c = 0; c < 3; ++c) {
+      const double shift = weights[c] > 0 ? weights[c] : 1;
+      all.push_back(shift * std::exp(static_cast<double>(logits[row * 3 + static_cast<int64_t>(c)])));
+      sum += all.back();
+    }
+    for (size_t c = all.size() - 3; c < all.size(); ++c) all[c] /= sum;
+  }
+  return all;
+}
+
 TEST_CASE("class weights and label smoothing change the loss of training and no loss of evaluation") {
   const Batch batch = four_texts();
   auto config = small<TextClassifierConfig>(any_mixer());
@@ -58,15 +73,27 @@ TEST_CASE("class weights and label smoothing change the loss of training and no 
     return static_cast<double>(result.sum.value().item());
   };
   double sum = 0;
-  const double weights[] = {4, 0, 0.5};
-  for (int64_t row = 0; row < 3; ++row) {
-    const Batch one{batch.tokens.rows(row, row + 1), batch.segment_ids.rows(row, row + 1),
-                    batch.labels.rows(row, row + 1), batch.examples.rows(row, row + 1)};
-    sum += weights[batch.labels[row]] * loss(plain, one, true);
-  }
+  const std::vector<double> weights{4, 0, 0.5};
+  const Array logits = plain.model->logits(batch.tokens, context_of(batch)).value();
+  const std::vector<double> p = weighted_probabilities(logits, weights);
+  for (int64_t row = 0; row < 3; ++row)
+    sum -=
+        weights[static_cast<size_t>(batch.labels[row])] * std::log(p[static_cast<size_t>(3 * row + batch.labels[row])]);
   CHECK(loss(weighted, batch, true) == doctest::Approx(sum).epsilon(sizeof(real) == 4 ? 1e-5 : 1e-12));
   CHECK(loss(weighted, batch, false) == loss(plain, batch, false));
   CHECK(loss(smoothed, batch, false) == loss(plain, batch, false));
+  for (const auto* built : {&plain, &weighted, &smoothed}) {  // weights of examples
+    Batch heavier = batch;
+    heavier.weights = Array(Shape{4}, std::vector<real>{2, 0.5, 1, 1});
+    double expected = 0;
+    for (int64_t row = 0; row < 3; ++row) {
+      Batch one{batch.tokens.rows(row, row + 1), batch.segment_ids.rows(row, row + 1), batch.labels.rows(row, row + 1),
+                batch.examples.rows(row, row + 1)};
+      expected += static_cast<double>(heavier.weights[row]) * loss(*built, one, true);
+    }
+    CHECK(loss(*built, heavier, true) == doctest::Approx(expected).epsilon(1e-5));
+    CHECK(loss(*built, heavier, false) == loss(*built, batch, false));
+  }
   CHECK(std::abs(loss(smoothed, batch, true) - loss(plain, batch, true)) > 1e-3);
 }
 
@@ -96,16 +123,17 @@ TEST_CASE("focal loss: -(1 - p)^gamma log p of the label, weighted by its class"
   const Batch batch = four_texts();
   auto config = small<TextClassifierConfig>(any_mixer());
   config.class_weights = ListedWeights{{4, 0, 0.5}};
-  const double weights[] = {4, 0, 0.5};
+  const std::vector<double> weights{4, 0, 0.5};
   for (const double gamma : {0.0, 0.5, 2.0}) {
     config.loss = FocalConfig{gamma};
     const auto built = classifier(config);
     redraw(*built.store);
-    const Array p = built.model->probabilities(built.model->logits(batch.tokens, context_of(batch)));
+    const std::vector<double> p =
+        weighted_probabilities(built.model->logits(batch.tokens, context_of(batch)).value(), weights);
     double expected = 0;
     for (int64_t row = 0; row < 3; ++row) {
-      const double truth = p[row * 3 + batch.labels[row]];
-      expected -= weights[batch.labels[row]] * std::pow(1 - truth, gamma) * std::log(truth);
+      const double truth = p[static_cast<size_t>(row * 3 + batch.labels[row])];
+      expected -= weights[static_cast<size_t>(batch.labels[row])] * std::pow(1 - truth, gamma) * std::log(truth);
     }
     const TaskLoss loss = built.model->loss(batch, context_of(batch, true));
     CHECK(static_cast<double>(loss.sum.value().item()) ==
@@ -152,8 +180,8 @@ TEST_CASE("multi-label: the loss of a text is the sum of the binary cross-entrop
   for (const bool training : {false, true}) {
     double expected = 0;
     for (int64_t i = 0; i < logits.size(); ++i) {
-      const double p = 1 / (1 + std::exp(-static_cast<double>(logits[i]))), y = batch.labels[i];
-      const double t = training ? 0.8 * y + 0.1 : y, w = training ? weights[i % 3] : 1;
+      const double w = training ? weights[i % 3] : 1, y = batch.labels[i], t = training ? 0.8 * y + 0.1 : y;
+      const double p = 1 / (1 + std::exp(-static_cast<double>(logits[i])) / w);
       expected -= w * t * std::log(p) + (1 - t) * std::log(1 - p);
     }
     const TaskLoss loss = built.model->loss(batch, context_of(batch, training));
@@ -215,6 +243,19 @@ TEST_CASE("a causal classifier reads a text as a language model does, and the la
   validate(wrong, problems);
   CHECK(problems.text().find("model.pooling: cls is the first token, which sees no other in a causal model") !=
         std::string::npos);
+}
+
+TEST_CASE("class weights begin with a bias by which a model that has learnt nothing finds them equally likely") {
+  auto config = small<TextClassifierConfig>(any_mixer());
+  config.class_weights = BalancedClasses{};
+  auto made = classifier(config);
+  made.store->finalize();
+  const std::vector<int64_t> counts{60, 30, 10};
+  made.model->prepare({counts, 100, {}, &*made.store});
+  const Param& bias = made.store->find("head.bias");
+  for (int64_t c = 0; c < 3; ++c)  // as the classes are, but for a constant
+    CHECK(made.store->values()[bias.offset + c] - made.store->values()[bias.offset] ==
+          doctest::Approx(std::log(static_cast<double>(counts[static_cast<size_t>(c)]) / 60)));
 }
 
 TEST_CASE("a list of class weights must fit the classes") {

@@ -136,7 +136,7 @@ TEST_CASE("label report: every rank gets the decisions of all") {
   for (const int count : {1, 2, 3})
     testing::run_ranks(count, [&](Communicator& ranks) {
       LabelReport report(example.labels);
-      const auto total = evaluate(ExampleTask(example), ExampleBatches(example), 0, &ranks, &report);
+      const auto total = evaluate(ExampleTask(example), ExampleBatches(example), 0, &ranks, {&report});
       const bool right = total.targets == 60 && report.bytes() == whole;
       if (!right) throw std::runtime_error("rank " + std::to_string(ranks.rank()) + " of " + std::to_string(count));
     });

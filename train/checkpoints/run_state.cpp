@@ -62,6 +62,7 @@ void for_later_fields(State& s, const Visit& f) {
   f("has_model", s.has_model);
   f("has_optimizer", s.has_optimizer);
   f("slim", s.slim);
+  f("rule", s.rule);
 }
 
 /// Counts of a run are far below 2^53; -1 says that there is none yet.

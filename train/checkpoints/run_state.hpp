@@ -34,6 +34,7 @@ struct RunState {
   int64_t skipped_in_row = 0;
   std::map<std::string, double> best;  // all metrics of best_step, by name; train.monitor says which decides
   std::optional<double> threshold;     // multi-label: chosen by the last validation
+  std::vector<double> rule;  // of a classifier: DecisionRule, multi-label a threshold for each label; empty: none
   int64_t best_step = 0;
   int64_t stalled = 0;  // evaluations since the best one
   int64_t validated_step = -1;

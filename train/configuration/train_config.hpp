@@ -38,6 +38,18 @@ void describe(Fields& f, RateRule& c) {
   f("factor", c.factor, greater(0), "their learning rate as a multiple of train.lr");
 }
 
+/// What it costs to take one class for another.
+struct MistakeCost {
+  std::string truth, predicted;
+  double cost = 1;
+};
+template <class Fields>
+void describe(Fields& f, MistakeCost& c) {
+  f("truth", c.truth, not_empty(), "class that a text has");
+  f("predicted", c.predicted, not_empty(), "class that it is given");
+  f("cost", c.cost, at_least(0), "cost of this mistake");
+}
+
 struct TrainConfig {
   int64_t steps = 0, epochs = 0;
   double minutes = 0, max_minutes = 0;
@@ -56,12 +68,13 @@ struct TrainConfig {
   std::optional<int64_t> valid_every;  // evaluation_interval()
   int64_t patience = 0;
   std::string monitor = "loss";  // metric_of()
+  std::string monitor_class;
+  std::vector<MistakeCost> costs;
   int64_t save_every = 500, keep_last = 2, log_every = 50;
   OnNonfinite on_nonfinite = OnNonfinite::stop;
   bool check_finite = false;
   ProgressMode progress = ProgressMode::automatic;
   LogLevel log_level = LogLevel::info;
-  bool tensorboard = false;
   int64_t memory = 0;
 };
 /// Keys of training that starts from given weights.
@@ -117,7 +130,10 @@ void describe(Fields& f, TrainConfig& c) {
     "examples as training");
   f("monitor", c.monitor, one_of(monitor_names()),
     "validation result that decides the best checkpoint and patience; accuracy can still improve after a classifier's "
-    "loss has begun to rise; micro-f1 and macro-f1 need data.multi_label");
+    "loss has begun to rise; for macro-f1, f1 (of monitor_class) and cost, the rule by which a class is decided is "
+    "chosen, too, by validation or, of a linear-classifier, cross-validation; micro-f1 needs data.multi_label");
+  f("monitor_class", c.monitor_class, any(), "class or label whose F1 is meant, for monitor: f1");
+  f("costs", c.costs, any(), "costs of mistakes for monitor: cost; others cost 1");
   f("patience", c.patience, count_from(0), "training ends after this many evaluations without a new best; 0 = never");
   f("save_every", c.save_every, count_from(0), "steps between checkpoints; 0 = only at a new best and at the end");
   f("memory", c.memory, size_from(0),

@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/fused/fused.hpp"
-#include "core/ops/ops.hpp"
 
 namespace capstan {
 namespace {
@@ -15,15 +12,18 @@ double quotient(double part, int64_t whole) { return whole > 0 ? part / static_c
 
 }  // namespace
 
-ClassificationReport::ClassificationReport(int64_t classes)
-    : classes_(classes), of_class_(static_cast<size_t>(classes)), predicted_as_(static_cast<size_t>(classes)) {
+ClassificationReport::ClassificationReport(int64_t classes, DecisionRule rule)
+    : classes_(classes),
+      rule_(std::move(rule)),
+      of_class_(static_cast<size_t>(classes)),
+      predicted_as_(static_cast<size_t>(classes)) {
   check(classes > 0, "classification report: {} classes", classes);
 }
 
 void ClassificationReport::add(const float* probabilities, int64_t truth) {
   check(truth >= 0 && truth < classes_, "classification report: class {} is outside [0, {})", truth, classes_);
-  const int64_t predicted = std::max_element(probabilities, probabilities + classes_) - probabilities;
-  const auto confidence = static_cast<double>(probabilities[predicted]);
+  const int64_t predicted = decide(rule_, probabilities, classes_), likeliest = decide({}, probabilities, classes_);
+  const auto confidence = static_cast<double>(probabilities[likeliest]);
   ++examples_;
   ++counts_[{truth, predicted}];
   ++of_class_[static_cast<size_t>(truth)];
@@ -31,7 +31,7 @@ void ClassificationReport::add(const float* probabilities, int64_t truth) {
   const auto bin = std::clamp<int64_t>(static_cast<int64_t>(confidence * bin_count), 0, bin_count - 1);
   Bin& entry = bins_[static_cast<size_t>(bin)];
   ++entry.examples;
-  entry.correct += predicted == truth ? 1 : 0;
+  entry.correct += likeliest == truth ? 1 : 0;
   entry.confidence += confidence;
 }
 
@@ -81,6 +81,21 @@ std::vector<Confusion> most_frequent_confusions(const ClassificationReport& repo
   std::stable_sort(all.begin(), all.end(), [](const Confusion& a, const Confusion& b) { return a.count > b.count; });
   if (all.size() > limit) all.resize(limit);
   return all;
+}
+
+DecisionFigures figures_of(const ClassificationReport& report, const DecisionGoal& goal) {
+  DecisionFigures figures{report.rule()};
+  double cost = 0;
+  for (const auto& [pair, count] : report.counts()) {
+    if (pair.first == pair.second) figures.correct += count;
+    if (goal.kind == DecisionGoal::Kind::cost)
+      cost += static_cast<double>(count) * goal.rule[static_cast<size_t>(pair.first * report.classes() + pair.second)];
+  }
+  figures.macro_f1 = report.macro_f1();
+  if (goal.kind == DecisionGoal::Kind::f1) figures.f1 = report.f1(goal.label);
+  if (goal.kind == DecisionGoal::Kind::cost)
+    figures.cost = cost / static_cast<double>(std::max<int64_t>(report.examples(), 1));
+  return figures;
 }
 
 }  // namespace capstan

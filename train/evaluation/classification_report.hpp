@@ -4,11 +4,13 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "data/batches/batcher.hpp"
 #include "models/model.hpp"
+#include "train/evaluation/decision.hpp"
 
 namespace capstan {
 
@@ -16,12 +18,14 @@ namespace capstan {
 /// the precision of a class that was never predicted. Memory is in proportion to the classes and pairs that occur.
 class ClassificationReport {
  public:
-  explicit ClassificationReport(int64_t classes);
+  /// Predicted is what `rule` decides.
+  explicit ClassificationReport(int64_t classes, DecisionRule rule = {});
 
   /// One example: its probabilities, one per class, and its true class.
   void add(const float* probabilities, int64_t truth);
 
   int64_t classes() const { return classes_; }
+  const DecisionRule& rule() const { return rule_; }
   int64_t examples() const { return examples_; }
   int64_t count(int64_t truth, int64_t predicted) const;
   int64_t of_class(int64_t truth) const { return of_class_[static_cast<size_t>(truth)]; }
@@ -41,8 +45,8 @@ class ClassificationReport {
   int64_t occurring() const;
   /// Mean of f1 over the classes that occur.
   double macro_f1() const;
-  /// Expected calibration error: mean distance between the highest probability and the accuracy, over 15 bins of equal
-  /// width weighted by their examples (Guo et al. 2017, eq. 3).
+  /// Expected calibration error: mean distance between the highest probability and the accuracy of the likeliest class,
+  /// over 15 bins of equal width weighted by their examples (Guo et al. 2017, eq. 3).
   double calibration_error() const;
 
  private:
@@ -53,10 +57,22 @@ class ClassificationReport {
   };
 
   int64_t classes_, examples_ = 0;
+  DecisionRule rule_;
   std::map<std::pair<int64_t, int64_t>, int64_t> counts_;
   std::vector<int64_t> of_class_, predicted_as_;  // (classes): their sums
   std::array<Bin, bin_count> bins_{};
 };
+
+/// What a rule decided.
+struct DecisionFigures {
+  DecisionRule rule;
+  int64_t correct = 0;
+  double macro_f1 = 0;
+  std::optional<double> f1 = std::nullopt;    // of the goal's class
+  std::optional<double> cost = std::nullopt;  // mean, where the goal is costs
+};
+/// Of the decisions that a report has.
+DecisionFigures figures_of(const ClassificationReport& report, const DecisionGoal& goal);
 
 /// Examples of class `truth` that were predicted as another class.
 struct Confusion {

@@ -18,18 +18,37 @@ namespace {
 /// Tokens evaluated at once: more of them take more memory, not less time.
 constexpr int64_t most_tokens = int64_t{1} << 17;
 
-/// The decisions of several threads.
+/// What several threads hand on.
 struct Decisions {
-  LabelReport* report;  // null: none are wanted
+  const Collected& to;
   std::mutex mutex = {};
 
   void add(const Array& probabilities, const Ids& truth) {
-    if (report == nullptr || probabilities.empty()) return;
+    if (probabilities.empty()) return;
     const std::lock_guard lock(mutex);
-    for (int64_t row = 0; row < probabilities.dim(0); ++row)
-      report->add(probabilities.data() + row * report->labels(), truth.data() + row * report->labels());
+    const int64_t classes = probabilities.dim(1);
+    for (int64_t row = 0; row < probabilities.dim(0); ++row) {
+      const float* const of_row = probabilities.data() + row * classes;
+      if (to.predictions != nullptr && truth[row] != ignored_target) to.predictions->add(of_row, truth[row]);
+      if (to.labels != nullptr) to.labels->add(of_row, truth.data() + row * classes);
+      if (to.ranked != nullptr) to.ranked->add(of_row, [&](int64_t c) { return truth[row * classes + c] != 0; });
+    }
   }
 };
+
+/// What each rank has collected becomes that of all.
+void gather(const Collected& collected, Communicator& ranks) {
+  const auto& [labels, predictions, ranked] = collected;
+  const auto add_others = [&](auto& mine) {
+    const std::vector<std::string> all = ranks.gather(mine.bytes());
+    for (size_t rank = 0; rank < all.size(); ++rank)
+      if (static_cast<int>(rank) != ranks.rank()) mine.add(std::string_view(all[rank]));
+  };
+  if (labels != nullptr && ranks.size() > 1) add_others(*labels);
+  if (predictions == nullptr) return;
+  if (ranks.size() > 1) add_others(*predictions);
+  predictions->sort();
+}
 
 Evaluation sums_of(const Task& task, const Batch& batch, int64_t micro_batch_tokens, Decisions& decisions) {
   const TapePause no_tape;
@@ -76,7 +95,7 @@ SomeBatches::SomeBatches(const BatchSource& source, const std::vector<int64_t>& 
 }
 
 Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens, Communicator* ranks,
-                    LabelReport* labels) {
+                    const Collected& collected) {
   Communicator one_process;
   if (ranks == nullptr) ranks = &one_process;
   // A rank takes as many batches in its turn as it has threads.
@@ -93,7 +112,7 @@ Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_ba
   // The sums of a round; after those of each rank, whether it was asked to stop.
   const auto slots = static_cast<size_t>(*std::max_element(turns.begin(), turns.end())) + 1;
   Evaluation total;
-  Decisions decisions{labels};
+  Decisions decisions{collected};
   // A batch runs on one thread, and sums are added in the batches' order: results do not depend on threads().
   for (int64_t begin = 0; begin < count; begin += round) {
     std::vector<Evaluation> all(slots * turns.size());
@@ -126,24 +145,32 @@ Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_ba
     for (size_t rank = 0; rank < turns.size(); ++rank)
       for (size_t i = 0; i < static_cast<size_t>(turns[rank]); ++i) total.add(all[slots * rank + i]);
   }
-  if (labels != nullptr && ranks->size() > 1) {
-    const std::vector<std::string> all = ranks->gather(labels->bytes());
-    for (size_t rank = 0; rank < all.size(); ++rank)
-      if (static_cast<int>(rank) != ranks->rank()) labels->add(all[rank]);
-  }
+  gather(collected, *ranks);
   if (total.targets == 0) throw Error("evaluation: the split has no targets: give more text or more examples");
   return total;
 }
 
-Validation validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens, Communicator* ranks) {
-  std::optional<LabelReport> labels;
-  if (task.label_columns() > 0) labels.emplace(task.label_columns());
-  const Evaluation total = evaluate(task, split, micro_batch_tokens, ranks, labels ? &*labels : nullptr);
-  Validation result{total, std::nullopt};
-  if (labels) {
-    result.labels = labels->at(labels->best_threshold());
+Validation validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens, Communicator* ranks,
+                    const DecisionGoal* goal) {
+  if (const int64_t columns = task.label_columns(); columns > 0) {
+    LabelReport labels(columns);
+    Validation result{evaluate(task, split, micro_batch_tokens, ranks, {&labels}), std::nullopt};
+    result.labels = labels.at(labels.best_threshold());
+    if (goal != nullptr && goal->kind == DecisionGoal::Kind::macro_f1) {
+      LabelReport each(columns, labels.best_thresholds());
+      evaluate(task, split, micro_batch_tokens, ranks, {&each});
+      result.labels = each.at(usual_threshold);
+    }
     result.total.correct = result.labels->exact;
+    return result;
   }
+  if (goal == nullptr) return {evaluate(task, split, micro_batch_tokens, ranks), std::nullopt};
+  HeldOutPredictions predictions(goal->classes);
+  Validation result{evaluate(task, split, micro_batch_tokens, ranks, {nullptr, &predictions}), std::nullopt};
+  ClassificationReport report(goal->classes, best_rule(predictions, *goal));
+  for (int64_t i = 0; i < predictions.size(); ++i) report.add(predictions.probabilities(i), predictions.truth(i));
+  result.decisions = figures_of(report, *goal);
+  result.total.correct = result.decisions->correct;
   return result;
 }
 
@@ -151,22 +178,31 @@ const std::vector<Metric>& metrics() {
   using Value = std::optional<double>;
   using Better = Metric::Better;
   using Unit = Metric::Unit;
+  using Of = Metric::Of;
   static const std::vector<Metric> table{
-      {"loss", "loss", "Loss", Better::lower, Unit::nats, false, false,
+      {"loss", "loss", "Loss", Better::lower, Unit::nats, Of::all, false,
        [](const Validation& found) -> Value { return found.total.loss(); }},
-      {"accuracy", "accuracy", "Accuracy", Better::higher, Unit::share, false, true,
+      {"accuracy", "accuracy", "Accuracy", Better::higher, Unit::share, Of::all, true,
        [](const Validation& found) -> Value { return found.total.accuracy(); }},
-      {"micro_f1", "micro-f1", "Micro-F1", Better::higher, Unit::share, true, false,
+      {"micro_f1", "micro-f1", "Micro-F1", Better::higher, Unit::share, Of::label_sets, false,
        [](const Validation& found) { return found.labels ? Value(found.labels->all.f1()) : std::nullopt; }},
-      {"macro_f1", "macro-f1", "Macro-F1", Better::higher, Unit::share, true, false,
-       [](const Validation& found) { return found.labels ? Value(found.labels->macro_f1()) : std::nullopt; }},
+      {"macro_f1", "macro-f1", "Macro-F1", Better::higher, Unit::share, Of::classes, false,
+       [](const Validation& found) {
+         return found.labels      ? Value(found.labels->macro_f1())
+                : found.decisions ? Value(found.decisions->macro_f1)
+                                  : std::nullopt;
+       }},
+      {"f1", "f1", "F1", Better::higher, Unit::share, Of::one_label, false,
+       [](const Validation& found) { return found.decisions ? found.decisions->f1 : std::nullopt; }},
+      {"cost", "cost", "Cost", Better::lower, Unit::number, Of::one_label, false,
+       [](const Validation& found) { return found.decisions ? found.decisions->cost : std::nullopt; }},
   };
   return table;
 }
 
 std::string Metric::text(double value) const {
-  return unit == Unit::nats ? fmt::format("{} {:.4f}", monitor, value)
-                            : fmt::format("{} {:.2f} %", monitor, 100 * value);
+  return unit != Unit::share ? fmt::format("{} {:.4f}", monitor, value)
+                             : fmt::format("{} {:.2f} %", monitor, 100 * value);
 }
 
 const Metric& metric_of(const std::string& monitor) {
@@ -209,30 +245,45 @@ Group read(const Model& classifier, const LabelledTexts& texts, int64_t begin, i
   return group;
 }
 
-ClassifierEvaluation nothing_of(const Model& classifier) {
+ClassifierEvaluation nothing_of(const Model& classifier, const DecisionRule& rule, int64_t texts) {
   ClassifierEvaluation result;
-  if (classifier.label_columns() == 0) result.report.emplace(classifier.classes());
+  result.ranked.emplace(classifier.classes(), texts);
+  if (classifier.label_columns() > 0) return result;
+  result.report.emplace(classifier.classes(), rule);
+  if (!rule.empty()) result.plain.emplace(classifier.classes());
   return result;
 }
 
 void add(const Model& classifier, const Var& logits, const Ids& labels, ClassifierEvaluation& result) {
   CrossEntropyOptions options;
   options.ignored = ignored_target;
-  options.count_correct = true;
   const CrossEntropy loss = softmax_cross_entropy(logits, labels, options);
-  result.total.add({static_cast<double>(loss.sum.value().item()), loss.targets, loss.correct});
+  result.total.add({static_cast<double>(loss.sum.value().item()), loss.targets, 0});
   const Array probabilities = classifier.probabilities(logits);
-  for (int64_t row = 0; row < labels.size(); ++row)
-    if (labels[row] != ignored_target)
-      result.report->add(probabilities.data() + row * classifier.classes(), labels[row]);
+  for (int64_t row = 0; row < labels.size(); ++row) {
+    const int32_t label = labels[row];
+    if (label == ignored_target) continue;
+    const float* const of_row = probabilities.data() + row * classifier.classes();
+    result.report->add(of_row, label);
+    if (result.plain) result.plain->add(of_row, label);
+    result.ranked->add(of_row, [&](int64_t c) { return c == label; });
+  }
+}
+
+/// What is correct follows from the decisions.
+void count_correct(ClassifierEvaluation& result) {
+  for (int64_t c = 0; c < result.report->classes(); ++c) result.total.correct += result.report->count(c, c);
 }
 
 /// Adds a batch of texts with any number of labels.
-void add(const Model& classifier, const Var& logits, const Ids& labels, Evaluation& total, LabelReport& report) {
-  total.add({static_cast<double>(sigmoid_cross_entropy(logits, labels).value().item()), labels.dim(0), 0});
+void add(const Model& classifier, const Var& logits, const Ids& labels, ClassifierEvaluation& result,
+         LabelReport& report) {
+  result.total.add({static_cast<double>(sigmoid_cross_entropy(logits, labels).value().item()), labels.dim(0), 0});
   const Array probabilities = classifier.probabilities(logits);
-  for (int64_t at = 0; at < labels.size(); at += report.labels())
+  for (int64_t at = 0; at < labels.size(); at += report.labels()) {
     report.add(probabilities.data() + at, labels.data() + at);
+    result.ranked->add(probabilities.data() + at, [&](int64_t c) { return labels[at + c] != 0; });
+  }
 }
 
 void check_examples(int64_t count) {
@@ -241,21 +292,23 @@ void check_examples(int64_t count) {
 
 }  // namespace
 
-ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSource& split) {
+ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSource& split, const DecisionRule& rule) {
   const TapePause no_tape;
-  ClassifierEvaluation result = nothing_of(classifier);
+  ClassifierEvaluation result = nothing_of(classifier, rule, split.examples_per_epoch());
   for (int64_t index = 0; index < split.batches_per_epoch(0); ++index) {
     const Batch batch = split.batch(0, index);
     add(classifier, classifier.logits(batch.tokens, Context{Segments(batch.segment_ids)}), batch.labels, result);
   }
   check_examples(result.total.targets);
+  count_correct(result);
   return result;
 }
 
-ClassifierEvaluation evaluate_classifier(const Model& classifier, const LabelledTexts& texts) {
+ClassifierEvaluation evaluate_classifier(const Model& classifier, const LabelledTexts& texts,
+                                         const DecisionRule& rule) {
   const TapePause no_tape;
   check_examples(texts.size());
-  ClassifierEvaluation result = nothing_of(classifier);
+  ClassifierEvaluation result = nothing_of(classifier, rule, texts.size());
   std::optional<LabelReport> sets;
   if (texts.multi_label()) sets.emplace(classifier.label_columns(), classifier.thresholds());
   for (int64_t begin = 0; begin < texts.size(); begin += group_size * groups_at_once) {
@@ -267,13 +320,15 @@ ClassifierEvaluation evaluate_classifier(const Model& classifier, const Labelled
     });
     for (const Group& group : groups)
       if (sets)
-        add(classifier, Var(group.logits), group.labels, result.total, *sets);
+        add(classifier, Var(group.logits), group.labels, result, *sets);
       else
         add(classifier, Var(group.logits), group.labels, result);
   }
   if (sets) {
     result.labels = sets->at(usual_threshold);
     result.total.correct = result.labels->exact;
+  } else {
+    count_correct(result);
   }
   return result;
 }

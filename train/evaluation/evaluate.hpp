@@ -12,6 +12,7 @@
 #include "models/model.hpp"
 #include "train/evaluation/classification_report.hpp"
 #include "train/evaluation/label_report.hpp"
+#include "train/evaluation/ranked_texts.hpp"
 #include "train/ranks/communicator.hpp"
 
 namespace capstan {
@@ -35,22 +36,32 @@ struct Evaluation {
   double accuracy() const { return static_cast<double>(correct) / static_cast<double>(targets > 0 ? targets : 1); }
 };
 
+/// What an evaluation hands on beside its sums; null: not wanted.
+struct Collected {
+  LabelReport* labels = nullptr;              // the decisions of all ranks, of a multi-label task
+  HeldOutPredictions* predictions = nullptr;  // of all ranks, of a classifier that gives a text one label
+  RankedTexts* ranked = nullptr;              // of this rank, of a multi-label task
+};
+
 /// Runs `task` over epoch 0 of `split`, each batch on one thread; the result does not depend on the numbers of threads
 /// and ranks. As many batches as there are threads run at once; none is added to those that have 131,072 tokens
-/// together. All ranks call it. May stop (core/base/stop.hpp): where one rank does, all of them do. Of a
-/// multi-label task, `labels` (unless null) receives the decisions of all ranks; what is correct follows from them and
-/// a threshold, so Evaluation::correct stays 0. Throws Error when there are no targets.
+/// together. All ranks call it. May stop (core/base/stop.hpp): where one rank does, all of them do. What is
+/// correct of a multi-label task follows from a threshold, so Evaluation::correct stays 0. Throws Error when there are
+/// no targets.
 Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
-                    Communicator* ranks = nullptr, LabelReport* labels = nullptr);
+                    Communicator* ranks = nullptr, const Collected& collected = {});
 
 /// What a validation finds.
 struct Validation {
   Evaluation total;                    // multi-label: a target is a text, correct if all its labels are right
   std::optional<LabelFigures> labels;  // multi-label figures at the threshold with the highest micro-F1
+  std::optional<DecisionFigures> decisions = std::nullopt;  // where there is a goal for them
 };
-/// evaluate(), with the threshold of a multi-label task chosen on this split.
+/// evaluate(), with the threshold of a multi-label task, and the rule for the goal of decisions, chosen on this split.
+/// For the macro-F1 of a multi-label task, that is a threshold for each label, and the split is read twice. `goal` may
+/// be null.
 Validation validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
-                    Communicator* ranks = nullptr);
+                    Communicator* ranks = nullptr, const DecisionGoal* goal = nullptr);
 
 /// A source whose every batch adds one to the progress of the work on all of them.
 class WatchedBatches final : public BatchSource {
@@ -94,8 +105,9 @@ struct Metric {
   const char* monitor;  // in train.monitor
   const char* title;    // in the log and in tables
   enum class Better { lower, higher } better;
-  enum class Unit { nats, share } unit;
-  bool label_sets;  // only where examples have any number of labels (data.multi_label)
+  enum class Unit { nats, share, number } unit;
+  /// Of which classifiers: all models, those that give a text one label, any number of labels, or either.
+  enum class Of { all, one_label, label_sets, classes } of;
   bool of_targets;  // a share of the targets, whose standard error follows from their number
   /// Nothing where the model's task has no such measure.
   std::optional<double> (*compute)(const Validation&);
@@ -116,15 +128,19 @@ std::vector<std::string> monitor_names();
 
 struct ClassifierEvaluation {
   Evaluation total;
-  std::optional<ClassificationReport> report;  // where a text has one label
+  std::optional<ClassificationReport> report;  // where a text has one label: what the rule decides
+  std::optional<ClassificationReport> plain;   // the likeliest classes, where there is another rule
+  std::optional<RankedTexts> ranked;           // which texts come first for a class
   std::optional<LabelFigures> labels;          // where it has any number, at the model's thresholds
 };
 
 /// Evaluates a classifier that reads tokens and gives a text one label. Throws Error if there is no example.
-ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSource& split);
+ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSource& split,
+                                         const DecisionRule& rule = {});
 
 /// Of one that reads texts, independent of the number of threads. May stop (core/base/stop.hpp). Throws Error when
 /// there is no text.
-ClassifierEvaluation evaluate_classifier(const Model& classifier, const LabelledTexts& texts);
+ClassifierEvaluation evaluate_classifier(const Model& classifier, const LabelledTexts& texts,
+                                         const DecisionRule& rule = {});
 
 }  // namespace capstan

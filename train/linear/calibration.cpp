@@ -14,16 +14,16 @@ double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::
 
 }  // namespace
 
-void LogitSums::add(const std::vector<double>& logits, const RowLabels& labels, bool multi_label) {
+void LogitSums::add(const std::vector<double>& logits, const RowLabels& labels, bool multi_label, double weight) {
   if (multi_label) {
     double loss = 0;
     for (size_t c = 0; c < logits.size(); ++c) {
       const bool has_it = labels.has(static_cast<int32_t>(c));
       const double margin = has_it ? logits[c] : -logits[c];
       loss += softplus(-margin);
-      margins += margin;
+      margins += weight * margin;
     }
-    return of_rows.add({loss, 1, 0});
+    return of_rows.add({weight * loss, 1, 0});
   }
   const auto best = std::max_element(logits.begin(), logits.end());
   const double logit = logits[static_cast<size_t>(labels.front())];
@@ -32,8 +32,8 @@ void LogitSums::add(const std::vector<double>& logits, const RowLabels& labels, 
     sum += std::exp(of_class - *best);
     all += of_class;
   }
-  if (logits.size() > 1) margins += logit - (all - logit) / static_cast<double>(logits.size() - 1);
-  of_rows.add({std::log(sum) + *best - logit, 1, best - logits.begin() == labels.front() ? 1 : 0});
+  if (logits.size() > 1) margins += weight * (logit - (all - logit) / static_cast<double>(logits.size() - 1));
+  of_rows.add({weight * (std::log(sum) + *best - logit), 1, best - logits.begin() == labels.front() ? 1 : 0});
 }
 
 BestFactor best_factor(int64_t rows, const std::function<LogitSums(double factor)>& sums_of) {
@@ -61,10 +61,52 @@ BestFactor best_factor(int64_t rows, const std::function<LogitSums(double factor
   return {std::exp((low + high) / 2), loss((low + high) / 2)};
 }
 
+std::vector<int32_t> flags_of(const LabelSet& labels, size_t classes) {
+  std::vector<int32_t> flags(classes, 0);
+  for (const int32_t label : labels) flags[static_cast<size_t>(label)] = 1;
+  return flags;
+}
+
+std::vector<float> probabilities_of(const std::vector<double>& logits, bool multi_label) {
+  std::vector<float> probabilities;
+  const double most = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const double logit : logits) sum += std::exp(logit - most);
+  for (const double logit : logits)
+    probabilities.push_back(
+        static_cast<float>(multi_label ? 1 / (1 + std::exp(-logit)) : std::exp(logit - most) / sum));
+  return probabilities;
+}
+
+std::vector<double> offsets_of(const NgramRows& rows, const std::function<void(const RowVisit&)>& visit) {
+  constexpr int rounds = 12;
+  constexpr double least = 0.5;  // texts of a class that is not among the rows
+  std::vector<double> offsets(static_cast<size_t>(rows.classes()), 0);
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<double> found(offsets.size(), least), wanted(offsets.size(), least);
+    double all = 1;
+    visit([&](std::vector<double> logits, const LabelSet& labels, double weight) {
+      for (size_t c = 0; c < logits.size(); ++c) logits[c] += offsets[c];
+      const std::vector<float> probabilities = probabilities_of(logits, rows.multi_label());
+      for (size_t c = 0; c < logits.size(); ++c) found[c] += weight * static_cast<double>(probabilities[c]);
+      for (const int32_t label : labels) wanted[static_cast<size_t>(label)] += weight;
+      all += weight;
+    });
+    for (size_t c = 0; c < offsets.size(); ++c)
+      offsets[c] += std::log(wanted[c] / found[c]) +
+                    (rows.multi_label() ? std::log((all - found[c] + least) / (all - wanted[c] + least)) : 0);
+    if (rows.is_binary()) {  // whose logits are each other's negative
+      offsets[1] = (offsets[1] - offsets[0]) / 2;
+      offsets[0] = -offsets[1];
+    }
+  }
+  return offsets;
+}
+
 std::vector<double> logits_of_shares(const NgramRows& rows) {
   std::vector<double> logits(static_cast<size_t>(rows.classes()), 1);
   for (int64_t row = 0; row < rows.rows(); ++row)
-    for (const int32_t label : rows.labels(row)) ++logits[static_cast<size_t>(label)];
+    for (const int32_t label : rows.labels(row)) logits[static_cast<size_t>(label)] += rows.relative_weight(row);
   double mean = 0;
   for (double& logit : logits) {
     logit = std::log(logit) - (rows.multi_label() ? std::log(static_cast<double>(rows.rows()) + 2 - logit) : 0);

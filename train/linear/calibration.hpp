@@ -14,8 +14,9 @@ namespace capstan {
 
 /// What was learnt about the training data on the way.
 struct LinearFit {
-  Evaluation held_out;                 // of texts that the models did not see, from cross-validation
-  std::optional<LabelFigures> labels;  // of these, where a text has any number of labels
+  Evaluation held_out;                            // of texts that the models did not see, from cross-validation
+  std::optional<LabelFigures> labels;             // of these, where a text has any number of labels
+  std::optional<HeldOutPredictions> predictions;  // of these, where it has one
   std::vector<std::string> report;
 };
 
@@ -23,7 +24,8 @@ struct LinearFit {
 struct LogitSums {
   Evaluation of_rows;  // where a text has any number of labels, what is correct depends on thresholds, and stays 0
   double margins = 0;  // logits of labels that are right less the mean of the others
-  void add(const std::vector<double>& logits, const RowLabels& labels, bool multi_label);
+  /// `weight`: how much the row counts in the loss.
+  void add(const std::vector<double>& logits, const RowLabels& labels, bool multi_label, double weight);
 };
 
 struct BestFactor {
@@ -34,6 +36,17 @@ struct BestFactor {
 /// whose labels have a probability of 1 - 2 / (n + 4), and the other labels the rest, by which it has a minimum even if
 /// no row is on the wrong side. Of two classes with the same number of rows, these are the targets of Platt (1999).
 BestFactor best_factor(int64_t rows, const std::function<LogitSums(double factor)>& sums_of);
+
+/// What is added to logits so that the mean probability of each class is its share among some rows, where weights of
+/// classes have changed it. visit(f) calls f(logits, labels, weight) for each row.
+using RowVisit = std::function<void(const std::vector<double>& logits, const LabelSet& labels, double weight)>;
+std::vector<double> offsets_of(const NgramRows& rows, const std::function<void(const RowVisit&)>& visit);
+
+/// 1 for each label of a text, 0 for other classes.
+std::vector<int32_t> flags_of(const LabelSet& labels, size_t classes);
+
+/// The probabilities of logits, as floats.
+std::vector<float> probabilities_of(const std::vector<double>& logits, bool multi_label);
 
 /// Logits of a text without known n-grams, as the shares of the classes are, each with one text more than it has.
 std::vector<double> logits_of_shares(const NgramRows& rows);

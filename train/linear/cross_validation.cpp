@@ -111,12 +111,20 @@ SvmMix HeldOut::best() const {
 void HeldOut::choose_factor(SvmMix& mix) const {
   int64_t count = 0;
   for (const Part& part : parts_) count += static_cast<int64_t>(part.held_out.size());
-  const auto [factor, loss] = best_factor(count, [&](double tried) {
-    mix.factor = tried;
-    return sums_of(mix);
-  });
-  mix.factor = factor;
-  mix.loss = loss;
+  const int rounds = rows_.weighs_classes() ? 3 : 1;
+  for (int round = 0; round < rounds; ++round) {
+    const auto [factor, loss] = best_factor(count, [&](double tried) {
+      mix.factor = tried;
+      return sums_of(mix);
+    });
+    mix.factor = factor;
+    mix.loss = loss;
+    if (!rows_.weighs_classes()) return;
+    SvmMix without = mix;
+    without.offsets.clear();
+    mix.offsets = offsets_of(rows_, [&](const RowVisit& take) { visit(without, take); });
+    mix.loss = sums_of(mix).of_rows.loss_sum;
+  }
 }
 
 std::vector<double> HeldOut::logits_of(const Part& part, size_t held_out, const SvmMix& mix) const {
@@ -132,6 +140,7 @@ std::vector<double> HeldOut::logits_of(const Part& part, size_t held_out, const 
       return mix.plain_share * static_cast<double>(of[plain]) + mix.ratios_share * static_cast<double>(of[ratios]);
     };
     logits[column] = mix.factor * (mixed(scores) - absence * mixed(part.unknown.data())) + absence * shares_[column];
+    if (!mix.offsets.empty()) logits[column] += (1 - absence) * mix.offsets[column];
   }
   if (rows_.is_binary()) logits[0] = -logits[1];
   return logits;
@@ -140,8 +149,18 @@ std::vector<double> HeldOut::logits_of(const Part& part, size_t held_out, const 
 void HeldOut::add(const Part& part, const SvmMix& mix, LogitSums& sums) const {
   for (size_t i = 0; i < part.held_out.size(); ++i) {
     stop_point();
-    sums.add(logits_of(part, i, mix), rows_.labels(part.held_out[i]), rows_.multi_label());
+    const int64_t row = part.held_out[i];
+    sums.add(logits_of(part, i, mix), rows_.labels(row), rows_.multi_label(), rows_.relative_weight(row));
   }
+}
+
+void HeldOut::visit(const SvmMix& mix, const RowVisit& take) const {
+  for (const Part& part : parts_)
+    for (size_t i = 0; i < part.held_out.size(); ++i) {
+      stop_point();
+      const int64_t row = part.held_out[i];
+      take(logits_of(part, i, mix), rows_.labels(row), rows_.relative_weight(row));
+    }
 }
 
 LogitSums HeldOut::sums_of(const SvmMix& mix) const {
@@ -154,17 +173,18 @@ Evaluation HeldOut::evaluate(const SvmMix& mix) const { return sums_of(mix).of_r
 
 LabelReport HeldOut::label_report(const SvmMix& mix, std::vector<double> thresholds) const {
   LabelReport report(rows_.classes(), std::move(thresholds));
-  for (const Part& part : parts_)
-    for (size_t i = 0; i < part.held_out.size(); ++i) {
-      stop_point();
-      std::vector<float> probabilities;
-      for (const double logit : logits_of(part, i, mix))
-        probabilities.push_back(static_cast<float>(1 / (1 + std::exp(-logit))));
-      std::vector<int32_t> truth(probabilities.size(), 0);
-      for (const int32_t label : rows_.labels(part.held_out[i])) truth[static_cast<size_t>(label)] = 1;
-      report.add(probabilities.data(), truth.data());
-    }
+  visit(mix, [&](const std::vector<double>& logits, const LabelSet& labels, double) {
+    report.add(probabilities_of(logits, true).data(), flags_of(labels, logits.size()).data());
+  });
   return report;
+}
+
+HeldOutPredictions HeldOut::predictions(const SvmMix& mix) const {
+  HeldOutPredictions all(rows_.classes());
+  visit(mix, [&](const std::vector<double>& logits, const LabelSet& labels, double) {
+    all.add(probabilities_of(logits, false).data(), labels.front());
+  });
+  return all;
 }
 
 std::vector<double> HeldOut::accuracies(const SvmMix& mix) const {

@@ -26,6 +26,7 @@ struct SvmMix {
   int plain = -1, ratios = -1;  // of `svm_kinds`; -1: not part of it
   double plain_share = 0, ratios_share = 0, factor = 1;
   double loss = std::numeric_limits<double>::infinity();  // that the factor minimises
+  std::vector<double> offsets = {};                       // by class, added to the logits where classes have weights
 };
 
 /// The problems of C classes: a class against the other one, or each against all others.
@@ -60,6 +61,8 @@ class HeldOut {
   Evaluation evaluate(const SvmMix& mix) const;
   /// The decisions about the labels of held-out texts, if a text has any number of labels.
   LabelReport label_report(const SvmMix& mix, std::vector<double> thresholds = {}) const;
+  /// Their probabilities, if each has one.
+  HeldOutPredictions predictions(const SvmMix& mix) const;
   /// Accuracy per held-out fold.
   std::vector<double> accuracies(const SvmMix& mix) const;
 
@@ -74,6 +77,7 @@ class HeldOut {
   LogitSums sums_of(const SvmMix& mix) const;
   std::vector<double> logits_of(const Part& part, size_t held_out, const SvmMix& mix) const;
   void add(const Part& part, const SvmMix& mix, LogitSums& sums) const;
+  void visit(const SvmMix& mix, const RowVisit& take) const;
 
   const NgramRows& rows_;
   uint64_t seed_;

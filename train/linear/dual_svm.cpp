@@ -79,7 +79,8 @@ class Solver {
       stop_point();
       active_[i] = static_cast<int64_t>(i);
       signs_.push_back(problem.presence || rows.has(problem.rows[i], problem.positive) ? 1 : -1);
-      diagonal_[i] = squares_of(problem.rows[i]);
+      ridges_.push_back(ridge(problem.rows[i]));
+      diagonal_[i] = squares_of(problem.rows[i]) + ridges_[i];
     }
   }
 
@@ -114,9 +115,9 @@ class Solver {
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-  /// Of the features, the one of the bias among them, and of the ridge.
+  /// Of the features, the one of the bias among them.
   [[gnu::noinline]] double squares_of(int64_t row) const {
-    double squares = (problem_.presence ? 0 : 1) + ridge();
+    double squares = problem_.presence ? 0 : 1;
     for_entries(rows_, row,
                 [&](uint32_t bucket, float x) { squares += static_cast<double>(x * x * weights_[bucket].square); });
     const float* const scores = rows_.base_scores(row);
@@ -141,7 +142,11 @@ class Solver {
     lowest_ = lowest;
     return kept;
   }
-  double ridge() const { return 0.5 / problem_.cost; }
+  double ridge(int64_t row) const {
+    constexpr double least_weight = 1e-6;
+    const double weight = problem_.presence ? rows_.weight(row) : rows_.weight(row, problem_.positive);
+    return 0.5 / (problem_.cost * std::max(weight, least_weight));
+  }
   double sign(int64_t i) const { return signs_[static_cast<size_t>(i)]; }
   double gradient_of(int64_t i) const {
     const int64_t row = problem_.rows[static_cast<size_t>(i)];
@@ -149,7 +154,8 @@ class Solver {
     for_entries(rows_, row, [&](uint32_t bucket, float x) { sum += x * weights_[bucket].value; });
     const float* const scores = rows_.base_scores(row);
     for (size_t k = 0; k < base_weights_.size(); ++k) sum += scores[k] * base_weights_[k];
-    return sign(i) * (static_cast<double>(sum) + bias_) - 1 + ridge() * alpha_[static_cast<size_t>(i)];
+    return sign(i) * (static_cast<double>(sum) + bias_) - 1 +
+           ridges_[static_cast<size_t>(i)] * alpha_[static_cast<size_t>(i)];
   }
   void move(int64_t i, double gradient) {
     double& alpha = alpha_[static_cast<size_t>(i)];
@@ -176,7 +182,7 @@ class Solver {
   RandomStream random_;
   std::vector<Weight> weights_;
   std::vector<float> base_weights_;
-  std::vector<double> alpha_, diagonal_, signs_;  // 1: the row has the label, -1: it does not
+  std::vector<double> alpha_, diagonal_, ridges_, signs_;  // 1: the row has the label, -1: it does not
   std::vector<int64_t> active_;
   double bias_ = 0, highest_ = 0, lowest_ = 0;  // of the projected gradients of a pass
   double bound_ = infinity;  // bound_: a row without influence whose gradient is above it is left out

@@ -32,11 +32,11 @@ struct SvmSolution {
   float score_of_unknown(const NgramRows& rows) const;
 };
 
-/// min over w, u, b of (|w'|^2 + |u|^2 + b^2) / 2 + C sum_i max(0, 1 - y_i (w' . x'_i + u . s_i + b))^2,
-/// by dual coordinate descent with shrinking (Hsieh et al. 2008, algorithm 3, as in LIBLINEAR). x' = x, or with
-/// `ratios` x times the bucket's r = ln((p / |p|) / (q / |q|)), p and q = 1 + the numbers of its texts inside and
-/// outside of the class (Wang and Manning 2012); the solution's w is r w'. A pure function of its arguments. May
-/// stop (core/base/stop.hpp).
+/// min over w, u, b of (|w'|^2 + |u|^2 + b^2) / 2 + C sum_i g_i max(0, 1 - y_i (w' . x'_i + u . s_i + b))^2,
+/// g_i = NgramRows::weight(), by dual coordinate descent with shrinking (Hsieh et al. 2008, algorithm 3, as in
+/// LIBLINEAR). x' = x, or with `ratios` x times the bucket's r = ln((p / |p|) / (q / |q|)), p and q = 1 + the numbers
+/// of its texts inside and outside of the class (Wang and Manning 2012); the solution's w is r w'. A pure function of
+/// its arguments. May stop (core/base/stop.hpp).
 SvmSolution solve_svm(const NgramRows& rows, const SvmProblem& problem);
 
 }  // namespace capstan

@@ -109,6 +109,7 @@ void solve_all(const NgramRows& rows, const SvmMix& mix, uint64_t seed, ParamSto
     first[static_cast<size_t>(problem)].reset();
     second[static_cast<size_t>(problem)].reset();
   });
+  for (size_t c = 0; c < mix.offsets.size(); ++c) bias[c] += static_cast<real>(mix.offsets[c]);
   if (rows.is_binary()) bias[0] = -bias[1];
   take_shares_as_bias(rows, presence, weight, bias);
   if (rows.is_binary()) {
@@ -155,6 +156,8 @@ LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, P
     std::copy(thresholds.begin(), thresholds.end(), values_of(params, "linear.threshold"));
     fit.labels = held_out.label_report(mix, thresholds).at(usual_threshold);
     fit.held_out.correct = fit.labels->exact;
+  } else {
+    fit.predictions = held_out.predictions(mix);
   }
   const std::vector<double> accuracies = held_out.accuracies(mix);
   fit.report.push_back(rows.report());

@@ -103,10 +103,9 @@ class PassSolver {
         width_(columns_ == 1 ? 1 : (columns_ + lane - 1) / lane * lane),
         characters_share_(rows.config().words.empty() ? 1 : characters_share) {
     const std::vector<double> shares = logits_of_shares(rows);
-    if (columns_ == 1)
-      shares_ = {shares[1]};
-    else
-      shares_ = shares;
+    shares_ = columns_ == 1 ? std::vector<double>{shares[1]} : shares;
+    shifts_ = shifts_of(rows.class_weights());
+    if (columns_ == 1 && !shifts_.empty()) shifts_ = {(shifts_[1] - shifts_[0]) / 2};
     weights_.assign(static_cast<size_t>(rows_.config().buckets * width_), 0);
     sums_.assign(static_cast<size_t>(rows_.config().buckets), first_square);
   }
@@ -313,7 +312,8 @@ class PassSolver {
     std::vector<float>& slopes = row.slopes;
     const RowLabels labels = rows_.labels(of);
     for (int64_t c = 0; c < columns_; ++c)
-      slopes[static_cast<size_t>(c)] += static_cast<float>(shares_[static_cast<size_t>(c)] / factor_);
+      slopes[static_cast<size_t>(c)] += static_cast<float>(
+          (shares_[static_cast<size_t>(c)] + (shifts_.empty() ? 0 : shifts_[static_cast<size_t>(c)])) / factor_);
     if (loss_ == Loss::hinge) {
       const float sign = labels.front() == 1 ? 1 : -1;
       slopes[0] = -2 * sign * std::max(0.0F, 1 - sign * slopes[0]);
@@ -329,6 +329,10 @@ class PassSolver {
     }
     if (loss_ != Loss::hinge)
       for (const int32_t label : labels) slopes[static_cast<size_t>(label)] -= 1;
+    if (rows_.weighs_classes() || rows_.weight(of) != 1)
+      for (int64_t c = 0; c < columns_; ++c)
+        slopes[static_cast<size_t>(c)] *=
+            static_cast<float>(rows_.weight(of, static_cast<int32_t>(columns_ == 1 ? 1 : c)));
     row.squares = 0;
     for (const float slope : slopes) row.squares += slope * slope;
   }
@@ -340,6 +344,7 @@ class PassSolver {
   float characters_share_;
   double factor_ = 1;
   std::vector<double> shares_;  // their logits, by column
+  std::vector<double> shifts_;  // that weights of classes make; none without
   std::vector<float> weights_;  // (buckets, width)
   std::vector<float> sums_;     // of squares, by bucket
   std::vector<Row> batch_;
@@ -379,21 +384,24 @@ class HeldOutScores {
   }
   LogitSums sums(double factor) const {
     LogitSums all;
-    for_rows(factor, [&](const RowLabels& labels, const std::vector<double>& logits) {
-      all.add(logits, labels, rows_.multi_label());
+    for_rows(factor, [&](const RowLabels& labels, const std::vector<double>& logits, double weight) {
+      all.add(logits, labels, rows_.multi_label(), weight);
     });
     return all;
   }
   LabelReport labels(double factor, const std::vector<double>& thresholds) const {
     LabelReport report(rows_.classes(), thresholds);
-    for_rows(factor, [&](const RowLabels& labels, const std::vector<double>& logits) {
-      std::vector<float> probabilities;
-      for (const double logit : logits) probabilities.push_back(static_cast<float>(1 / (1 + std::exp(-logit))));
-      std::vector<int32_t> truth(probabilities.size(), 0);
-      for (const int32_t label : labels) truth[static_cast<size_t>(label)] = 1;
-      report.add(probabilities.data(), truth.data());
+    for_rows(factor, [&](const RowLabels& labels, const std::vector<double>& logits, double) {
+      report.add(probabilities_of(logits, true).data(), flags_of(labels, logits.size()).data());
     });
     return report;
+  }
+  HeldOutPredictions predictions(double factor) const {
+    HeldOutPredictions all(rows_.classes());
+    for_rows(factor, [&](const RowLabels& labels, const std::vector<double>& logits, double) {
+      all.add(probabilities_of(logits, false).data(), labels.front());
+    });
+    return all;
   }
 
  private:
@@ -402,7 +410,8 @@ class HeldOutScores {
     const size_t columns = scores_.size() / std::max<size_t>(held_out_.size(), 1);
     for (size_t i = 0; i < held_out_.size(); ++i) {
       stop_point();
-      visit(rows_.labels(held_out_[i]), solver_.logits(scores_.data() + i * columns, factor));
+      visit(rows_.labels(held_out_[i]), solver_.logits(scores_.data() + i * columns, factor),
+            rows_.relative_weight(held_out_[i]));
     }
   }
 
@@ -454,6 +463,8 @@ LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed
     std::copy(thresholds.begin(), thresholds.end(), values_of("linear.threshold"));
     fit.labels = held_out.labels(best.factor, thresholds).at(usual_threshold);
     fit.held_out.correct = fit.labels->exact;
+  } else {
+    fit.predictions = held_out.predictions(best.factor);
   }
   const double accuracy = fit.held_out.accuracy(), texts = std::max(static_cast<double>(parts.held_out.size()), 1.0);
   fit.report = {

@@ -41,8 +41,8 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
   const bool are_kept = expected <= static_cast<double>(kept) && read(texts, kept, expected);
   const int64_t problems = is_binary() ? 1 : classes_;
   const bool takes_long = rows() >= many_texts && entries() > most_solving / problems;
-  by_passes_ = base_ == nullptr &&
-               (!are_kept || expected > static_cast<double>(solved) || entries() > solved || takes_long);
+  by_passes_ =
+      base_ == nullptr && (!are_kept || expected > static_cast<double>(solved) || entries() > solved || takes_long);
   if (base_ != nullptr && !are_kept)
     throw Error(
         fmt::format("train.init_from: the n-grams of the training texts take more than {} MB (train.memory), and a "
@@ -64,6 +64,7 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
     texts_.emplace(texts);
     texts_->stop_reporting();
   }
+  read_weights(texts);
   if (base_ != nullptr) score_with_base();
 }
 
@@ -91,6 +92,19 @@ double NgramRows::expected_entries(const LabelledTexts& texts) const {
   });
   const auto all = static_cast<double>(std::accumulate(entries.begin(), entries.end(), int64_t{0}));
   return all / static_cast<double>(count) * static_cast<double>(rows());
+}
+
+void NgramRows::read_weights(const LabelledTexts& texts) {
+  std::vector<int64_t> counts(static_cast<size_t>(classes_), 0);
+  bool same = true;
+  for (int64_t row = 0; row < rows(); ++row) {
+    for (const int32_t label : labels(row)) ++counts[static_cast<size_t>(label)];
+    weights_.push_back(texts.weight(row));
+    same = same && weights_.back() == 1;
+  }
+  mean_weight_ = std::accumulate(weights_.begin(), weights_.end(), 0.0) / static_cast<double>(rows());
+  if (same) weights_.clear();
+  class_weights_ = weights_of(config_.class_weights, counts, rows(), multi_label_);
 }
 
 /// Returns false when there are too many entries.

@@ -104,6 +104,17 @@ class NgramRows {
   }
   bool has(int64_t row, int32_t label) const { return labels(row).has(label); }
   bool multi_label() const { return multi_label_; }
+  bool weighs_classes() const { return !class_weights_.empty(); }
+  const std::vector<double>& class_weights() const { return class_weights_; }
+  /// How much a text counts, whatever its labels.
+  double weight(int64_t row) const { return weights_.empty() ? 1 : weights_[static_cast<size_t>(row)]; }
+  /// The same with a mean of 1.
+  double relative_weight(int64_t row) const { return weight(row) / mean_weight_; }
+  /// How much it counts for a class or label: the weights of classes are of those that it has.
+  double weight(int64_t row, int32_t label) const {
+    if (class_weights_.empty() || (multi_label_ && !has(row, label))) return weight(row);
+    return weight(row) * class_weights_[static_cast<size_t>(multi_label_ ? label : labels(row).front())];
+  }
   /// With two classes and one label per text, weights of the first class are those of the second one times -1.
   bool is_binary() const { return classes_ == 2 && !multi_label_; }
   /// The entries of a row, in either case.
@@ -130,6 +141,7 @@ class NgramRows {
   void read_labels(const LabelledTexts& texts);
   double expected_entries(const LabelledTexts& texts) const;
   bool read(const LabelledTexts& texts, int64_t most_entries, double expected);
+  void read_weights(const LabelledTexts& texts);
   void count_texts(const LabelledTexts& texts);
   int most_bits() const;
   void weigh(const std::vector<int32_t>& texts);
@@ -151,6 +163,8 @@ class NgramRows {
   std::vector<int32_t> labels_;
   std::vector<int64_t> label_starts_;  // of several labels
   std::vector<float> norms_, scale_;
+  std::vector<double> weights_, class_weights_;  // by row, by class; empty: 1
+  double mean_weight_ = 1;
   std::shared_ptr<const BaseClassifier> base_;
   std::vector<float> base_scores_, base_factor_;
   WorkPlace work_;

@@ -11,18 +11,32 @@ namespace {
 
 const StopPoll stop = [] { return StopSignals::received() != 0; };
 
+/// What the rule that suits the goal decides of texts that were held out; nothing without a goal.
+std::optional<DecisionFigures> decide_held_out(const HeldOutPredictions& held_out, const DecisionGoal& goal) {
+  ClassificationReport report(held_out.classes(), best_rule(held_out, goal));
+  for (int64_t i = 0; i < held_out.size(); ++i) report.add(held_out.probabilities(i), held_out.truth(i));
+  return figures_of(report, goal);
+}
+
 /// Returns false after a signal; the state is then still that of the start.
 bool solve(Session& session, const NgramRows& rows, ParamStore& params, bool validates, Progress& progress) {
   const Stopwatch watch;
   LinearFit fit;
+  std::optional<DecisionFigures> decisions;
+  const auto& goal = session.options().goal;
   try {
     const StopScope scope(&stop);
     fit = fit_linear(rows, params, session.state().seed, &progress);
+    if (goal && fit.predictions) decisions = decide_held_out(*fit.predictions, *goal);
   } catch (const Stopped&) {
     return false;
   }
   for (const std::string& line : fit.report) session.log().info(line);
   RunState& state = session.state();
+  if (decisions) {
+    state.rule = decisions->rule;
+    fit.held_out.correct = decisions->correct;
+  }
   state.step = std::max<int64_t>(session.config().steps, 1);
   state.epoch = std::max<int64_t>(session.config().epochs, 1);
   state.tokens = rows.tokens();
@@ -31,7 +45,7 @@ bool solve(Session& session, const NgramRows& rows, ParamStore& params, bool val
   session.changed();
   session.progress().pace().step_took(watch.seconds(), rows.tokens());
   session.progress().all_done();
-  if (!validates && fit.held_out.targets > 0) session.validated({fit.held_out, fit.labels}, watch.seconds());
+  if (!validates && fit.held_out.targets > 0) session.validated({fit.held_out, fit.labels, decisions}, watch.seconds());
   return true;
 }
 
@@ -54,11 +68,13 @@ TrainResult train_linear(Session& session, const Model& classifier, const NgramR
     ClassifierEvaluation found;
     try {
       const StopScope scope(&stop);
-      found = evaluate_classifier(classifier, *valid);
+      found = evaluate_classifier(classifier, *valid, session.state().rule);
     } catch (const Stopped&) {
       return session.interrupt(StopSignals::received(), parts);
     }
-    session.validated({found.total, found.labels}, watch.seconds());
+    std::optional<DecisionFigures> decisions;
+    if (session.options().goal && found.report) decisions = figures_of(*found.report, *session.options().goal);
+    session.validated({found.total, found.labels, decisions}, watch.seconds());
   }
   const TrainResult result = session.finish("the weights are solved for", parts, "another name starts a new one");
   if (session.ranks().first()) WorkFile::remove_all(session.options().folder.string());

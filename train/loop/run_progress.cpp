@@ -121,8 +121,9 @@ void RunProgress::validated(const Validation& result, bool best, double took) {
     const std::optional<double> value = metric.compute(result);
     if (!value) continue;
     line[metric.name] = *value;
-    text += metric.unit == Metric::Unit::nats ? " : " + loss_text(*value)
-                                              : fmt::format(" : {} {:.2f} %", metric.title, 100 * *value);
+    text += metric.unit == Metric::Unit::nats    ? " : " + loss_text(*value)
+            : metric.unit == Metric::Unit::share ? fmt::format(" : {} {:.2f} %", metric.title, 100 * *value)
+                                                 : fmt::format(" : {} {:.4f}", metric.title, *value);
   }
   if (const auto error = total.standard_error(); kind_ == RunKind::tokens && error) {
     line["loss_standard_error"] = *error;

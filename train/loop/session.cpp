@@ -140,6 +140,8 @@ void Session::validated(const Validation& found, double seconds) {
   unsaved_ = true;
   state_.validated_step = state_.step;
   if (found.labels && found.labels->thresholds.empty()) state_.threshold = found.labels->threshold;
+  if (found.labels && options_.kind == RunKind::texts) state_.rule = found.labels->thresholds;
+  if (found.decisions) state_.rule = found.decisions->rule;
   const bool best = is_best(found);
   if (best) {
     state_.best.clear();

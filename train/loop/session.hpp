@@ -44,6 +44,7 @@ class Session {
     int64_t total_steps = 0;                                          // 0: not known
     bool validates = false;
     RunKind kind = RunKind::tokens;
+    std::optional<DecisionGoal> goal = std::nullopt;  // of a classifier's decisions
   };
 
   /// Creates and locks the folder, opens the log. Handles signals from here on. Of several ranks, the first one writes.

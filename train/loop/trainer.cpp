@@ -193,7 +193,7 @@ bool Loop::validate() {
     try {
       const StopScope scope(&at_once);
       result = capstan::validate(in_.task, WatchedBatches(*in_.valid, progress), config_.micro_batch_tokens,
-                                 &session_.ranks());
+                                 &session_.ranks(), session_.options().goal ? &*session_.options().goal : nullptr);
     } catch (const Stopped&) {
     }
   });

@@ -37,6 +37,17 @@ class CapstanTextClassificationPipeline(TextClassificationPipeline):
         return [part[len(part) - n:] if reading["truncate"] == "tail" else part[:n] for part, n in zip(parts, lengths)]
 
 
+    def postprocess(self, model_outputs, function_to_apply=None, top_k=1, _legacy=True):
+        """Without options, the class by the run's rule where it has one."""
+        rule, classes = self.model.config.capstan.get("rule"), self.model.config.num_labels
+        if rule is None or function_to_apply is not None or top_k != 1 or not _legacy:
+            return super().postprocess(model_outputs, function_to_apply, top_k, _legacy)
+        p = model_outputs["logits"][0].double().softmax(-1)
+        rule = torch.tensor(rule, dtype=torch.float64, device=p.device)
+        chosen = int((p * rule if len(rule) == classes else -(p @ rule.view(classes, classes))).argmax())
+        return {"label": self.model.config.id2label[chosen], "score": float(p[chosen])}
+
+
 class CapstanFillMaskPipeline(FillMaskPipeline):
     """Blanks of a long text are filled in parts of it that are as long as the texts of the training. Scores are shares of all
     tokens, of which those that are no text are left out."""

@@ -1,0 +1,49 @@
+// How much the examples of a class count while training.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/config/schema.hpp"
+
+namespace capstan {
+
+/// What the loss of an example of class c is multiplied by while training: 1; N / (C n_c), with n_c of the N training
+/// examples in class c of C; or one given for each class.
+struct EqualClasses {
+  static constexpr const char* type_name = "equal";
+};
+template <class Fields>
+void describe(Fields&, EqualClasses&) {}
+struct BalancedClasses {
+  static constexpr const char* type_name = "balanced";
+};
+template <class Fields>
+void describe(Fields&, BalancedClasses&) {}
+struct ListedWeights {
+  static constexpr const char* type_name = "listed";
+  std::vector<double> weights;
+};
+template <class Fields>
+void describe(Fields& f, ListedWeights& c) {
+  f("weights", c.weights, not_empty(), "one non-negative weight per class, in the order of the classes");
+}
+inline void validate(const ListedWeights& c, Problems& problems) {
+  for (size_t i = 0; i < c.weights.size(); ++i)
+    if (!(c.weights[i] >= 0)) problems.add("weights." + std::to_string(i), "a weight must not be negative");
+}
+using ClassWeights = std::variant<EqualClasses, BalancedClasses, ListedWeights>;
+
+/// The weight of each class; none where all are equal. Balanced: a class without examples is left out of the balance;
+/// multi-label, the number of texts without a label for each text with it. Throws ConfigError when weights are listed
+/// for another number of classes.
+std::vector<double> weights_of(const ClassWeights& config, const std::vector<int64_t>& class_counts, int64_t examples,
+                               bool multi_label);
+
+/// What is added to logits of calibrated probabilities so that they are those of weighted examples: the weights'
+/// logarithms, 0 for a weight of 0.
+std::vector<double> shifts_of(const std::vector<double>& class_weights);
+
+}  // namespace capstan

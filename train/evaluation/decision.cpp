@@ -1,0 +1,210 @@
+#include "train/evaluation/decision.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/base/stop.hpp"
+
+namespace capstan {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+/// Shares of a text's label and of its probabilities in its counts.
+constexpr double label_share = 0.5;
+constexpr double largest_log_factor = 12, least_gain = 1e-9;
+constexpr int most_rounds = 4;
+
+/// Finds the factors with the highest F1 of a class or mean of all, one class after the other.
+class FactorSearch {
+ public:
+  FactorSearch(const HeldOutPredictions& held_out, int64_t label)
+      : held_out_(held_out),
+        classes_(held_out.classes()),
+        label_(label),
+        logs_(static_cast<size_t>(classes_), 0),
+        right_(logs_.size()),
+        given_(logs_.size()),
+        actual_(logs_.size()),
+        ranks_(static_cast<size_t>(held_out.size())) {
+    for (int64_t i = 0; i < held_out.size(); ++i) {
+      rank(i);
+      for (int64_t c = 0; c < classes_; ++c) actual_[static_cast<size_t>(c)] += count(i, c);
+      give(i, ranks_[static_cast<size_t>(i)].first, 1);
+    }
+  }
+
+  DecisionRule run() {
+    for (int round = 0; round < most_rounds; ++round) {
+      bool better = false;
+      for (int64_t c = 0; c < classes_; ++c)
+        if (label_ < 0 || c == label_) better = improve(c) || better;
+      if (!better || label_ >= 0) break;
+    }
+    DecisionRule rule;
+    for (const double log : logs_) rule.push_back(std::exp(log));
+    return rule;
+  }
+
+ private:
+  /// The best two classes of a text.
+  struct Ranks {
+    int32_t first = -1, second = -1;
+  };
+
+  double score(int64_t i, int64_t c) const {
+    return std::log(std::max(static_cast<double>(held_out_.probabilities(i)[c]), 1e-30)) +
+           logs_[static_cast<size_t>(c)];
+  }
+  /// How far text i counts as one of class c.
+  double count(int64_t i, int64_t c) const {
+    return (held_out_.truth(i) == c ? label_share : 0) +
+           (1 - label_share) * static_cast<double>(held_out_.probabilities(i)[c]);
+  }
+  void rank(int64_t i) {
+    Ranks& ranks = ranks_[static_cast<size_t>(i)];
+    ranks = {};
+    double first = -infinity, second = -infinity;
+    for (int64_t c = 0; c < classes_; ++c) {
+      const double at = score(i, c);
+      if (at > first) {
+        ranks.second = std::exchange(ranks.first, static_cast<int32_t>(c));
+        second = std::exchange(first, at);
+      } else if (at > second) {
+        ranks.second = static_cast<int32_t>(c);
+        second = at;
+      }
+    }
+  }
+  /// Text i is given class c, or with `sign` -1 no longer.
+  void give(int64_t i, int64_t c, double sign) {
+    right_[static_cast<size_t>(c)] += sign * count(i, c);
+    given_[static_cast<size_t>(c)] += sign;
+  }
+  double f1(int64_t c) const {
+    const auto at = static_cast<size_t>(c);
+    return 2 * right_[at] / std::max(given_[at] + actual_[at], 1e-12);
+  }
+  int64_t best_other(int64_t i, int64_t c) const {
+    const Ranks& ranks = ranks_[static_cast<size_t>(i)];
+    return ranks.first == c ? ranks.second : ranks.first;
+  }
+
+  /// Chooses the factor of class c anew; returns false where its old one is as good.
+  bool improve(int64_t c) {
+    stop_point();
+    const int64_t count = held_out_.size();
+    double& log = logs_[static_cast<size_t>(c)];
+    std::vector<double> least(static_cast<size_t>(count));  // the logarithm of the factor from which text i gets c
+    for (int64_t i = 0; i < count; ++i)
+      least[static_cast<size_t>(i)] = score(i, best_other(i, c)) - (score(i, c) - log);
+    std::vector<int64_t> order(least.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      return least[static_cast<size_t>(a)] < least[static_cast<size_t>(b)];
+    });
+    double sum = 0;
+    for (int64_t k = 0; k < classes_; ++k) sum += label_ < 0 || k == label_ ? f1(k) : 0;
+    const double before = sum;
+    const auto change = [&](int64_t i, int64_t from, int64_t to) {
+      for (const int64_t k : {from, to}) sum -= label_ < 0 || k == label_ ? f1(k) : 0;
+      give(i, from, -1);
+      give(i, to, 1);
+      for (const int64_t k : {from, to}) sum += label_ < 0 || k == label_ ? f1(k) : 0;
+    };
+    for (int64_t i = 0; i < count; ++i)
+      if (ranks_[static_cast<size_t>(i)].first == c) change(i, c, best_other(i, c));
+    double best = before, chosen = log;
+    for (size_t at = 0; at <= order.size(); ++at) {
+      const double low = at == 0 ? -largest_log_factor : least[static_cast<size_t>(order[at - 1])];
+      const double high = at == order.size() ? largest_log_factor : least[static_cast<size_t>(order[at])];
+      if (const double middle = (low + high) / 2;
+          high > low && std::abs(middle) <= largest_log_factor && sum > best + least_gain) {
+        best = sum;
+        chosen = middle;
+      }
+      if (at < order.size()) change(order[at], best_other(order[at], c), c);
+    }
+    const bool better = chosen != log;
+    log = chosen;
+    for (int64_t i = 0; i < count; ++i) {  // all have class c now
+      rank(i);
+      const int64_t given = ranks_[static_cast<size_t>(i)].first;
+      if (given != c) change(i, c, given);
+    }
+    return better;
+  }
+
+  const HeldOutPredictions& held_out_;
+  int64_t classes_, label_;
+  std::vector<double> logs_;                    // of the factors
+  std::vector<double> right_, given_, actual_;  // by class
+  std::vector<Ranks> ranks_;                    // by text
+};
+
+}  // namespace
+
+int64_t decide(const DecisionRule& rule, const float* probabilities, int64_t classes) {
+  if (rule.empty()) return std::max_element(probabilities, probabilities + classes) - probabilities;
+  int64_t best = 0;
+  double highest = -infinity;
+  for (int64_t c = 0; c < classes; ++c) {
+    double value = 0;
+    if (static_cast<int64_t>(rule.size()) == classes)
+      value = rule[static_cast<size_t>(c)] * static_cast<double>(probabilities[c]);
+    else
+      for (int64_t truth = 0; truth < classes; ++truth)
+        value -= rule[static_cast<size_t>(truth * classes + c)] * static_cast<double>(probabilities[truth]);
+    if (!(value > highest)) continue;
+    highest = value;
+    best = c;
+  }
+  return best;
+}
+
+void HeldOutPredictions::add(const float* probabilities, int64_t truth) {
+  probabilities_.insert(probabilities_.end(), probabilities, probabilities + classes_);
+  truths_.push_back(static_cast<int32_t>(truth));
+}
+
+std::string HeldOutPredictions::bytes() const {
+  std::string all(reinterpret_cast<const char*>(truths_.data()), truths_.size() * sizeof(int32_t));
+  all.append(reinterpret_cast<const char*>(probabilities_.data()), probabilities_.size() * sizeof(float));
+  return all;
+}
+
+void HeldOutPredictions::add(std::string_view bytes) {
+  const size_t each = sizeof(int32_t) + static_cast<size_t>(classes_) * sizeof(float), count = bytes.size() / each;
+  check(bytes.size() % each == 0, "held-out predictions: {} bytes are no multiple of {}", bytes.size(), each);
+  const size_t texts = truths_.size();
+  truths_.resize(texts + count);
+  probabilities_.resize((texts + count) * static_cast<size_t>(classes_));
+  std::memcpy(truths_.data() + texts, bytes.data(), count * sizeof(int32_t));
+  std::memcpy(probabilities_.data() + texts * static_cast<size_t>(classes_), bytes.data() + count * sizeof(int32_t),
+              bytes.size() - count * sizeof(int32_t));
+}
+
+void HeldOutPredictions::sort() {
+  std::vector<int64_t> order(truths_.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    if (truth(a) != truth(b)) return truth(a) < truth(b);
+    return std::lexicographical_compare(probabilities(a), probabilities(a) + classes_, probabilities(b),
+                                        probabilities(b) + classes_);
+  });
+  HeldOutPredictions sorted(classes_);
+  for (const int64_t i : order) sorted.add(probabilities(i), truth(i));
+  *this = std::move(sorted);
+}
+
+DecisionRule best_rule(const HeldOutPredictions& held_out, const DecisionGoal& goal) {
+  using Kind = DecisionGoal::Kind;
+  if (goal.kind == Kind::given || goal.kind == Kind::cost || held_out.size() == 0) return goal.rule;
+  return FactorSearch(held_out, goal.kind == Kind::f1 ? goal.label : -1).run();
+}
+
+}  // namespace capstan
