@@ -11,7 +11,7 @@
 #include "core/strings/utf8.hpp"
 #include "data/files/file_list.hpp"
 #include "data/files/text_file.hpp"
-#include "data/files/with_key.hpp"
+#include "data/files/split.hpp"
 #include "data/labelled/class_folders.hpp"
 #include "data/labelled/class_names.hpp"
 

@@ -61,7 +61,7 @@ BestFactor best_factor(int64_t rows, const std::function<LogitSums(double factor
   return {std::exp((low + high) / 2), loss((low + high) / 2)};
 }
 
-std::vector<int32_t> flags_of(const LabelSet& labels, size_t classes) {
+std::vector<int32_t> flags_of(const RowLabels& labels, size_t classes) {
   std::vector<int32_t> flags(classes, 0);
   for (const int32_t label : labels) flags[static_cast<size_t>(label)] = 1;
   return flags;
@@ -85,7 +85,7 @@ std::vector<double> offsets_of(const NgramRows& rows, const std::function<void(c
   for (int round = 0; round < rounds; ++round) {
     std::vector<double> found(offsets.size(), least), wanted(offsets.size(), least);
     double all = 1;
-    visit([&](std::vector<double> logits, const LabelSet& labels, double weight) {
+    visit([&](std::vector<double> logits, const RowLabels& labels, double weight) {
       for (size_t c = 0; c < logits.size(); ++c) logits[c] += offsets[c];
       const std::vector<float> probabilities = probabilities_of(logits, rows.multi_label());
       for (size_t c = 0; c < logits.size(); ++c) found[c] += weight * static_cast<double>(probabilities[c]);

@@ -39,11 +39,11 @@ BestFactor best_factor(int64_t rows, const std::function<LogitSums(double factor
 
 /// What is added to logits so that the mean probability of each class is its share among some rows, where weights of
 /// classes have changed it. visit(f) calls f(logits, labels, weight) for each row.
-using RowVisit = std::function<void(const std::vector<double>& logits, const LabelSet& labels, double weight)>;
+using RowVisit = std::function<void(const std::vector<double>& logits, const RowLabels& labels, double weight)>;
 std::vector<double> offsets_of(const NgramRows& rows, const std::function<void(const RowVisit&)>& visit);
 
 /// 1 for each label of a text, 0 for other classes.
-std::vector<int32_t> flags_of(const LabelSet& labels, size_t classes);
+std::vector<int32_t> flags_of(const RowLabels& labels, size_t classes);
 
 /// The probabilities of logits, as floats.
 std::vector<float> probabilities_of(const std::vector<double>& logits, bool multi_label);

@@ -173,7 +173,7 @@ Evaluation HeldOut::evaluate(const SvmMix& mix) const { return sums_of(mix).of_r
 
 LabelReport HeldOut::label_report(const SvmMix& mix, std::vector<double> thresholds) const {
   LabelReport report(rows_.classes(), std::move(thresholds));
-  visit(mix, [&](const std::vector<double>& logits, const LabelSet& labels, double) {
+  visit(mix, [&](const std::vector<double>& logits, const RowLabels& labels, double) {
     report.add(probabilities_of(logits, true).data(), flags_of(labels, logits.size()).data());
   });
   return report;
@@ -181,7 +181,7 @@ LabelReport HeldOut::label_report(const SvmMix& mix, std::vector<double> thresho
 
 HeldOutPredictions HeldOut::predictions(const SvmMix& mix) const {
   HeldOutPredictions all(rows_.classes());
-  visit(mix, [&](const std::vector<double>& logits, const LabelSet& labels, double) {
+  visit(mix, [&](const std::vector<double>& logits, const RowLabels& labels, double) {
     all.add(probabilities_of(logits, false).data(), labels.front());
   });
   return all;
