@@ -41,8 +41,8 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
   const bool are_kept = expected <= static_cast<double>(kept) && read(texts, kept, expected);
   const int64_t problems = is_binary() ? 1 : classes_;
   const bool takes_long = rows() >= many_texts && entries() > most_solving / problems;
-  by_passes_ = base_ == nullptr &&
-               (!are_kept || expected > static_cast<double>(solved) || entries() > solved || takes_long);
+  by_passes_ =
+      base_ == nullptr && (!are_kept || expected > static_cast<double>(solved) || entries() > solved || takes_long);
   if (base_ != nullptr && !are_kept)
     throw Error(
         fmt::format("train.init_from: the n-grams of the training texts take more than {} MB (train.memory), and a "
@@ -310,9 +310,14 @@ void NgramRows::score_with_base() {
 void NgramRows::read_row(int64_t row, RowScratch& scratch, RowValues& values) const {
   std::vector<NgramValue>& all = values.all;
   all.clear();
-  const auto add = [&](const NgramCount& entry) {
-    const float scale = scale_[entry.bucket()];
-    if (scale != 0) all.push_back({entry.bucket(), count_weight(entry.count()) * scale});
+  // The scales of all buckets do not fit into a cache.
+  constexpr size_t ahead = 16;
+  const auto add_all = [&](const NgramCount* entry, const NgramCount* end) {
+    for (; entry != end; ++entry) {
+      if (entry + ahead < end) __builtin_prefetch(scale_.data() + entry[ahead].bucket());
+      if (const float scale = scale_[entry->bucket()]; scale != 0)
+        all.push_back({entry->bucket(), count_weight(entry->count()) * scale});
+    }
   };
   const auto multiply = [&](size_t first, float norm) {
     for (size_t i = first; i < all.size(); ++i) all[i].value *= norm;
@@ -322,8 +327,9 @@ void NgramRows::read_row(int64_t row, RowScratch& scratch, RowValues& values) co
   for (const int which : {0, 1}) {
     const size_t first = values.words = which == 0 ? 0 : all.size();
     if (texts_) {
-      for (const NgramCount& entry : counted(which == 0 ? scratch.found.words : scratch.found.characters, bits))
-        add(entry);
+      const std::vector<NgramCount> counts =
+          counted(which == 0 ? scratch.found.words : scratch.found.characters, bits);
+      add_all(counts.data(), counts.data() + counts.size());
       double squares = 0;
       for (size_t i = first; i < all.size(); ++i) {
         const auto x = static_cast<double>(all[i].value);
@@ -332,7 +338,7 @@ void NgramRows::read_row(int64_t row, RowScratch& scratch, RowValues& values) co
       multiply(first, squares > 0 ? static_cast<float>(1 / std::sqrt(squares)) : 0);
     } else {
       const NgramBlock kept = block(row, which);
-      for (const NgramCount* entry = kept.begin; entry != kept.end; ++entry) add(*entry);
+      add_all(kept.begin, kept.end);
       multiply(first, kept.norm);
     }
   }

@@ -59,7 +59,8 @@ TEST_CASE("a base classifier: what memory does not suffice for is refused, with 
   CHECK(refusal(100'000).find("1000 scores for each of 200 texts") != std::string::npos);
   const std::string ngrams = refusal(100);
   CHECK(ngrams.find("n-grams of the training texts") != std::string::npos);
-  CHECK(ngrams.find("raise train.memory, lower data.max_length, train on fewer texts, or leave out") != std::string::npos);
+  CHECK(ngrams.find("raise train.memory, lower data.max_length, train on fewer texts, or leave out") !=
+        std::string::npos);
 }
 
 TEST_CASE(
