@@ -10,8 +10,8 @@
 #include "core/strings/strings.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/files/file_list.hpp"
-#include "data/files/text_file.hpp"
 #include "data/files/split.hpp"
+#include "data/files/text_file.hpp"
 #include "data/labelled/class_folders.hpp"
 #include "data/labelled/class_names.hpp"
 

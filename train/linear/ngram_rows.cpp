@@ -324,9 +324,14 @@ void NgramRows::score_with_base() {
 void NgramRows::read_row(int64_t row, RowScratch& scratch, RowValues& values) const {
   std::vector<NgramValue>& all = values.all;
   all.clear();
-  const auto add = [&](const NgramCount& entry) {
-    const float scale = scale_[entry.bucket()];
-    if (scale != 0) all.push_back({entry.bucket(), count_weight(entry.count()) * scale});
+  // The scales of all buckets do not fit into a cache.
+  constexpr size_t ahead = 16;
+  const auto add_all = [&](const NgramCount* entry, const NgramCount* end) {
+    for (; entry != end; ++entry) {
+      if (entry + ahead < end) __builtin_prefetch(scale_.data() + entry[ahead].bucket());
+      if (const float scale = scale_[entry->bucket()]; scale != 0)
+        all.push_back({entry->bucket(), count_weight(entry->count()) * scale});
+    }
   };
   const auto multiply = [&](size_t first, float norm) {
     for (size_t i = first; i < all.size(); ++i) all[i].value *= norm;
@@ -336,8 +341,8 @@ void NgramRows::read_row(int64_t row, RowScratch& scratch, RowValues& values) co
   for (const int which : {0, 1}) {
     const size_t first = values.words = which == 0 ? 0 : all.size();
     if (texts_) {
-      for (const NgramCount& entry : counted(which == 0 ? scratch.found.words : scratch.found.characters, bits))
-        add(entry);
+      const std::vector<NgramCount> counts = counted(which == 0 ? scratch.found.words : scratch.found.characters, bits);
+      add_all(counts.data(), counts.data() + counts.size());
       double squares = 0;
       for (size_t i = first; i < all.size(); ++i) {
         const auto x = static_cast<double>(all[i].value);
@@ -346,7 +351,7 @@ void NgramRows::read_row(int64_t row, RowScratch& scratch, RowValues& values) co
       multiply(first, squares > 0 ? static_cast<float>(1 / std::sqrt(squares)) : 0);
     } else {
       const NgramBlock kept = block(row, which);
-      for (const NgramCount* entry = kept.begin; entry != kept.end; ++entry) add(*entry);
+      add_all(kept.begin, kept.end);
       multiply(first, kept.norm);
     }
   }

@@ -1,0 +1,292 @@
+#include "train/linear/pass_solver.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/random.hpp"
+#include "core/base/stop.hpp"
+#include "core/machine/parallel.hpp"
+#include "train/linear/calibration.hpp"
+
+namespace capstan {
+namespace {
+
+/// N-grams of characters, of which a text has many more than of words, learn more slowly.
+constexpr float characters_share = 0.5F;
+/// Rows whose gradients are computed with the same weights, on all threads.
+constexpr int64_t rows_at_once = 256, rows_per_thread = 16;
+constexpr int64_t lane = 8;        // weights of a bucket are a multiple, for vector instructions
+constexpr size_t rows_ahead = 8;   // of the table, that are fetched
+constexpr float first_square = 1;  // where the sums of AdaGrad begin
+
+/// out[k] += x W, with `blocks` * lane weights for each bucket.
+template <int blocks>
+void add_scores(const std::vector<NgramValue>& row, const float* weights, float* out) {
+  constexpr int64_t width = blocks * lane;
+  float sums[width] = {};
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (i + rows_ahead < row.size()) {
+      const float* const next = weights + row[i + rows_ahead].bucket * width;
+      for (int64_t k = 0; k < width; k += 16) __builtin_prefetch(next + k);
+    }
+    const float* const from = weights + row[i].bucket * width;
+    for (int64_t k = 0; k < width; ++k) sums[k] += row[i].value * from[k];
+  }
+  for (int64_t k = 0; k < width; ++k) out[k] += sums[k];
+}
+
+/// W[bucket] -= rate x slopes / sqrt(sum of squares) for a part of a row.
+template <int blocks>
+void step_back(const NgramValue* begin, const NgramValue* end, const float* slopes, float squares, float rate,
+               float* weights, float* sums) {
+  constexpr int64_t width = blocks * lane;
+  float fixed[width];
+  std::copy_n(slopes, width, fixed);
+  for (const NgramValue* entry = begin; entry != end; ++entry) {
+    if (entry + rows_ahead < end) {
+      const uint32_t next = entry[rows_ahead].bucket;
+      for (int64_t k = 0; k < width; k += 16) __builtin_prefetch(weights + next * width + k, 1);
+      __builtin_prefetch(sums + next, 1);
+    }
+    float& sum = sums[entry->bucket];
+    sum += squares * entry->value * entry->value;
+    const float step = rate * entry->value / std::sqrt(sum);
+    float* const to = weights + entry->bucket * width;
+    for (int64_t k = 0; k < width; ++k) to[k] -= step * fixed[k];
+  }
+}
+
+}  // namespace
+
+PassSolver::PassSolver(const NgramRows& rows, uint64_t seed)
+    : rows_(rows),
+      seed_(seed),
+      loss_(rows.multi_label() ? Loss::logistic
+            : rows.is_binary() ? Loss::hinge
+                               : Loss::softmax),
+      columns_(rows.is_binary() ? 1 : rows.classes()),
+      width_(columns_ == 1 ? 1 : (columns_ + lane - 1) / lane * lane),
+      characters_share_(rows.config().words.empty() ? 1 : characters_share) {
+  const std::vector<double> shares = logits_of_shares(rows);
+  shares_ = columns_ == 1 ? std::vector<double>{shares[1]} : shares;
+  shifts_ = shifts_of(rows.class_weights());
+  if (columns_ == 1 && !shifts_.empty()) shifts_ = {(shifts_[1] - shifts_[0]) / 2};
+  weights_.assign(static_cast<size_t>(rows_.config().buckets * width_), 0);
+  sums_.assign(static_cast<size_t>(rows_.config().buckets), first_square);
+}
+
+template <class Visit>
+void PassSolver::for_used(const Visit& visit) const {
+  for (int64_t f = 0; f < rows_.config().buckets; ++f)
+    if (rows_.scale()[static_cast<size_t>(f)] != 0) visit(f);
+}
+
+void PassSolver::run(const std::vector<uint32_t>& learnt, double rate, PassPlace& place, double work,
+                     Progress* progress, const std::function<void()>& save) {
+  const auto count = static_cast<int64_t>(learnt.size());
+  if (place.pass == 0 && place.row == 0) {
+    std::fill(weights_.begin(), weights_.end(), 0.0F);
+    std::fill(sums_.begin(), sums_.end(), first_square);
+  }
+  factor_ = loss_ == Loss::hinge ? place.factor : 1;
+  const RandomKey key = random_key(seed_, "order of rows");
+  batch_.resize(static_cast<size_t>(rows_at_once));
+  scratches_.resize(static_cast<size_t>(team_size()));
+  const double all = static_cast<double>(passes * std::max<int64_t>(count, 1));
+  const auto tell = [&](int64_t rows) {
+    if (progress != nullptr) progress->add(work * static_cast<double>(rows) / all);
+  };
+  tell(place.pass * count + place.row);
+  for (; place.pass < passes; ++place.pass, place.row = 0)
+    for (; place.row < count; place.row += rows_at_once) {
+      stop_point();
+      save();
+      const int64_t now = std::min(rows_at_once, count - place.row);
+      const double done = static_cast<double>(place.pass * count + place.row) / all;
+      const auto row_of = [&](int64_t i) {
+        return learnt[static_cast<size_t>(permuted_place(place.row + i, count, key, place.pass))];
+      };
+      learn(row_of, now, static_cast<float>(rate * (1 - done)));
+      tell(now);
+    }
+}
+
+void PassSolver::write(FileWriter& to) const {
+  std::vector<float> some;
+  const auto flush = [&] {
+    to.write(some.data(), some.size() * sizeof(float));
+    some.clear();
+  };
+  for_used([&](int64_t f) {
+    const auto first = weights_.begin() + f * width_;
+    some.insert(some.end(), first, first + columns_);
+    some.push_back(sums_[static_cast<size_t>(f)]);
+    if (some.size() > size_t{1} << 18) flush();
+  });
+  flush();
+}
+
+bool PassSolver::read(WorkFile::Saved& from) {
+  std::vector<float> some(static_cast<size_t>(columns_) + 1);
+  bool whole = true;
+  for_used([&](int64_t f) {
+    whole = whole && from.read(some.data(), some.size() * sizeof(float));
+    std::copy_n(some.begin(), columns_, weights_.begin() + f * width_);
+    sums_[static_cast<size_t>(f)] = some.back();
+  });
+  return whole;
+}
+
+std::vector<float> PassSolver::scores(const std::vector<uint32_t>& of) const {
+  std::vector<float> all(of.size() * static_cast<size_t>(columns_));
+  parallel_for(static_cast<int64_t>(of.size()), rows_per_thread, [&](int64_t begin, int64_t end) {
+    RowScratch scratch;
+    RowValues values;
+    std::vector<float> found(static_cast<size_t>(width_));
+    for (int64_t i = begin; i < end; ++i) {
+      stop_point();
+      rows_.read_row(of[static_cast<size_t>(i)], scratch, values);
+      std::fill(found.begin(), found.end(), 0.0F);
+      score(values.all, found.data());
+      std::copy_n(found.begin(), columns_, all.begin() + i * columns_);
+    }
+  });
+  return all;
+}
+
+std::vector<double> PassSolver::logits(const float* scores, double factor) const {
+  std::vector<double> found(static_cast<size_t>(rows_.classes()));
+  for (int64_t c = 0; c < columns_; ++c)
+    found[static_cast<size_t>(columns_ == 1 ? 1 : c)] =
+        factor * static_cast<double>(scores[c]) + shares_[static_cast<size_t>(c)];
+  if (columns_ == 1) found[0] = -found[1];
+  return found;
+}
+
+void PassSolver::take(double factor, real* weight) {
+  const int64_t classes = rows_.classes();
+  for (int64_t f = 0; f < rows_.config().buckets; ++f)
+    for (int64_t c = 0; c < columns_; ++c) {
+      const double value = factor * static_cast<double>(weights_[static_cast<size_t>(f * width_ + c)]);
+      weight[f * classes + (columns_ == 1 ? 1 : c)] = static_cast<real>(value);
+      if (columns_ == 1) weight[f * classes] = static_cast<real>(0 - value);  // not -0.0, which would be written
+    }
+  weights_ = {};
+}
+
+template <class RowOf>
+void PassSolver::learn(const RowOf& row_of, int64_t count, float rate) {
+  parallel_for(count, rows_per_thread, [&](int64_t begin, int64_t end) {
+    RowScratch& scratch = scratches_[static_cast<size_t>(thread_index())];
+    for (int64_t i = begin; i < end; ++i) {
+      Row& row = batch_[static_cast<size_t>(i)];
+      const int64_t of = row_of(i);
+      rows_.read_row(of, scratch, row.values);
+      row.slopes.assign(static_cast<size_t>(width_), 0);
+      score(row.values.all, row.slopes.data());
+      scores_to_slopes(of, row);
+    }
+  });
+  // Each thread updates buckets of its own, in the order of the rows.
+  const int64_t buckets = rows_.config().buckets;
+  parallel_for(buckets, buckets / std::max(threads(), 1), [&](int64_t begin, int64_t end) {
+    for (int64_t i = 0; i < count; ++i) {
+      const Row& row = batch_[static_cast<size_t>(i)];
+      if (row.squares == 0) continue;
+      const NgramValue *const all = row.values.all.data(), *const characters = all + row.values.words;
+      update(part_of(all, characters, begin, end), row, 1, rate);
+      update(part_of(characters, all + row.values.all.size(), begin, end), row, characters_share_, rate);
+    }
+  });
+}
+
+/// The entries of a block, which are in the order of their buckets, with buckets from `begin` to `end`.
+PassSolver::Part PassSolver::part_of(const NgramValue* first, const NgramValue* last, int64_t begin,
+                                     int64_t end) const {
+  const auto before = [](const NgramValue& entry, int64_t bucket) { return entry.bucket < bucket; };
+  if (begin > 0) first = std::lower_bound(first, last, begin, before);
+  if (end < rows_.config().buckets) last = std::lower_bound(first, last, end, before);
+  return {first, last};
+}
+
+void PassSolver::score(const std::vector<NgramValue>& row, float* out) const {
+  const float* const weights = weights_.data();
+  switch (width_ / lane) {
+    case 0: {
+      float sum = 0;
+      for (const NgramValue& entry : row) sum += entry.value * weights[entry.bucket];
+      *out += sum;
+      return;
+    }
+    case 1:
+      return add_scores<1>(row, weights, out);
+    case 2:
+      return add_scores<2>(row, weights, out);
+    case 3:
+      return add_scores<3>(row, weights, out);
+    case 4:
+      return add_scores<4>(row, weights, out);
+    default:
+      for (const NgramValue& entry : row)
+        for (int64_t k = 0; k < width_; ++k) out[k] += entry.value * weights[entry.bucket * width_ + k];
+  }
+}
+
+/// As if the entries were multiplied by the root of `share`, and so were the weights at the end.
+void PassSolver::update(const Part& part, const Row& row, float share, float rate) {
+  rate *= share;
+  const float squares = row.squares * share;
+  float* const weights = weights_.data();
+  const float* const slopes = row.slopes.data();
+  const auto& [begin, end] = part;
+  switch (width_ / lane) {
+    case 1:
+      return step_back<1>(begin, end, slopes, squares, rate, weights, sums_.data());
+    case 2:
+      return step_back<2>(begin, end, slopes, squares, rate, weights, sums_.data());
+    case 3:
+      return step_back<3>(begin, end, slopes, squares, rate, weights, sums_.data());
+    case 4:
+      return step_back<4>(begin, end, slopes, squares, rate, weights, sums_.data());
+    default:
+      for (const NgramValue* entry = begin; entry != end; ++entry) {
+        float& sum = sums_[entry->bucket];
+        sum += squares * entry->value * entry->value;
+        const float step = rate * entry->value / std::sqrt(sum);
+        float* const to = weights + entry->bucket * width_;
+        for (int64_t k = 0; k < width_; ++k) to[k] -= step * slopes[k];
+      }
+  }
+}
+
+/// Scores become the derivatives of the row's loss.
+void PassSolver::scores_to_slopes(int64_t of, Row& row) const {
+  std::vector<float>& slopes = row.slopes;
+  const RowLabels labels = rows_.labels(of);
+  for (int64_t c = 0; c < columns_; ++c)
+    slopes[static_cast<size_t>(c)] += static_cast<float>(
+        (shares_[static_cast<size_t>(c)] + (shifts_.empty() ? 0 : shifts_[static_cast<size_t>(c)])) / factor_);
+  if (loss_ == Loss::hinge) {
+    const float sign = labels.front() == 1 ? 1 : -1;
+    slopes[0] = -2 * sign * std::max(0.0F, 1 - sign * slopes[0]);
+  } else if (loss_ == Loss::softmax) {
+    const float most = *std::max_element(slopes.begin(), slopes.begin() + columns_);
+    float sum = 0;
+    for (int64_t c = 0; c < columns_; ++c)
+      sum += slopes[static_cast<size_t>(c)] = std::exp(slopes[static_cast<size_t>(c)] - most);
+    for (int64_t c = 0; c < columns_; ++c) slopes[static_cast<size_t>(c)] /= sum;
+  } else {
+    for (int64_t c = 0; c < columns_; ++c)
+      slopes[static_cast<size_t>(c)] = 1 / (1 + std::exp(-slopes[static_cast<size_t>(c)]));
+  }
+  if (loss_ != Loss::hinge)
+    for (const int32_t label : labels) slopes[static_cast<size_t>(label)] -= 1;
+  if (rows_.weighs_classes() || rows_.weight(of) != 1)
+    for (int64_t c = 0; c < columns_; ++c)
+      slopes[static_cast<size_t>(c)] *=
+          static_cast<float>(rows_.weight(of, static_cast<int32_t>(columns_ == 1 ? 1 : c)));
+  row.squares = 0;
+  for (const float slope : slopes) row.squares += slope * slope;
+}
+
+}  // namespace capstan
