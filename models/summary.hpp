@@ -33,7 +33,7 @@ struct ModelSummary {
   int64_t parameters() const;
   double flops() const;           // per token, forward
   double decode_flops() const;    // of one step of a generation at position `length`
-  double training_flops() const;  // per token: 3 times that (4 for blocks that are recomputed)
+  double training_flops() const;  // per token: 3 times flops() (4 for blocks that are recomputed)
   double activation_bytes() const;
   int64_t state_bytes() const;
 

@@ -68,7 +68,7 @@ namespace capstan::CAPSTAN_PRECISION {
 /// A text without a valid token has p = 0, or the state of the cls token alone. With n-grams
 /// configured, their logits are added. Parameters of the stack, head.weight (C, D), head.bias, for attention
 /// pooling.hidden.weight (D, D), pooling.hidden.bias, pooling.score.weight (1, D), and those of ngrams
-/// (nn/layers/ngram_features.hpp).
+/// (nn/layers/ngram_embedding.hpp).
 class TextClassifier final : public Model {
  public:
   /// Make it, then finalize() the store of `scope`. multi_label: a text has any number of the classes.

@@ -1,4 +1,4 @@
-// One batch of examples, as the data rooms give it to the models.
+// One batch of examples: what data/ gives to models/.
 #pragma once
 
 #include "core/array/array.hpp"

@@ -65,7 +65,7 @@ class Var {
   /// For a leaf outside a store: another value of the same shape,
   /// for all copies. Throws std::invalid_argument otherwise.
   void assign(Array value) const;
-  /// The value rounded for matrix products (nn/params/bf16_weights.hpp),
+  /// The value rounded for matrix products (nn/params/param_store.hpp),
   /// for all copies of this Var; empty where there is none.
   const Bf16Array& bf16() const { return node_->bf16; }
   void set_bf16(Bf16Array rounded) const { node_->bf16 = std::move(rounded); }

@@ -16,7 +16,7 @@ struct LinearSizes {
 LinearSizes linear_sizes(const Shape& x, const Shape& weight, const Var& bias, const char* op);
 
 /// A matrix as the products of one affine map take it: its elements as they are; or bf16 ones, to which the weight was
-/// rounded beforehand (nn/params/bf16_weights.hpp) and everything it is multiplied with is rounded here. One Factor
+/// rounded beforehand (nn/params/param_store.hpp) and everything it is multiplied with is rounded here. One Factor
 /// serves all products of its matrix, the pullback's too; the elements it was made from are kept only if they are used.
 class Factor {
  public:

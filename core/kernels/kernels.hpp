@@ -11,7 +11,7 @@
 
 namespace capstan {
 
-// The point-wise non-linearities that fused ops know by name.
+// The point-wise non-linearities that configurations and ops know by name.
 
 /// none x; relu max(x, 0); squared_relu max(x, 0)^2; gelu x Phi(x) with the exact normal distribution function;
 /// silu x sigmoid(x); sigmoid 1 / (1 + e^-x); tanh.
@@ -76,18 +76,18 @@ void gather(real* out, const real* x, const int32_t* index, int64_t outer, int64
 void scatter_add(real* out, const real* in, const int32_t* index, int64_t outer, int64_t extent, int64_t count,
                  int64_t inner);
 
-// Depthwise causal convolution. x, g, y: (batch, length, width), taps: (size, width) with the tap of the present token
-// last; reach (batch, length): how many tokens, itself included, a token may look back at.
+// Depthwise causal convolution. x, g, y: (batch, length, width), taps: (size.taps, width) with the tap of the present
+// token last; reach (batch, length): how many tokens, itself included, a token may look back at.
 
 struct ConvSize {
   int64_t batch, length, width, taps;
 };
 
-/// y[b, t] = sum over back < min(taps, reach[b, t]) of taps[size - 1 - back] * x[b, t - back]
+/// y[b, t] = sum over back < min(size.taps, reach[b, t]) of taps[size.taps - 1 - back] * x[b, t - back]
 void causal_conv(real* y, const real* x, const real* taps, const int32_t* reach, const ConvSize& size);
-/// dx[b, t] = sum over back < taps with back < reach[b, t + back] of taps[size - 1 - back] * g[b, t + back]
+/// dx[b, t] = sum over back < size.taps with back < reach[b, t + back] of taps[size.taps - 1 - back] * g[b, t + back]
 void causal_conv_grad_x(real* dx, const real* g, const real* taps, const int32_t* reach, const ConvSize& size);
-/// dtaps[size - 1 - back] = sum over b, t with back < reach[b, t] of g[b, t] * x[b, t - back]
+/// dtaps[size.taps - 1 - back] = sum over b, t with back < reach[b, t] of g[b, t] * x[b, t - back]
 void causal_conv_grad_taps(real* dtaps, const real* g, const real* x, const int32_t* reach, const ConvSize& size);
 
 // Random numbers by counters (Philox): dropout, and normally distributed numbers.

@@ -11,8 +11,7 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-// Element-wise primitives. Two operands broadcast as in NumPy; the tape sums gradients over the broadcast axes. g
-// is the gradient of the output.
+// Element-wise primitives. Two operands broadcast as in NumPy; the tape sums gradients over the broadcast axes.
 
 /// a + b.  da = g, db = g.
 Var add(const Var& a, const Var& b);
@@ -88,8 +87,8 @@ Var sum(const Var& x, const Axes& axes, const ReduceOptions& options = {});
 Var mean(const Var& x);
 Var mean(const Var& x, const Axes& axes, const ReduceOptions& options = {});
 
-// Primitives that move elements without changing them. Negative axes count from the end. g is the gradient of
-// the output; an axis, range or size that does not fit throws std::invalid_argument.
+// Primitives that move elements without changing them. an axis, range or size that does not fit throws
+// std::invalid_argument.
 
 /// The same elements under another shape; one extent may be -1 and is worked out. Shares x's buffer.  dx = reshape(g).
 Var reshape(const Var& x, const std::vector<int64_t>& extents);
@@ -128,8 +127,7 @@ Var softmax(const Var& x);
 Var softmax(const Var& x, const Array& mask);
 
 // Primitives that read and write at given places. An index outside its range throws std::invalid_argument naming the
-// index and its position. All gradients are sums in a fixed order: they do not depend on the number of threads. g
-// is the gradient of the output.
+// index and its position. All gradients are sums in a fixed order: they do not depend on the number of threads.
 
 /// y = x taken at `index` along `axis`: x (A, N, C), index (I...) -> (A, I..., C), y[a, i, c] = x[a, index[i], c].
 /// dx[a, n, c] = sum of g[a, i, c] over the i with index[i] = n.

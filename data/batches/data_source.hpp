@@ -111,8 +111,8 @@ class DataSource {
   virtual std::unique_ptr<BatchSource> evaluation(Split split) const = 0;
   /// What a validation during training reads: the split valid or, where the configuration says so, a part of it.
   virtual std::unique_ptr<BatchSource> validation() const { return evaluation(Split::valid); }
-  /// The texts of a split with their classes, those of training in the order of its first epoch. Throws Error unless
-  /// the examples are texts of one class each.
+  /// The texts of a split with their labels, those of training in the order of its first epoch. Throws Error unless
+  /// the examples are labelled texts.
   virtual LabelledTexts texts(Split split) const;
   /// Throws Error unless the split consists of files whose text is kept.
   virtual FileEvaluation evaluation_per_file(Split split) const;

@@ -62,7 +62,9 @@ LabelledText TableColumns::row(const std::vector<std::string>& fields, int64_t l
   }
   if (input_.choice.labels) add_labels(result, fields, where);
   if (weight_ == 0) return result;
-  if (place(weight_) >= width_) throw_too_few(where);
+  if (place(weight_) >= width_)
+    throw Error(fmt::format("{}: too few columns: found {}, but the weight (data.weight_column: {}) is column {}",
+                            where, width_, input_.choice.weight, weight_));
   result.weight = weight_of(fields[place(weight_)], input_.choice.weight, where);
   return result;
 }
@@ -105,8 +107,7 @@ void TableColumns::throw_too_few(const std::string& where) const {
   const bool pairs = input_.choice.targets;
   throw Error(fmt::format(
       "{}: too few columns: found {}, but the {} is column {} and the {} column {}; columns are separated by {} "
-      "(format "
-      "{}); choose others with {}",
+      "(format {}); choose others with {}",
       where, width_, pairs ? "target" : "label", label_columns_.empty() ? std::to_string(label_) : join(label_columns_),
       pairs ? "source" : "text", join(text_, " and "), name_of_delimiter(delimiter_), format_, input_.choice.keys()));
 }

@@ -5,7 +5,7 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// One label per text, in training.
+/// The logits of a batch in training, and what is true.
 struct LossInput {
   const Var& logits;           // (N, C)
   const Ids& labels;           // (N), the class or ignored_target; with multi_label (N, C), 1 for the labels of a text

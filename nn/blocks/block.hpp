@@ -45,7 +45,7 @@ namespace capstan::CAPSTAN_PRECISION {
 
 /// (B, T, D) -> (B, T, D).  pre: x + drop(mixer(norm(x))), then x + drop(feed_forward(norm(x))); post: the norm is
 /// taken of the sum instead. Parameters mixer_norm, mixer, feed_forward_norm, feed_forward, and with short_conv those
-/// of nn/blocks/short_conv.hpp.
+/// of nn/blocks/block.hpp.
 class Block {
  public:
   Block(const Scope& scope, const MixerShape& shape, const LayerConfig& config, double dropout);
@@ -83,7 +83,7 @@ class Block {
 // A short convolution in front of a mixer: each token first sees the few before it.
 
 /// y = mixer(x + conv(x)), with a depthwise causal convolution of `taps` tokens within each document
-/// (core/ops/conv.hpp), also in models that read in both directions. After the Canon layers of Allen-Zhu 2025 ("Physics
+/// (core/ops/ops.hpp), also in models that read in both directions. After the Canon layers of Allen-Zhu 2025 ("Physics
 /// of Language Models: Part 4.1", in front of the mixer, with a residual and without an activation); Arora et al. 2023
 /// (Zoology, arXiv 2312.04927) put one in front of mixers for recall. Parameter short_conv.kernel (D, taps), the last
 /// tap that of the token itself.

@@ -20,7 +20,7 @@ struct Context {
   uint64_t step = 0;      // the optimizer's step; part of every dropout counter
   Ids examples = {};      // (B): index of each row's example in the epoch's order; empty where dropout is off
   /// In causal models that read the beginning of a document in both directions: the segments of these beginnings alone,
-  /// with all later tokens as padding (nn/mixer/prefix.hpp). In other models it has no rows.
+  /// with all later tokens as padding (nn/mixer/mixer.hpp). In other models it has no rows.
   Segments prefixes = {};
 
   /// Evaluation of B rows of T visible tokens.

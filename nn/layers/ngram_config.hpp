@@ -41,7 +41,7 @@ inline uint64_t mixed_bits(uint64_t h) {
 /// The bucket of an n-gram: a stable hash of its tokens and their number.
 int32_t ngram_bucket(const int32_t* tokens, int64_t order, int64_t buckets);
 
-/// Configures nn/layers/ngram_features.hpp.
+/// Configures nn/layers/ngram_embedding.hpp.
 using NgramConfig = NgramTableConfig;
 
 /// Configures nn/layers/ngram_embedding.hpp.

@@ -47,7 +47,7 @@ constexpr bool is_mixer_config() {
   static_assert(
       IsValid<PrefixObstacleOf, Config>::value,
       "a mixer's config needs std::string prefix_obstacle() const: why the mixer cannot read context.prefixes "
-      "(nn/mixer/prefix.hpp); empty when it does");
+      "(nn/mixer/mixer.hpp); empty when it does");
   static_assert(
       IsValid<MakeOf, Config>::value,
       "a mixer needs std::unique_ptr<Mixer> make(const Scope&, const MixerShape&, const MineConfig&), declared "

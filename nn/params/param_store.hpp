@@ -12,7 +12,7 @@
 
 namespace capstan {
 
-// What training does with parameters, by patterns of their names (core/strings/pattern.hpp).
+// What training does with parameters, by patterns of their names (core/strings/strings.hpp).
 
 /// The learning rate of the parameters that match, as a multiple of the others'.
 struct RateRule {

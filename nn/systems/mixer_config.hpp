@@ -29,7 +29,7 @@ const char* mixer_name(const MixerConfig& config);
 std::string mixer_label(const MixerConfig& config);
 /// Adds to `problems` what is wrong with the mixer in this model, with paths relative to the mixer.
 void validate_mixer(const MixerConfig& config, const ModelShape& model, Problems& problems);
-/// Why a causal model with this mixer cannot read the beginning of a document as a whole (nn/mixer/prefix.hpp); empty
+/// Why a causal model with this mixer cannot read the beginning of a document as a whole (nn/mixer/mixer.hpp); empty
 /// if it can.
 std::string prefix_obstacle(const MixerConfig& config);
 /// Whether the mixer has parameters for every position, and so a longest document.

@@ -5,7 +5,6 @@
 #include "core/io/byte_store.hpp"
 #include "core/io/file.hpp"
 #include "data/batches/batcher.hpp"
-#include "data/files/fingerprint.hpp"
 #include "support.hpp"
 
 using namespace capstan;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,20 @@ namespace fs = std::filesystem;
 
 TEST_CASE("every include of the program follows tests/arrows.txt") {
   for (const std::string& finding : broken_rules(source_path(""), "tests/arrows.txt")) FAIL_CHECK(finding);
+}
+
+TEST_CASE("a comment that names a file of the program names one that is there") {
+  const std::regex path("(^|[^/\\w])((core|nn|models|data|train|run|serve|apps)/[\\w/]+\\.[hc]pp)");
+  for (const char* const room : {"core", "nn", "models", "data", "train", "run", "serve", "apps"})
+    for (const auto& entry : fs::recursive_directory_iterator(source_path(room))) {
+      if (entry.path().extension() != ".hpp" && entry.path().extension() != ".cpp") continue;
+      std::ifstream file(entry.path());
+      for (std::string line; std::getline(file, line);)
+        for (std::sregex_iterator found(line.begin(), line.end(), path), end; found != end; ++found) {
+          INFO(entry.path().string() << ": " << line);
+          CHECK(fs::exists(source_path((*found)[2].str())));
+        }
+    }
 }
 
 /// A tree of two files per room that breaks no rule, but for what a test adds.

@@ -140,7 +140,8 @@ TEST_CASE("the usual search has the given values and others, and refuses what ca
   RunConfig config;
   config.train.lr = 2e-3;
   CHECK(usual_search_space(config)[0] == "sweep.train.lr=[0.002, 0.001, 0.004, 0.0005, 0.008]");
-  config.model = LinearClassifierConfig{{1}, {}};
+  config.model = LinearClassifierConfig();
+  std::get<LinearClassifierConfig>(config.model).words = {1};
   CHECK(usual_search_space(config)[0] == "sweep.model.words=[[1, 2], [1], [1, 2, 3]]");
   LabelledSourceConfig labelled;
   labelled.valid_fraction = 0;

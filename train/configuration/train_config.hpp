@@ -138,8 +138,7 @@ void describe(Fields& f, TrainConfig& c) {
   f("save_every", c.save_every, count_from(0), "steps between checkpoints; 0 = only at a new best and at the end");
   f("memory", c.memory, size_from(0),
     "of a linear-classifier: million bytes for the n-grams of all texts; more of them are made again in each pass, "
-    "which "
-    "takes about twice as long; 0 = half of the memory that is free");
+    "which takes about twice as long; 0 = half of the memory that is free");
   f("keep_last", c.keep_last, count_from(1),
     "newest checkpoints to keep besides the best one; with 1, damage to the newest one can cost the whole run");
   f("log_every", c.log_every, count_from(1), "steps between lines in metrics.jsonl and in the log");

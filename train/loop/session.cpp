@@ -89,8 +89,7 @@ std::optional<fs::path> Session::load(const RunState& now, const RunParts& parts
     if (saved.slim)
       throw Error(
           fmt::format("{}: this run is slim, for prediction alone: train the run that it was made from, or begin "
-                      "another from these "
-                      "weights, with another name and train.init_from={}",
+                      "another from these weights, with another name and train.init_from={}",
                       from.string(), options_.folder.string()));
     if (renewed)
       for (auto& [name, text] : saved.identity) text = renewed(name, text);
