@@ -4,8 +4,8 @@
     python scripts/tensorboard.py runs/mine runs/other --output events
     tensorboard --logdir events
 
-Every number of a line becomes a scalar, such as train/loss and valid/accuracy, at the line's step. Lines that have been
-shown are not written again: the command can be repeated while a run is training.
+Every number of a line becomes a scalar, such as train/loss and valid/accuracy, at the line's step. Repeating the command writes
+the files of a run anew.
 """
 
 import argparse
@@ -13,8 +13,6 @@ import json
 import math
 import pathlib
 import sys
-
-WRITTEN = "lines-written"  # beside the event files of a run
 
 
 def lines_of(metrics):
@@ -29,21 +27,20 @@ def lines_of(metrics):
 def convert(run, folder, writer_class):
     metrics = run / "metrics.jsonl"
     lines = list(lines_of(metrics))
-    count = folder / WRITTEN
-    written = int(count.read_text()) if count.exists() else 0
-    if written >= len(lines):
+    if not lines:
         return 0
+    for earlier in folder.glob("events.out.tfevents.*"):
+        earlier.unlink()
     # The lines say how long training took; that the last one is as old as the file gives the time of the others.
     begun = metrics.stat().st_mtime - lines[-1].get("seconds", 0)
     with writer_class(str(folder)) as writer:
-        for line in lines[written:]:
+        for line in lines:
             for name, value in line.items():
                 if name in ("event", "step") or isinstance(value, bool) or not isinstance(value, (int, float)):
                     continue
                 if math.isfinite(value):
                     writer.add_scalar(f"{line['event']}/{name}", value, line["step"], begun + line.get("seconds", 0))
-    count.write_text(str(len(lines)))
-    return len(lines) - written
+    return len(lines)
 
 
 def main():

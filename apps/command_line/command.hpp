@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "run/training/child_run.hpp"
+#include "run/training/sweep.hpp"
 
 namespace capstan {
 

@@ -11,7 +11,7 @@
 
 #include "data/batches/data_source.hpp"
 #include "data/checks/duplicates.hpp"
-#include "data/checks/encoding.hpp"
+#include "data/checks/report.hpp"
 #include "data/labelled/column_sample.hpp"
 #include "data/labelled/labelled_config.hpp"
 

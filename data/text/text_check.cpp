@@ -7,10 +7,9 @@
 #include "core/io/file.hpp"
 #include "core/strings/strings.hpp"
 #include "data/checks/duplicates.hpp"
-#include "data/checks/encoding.hpp"
+#include "data/checks/report.hpp"
 #include "data/files/split.hpp"
 #include "data/files/text_file.hpp"
-#include "data/text/text_key.hpp"
 #include "data/text/text_loading.hpp"
 #include "data/text/token_cache.hpp"
 

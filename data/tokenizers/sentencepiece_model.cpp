@@ -1,4 +1,4 @@
-#include "data/tokenizers/sentencepiece_model.hpp"
+#include "data/tokenizers/sentencepiece_tokenizer.hpp"
 
 #include <cmath>
 #include <cstdint>

@@ -1,6 +1,7 @@
 // Pieces of words, by Google's SentencePiece (Kudo and Richardson, 2018, arXiv 1808.06226).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -102,5 +103,30 @@ class SentencePieceTokenizer final : public Tokenizer {
 /// From texts of more than config.training_bytes, evenly spaced lines are taken. Throws ConfigError if the texts give
 /// fewer pieces, or need more.
 std::string train_sentencepiece(const SentencePieceTokenizerConfig& config, const Texts& texts);
+
+// What of a SentencePiece model its library takes on trust.
+
+/// Throws Error: the file `origin` is not such a model or is damaged, why, and what to do.
+[[noreturn]] void refuse_sentencepiece_model(const std::string& origin, std::string_view why);
+
+/// Throws Error "<origin>: ..." unless following the model's tables stays within them: its normalisation is a trie of
+/// offsets that the library follows without looking, and scores that are no numbers have no order.
+void check_sentencepiece_model(std::string_view model, const std::string& origin);
+
+/// What a checked model holds, as far as it can be said in another form.
+struct SentencePieceContent {
+  enum class Type { normal = 1, unknown, control, user_defined, unused, byte };
+  struct Piece {
+    std::string text;
+    float score = 0;
+    Type type = Type::normal;
+  };
+  std::vector<Piece> pieces;
+  bool is_bpe = false, is_unigram = true;
+  bool byte_fallback = false;
+  /// Does it change texts before it looks for pieces: with a table, a blank in front, or blanks left out?
+  bool changes_texts = false;
+};
+SentencePieceContent sentencepiece_content(std::string_view model, const std::string& origin);
 
 }  // namespace capstan

@@ -11,7 +11,7 @@
 #include "core/strings/base64.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/tokenizers/normalisation.hpp"
-#include "data/tokenizers/sentencepiece_model.hpp"
+#include "data/tokenizers/sentencepiece_tokenizer.hpp"
 
 namespace capstan {
 using nlohmann::json;

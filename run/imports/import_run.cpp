@@ -153,12 +153,12 @@ void import_run(const ImportRunOptions& options, std::ostream& out) {
 namespace {
 
 /// Where the parameters of the mixer and those beside it in its block go.
-struct Places {
+struct ModelPlaces {
   std::string mixer, block;
   bool in_block = false;
 };
 
-Places places_of(const std::string& into, const ImportedModule& module) {
+ModelPlaces places_of(const std::string& into, const ImportedModule& module) {
   const std::string end = "mixer";
   if (into.empty()) return {};
   if (ends_with(into, "." + end) || into == end) {
@@ -175,7 +175,7 @@ Places places_of(const std::string& into, const ImportedModule& module) {
 void import_file(const ImportFileOptions& options, std::ostream& out) {
   check_output_file(options.output, {options.file, options.verify});
   const ImportedModule module = import_module(SafetensorsFile(options.file), options.prefix, options.hints);
-  const Places places = places_of(options.into, module);
+  const ModelPlaces places = places_of(options.into, module);
   if (!options.verify.empty()) out << verify_import(module, options.verify, options.hints.causal) << '\n';
   const std::string mixer = to_yaml(ImportedConfig{module.layer.mixer});
   std::vector<TensorToWrite> tensors;

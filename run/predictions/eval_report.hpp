@@ -9,7 +9,7 @@
 #include "run/predictions/pair_completions.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"
-#include "train/evaluation/evaluate_classifier.hpp"
+#include "train/evaluation/evaluate.hpp"
 
 namespace capstan {
 

@@ -51,9 +51,9 @@ std::vector<double> log_ticks(double low, double high) {
 }
 
 /// The axes of a chart: the position of a point in the picture.
-class Axes {
+class ChartAxes {
  public:
-  explicit Axes(const Chart& chart) {
+  explicit ChartAxes(const Chart& chart) {
     Range x, y;
     double usual = -INFINITY;
     for (const ChartLine& line : chart.lines) {
@@ -98,7 +98,7 @@ std::string colour_class(int colour) {
   return fmt::format("c{} d{}", colour % colours, colour / colours % dash_patterns);
 }
 
-std::string axes_svg(const Axes& axes, const Chart& chart) {
+std::string axes_svg(const ChartAxes& axes, const Chart& chart) {
   std::string out;
   const std::vector<double>&xs = axes.x_ticks(), &ys = axes.y_ticks();
   for (const double value : ys)
@@ -116,7 +116,7 @@ std::string axes_svg(const Axes& axes, const Chart& chart) {
                            escaped(chart.x_label));
 }
 
-std::string line_svg(const Axes& axes, const ChartLine& line) {
+std::string line_svg(const ChartAxes& axes, const ChartLine& line) {
   const bool marked = line.style == LineStyle::marked;
   const std::vector<ChartPoint> points = thinned(line.points, most_points);
   std::string path, dots, values;
@@ -216,7 +216,7 @@ std::vector<ChartPoint> smoothed(const std::vector<ChartPoint>& points) {
 }
 
 std::string to_html(const Chart& chart) {
-  const Axes axes(chart);
+  const ChartAxes axes(chart);
   if (axes.empty()) return "";
   const auto is_curve = [](const ChartLine& line) { return thinned(line.points, 2).size() > 1; };
   if (std::none_of(chart.lines.begin(), chart.lines.end(), is_curve)) return numbers_html(chart);

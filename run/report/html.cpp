@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include "core/strings/utf8.hpp"
-#include "run/report/chart.hpp"
 
 namespace capstan {
 namespace {

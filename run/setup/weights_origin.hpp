@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "core/io/safetensors.hpp"
+#include "data/batches/data_source.hpp"
+#include "run/setup/run_config.hpp"
 #include "run/setup/run_model.hpp"
 #include "train/checkpoints/run_state.hpp"
+#include "train/linear/ngram_rows.hpp"
 
 namespace capstan {
 
@@ -40,5 +43,11 @@ struct WeightsOrigin {
 /// `where`: a run folder (its best checkpoint), the folder of a checkpoint, or a safetensors file. Throws Error when
 /// there is none, when it is damaged, and where read_run_files() refuses its run.
 WeightsOrigin open_weights(const std::filesystem::path& where);
+
+// Solving for the linear classifier of a run.
+
+/// The n-grams of the training data, and what the classifier of train.init_from makes of them. What the model leaves
+/// open is set in `config`. Throws Error unless train.init_from is that of a linear classifier of the same n-grams.
+NgramRows read_ngrams(RunConfig& config, const DataSource& data);
 
 }  // namespace capstan

@@ -1,4 +1,5 @@
 #include "run/training/autotune.hpp"
+#include "run/setup/weights_origin.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +15,7 @@
 #include "core/io/json.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
-#include "run/setup/run_linear.hpp"
+#include "run/setup/run_model.hpp"
 #include "run/summaries/run_record.hpp"
 #include "run/summaries/run_table.hpp"
 #include "run/yaml/config_writer.hpp"

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "run/summaries/run_record.hpp"
-#include "run/training/child_run.hpp"
 #include "run/training/halving.hpp"
 #include "run/training/sweep.hpp"
 

@@ -1,4 +1,4 @@
-#include "run/training/pilot.hpp"
+#include "run/training/plan.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,5 @@
 #include "run/training/train_run.hpp"
+#include "run/setup/weights_origin.hpp"
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
@@ -7,10 +8,8 @@
 #include "core/products/blas_info.hpp"
 #include "core/strings/strings.hpp"
 #include "data/files/file_list.hpp"
-#include "run/setup/machine_report.hpp"
 #include "run/setup/rank_agreement.hpp"
 #include "run/setup/run_data.hpp"
-#include "run/setup/run_linear.hpp"
 #include "run/setup/run_memory.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/run_precision.hpp"

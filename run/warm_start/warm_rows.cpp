@@ -1,4 +1,4 @@
-#include "run/warm_start/warm_rows.hpp"
+#include "run/warm_start/warm_start.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -7,7 +7,6 @@
 #include "core/strings/strings.hpp"
 #include "run/yaml/config_node.hpp"
 #include "run/yaml/moved_keys.hpp"
-#include "run/yaml/yaml_parse.hpp"
 
 namespace capstan {
 namespace {

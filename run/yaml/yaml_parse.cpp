@@ -1,4 +1,4 @@
-#include "run/yaml/yaml_parse.hpp"
+#include "run/yaml/config_source.hpp"
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>

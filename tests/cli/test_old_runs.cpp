@@ -221,8 +221,8 @@ TEST_CASE("keys of a run that have moved: one line of the log, new keys once it 
   CHECK(times_told(succeed(place, {"compare", "runs/classifier", "runs/multi-label"})) == 0);  // nothing that they use
 
   fs::copy_file(place / "runs/language-model/config.yaml", place / "mine.yaml");
-  const std::string gone = "train.tensorboard: gone in version 0.3; scripts/tensorboard.py";
-  check_refused(place, {"", {}, {"train", "--config", "mine.yaml"}, 2, {"mine.yaml:", gone}});
+  const std::string gone = "gone in version 0.3; scripts/tensorboard.py";
+  check_refused(place, {"", {}, {"train", "--config", "mine.yaml"}, 2, {"mine.yaml:", "train.tensorboard: " + gone}});
   check_refused(place, {"",
                         {},
                         {"train", "--config", "runs/plain/config.yaml", "--set", "train.tensorboard=true"},

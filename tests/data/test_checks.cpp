@@ -3,7 +3,6 @@
 
 #include "core/base/error.hpp"
 #include "data/checks/duplicates.hpp"
-#include "data/checks/encoding.hpp"
 #include "data/checks/report.hpp"
 #include "data/labelled/column_sample.hpp"
 #include "data/text/text_source.hpp"

@@ -43,7 +43,7 @@ def main():
     run = SampleRun()
     run.train()
     first = check(run, reader)
-    assert check(run, reader) == first  # nothing is written twice
+    assert check(run, reader) == first  # the files are written anew
     run.train("train.steps=9")
     second = check(run, reader)
     print(f"TensorBoard reads what metrics.jsonl says: {first} numbers of a run, {second} after it went on")

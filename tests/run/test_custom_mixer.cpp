@@ -1,14 +1,9 @@
 // A configuration that names a mixer of the program's own.
 #include <doctest/doctest.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
 
 #include "core/base/error.hpp"
 #include "nn/systems/register_mixer.hpp"
 #include "run/setup/run_config.hpp"
-#include "run/setup/saved_config.hpp"
 #include "run/yaml/config.hpp"
 
 namespace capstan {
@@ -116,23 +111,6 @@ TEST_CASE("the options of a registered mixer are keys beside its name: read, lim
   const std::vector<ConfigDifference> differences = diff_configs(plain, config);
   REQUIRE(differences.size() == 7);  // two for the list, which is shorter
   CHECK(differences[0].path == "model.layers.1.mixer.heads");
-}
-
-TEST_CASE("type: custom of an earlier version: translated for a run, an error for a user") {
-  REQUIRE(registered);
-  const std::string old = "{type: custom, name: test-options, heads: 8}";
-  CHECK_THROWS_WITH_AS(load(old),
-                       "a.yaml:8:15: model.layers.1.mixer.type: moved in version 0.2; use the name of the mixer: "
-                       "{type: NAME, ...}",
-                       ConfigError);
-  const std::filesystem::path run = std::filesystem::temp_directory_path() / fmt::format("capstan-test-{}", getpid());
-  std::filesystem::create_directories(run / "checkpoints");
-  std::ofstream(run / "config.yaml") << with_mixer(old);
-  CHECK(options(load_run_config(run)).heads == 8);
-  std::filesystem::remove_all(run);
-  const std::string model = "type: language-model\nlayers: [{mixer: " + old + "}]\n";
-  CHECK(to_yaml(saved_part<TaskConfig>(model, "model", "the checkpoint")).find("type: test-options\n      heads: 8") !=
-        std::string::npos);
 }
 
 TEST_CASE("what is wrong with the options of a registered mixer is said with its place") {

@@ -14,7 +14,7 @@ using namespace capstan::testing;
 
 namespace {
 
-constexpr int64_t buckets = 20000, width = 24, outputs = 3;
+constexpr int64_t buckets = 20000, row_width = 24, outputs = 3;
 
 struct Features {
   ParamStore store;
@@ -24,7 +24,7 @@ struct Features {
     NgramConfig config;
     config.orders = {1, 2};
     config.buckets = buckets;
-    config.width = width;
+    config.width = row_width;
     ngrams = std::make_unique<NgramFeatures>(Scope(store, 1), config, outputs);
     store.finalize();
   }
@@ -43,7 +43,8 @@ void write(const Features& features, const std::string& path, bool sparse) {
     if (!sparse || param.var.dim(0) != buckets) continue;
     std::vector<unsigned char> bits(static_cast<size_t>(StoredRows::bytes_of(buckets)), 0);
     for (int64_t row = 0; row < buckets; ++row)
-      if (values[row * width] != 0) bits[static_cast<size_t>(row / 8)] |= static_cast<unsigned char>(1U << (row % 8));
+      if (values[row * row_width] != 0)
+        bits[static_cast<size_t>(row / 8)] |= static_cast<unsigned char>(1U << (row % 8));
     tensors.back().stored = std::make_shared<const StoredRows>(buckets, std::move(bits));
   }
   write_safetensors(path, std::move(tensors));
@@ -59,7 +60,7 @@ TEST_CASE("a table that is read to be used has the rows of its file alone, and g
     written.store.values()[i] = static_cast<real>(random.normal());
   real* const table = written.store.values() + written.store.find("table").offset;
   for (int64_t row = 0; row < buckets; ++row)
-    if (random.uniform() < 0.75) std::fill_n(table + row * width, width, real{0});
+    if (random.uniform() < 0.75) std::fill_n(table + row * row_width, row_width, real{0});
   std::vector<int32_t> ids;
   for (int i = 0; i < 4 * 50; ++i) ids.push_back(static_cast<int32_t>(random.below(3000)));
   const Ids tokens(Shape{4, 50}, ids);
@@ -71,7 +72,7 @@ TEST_CASE("a table that is read to be used has the rows of its file alone, and g
     const size_t before = pool::stats().bytes_in_use;
     Features read(ParamMemory::values);
     load_model(file, read.store);
-    const size_t bytes = buckets * width * sizeof(real);
+    const size_t bytes = buckets * row_width * sizeof(real);
     CHECK((pool::stats().bytes_in_use - before < bytes / 2) == sparse);
     const std::vector<real> found = read(tokens);
     CHECK(std::memcmp(found.data(), wanted.data(), found.size() * sizeof(real)) == 0);

@@ -5,6 +5,8 @@
 
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
+#include "core/machine/kernel_levels.hpp"
+#include "core/products/blas_info.hpp"
 #include "core/strings/strings.hpp"
 
 namespace capstan {
@@ -223,6 +225,16 @@ std::vector<std::string> changes(const Settings& saved, const Settings& now) {
       lines.push_back(fmt::format("{} was {}, is now {}", key, was->second, value));
   }
   return lines;
+}
+
+Settings this_machine(Precision precision) {
+  const BlasInfo blas = blas_info();
+  Settings machine{{"SIMD", kernel_level()},
+                   {"BLAS", blas.version + ", " + blas.threading},
+                   {"BLAS core", blas.core},
+                   {"float products", blas.float_products}};
+  if (precision == Precision::bf16) machine["bf16 products"] = blas.bf16_products;
+  return machine;
 }
 
 }  // namespace capstan

@@ -8,6 +8,7 @@
 
 #include "core/io/progress.hpp"
 #include "data/batches/batcher.hpp"
+#include "data/batches/labelled_texts.hpp"
 #include "models/model.hpp"
 #include "train/evaluation/classification_report.hpp"
 #include "train/evaluation/label_report.hpp"
@@ -122,5 +123,24 @@ const std::vector<Metric>& metrics();
 /// By its name in train.monitor. Throws std::invalid_argument for another.
 const Metric& metric_of(const std::string& monitor);
 std::vector<std::string> monitor_names();
+
+// Loss, accuracy and report of a classifier over a whole split.
+
+struct ClassifierEvaluation {
+  Evaluation total;
+  std::optional<ClassificationReport> report;  // where a text has one label: what the rule decides
+  std::optional<ClassificationReport> plain;   // the likeliest classes, where there is another rule
+  std::optional<RankedTexts> ranked;           // which texts come first for a class
+  std::optional<LabelFigures> labels;          // where it has any number, at the model's thresholds
+};
+
+/// Evaluates a classifier that reads tokens and gives a text one label. Throws Error if there is no example.
+ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSource& split,
+                                         const DecisionRule& rule = {});
+
+/// Of one that reads texts, independent of the number of threads. May stop (core/base/stop.hpp). Throws Error when
+/// there is no text.
+ClassifierEvaluation evaluate_classifier(const Model& classifier, const LabelledTexts& texts,
+                                         const DecisionRule& rule = {});
 
 }  // namespace capstan

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/stop.hpp"
-#include "train/evaluation/evaluate_classifier.hpp"
+#include "train/evaluation/evaluate.hpp"
 #include "train/linear/fit_linear.hpp"
 
 namespace capstan {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/config/schema.hpp"
-#include "train/optimizers/adamw.hpp"
+#include "train/optimizers/elementwise.hpp"
 #include "train/optimizers/update.hpp"
 
 namespace capstan {

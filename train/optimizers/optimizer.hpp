@@ -7,11 +7,9 @@
 
 #include "core/array/array.hpp"
 #include "nn/params/param_store.hpp"
-#include "train/optimizers/adamw.hpp"
 #include "train/optimizers/custom_optimizer.hpp"
-#include "train/optimizers/lion.hpp"
+#include "train/optimizers/elementwise.hpp"
 #include "train/optimizers/muon.hpp"
-#include "train/optimizers/sgd.hpp"
 #include "train/optimizers/shares.hpp"
 
 namespace capstan {

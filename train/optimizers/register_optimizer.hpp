@@ -3,7 +3,7 @@
 //   register_optimizer<MineConfig>();         // YAML: train: {optimizer: {type: mine, momentum: 0.8}}
 //   return run_command_line(argc, argv);
 //
-// MineConfig is written as those of the library are (train/optimizers/optimizer_config.hpp, docs/adding.md).
+// MineConfig is written as those of the library are (train/optimizers/optimizer.hpp, docs/adding.md).
 #pragma once
 
 #include <string>

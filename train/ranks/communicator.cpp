@@ -16,7 +16,7 @@
 
 #include "core/machine/memory_limit.hpp"
 #include "core/strings/strings.hpp"
-#include "train/ranks/deadline.hpp"
+#include "train/ranks/transport.hpp"
 
 namespace capstan {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "core/io/regular_file.hpp"
 #include "core/strings/strings.hpp"
-#include "train/ranks/deadline.hpp"
+#include "train/ranks/transport.hpp"
 
 namespace capstan {
 namespace {

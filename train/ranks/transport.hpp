@@ -1,8 +1,14 @@
 // Messages between the processes of a job: what a plugin such as libcapstan_mpi.so provides.
 #pragma once
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "core/base/no_copy.hpp"
 
 namespace capstan {
 
@@ -42,5 +48,21 @@ using TransportVersion = int (*)();
 using OpenTransport = Transport* (*)(char* problem, size_t room);
 constexpr const char* transport_version_name = "capstan_transport_version";
 constexpr const char* open_transport_name = "capstan_open_transport";
+
+// A limit for calls of other libraries that cannot be interrupted.
+
+/// Ends the process with a message and exit code 1 unless it is destroyed within `seconds`: where a process of a job
+/// was killed while all were starting or ending, MPI may wait for it for ever.
+class Deadline : NoCopy {
+ public:
+  Deadline(double seconds, std::string message);
+  ~Deadline();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool reached_ = false;  // the end of what was limited
+  std::thread thread_;
+};
 
 }  // namespace capstan

@@ -1,7 +1,7 @@
 // A batch in lanes: parts of fixed content, each computed by one thread, whose gradients are added up in a fixed order.
 //
 // A lane's gradient is a function of the weights, its examples, the seed and the step. Lanes are added along a binary
-// tree over their indices (train/steps/lane_tree.hpp). So no result depends on how many threads and processes there are
+// tree over their indices. So no result depends on how many threads and processes there are
 // or on which of them took a lane. And a step has no fork and join inside: threads meet when it ends.
 #pragma once
 

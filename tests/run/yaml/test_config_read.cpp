@@ -25,7 +25,7 @@ Run read_files(const std::vector<std::string>& texts, const std::vector<std::str
 }
 
 template <class T>
-const T& as(const Mixer& mixer) {
+const T& as(const sample::Mixer& mixer) {
   REQUIRE(std::holds_alternative<T>(mixer));
   return std::get<T>(mixer);
 }

@@ -7,7 +7,7 @@
 #include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
 #include "tests/train/linear/linear_samples.hpp"
-#include "train/evaluation/evaluate_classifier.hpp"
+#include "train/evaluation/evaluate.hpp"
 #include "train/linear/ngram_passes.hpp"
 
 namespace capstan::testing {

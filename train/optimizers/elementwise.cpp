@@ -1,4 +1,4 @@
-#include "train/optimizers/adamw.hpp"
+#include "train/optimizers/elementwise.hpp"
 
 namespace capstan {
 
@@ -11,6 +11,18 @@ void update_adamw(const AdamWConfig& config, const Update& update, OptimizerStat
   for_pieces(update, first_moment, [&](const kernels::UpdateBlocks& blocks, int64_t at, double lr) {
     kernels::adamw(blocks, first_moment.data() + at, second_moment.data() + at,
                    {lr, config.beta1, config.beta2, config.epsilon, config.weight_decay, update.step});
+  });
+}
+
+void LionConfig::update(const Update& update, std::vector<OptimizerState>& states) const {
+  for_pieces(update, states[0], [&](const kernels::UpdateBlocks& blocks, int64_t at, double lr) {
+    kernels::lion(blocks, states[0].data() + at, {lr, beta1, beta2, weight_decay});
+  });
+}
+
+void SgdConfig::update(const Update& update, std::vector<OptimizerState>& states) const {
+  for_pieces(update, states[0], [&](const kernels::UpdateBlocks& blocks, int64_t at, double lr) {
+    kernels::sgd(blocks, states[0].data() + at, {lr, momentum, weight_decay, nesterov});
   });
 }
 

@@ -1,4 +1,4 @@
-#include "data/checks/encoding.hpp"
+#include "data/checks/report.hpp"
 
 #include <algorithm>
 #include <utility>

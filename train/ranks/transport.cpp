@@ -1,4 +1,4 @@
-#include "train/ranks/deadline.hpp"
+#include "train/ranks/transport.hpp"
 
 #include <signal.h>
 #include <unistd.h>
