@@ -54,6 +54,7 @@ std::vector<Source> read_folders(const std::vector<std::string>& paths, Split sp
   Progress progress(loading.log, "reading", 0);
   const int64_t bad_before = loading.bad.count();
   std::vector<std::string> loose;
+  std::map<std::string, int64_t> folders;  // files in each
   for (const FoundFile& found : files) {
     const size_t slash = found.name.find('/');
     if (slash == std::string::npos) {
@@ -61,20 +62,17 @@ std::vector<Source> read_folders(const std::vector<std::string>& paths, Split sp
       continue;
     }
     const std::string label = found.name.substr(0, slash);
+    ++folders[label];
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), label) == wanted.end()) continue;
     std::string text = read_text_file(found.path, config.max_file_mb);
     progress.add(static_cast<double>(text.size()));
     const uint32_t number = loading.check.add_file(split, found.path, text, nullptr, 1);
-    if (loading.utf8 && !loading.bad.guard([&] { check_utf8(text, found.path); })) continue;
+    if (!loading.bad.guard([&] { check_text_file(text, found.path, loading.utf8); })) continue;
     sources.push_back({{label, std::move(text), 1}, std::make_shared<const std::string>(found.path), number});
   }
-  if (loose.size() == files.size() && !loose.empty())
-    throw Error(fmt::format(
-        "{}: is not in the folder of a class: with format: folders, give the folder that holds one folder per "
-        "class (such as train with pos and neg in it)",
-        loose.front()));
   if (sources.empty() && !paths.empty() && loading.bad.count() == bad_before)
-    throw Error(fmt::format("{}: holds no folder called {}", join_first(paths), join_first(wanted, " or ")));
+    refuse_no_texts(paths, wanted, loose, files.size());
+  report_folders(folders, wanted, split, loading.log);
   // The original IMDB has lists of addresses and counts of words there.
   if (!loose.empty() && wanted.empty() && loading.log)
     loading.log(fmt::format("data.{}: left out {} file{} beside the folders of the classes: {}", to_string(split),
@@ -181,7 +179,8 @@ void set_labels(std::vector<Source>& sources, const ClassNames& classes, const L
 }
 
 /// Throws Error unless there are examples to tell apart.
-void check_several_classes(const std::vector<Source>& train, const ClassNames& classes, const LabelSets& sets) {
+void check_several_classes(const std::vector<Source>& train, const ClassNames& classes, const LabelSets& sets,
+                           const LabelledSourceConfig& config) {
   const Source& first = train.front();
   const bool same = std::all_of(train.begin(), train.end(),
                                 [&](const Source& source) { return source.label_set == first.label_set; });
@@ -194,8 +193,8 @@ void check_several_classes(const std::vector<Source>& train, const ClassNames& c
     found = fmt::format("'{}' is the only label", join(classes.names()));
   else
     return;
-  throw Error(
-      fmt::format("{}: {}; a classifier needs at least two classes (is label_column right?)", *first.file, found));
+  throw Error(fmt::format("{}: {}; a classifier needs at least two classes (is {} right?)", *first.file, found,
+                          config.label_columns.empty() ? "label_column" : "label_columns"));
 }
 
 /// The examples of class c that are held out, as positions in an order drawn for it: a share, or a fold. Classes begin
@@ -306,7 +305,7 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   if (loading.classifies && !named) refuse_unique_labels(classes, train, loading);
   for (const Split split : all_splits) set_labels(rows[split], classes, loading);
   check_train(!train.empty());
-  if (loading.classifies && !train.empty()) check_several_classes(train, classes, loading.check.sets());
+  if (loading.classifies && !train.empty()) check_several_classes(train, classes, loading.check.sets(), config);
   const auto class_count = static_cast<int64_t>(classes.names().size());
   if (config.folds > 0 || (config.valid.empty() && config.valid_fraction > 0))
     rows.valid = hold_out(train, class_count, config);
