@@ -107,14 +107,78 @@ LabelledText read_object(std::string_view line, const std::string& file, int64_t
   return row;
 }
 
+constexpr std::string_view json_blanks = " \t\r\n";
+
+bool is_array(std::string_view content) {
+  const size_t first = content.find_first_not_of(json_blanks);
+  return first != std::string_view::npos && content[first] == '[';
+}
+
+/// The texts of the elements of an array, each with the line where it begins; not parsed, and of an array that is not
+/// closed the last one is what is left.
+class ArrayElements {
+ public:
+  explicit ArrayElements(std::string_view content) : content_(content), at_(content.find('[') + 1) {
+    line_ += std::count(content.begin(), content.begin() + static_cast<int64_t>(at_), '\n');
+  }
+
+  bool next(Line& element) {
+    for (; at_ < content_.size() && json_blanks.find(content_[at_]) != std::string_view::npos; ++at_) count_line();
+    if (at_ >= content_.size() || content_[at_] == ']') return false;
+    const size_t begin = at_;
+    element.number = line_;
+    int depth = 0;
+    bool in_string = false;
+    for (; at_ < content_.size(); ++at_) {
+      const char c = content_[at_];
+      count_line();
+      if (in_string) {
+        if (c == '\\') ++at_;
+        in_string = c != '"';
+      } else if (c == '"') {
+        in_string = true;
+      } else if (c == '{' || c == '[') {
+        ++depth;
+      } else if ((c == ',' && depth == 0) || (c == ']' && depth == 0)) {
+        break;
+      } else if (c == '}' || c == ']') {
+        --depth;
+      }
+    }
+    element.text = content_.substr(begin, std::min(at_, content_.size()) - begin);
+    if (at_ < content_.size() && content_[at_] == ',') ++at_;
+    return true;
+  }
+
+ private:
+  void count_line() { line_ += content_[at_] == '\n' ? 1 : 0; }
+
+  std::string_view content_;
+  size_t at_;
+  int64_t line_ = 1;
+};
+
+/// Rows of a file that is one array of objects.
+std::vector<LabelledText> read_array(const TableInput& input) {
+  std::vector<LabelledText> rows;
+  ArrayElements elements(input.content);
+  for (Line element; elements.next(element);)
+    input.bad.guard([&] {
+      const std::string place = fmt::format("{}:{}", input.file, element.number);
+      rows.push_back(read_object(element.text, input.file, element.number, place, input.choice));
+      rows.back().line = element.number;
+    });
+  return rows;
+}
+
 /// Keys and values of the first objects; lists and other values as JSON writes them. None where a line is no object.
-std::vector<std::vector<std::string>> first_objects(std::string_view content, size_t count) {
+template <class Objects>
+std::vector<std::vector<std::string>> first_objects(Objects objects, size_t count) {
   std::vector<std::vector<std::string>> rows;
-  Lines lines(content);
-  for (Line line; rows.size() <= count && lines.next(line);) {
+  for (Line line; rows.size() <= count && objects.next(line);) {
     if (line.text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     const json object = try_parse_json(line.text);
-    if (!object.is_object()) return {};
+    if (!object.is_object()) return rows.size() > 1 ? rows : decltype(rows){};  // the end of a sample may be cut
     if (rows.empty()) {
       rows.emplace_back();
       for (const auto& [key, value] : object.items()) rows.front().push_back(key);
@@ -130,6 +194,10 @@ std::vector<std::vector<std::string>> first_objects(std::string_view content, si
 }
 
 std::string objects_with_fields(const TableOutput& output) {
+  if (is_array(output.content))
+    throw Error(
+        fmt::format("--output: {} is one array; an object per line can have new fields: jq -c '.[]' {} > NEW.jsonl",
+                    output.file, output.file));
   const char* const line_end = line_end_of(output.content);
   std::string written;
   size_t next = 0;
@@ -158,14 +226,15 @@ TableFormat jsonl_format() {
   TableFormat format{"jsonl", [](const TableInput& input) {
                        TableInput unchecked = input;
                        unchecked.utf8 = false;  // the parser refuses what is not UTF-8
+                       if (is_array(input.content)) return read_array(unchecked);
                        return read_lines(unchecked, [&](const Line& line, const std::string& place) {
                          return read_object(line.text, input.file, line.number, place, input.choice);
                        });
                      }};
-  format.endings = {".jsonl", ".ndjson"};
+  format.endings = {".jsonl", ".ndjson", ".json"};
   format.fields = TableFormat::Fields::keys;
   format.first_rows = [](std::string_view content, const std::string&, size_t count) {
-    return first_objects(content, count);
+    return is_array(content) ? first_objects(ArrayElements(content), count) : first_objects(Lines(content), count);
   };
   format.with_fields = objects_with_fields;
   return format;

@@ -105,11 +105,14 @@ void TableColumns::check_width(const std::vector<std::string>& fields, const std
 
 void TableColumns::throw_too_few(const std::string& where) const {
   const bool pairs = input_.choice.targets;
+  const char* const remedy =
+      delimiter_ == '\t' && width_ == 1 ? "; for commas or other delimiters, set data.format: csv" : "";
   throw Error(fmt::format(
       "{}: too few columns: found {}, but the {} is column {} and the {} column {}; columns are separated by {} "
-      "(format {}); choose others with {}",
+      "(format {}){}; choose others with {}",
       where, width_, pairs ? "target" : "label", label_columns_.empty() ? std::to_string(label_) : join(label_columns_),
-      pairs ? "source" : "text", join(text_, " and "), name_of_delimiter(delimiter_), format_, input_.choice.keys()));
+      pairs ? "source" : "text", join(text_, " and "), name_of_delimiter(delimiter_), format_, remedy,
+      input_.choice.keys()));
 }
 
 size_t TableColumns::place(int64_t column) const {

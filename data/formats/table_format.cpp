@@ -36,6 +36,15 @@ const TableFormat* format_by_ending(const std::string& path) {
 const TableFormat& format_of(const std::string& path, std::string_view name) {
   const TableFormat* const format = name == format_by_name ? format_by_ending(path) : format_named(name);
   if (format != nullptr) return *format;
+  constexpr std::pair<const char*, const char*> readers[] = {{".parquet", "read_parquet"}, {".feather", "read_feather"},
+                                                             {".xlsx", "read_excel"},      {".xls", "read_excel"},
+                                                             {".ods", "read_excel"},       {".dta", "read_stata"}};
+  for (const auto& [ending, reader] : readers)
+    if (ends_with(path, ending))
+      throw Error(
+          fmt::format("{0}: is not read; convert it: python3 -c \"import pandas; "
+                      "pandas.{1}('{0}').to_csv('NEW.csv', index=False)\"",
+                      path, reader));
   std::vector<std::string> endings, names;
   for (const TableFormat& known : table_formats()) {
     if (!known.endings.empty()) endings.push_back(known.endings.front());

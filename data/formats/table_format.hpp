@@ -27,7 +27,9 @@ struct ColumnChoice {
   bool targets = false;                         // the label is a text, the target of a pair
   bool empty_labels = false;                    // a row may lack its label
 
-  std::string keys() const { return labels ? fmt::format("{} and {}", label_key, text_key) : text_key; }
+  std::string keys() const {
+    return labels ? fmt::format("{} and {}", label_columns.empty() ? label_key : "label_columns", text_key) : text_key;
+  }
 };
 
 struct LabelledText {
@@ -101,7 +103,7 @@ struct TableFormat {
 TableFormat tsv_format();
 /// RFC 4180: fields in double quotes may hold delimiters, line ends and doubled quotes.
 TableFormat csv_format();
-/// A JSON object per line.
+/// A JSON object per line, or an array of objects.
 TableFormat jsonl_format();
 /// Lines of text whose words with the prefix __label__ are their labels.
 TableFormat fasttext_format();

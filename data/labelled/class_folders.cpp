@@ -1,10 +1,11 @@
 #include "data/labelled/class_folders.hpp"
 
-#include <map>
+#include <algorithm>
 #include <set>
 
 #include "core/base/error.hpp"
 #include "core/strings/strings.hpp"
+#include "core/strings/utf8.hpp"
 
 namespace capstan {
 namespace {
@@ -40,6 +41,41 @@ void refuse_parts_as_classes(const std::vector<FoundFile>& files, const std::vec
       fmt::format("{}: its folders {} are parts of a data set, with the classes ({}) one level deeper: give "
                   "the folder of one part, such as {}/{}, or name the classes in data.classes",
                   join_first(paths), join(names), join_first(classes), paths.front(), names.back()));
+}
+
+void check_text_file(const std::string& text, const std::string& path, bool utf8) {
+  if (text.find('\0') != std::string::npos)
+    throw Error(fmt::format("{}: is no text but a binary file; remove it, or set data.on_error=skip", path));
+  if (utf8) check_utf8(text, path);
+}
+
+void report_folders(const std::map<std::string, int64_t>& folders, const std::vector<std::string>& wanted, Split split,
+                    const LogLine& log) {
+  if (wanted.empty()) return;
+  std::vector<std::string> left_out, missing;
+  for (const auto& [name, files] : folders)
+    if (std::find(wanted.begin(), wanted.end(), name) == wanted.end())
+      left_out.push_back(fmt::format("{} ({} files)", name, files));
+  for (const std::string& name : wanted)
+    if (folders.count(name) == 0) missing.push_back(name);
+  if (!missing.empty() && split == Split::train)
+    throw Error(fmt::format("data.classes: there is no folder '{}'{}", join_first(missing, "', '"),
+                            left_out.empty() ? "" : "; not in data.classes: " + join_first(left_out)));
+  if (!left_out.empty() && log)
+    log(fmt::format("data.{}: left out folders that data.classes does not name: {}", to_string(split),
+                    join_first(left_out)));
+}
+
+void refuse_no_texts(const std::vector<std::string>& paths, const std::vector<std::string>& wanted,
+                     const std::vector<std::string>& loose, size_t files) {
+  if (!loose.empty() && loose.size() == files)
+    throw Error(fmt::format(
+        "{}: is not in the folder of a class: with format: folders, give the folder that holds one folder per "
+        "class (such as train with pos and neg in it)",
+        loose.front()));
+  throw Error(wanted.empty()
+                  ? fmt::format("{}: holds no files in the folders of classes", join_first(paths))
+                  : fmt::format("{}: holds no folder called {}", join_first(paths), join_first(wanted, " or ")));
 }
 
 }  // namespace capstan

@@ -1,15 +1,32 @@
 // Folders that were given as classes.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "core/io/progress.hpp"
 #include "data/files/file_list.hpp"
+#include "data/files/split.hpp"
 
 namespace capstan {
 
 /// Throws Error if the folders that would be classes are the parts of a data set (train, test), whose folders are the
 /// classes. `files`: those found below `paths`.
 void refuse_parts_as_classes(const std::vector<FoundFile>& files, const std::vector<std::string>& paths);
+
+/// Throws Error for a file with a zero byte, which is no text whatever its name, and for what is not UTF-8 if it must
+/// be.
+void check_text_file(const std::string& text, const std::string& path, bool utf8);
+
+/// Throws Error that says why there is no text of a class. `loose`: files beside the folders, of `files` in all.
+[[noreturn]] void refuse_no_texts(const std::vector<std::string>& paths, const std::vector<std::string>& wanted,
+                                  const std::vector<std::string>& loose, size_t files);
+
+/// Says which folders, given with their numbers of files, are left out because data.classes (`wanted`, may be empty)
+/// does not name them. Throws Error for a class without a folder of training texts.
+void report_folders(const std::map<std::string, int64_t>& folders, const std::vector<std::string>& wanted, Split split,
+                    const LogLine& log);
 
 }  // namespace capstan

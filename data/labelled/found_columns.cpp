@@ -225,7 +225,23 @@ class ColumnFinder {
     return count == 1;
   }
 
+  /// "1,Good, and cheap": a delimiter in a text that lacks its quotes.
+  void refuse_divided_texts() const {
+    constexpr size_t least_rows = 3;
+    const size_t rows = rows_.size(), columns = sample_.columns();
+    if (keys_ || sample_.begins_with_names() || config_.header || columns < 3 || rows < least_rows) return;
+    const auto goes_on = [&](const std::vector<std::string>& row) {
+      return row.size() == columns && row.back().size() > 1 && row.back()[0] == ' ' && row.back()[1] != ' ';
+    };
+    if (10 * std::count_if(rows_.begin(), rows_.end(), goes_on) < static_cast<std::ptrdiff_t>(9 * rows)) return;
+    throw ConfigError(fmt::format(
+        "data: {}: column {} begins with a blank in nearly all rows, as a text does that is divided by the "
+        "delimiter in it; put the texts in double quotes, write TSV, or set data.text_columns if it is right",
+        file_, columns));
+  }
+
   void find_text() {
+    if (config_.text_columns.empty()) refuse_divided_texts();
     if (!config_.text_columns.empty() || (!label_ && labels_.empty()) || usual("text")) return;
     std::vector<bool> allowed(sample_.columns(), true);
     for (const size_t c : labels_) allowed[c] = false;

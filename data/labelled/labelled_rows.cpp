@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <optional>
 
 #include "core/base/error.hpp"
@@ -63,6 +64,7 @@ std::vector<LabelledRow> read_folders(const std::vector<std::string>& paths, Spl
   Progress progress(loading.log, "reading", 0);
   const int64_t bad_before = loading.bad.count();
   std::vector<std::string> loose;
+  std::map<std::string, int64_t> folders;  // files in each
   for (const FoundFile& found : files) {
     const size_t slash = found.name.find('/');
     if (slash == std::string::npos) {
@@ -70,26 +72,23 @@ std::vector<LabelledRow> read_folders(const std::vector<std::string>& paths, Spl
       continue;
     }
     const std::string label = found.name.substr(0, slash);
+    ++folders[label];
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), label) == wanted.end()) continue;
     std::string text = read_text_file(found.path, config.max_file_mb);
     progress.add(static_cast<double>(text.size()));
     const uint32_t number = loading.check.add_file(split, found.path);
     loading.check.set_content(number, text, nullptr);
     loading.check.set_first_line(number, 1);
-    if (loading.utf8 && !loading.bad.guard([&] { check_utf8(text, found.path); })) continue;
+    if (!loading.bad.guard([&] { check_text_file(text, found.path, loading.utf8); })) continue;
     LabelledText row;
     row.label = label;
     row.text = std::move(text);
     row.line = 1;
     rows.push_back(texts.add(std::move(row), number));
   }
-  if (loose.size() == files.size() && !loose.empty())
-    throw Error(fmt::format(
-        "{}: is not in the folder of a class: with format: folders, give the folder that holds one folder per "
-        "class (such as train with pos and neg in it)",
-        loose.front()));
   if (rows.empty() && !paths.empty() && loading.bad.count() == bad_before)
-    throw Error(fmt::format("{}: holds no folder called {}", join_first(paths), join_first(wanted, " or ")));
+    refuse_no_texts(paths, wanted, loose, files.size());
+  report_folders(folders, wanted, split, loading.log);
   // The original IMDB has lists of addresses and counts of words there.
   if (!loose.empty() && wanted.empty() && loading.log)
     loading.log(fmt::format("data.{}: left out {} file{} beside the folders of the classes: {}", to_string(split),

@@ -86,7 +86,7 @@ void set_labels(std::vector<LabelledRow>& rows, const ClassNames& classes, const
 
 /// Throws Error unless there are examples to tell apart.
 void check_several_classes(const std::vector<LabelledRow>& train, const ClassNames& classes, const RowTexts& texts,
-                           const LabelledCheck& check) {
+                           const LabelledCheck& check, const LabelledSourceConfig& config) {
   const LabelledRow& first = train.front();
   const LabelSet labels = check.sets().labels(first.set);
   const bool same =
@@ -100,8 +100,9 @@ void check_several_classes(const std::vector<LabelledRow>& train, const ClassNam
     found = fmt::format("'{}' is the only label", join(classes.names()));
   else
     return;
-  throw Error(fmt::format("{}: {}; a classifier needs at least two classes (is label_column right?)",
-                          check.files()[first.file].path, found));
+  throw Error(fmt::format("{}: {}; a classifier needs at least two classes (is {} right?)",
+                          check.files()[first.file].path, found,
+                          config.label_columns.empty() ? "label_column" : "label_columns"));
 }
 
 /// The examples of class c that are held out, as positions in an order drawn for it: a share, or a fold. Classes begin
@@ -228,7 +229,7 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   if (loading.classifies && !named) refuse_unique_labels(classes, train, loading);
   for (const Split split : all_splits) set_labels(rows[split], classes, loading, texts);
   check_train(!train.empty());
-  if (loading.classifies && !train.empty()) check_several_classes(train, classes, texts, loading.check);
+  if (loading.classifies && !train.empty()) check_several_classes(train, classes, texts, loading.check, config);
   const auto class_count = static_cast<int64_t>(classes.names().size());
   if (config.folds > 0 || (config.valid.empty() && config.valid_fraction > 0))
     rows.valid = hold_out(train, class_count, config);

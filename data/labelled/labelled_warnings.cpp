@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 #include "core/strings/strings.hpp"
@@ -44,6 +45,7 @@ class Warnings {
     if (!identifiers_as_labels()) seen_once();
     unseen();
     alike();
+    missing_values();
     repeated();
     if (check_.config().multi_label)
       single_labels();
@@ -137,6 +139,22 @@ class Warnings {
         fmt::format("classes that differ only by case, blanks or invisible characters (with their training examples): "
                     "{}; if they are the same, correct the labels",
                     join_first(groups, "; ")));
+  }
+
+  /// What pandas, R and spreadsheets write where there is no label.
+  void missing_values() {
+    std::vector<std::string> found;
+    for (size_t c = 0; c < check_.classes().size(); ++c) {
+      std::string folded = name(c);
+      for (char& letter : folded) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+      for (const char* const none : {"nan", "none", "null", "<na>", "n/a", "#n/a"})
+        if (folded == none) found.push_back(fmt::format("'{}' ({})", name(c), train_.of_class[c]));
+    }
+    if (!found.empty())
+      add("missing-labels",
+          fmt::format("classes that probably stand for no label (with their training examples): {}; if "
+                      "so, leave out these rows",
+                      join_first(found)));
   }
 
   void repeated() {

@@ -1,0 +1,133 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "data/labelled/found_columns.hpp"
+#include "labelled_support.hpp"
+
+namespace capstan {
+namespace {
+
+/// A table as people have it, and what comes of it: its classes and first text, or what an error says.
+struct Table {
+  const char *what, *file, *content;
+  std::vector<std::string> classes = {};
+  const char *text = "", *error = "";
+};
+
+const Table tables[] = {
+    {"CSV with a header", "a.csv", "text,label\ngood film,pos\nbad film,neg\nfine,pos\n", {"neg", "pos"}, "good film"},
+    {"the label first, no header", "a.csv", "pos,good film\nneg,bad film\npos,fine\n", {"neg", "pos"}, "good film"},
+    {"semicolons", "a.csv", "text;label\ngood film;pos\nbad film;neg\nfine;pos\n", {"neg", "pos"}, "good film"},
+    {"bars", "a.csv", "text|label\ngood film|pos\nbad film|neg\nfine|pos\n", {"neg", "pos"}, "good film"},
+    {"sep= of Excel", "a.csv", "sep=;\ntext;label\ngood;pos\nbad;neg\n", {"neg", "pos"}, "good"},
+    {"CR LF", "a.csv", "text,label\r\ngood,pos\r\nbad,neg\r\n", {"neg", "pos"}, "good"},
+    {"a byte order mark", "a.csv", "\xef\xbb\xbftext,label\ngood,pos\nbad,neg\n", {"neg", "pos"}, "good"},
+    {"line ends in quotes", "a.csv", "text,label\n\"good\nfilm\",pos\nbad,neg\n", {"neg", "pos"}, "good\nfilm"},
+    {"an index of pandas", "a.csv", ",text,label\n0,good,pos\n1,bad,neg\n", {"neg", "pos"}, "good"},
+    {"TSV", "a.tsv", "label\ttext\npos\tgood\nneg\tbad\n", {"neg", "pos"}, "good"},
+    {"commas in a TSV", "a.tsv", "pos,good film\nneg,bad film\n", {}, "", "set data.format: csv"},
+    {"JSONL", "a.jsonl", "{\"text\": \"good\", \"label\": 1}\n{\"text\": \"bad\", \"label\": 0}\n", {"0", "1"}, "good"},
+    {"JSONL with other keys",
+     "a.jsonl",
+     "{\"review\": \"good film\", \"sentiment\": \"pos\"}\n{\"review\": \"bad film\", \"sentiment\": \"neg\"}\n",
+     {"neg", "pos"},
+     "good film"},
+    {"a JSON array",
+     "a.json",
+     "[\n  {\"text\": \"good, [ \\\" ] film\", \"label\": \"pos\"},\n  {\"text\": \"bad\",\n   \"label\": "
+     "\"neg\"}\n]\n",
+     {"neg", "pos"},
+     "good, [ \" ] film"},
+    {"a JSON array on one line",
+     "a.json",
+     "[{\"text\":\"a\",\"label\":1},{\"text\":\"b\",\"label\":0}]",
+     {"0", "1"},
+     "a"},
+    {"a JSON array with a row that is none", "a.json", "[{\"text\": \"a\", \"label\": 1},\n 7]", {}, "", "a.json:2"},
+    {"a JSON array that is cut", "a.json", "[{\"text\": \"a\", \"label\": 1},\n {\"text\": ", {}, "", "a.json:2"},
+    {"fastText", "a.txt", "__label__pos good\n__label__neg bad\n", {}, "", "fasttext is for lines with words"},
+    {"Parquet", "a.parquet", "PAR1", {}, "", "pandas.read_parquet('"},
+    {"Excel", "a.xlsx", "PK", {}, "", "pandas.read_excel('"},
+    {"commas in texts without quotes",
+     "a.csv",
+     "pos,Good, and cheap\nneg,Bad, and dear\npos,Fine, and near\nneg,Poor, and far\n",
+     {},
+     "",
+     "put the texts in double quotes"},
+    {"UTF-16", "a.csv", "\xff\xfet\0e\0", {}, "", "UTF-16"},
+};
+
+}  // namespace
+
+TEST_CASE("tables as people have them are read, or refused with the remedy") {
+  for (const Table& table : tables) {
+    INFO(table.what);
+    const TemporaryFolder folder;
+    LabelledSourceConfig config = config_of({folder.write(table.file, table.content)});
+    const std::string said = message_of<Error>([&] {
+      find_columns(config);
+      const ClassificationData data = load_labelled(config);
+      CHECK(data.classes == table.classes);
+      CHECK(text_of(data, data.train, 0) == table.text);
+    });
+    if (*table.error != '\0')
+      CHECK_MESSAGE(contains(said, table.error), said);
+    else
+      CHECK(said.empty());
+  }
+}
+
+TEST_CASE("a column of weights: numbers from 0, which count in training alone, and 0 leaves a row out") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config = config_of({folder.write("a.csv", "text,label,w\na,x,2\nb,y,0.5\nc,x,0\n")});
+  config.header = true;
+  config.label_column = "label";
+  config.text_columns = {"text"};
+  config.weight_column = "w";
+  const ClassificationData data = load_labelled(config);
+  REQUIRE(data.train.size() == 2);
+  CHECK(data.train.weight(0) == 2);
+  CHECK(data.train.weight(1) == 0.5);
+  for (const char* const wrong : {"-1", "nan", "much", ""}) {
+    config.train = {folder.write("b.csv", std::string("text,label,w\na,x,1\nb,y,") + wrong + "\n")};
+    CHECK(contains(message_of<Error>([&] { load_labelled(config); }), "b.csv:3: column 'w' of data.weight_column"));
+  }
+  config.train = {folder.write("c.jsonl",
+                               "{\"text\": \"a\", \"label\": \"x\", \"w\": 3}\n"
+                               "{\"text\": \"b\", \"label\": \"y\", \"w\": 1}\n")};
+  config.header = std::nullopt;
+  CHECK(load_labelled(config).train.weight(0) == 3);
+}
+
+TEST_CASE("folders of classes: what is left out, misspelt or no text is named") {
+  const TemporaryFolder folder;
+  folder.write("train/pos/1.txt", "good");
+  folder.write("train/neg/1.txt", "bad");
+  folder.write("train/other/1.txt", "what");
+  LabelledSourceConfig config = config_of({folder.path("train")});
+  config.format = format_of_folders;
+  config.classes = {"pos", "negg"};
+  CHECK(contains(message_of<Error>([&] { load_labelled(config); }),
+                 "there is no folder 'negg'; not in data.classes: neg (1 files), other (1 files)"));
+  config.classes = {"pos", "neg"};
+  std::string said;
+  load_labelled(config, nullptr, true, [&](const std::string& line) { said += line; });
+  CHECK(contains(said, "left out folders that data.classes does not name: other (1 files)"));
+  folder.write("train/pos/2.txt", std::string("PK\0\1", 4));
+  CHECK(contains(message_of<Error>([&] { load_labelled(config); }), "2.txt: is no text but a binary file"));
+}
+
+TEST_CASE("labels that stand for none are pointed out") {
+  const TemporaryFolder folder;
+  std::string rows;
+  for (int i = 0; i < 30; ++i)
+    rows += fmt::format("{}\ttext number {} of all\n", i % 3 == 0 ? "nan" : i % 3 == 1 ? "pos" : "neg", i);
+  const ClassificationData data = load_labelled(config_of({folder.write("a.tsv", rows)}));
+  const auto found = std::find_if(data.warnings.begin(), data.warnings.end(),
+                                  [](const DataWarning& one) { return one.check == std::string("missing-labels"); });
+  REQUIRE(found != data.warnings.end());
+  CHECK(contains(found->message, "'nan' (10)"));
+}
+
+}  // namespace capstan
