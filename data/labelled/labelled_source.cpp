@@ -67,7 +67,7 @@ std::vector<Source> read_folders(const std::vector<std::string>& paths, Split sp
     std::string text = read_text_file(found.path, config.max_file_mb);
     progress.add(static_cast<double>(text.size()));
     const uint32_t number = loading.check.add_file(split, found.path, text, nullptr, 1);
-    if (!loading.bad.guard([&] { check_text_file(text, found.path, loading.utf8); })) continue;
+    if (loading.utf8 && !loading.bad.guard([&] { check_utf8(text, found.path); })) continue;
     sources.push_back({{label, std::move(text), 1}, std::make_shared<const std::string>(found.path), number});
   }
   if (sources.empty() && !paths.empty() && loading.bad.count() == bad_before)

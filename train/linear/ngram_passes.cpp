@@ -258,10 +258,9 @@ class PassSolver {
     }
     if (loss_ != Loss::hinge)
       for (const int32_t label : labels) slopes[static_cast<size_t>(label)] -= 1;
-    if (rows_.weighs_classes() || rows_.weight(of) != 1)
-      for (int64_t c = 0; c < columns_; ++c)
-        slopes[static_cast<size_t>(c)] *=
-            static_cast<float>(rows_.weight(of, static_cast<int32_t>(columns_ == 1 ? 1 : c)));
+    for (int64_t c = 0; c < columns_ && (rows_.weighs_classes() || rows_.weight(of) != 1); ++c)
+      slopes[static_cast<size_t>(c)] *=
+          static_cast<float>(rows_.weight(of, static_cast<int32_t>(columns_ == 1 ? 1 : c)));
     row.squares = 0;
     for (const float slope : slopes) row.squares += slope * slope;
   }
