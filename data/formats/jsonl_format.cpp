@@ -159,16 +159,15 @@ class ArrayElements {
 };
 
 /// Rows of a file that is one array of objects.
-std::vector<LabelledText> read_array(const TableInput& input) {
-  std::vector<LabelledText> rows;
+void read_array(const TableInput& input) {
   ArrayElements elements(input.content);
   for (Line element; elements.next(element);)
     input.bad.guard([&] {
       const std::string place = fmt::format("{}:{}", input.file, element.number);
-      rows.push_back(read_object(element.text, input.file, element.number, place, input.choice));
-      rows.back().line = element.number;
+      LabelledText row = read_object(element.text, input.file, element.number, place, input.choice);
+      row.line = element.number;
+      input.take(std::move(row), static_cast<size_t>(element.text.end() - input.content.begin()));
     });
-  return rows;
 }
 
 /// Keys and values of the first objects; lists and other values as JSON writes them. None where a line is no object.

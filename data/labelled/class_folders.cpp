@@ -5,7 +5,6 @@
 
 #include "core/base/error.hpp"
 #include "core/strings/strings.hpp"
-#include "core/strings/utf8.hpp"
 
 namespace capstan {
 namespace {
@@ -41,12 +40,6 @@ void refuse_parts_as_classes(const std::vector<FoundFile>& files, const std::vec
       fmt::format("{}: its folders {} are parts of a data set, with the classes ({}) one level deeper: give "
                   "the folder of one part, such as {}/{}, or name the classes in data.classes",
                   join_first(paths), join(names), join_first(classes), paths.front(), names.back()));
-}
-
-void check_text_file(const std::string& text, const std::string& path, bool utf8) {
-  if (text.find('\0') != std::string::npos)
-    throw Error(fmt::format("{}: is no text but a binary file; remove it, or set data.on_error=skip", path));
-  if (utf8) check_utf8(text, path);
 }
 
 void report_folders(const std::map<std::string, int64_t>& folders, const std::vector<std::string>& wanted, Split split,

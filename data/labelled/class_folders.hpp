@@ -16,7 +16,6 @@ namespace capstan {
 /// classes. `files`: those found below `paths`.
 void refuse_parts_as_classes(const std::vector<FoundFile>& files, const std::vector<std::string>& paths);
 
-/// Throws Error for a file with a zero byte, which is no text whatever its name, and for what is not UTF-8 if it must
 /// be.
 void check_text_file(const std::string& text, const std::string& path, bool utf8);
 

@@ -79,7 +79,7 @@ std::vector<LabelledRow> read_folders(const std::vector<std::string>& paths, Spl
     const uint32_t number = loading.check.add_file(split, found.path);
     loading.check.set_content(number, text, nullptr);
     loading.check.set_first_line(number, 1);
-    if (!loading.bad.guard([&] { check_text_file(text, found.path, loading.utf8); })) continue;
+    if (loading.utf8 && !loading.bad.guard([&] { check_utf8(text, found.path); })) continue;
     LabelledText row;
     row.label = label;
     row.text = std::move(text);

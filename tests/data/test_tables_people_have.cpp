@@ -65,16 +65,18 @@ TEST_CASE("tables as people have them are read, or refused with the remedy") {
     INFO(table.what);
     const TemporaryFolder folder;
     LabelledSourceConfig config = config_of({folder.write(table.file, table.content)});
-    const std::string said = message_of<Error>([&] {
+    const auto read = [&] {
       find_columns(config);
       const ClassificationData data = load_labelled(config);
       CHECK(data.classes == table.classes);
       CHECK(text_of(data, data.train, 0) == table.text);
-    });
-    if (*table.error != '\0')
+    };
+    if (*table.error == '\0') {
+      CHECK_NOTHROW(read());
+    } else {
+      const std::string said = message_of<Error>(read);
       CHECK_MESSAGE(contains(said, table.error), said);
-    else
-      CHECK(said.empty());
+    }
   }
 }
 
@@ -114,8 +116,6 @@ TEST_CASE("folders of classes: what is left out, misspelt or no text is named") 
   std::string said;
   load_labelled(config, nullptr, true, [&](const std::string& line) { said += line; });
   CHECK(contains(said, "left out folders that data.classes does not name: other (1 files)"));
-  folder.write("train/pos/2.txt", std::string("PK\0\1", 4));
-  CHECK(contains(message_of<Error>([&] { load_labelled(config); }), "2.txt: is no text but a binary file"));
 }
 
 TEST_CASE("labels that stand for none are pointed out") {
