@@ -16,9 +16,6 @@ namespace capstan {
 /// classes. `files`: those found below `paths`.
 void refuse_parts_as_classes(const std::vector<FoundFile>& files, const std::vector<std::string>& paths);
 
-/// be.
-void check_text_file(const std::string& text, const std::string& path, bool utf8);
-
 /// Throws Error that says why there is no text of a class. `loose`: files beside the folders, of `files` in all.
 [[noreturn]] void refuse_no_texts(const std::vector<std::string>& paths, const std::vector<std::string>& wanted,
                                   const std::vector<std::string>& loose, size_t files);

@@ -5,6 +5,7 @@
 #include "core/io/byte_store.hpp"
 #include "core/io/file.hpp"
 #include "data/batches/batcher.hpp"
+#include "data/files/token_row.hpp"
 #include "support.hpp"
 
 using namespace capstan;
