@@ -12,7 +12,7 @@
 namespace capstan {
 
 /// Fills linear.scale, linear.weight and linear.bias, as fit_linear() does, in a time that is linear in the entries of
-/// the rows. Three passes of AdaGrad (Duchi et al. 2011) with one sum of squares for each bucket and a rate that falls
+/// the rows. Passes of AdaGrad (Duchi et al. 2011) with one sum of squares for each bucket and a rate that falls
 /// to 0: over softmax, with two classes over the squared hinge, with any number of labels over the logistic loss of
 /// each. The bias stays what the shares of the classes say, for which two classes need the factor of the logits before:
 /// passes over a sample tell it. Rows that are held out tell the factor of all. A pure function of the rows and the
