@@ -90,7 +90,7 @@ def test_parameters_are_cloned_set_and_unknown_keys_named(reviews):
     assert model.set_params(seed=4).get_params()["seed"] == 4
     with pytest.raises(capstan.Error, match="^model.wrods=.*did you mean words"):
         model.set_params(model__wrods=[1])
-    assert model.get_params() == {"recipe": "classify", "verbose": False, "model__words": [1], "seed": 4}
+    assert model.get_params() == {"recipe": "classify", "verbose": False, "class_weight": None, "model__words": [1], "seed": 4}
     with pytest.raises(capstan.Error, match="model.wrods"):
         capstan.Classifier(model__wrods=[1]).fit(*reviews)
 
@@ -100,9 +100,9 @@ def test_what_is_not_fitted_says_so():
         capstan.Classifier().predict(["a"])
 
 
-def test_sample_weights_are_refused_by_name(reviews):
-    with pytest.raises(TypeError, match="sample_weight"):
-        capstan.Classifier().fit(*reviews, sample_weight=[1] * 120)
+def test_sample_weights_of_one_change_nothing(reviews):
+    plain, weighed = capstan.Classifier().fit(*reviews), capstan.Classifier().fit(*reviews, sample_weight=[1] * 120)
+    assert (plain.predict_proba(reviews[0]) == weighed.predict_proba(reviews[0])).all()
 
 
 def test_one_text_in_place_of_a_list_is_refused(fitted):

@@ -77,7 +77,7 @@ TEST_CASE("eval of a classifier: every class, the confusion matrix, and the same
   const std::string few =
       succeed(place, {"eval", "runs/classifier", "--split", "test", "--set", "data.test=[one.tsv]"}).out;
   CHECK(contains(few, " of 3 classes\n"));
-  CHECK(contains(few, "        -        -        -         0\n"));
+  CHECK(contains(few, "        -        -        -         -         0\n"));
   const nlohmann::json lm = parse_json(succeed(place, {"eval", "runs/lm", "--format", "json"}).out);
   CHECK(lm.contains("bits_per_byte"));
   CHECK_FALSE(lm.contains("confusion"));

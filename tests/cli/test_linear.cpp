@@ -238,7 +238,6 @@ TEST_CASE("a linear classifier: texts that nothing is known of, and what is refu
   refused("buckets", {"model.buckets=1000"}, "power of two");
   refused("lengths", {"model.words=[0]"}, "model.words.0");
   refused("nothing", {"model.words=[]", "model.characters=[]"}, "needs n-grams");
-  refused("weights", {"model.class_weights={type: balanced}"}, "model.class_weights");
   refused("pooling", {"model.pooling=cls"}, "model.pooling");
   refused("tensors", {"train.init_from=runs/classify", "train.init_skip=[a]"}, "train.init_skip");
   refused("nowhere", {"train.init_from=runs/nowhere"}, "no such file");
