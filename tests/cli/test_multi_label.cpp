@@ -317,7 +317,7 @@ TEST_CASE("multi-label: wrong uses are refused with a remedy") {
        {},
        {"train", "--config", "lm.yaml", "--set", "train.monitor=macro-f1"},
        2,
-       {"train.monitor=macro-f1: macro-f1 is for a classifier"}},
+       {"train.monitor=macro-f1: macro-f1 is for classifiers"}},
       {"folders", {}, with({"data.format=folders"}), 2, {"data.multi_label: with format: folders"}},
       {"pairs of lines", {}, with({"data.format=fasttext", "data.header=true"}), 2, {"fasttext lines have no columns"}},
       {"another kind of labels to evaluate",
