@@ -113,9 +113,8 @@ std::string files_in(const SavedRun& run, const nlohmann::json& tables) {
                       facts.reads_texts ? "_linear" : "", facts.reads_texts ? " It needs the package xxhash." : "");
   if (facts.predicts != Predicts::next_token)
     text += fmt::format(
-        "- `pipeline_capstan.py`: `pipeline(\"{}\", model=FOLDER, trust_remote_code=True)` answers as `capstan "
-        "predict` "
-        "does, also for texts that are too long.\n",
+        "- `pipeline_capstan.py`: `pipeline(\"{}\", model=FOLDER, trust_remote_code=True)` answers as "
+        "`capstan predict` does, also for texts that are too long.\n",
         task_of(facts));
   return text + "- `tokenizer.json` and `tokenizer_config.json`: the run's tokenizer.\n";
 }

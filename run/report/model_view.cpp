@@ -223,8 +223,8 @@ std::string ngrams_html(const std::vector<ClassNgrams>& classes) {
   if (classes.empty()) return "";
   std::string out =
       "<p class=\"hint\">What one occurrence adds to the logit of the class, before a text's n-grams are scaled to "
-      "unit "
-      "norm; in n-grams of characters, _ is the edge of a word and \u00b7 where it goes on; ^ and $ are the ends of a "
+      "unit norm; in n-grams of characters, _ is the edge of a word and \u00b7 where it goes on; ^ and $ are the ends "
+      "of a "
       "text.</p><dl class=\"ngrams\">";
   for (const ClassNgrams& of : classes) {
     out += fmt::format("<div><dt>{}</dt>", escaped_short(of.name));
