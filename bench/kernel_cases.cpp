@@ -48,10 +48,10 @@ void add_norms(std::vector<KernelCase>& cases) {
               *bias = scratch({width});
   float *y = scratch({rows, width}), *dx = scratch({rows, width}), *mean = scratch({rows}), *rstd = scratch({rows});
   float *dgain = scratch({width}), *dbias = scratch({width});
-  for (const auto kind : {kernels::NormKind::centred, kernels::NormKind::rms}) {
-    const std::string name = kind == kernels::NormKind::centred ? "layer norm" : "rms norm";
+  for (const auto kind : {kernels::NormForm::centred, kernels::NormForm::rms}) {
+    const std::string name = kind == kernels::NormForm::centred ? "layer norm" : "rms norm";
     const kernels::NormPass pass{kind, rows, width, gain, 1, 1e-5};
-    float* const mean_or_none = kind == kernels::NormKind::centred ? mean : nullptr;
+    float* const mean_or_none = kind == kernels::NormForm::centred ? mean : nullptr;
     cases.push_back(
         {name, {traffic(2, rows * width)}, [=] { kernels::norm_forward(pass, bias, x, y, mean_or_none, rstd); }});
     cases.push_back({name + " backward", {traffic(3, rows * width)}, [=] {

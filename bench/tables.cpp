@@ -36,10 +36,10 @@ void for_systems(const TableOptions& options, const Row& row) {
 }
 
 /// Two subjects, `repeats` units each, taking turns: the second's time per round and its ratio to the first's.
-struct Comparison {
+struct PairedTimes {
   Spread seconds, ratio;
 };
-Comparison compare(Subject& first, Subject& second, int64_t repeats, int64_t rounds) {
+PairedTimes compare(Subject& first, Subject& second, int64_t repeats, int64_t rounds) {
   first.run(repeats), second.run(repeats);
   std::vector<double> ratios, times;
   for (int64_t round = 0; round < rounds; ++round) {
@@ -87,7 +87,7 @@ void print_length(const TableOptions& options) {
     };
     const auto longest = of_length(tokens);
     for (const int64_t length : {256, 1024}) {
-      const Comparison result = compare(*of_length(length), *longest, 1, options.rounds);
+      const PairedTimes result = compare(*of_length(length), *longest, 1, options.rounds);
       fmt::print("{:<12} T = 16384: {:.2f} us/token; over T = {}: {:.3f} {}\n", setup.system,
                  1e6 * result.seconds.median / tokens, length, result.ratio.median, range(result.ratio, 1, 3));
     }
@@ -192,7 +192,7 @@ void print_decode(const TableOptions& options) {
     };
     for (const auto& [near, far] : positions) {
       const auto early = at_position(near), late = at_position(far);
-      const Comparison result = compare(*early, *late, tokens, options.rounds);
+      const PairedTimes result = compare(*early, *late, tokens, options.rounds);
       fmt::print("{:<12} position {}: {:.0f} us/token; over position {}: {:.3f} {}\n", setup.system, far,
                  1e6 * result.seconds.median / tokens, near, result.ratio.median, range(result.ratio, 1, 3));
     }

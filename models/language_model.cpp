@@ -62,8 +62,10 @@ void keep_labelled(Var& states, Ids& labels, int64_t count) {
 }  // namespace
 
 Var LanguageModel::logits(const Ids& tokens, const Context& context) const {
-  return linear(stack_.forward(tokens, context), output_.weight(), output_.bias());
+  return state_logits(stack_.forward(tokens, context));
 }
+
+Var LanguageModel::state_logits(const Var& states) const { return linear(states, output_.weight(), output_.bias()); }
 
 TaskLoss LanguageModel::loss(const Batch& batch, const Context& context) const {
   check(batch.labels.shape() == batch.tokens.shape(), "language_model: labels {} do not match {}", batch.labels.shape(),

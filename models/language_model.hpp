@@ -64,6 +64,7 @@ class LanguageModel final : public Model {
   Array prefill(const Ids& tokens, DecodeState& state, Array* every) const override;
   Array step(const Ids& tokens, DecodeState& state) const override;
 
+  Var state_logits(const Var& states) const override;
   int64_t vocabulary() const override { return stack_.shape().vocabulary; }
   bool tied_output() const { return output_.tied(); }
   const Stack* find_stack() const override { return &stack_; }

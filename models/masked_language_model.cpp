@@ -23,11 +23,6 @@ Var MaskedLanguageModel::state_logits(const Var& states) const {
   return linear(states, output_.weight(), output_.bias());
 }
 
-Var MaskedLanguageModel::states(const Ids& tokens, const std::vector<int32_t>& places, const Context& context) const {
-  const Var x = stack_.forward(tokens, context);
-  return gather(reshape(x, {x.dim(0) * x.dim(1), x.dim(2)}), Ids(Shape{static_cast<int64_t>(places.size())}, places));
-}
-
 TaskLoss MaskedLanguageModel::loss(const Batch& batch, const Context& context) const {
   MaskedTokens masked = masking_.apply(batch, context.segments, context.training, context.step);
   if (masked.places.empty()) {  // a gradient of zeros

@@ -43,7 +43,6 @@ class MaskedLanguageModel final : public Model {
 
   /// tokens: (B, T) -> (B, T, V), or V + 1 with a tied output. The places to be filled hold mask_token().
   Var logits(const Ids& tokens, const Context& context) const override;
-  Var states(const Ids& tokens, const std::vector<int32_t>& places, const Context& context) const override;
   Var state_logits(const Var& states) const override;
   /// The loss of the tokens that Masking chooses; logits exist at their places only, and never all at once.
   /// batch.labels: (B, T) as for a language model, where ignored_target marks context tokens; otherwise unused.

@@ -33,7 +33,6 @@ TextExplanation Model::explain(std::string_view) const { refuse("explanation of 
 std::vector<std::vector<BucketWeight>> Model::largest_weights(size_t) const { refuse("weights of n-grams"); }
 int64_t Model::classes() const { refuse("classes"); }
 int32_t Model::mask_token() const { refuse("mask token"); }
-Var Model::states(const Ids&, const std::vector<int32_t>&, const Context&) const { refuse("states of hidden tokens"); }
 Var Model::state_logits(const Var&) const { refuse("logits of states"); }
 int64_t Model::vocabulary() const { refuse("vocabulary"); }
 DecodeState Model::make_state(int64_t, DecodeWeights) const { refuse("decode state"); }
@@ -41,6 +40,11 @@ Array Model::prefill(const Ids&, DecodeState&, Array*) const { refuse("prefill")
 Array Model::step(const Ids&, DecodeState&) const { refuse("step"); }
 
 Array Model::probabilities(const Var& logits) const { return softmax(logits).value(); }
+
+Var Model::states(const Ids& tokens, const std::vector<int32_t>& places, const Context& context) const {
+  const Var x = stack().forward(tokens, context);
+  return gather(reshape(x, {x.dim(0) * x.dim(1), x.dim(2)}), Ids(Shape{static_cast<int64_t>(places.size())}, places));
+}
 
 std::vector<std::vector<MixingWeights>> Model::mixing_weights(const Ids& tokens, const Context& context) const {
   return stack().mixing_weights(tokens, context);

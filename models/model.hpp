@@ -130,12 +130,16 @@ class Model : public Task {
   /// The mixing weights of every block.
   virtual std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const;
 
+  /// The states (N, D) of N tokens, given as indices into all B T tokens.
+  Var states(const Ids& tokens, const std::vector<int32_t>& places, const Context& context) const;
+
+  // A model that predicts tokens, the next or hidden ones.
+  /// The logits (N, V) of states (N, D).
+  virtual Var state_logits(const Var& states) const;
+
   // A model that predicts hidden tokens.
   /// The token that it reads in place of a hidden one.
   virtual int32_t mask_token() const;
-  /// The states (N, D) of N tokens, given as indices into all B T tokens; state_logits() gives their logits (N, V).
-  virtual Var states(const Ids& tokens, const std::vector<int32_t>& places, const Context& context) const;
-  virtual Var state_logits(const Var& states) const;
 
   // A model that predicts the next token, for models/generation; no gradients.
   virtual int64_t vocabulary() const;

@@ -32,7 +32,7 @@ EvalReport Run::evaluate(std::optional<Split> split, const PairOptions& completi
 namespace {
 
 Run trained(const RunConfig& config, const TrainRunOptions& options) {
-  const fs::path folder = fs::path(config.folder) / config.name;
+  const fs::path folder = folder_of(config);
   Communicator one_process;
   if (train_run(config, options, one_process).interrupted)
     throw Interrupted(fmt::format("{}: a signal ended the training; the same call continues it", folder.string()));

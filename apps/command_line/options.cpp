@@ -12,7 +12,7 @@
 #include "core/io/log.hpp"
 #include "core/strings/nearest.hpp"
 #include "core/strings/strings.hpp"
-#include "run/setup/saved_config.hpp"
+#include "run/setup/load_config.hpp"
 
 namespace capstan {
 
@@ -31,7 +31,7 @@ std::string resume_command(const std::filesystem::path& run) {
     const RunConfig saved = load_run_config(run);
     std::error_code unknown;
     const std::filesystem::path path = std::filesystem::canonical(run, unknown);
-    if (!std::filesystem::equivalent(path, std::filesystem::path(saved.folder) / saved.name, unknown))
+    if (!std::filesystem::equivalent(path, folder_of(saved), unknown))
       command += fmt::format(" --set folder={} name={}", path.parent_path().string(), path.filename().string());
   } catch (const Error&) {  // the command says what is wrong
   }

@@ -32,7 +32,7 @@ int train_model(TrainOptions& options) {
     const RunConfig config = load_run(options.config, check);
     const TrainResult result = train_run(config, options.run, ranks);
     if (ranks.first() && !result.interrupted && config.train.progress != ProgressMode::none)
-      say_next(config, (std::filesystem::path(config.folder) / config.name).string());
+      say_next(config, folder_of(config).string());
     return exit_code_of(result);
   });
 }

@@ -16,40 +16,32 @@ struct HiddenLayer {
   const char* op;
   Activation activation;
   bool gated;
-  DropoutOptions dropout;
   Shape shape = {};  // of the hidden values, (..., F)
 };
 
 /// Rows whose hidden values exist at once: those of a long text would take as much memory as what its pullback keeps.
 constexpr int64_t strip_rows = 8192;
 
-/// body(first row, rows) for all rows, once where there is none: gradients become 0 then. A dropout counts the elements
-/// of the whole, which is one strip then.
+/// body(first row, rows) for all rows, once where there is none: gradients become 0 then.
 template <class Body>
-void for_each_strip(const HiddenLayer& layer, int64_t rows, const Body& body) {
-  const int64_t step = layer.dropout.rate != 0 ? std::max<int64_t>(rows, 1) : strip_rows;
+void for_each_strip(int64_t rows, const Body& body) {
   int64_t first = 0;
   do {
-    body(first, std::min(step, rows - first));
-  } while ((first += step) < rows);
+    body(first, std::min(strip_rows, rows - first));
+  } while ((first += strip_rows) < rows);
 }
 
 kernels::ActivationPass pass_of(const HiddenLayer& layer, int64_t rows) {
   return {layer.activation, rows, layer.shape[-1], layer.gated};
 }
 
-void drop(const HiddenLayer& layer, Array& hidden) {
-  if (layer.dropout.rate != 0) apply_dropout(layer.shape, layer.dropout, hidden.data(), hidden.mutable_data());
-}
-
 /// y = down(hidden(pre))
 void hidden_forward(const HiddenLayer& layer, const LinearSizes& down, const Array& pre, const real* up_bias,
                     const Factor& down_weight, const real* down_bias, real* y) {
   const int64_t raw = pre.dim(-1);
-  for_each_strip(layer, down.rows, [&](int64_t first, int64_t rows) {
+  for_each_strip(down.rows, [&](int64_t first, int64_t rows) {
     Array hidden(Shape{rows, down.in});
     kernels::activation_forward(pass_of(layer, rows), pre.data() + first * raw, up_bias, hidden.mutable_data());
-    drop(layer, hidden);
     multiply_rows(Factor(std::move(hidden), down_weight), down_weight, down_bias, y + first * down.out,
                   {rows, down.in, down.out});
   });
@@ -63,14 +55,12 @@ Array hidden_backward(const HiddenLayer& layer, const LinearSizes& down, Array p
   const int64_t raw = pre.dim(-1);
   Array dpre = take_or_make(pre);
   real beta = dweight.beta();
-  for_each_strip(layer, down.rows, [&](int64_t first, int64_t rows) {
+  for_each_strip(down.rows, [&](int64_t first, int64_t rows) {
     const LinearSizes sizes{rows, down.in, down.out};
     const Factor d(dy.data() + first * down.out, rows * down.out, down_weight);
     Array hidden = input_grad(d, down_weight, Shape{rows, down.in}, sizes);
-    drop(layer, hidden);
     kernels::activation_backward(pass_of(layer, rows), read + first * raw, up_bias, hidden.data(),
                                  dpre.mutable_data() + first * raw, hidden.mutable_data(), up_dbias);
-    drop(layer, hidden);
     if (dweight) weight_grad(d, Factor(std::move(hidden), down_weight), dweight.data(), beta, sizes);
     up_dbias.beta = beta = 1;
   });
@@ -119,15 +109,13 @@ Var two_layers(HiddenLayer layer, const Var& x, const Parameters& p) {
 }  // namespace
 
 Var feed_forward(const Var& x, const Var& up_weight, const Var& up_bias, const Var& down_weight, const Var& down_bias,
-                 Activation activation, const DropoutOptions& hidden_dropout) {
-  return two_layers({"feed_forward", activation, false, hidden_dropout}, x,
-                    {up_weight, up_bias, down_weight, down_bias});
+                 Activation activation) {
+  return two_layers({"feed_forward", activation, false}, x, {up_weight, up_bias, down_weight, down_bias});
 }
 
 Var gated_feed_forward(const Var& x, const Var& up_weight, const Var& up_bias, const Var& down_weight,
-                       const Var& down_bias, Activation gate, const DropoutOptions& hidden_dropout) {
-  return two_layers({"gated_feed_forward", gate, true, hidden_dropout}, x,
-                    {up_weight, up_bias, down_weight, down_bias});
+                       const Var& down_bias, Activation gate) {
+  return two_layers({"gated_feed_forward", gate, true}, x, {up_weight, up_bias, down_weight, down_bias});
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -8,14 +8,14 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-using kernels::NormKind;
+using kernels::NormForm;
 using kernels::NormPass;
 
-NormPass make_pass(const char* op, NormKind kind, const Var& x, const Var& gain, const Var& bias, double eps) {
+NormPass make_pass(const char* op, NormForm kind, const Var& x, const Var& gain, const Var& bias, double eps) {
   check(x.rank() >= 1 && x.dim(-1) >= 1, "{}: x must have a last axis with at least one feature, got shape {}", op,
         x.shape());
   check(eps >= 0, "{}: eps must not be negative, got {}", op, eps);
-  check(kind != NormKind::clamped_rms || eps > 0, "{}: a clamped norm needs an eps above 0, got {}", op, eps);
+  check(kind != NormForm::clamped_rms || eps > 0, "{}: a clamped norm needs an eps above 0, got {}", op, eps);
   const Shape row{x.dim(-1)};
   for (const Var* parameter : {&gain, &bias})
     check(!*parameter || parameter->shape() == row, "{}: gain and bias of x {} must be {}, got shape {}", op, x.shape(),
@@ -25,18 +25,18 @@ NormPass make_pass(const char* op, NormKind kind, const Var& x, const Var& gain,
   return pass;
 }
 
-NormKind rms_kind(NormFloor floor) { return floor == NormFloor::added ? NormKind::rms : NormKind::clamped_rms; }
+NormForm rms_kind(NormFloor floor) { return floor == NormFloor::added ? NormForm::rms : NormForm::clamped_rms; }
 
 const real* data_or_null(const Var& var) { return var ? var.value().data() : nullptr; }
 Array value_or_none(const Var& var) { return var ? var.value() : Array(); }
 
 /// layer_norm and rms_norm: a gain (and bias) per feature.
-Var feature_norm(const char* op, NormKind kind, const Var& x, const Var& gain, const Var& bias, double eps) {
+Var feature_norm(const char* op, NormForm kind, const Var& x, const Var& gain, const Var& bias, double eps) {
   const ProfileSpan span;
   NormPass pass = make_pass(op, kind, x, gain, bias, eps);
   pass.gain = data_or_null(gain);
   Array y(x.shape()), rstd(Shape{pass.rows}), mean;
-  if (kind == NormKind::centred) mean = Array(Shape{pass.rows});
+  if (kind == NormForm::centred) mean = Array(Shape{pass.rows});
   kernels::norm_forward(pass, data_or_null(bias), x.value().data(), y.mutable_data(),
                         mean.empty() ? nullptr : mean.mutable_data(), rstd.mutable_data());
   return make_var(
@@ -56,7 +56,7 @@ Var feature_norm(const char* op, NormKind kind, const Var& x, const Var& gain, c
 }  // namespace
 
 Var layer_norm(const Var& x, const Var& gain, const Var& bias, double eps) {
-  return feature_norm("layer_norm", NormKind::centred, x, gain, bias, eps);
+  return feature_norm("layer_norm", NormForm::centred, x, gain, bias, eps);
 }
 
 Var rms_norm(const Var& x, const Var& gain, double eps, NormFloor floor) {

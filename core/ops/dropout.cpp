@@ -57,10 +57,6 @@ DropoutRate dropout_rate(double rate) {
   return {static_cast<uint32_t>(threshold), static_cast<real>(1 / (1 - rate))};
 }
 
-void apply_dropout(const Shape& x, const DropoutOptions& options, const real* in, real* out) {
-  lay_over(make_mask(x, options), in, out);
-}
-
 Var dropout(const Var& x, const DropoutOptions& options) {
   if (options.rate == 0) return x;
   const ProfileSpan span;

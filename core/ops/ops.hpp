@@ -168,8 +168,4 @@ struct DropoutRate {
 /// Throws std::invalid_argument for a rate outside [0, 1).
 DropoutRate dropout_rate(double rate);
 
-/// For ops that contain a dropout: lays the mask of dropout(x, options) over `in`, whose elements are those of an x of
-/// this shape. out may be in. Throws as dropout.
-void apply_dropout(const Shape& x, const DropoutOptions& options, const real* in, real* out);
-
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -146,7 +146,7 @@ LabelledRow RowTexts::add(LabelledText&& row, uint32_t file) {
   std::string key = row.label;  // with the lengths of several: they may have any characters
   for (const std::string& label : row.labels) key += fmt::format("\n{} {}", label.size(), label);
   const auto [known, is_new] = numbers_.emplace(std::move(key), static_cast<int32_t>(labels_.size()));
-  added.labels = known->second;
+  added.label_names = known->second;
   if (!is_new) return added;
   if (row.labels.empty() && !row.label.empty()) row.labels = {std::move(row.label)};
   labels_.push_back(std::move(row.labels));

@@ -34,8 +34,8 @@ struct LabelledRow {
   int64_t text = 0, line = 0;             // where its text is in RowTexts; its line in the file
   uint32_t size = 0;                      // of the text
   uint32_t file : 31, repeats_label : 1;  // the file's number in the check
-  int32_t labels = 0;                     // the number that RowTexts has for them
-  int32_t set = 0;                        // when classes are known: the number in the check's sets
+  int32_t label_names = 0;                // the number that RowTexts has for them, as they were in the data
+  int32_t label_set = 0;                  // when classes are known: the number in the check's sets
   double weight = 1;                      // how much it counts in training
 };
 
@@ -50,7 +50,7 @@ class RowTexts {
   LabelledText read(const LabelledRow& row) const;
   /// As they were in the data: one, or any number.
   const std::vector<std::string>& labels(const LabelledRow& row) const {
-    return labels_[static_cast<size_t>(row.labels)];
+    return labels_[static_cast<size_t>(row.label_names)];
   }
   const std::vector<std::vector<std::string>>& labels() const { return labels_; }
 

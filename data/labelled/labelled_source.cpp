@@ -24,7 +24,7 @@ ClassNames class_names(const LabelledSourceConfig& config, const std::vector<Lab
   if (!config.classes_file.empty()) return ClassNames::from_file(config.classes_file, config.first_label);
   if (!config.label_columns.empty()) return ClassNames::from_list(config.label_columns, "data: label_columns");
   std::vector<bool> used(texts.labels().size());  // others are those of other splits
-  for (const LabelledRow& row : train) used[static_cast<size_t>(row.labels)] = true;
+  for (const LabelledRow& row : train) used[static_cast<size_t>(row.label_names)] = true;
   std::vector<std::string> labels;
   for (size_t i = 0; i < used.size(); ++i)
     if (used[i]) labels.insert(labels.end(), texts.labels()[i].begin(), texts.labels()[i].end());
@@ -68,11 +68,11 @@ void set_labels(std::vector<LabelledRow>& rows, const ClassNames& classes, const
   std::vector<int32_t> sets(texts.labels().size(), not_known);  // labels that are wrong are reported for each row
   const auto unknown = [&](LabelledRow& row) {
     return !loading.bad.guard([&] {
-      int32_t& set = sets[static_cast<size_t>(row.labels)];
+      int32_t& set = sets[static_cast<size_t>(row.label_names)];
       try {
         if (set == not_known)
           set = loading.check.sets().number_of(labels_of(texts.labels(row), classes, place_of(row, loading.check)));
-        row.set = set;
+        row.label_set = set;
       } catch (const Error& problem) {
         const LabelledCheck::File& file = loading.check.files()[row.file];
         if (row.line != file.first_line || !file.sample.begins_with_names() || loading.config.header.value_or(false))
@@ -88,9 +88,9 @@ void set_labels(std::vector<LabelledRow>& rows, const ClassNames& classes, const
 void check_several_classes(const std::vector<LabelledRow>& train, const ClassNames& classes, const RowTexts& texts,
                            const LabelledCheck& check, const LabelledSourceConfig& config) {
   const LabelledRow& first = train.front();
-  const LabelSet labels = check.sets().labels(first.set);
+  const LabelSet labels = check.sets().labels(first.label_set);
   const bool same =
-      std::all_of(train.begin(), train.end(), [&](const LabelledRow& row) { return row.set == first.set; });
+      std::all_of(train.begin(), train.end(), [&](const LabelledRow& row) { return row.label_set == first.label_set; });
   std::string found;
   if (same && labels.empty())
     found = fmt::format("none of {} examples has a label", train.size());
@@ -124,7 +124,7 @@ std::vector<LabelledRow> take_of_classes(std::vector<LabelledRow>& sources, int6
                                          const LabelledSourceConfig& config, const char* purpose, const Range& range) {
   std::vector<std::vector<size_t>> by_class(static_cast<size_t>(config.multi_label ? 1 : classes));
   for (size_t i = 0; i < sources.size(); ++i)
-    by_class[config.multi_label ? 0 : static_cast<size_t>(sources[i].set)].push_back(i);
+    by_class[config.multi_label ? 0 : static_cast<size_t>(sources[i].label_set)].push_back(i);
   std::vector<bool> marked(sources.size(), false);
   for (size_t c = 0; c < by_class.size(); ++c) {
     const size_t count = by_class[c].size();
@@ -184,11 +184,11 @@ ExampleSet encode(const std::vector<LabelledRow>& all, const RowTexts& texts, co
       const Encoded& found = outcome.get();
       if (found.ids.empty()) loading.check.add_empty(split);
       if (!found.ids.empty()) {
-        examples.add(found.ids, loading.check.sets().labels(row->set));
+        examples.add(found.ids, loading.check.sets().labels(row->label_set));
         examples.weigh_last(row->weight);
         loading.check.add_row(
             split, found.text,
-            {hash_bits(found.text), row->line, found.length, row->file, row->set, row->repeats_label != 0});
+            {hash_bits(found.text), row->line, found.length, row->file, row->label_set, row->repeats_label != 0});
       } else if (!config.skip_empty)
         throw Error(fmt::format("{}: the text is empty; set skip_empty: true to leave such rows out",
                                 place_of(*row, loading.check)));

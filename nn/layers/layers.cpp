@@ -93,7 +93,7 @@ FeedForward::FeedForward(const Scope& scope, const FeedForwardConfig& config, in
 Var FeedForward::operator()(const Var& x) const {
   const FeedForwardForm& form = form_of(config_.type);
   const auto op = form.gated ? gated_feed_forward : feed_forward;
-  return op(x, up_.weight(), up_.bias(), down_.weight(), down_.bias(), form.activation, {});
+  return op(x, up_.weight(), up_.bias(), down_.weight(), down_.bias(), form.activation);
 }
 
 Array FeedForward::step(const Array& x, DecodeContext& decode) const {

@@ -58,6 +58,8 @@ ModelConfig& model_of(RunConfig& config) {
   return const_cast<ModelConfig&>(model_of(static_cast<const RunConfig&>(config)));
 }
 
+std::filesystem::path folder_of(const RunConfig& config) { return std::filesystem::path(config.folder) / config.name; }
+
 RunConfig::RunConfig() = default;
 RunConfig::RunConfig(const RunConfig&) = default;
 RunConfig::RunConfig(RunConfig&&) noexcept = default;

@@ -1,6 +1,7 @@
 // The whole configuration of a run.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,9 @@ struct ConfigOptions {
 /// What all models with blocks have in common. Throws Error when this one has none.
 ModelConfig& model_of(RunConfig& config);
 const ModelConfig& model_of(const RunConfig& config);
+
+/// The folder of the run that this configuration describes: <folder>/<name>.
+std::filesystem::path folder_of(const RunConfig& config);
 
 /// Rules that span data, model and training.
 void validate(const RunConfig& config, Problems& problems);

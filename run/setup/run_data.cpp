@@ -8,8 +8,8 @@
 #include "core/strings/strings.hpp"
 #include "data/files/file_list.hpp"
 #include "data/labelled/found_columns.hpp"
+#include "run/setup/load_config.hpp"
 #include "run/setup/run_model.hpp"
-#include "run/setup/saved_config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
@@ -62,7 +62,7 @@ namespace {
 /// did not look for.
 template <class Source>
 bool take_columns(const RunConfig& config, Source& data) {
-  const fs::path folder = fs::path(config.folder) / config.name;
+  const fs::path folder = folder_of(config);
   std::error_code unknown;
   if (!fs::exists(folder / "config.yaml", unknown) || !Checkpoints(folder / "checkpoints").last()) return false;
   try {

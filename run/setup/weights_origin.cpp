@@ -15,8 +15,8 @@
 #include "core/io/log.hpp"
 #include "core/machine/memory_limit.hpp"
 #include "core/strings/printable.hpp"
+#include "run/setup/load_config.hpp"
 #include "run/setup/run_model.hpp"
-#include "run/setup/saved_config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
@@ -136,8 +136,7 @@ std::shared_ptr<const BaseClassifier> read_base(const RunConfig& config) {
 
 NgramRows read_ngrams(RunConfig& config, const DataSource& data) {
   const MemoryFor purpose("the n-grams of the training texts: lower train.memory or model.buckets");
-  const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name,
-                              saved = folder / "config.yaml";
+  const std::filesystem::path folder = folder_of(config), saved = folder / "config.yaml";
   auto& linear = std::get<LinearClassifierConfig>(config.model);
   std::shared_ptr<const BaseClassifier> base;
   const auto last = Checkpoints(folder / "checkpoints").last();

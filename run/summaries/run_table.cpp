@@ -215,7 +215,7 @@ void print_csv(const Table& table, std::ostream& out) {
     for (size_t i = 0; i < row.size(); ++i) out << csv_field(row[i]) << (i + 1 < row.size() ? ',' : '\n');
 }
 
-Comparison compared(const std::vector<RunRecord>& runs) {
+RunComparison compared(const std::vector<RunRecord>& runs) {
   Table table = run_table(runs, TableStyle::people);
   std::vector<std::string> common;
   const bool solved = std::all_of(runs.begin(), runs.end(), [](const RunRecord& run) {

@@ -19,11 +19,11 @@ enum class TableStyle { people, programs };
 Table run_table(const std::vector<RunRecord>& runs, TableStyle style);
 
 /// The same without the columns that are the same in all of several runs: what these say is in `common`, "step 200".
-struct Comparison {
+struct RunComparison {
   std::vector<std::string> common;
   Table table;
 };
-Comparison compared(const std::vector<RunRecord>& runs);
+RunComparison compared(const std::vector<RunRecord>& runs);
 
 /// One row per group of runs that differ only in their seed or in data.fold: mean ± standard deviation (of the sample,
 /// n - 1) of the best validation loss (of the last training loss if a run has no validation) and of its accuracy.

@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "core/base/error.hpp"
+#include "run/setup/load_config.hpp"
 #include "run/setup/run_model.hpp"
-#include "run/setup/saved_config.hpp"
 #include "train/loop/run_length.hpp"
 #include "train/records/reporter.hpp"
 
@@ -312,7 +312,7 @@ RunConfig with_whole_epochs(RunConfig config, const DataSource& data) {
 }
 
 void drop_other_correction(RunConfig& config, std::vector<std::string>& report) {
-  const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
+  const std::filesystem::path folder = folder_of(config);
   Correction& corrected = config.train.corrected;
   const auto& [step, steps, planned, minutes] = corrected;
   if (step == 0) return;

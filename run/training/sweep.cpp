@@ -21,8 +21,8 @@
 #include "core/io/file.hpp"
 #include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
+#include "run/setup/load_config.hpp"
 #include "run/setup/run_data.hpp"
-#include "run/setup/saved_config.hpp"
 #include "run/summaries/run_table.hpp"
 #include "run/yaml/config.hpp"
 #include "train/loop/signals.hpp"
@@ -75,8 +75,7 @@ Ending train_in_child(const RunConfig& config, const TrainRunOptions& options, c
     child = ::fork();
     if (child == 0) be_the_child(body, parent);
   }
-  if (child < 0)
-    throw_file_error("start a process for", (std::filesystem::path(config.folder) / config.name).string(), errno);
+  if (child < 0) throw_file_error("start a process for", folder_of(config).string(), errno);
   int status = 0;
   for (bool asked = false; ::waitpid(child, &status, WNOHANG) == 0;) {
     // Ctrl-C reaches both processes. A second SIGINT would end the run immediately; SIGTERM always lets it save.
@@ -97,32 +96,12 @@ std::string describe_ending(const Ending& ending) {
 namespace {
 
 constexpr size_t most_runs = 1000, longest_value = 40;
-constexpr const char* sweep_key = "sweep";
 
 /// A key and the values it takes.
 struct Axis {
   std::string path;
   ConfigNode values;  // a list
 };
-
-ConfigNode load(const ConfigOptions& options, ProblemList& problems) {
-  ConfigNode tree = load_tree(to_node(RunConfig{}), options.files, options.overrides, problems);
-  log_translations(problems.notes());
-  return tree;
-}
-
-/// `problems`: those already found in the tree. `said`: what was logged of the data, which is not said twice.
-RunConfig read_run(const ConfigNode& tree, ProblemList problems, const ConfigCheck& check, std::string& said) {
-  RunConfig config = read_config<RunConfig>(tree, problems);
-  if (check) {
-    const Location top{"", tree.place, problems};
-    ProblemsBelow below(tree, top);
-    check(config, below);
-    problems.throw_if_any();
-  }
-  said = find_data_columns(config, said);
-  return config;
-}
 
 /// Removes the key `sweep` from the tree and returns it.
 std::optional<ConfigNode> take_sweep(ConfigNode& tree) {
@@ -272,12 +251,12 @@ ConfigNode chosen_tree(const ConfigNode& base, const std::vector<Axis>& axes, co
 
 bool has_sweep(const ConfigOptions& options) {
   ProblemList problems;
-  return load(options, problems).find(sweep_key) != nullptr;
+  return load_config_tree(options, problems).find(sweep_key) != nullptr;
 }
 
 Sweep load_sweep(const ConfigOptions& options, const ConfigCheck& check) {
   ProblemList problems;
-  ConfigNode tree = load(options, problems);
+  ConfigNode tree = load_config_tree(options, problems);
   const std::optional<ConfigNode> node = take_sweep(tree);
   if (!node) {
     problems.add(
@@ -297,7 +276,7 @@ Sweep load_sweep(const ConfigOptions& options, const ConfigCheck& check) {
     ++count;
     try {
       RunConfig run = read_run(chosen_tree(tree, axes, choice), problems, check, said);
-      sweep.folder = std::filesystem::path(run.folder) / run.name;
+      sweep.folder = folder_of(run);
       run.folder = sweep.folder.string();
       run.name = name;
       sweep.runs.push_back(std::move(run));
@@ -311,19 +290,8 @@ Sweep load_sweep(const ConfigOptions& options, const ConfigCheck& check) {
 
 RunConfig load_without_sweep(const ConfigOptions& options, const ConfigCheck& check) {
   ProblemList problems;
-  ConfigNode tree = load(options, problems);
+  ConfigNode tree = load_config_tree(options, problems);
   take_sweep(tree);
-  std::string said;
-  return read_run(tree, std::move(problems), check, said);
-}
-
-RunConfig load_run(const ConfigOptions& options, const ConfigCheck& check) {
-  ProblemList problems;
-  const ConfigNode tree = load(options, problems);
-  if (const ConfigNode* const sweep = tree.find(sweep_key)) {
-    problems.add(sweep->key_place, sweep_key, "is a sweep of several runs: train them with capstan sweep");
-    problems.throw_if_any();
-  }
   std::string said;
   return read_run(tree, std::move(problems), check, said);
 }

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "run/setup/run_config.hpp"
+#include "run/setup/load_config.hpp"
 #include "run/training/train_run.hpp"
 
 namespace capstan {
@@ -40,9 +40,6 @@ Ending train_in_child(const RunConfig& config, const TrainRunOptions& options, c
 /// "exit code 1", "ended by SIGKILL (possibly out of memory)".
 std::string describe_ending(const Ending& ending);
 
-/// Adds what is wrong with a configuration for one command only.
-using ConfigCheck = std::function<void(const RunConfig&, Problems&)>;
-
 struct Sweep {
   std::filesystem::path folder;  // <folder>/<name>: holds the folders of the runs
   /// The first key varies slowest. A run is named by its values, "lr=3e-3,seed=2", and is in the sweep's folder.
@@ -58,9 +55,6 @@ Sweep load_sweep(const ConfigOptions& options, const ConfigCheck& check = {});
 
 /// The configuration without its key `sweep`, if it has one.
 RunConfig load_without_sweep(const ConfigOptions& options, const ConfigCheck& check = {});
-
-/// The configuration of a single run. Throws ConfigError also when it has a key `sweep`.
-RunConfig load_run(const ConfigOptions& options, const ConfigCheck& check = {});
 
 // Training the runs of a sweep.
 

@@ -8,12 +8,12 @@
 #include "core/products/blas_info.hpp"
 #include "core/strings/strings.hpp"
 #include "data/files/file_list.hpp"
+#include "run/setup/load_config.hpp"
 #include "run/setup/rank_agreement.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_memory.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/run_precision.hpp"
-#include "run/setup/saved_config.hpp"
 #include "run/summaries/run_record.hpp"
 #include "run/training/plan.hpp"
 #include "run/warm_start/warm_start.hpp"
@@ -103,7 +103,7 @@ struct Choices {
 
 /// The configuration with what it leaves open as this run was begun, if it was.
 RunConfig as_begun(const RunConfig& config) {
-  const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
+  const std::filesystem::path folder = folder_of(config);
   return std::filesystem::exists(folder / "config.yaml") ? with_plan_of(load_run_config(folder), config) : config;
 }
 
@@ -207,7 +207,7 @@ void check_trainable(const RunConfig& config, Problems& problems) {
 
 void check_single_run(const RunConfig& config, const TrainRunOptions& options, const Communicator& ranks,
                       Problems& problems) {
-  const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
+  const std::filesystem::path folder = folder_of(config);
   if (std::filesystem::exists(folder / search_file))
     problems.add("name",
                  fmt::format("{} is the folder of a search by capstan autotune: choose another name", folder.string()));
@@ -228,7 +228,7 @@ struct Prepared {
 
 Session::Options session_options(const Prepared& run, int64_t steps) {
   const DataSource& data = run.data;
-  Session::Options session{std::filesystem::path(run.config.folder) / run.config.name,
+  Session::Options session{folder_of(run.config),
                            {{"model", to_yaml(run.config.model)},
                             {"data", data.identity()},
                             {"tokenizer", identity_of(data.tokenizer())},
@@ -255,8 +255,7 @@ void require_same_content(const Prepared& run, const std::string& saved, const s
   };
   if (saved == now || settings(saved) != settings(now)) return;
   const std::string& from = run.options.resume_from;
-  const std::filesystem::path folder =
-      from.empty() ? std::filesystem::path(run.config.folder) / run.config.name : run_folder_of(from);
+  const std::filesystem::path folder = from.empty() ? folder_of(run.config) : run_folder_of(from);
   const std::vector<SourceFiles> then = facts_of(load_run_config(folder).data).files,
                                  given = facts_of(run.config.data).files;
   std::string changes;
@@ -383,7 +382,7 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
 }
 
 bool is_finished(const RunConfig& config) {
-  const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
+  const std::filesystem::path folder = folder_of(config);
   try {
     const auto saved = load_run_config(folder);
     if (!diff_configs(saved, with_plan_of(saved, config)).empty()) return false;

@@ -65,8 +65,8 @@ WarmRows::WarmRows(const RunConfig& config, const RowNames& rows, const WeightsO
 
 bool WarmRows::other_tokenizer() const { return origin_.exported && origin_.exported->tokenizer != rows_.tokenizer; }
 
-RowPlan WarmRows::by_name(const Param& param, const FileTensor& tensor, const std::vector<std::string>& now,
-                          const std::vector<std::string>& then, const char* what) const {
+RowMapping WarmRows::by_name(const Param& param, const FileTensor& tensor, const std::vector<std::string>& now,
+                             const std::vector<std::string>& then, const char* what) const {
   const int64_t rows = param.var.dim(0), count = tensor.shape[0];
   if (then.empty()) {
     if (rows == count) return {same_rows(rows), fmt::format("rows by index: the {} of the file are not known", what)};
@@ -79,12 +79,12 @@ RowPlan WarmRows::by_name(const Param& param, const FileTensor& tensor, const st
   if (now == then) return {same_rows(rows), ""};
   std::unordered_map<std::string, int64_t> places;
   for (size_t i = 0; i < then.size(); ++i) places.emplace(then[i], static_cast<int64_t>(i));
-  RowPlan plan{{}, fmt::format("found by their {} among {}", what, count)};
+  RowMapping mapping{{}, fmt::format("found by their {} among {}", what, count)};
   for (const std::string& name : now) {
     const auto place = places.find(name);
-    plan.rows.push_back(place != places.end() ? place->second : -1);
+    mapping.rows.push_back(place != places.end() ? place->second : -1);
   }
-  return plan;
+  return mapping;
 }
 
 std::string WarmRows::ngram_difference(const std::string& table) const {
@@ -104,19 +104,19 @@ std::string WarmRows::ngram_difference(const std::string& table) const {
   return "";
 }
 
-RowPlan WarmRows::plan(const Param& param, const FileTensor& tensor) const {
+RowMapping WarmRows::map(const Param& param, const FileTensor& tensor) const {
   const std::string& name = param.name;
   const std::vector<int64_t> shape = param.var.shape().to_vector();
   const auto other_shape = [&] {
-    return RowPlan{{}, fmt::format("the file has {}", to_string(Shape(tensor.shape))), /*misfit=*/true};
+    return RowMapping{{}, fmt::format("the file has {}", to_string(Shape(tensor.shape))), /*misfit=*/true};
   };
   if (ends_with(name, ".position_bias") && shape.size() == 2 && tensor.shape.size() == 2) {
-    RowPlan plan{same_rows(shape[0]), ""};
-    if (shape == tensor.shape) return plan;
-    for (int64_t& row : plan.rows)
+    RowMapping mapping{same_rows(shape[0]), ""};
+    if (shape == tensor.shape) return mapping;
+    for (int64_t& row : mapping.rows)
       if (row >= tensor.shape[0]) row = -1;
-    plan.note = fmt::format("of {} positions", tensor.shape[0]);
-    return plan;
+    mapping.note = fmt::format("of {} positions", tensor.shape[0]);
+    return mapping;
   }
   if (!same_but_rows(param, tensor)) return other_shape();
   if (other_tokenizer() && (name == "embed.weight" || starts_with(name, "output.")))
@@ -139,12 +139,13 @@ RowPlan WarmRows::plan(const Param& param, const FileTensor& tensor) const {
   // The middle row of a table of distances is that of distance 0.
   const bool distances = ends_with(name, ".relative_bias.table");
   if (!distances && !is_position_table(name)) return other_shape();
-  RowPlan plan{same_rows(shape[0]), fmt::format("of {} {}", tensor.shape[0], distances ? "distances" : "positions")};
-  for (int64_t& row : plan.rows) {
+  RowMapping mapping{same_rows(shape[0]),
+                     fmt::format("of {} {}", tensor.shape[0], distances ? "distances" : "positions")};
+  for (int64_t& row : mapping.rows) {
     if (distances) row += (tensor.shape[0] - shape[0]) / 2;
     if (row >= tensor.shape[0]) row = -1;
   }
-  return plan;
+  return mapping;
 }
 
 }  // namespace capstan

@@ -9,8 +9,8 @@
 #include "core/strings/nearest.hpp"
 #include "core/strings/strings.hpp"
 #include "run/imports/imported_module.hpp"
+#include "run/setup/load_config.hpp"
 #include "run/setup/run_model.hpp"
-#include "run/setup/saved_config.hpp"
 #include "run/setup/weights_origin.hpp"
 #include "run/yaml/config_writer.hpp"
 #include "train/checkpoints/checkpoint.hpp"
@@ -170,20 +170,20 @@ class Filling {
       lines_.push_back({"fresh", param.name, shape, "no tensor of this name"});
       return 0;
     }
-    const RowPlan plan = rows_.plan(param, *tensor);
-    if (plan.rows.empty()) {
-      lines_.push_back({"fresh", param.name, shape, plan.note});
-      if (plan.misfit) misfits_.push_back(lines_.back());
+    const RowMapping mapping = rows_.map(param, *tensor);
+    if (mapping.rows.empty()) {
+      lines_.push_back({"fresh", param.name, shape, mapping.note});
+      if (mapping.misfit) misfits_.push_back(lines_.back());
       return 0;
     }
-    const int64_t filled = copy(param, *tensor, plan);
-    std::string note = plan.note;
+    const int64_t filled = copy(param, *tensor, mapping);
+    std::string note = mapping.note;
     if (filled < rows) note = fmt::format("{} of {} rows{}{}", filled, rows, note.empty() ? "" : ", ", note);
     lines_.push_back({filled > 0 ? "loaded" : "fresh", param.name, shape, note});
     return filled;
   }
 
-  int64_t copy(const Param& param, const FileTensor& tensor, const RowPlan& plan) {
+  int64_t copy(const Param& param, const FileTensor& tensor, const RowMapping& mapping) {
     const std::vector<float> values = tensor.to_floats();
     const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
     if (bad != values.end())
@@ -194,7 +194,7 @@ class Filling {
     real* const out = params_.values() + param.offset;
     int64_t filled = 0;
     for (int64_t row = 0; row < rows; ++row) {
-      const int64_t source = plan.rows[static_cast<size_t>(row)];
+      const int64_t source = mapping.rows[static_cast<size_t>(row)];
       if (source < 0) continue;
       std::copy_n(values.data() + source * file_width, std::min(width, file_width), out + row * width);
       ++filled;
@@ -355,7 +355,7 @@ WarmStart warm_start(const RunConfig& config, const RowNames& rows, const RunPar
 
 void check_init_from(const RunConfig& config, Problems& problems) {
   const std::string& from = config.train.init_from;
-  const fs::path folder = fs::path(config.folder) / config.name;
+  const fs::path folder = folder_of(config);
   std::error_code error;
   if (from.empty() || Checkpoints(folder / "checkpoints").last()) return;
   if (!fs::exists(from, error))

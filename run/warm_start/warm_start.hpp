@@ -22,7 +22,7 @@ struct RowNames {
 RowNames row_names(const RunConfig& config, const Tokenizer& tokenizer, std::vector<std::string> classes);
 
 /// The tensor's row for each row of a parameter, -1: none; empty: the tensor does not fit.
-struct RowPlan {
+struct RowMapping {
   std::vector<int64_t> rows;
   std::string note;     // why it does not fit, or how its rows were found
   bool misfit = false;  // it has the name of a parameter of another shape
@@ -34,11 +34,11 @@ class WarmRows {
   /// All must outlive it.
   WarmRows(const RunConfig& config, const RowNames& rows, const WeightsOrigin& origin);
 
-  RowPlan plan(const Param& param, const FileTensor& tensor) const;
+  RowMapping map(const Param& param, const FileTensor& tensor) const;
 
  private:
-  RowPlan by_name(const Param& param, const FileTensor& tensor, const std::vector<std::string>& now,
-                  const std::vector<std::string>& then, const char* what) const;
+  RowMapping by_name(const Param& param, const FileTensor& tensor, const std::vector<std::string>& now,
+                     const std::vector<std::string>& then, const char* what) const;
   /// Is the origin an export that was made with another tokenizer, or does not say with which?
   bool other_tokenizer() const;
   std::string ngram_difference(const std::string& table) const;

@@ -7,6 +7,7 @@
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
 #include "train/checkpoints/run_state.hpp"
+#include "train/loop/run_length.hpp"
 
 using namespace capstan;
 

@@ -55,15 +55,6 @@ struct RunState {
   Settings machine;   // what bit-for-bit equality also depends on
 };
 
-struct ReachedLimit {
-  std::string reason, key;  // key: what to raise so that the run continues
-};
-/// The limit of the configuration that a run has reached after `seconds` of training; nothing while it continues.
-std::optional<ReachedLimit> reached_limit(const TrainConfig& config, const RunState& state, double seconds);
-
-/// Whether the run has reached a limit and its last step was validated, if there is something to validate it with.
-bool has_ended(const TrainConfig& config, const RunState& state);
-
 /// The number of the format in which a run is saved. It grows when earlier versions cannot read what this one writes.
 /// 1, or no number: up to 0.1. 2: tables are written with all their rows. 3: without rows of zeros.
 constexpr int64_t run_format = 3;

@@ -77,4 +77,23 @@ std::optional<std::string> fresh_tables_warning(const BatchSource& source, const
       last, of_this, epoch, before);
 }
 
+std::optional<ReachedLimit> reached_limit(const TrainConfig& config, const RunState& state, double seconds) {
+  if (const int64_t last = last_step(config); last > 0 && state.step >= last)
+    return ReachedLimit{fmt::format("all {} steps are done", last), config.minutes > 0 ? "--minutes" : "train.steps"};
+  if (config.epochs > 0 && state.epoch >= config.epochs)
+    return ReachedLimit{fmt::format("all {} epochs are done", config.epochs), "train.epochs"};
+  if (config.patience > 0 && state.stalled >= config.patience)
+    return ReachedLimit{fmt::format("no better validation {} in {} evaluations", config.monitor, state.stalled),
+                        "train.patience"};
+  if (config.max_minutes > 0 && seconds >= 60 * config.max_minutes)
+    return ReachedLimit{fmt::format("the time limit of {} minutes is reached", config.max_minutes),
+                        "train.max_minutes"};
+  return std::nullopt;
+}
+
+bool has_ended(const TrainConfig& config, const RunState& state) {
+  const bool validates = state.validates.value_or(state.validated_step >= 0);
+  return reached_limit(config, state, state.seconds) && (!validates || state.validated_step == state.step);
+}
+
 }  // namespace capstan

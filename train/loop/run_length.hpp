@@ -1,4 +1,4 @@
-// The length of a run in steps, from its configuration.
+// The length of a run: in steps, from its configuration, and whether it has ended.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,22 @@
 #include <string>
 
 #include "data/batches/batcher.hpp"
+#include "train/checkpoints/run_state.hpp"
 #include "train/configuration/train_config.hpp"
 
 namespace capstan {
 
 /// Steps after which the run ends; 0 = not known.
 int64_t total_steps(const BatchSource& source, const TrainConfig& config);
+
+struct ReachedLimit {
+  std::string reason, key;  // key: what to raise so that the run continues
+};
+/// The limit of the configuration that a run has reached after `seconds` of training; nothing while it continues.
+std::optional<ReachedLimit> reached_limit(const TrainConfig& config, const RunState& state, double seconds);
+
+/// Whether the run has reached a limit and its last step was validated, if there is something to validate it with.
+bool has_ended(const TrainConfig& config, const RunState& state);
 
 /// train.valid_every. Where that is open: at least 500, and so many that evaluations read at most a tenth as many
 /// examples as training, which takes about a twentieth of the time, at even distances, the last one at the end.

@@ -12,12 +12,12 @@ namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// n = (x - mean x) / sqrt(var x + eps) when centred, x / sqrt(mean x^2 + eps) when rms, else x / max(sqrt(mean x^2),
 /// eps).
-enum class NormKind { centred, rms, clamped_rms };
+enum class NormForm { centred, rms, clamped_rms };
 
 /// What both ways of a norm over rows of `columns` elements share.
 /// gain is (columns) or null for 1; `scale` multiplies all.
 struct NormPass {
-  NormKind kind;
+  NormForm kind;
   int64_t rows, columns;
   const real* gain = nullptr;
   real scale = 1;

@@ -31,11 +31,11 @@ Deviations deviations(const real* x, real centre, int64_t columns) {
 /// The limit of clamped_rms for 1 / rms: rows that reach it are only scaled.
 real largest_rstd(double eps) { return static_cast<real>(1 / eps); }
 
-Moments moments(NormKind kind, const real* x, int64_t columns, double eps) {
+Moments moments(NormForm kind, const real* x, int64_t columns, double eps) {
   const real n = static_cast<real>(columns);
-  if (kind != NormKind::centred) {
+  if (kind != NormForm::centred) {
     const real squares = deviations(x, 0, columns).squares;
-    if (kind == NormKind::clamped_rms) return {0, std::min(1 / std::sqrt(squares / n), largest_rstd(eps))};
+    if (kind == NormForm::clamped_rms) return {0, std::min(1 / std::sqrt(squares / n), largest_rstd(eps))};
     return {0, static_cast<real>(1 / std::sqrt(double{squares / n} + eps))};
   }
   // The first mean is rounded; the deviations from it correct it, so that a constant row is centred to exactly 0.
@@ -82,9 +82,9 @@ real backward_row(const NormPass& pass, const Moments& m, const real* x, const r
   const real row_dot = simd::sum(dot);
   if (dx == nullptr) return row_dot;
   const real n = static_cast<real>(pass.columns);
-  const bool scaled_only = pass.kind == NormKind::clamped_rms && m.rstd >= largest_rstd(pass.eps);
+  const bool scaled_only = pass.kind == NormForm::clamped_rms && m.rstd >= largest_rstd(pass.eps);
   const Batch mean_dot(scaled_only ? real{0} : (pass.gain != nullptr ? simd::sum(gain_dot) : row_dot) / n);
-  const Batch mean_sum(pass.kind == NormKind::centred ? simd::sum(gain_sum) / n : real{0});
+  const Batch mean_sum(pass.kind == NormForm::centred ? simd::sum(gain_sum) / n : real{0});
   const Batch factor(m.rstd * pass.scale);
   simd::sweep(pass.columns, [&](auto at) {
     Batch g = at.load(dy);

@@ -69,28 +69,6 @@ TEST_CASE("feed-forward of no rows has gradients of zero") {
   }
 }
 
-TEST_CASE("feed-forward drops hidden values as dropout on them does") {
-  DropoutOptions options;
-  options.rate = 0.3;
-  options.key = {3, 14};
-  options.step = 5;
-  options.examples = Ids(Shape{2}, std::vector<int32_t>{8, 2});
-  const int64_t width = 33;
-  testing::check_agreement(
-      "plain", [&](const auto& v) { return feed_forward(v[0], v[1], v[2], v[3], Var(), Activation::gelu, options); },
-      [&](const auto& v) { return affine(dropout(gelu(affine(v[0], v[1], v[2])), options), v[3], Var()); },
-      {Shape{2, 7, 5}, Shape{width, 5}, Shape{width}, Shape{4, width}});
-  testing::check_agreement(
-      "gated",
-      [&](const auto& v) { return gated_feed_forward(v[0], v[1], v[2], v[3], Var(), Activation::silu, options); },
-      [&](const auto& v) {
-        const Var raw = affine(v[0], v[1], v[2]);
-        const Var hidden = silu(slice(raw, -1, 0, width)) * slice(raw, -1, width, 2 * width);
-        return affine(dropout(hidden, options), v[3], Var());
-      },
-      {Shape{2, 7, 5}, Shape{2 * width, 5}, Shape{2 * width}, Shape{4, width}});
-}
-
 TEST_CASE("feed-forward keeps the raw pre-activation only, and overwrites it on the way back") {
   const int64_t rows = 512, dim = 8, width = 256;
   const size_t hidden = static_cast<size_t>(rows * width) * sizeof(real);

@@ -21,7 +21,7 @@ Ids targets() {
 std::vector<Bf16Case> op_cases() {
   const auto forward = [](Activation activation, bool gated) {
     return [=](const std::vector<Var>& v) {
-      return (gated ? gated_feed_forward : feed_forward)(v[0], v[1], v[2], v[3], v[4], activation, {});
+      return (gated ? gated_feed_forward : feed_forward)(v[0], v[1], v[2], v[3], v[4], activation);
     };
   };
   return {
