@@ -22,11 +22,13 @@ std::vector<std::vector<float>> Run::embed(const std::vector<InputText>& texts) 
 
 int64_t Run::embedding_size() const { return saved_->model->stack().config().width; }
 
-EvalReport Run::evaluate(std::optional<Split> split, const PairOptions& completions) const {
+EvalReport Run::evaluate(std::optional<Split> split, const PairOptions& completions,
+                         const AdaptOptions& adapting) const {
   refuse_options_without_pairs(*saved_, completions);
+  if (adapting.any()) saved_->model->that_predicts(Predicts::next_token);
   const std::unique_ptr<DataSource> data = open_saved_data(*saved_, split ? *split : usual_split(saved_->config));
   for (const std::string& line : data->left_out()) log_info(line);
-  return evaluate_split(*saved_, *data, split ? *split : held_out_split("", *data), completions);
+  return evaluate_split(*saved_, *data, split ? *split : held_out_split("", *data), completions, adapting);
 }
 
 namespace {

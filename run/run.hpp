@@ -52,8 +52,10 @@ class Run {
   }
   /// Loss, accuracy and further figures on a part of the run's data; none: the validation data or, with a line in the
   /// log, the test data of a run that has no other. Files that only other splits need may be missing. `completions`:
-  /// how those of pairs are written.
-  EvalReport evaluate(std::optional<Split> split = {}, const PairOptions& completions = {}) const;
+  /// how those of pairs are written. `adapting`: how a language model learns from what it has scored, for further
+  /// figures.
+  EvalReport evaluate(std::optional<Split> split = {}, const PairOptions& completions = {},
+                      const AdaptOptions& adapting = {}) const;
 
   const RunConfig& config() const { return saved_->config; }
   /// The classes of a classifier, in the order of Prediction::probabilities.

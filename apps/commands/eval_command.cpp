@@ -19,6 +19,7 @@ struct EvalOptions {
   std::vector<std::string> overrides;
   bool gzip = false, curves = false;
   PairOptions completions;
+  AdaptOptions adapting;
 };
 
 void print_comparison(const std::vector<GzipTally>& tallies) {
@@ -45,7 +46,7 @@ int evaluate_run(const EvalOptions& options) {
     print_comparison(compare_with_gzip(run.saved(), *data, held_out_split(options.split, *data)));
     return exit_done;
   }
-  const EvalReport report = run.evaluate(split, options.completions);
+  const EvalReport report = run.evaluate(split, options.completions, options.adapting);
   options.format == "json" ? print_json(report, std::cout) : print_text(report, std::cout, options.curves);
   return exit_done;
 }
@@ -65,6 +66,16 @@ void add_eval_command(CommandParser& cli) {
   command.add_flag(
       "--compare-gzip", options.gzip,
       "for language models: bits per byte of the held-out files, compared with gzip -9, separately for code and prose");
+  command.add_number(
+      "--cache", options.adapting.cache, between(0, 1 << 20),
+      "for language models: further figures with a continuous cache of so many tokens, whose rule is chosen "
+      "on the validation data");
+  command.add_number(
+      "--adapt", options.adapting.rate, between(0, 1),
+      "for language models: further figures of weights that go on learning, at this rate, from each window "
+      "after it was scored (dynamic evaluation); 1e-4 is a good start");
+  command.add_number("--adapt-decay", options.adapting.decay, between(0, 1),
+                     "for --adapt: share of the way back to the trained weights that each window goes");
   command.add_number("--beam", options.completions.beam, between(1, 1024),
                      "for pairs: width of the beam search; 1 = greedy decoding");
   command.add_number("--length-penalty", options.completions.length_penalty, between(-10, 10),

@@ -190,12 +190,25 @@ std::vector<Figure> EvalReport::figures() const {
       if (&metric != &metrics().front() && of_sets == label_sets && value) all.push_back({metric.name, *value, 4});
     }
   };
-  const auto add_power = [&](const char* name, double value) {  // of e, which is soon beyond the largest number
+  const auto add_power = [&](const std::string& name, double value) {  // of e, which is soon beyond the largest number
     if (std::isfinite(value)) all.push_back({name, value, 3});
   };
-  if (predicts_tokens) add_power("perplexity", std::exp(total.loss()));
-  if (bits_per_byte) all.push_back({"bits_per_byte", *bits_per_byte, 4});
-  if (word_perplexity) add_power("word_perplexity", *word_perplexity);
+  const auto add_of_tokens = [&](const std::string& prefix, double loss_sum, double loss) {
+    add_power(prefix + "perplexity", std::exp(loss));
+    if (!text) return;
+    all.push_back({prefix + "bits_per_byte", loss_sum / std::log(2.0) / static_cast<double>(text->bytes), 4});
+    if (const int64_t words = text->words.value_or(0); words > 0)
+      add_power(prefix + "word_perplexity", std::exp(loss_sum / static_cast<double>(words)));
+  };
+  if (predicts_tokens) add_of_tokens("", total.loss_sum, total.loss());
+  if (adapted) {
+    all.push_back({"adapted_loss", adapted->loss(), 6});
+    add_of_tokens("adapted_", adapted->loss_sum, adapted->loss());
+    if (adapted->rule) {
+      all.push_back({"cache_sharpness", adapted->rule->sharpness, 1});
+      all.push_back({"cache_weight", adapted->rule->weight, 2});
+    }
+  }
   add_metrics(false);
   if (pairs) {
     all.push_back({"pairs", static_cast<double>(pairs->pairs), 0});
@@ -251,7 +264,8 @@ double EvalReport::figure(const std::string& name) const {
   throw Error(fmt::format("the evaluation has no figure {}; it has {}", name, join(names)));
 }
 
-EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split, const PairOptions& completions) {
+EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split, const PairOptions& completions,
+                          const AdaptOptions& adapting) {
   refuse_absent(split, run, data);
   EvalReport report;
   report.split = to_string(split);
@@ -295,11 +309,8 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
   if (!std::isfinite(report.total.loss())) refuse_not_finite(run, *split_batches, split);
   if (facts_of(run.config.data).has_pairs && split != Split::train)
     report.pairs = evaluate_pairs(run, data.evaluation_pairs(split), completions);
-  if (const auto text = data.text_size(split); text && facts.predicts == Predicts::next_token) {  // all of the text
-    report.bits_per_byte = report.total.loss_sum / std::log(2.0) / static_cast<double>(text->bytes);
-    if (text->words.value_or(0) > 0)
-      report.word_perplexity = std::exp(report.total.loss_sum / static_cast<double>(*text->words));
-  }
+  if (facts.predicts == Predicts::next_token) report.text = data.text_size(split);  // all of the text
+  if (adapting.any()) report.adapted = evaluate_adapted(run, data, split, adapting);
   return report;
 }
 

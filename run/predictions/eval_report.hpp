@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "run/predictions/adapted_eval.hpp"
 #include "run/predictions/pair_completions.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"
@@ -53,14 +54,14 @@ struct EvalReport {
   std::string split;
   Evaluation total;
   bool predicts_tokens = false;
-  std::optional<double> bits_per_byte;
-  std::optional<double> word_perplexity;               // held-out text: per word, a line end counting as one
   std::optional<ClassificationReport> classification;  // of one label per text: what the run's rule decides
   std::optional<ClassificationReport> plain;           // the likeliest classes, if the rule is another one
   std::optional<RankedTexts> ranked;                   // of a classifier
   std::optional<LabelFigures> labels;                  // multi-label, at the run's threshold
   std::vector<std::string> classes;                    // their names
   std::optional<PairReport> pairs;                     // of data of type pairs
+  std::optional<AdaptedFigures> adapted;               // of a language model that learns from what it has scored
+  std::optional<TextSize> text;                        // of the split
 
   /// All numbers: "loss", "accuracy", "macro_f1" and so on.
   std::vector<Figure> figures() const;
@@ -70,9 +71,10 @@ struct EvalReport {
   double figure(const std::string& name) const;
 };
 
-/// `completions`: how the completions of pairs are written.
-EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
-                          const PairOptions& completions = {});
+/// `completions`: how the completions of pairs are written. `adapting`: unless empty, a language model's split is
+/// evaluated a second time, learning from what it has scored.
+EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split, const PairOptions& completions = {},
+                          const AdaptOptions& adapting = {});
 
 /// `curves`: also precision and recall of each class over thresholds of its probability.
 void print_text(const EvalReport& report, std::ostream& out, bool curves = false);

@@ -101,6 +101,32 @@ TEST_CASE("the perplexity per word counts words between blanks, and the ends of 
   CHECK_FALSE(report("train", "few.txt").contains("word_perplexity"));  // its text is not kept
 }
 
+TEST_CASE("eval that learns from what it has scored has figures of its own, and changes nothing") {
+  const Workplace place;
+  write_trained_samples(place);
+  const auto report = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"eval", "runs/lm", "--split", "train", "--format", "json"});
+    return parse_json(succeed(place, more).out);
+  };
+  const nlohmann::json plain = report({}), barely = report({"--adapt", "1e-12", "--adapt-decay", "0"}),
+                       adapted = report({"--adapt", "1e-3"}), cached = report({"--cache", "200"}),
+                       both = report({"--cache", "200", "--adapt", "1e-3"});
+  CHECK_FALSE(plain.contains("adapted_loss"));
+  for (const nlohmann::json* const other : {&barely, &adapted, &cached, &both})
+    for (const char* const figure : {"loss", "targets", "perplexity", "bits_per_byte"})
+      CHECK(other->at(figure) == plain.at(figure));
+  const double loss = plain.at("loss");
+  CHECK(barely.at("adapted_loss").get<double>() == doctest::Approx(loss).epsilon(1e-5));
+  CHECK(adapted.at("adapted_loss").get<double>() < loss);
+  CHECK(both.at("adapted_loss").get<double>() < loss);
+  CHECK(cached.at("cache_weight").get<double>() > 0);
+  CHECK(adapted.at("adapted_perplexity").get<double>() ==
+        doctest::Approx(std::exp(adapted.at("adapted_loss").get<double>())).epsilon(1e-6));
+  CHECK(report({}) == plain);
+  for (const char* const option : {"--adapt", "--cache"})
+    check_refused(place, {"a classifier", {}, {"eval", "runs/classifier", option, "1"}, 1, {"language-model"}});
+}
+
 TEST_CASE("the loss that eval prints is the one that training saw") {
   const Workplace place;
   write_trained_samples(place);

@@ -1,0 +1,33 @@
+// What a language model makes of a split when it learns from what it has scored (train/evaluation/adaptive.hpp).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "run/setup/run_data.hpp"
+#include "run/setup/run_model.hpp"
+#include "train/evaluation/adaptive.hpp"
+
+namespace capstan {
+
+struct AdaptOptions {
+  int64_t cache = 0;    // tokens that the cache remembers; 0: there is none
+  double rate = 0;      // of dynamic evaluation; 0: the weights stay
+  double decay = 0.02;  // of dynamic evaluation
+  bool any() const { return cache > 0 || rate > 0; }
+};
+
+struct AdaptedFigures {
+  int64_t targets = 0;
+  double loss_sum = 0;            // nats
+  std::optional<CacheRule> rule;  // of the cache
+  double seconds = 0;
+  double loss() const { return loss_sum / static_cast<double>(targets); }
+};
+
+/// The rule of a cache is the best of a grid on the validation data, which are read first in the same way; where the
+/// split is the validation data, it is the best one in hindsight, and a line of the log says so. Weights are changed in
+/// a copy. Throws Error unless the model predicts the next token, and for a cache without validation data.
+AdaptedFigures evaluate_adapted(const SavedRun& run, const DataSource& data, Split split, const AdaptOptions& options);
+
+}  // namespace capstan

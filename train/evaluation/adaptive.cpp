@@ -1,0 +1,255 @@
+#include "train/evaluation/adaptive.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "core/autograd/tape.hpp"
+#include "core/base/error.hpp"
+#include "core/fused/fused.hpp"
+#include "core/machine/parallel.hpp"
+
+namespace capstan {
+namespace {
+
+/// The rows of a split's batches in the order of their examples.
+class RowsInOrder {
+ public:
+  explicit RowsInOrder(const BatchSource& split) : split_(split) {
+    for (int64_t index = 0; index < split.batches_per_epoch(0); ++index) {
+      const Ids examples = split.batch(0, index).examples;
+      for (int64_t row = 0; row < examples.size(); ++row) places_.push_back({examples[row], index, row});
+    }
+    std::sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) { return a.example < b.example; });
+  }
+  int64_t size() const { return static_cast<int64_t>(places_.size()); }
+  Batch row(int64_t i) {
+    const Place& place = places_[static_cast<size_t>(i)];
+    if (place.batch != held_) batch_ = split_.batch(0, held_ = place.batch);
+    return rows_of(batch_, place.row, place.row + 1);
+  }
+
+ private:
+  struct Place {
+    int64_t example, batch, row;
+  };
+  const BatchSource& split_;
+  std::vector<Place> places_;
+  int64_t held_ = -1;  // the number of batch_
+  Batch batch_;
+};
+
+/// (n, D), each row divided by its norm.
+Array with_unit_rows(const Array& states) {
+  Array unit(states.shape());
+  const int64_t width = states.dim(1);
+  for (int64_t row = 0; row < states.dim(0); ++row) {
+    const real* const from = states.data() + row * width;
+    double squares = 0;
+    for (int64_t i = 0; i < width; ++i) squares += static_cast<double>(from[i]) * static_cast<double>(from[i]);
+    const double factor = squares > 0 ? 1 / std::sqrt(squares) : 0;
+    for (int64_t i = 0; i < width; ++i)
+      unit.mutable_data()[row * width + i] = static_cast<real>(static_cast<double>(from[i]) * factor);
+  }
+  return unit;
+}
+
+/// The votes of remembered states for a label, and of all of them.
+struct Votes {
+  double label = 0, all = 0;
+  void add(double cosine, double sharpness, bool of_label) {
+    const double vote = std::exp(sharpness * (cosine - 1));
+    all += vote;
+    if (of_label) label += vote;
+  }
+};
+
+/// The natural logarithms of the labels' probabilities.
+std::vector<double> log_probabilities(const Array& logits, const Ids& labels) {
+  std::vector<double> found(static_cast<size_t>(labels.size()));
+  const int64_t vocabulary = logits.dim(1);
+  parallel_units(labels.size(), [&](int64_t row) {
+    const real* const of = logits.data() + row * vocabulary;
+    const double largest = static_cast<double>(*std::max_element(of, of + vocabulary));
+    double sum = 0;
+    for (int64_t v = 0; v < vocabulary; ++v) sum += std::exp(static_cast<double>(of[v]) - largest);
+    found[static_cast<size_t>(row)] = static_cast<double>(of[labels[row]]) - largest - std::log(sum);
+  });
+  return found;
+}
+
+}  // namespace
+
+ContinuousCache::ContinuousCache(int64_t size, int64_t width)
+    : states_(Shape{size, width}), labels_(static_cast<size_t>(size), -1) {
+  check(size > 0, "cache: {} tokens", size);
+}
+
+std::vector<std::vector<double>> ContinuousCache::score(const Array& states, const Ids& labels,
+                                                        const std::vector<CacheRule>& rules) {
+  const TapePause pause;
+  const int64_t count = states.dim(0), size = states_.dim(0);
+  const Array unit = with_unit_rows(states);
+  const Array old = linear(Var(unit), Var(states_)).value(), own = linear(Var(unit), Var(unit)).value();
+  std::vector<std::vector<double>> found(rules.size(), std::vector<double>(static_cast<size_t>(count)));
+  parallel_units(count, [&](int64_t row) {
+    for (size_t r = 0; r < rules.size(); ++r) {
+      Votes votes;
+      const int64_t oldest = filled_ < size ? 0 : next_;
+      for (int64_t age = std::max<int64_t>(0, filled_ + row - size); age < filled_; ++age) {
+        const int64_t i = (oldest + age) % size;
+        votes.add(static_cast<double>(old[row * size + i]), rules[r].sharpness,
+                  labels_[static_cast<size_t>(i)] == labels[row]);
+      }
+      // Of this call's states, those whose successor is known when this one's is not.
+      for (int64_t i = std::max<int64_t>(0, row - size); i < row; ++i)
+        votes.add(static_cast<double>(own[row * count + i]), rules[r].sharpness, labels[i] == labels[row]);
+      found[r][static_cast<size_t>(row)] = votes.all > 0 ? votes.label / votes.all : 0;
+    }
+  });
+  remember(unit, labels);
+  return found;
+}
+
+void ContinuousCache::remember(const Array& states, const Ids& labels) {
+  const int64_t count = states.dim(0), size = states_.dim(0), width = states_.dim(1);
+  for (int64_t row = std::max<int64_t>(0, count - size); row < count; ++row) {
+    std::copy_n(states.data() + row * width, width, states_.mutable_data() + next_ * width);
+    labels_[static_cast<size_t>(next_)] = labels[row];
+    next_ = (next_ + 1) % size;
+    filled_ = std::min(filled_ + 1, size);
+  }
+}
+
+DynamicEvaluation::DynamicEvaluation(const Task& task, ParamStore& params, const BatchSource& training,
+                                     const AdaptiveOptions& options, const LogLine& log)
+    : task_(task),
+      params_(params),
+      options_(options),
+      start_(params.values(), params.values() + params.dense_size()),
+      squares_(start_.size(), 0),
+      table_squares_(params.grad_block().tables().size(), 0),
+      table_counts_(table_squares_.size(), 0) {
+  const int64_t batches = training.batches_per_epoch(0), texts = std::min(options.statistics, batches);
+  check(texts > 0, "dynamic evaluation: {} training texts", texts);
+  Progress progress(log, "gradients of training texts", static_cast<double>(texts), in_texts);
+  for (int64_t i = 0; i < texts; ++i) {
+    add_gradient(rows_of(training.batch(0, batches * i / texts), 0, 1));
+    note_squares();
+    params_.clear_grads();
+    progress.add(1);
+  }
+  double sum = 0;
+  for (float& square : squares_) sum += square = std::sqrt(square / static_cast<float>(texts));
+  mean_rms_ = sum / static_cast<double>(std::max<size_t>(squares_.size(), 1));
+  for (size_t i = 0; i < table_squares_.size(); ++i)
+    table_squares_[i] = table_counts_[i] > 0 ? std::sqrt(table_squares_[i] / table_counts_[i]) : 0;
+}
+
+TaskLoss DynamicEvaluation::add_gradient(const Batch& text) {
+  TapeScope scope;
+  const TaskLoss loss = task_.loss(text, Context{Segments(text.segment_ids), false, 0, text.examples});
+  if (loss.targets > 0) scope.tape().backward(loss.sum * (1.0 / static_cast<double>(loss.targets)));
+  return loss;
+}
+
+void DynamicEvaluation::note_squares() {
+  const real* const grads = params_.grads();
+  parallel_for(params_.dense_size(), 1 << 16, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) squares_[static_cast<size_t>(i)] += static_cast<float>(grads[i] * grads[i]);
+  });
+  auto& tables = params_.grad_block().tables();
+  for (size_t i = 0; i < tables.size(); ++i) {
+    const Array& values = tables[i].values();
+    for (int64_t at = 0; at < values.size() && !tables[i].empty(); ++at)
+      table_squares_[i] += static_cast<double>(values[at]) * static_cast<double>(values[at]);
+    if (!tables[i].empty()) table_counts_[i] += static_cast<double>(values.size());
+  }
+}
+
+double DynamicEvaluation::learn(const Batch& text) {
+  const TaskLoss loss = add_gradient(text);
+  real* const values = params_.values();
+  const real* const grads = params_.grads();
+  const double floor = 1e-2 * mean_rms_;  // of weights that training hardly moved
+  parallel_for(params_.dense_size(), 1 << 16, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto at = static_cast<size_t>(i);
+      const double rms = squares_[at];
+      const double back = std::min(options_.decay * rms / mean_rms_, 1.0);
+      const double value = values[i];
+      values[i] = static_cast<real>(value - options_.rate * static_cast<double>(grads[i]) / (rms + floor) +
+                                    back * (start_[at] - value));
+    }
+  });
+  for (const Param& param : params_.params()) {
+    if (param.table < 0) continue;
+    const RowGrads& rows = params_.row_grads(param);
+    const double rms = table_squares_[static_cast<size_t>(param.table)];
+    if (rows.empty() || rms == 0) continue;
+    const int64_t width = rows.values().dim(1);
+    for (int64_t i = 0; i < rows.count(); ++i)
+      for (int64_t c = 0; c < width; ++c)
+        values[param.offset + rows.rows()[static_cast<size_t>(i)] * width + c] -=
+            static_cast<real>(options_.rate * static_cast<double>(rows.values()[i * width + c]) / rms);
+  }
+  params_.clear_grads();
+  return static_cast<double>(loss.sum.value().item());
+}
+
+namespace {
+
+/// Adds the losses of a text's labels under each rule.
+void add_cached(const Model& model, const Batch& text, ContinuousCache& cache, const std::vector<CacheRule>& rules,
+                AdaptiveEvaluation& sums) {
+  const TapePause pause;
+  std::vector<int32_t> places, labels;
+  for (int64_t i = 0; i < text.labels.size(); ++i) {
+    if (text.labels[i] == ignored_target) continue;
+    places.push_back(static_cast<int32_t>(i));
+    labels.push_back(text.labels[i]);
+  }
+  if (labels.empty()) return;
+  const Ids followed(Shape{static_cast<int64_t>(labels.size())}, labels);
+  const Var states = model.states(text.tokens, places, Context{Segments(text.segment_ids)});
+  const std::vector<double> plain = log_probabilities(model.state_logits(states).value(), followed);
+  const auto cached = cache.score(states.value(), followed, rules);
+  for (size_t r = 0; r < rules.size(); ++r)
+    for (size_t i = 0; i < plain.size(); ++i) {
+      const double of_cache = cached[r][i], weight = rules[r].weight;
+      sums.loss_sums[r] -= std::log((1 - weight) * std::exp(plain[i]) + weight * of_cache);
+    }
+}
+
+}  // namespace
+
+AdaptiveEvaluation evaluate_adaptive(const Model& model, ParamStore& params, const BatchSource& split,
+                                     const BatchSource* training, const AdaptiveOptions& options, const LogLine& log) {
+  AdaptiveEvaluation sums;
+  sums.loss_sums.assign(options.cache > 0 ? options.rules.size() : 1, 0);
+  std::optional<DynamicEvaluation> dynamic;
+  if (options.rate > 0) dynamic.emplace(model, params, *training, options, log);
+  std::optional<ContinuousCache> cache;
+  if (options.cache > 0) cache.emplace(options.cache, model.stack().config().width);
+  RowsInOrder rows(split);
+  Progress progress(log, "evaluating", static_cast<double>(rows.size()), in_shares);
+  for (int64_t i = 0; i < rows.size(); ++i) {
+    const Batch text = rows.row(i);
+    if (cache) add_cached(model, text, *cache, options.rules, sums);
+    if (dynamic) {
+      const double loss = dynamic->learn(text);
+      if (!cache) sums.loss_sums.front() += loss;
+    } else if (!cache) {
+      const TapePause pause;
+      sums.loss_sums.front() +=
+          static_cast<double>(model.loss(text, Context{Segments(text.segment_ids)}).sum.value().item());
+    }
+    sums.targets += std::count_if(text.labels.data(), text.labels.data() + text.labels.size(),
+                                  [](int32_t label) { return label != ignored_target; });
+    progress.add(1);
+  }
+  if (sums.targets == 0) throw Error("evaluation: there are no targets");
+  return sums;
+}
+
+}  // namespace capstan

@@ -1,0 +1,89 @@
+// Evaluation of a language model that learns from the text it reads: every token is scored before anything is learned
+// from it. A continuous cache remembers which token followed a state (Grave et al. 2017, arXiv 1612.04426); dynamic
+// evaluation goes on training the weights (Krause et al. 2018, arXiv 1709.07432).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/array/array.hpp"
+#include "core/io/progress.hpp"
+#include "data/batches/batcher.hpp"
+#include "models/model.hpp"
+#include "nn/params/param_store.hpp"
+
+namespace capstan {
+
+/// How a cache decides: p(w) = (1 - weight) p_model(w) + weight p_cache(w). Of the remembered states h_i, those that
+/// token w followed vote for it with exp(sharpness cos(h, h_i)). The paper has the product of the states in place of
+/// its cosine, which depends on their size.
+struct CacheRule {
+  double sharpness = 20;
+  double weight = 0.1;
+};
+
+struct AdaptiveOptions {
+  int64_t cache = 0;             // tokens that the cache remembers; 0: there is none
+  std::vector<CacheRule> rules;  // of the cache, tried side by side; without a cache, none
+  double rate = 0;               // of dynamic evaluation; 0: the weights stay as they are
+  double decay = 0;              // share of the way back to the trained weights that each update goes, on average
+  int64_t statistics = 200;      // training texts that tell how large gradients are
+};
+
+/// Which token followed the last states of a text.
+class ContinuousCache {
+ public:
+  /// For states of `width` elements.
+  ContinuousCache(int64_t size, int64_t width);
+
+  /// states: (n, D), one after the other; labels: (n), the tokens that followed them. Of each rule, n probabilities of
+  /// these tokens: what the cache makes of all earlier states, those of this call included. 0 while there are none.
+  /// Remembers the states.
+  std::vector<std::vector<double>> score(const Array& states, const Ids& labels, const std::vector<CacheRule>& rules);
+
+ private:
+  void remember(const Array& states, const Ids& labels);
+
+  Array states_;                 // (size, D), each of norm 1; the oldest at next_
+  std::vector<int32_t> labels_;  // -1: no state yet
+  int64_t next_ = 0, filled_ = 0;
+};
+
+/// Trains the weights on texts that were scored, w -= rate g / RMS(g) + decay RMS(g) / mean RMS(g) (w - start), where
+/// RMS(g) is each weight's over training texts: weights that training moved most are the ones that move, and that
+/// return. Rows of tables that are updated by rows share one RMS and do not return.
+class DynamicEvaluation {
+ public:
+  /// Computes gradients of `options.statistics` training texts. All references must outlive it.
+  DynamicEvaluation(const Task& task, ParamStore& params, const BatchSource& training, const AdaptiveOptions& options,
+                    const LogLine& log);
+
+  /// The gradient of the text's mean loss moves the weights. Returns its summed loss before that, in nats.
+  double learn(const Batch& text);
+
+ private:
+  /// The gradient of a text's mean loss is in the store then.
+  TaskLoss add_gradient(const Batch& text);
+  void note_squares();
+
+  const Task& task_;
+  ParamStore& params_;
+  AdaptiveOptions options_;
+  std::vector<float> start_, squares_;  // of the dense parameters: trained values, mean squares and then their roots
+  std::vector<double> table_squares_;   // of each table, over the elements that had a gradient
+  std::vector<double> table_counts_;
+  double mean_rms_ = 0;
+};
+
+struct AdaptiveEvaluation {
+  int64_t targets = 0;
+  std::vector<double> loss_sums;  // nats, of each rule; without a cache, one
+};
+
+/// Scores the texts of a split in their order, each row of its batches in turn. `training`: may be null where the
+/// weights stay. Throws Error when there are no targets.
+AdaptiveEvaluation evaluate_adaptive(const Model& model, ParamStore& params, const BatchSource& split,
+                                     const BatchSource* training, const AdaptiveOptions& options,
+                                     const LogLine& log = {});
+
+}  // namespace capstan
