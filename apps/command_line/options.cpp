@@ -12,7 +12,7 @@
 #include "core/io/log.hpp"
 #include "core/strings/nearest.hpp"
 #include "core/strings/strings.hpp"
-#include "run/setup/load_config.hpp"
+#include "run/setup/saved_config.hpp"
 
 namespace capstan {
 

@@ -7,7 +7,7 @@
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "run/imports/import_run.hpp"
-#include "run/setup/load_config.hpp"
+#include "run/setup/saved_config.hpp"
 
 namespace capstan {
 namespace {

@@ -13,7 +13,7 @@
 #include "python/bindings/module.hpp"
 #include "run/exports/export_run.hpp"
 #include "run/run.hpp"
-#include "run/setup/load_config.hpp"
+#include "run/setup/saved_config.hpp"
 #include "run/training/slim_run.hpp"
 
 namespace capstan::python {

@@ -8,7 +8,7 @@
 #include "core/strings/strings.hpp"
 #include "data/files/file_list.hpp"
 #include "data/labelled/found_columns.hpp"
-#include "run/setup/load_config.hpp"
+#include "run/setup/saved_config.hpp"
 #include "run/setup/run_model.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 

@@ -10,7 +10,7 @@
 #include "core/strings/strings.hpp"
 #include "data/files/token_row.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
-#include "run/setup/load_config.hpp"
+#include "run/setup/saved_config.hpp"
 #include "run/yaml/config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 

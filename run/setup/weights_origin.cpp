@@ -15,7 +15,7 @@
 #include "core/io/log.hpp"
 #include "core/machine/memory_limit.hpp"
 #include "core/strings/printable.hpp"
-#include "run/setup/load_config.hpp"
+#include "run/setup/saved_config.hpp"
 #include "run/setup/run_model.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 

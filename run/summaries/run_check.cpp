@@ -11,7 +11,7 @@
 #include "core/strings/strings.hpp"
 #include "data/text/token_cache.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
-#include "run/setup/load_config.hpp"
+#include "run/setup/saved_config.hpp"
 #include "run/setup/run_model.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/records/metrics.hpp"

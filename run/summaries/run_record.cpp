@@ -13,7 +13,7 @@
 #include "core/io/json.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
-#include "run/setup/load_config.hpp"
+#include "run/setup/saved_config.hpp"
 
 namespace capstan {
 namespace {

@@ -5,7 +5,7 @@
 #include "core/base/error.hpp"
 #include "core/strings/printable.hpp"
 #include "core/strings/strings.hpp"
-#include "run/setup/load_config.hpp"
+#include "run/setup/saved_config.hpp"
 #include "run/summaries/run_record.hpp"
 #include "train/checkpoints/run_folder.hpp"
 #include "train/loop/run_length.hpp"

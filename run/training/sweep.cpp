@@ -21,7 +21,7 @@
 #include "core/io/file.hpp"
 #include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
-#include "run/setup/load_config.hpp"
+#include "run/setup/saved_config.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/summaries/run_table.hpp"
 #include "run/yaml/config.hpp"

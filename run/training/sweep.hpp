@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "run/setup/load_config.hpp"
+#include "run/setup/given_config.hpp"
 #include "run/training/train_run.hpp"
 
 namespace capstan {

@@ -8,7 +8,7 @@
 #include "core/products/blas_info.hpp"
 #include "core/strings/strings.hpp"
 #include "data/files/file_list.hpp"
-#include "run/setup/load_config.hpp"
+#include "run/setup/saved_config.hpp"
 #include "run/setup/rank_agreement.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_memory.hpp"

@@ -9,7 +9,7 @@
 #include "core/strings/nearest.hpp"
 #include "core/strings/strings.hpp"
 #include "run/imports/imported_module.hpp"
-#include "run/setup/load_config.hpp"
+#include "run/setup/saved_config.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/weights_origin.hpp"
 #include "run/yaml/config_writer.hpp"

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "core/base/error.hpp"
-#include "run/setup/load_config.hpp"
+#include "run/setup/saved_config.hpp"
 #include "run/yaml/config_source.hpp"
 #include "run/yaml/moved_keys.hpp"
 #include "tests/run/yaml/sample_config.hpp"

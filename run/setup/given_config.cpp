@@ -1,30 +1,9 @@
-#include "run/setup/load_config.hpp"
+#include "run/setup/given_config.hpp"
 
-#include <mutex>
-
-#include "core/io/log.hpp"
 #include "run/setup/run_data.hpp"
-#include "train/checkpoints/checkpoint.hpp"
+#include "run/setup/saved_config.hpp"
 
 namespace capstan {
-namespace {
-
-/// Throws NewerFile if a newer version saved the run.
-void refuse_newer(const std::filesystem::path& folder) {
-  try {
-    if (const auto last = Checkpoints(folder / "checkpoints").last()) read_state(*last);
-  } catch (const NewerFile&) {
-    throw;
-  } catch (const Error&) {  // the configuration is what the caller reports
-  }
-}
-
-}  // namespace
-
-void log_translations(const std::vector<std::string>& notes) {
-  static std::once_flag logged;
-  if (!notes.empty()) std::call_once(logged, [&] { log_info(notes.front()); });
-}
 
 ConfigNode load_config_tree(const ConfigOptions& options, ProblemList& problems) {
   ConfigNode tree = load_tree(to_node(RunConfig{}), options.files, options.overrides, problems);
@@ -53,18 +32,6 @@ RunConfig load_run(const ConfigOptions& options, const ConfigCheck& check) {
   }
   std::string said;
   return read_run(tree, std::move(problems), check, said);
-}
-
-RunConfig load_run_config(const std::filesystem::path& folder, const std::vector<std::string>& overrides) {
-  try {
-    ProblemList problems;
-    const ConfigNode tree = load_tree(to_node(RunConfig{}), {(folder / "config.yaml").string()}, overrides, problems);
-    log_translations(problems.notes());
-    return read_config<RunConfig>(tree, problems);
-  } catch (const ConfigError&) {
-    refuse_newer(folder);
-    throw;
-  }
 }
 
 }  // namespace capstan
