@@ -8,8 +8,8 @@
 #include "core/strings/strings.hpp"
 #include "data/files/file_list.hpp"
 #include "data/labelled/found_columns.hpp"
-#include "run/setup/saved_config.hpp"
 #include "run/setup/run_model.hpp"
+#include "run/setup/saved_config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {

@@ -15,8 +15,8 @@
 #include "core/io/log.hpp"
 #include "core/machine/memory_limit.hpp"
 #include "core/strings/printable.hpp"
-#include "run/setup/saved_config.hpp"
 #include "run/setup/run_model.hpp"
+#include "run/setup/saved_config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {

@@ -11,8 +11,8 @@
 #include "core/strings/strings.hpp"
 #include "data/text/token_cache.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
-#include "run/setup/saved_config.hpp"
 #include "run/setup/run_model.hpp"
+#include "run/setup/saved_config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/records/metrics.hpp"
 

@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "core/base/error.hpp"
-#include "run/setup/saved_config.hpp"
 #include "run/setup/run_model.hpp"
+#include "run/setup/saved_config.hpp"
 #include "train/loop/run_length.hpp"
 #include "train/records/reporter.hpp"
 

@@ -8,12 +8,12 @@
 #include "core/products/blas_info.hpp"
 #include "core/strings/strings.hpp"
 #include "data/files/file_list.hpp"
-#include "run/setup/saved_config.hpp"
 #include "run/setup/rank_agreement.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_memory.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/run_precision.hpp"
+#include "run/setup/saved_config.hpp"
 #include "run/summaries/run_record.hpp"
 #include "run/training/plan.hpp"
 #include "run/warm_start/warm_start.hpp"
@@ -324,11 +324,12 @@ TrainResult train_in_steps(const Prepared& run, Communicator& ranks) {
   const auto step = make_step(model.model(), model.params(), data.training(), session.config(), ranks);
   begin(session, run, step->parts(session.state()));
   if (options.profile_steps <= 0 || options.profile == nullptr || !ranks.first())
-    return train(session, *step, {model.model(), data.training(), valid.get(), nullptr, second_look(run, session)});
+    return train(session, *step,
+                 {model.model(), data.training(), valid.get(), nullptr, second_look(run, session), options.end});
   StepProfiler profiler(profile_warmup, options.profile_steps,
                         [&](const Profile& profile) { print_profile(profile, *run.options.profile); });
-  TrainResult result =
-      train(session, *step, {model.model(), data.training(), valid.get(), &profiler, second_look(run, session)});
+  TrainResult result = train(
+      session, *step, {model.model(), data.training(), valid.get(), &profiler, second_look(run, session), options.end});
   profiler.finish();
   return result;
 }

@@ -1,6 +1,7 @@
 // One training run, for `capstan train` and `capstan sweep`.
 #pragma once
 
+#include <optional>
 #include <ostream>
 #include <string>
 
@@ -18,6 +19,7 @@ struct TrainRunOptions {
   bool force = false;               // train even if the memory cannot be enough
   RankOptions ranks = {};
   bool mixed_kernels = false;  // train even if ranks round differently
+  std::optional<PieceEnd> end = std::nullopt;
 };
 
 /// Steps of the run before those that are profiled.

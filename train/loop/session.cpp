@@ -207,6 +207,11 @@ TrainResult Session::interrupt(int signal, const RunParts& parts) {
   return {true, reason, state_};
 }
 
+TrainResult Session::end_piece(const RunParts& parts) {
+  save(parts);
+  return {false, fmt::format("step {} is reached", state_.step), state_};
+}
+
 TrainResult Session::give_up(int signal) {
   log().info(interruption(signal) + ": there is nothing to save yet; the same command begins the run again");
   return {true, interruption(signal), state_};

@@ -88,6 +88,8 @@ class Session {
   /// Saves what is not saved. `remedy`: for a run that was finished before.
   TrainResult finish(const std::string& reason, const RunParts& parts, const std::string& remedy);
   TrainResult interrupt(int signal, const RunParts& parts);
+  /// Saves a run that ends before its limits, because no more of it was wanted.
+  TrainResult end_piece(const RunParts& parts);
   /// interrupt() for a run that has nothing to save yet.
   TrainResult give_up(int signal);
 

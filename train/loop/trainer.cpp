@@ -112,6 +112,8 @@ TrainResult Loop::run() {
   progress_.pace().expect_saves(seconds_to_save(parts()));
   for (;;) {
     if (const int signal = news().signal; signal != 0) return session_.interrupt(signal, parts());
+    const bool ends = in_.end && state_.step == in_.end->step;
+    if (ends && !in_.end->validated) return session_.end_piece(parts());
     const bool regular = session_.starts_warm() ||
                          (config_.valid_every > 0 && state_.step > 0 && state_.step % *config_.valid_every == 0);
     // Also the first thing after an interrupted evaluation, so that patience counts as in an uninterrupted run.
@@ -119,6 +121,7 @@ TrainResult Loop::run() {
       if (!validate()) return session_.interrupt(news().signal, parts());
     if (const auto reached = limit())
       return session_.finish(reached->reason, parts(), fmt::format("raise {} to continue", reached->key));
+    if (ends) return session_.end_piece(parts());
     if (session_.save_due()) session_.save(parts());
     look_again();
     step();

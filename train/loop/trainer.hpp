@@ -19,6 +19,12 @@ namespace capstan {
 /// which its configuration says from then on. Rank 0 calls it and tells the others.
 using LookAgain = std::function<int64_t(int64_t step, double seconds, const Pace& pace)>;
 
+/// Where a training ends before any limit of its configuration, saved: to compute a piece of a run again.
+struct PieceEnd {
+  int64_t step;
+  bool validated;  // a validation that is due at this step is part of the piece
+};
+
 /// What the loop reads besides its session and step.
 struct TrainInputs {
   const Task& task;
@@ -26,6 +32,7 @@ struct TrainInputs {
   const BatchSource* valid = nullptr;  // null: no evaluation, no best checkpoint, no early stopping
   StepProfiler* profiler = nullptr;
   LookAgain look_again = {};  // called once if the session's train.corrected says so; empty: never
+  std::optional<PieceEnd> end = std::nullopt;
 };
 
 /// Trains until a limit of the session's configuration is reached or a signal (SIGINT, SIGTERM, SIGUSR1) asks to stop.

@@ -1,0 +1,38 @@
+// A piece of a run, computed again from a checkpoint and compared with what the run saved at its end.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "train/ranks/communicator.hpp"
+
+namespace capstan {
+
+struct ReplayOptions {
+  /// Steps from which and up to which the run is computed again; both have checkpoints, except step 0, which is where
+  /// the run began. None: from the last but one checkpoint with an optimizer's state to the last one; from the begin
+  /// where there is no other.
+  std::optional<int64_t> from, to;
+  std::vector<std::string> overrides;  // of the run's configuration: other threads, other paths of its data
+  std::string scratch;                 // folder in which a folder for the replay is made; "": that for temporary files
+};
+
+struct ReplayReport {
+  int64_t from = 0, to = 0;              // steps; both 0 for a run that is solved for
+  std::vector<std::string> same;         // "42 tensors of model.safetensors"
+  std::vector<std::string> differences;  // what differs, and where first
+  std::vector<std::string> notes;        // what was not compared, and what may be the reason of a difference
+};
+
+/// All ranks call it; the report is that of rank 0. The folder of the run is only read. Throws Error where there is no
+/// such checkpoint, where the run cannot be continued from it (other data, another configuration), and Stopped for a
+/// signal.
+ReplayReport replay_run(const std::filesystem::path& folder, const ReplayOptions& options, Communicator& ranks);
+
+void print_replay(const ReplayReport& report, std::ostream& out);
+
+}  // namespace capstan

@@ -1,0 +1,95 @@
+// capstan replay: a piece of a run computed again, and what it says of a run that was changed afterwards.
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "core/io/safetensors.hpp"
+#include "tests/cli/samples.hpp"
+#include "train/checkpoints/checkpoint.hpp"
+
+namespace capstan::testing {
+namespace {
+
+/// The same file with one bit of one element of its first tensor changed, and a right checksum.
+void change_tensor(const std::filesystem::path& path) {
+  std::vector<TensorToWrite> tensors;
+  const SafetensorsFile file(path.string());
+  std::vector<std::vector<float>> values;
+  for (const FileTensor& tensor : file.tensors()) values.push_back(tensor.to_floats());
+  for (size_t i = 0; i < values.size(); ++i)
+    tensors.push_back({file.tensors()[i].name, DType::f32, file.tensors()[i].shape, values[i].data()});
+  uint32_t bits;
+  std::memcpy(&bits, &values[0][1], sizeof(bits));
+  bits ^= 1;
+  std::memcpy(&values[0][1], &bits, sizeof(bits));
+  auto metadata = file.metadata();
+  metadata.erase("xxh3_128");
+  metadata.erase("sparse");
+  write_safetensors(path.string(), tensors, metadata);
+}
+
+TEST_CASE("replay: the bits of a run on other threads, from any checkpoint or the begin; what was changed is named") {
+  const Workplace place;
+  write_trained_samples(place);
+  succeed(place, {"train", "--config", "runs/lm/config.yaml", "--set", "name=piece", "train.steps=12", "train.epochs=0",
+                  "train.save_every=4", "train.keep_last=9", "train.valid_every=3", "train.log_every=2"});
+  const std::filesystem::path folder = place.folder() / "runs/piece";
+  for (const std::vector<std::string>& steps :
+       {std::vector<std::string>{}, {"--steps", "4..8"}, {"--steps", "0..12", "--set", "threads=3"}}) {
+    std::vector<std::string> arguments{"replay", "runs/piece"};
+    arguments.insert(arguments.end(), steps.begin(), steps.end());
+    const std::string out = succeed(place, arguments).out;
+    CHECK(contains(out, ": the same\n"));
+    CHECK(contains(out, "tensors of model.safetensors"));
+    CHECK(contains(out, "tensors of optimizer.safetensors"));
+  }
+  const auto differs = [&](const std::string& what, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments{"replay", "runs/piece", "--steps", "8..12"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome ended = run(place, arguments);
+    CAPTURE(ended.out);
+    CAPTURE(ended.err);
+    CHECK(ended.code == 1);
+    CHECK(contains(ended.out + ended.err, what));
+  };
+  const std::string model = place.read("runs/piece/checkpoints/step-12/model.safetensors"),
+                    optimizer = place.read("runs/piece/checkpoints/step-12/optimizer.safetensors"),
+                    metrics = place.read("runs/piece/metrics.jsonl"), config = place.read("runs/piece/config.yaml");
+  change_tensor(folder / "checkpoints/step-12/model.safetensors");
+  differs("model.safetensors: 1 of");
+  place.write("runs/piece/checkpoints/step-12/model.safetensors", model);
+  change_tensor(folder / "checkpoints/step-12/optimizer.safetensors");
+  differs("optimizer.safetensors: 1 of");
+  place.write("runs/piece/checkpoints/step-12/optimizer.safetensors", optimizer);
+  std::string other = metrics;
+  other.replace(other.rfind("\"loss\":") + 7, 1, "9");
+  place.write("runs/piece/metrics.jsonl", other);
+  differs("metrics.jsonl: ");
+  place.write("runs/piece/metrics.jsonl", metrics);
+  differs("config.yaml: train.lr", {"--set", "train.lr=0.01"});
+  check_refused(place, {"a step without a checkpoint",
+                        {},
+                        {"replay", "runs/piece", "--steps", "5..12"},
+                        2,
+                        {"--steps", "step 5", "4, 6, 8, 9, 12"}});
+  check_refused(place, {"no range", {}, {"replay", "runs/piece", "--steps", "5"}, 2, {"FROM..TO"}});
+}
+
+TEST_CASE("replay of a linear classifier solves for it again") {
+  const Workplace place;
+  write_samples(place);
+  place.write(
+      "linear.yaml",
+      "name: linear\ndata: {type: labelled, train: [train.tsv]}\nmodel: {type: linear-classifier, words: [1, 2], buckets: 4096}\ntrain: {steps: 1}\n");
+  succeed(place, {"train", "--config", "linear.yaml"});
+  CHECK(contains(succeed(place, {"replay", "runs/linear", "--set", "threads=3"}).out, "runs/linear, the same\n"));
+  check_refused(place,
+                {"steps", {}, {"replay", "runs/linear", "--steps", "0..1"}, 2, {"--steps", "linear classifier"}});
+  place.write("train.tsv", place.read("train.tsv") + "good\tone more line\n");
+  const Outcome other = run(place, {"replay", "runs/linear"});
+  CHECK(other.code == 1);
+  CHECK(contains(other.out, "different: data of the run: another one"));
+}
+
+}  // namespace
+}  // namespace capstan::testing
