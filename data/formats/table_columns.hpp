@@ -35,7 +35,8 @@ class TableColumns {
 
  private:
   void choose();
-  int64_t number(const std::string& column) const;
+  /// `keys`: those that choose it, for errors.
+  int64_t number(const std::string& column, const std::string& keys) const;
   size_t place(int64_t column) const;
   void check_width(const std::vector<std::string>& fields, const std::string& where) const;
   [[noreturn]] void throw_too_few(const std::string& where) const;

@@ -28,6 +28,7 @@ std::optional<bool> header_of(const LabelledSourceConfig& config, const Rows& ro
   std::vector<std::string> columns = config.text_columns;
   if (config.label_column) columns.push_back(*config.label_column);
   columns.insert(columns.end(), config.label_columns.begin(), config.label_columns.end());
+  if (!config.weight_column.empty()) columns.push_back(config.weight_column);
   const std::vector<std::string> names = column_names(rows.front());
   const bool named = std::any_of(columns.begin(), columns.end(),
                                  [&](const std::string& column) { return names_column(names, column); });
@@ -142,7 +143,9 @@ class ColumnFinder {
         keys_(table.has_keys()),
         file_(std::move(table.file)),
         rows_(std::move(table.rows)),
-        sample_(rows_, keys_ ? true : header_of(config, rows_)) {}
+        sample_(rows_, keys_ ? true : header_of(config, rows_)) {
+    if (!config.weight_column.empty()) sample_.leave_out(config.weight_column);
+  }
 
   std::string run() {
     header_ = !keys_ && sample_.begins_with_names() && !config_.header;
