@@ -46,7 +46,6 @@ std::vector<std::string> keys_of_steps(const RunConfig& config) {
   used.monitor = given.monitor;
   used.monitor_class = given.monitor_class;
   used.costs = given.costs;
-  used.keep_last = given.keep_last;
   used.progress = given.progress;
   used.memory = given.memory;
   RunConfig without = config;
@@ -317,6 +316,12 @@ LookAgain second_look(const Prepared& run, Session& session) {
   };
 }
 
+/// Of a run that has ended now, the best model is left, unless its configuration keeps more.
+TrainResult cleaned(TrainResult result, const Prepared& run, Session& session) {
+  if (result.ended && !run.config.train.keep_optimizer) session.clean();
+  return result;
+}
+
 /// A model that is trained in steps.
 TrainResult train_in_steps(const Prepared& run, Communicator& ranks) {
   const auto& [config, options, data, model, choices] = run;
@@ -325,13 +330,15 @@ TrainResult train_in_steps(const Prepared& run, Communicator& ranks) {
   const auto step = make_step(model.model(), model.params(), data.training(), session.config(), ranks);
   begin(session, run, step->parts(session.state()));
   if (options.profile_steps <= 0 || options.profile == nullptr || !ranks.first())
-    return train(session, *step, {model.model(), data.training(), valid.get(), nullptr, second_look(run, session)});
+    return cleaned(
+        train(session, *step, {model.model(), data.training(), valid.get(), nullptr, second_look(run, session)}), run,
+        session);
   StepProfiler profiler(profile_warmup, options.profile_steps,
                         [&](const Profile& profile) { print_profile(profile, *run.options.profile); });
   TrainResult result =
       train(session, *step, {model.model(), data.training(), valid.get(), &profiler, second_look(run, session)});
   profiler.finish();
-  return result;
+  return cleaned(std::move(result), run, session);
 }
 
 /// A linear classifier.

@@ -71,6 +71,7 @@ struct TrainConfig {
   std::string monitor_class;
   std::vector<MistakeCost> costs;
   int64_t save_every = 500, keep_last = 2, log_every = 50;
+  bool keep_optimizer = false;
   OnNonfinite on_nonfinite = OnNonfinite::stop;
   bool check_finite = false;
   ProgressMode progress = ProgressMode::automatic;
@@ -141,6 +142,9 @@ void describe(Fields& f, TrainConfig& c) {
     "which takes about twice as long; 0 = half of the memory that is free");
   f("keep_last", c.keep_last, count_from(1),
     "newest checkpoints to keep besides the best one; with 1, damage to the newest one can cost the whole run");
+  f("keep_optimizer", c.keep_optimizer, any(),
+    "keep the newest checkpoints with the optimizer's state after the end, so that the run can be continued with more "
+    "steps; otherwise the best model is left");
   f("log_every", c.log_every, count_from(1), "steps between lines in metrics.jsonl and in the log");
   f("on_nonfinite", c.on_nonfinite, any(), "when the loss or the gradient is not finite: stop, or skip the update");
   f("check_finite", c.check_finite, any(), "name the first operation whose result is not finite (slow)");

@@ -26,6 +26,7 @@ struct WarmStart {
 
 struct TrainResult {
   bool interrupted = false;  // by a signal; the run is saved and the same call continues it
+  bool ended = false;        // now, not before
   std::string reason;        // why the run ended
   RunState state;
 };
@@ -88,6 +89,8 @@ class Session {
   /// Saves what is not saved. `remedy`: for a run that was finished before.
   TrainResult finish(const std::string& reason, const RunParts& parts, const std::string& remedy);
   TrainResult interrupt(int signal, const RunParts& parts);
+  /// After the end: removes what only more training needs, with a warning where that fails.
+  void clean();
   /// interrupt() for a run that has nothing to save yet.
   TrainResult give_up(int signal);
 
