@@ -26,7 +26,8 @@ void LabelledCheck::set_content(uint32_t number, std::string_view content, const
     if (passed) passed(std::min(content.size(), at + piece));
   }
   file.encoding = encoding.finish();
-  if (format != nullptr && format->line_ends) file.encoding.crlf = 0;  // those in fields may be of another kind
+  if (format != nullptr && format->line_ends && file.encoding.lf > 0)
+    file.encoding.crlf = 0;  // those in fields may be of another kind
 }
 
 void LabelledCheck::add_row(Split split, const std::string& text, const Row& row) {
