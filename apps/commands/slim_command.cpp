@@ -22,7 +22,7 @@ int slim(const SlimCommandOptions& given) {
                            amount(said.bytes_before));
   if (said.ngrams_before > 0) std::cout << fmt::format("; {} of {} n-grams", said.ngrams, said.ngrams_before);
   std::cout << '\n';
-  if (said.ngrams_before > 0) std::cout << effect_text(said, given.options) << '\n';
+  std::cout << effect_text(said, given.options) << '\n';
   say_next("for prediction alone: it cannot be trained further", fmt::format("capstan predict {} FILE", given.output),
            fmt::format("capstan verify {}", given.output));
   return exit_done;
