@@ -8,8 +8,12 @@
 
 namespace capstan {
 
-const char* name_of_delimiter(char delimiter) {
-  return delimiter == ',' ? "commas" : delimiter == ';' ? "semicolons" : delimiter == '|' ? "bars" : "tabs";
+std::string name_of_delimiter(char delimiter) {
+  constexpr std::pair<char, const char*> names[] = {
+      {',', "commas"}, {';', "semicolons"}, {'|', "bars"}, {'\t', "tabs"}};
+  for (const auto& [known, name] : names)
+    if (known == delimiter) return name;
+  return fmt::format("'{}'", delimiter);
 }
 
 std::vector<std::string> column_names(const std::vector<std::string>& first_row) {
@@ -48,6 +52,12 @@ void TableColumns::choose() {
   if (choice.labels && !choice.weight.empty()) weight_ = number(choice.weight, "data.weight_column");
   for (const std::string& column : choice.text) text_.push_back(number(column, choice.keys()));
   if (text_.empty()) text_.push_back(-1);
+}
+
+std::string TableColumns::label_of(const std::vector<std::string>& fields) const {
+  const bool known = input_.choice.labels && label_columns_.empty() && input_.choice.label_separator.empty();
+  const size_t at = known ? place(label_) : fields.size();
+  return fields.size() == width_ && at < width_ ? std::string(label_text(fields[at])) : "";
 }
 
 LabelledText TableColumns::row(const std::vector<std::string>& fields, int64_t line) const {
@@ -106,7 +116,7 @@ void TableColumns::check_width(const std::vector<std::string>& fields, const std
 void TableColumns::throw_too_few(const std::string& where) const {
   const bool pairs = input_.choice.targets;
   const char* const remedy =
-      delimiter_ == '\t' && width_ == 1 ? "; for commas or other delimiters, set data.format: csv" : "";
+      delimiter_ == '\t' && width_ == 1 ? "; for commas set data.format: csv, for others data.delimiter" : "";
   throw Error(fmt::format(
       "{}: too few columns: found {}, but the {} is column {} and the {} column {}; columns are separated by {} "
       "(format {}){}; choose others with {}",

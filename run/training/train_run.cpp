@@ -17,6 +17,7 @@
 #include "run/summaries/run_record.hpp"
 #include "run/training/plan.hpp"
 #include "run/warm_start/warm_start.hpp"
+#include "run/warm_start/word_vectors.hpp"
 #include "run/yaml/config.hpp"
 #include "run/yaml/config_writer.hpp"
 #include "train/checkpoints/checkpoint.hpp"
@@ -185,6 +186,7 @@ void check_data_files(const RunConfig& config, Problems& problems) {
 void check_forced(const RunConfig& config, Problems& problems) {
   check_data_files(config, problems);
   check_init_from(config, problems);
+  check_init_vectors(config, problems);
   const std::string obstacle = precision_obstacle(config.train);
   if (!obstacle.empty()) problems.add("train.precision", obstacle);
 }
@@ -285,7 +287,11 @@ void begin(Session& session, const Prepared& run, const RunParts& parts) {
     require_same_content(run, then, now);
     return then;
   };
-  if (!session.resume(parts, renewed) && !config.train.init_from.empty())
+  const bool resumed = session.resume(parts, renewed);
+  if (!resumed && !config.train.init_vectors.empty())
+    for (const std::string& line : fill_word_vectors(config, data.tokenizer(), parts, log_info))
+      session.log().info(line);
+  if (!resumed && !config.train.init_from.empty())
     session.start_from(warm_start(config, row_names(config, data.tokenizer(), data.classes()), parts),
                        parts.optimizer.steps());
   if (session.ranks().first()) write_run_files(session.options().folder, config, data.tokenizer(), data.classes());

@@ -55,7 +55,7 @@ struct TrainConfig {
   double minutes = 0, max_minutes = 0;
   Correction corrected;
   int64_t batch_size = 32, batch_tokens = 0, lanes = 0, micro_batch_tokens = 0, accumulate = 1;
-  std::string init_from;
+  std::string init_from, init_vectors;
   std::vector<std::string> init_skip, freeze;
   bool init_strict = false, init_optimizer = false;
   double lr = 1e-3;
@@ -83,6 +83,10 @@ template <class Fields>
 void describe_start(Fields& f, TrainConfig& c) {
   f("init_from", c.init_from, any(),
     "start from these weights: a run folder, the folder of a checkpoint, or a safetensors file (docs/warm-start.md)");
+  f("init_vectors", c.init_vectors, any(),
+    "start the embedding of words from the vectors of this file: the text format of word2vec, fastText (.vec) or "
+    "GloVe, "
+    "also packed (docs/warm-start.md)");
   f("init_skip", c.init_skip, any(), "patterns of the names of tensors in init_from that are left out: [\"head.*\"]");
   f("init_strict", c.init_strict, any(),
     "refuse to train unless init_from has values for all parameters but those of the output");
