@@ -141,9 +141,10 @@ int64_t TableColumns::number(const std::string& column, const std::string& keys)
   const auto value = parse_integer(column);
   if (value && *value != 0) return *value;
   if (!input_.choice.header)
-    throw ConfigError(fmt::format(
-        "data: column '{}' of {} is not a number (1 is the first, -1 the last); column names require header: true",
-        column, keys));
+    throw ConfigError(
+        fmt::format("data: column '{}' is not a number (1 is the first, -1 the last); column names require header: "
+                    "true, others are chosen with {}",
+                    column, keys));
   throw Error(fmt::format(
       "{}:1: no column is called '{}'; the first row has: {}; choose others with {}, or give the file the header of "
       "the training data",

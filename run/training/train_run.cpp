@@ -31,26 +31,19 @@
 namespace capstan {
 namespace {
 
-void print_profile(const Profile& profile, std::ostream& out) {
-  const MachineRates machine{triad_rate(16 << 20), product_rate()};
-  out << to_text(profile, machine) << std::flush;
-}
-
 /// Keys of training that are set, but are for training in steps.
 std::vector<std::string> keys_of_steps(const RunConfig& config) {
-  const TrainConfig& given = config.train;
-  TrainConfig used;
-  used.steps = given.steps;
-  used.epochs = given.epochs;
-  used.init_from = given.init_from;
-  used.init_strict = given.init_strict;
-  used.monitor = given.monitor;
-  used.monitor_class = given.monitor_class;
-  used.costs = given.costs;
-  used.progress = given.progress;
-  used.memory = given.memory;
   RunConfig without = config;
-  without.train = used;
+  TrainConfig& used = without.train = TrainConfig();
+  used.steps = config.train.steps;
+  used.epochs = config.train.epochs;
+  used.init_from = config.train.init_from;
+  used.init_strict = config.train.init_strict;
+  used.monitor = config.train.monitor;
+  used.monitor_class = config.train.monitor_class;
+  used.costs = config.train.costs;
+  used.progress = config.train.progress;
+  used.memory = config.train.memory;
   std::vector<std::string> keys;
   for (const ConfigDifference& key : diff_configs(config, without)) keys.push_back(key.path);
   return keys;
@@ -322,12 +315,6 @@ LookAgain second_look(const Prepared& run, Session& session) {
   };
 }
 
-/// Of a run that has ended now, the best model is left, unless its configuration keeps more.
-TrainResult cleaned(TrainResult result, const Prepared& run, Session& session) {
-  if (result.ended && !run.config.train.keep_optimizer) session.clean();
-  return result;
-}
-
 /// A model that is trained in steps.
 TrainResult train_in_steps(const Prepared& run, Communicator& ranks) {
   const auto& [config, options, data, model, choices] = run;
@@ -335,16 +322,18 @@ TrainResult train_in_steps(const Prepared& run, Communicator& ranks) {
   Session session(session_options(run, total_steps(data.training(), config.train)), shown(run), ranks);
   const auto step = make_step(model.model(), model.params(), data.training(), session.config(), ranks);
   begin(session, run, step->parts(session.state()));
-  if (options.profile_steps <= 0 || options.profile == nullptr || !ranks.first())
-    return cleaned(
-        train(session, *step, {model.model(), data.training(), valid.get(), nullptr, second_look(run, session)}), run,
-        session);
-  StepProfiler profiler(profile_warmup, options.profile_steps,
-                        [&](const Profile& profile) { print_profile(profile, *run.options.profile); });
+  std::optional<StepProfiler> profiler;
+  if (options.profile_steps > 0 && options.profile != nullptr && ranks.first())
+    profiler.emplace(profile_warmup, options.profile_steps, [&](const Profile& profile) {
+      const MachineRates machine{triad_rate(16 << 20), product_rate()};
+      *run.options.profile << to_text(profile, machine) << std::flush;
+    });
   TrainResult result =
-      train(session, *step, {model.model(), data.training(), valid.get(), &profiler, second_look(run, session)});
-  profiler.finish();
-  return cleaned(std::move(result), run, session);
+      train(session, *step,
+            {model.model(), data.training(), valid.get(), profiler ? &*profiler : nullptr, second_look(run, session)});
+  if (profiler) profiler->finish();
+  if (result.ended && !config.train.keep_optimizer) session.clean();  // the best model is left
+  return result;
 }
 
 /// A linear classifier.

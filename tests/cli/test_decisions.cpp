@@ -72,7 +72,8 @@ std::vector<std::string> served_labels(const Workplace& place, const std::string
   server.wait();
   REQUIRE_MESSAGE(answer.status == 200, answer.body);
   std::vector<std::string> labels;
-  for (const auto& one : answer.json().at("data")) labels.push_back(one.at("label"));
+  const nlohmann::json body = answer.json();
+  for (const auto& one : body.at("data")) labels.push_back(one.at("label"));
   return labels;
 }
 
@@ -155,14 +156,23 @@ TEST_CASE("weights of texts count in training alone; their column is found by it
                           trained.at("classes").at(1).at("examples").get<double>();
   CHECK(examples == 600);
   struct Wrong {
-    const char *what, *setting, *says;
+    const char* what;
+    std::vector<std::string> settings;
+    int code;
+    const char* says;
   };
   const Wrong wrong[] = {
-      {"no such name", "data.weight_column=weight", "choose others with data.weight_column"},
-      {"names in a table without any", "data.train=[plain.tsv]", "column 'w' of data.weight_column is not a number"},
-      {"no number", "data.weight_column=text", "column 'text' of data.weight_column must be a number from 0"}};
-  for (const auto& [what, setting, says] : wrong)
-    check_refused(place, {what, {}, training("wrong", {"data.weight_column=w", setting}), 1, {says}});
+      {"no such name", {"data.weight_column=weight"}, 1, "choose others with data.weight_column"},
+      {"names in a table without any",
+       {"data.train=[plain.tsv]", "data.weight_column=w"},
+       2,
+       "column names require header: true, others are chosen with data.weight_column"},
+      {"no number",
+       {"data.weight_column=text", "data.label_column=label", "data.text_columns=[w]", "data.test=[]"},
+       1,
+       "column 'text' of data.weight_column must be a number from 0"}};
+  for (const auto& [what, settings, code, says] : wrong)
+    check_refused(place, {what, {}, training("wrong", settings), code, {says}});
 }
 
 }  // namespace capstan::testing

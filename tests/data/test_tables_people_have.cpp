@@ -121,7 +121,7 @@ TEST_CASE("several tables: columns are found by their names in each; without nam
     const char *what, *first, *second, *says;
   };
   const Case cases[] = {
-      {"another order", "text,label\ngood,pos\nbad,neg\n", "label,more,text\npos,7,fine\n", ""},
+      {"another order", "text,label\ngood,pos\nbad,neg\n", "label,more,text\npos,7,fine\n", "(nothing was thrown)"},
       {"another name", "text,label\ngood,pos\nbad,neg\n", "review,label\nfine,pos\n",
        "b.csv:1: no column is called 'text'; the first row has: review, label"},
       {"more columns", "pos,good film\nneg,bad film\n", "7,pos,fine film\n8,neg,poor film\n",
@@ -134,7 +134,7 @@ TEST_CASE("several tables: columns are found by their names in each; without nam
     LabelledSourceConfig config = config_of({folder.write("a.csv", first), folder.write("b.csv", second)});
     find_columns(config);
     const std::string said = message_of<Error>([&] { load_labelled(config); });
-    CHECK_MESSAGE((*says == '\0' ? said.empty() : contains(said, says)), said);
+    CHECK_MESSAGE(contains(said, says), said);
   }
 }
 

@@ -95,6 +95,16 @@ void describe_start(Fields& f, TrainConfig& c) {
   f("freeze", c.freeze, any(),
     "patterns of the names of parameters that are not trained: [\"embed.*\", \"blocks.0.*\"]");
 }
+/// Keys of what is kept of a run.
+template <class Fields>
+void describe_checkpoints(Fields& f, TrainConfig& c) {
+  f("save_every", c.save_every, count_from(0), "steps between checkpoints; 0 = only at a new best and at the end");
+  f("keep_last", c.keep_last, count_from(1),
+    "newest checkpoints to keep besides the best one; with 1, damage to the newest one can cost the whole run");
+  f("keep_optimizer", c.keep_optimizer, any(),
+    "keep the newest checkpoints with the optimizer's state after the end, so that the run can be continued with more "
+    "steps; otherwise the best model is left");
+}
 template <class Fields>
 void describe(Fields& f, TrainConfig& c) {
   f("steps", c.steps, count_from(0), "training ends after this many updates; 0 = no limit");
@@ -140,15 +150,10 @@ void describe(Fields& f, TrainConfig& c) {
   f("monitor_class", c.monitor_class, any(), "class or label whose F1 is meant, for monitor: f1");
   f("costs", c.costs, any(), "costs of mistakes for monitor: cost; others cost 1");
   f("patience", c.patience, count_from(0), "training ends after this many evaluations without a new best; 0 = never");
-  f("save_every", c.save_every, count_from(0), "steps between checkpoints; 0 = only at a new best and at the end");
   f("memory", c.memory, size_from(0),
     "of a linear-classifier: million bytes for the n-grams of all texts; more of them are made again in each pass, "
     "which takes about twice as long; 0 = half of the memory that is free");
-  f("keep_last", c.keep_last, count_from(1),
-    "newest checkpoints to keep besides the best one; with 1, damage to the newest one can cost the whole run");
-  f("keep_optimizer", c.keep_optimizer, any(),
-    "keep the newest checkpoints with the optimizer's state after the end, so that the run can be continued with more "
-    "steps; otherwise the best model is left");
+  describe_checkpoints(f, c);
   f("log_every", c.log_every, count_from(1), "steps between lines in metrics.jsonl and in the log");
   f("on_nonfinite", c.on_nonfinite, any(), "when the loss or the gradient is not finite: stop, or skip the update");
   f("check_finite", c.check_finite, any(), "name the first operation whose result is not finite (slow)");
