@@ -21,7 +21,7 @@ serve() {
   "$capstan" serve runs/small --port 0 "$@" >served 2>&1 </dev/null &
   server=$!
   for ((i = 0; i < 200; ++i)); do
-    port=$(sed -nE 's|.*http://(127.0.0.1|localhost):([0-9]+)/.*|\2|p' served)
+    port=$(sed -nE 's#.*http://(127.0.0.1|localhost):([0-9]+)/.*#\2#p' served)
     [ -z "$port" ] || return 0
     sleep 0.1
   done
