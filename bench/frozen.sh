@@ -10,7 +10,7 @@ cd "$work"
 seq 1 20000 >text.txt
 printf '%-36s %12s %12s %14s %16s\n' 'train.freeze' 'parameters' 'frozen' 'peak RSS (MB)' 'moments (MB)'
 run() { # NAME PATTERNS
-  "$capstan" train --config "$config" --set train.batch_size=1 train.lanes=1 "name=$1" "train.freeze=[$2]" >"$1.log" 2>&1 || { cat "$1.log" >&2; exit 1; }
+  "$capstan" train --config "$config" --set train.batch_size=1 train.lanes=1 train.keep_optimizer=true "name=$1" "train.freeze=[$2]" >"$1.log" 2>&1 || { cat "$1.log" >&2; exit 1; }
   # Elements of the weights, and of those that the optimizer has moments of.
   local weights moments rss frozen
   weights=$(stat -c %s "runs/$1/checkpoints/last/model.safetensors")

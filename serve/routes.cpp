@@ -5,6 +5,7 @@
 
 #include "core/io/json.hpp"
 #include "core/strings/nearest.hpp"
+#include "core/strings/strings.hpp"
 #include "run/predictions/pair_completions.hpp"
 #include "run/predictions/predictions.hpp"
 
@@ -75,7 +76,14 @@ void tokenize(const Call& call) {
 
 /// What lm-eval asks of a tokenizer on a server: the text of the token that a text begins with, where it has one.
 void show_tokenizer(const Call& call) {
-  const SavedRun& run = engine_of(json(), call.context.models)->run();
+  constexpr std::string_view key = "model=";
+  const Models& models = call.context.models;
+  std::string name;
+  for (const std::string_view field : split(call.request.query, "&"))
+    if (starts_with(field, key)) name = percent_decoded(field.substr(key.size()));
+  if (name.empty() && models.size() > 1)
+    throw ApiError(400, "model: there are several: ask for /tokenizer_info?model=NAME", "model");
+  const SavedRun& run = (name.empty() ? models.front() : engine_called(name, models))->run();
   const std::optional<int32_t> start = start_token(run);
   ordered_json begins;
   if (start && *start < run.tokenizer->vocabulary_size()) begins = run.tokenizer->piece(*start, -1);

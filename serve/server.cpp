@@ -73,6 +73,24 @@ bool same_secret(const std::string& given, const std::string& secret) {
   return difference == 0;
 }
 
+void log_answer(const std::string& client, const std::string& request, int status, double seconds) {
+  log_debug(fmt::format("{} {} {} in {:.3f} s", client, request.empty() ? "(no request)" : request, status, seconds));
+}
+
+/// Throws ConfigError for a host name with more than the name: no request would have it.
+ServeOptions checked(ServeOptions options) {
+  for (const std::string& given : options.host_names) {
+    std::string name = given.substr(given.find("://") == std::string::npos ? 0 : given.find("://") + 3);
+    name = name.substr(0, name.find_first_of("/:?#"));
+    if (name != given || name.empty())
+      throw ConfigError(
+          fmt::format("--host-name {}: expected a name such as models.example, without http://, port "
+                      "and path{}",
+                      given, name.empty() ? "" : "; give --host-name " + name));
+  }
+  return options;
+}
+
 /// Any folder's name that JSON and log lines can hold, such as "lr=1e-2,seed=2" of a sweep.
 bool is_model_name(const std::string& name) {
   return !name.empty() && is_utf8(name) &&
@@ -84,12 +102,12 @@ bool is_model_name(const std::string& name) {
 class Server::State {
  public:
   explicit State(const ServeOptions& options)
-      : options_(options),
+      : options_(checked(options)),
         models_(open_models()),
         http_(options.host, static_cast<int>(options.port), http_limits(options),
               {[this](const HttpRequest& head) { return refuse(head); },
                [this](HttpRequest request, std::shared_ptr<HttpReply> reply) { answer(std::move(request), reply); },
-               [](int status, const std::string& why) { return error_answer(ApiError(status, why)); }}),
+               [](int status, const std::string& why) { return error_answer(ApiError(status, why)); }, log_answer}),
         scheduler_(limits()),
         reader_(waiting_limits(options)),
         reader_of_large_(waiting_limits(options)) {}

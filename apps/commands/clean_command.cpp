@@ -28,7 +28,7 @@ int clean(const CleanCommandOptions& given) {
       }
       std::cout << (bytes == 0 ? fmt::format("{}: nothing to remove\n", run)
                                : fmt::format("{}: {} {}; lost: resuming this run, and its older checkpoints; the best "
-                                             "and the last model stay\n",
+                                             "model stays\n",
                                              run, bytes_text(static_cast<double>(bytes)),
                                              given.options.dry_run ? "would be removed" : "removed"));
       return exit_done;
@@ -48,8 +48,8 @@ void add_clean_command(CommandParser& cli) {
   command.add_flag("--unfinished", options.options.unfinished,
                    "also clean runs that have not reached their end, which can then not be resumed");
   command.footer(
-      R"(The best and the last model stay: predict, eval, generate and report work as before, and other runs can start
-from them (train.init_from). A run that is interrupted while it is cleaned keeps them, too.
+      R"(The best model stays: predict, eval, generate and report work as before, and other runs can start
+from them (train.init_from). A run that is interrupted while it is cleaned keeps it, too.
 For example:  capstan clean --dry-run runs/*
               capstan clean runs/lm)");
 }

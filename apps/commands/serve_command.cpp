@@ -110,7 +110,8 @@ int serve(ServeCommandOptions options) {
   options.serve.engine.cache_bytes = options.cache_mb << 20;
   options.serve.http.body_bytes = static_cast<size_t>(options.body_kb) << 10;
   Server server(options.serve);
-  if (options.serve.token.empty() && options.serve.host != "127.0.0.1" && options.serve.host != "::1")
+  if (options.serve.token.empty() && options.serve.host != "127.0.0.1" && options.serve.host != "::1" &&
+      options.serve.host != "localhost")
     log_warning("anybody who reaches this address can use the models: set CAPSTAN_TOKEN, or give --token-file");
   const std::string& host = options.serve.host;
   const bool is_ipv6 = host.find(':') != std::string::npos;  // in addresses of pages it has brackets
@@ -136,7 +137,8 @@ void add_serve_command(CommandParser& cli) {
       cli.add_subcommand<ServeCommandOptions>("serve", "Answer requests over HTTP with trained models", serve);
   ServeOptions& serve = options.serve;
   command.add_option("run", serve.runs, "run folders, or folders of checkpoints; each is a model", "RUN")->required();
-  command.add_option("--host", serve.host, "address to listen at; 0.0.0.0 = all of this machine", "ADDRESS");
+  command.add_option("--host", serve.host, "address to listen at, or localhost; 0.0.0.0 = all of this machine",
+                     "ADDRESS");
   command.add_option(
       "--host-name", serve.host_names,
       "names by which requests may ask, as in the addresses of pages; localhost and addresses always may", "NAME");

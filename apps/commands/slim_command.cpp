@@ -4,7 +4,9 @@
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
+#include "core/strings/printable.hpp"
 #include "core/strings/strings.hpp"
+#include "run/setup/saved_config.hpp"
 #include "run/training/slim_run.hpp"
 
 namespace capstan {
@@ -22,9 +24,10 @@ int slim(const SlimCommandOptions& given) {
                            amount(said.bytes_before));
   if (said.ngrams_before > 0) std::cout << fmt::format("; {} of {} n-grams", said.ngrams, said.ngrams_before);
   std::cout << '\n';
-  if (said.ngrams_before > 0) std::cout << effect_text(said, given.options) << '\n';
-  say_next("for prediction alone: it cannot be trained further", fmt::format("capstan predict {} FILE", given.output),
-           fmt::format("capstan verify {}", given.output));
+  std::cout << effect_text(said, given.options) << '\n';
+  say_next("for prediction alone: it cannot be trained further",
+           fmt::format("{} {}", facts_of(load_run_config(given.output).model).command, shell_word(given.output)),
+           fmt::format("capstan verify {}", shell_word(given.output)));
   return exit_done;
 }
 

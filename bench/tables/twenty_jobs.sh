@@ -240,7 +240,7 @@ if begin 17 "embed into NumPy" trec/train.tsv; then
   end
 fi
 if begin 18 "resume after a kill" tinyshakespeare/input.txt; then
-  command=(capstan train --config quickstart-lm --set "data.train=[$data/tinyshakespeare/input.txt]" data.split=tail train.steps=40 train.save_every=5)
+  command=(capstan train --config quickstart-lm --set "data.train=[$data/tinyshakespeare/input.txt]" data.split=tail train.steps=40 train.save_every=5 train.keep_optimizer=true)
   run timeout 20 "${command[@]}" name=resumed
   failed=
   run "${command[@]}" name=resumed

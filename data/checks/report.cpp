@@ -34,6 +34,7 @@ std::string EncodingFacts::remarks() const {
   if (bom) all.emplace_back("byte order mark");
   if (invalid > 0) all.push_back(counted(invalid, "byte") + " not UTF-8");
   if (nul > 0) all.push_back(counted(nul, "NUL byte"));
+  if (crlf > 0 && lf == 0) all.emplace_back("line ends are CRLF");
   if (mixed_line_ends()) all.push_back(fmt::format("mixed line ends ({} LF, {} CRLF)", lf, crlf));
   if (mojibake > 0) all.push_back(counted(mojibake, "wrongly converted character") + " such as \"\xc3\x83\xc2\xa9\"");
   return join(all);

@@ -36,6 +36,13 @@ class BadRows {
     }
   }
 
+  /// A bad row had this label, as far as that can be said.
+  void lost(const std::string& label) {
+    if (!label.empty() && (lost_.size() < most_labels || lost_.count(label) > 0)) ++lost_[label];
+  }
+  /// The labels of bad rows, with their numbers.
+  const std::map<std::string, int64_t>& lost() const { return lost_; }
+
   int64_t count() const { return count_; }
   /// The first problems, three at most of those that say the same, and a line that counts the others.
   std::vector<std::string> listed() const;
@@ -51,6 +58,8 @@ class BadRows {
   OnError rule_;
   std::string noun_;
   int64_t count_ = 0;
+  static constexpr size_t most_labels = 1000;
+  std::map<std::string, int64_t> lost_;
   std::vector<std::string> first_;
   std::map<std::string, int> alike_;  // what is said of places -> how often it is in first_
 };

@@ -100,10 +100,14 @@ bool is_text(const fs::path& path) {
   return size > 0 && !looks_binary(path.string());
 }
 
-void add_folder(std::vector<FoundFile>& found, const std::string& path, const FileFilter& filter) {
+void add_folder(std::vector<FoundFile>& found, const std::string& path, const FileFilter& filter,
+                std::vector<std::string>* left_out) {
   const size_t before = found.size();
   walk(path, filter, [&](const fs::path& file, const std::string& name) {
-    if (is_text(file)) found.push_back({file.string(), name});
+    if (is_text(file))
+      found.push_back({file.string(), name});
+    else if (left_out != nullptr)
+      left_out->push_back(file.string());
   });
   if (found.size() > before) return;
   throw Error(fmt::format("{}: the folder holds no text{}", path,
@@ -143,12 +147,13 @@ std::string missing_file(const std::string& path) {
                      fs::current_path(problem).string());
 }
 
-std::vector<FoundFile> list_files(const std::vector<std::string>& paths, const FileFilter& filter) {
+std::vector<FoundFile> list_files(const std::vector<std::string>& paths, const FileFilter& filter,
+                                  std::vector<std::string>* left_out) {
   std::vector<FoundFile> found;
   for (const std::string& path : paths) {
     const fs::file_type type = type_of(path);
     if (type == fs::file_type::directory)
-      add_folder(found, path, filter);
+      add_folder(found, path, filter, left_out);
     else if (type == fs::file_type::not_found && has_wildcard(path))
       add_pattern(found, path, filter);
     else if (const std::string missing = missing_file(path); !missing.empty())

@@ -10,9 +10,9 @@ namespace capstan {
 
 /// How well a delimiter divides the first rows: the share of those that it divides as the first one; 0 where that is
 /// not divided. A single row proves only the comma.
-static double share_divided(std::string_view content, char delimiter) {
+static double share_divided(std::string_view content, char delimiter, char quote) {
   constexpr size_t rows_read = 20;
-  CsvReader reader(content, "", delimiter);
+  CsvReader reader(content, "", {delimiter, quote});
   size_t rows = 0, alike = 0, width = 0;
   try {
     for (TableRecord record; rows < rows_read && reader.next(record);) {
@@ -36,16 +36,16 @@ static std::optional<char> named_delimiter(std::string_view content) {
   return named ? std::optional(content[start.size()]) : std::nullopt;
 }
 
-char csv_delimiter(std::string_view content, const std::string& file) {
+char csv_delimiter(std::string_view content, const std::string& file, char quote) {
   constexpr double most = 0.5;  // some rows may lack their quotes
   if (const auto named = named_delimiter(content)) return *named;
   std::optional<char> probable;
   for (const char delimiter : {',', ';', '\t', '|'}) {
-    const double share = share_divided(content, delimiter);
+    const double share = share_divided(content, delimiter, quote);
     if (share == 1 && probable)
       throw Error(
-          fmt::format("{}: its columns may be separated by {} or by {}; write \"sep={}\" or \"sep={}\" into a "
-                      "first line of its own",
+          fmt::format("{}: its columns may be separated by {} or by {}; set data.delimiter to '{}' or '{}', or write "
+                      "sep= and one of them into a first line of its own",
                       file, name_of_delimiter(*probable), name_of_delimiter(delimiter), *probable, delimiter));
     if (share == 1) return delimiter;
     if (share >= most && !probable) probable = delimiter;
@@ -53,8 +53,13 @@ char csv_delimiter(std::string_view content, const std::string& file) {
   return probable.value_or(',');
 }
 
-CsvReader::CsvReader(std::string_view content, std::string file, char delimiter)
-    : rest_(content), file_(std::move(file)), delimiter_(delimiter) {
+Dialect csv_dialect(std::string_view content, const std::string& file, Dialect given) {
+  if (given.delimiter == '\0') given.delimiter = csv_delimiter(content, file, given.quote);
+  return given;
+}
+
+CsvReader::CsvReader(std::string_view content, std::string file, Dialect dialect)
+    : rest_(content), file_(std::move(file)), dialect_(dialect) {
   if (named_delimiter(content)) skip_line();
 }
 
@@ -65,7 +70,7 @@ std::string CsvReader::quoted_field() {
   std::string field;
   rest_.remove_prefix(1);
   for (;;) {
-    const size_t quote = rest_.find('"');
+    const size_t quote = rest_.find(dialect_.quote);
     if (quote == std::string_view::npos) {
       rest_ = opening;
       line_ = first_line;
@@ -74,12 +79,12 @@ std::string CsvReader::quoted_field() {
     line_ += std::count(rest_.begin(), rest_.begin() + static_cast<int64_t>(quote), '\n');
     field.append(rest_.substr(0, quote));
     rest_.remove_prefix(quote + 1);
-    if (rest_.empty() || rest_.front() != '"') break;
-    field.push_back('"');
+    if (rest_.empty() || rest_.front() != dialect_.quote) break;
+    field.push_back(dialect_.quote);
     rest_.remove_prefix(1);
   }
   const bool ends =
-      rest_.empty() || rest_.front() == delimiter_ || rest_.front() == '\n' || rest_.substr(0, 2) == "\r\n";
+      rest_.empty() || rest_.front() == dialect_.delimiter || rest_.front() == '\n' || rest_.substr(0, 2) == "\r\n";
   if (!ends)
     throw Error(fmt::format("{}:{}: text follows the closing quote of a field; a quote inside one must be doubled",
                             file_, line_));
@@ -89,11 +94,11 @@ std::string CsvReader::quoted_field() {
 bool CsvReader::next(TableRecord& record) {
   if (rest_.empty()) return false;
   const std::string_view begin = rest_;
-  const char ends[] = {delimiter_, '\n'};
+  const char ends[] = {dialect_.delimiter, '\n'};
   record.fields.clear();
   record.line = line_;
   for (;;) {
-    if (!rest_.empty() && rest_.front() == '"') {
+    if (dialect_.quote != '\0' && !rest_.empty() && rest_.front() == dialect_.quote) {
       record.fields.push_back(quoted_field());
     } else {
       const size_t end = std::min(rest_.find_first_of(ends, 0, sizeof ends), rest_.size());
@@ -121,22 +126,22 @@ void CsvReader::skip_line() {
 
 TableFormat csv_format() {
   TableFormat format{"csv", [](const TableInput& input) {
-                       const char delimiter = csv_delimiter(input.content, input.file);
-                       return read_records(CsvReader(input.content, input.file, delimiter), input, "csv", delimiter);
+                       const Dialect dialect = csv_dialect(input.content, input.file, input.choice.dialect);
+                       return read_records(CsvReader(input.content, input.file, dialect), input, "csv",
+                                           dialect.delimiter);
                      }};
   format.endings = {".csv"};
   format.fields = TableFormat::Fields::columns;
   format.line_ends = true;
-  format.first_rows = [](std::string_view content, const std::string& file, size_t count) {
-    return first_records(CsvReader(content, file, csv_delimiter(content, file)), count);
+  format.first_rows = [](std::string_view content, const std::string& file, const Dialect& dialect, size_t count) {
+    return first_records(CsvReader(content, file, csv_dialect(content, file, dialect)), count);
   };
   format.with_fields = [](const TableOutput& output) {
-    const char delimiter = csv_delimiter(output.content, output.file);
-    return records_with_fields(CsvReader(output.content, output.file, delimiter), output, delimiter);
+    const Dialect dialect = csv_dialect(output.content, output.file, output.dialect);
+    return records_with_fields(CsvReader(output.content, output.file, dialect), output, dialect);
   };
-  format.remark = [](std::string_view content, const std::string& file) -> std::string {
-    const char delimiter = csv_delimiter(content, file);
-    return delimiter == ',' ? "" : fmt::format("columns are separated by {}", name_of_delimiter(delimiter));
+  format.delimiter = [](std::string_view content, const std::string& file, const Dialect& dialect) {
+    return csv_dialect(content, file, dialect).delimiter;
   };
   return format;
 }

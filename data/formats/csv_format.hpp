@@ -11,12 +11,14 @@ namespace capstan {
 /// What separates the fields of a CSV: what a first line "sep=;" says, which spreadsheets write; otherwise the comma,
 /// unless only a semicolon, a tab or a bar divides the first row and most others into equally many fields. Throws Error
 /// where that leaves a doubt.
-char csv_delimiter(std::string_view content, const std::string& file);
+char csv_delimiter(std::string_view content, const std::string& file, char quote = '"');
+/// The same, unless the dialect says it.
+Dialect csv_dialect(std::string_view content, const std::string& file, Dialect given);
 
 class CsvReader {
  public:
   /// A first line "sep=;" is no record.
-  CsvReader(std::string_view content, std::string file, char delimiter = ',');
+  CsvReader(std::string_view content, std::string file, Dialect dialect = {','});
   /// False at the end. Throws Error for an open quote and for text after a closing one.
   bool next(TableRecord& record);
   /// After an Error: goes on with the line after the one that it names.
@@ -27,7 +29,7 @@ class CsvReader {
 
   std::string_view rest_;
   std::string file_;
-  char delimiter_;
+  Dialect dialect_;
   int64_t line_ = 1;
 };
 

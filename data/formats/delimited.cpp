@@ -8,18 +8,18 @@
 namespace capstan {
 namespace {
 
-std::string csv_field(const std::string& text, char delimiter) {
-  const char special[] = {delimiter, '"', '\r', '\n'};
-  if (text.find_first_of(special, 0, sizeof special) == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
+std::string csv_field(const std::string& text, const Dialect& dialect) {
+  const char special[] = {dialect.delimiter, dialect.quote, '\r', '\n'};
+  if (dialect.quote == '\0' || text.find_first_of(special, 0, sizeof special) == std::string::npos) return text;
+  std::string quoted(1, dialect.quote);
+  for (const char c : text) quoted += std::string(c == dialect.quote ? 2 : 1, c);
+  return quoted + dialect.quote;
 }
 
 }  // namespace
 
-DelimitedWriter::DelimitedWriter(const TableOutput& output, char delimiter)
-    : output_(output), delimiter_(delimiter), line_end_(line_end_of(output.content)), header_(output.header) {}
+DelimitedWriter::DelimitedWriter(const TableOutput& output, Dialect dialect)
+    : output_(output), dialect_(dialect), line_end_(line_end_of(output.content)), header_(output.header) {}
 
 void DelimitedWriter::add(const TableRecord& record) {
   written_ += ends_with(record.text, "\r") ? record.text.substr(0, record.text.size() - 1) : record.text;
@@ -42,7 +42,7 @@ void DelimitedWriter::add_names(const TableRecord& header) {
 }
 
 void DelimitedWriter::add_field(const std::string& text) {
-  written_ += delimiter_ + (delimiter_ == '\t' ? tsv_field(text) : csv_field(text, delimiter_));
+  written_ += dialect_.delimiter + (dialect_.delimiter == '\t' ? tsv_field(text) : csv_field(text, dialect_));
 }
 
 }  // namespace capstan

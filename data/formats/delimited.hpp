@@ -62,18 +62,19 @@ void read_records(Reader reader, const TableInput& input, const char* format, ch
       continue;
     }
     if (!more || record.is_empty_line()) continue;
-    input.bad.guard([&] {
+    const bool good = input.bad.guard([&] {
       if (input.utf8) check_utf8(record.text, input.file, record.line);
       input.take(columns.row(record.fields, record.line),
                  static_cast<size_t>(record.text.end() - input.content.begin()));
     });
+    if (!good) input.bad.lost(columns.label_of(record.fields));
   }
 }
 
 /// Writes a table with new columns.
 class DelimitedWriter {
  public:
-  DelimitedWriter(const TableOutput& output, char delimiter);
+  DelimitedWriter(const TableOutput& output, Dialect dialect);
 
   void add(const TableRecord& record);
   std::string take() { return std::move(written_); }
@@ -83,7 +84,7 @@ class DelimitedWriter {
   void add_field(const std::string& text);
 
   const TableOutput& output_;
-  char delimiter_;
+  Dialect dialect_;
   const char* line_end_;
   bool header_;  // is the next row one?
   size_t next_ = 0;
@@ -92,8 +93,8 @@ class DelimitedWriter {
 
 /// TableFormat::with_fields.
 template <class Reader>
-std::string records_with_fields(Reader reader, const TableOutput& output, char delimiter) {
-  DelimitedWriter writer(output, delimiter);
+std::string records_with_fields(Reader reader, const TableOutput& output, Dialect dialect) {
+  DelimitedWriter writer(output, dialect);
   for (TableRecord record; reader.next(record);) writer.add(record);
   return writer.take();
 }

@@ -232,7 +232,7 @@ TableFormat jsonl_format() {
                      }};
   format.endings = {".jsonl", ".ndjson", ".json"};
   format.fields = TableFormat::Fields::keys;
-  format.first_rows = [](std::string_view content, const std::string&, size_t count) {
+  format.first_rows = [](std::string_view content, const std::string&, const Dialect&, size_t count) {
     return is_array(content) ? first_objects(ArrayElements(content), count) : first_objects(Lines(content), count);
   };
   format.with_fields = objects_with_fields;

@@ -8,8 +8,12 @@
 
 namespace capstan {
 
-const char* name_of_delimiter(char delimiter) {
-  return delimiter == ',' ? "commas" : delimiter == ';' ? "semicolons" : delimiter == '|' ? "bars" : "tabs";
+std::string name_of_delimiter(char delimiter) {
+  constexpr std::pair<char, const char*> names[] = {
+      {',', "commas"}, {';', "semicolons"}, {'|', "bars"}, {'\t', "tabs"}};
+  for (const auto& [known, name] : names)
+    if (known == delimiter) return name;
+  return fmt::format("'{}'", delimiter);
 }
 
 std::vector<std::string> column_names(const std::vector<std::string>& first_row) {
@@ -40,14 +44,20 @@ void TableColumns::set_rows(const std::vector<std::vector<std::string>>& first_r
 
 void TableColumns::choose() {
   const ColumnChoice& choice = input_.choice;
-  if (choice.labels && choice.label_columns.empty()) label_ = number(choice.label.value_or("1"));
+  if (choice.labels && choice.label_columns.empty()) label_ = number(choice.label.value_or("1"), choice.keys());
   if (choice.labels && !choice.label_columns.empty() && !choice.header)
     throw ConfigError("data.label_columns: the names of the columns are the labels; the table needs a header");
   if (choice.labels)
-    for (const std::string& column : choice.label_columns) label_columns_.push_back(number(column));
-  if (choice.labels && !choice.weight.empty()) weight_ = number(choice.weight);
-  for (const std::string& column : choice.text) text_.push_back(number(column));
+    for (const std::string& column : choice.label_columns) label_columns_.push_back(number(column, choice.keys()));
+  if (choice.labels && !choice.weight.empty()) weight_ = number(choice.weight, "data.weight_column");
+  for (const std::string& column : choice.text) text_.push_back(number(column, choice.keys()));
   if (text_.empty()) text_.push_back(-1);
+}
+
+std::string TableColumns::label_of(const std::vector<std::string>& fields) const {
+  const bool known = input_.choice.labels && label_columns_.empty() && input_.choice.label_separator.empty();
+  const size_t at = known ? place(label_) : fields.size();
+  return fields.size() == width_ && at < width_ ? std::string(label_text(fields[at])) : "";
 }
 
 LabelledText TableColumns::row(const std::vector<std::string>& fields, int64_t line) const {
@@ -106,7 +116,7 @@ void TableColumns::check_width(const std::vector<std::string>& fields, const std
 void TableColumns::throw_too_few(const std::string& where) const {
   const bool pairs = input_.choice.targets;
   const char* const remedy =
-      delimiter_ == '\t' && width_ == 1 ? "; for commas or other delimiters, set data.format: csv" : "";
+      delimiter_ == '\t' && width_ == 1 ? "; for commas set data.format: csv, for others data.delimiter" : "";
   throw Error(fmt::format(
       "{}: too few columns: found {}, but the {} is column {} and the {} column {}; columns are separated by {} "
       "(format {}){}; choose others with {}",
@@ -120,23 +130,25 @@ size_t TableColumns::place(int64_t column) const {
   return at < 0 ? width_ : static_cast<size_t>(at);
 }
 
-int64_t TableColumns::number(const std::string& column) const {
+int64_t TableColumns::number(const std::string& column, const std::string& keys) const {
   std::vector<int64_t> found;
   for (size_t c = 0; c < header_.size(); ++c)
     if (header_[c] == column) found.push_back(static_cast<int64_t>(c) + 1);
   if (found.size() == 1) return found.front();
   if (found.size() > 1)
     throw Error(fmt::format("{}:1: the columns {} are called '{}'; choose one by its number with {}", input_.file,
-                            join(found, " and "), column, input_.choice.keys()));
+                            join(found, " and "), column, keys));
   const auto value = parse_integer(column);
   if (value && *value != 0) return *value;
   if (!input_.choice.header)
-    throw ConfigError(fmt::format(
-        "data: column '{}' is not a number (1 is the first, -1 the last); column names require header: true", column));
+    throw ConfigError(
+        fmt::format("data: column '{}' is not a number (1 is the first, -1 the last); column names require header: "
+                    "true, others are chosen with {}",
+                    column, keys));
   throw Error(fmt::format(
       "{}:1: no column is called '{}'; the first row has: {}; choose others with {}, or give the file the header of "
       "the training data",
-      input_.file, column, join_first(header_), input_.choice.keys()));
+      input_.file, column, join_first(header_), keys));
 }
 
 }  // namespace capstan

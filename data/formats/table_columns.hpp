@@ -9,8 +9,8 @@
 
 namespace capstan {
 
-/// "commas", "tabs", "semicolons" or "bars".
-const char* name_of_delimiter(char delimiter);
+/// "commas", "tabs", "semicolons" or "bars"; of others, "':'".
+std::string name_of_delimiter(char delimiter);
 
 /// The names of the columns as a first row has them: without blanks and quotes around them.
 std::vector<std::string> column_names(const std::vector<std::string>& first_row);
@@ -30,12 +30,15 @@ class TableColumns {
   /// Finds them by their numbers; throws ConfigError for a name.
   void set_rows(const std::vector<std::vector<std::string>>& first_rows);
 
+  /// The label of a row that cannot be used; empty where that is not known.
+  std::string label_of(const std::vector<std::string>& fields) const;
   /// Throws Error for a row that cannot be used.
   LabelledText row(const std::vector<std::string>& fields, int64_t line) const;
 
  private:
   void choose();
-  int64_t number(const std::string& column) const;
+  /// `keys`: those that choose it, for errors.
+  int64_t number(const std::string& column, const std::string& keys) const;
   size_t place(int64_t column) const;
   void check_width(const std::vector<std::string>& fields, const std::string& where) const;
   [[noreturn]] void throw_too_few(const std::string& where) const;

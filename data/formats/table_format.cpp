@@ -15,7 +15,7 @@ const std::vector<TableFormat>& table_formats() {
 std::vector<std::string> data_format_names() {
   std::vector<std::string> names{format_by_name};
   for (const TableFormat& format : table_formats()) names.emplace_back(format.name);
-  names.emplace_back(format_of_folders);
+  for (const char* const name : {format_of_folders, format_of_file_names}) names.emplace_back(name);
   return names;
 }
 
@@ -90,18 +90,19 @@ std::vector<LabelledText> read_table(std::string_view content, const std::string
 }
 
 std::vector<std::vector<std::string>> first_rows(std::string_view content, const std::string& file,
-                                                 const TableFormat& format, size_t count) {
+                                                 const TableFormat& format, size_t count, const Dialect& dialect) {
   if (format.first_rows == nullptr) return {};
-  return format.first_rows(without_mark(content, file), file, count);
+  return format.first_rows(without_mark(content, file), file, dialect, count);
 }
 
 std::string with_fields(std::string_view content, const TableFormat& format, const std::string& file, bool header,
-                        const std::vector<AddedField>& columns, const std::vector<std::vector<AddedField>>& rows) {
+                        const std::vector<AddedField>& columns, const std::vector<std::vector<AddedField>>& rows,
+                        const Dialect& dialect) {
   if (format.with_fields == nullptr)
     throw std::invalid_argument(fmt::format("with_fields: {} has no columns", format.name));
   const std::string_view table = without_mark(content, file);
   return std::string(content.substr(0, content.size() - table.size())) +
-         format.with_fields({table, file, header, columns, rows});
+         format.with_fields({table, file, header, dialect, columns, rows});
 }
 
 std::vector<std::string_view> LabelledText::columns() const {

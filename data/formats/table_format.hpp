@@ -14,6 +14,12 @@
 
 namespace capstan {
 
+/// How the rows of csv are divided into fields.
+struct Dialect {
+  char delimiter = '\0';  // 0: found (csv_dialect())
+  char quote = '"';       // 0: none
+};
+
 /// Which columns hold what: a number from 1 (-1 is the last column, -2 the one before), a name of the header, or a key.
 struct ColumnChoice {
   bool header = false;
@@ -26,6 +32,7 @@ struct ColumnChoice {
   std::string weight = "";                      // not empty: the column of LabelledText::weight
   bool targets = false;                         // the label is a text, the target of a pair
   bool empty_labels = false;                    // a row may lack its label
+  Dialect dialect = {};
 
   std::string keys() const {
     return labels ? fmt::format("{} and {}", label_columns.empty() ? label_key : "label_columns", text_key) : text_key;
@@ -74,7 +81,8 @@ struct AddedField {
 struct TableOutput {
   std::string_view content;  // without a byte order mark
   const std::string& file;
-  bool header;                                       // has it one?
+  bool header;  // has it one?
+  Dialect dialect;
   const std::vector<AddedField>& columns;            // the new ones; their values do not matter
   const std::vector<std::vector<AddedField>>& rows;  // their fields, of each row
 };
@@ -92,11 +100,11 @@ struct TableFormat {
   /// The fields of the first rows, the header included; of keys, these are the first row. Fewer at the end, and at a
   /// row that cannot be read. Null where there are no fields.
   std::vector<std::vector<std::string>> (*first_rows)(std::string_view content, const std::string& file,
-                                                      size_t count) = nullptr;
+                                                      const Dialect& dialect, size_t count) = nullptr;
   /// The table with the new columns; throws Error where it has such a column. Null: it cannot have any.
   std::string (*with_fields)(const TableOutput&) = nullptr;
-  /// What a user should know of how the content is read, such as an unusual delimiter; empty: nothing.
-  std::string (*remark)(std::string_view content, const std::string& file) = nullptr;
+  /// What separates the fields of the content; null where that is no question.
+  char (*delimiter)(std::string_view content, const std::string& file, const Dialect& dialect) = nullptr;
 };
 
 /// Fields separated by tabs, without quoting.
@@ -110,12 +118,16 @@ TableFormat fasttext_format();
 
 const std::vector<TableFormat>& table_formats();
 
-/// The values of data.format that are no table: by the name of the file; one text per file, in a folder per class.
-constexpr const char *format_by_name = "auto", *format_of_folders = "folders";
+/// The values of data.format that are no table: by the name of the file; one text per file, in a folder per class, or
+/// with a name that begins with its class.
+constexpr const char *format_by_name = "auto", *format_of_folders = "folders", *format_of_file_names = "file-names";
+inline bool format_is_of_files(std::string_view name) {
+  return name == format_of_folders || name == format_of_file_names;
+}
 
-/// "auto", the names of all formats, and "folders".
+/// "auto", the names of all formats, "folders" and "file-names".
 std::vector<std::string> data_format_names();
-/// The format of this name; null for "auto" and "folders".
+/// The format of this name; null for the others.
 const TableFormat* format_named(std::string_view name);
 /// The format by whose ending a file's name ends; null if there is none.
 const TableFormat* format_by_ending(const std::string& path);
@@ -139,10 +151,11 @@ std::vector<LabelledText> read_table(std::string_view content, const std::string
 
 /// TableFormat::first_rows of a file's beginning.
 std::vector<std::vector<std::string>> first_rows(std::string_view content, const std::string& file,
-                                                 const TableFormat& format, size_t count);
+                                                 const TableFormat& format, size_t count, const Dialect& dialect = {});
 
 /// TableFormat::with_fields of a whole file, with its byte order mark.
 std::string with_fields(std::string_view content, const TableFormat& format, const std::string& file, bool header,
-                        const std::vector<AddedField>& columns, const std::vector<std::vector<AddedField>>& rows);
+                        const std::vector<AddedField>& columns, const std::vector<std::vector<AddedField>>& rows,
+                        const Dialect& dialect = {});
 
 }  // namespace capstan

@@ -20,14 +20,15 @@ static std::string head_of(const std::string& path) {
   return head;
 }
 
-TableHead head_of_tables(const std::vector<std::string>& paths, const std::string& format, size_t rows) {
+TableHead head_of_tables(const std::vector<std::string>& paths, const std::string& format, size_t rows,
+                         const Dialect& dialect) {
   try {
     const auto files = list_files(paths);
-    if (files.empty() || format == format_of_folders) return {};
+    if (files.empty() || format_is_of_files(format)) return {};
     TableHead head{files.front().path, "", &format_of(files.front().path, format), {}};
     if (head.format->fields == TableFormat::Fields::none) return {};
     head.content = head_of(head.file);
-    head.rows = first_rows(head.content, head.file, *head.format, rows);
+    head.rows = first_rows(head.content, head.file, *head.format, rows, dialect);
     return head;
   } catch (const Error&) {
     return {};

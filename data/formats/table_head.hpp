@@ -19,7 +19,8 @@ struct TableHead {
 
 /// Up to `rows` rows; none of formats without fields, and of files that cannot be read: their reader reports it.
 /// `format`: data.format.
-TableHead head_of_tables(const std::vector<std::string>& paths, const std::string& format, size_t rows);
+TableHead head_of_tables(const std::vector<std::string>& paths, const std::string& format, size_t rows,
+                         const Dialect& dialect = {});
 
 /// The column of the first row whose name, in lower case and without blanks around it, is one of `names`; -1 unless
 /// exactly one is.

@@ -29,11 +29,12 @@ TableFormat tsv_format() {
       "tsv", [](const TableInput& input) { return read_records(TsvReader(input.content), input, "tsv", '\t'); }};
   format.endings = {".tsv"};
   format.fields = TableFormat::Fields::columns;
-  format.first_rows = [](std::string_view content, const std::string&, size_t count) {
+  format.first_rows = [](std::string_view content, const std::string&, const Dialect&, size_t count) {
     return first_records(TsvReader(content), count);
   };
+  format.delimiter = [](std::string_view, const std::string&, const Dialect&) { return '\t'; };
   format.with_fields = [](const TableOutput& output) {
-    return records_with_fields(TsvReader(output.content), output, '\t');
+    return records_with_fields(TsvReader(output.content), output, {'\t'});
   };
   return format;
 }

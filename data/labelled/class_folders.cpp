@@ -1,6 +1,7 @@
 #include "data/labelled/class_folders.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "core/base/error.hpp"
@@ -40,6 +41,22 @@ void refuse_parts_as_classes(const std::vector<FoundFile>& files, const std::vec
       fmt::format("{}: its folders {} are parts of a data set, with the classes ({}) one level deeper: give "
                   "the folder of one part, such as {}/{}, or name the classes in data.classes",
                   join_first(paths), join(names), join_first(classes), paths.front(), names.back()));
+}
+
+std::string class_of_file_name(const std::string& name, const std::vector<std::string>& wanted) {
+  const auto goes_on = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || (c & 0x80) != 0; };
+  const std::string own = name.substr(name.rfind('/') + 1);  // npos + 1 is 0
+  if (wanted.empty()) {
+    const size_t digit = own.find_first_of("0123456789");
+    if (digit == std::string::npos) return "";
+    return own.substr(0, own.find_last_not_of(" ._-", digit == 0 ? 0 : digit - 1) + (digit == 0 ? 0 : 1));
+  }
+  std::string best;
+  for (const std::string& label : wanted)
+    if (starts_with(own, label) && label.size() > best.size() &&
+        (own.size() == label.size() || !goes_on(own[label.size()])))
+      best = label;
+  return best;
 }
 
 void report_folders(const std::map<std::string, int64_t>& folders, const std::vector<std::string>& wanted, Split split,

@@ -1,4 +1,4 @@
-// Folders that were given as classes.
+// Folders, and names of files, that were given as classes.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,11 @@ void refuse_parts_as_classes(const std::vector<FoundFile>& files, const std::vec
 /// Throws Error that says why there is no text of a class. `loose`: files beside the folders, of `files` in all.
 [[noreturn]] void refuse_no_texts(const std::vector<std::string>& paths, const std::vector<std::string>& wanted,
                                   const std::vector<std::string>& loose, size_t files);
+
+/// The class of a file whose name begins with it (format: file-names): what is in front of the first digit, without
+/// separators at its end; of `wanted`, if there are any, the longest that the name begins with as a word of its own.
+/// Empty for any other name.
+std::string class_of_file_name(const std::string& name, const std::vector<std::string>& wanted);
 
 /// Says which folders, given with their numbers of files, are left out because data.classes (`wanted`, may be empty)
 /// does not name them. Throws Error for a class without a folder of training texts.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/strings/nearest.hpp"
@@ -60,6 +61,9 @@ std::optional<int32_t> ClassNames::find(const std::string& label) const {
   if (found != indices_.end()) return found->second;
   const std::string form = common_form(label);
   if (const auto alike = forms_.find(form); alike != forms_.end() && alike->second >= 0) return alike->second;
+  for (const auto& [one, other] : {std::pair("true", "1"), {"false", "0"}, {"1", "true"}, {"0", "false"}})
+    if (form == one && forms_.count(one) == 0)
+      if (const auto same = forms_.find(other); same != forms_.end() && same->second >= 0) return same->second;
   const auto index = accepts_indices_ ? parse_integer(form) : std::nullopt;
   if (index && *index >= first_number_ && *index - first_number_ < static_cast<int64_t>(names_.size()))
     return static_cast<int32_t>(*index - first_number_);

@@ -157,10 +157,18 @@ bool ColumnSample::cannot_be_labels(size_t column) const {
   constexpr double nearly_different = 0.9;
   constexpr size_t many = 20;
   const Column& of = columns_[column];
+  if (of.left_out) return true;
   if (rows_ < rows_needed) return false;
   return static_cast<double>(of.different) >= nearly_different * static_cast<double>(rows_) || of.filled < most ||
          (of.fractions > 0 && of.different > many) || of.large >= nearly_all || of.dates >= nearly_all ||
          of.splits >= nearly_all;
+}
+
+void ColumnSample::leave_out(const std::string& column) {
+  const auto at = index_of(column);
+  if (!at) return;
+  columns_[*at].left_out = true;
+  names_[*at] = ColumnName("");
 }
 
 LabelSearch ColumnSample::find_label(bool single) const {
@@ -182,7 +190,8 @@ LabelSearch ColumnSample::find_label(bool single) const {
 
 LabelSearch ColumnSample::label_by_values(bool single) const {
   std::vector<bool> other(columns_.size());
-  for (size_t c = 0; c < columns_.size(); ++c) other[c] = names_[c].other || (single && cannot_be_labels(c));
+  for (size_t c = 0; c < columns_.size(); ++c)
+    other[c] = names_[c].other || columns_[c].left_out || (single && cannot_be_labels(c));
   const auto text = text_or_last(std::vector<bool>(columns_.size(), true));
   std::vector<size_t> left, likely;
   for (size_t c = 0; c < columns_.size(); ++c) {
@@ -217,7 +226,7 @@ std::optional<size_t> ColumnSample::text_or_last(const std::vector<bool>& allowe
     if (named.size() > 1) break;
   }
   for (size_t c = 0; c < columns_.size(); ++c) {
-    if (!allowed[c]) continue;
+    if (!allowed[c] || columns_[c].left_out) continue;
     last = c;
     if (columns_[c].words < most) continue;
     if (!longest || columns_[c].mean_bytes > columns_[*longest].mean_bytes) longest = c;
@@ -238,7 +247,7 @@ std::optional<size_t> ColumnSample::likely_label() const {
 std::optional<size_t> ColumnSample::likely_text(size_t label) const {
   std::optional<size_t> best;
   for (size_t c = 0; c < columns_.size(); ++c)
-    if (c != label && (!best || columns_[c].mean_bytes > columns_[*best].mean_bytes)) best = c;
+    if (c != label && !columns_[c].left_out && (!best || columns_[c].mean_bytes > columns_[*best].mean_bytes)) best = c;
   return best;
 }
 

@@ -36,6 +36,9 @@ class ColumnSample {
   /// How a configuration names a column: by its name in the first row, if that is unique, else by its number from 1.
   std::string name_of(size_t column) const;
 
+  /// This column is neither label nor text.
+  void leave_out(const std::string& column);
+
   /// The column of the labels. With a header: the one whose name says so, otherwise the only one whose values and name
   /// do not say that it has something else. Without: the first, unless its values cannot be labels; then the only one
   /// whose values look like labels. `single`: a text has one label.
@@ -67,7 +70,7 @@ class ColumnSample {
     // Shares of the values; fractions, large and dates: numbers that are no labels, and dates.
     double mean_bytes = 0, numbers = 0, words = 0, filled = 0, fractions = 0, large = 0, dates = 0, splits = 0;
     bool repeats_first = false;  // does the field of the first row occur in another one?
-    bool lists = false;
+    bool lists = false, left_out = false;
   };
   void sum_up(const std::vector<std::vector<std::string>>& rows, size_t begin);
   Column column_of(const std::vector<std::vector<std::string>>& rows, size_t column, size_t begin) const;

@@ -28,6 +28,7 @@ std::optional<bool> header_of(const LabelledSourceConfig& config, const Rows& ro
   std::vector<std::string> columns = config.text_columns;
   if (config.label_column) columns.push_back(*config.label_column);
   columns.insert(columns.end(), config.label_columns.begin(), config.label_columns.end());
+  if (!config.weight_column.empty()) columns.push_back(config.weight_column);
   const std::vector<std::string> names = column_names(rows.front());
   const bool named = std::any_of(columns.begin(), columns.end(),
                                  [&](const std::string& column) { return names_column(names, column); });
@@ -48,8 +49,12 @@ bool forget_names(LabelledSourceConfig& config, const Rows& rows) {
   return true;
 }
 
-std::string remark_of(std::string_view content, const std::string& file, const TableFormat& format) {
-  return format.remark == nullptr ? "" : format.remark(content, file);
+/// What a user should know of how the content is read: an unusual delimiter; empty: nothing.
+std::string remark_of(std::string_view content, const std::string& file, const TableFormat& format,
+                      const Dialect& dialect) {
+  const char usual = format.name == std::string_view("tsv") ? '\t' : ',';
+  const char found = format.delimiter == nullptr ? usual : format.delimiter(without_mark(content, file), file, dialect);
+  return found == usual ? "" : fmt::format("columns are separated by {}", name_of_delimiter(found));
 }
 
 /// The columns of a table of new texts.
@@ -142,7 +147,9 @@ class ColumnFinder {
         keys_(table.has_keys()),
         file_(std::move(table.file)),
         rows_(std::move(table.rows)),
-        sample_(rows_, keys_ ? true : header_of(config, rows_)) {}
+        sample_(rows_, keys_ ? true : header_of(config, rows_)) {
+    if (!config.weight_column.empty()) sample_.leave_out(config.weight_column);
+  }
 
   std::string run() {
     header_ = !keys_ && sample_.begins_with_names() && !config_.header;
@@ -284,9 +291,9 @@ class ColumnFinder {
 }  // namespace
 
 std::string find_columns(LabelledSourceConfig& config, bool classifies) {
-  TableHead table = head_of_tables(config.train, config.format, ColumnSample::rows_read);
+  TableHead table = head_of_tables(config.train, config.table_format(), ColumnSample::rows_read, config.dialect());
   if (table.rows.empty()) return "";
-  const std::string remark = remark_of(table.content, table.file, *table.format), file = table.file;
+  const std::string remark = remark_of(table.content, table.file, *table.format, config.dialect()), file = table.file;
   std::string found = ColumnFinder(config, std::move(table), classifies).run();
   if (!found.empty()) found = (remark.empty() ? "read with" : "; read with") + found;
   return remark.empty() && found.empty() ? "" : fmt::format("data: {}: {}{}", file, remark, found);
@@ -296,7 +303,14 @@ FoundColumns columns_of_table(LabelledSourceConfig config, const std::vector<std
                               std::string_view content, const std::string& file, const TableFormat& format,
                               const ClassNames* classes, bool labels) {
   Rows rows;
-  if (format.fields == TableFormat::Fields::columns) rows = first_rows(content, file, format, ColumnSample::rows_read);
+  Dialect dialect = config.dialect();
+  if (format.fields == TableFormat::Fields::columns) {
+    rows = first_rows(content, file, format, ColumnSample::rows_read, dialect);
+    if (dialect.delimiter != '\0' && common_width(rows) < 2) {  // a table of another kind than that of the training
+      dialect = {};
+      rows = first_rows(content, file, format, ColumnSample::rows_read);
+    }
+  }
   const bool doubtful = config.header == std::optional(false) && std::none_of(texts.begin(), texts.end(), is_name) &&
                         ColumnSample(rows, std::nullopt).begins_with_names();
   std::vector<std::string> names = config.text_columns;
@@ -317,6 +331,7 @@ FoundColumns columns_of_table(LabelledSourceConfig config, const std::vector<std
   if (config.multi_label) found.choice.label_separator = config.label_separator;
   found.choice.label_columns = config.label_columns;
   found.choice.text_key = "--text-column";
+  found.choice.dialect = dialect;
   constexpr const char* doubt =
       "its first row looks like names but is read as a text: if it has names, --set data.header=true";
   if (format.fields != TableFormat::Fields::columns || (sample.columns() < 2 && !found.choice.header)) {
@@ -330,7 +345,7 @@ FoundColumns columns_of_table(LabelledSourceConfig config, const std::vector<std
   for (const std::string& column : found.choice.text.empty() ? std::vector<std::string>{"-1"} : found.choice.text)
     if (const auto at = sample.index_of(column)) read.push_back(shown(*at));
   if (read.empty()) return found;  // reading the table says what is missing
-  const std::string remark = remark_of(content, file, format);
+  const std::string remark = remark_of(content, file, format, dialect);
   found.said =
       fmt::format("{}: {}{}the text is {}", file, remark, remark.empty() ? "" : "; ", join_first(read, " and "));
   if (label && sample.columns() > 1)

@@ -46,6 +46,7 @@ std::string common_form(const std::string& label) {
 std::string folded_label(const std::string& label) {
   std::string folded;
   const std::string form = common_form(label);
+  if (form == "true" || form == "false") return form == "true" ? "1" : "0";
   if (!is_utf8(form)) return form;
   for_each_character(normalised(form, {NormalForm::nfkc, /*case_fold=*/true}),
                      [&](uint32_t code, std::string_view bytes) {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "core/strings/printable.hpp"
 #include "core/strings/strings.hpp"
 #include "data/checks/report.hpp"
+#include "data/formats/table_columns.hpp"
 
 namespace capstan {
 
@@ -18,20 +20,43 @@ void LabelledCheck::set_content(uint32_t number, std::string_view content, const
                                 const std::function<void(size_t end)>& passed) {
   constexpr size_t piece = size_t{8} << 20;
   File& file = files_[number];
-  if (format != nullptr && format->fields == TableFormat::Fields::columns)
-    file.sample = ColumnSample(first_rows(content, file.path, *format, ColumnSample::rows_read), config_.header);
+  file.format = format;
+  if (format != nullptr && format->fields != TableFormat::Fields::none) {
+    const bool keys = format->fields == TableFormat::Fields::keys;
+    auto rows = first_rows(content, file.path, *format, ColumnSample::rows_read, config_.dialect());
+    if (!keys) file.delimiter = format->delimiter(without_mark(content, file.path), file.path, config_.dialect());
+    if (!keys) file.sample = ColumnSample(std::move(rows), config_.header);
+  }
   EncodingCheck encoding;
   for (size_t at = 0; at < content.size(); at += piece) {
     encoding.push(content.substr(at, piece));
     if (passed) passed(std::min(content.size(), at + piece));
   }
   file.encoding = encoding.finish();
-  if (format != nullptr && format->line_ends) file.encoding.crlf = 0;  // those in fields may be of another kind
+  if (format != nullptr && format->line_ends && file.encoding.lf > 0)
+    file.encoding.crlf = 0;  // those in fields may be of another kind
+}
+
+void LabelledCheck::refuse_other_columns(uint32_t number) const {
+  const File &file = files_[number], &first = files_.front();
+  if (config_.header.value_or(false) || file.sample.columns() == 0 || first.sample.columns() == 0) return;
+  if (!config_.header && file.sample.begins_with_names() && !first.sample.begins_with_names())
+    throw Error(
+        fmt::format("{}:1: the row names columns ({}), but {} has no such row: give all files a header, or none",
+                    file.path, join_first(file.sample.first_row()), first.path));
+  const bool found_by_place = config_.text_columns.empty() || !config_.label_column;
+  if (found_by_place && file.sample.columns() != first.sample.columns())
+    throw Error(
+        fmt::format("{}: has {} columns, but {} has {}: give the files headers with the same names, or set "
+                    "data.label_column and data.text_columns to numbers that are right for all",
+                    file.path, file.sample.columns(), first.path, first.sample.columns()));
 }
 
 void LabelledCheck::add_row(Split split, const std::string& text, const Row& row) {
+  constexpr size_t shown = 3;
   OfSplit& all = counts(split);
   all.rows.push_back(row);
+  if (all.first.size() < shown) all.first.push_back(text);
   if (config_.max_length > 0 && row.tokens > config_.max_length) ++all.cut;
   if (text.find_first_of(" \t\n") != std::string::npos) return;
   ++all.single_words;
@@ -65,6 +90,50 @@ const LabelledCheck::File* LabelledCheck::sampled(Split split) const {
 }
 
 namespace {
+
+/// How the tables were read: of tsv and csv, what separates their columns and which are read.
+DataTable tables_table(const LabelledCheck& check) {
+  constexpr size_t listed = 20;
+  DataTable table{
+      "tables", "How tables are read", {"file", "format", "delimiter", "header", "columns", "label", "text"}, {}};
+  const LabelledSourceConfig& config = check.config();
+  const auto joined = [](const std::vector<std::string>& names) { return join_first(names, " + "); };
+  for (const LabelledCheck::File& file : check.files()) {
+    if (file.format == nullptr || table.rows.size() == listed) continue;
+    const bool columns = file.format->fields == TableFormat::Fields::columns;
+    const bool keys = file.format->fields == TableFormat::Fields::keys;
+    std::string names = columns ? fmt::format("{}", file.sample.columns()) : "";
+    if (columns && config.header.value_or(false)) names += ": " + join_first(file.sample.first_row());
+    const std::string label = !config.label_columns.empty()
+                                  ? join_first(config.label_columns)
+                                  : config.label_column.value_or(columns              ? "1"
+                                                                 : config.multi_label ? "labels"
+                                                                                      : "label");
+    const std::string text =
+        !config.text_columns.empty() ? joined(config.text_columns) : std::string(columns ? "the last" : "text");
+    table.rows.push_back({file.path, file.format->name, columns ? name_of_delimiter(file.delimiter) : "",
+                          columns ? config.header.value_or(false) ? "yes" : "no" : "", names,
+                          columns || keys ? label : "", columns || keys ? text : ""});
+  }
+  return table;
+}
+
+DataTable first_rows_table(const LabelledCheck& check) {
+  DataTable table{"first_rows", "First rows", {"row", "label", "text"}, {}};
+  for (const Split split : all_splits) {
+    const LabelledCheck::OfSplit& of = check.of(split);
+    for (size_t i = 0; i < of.first.size() && table.rows.size() < 3; ++i) {
+      std::vector<std::string> names;
+      for (const int32_t label : check.labels(of.rows[i])) names.push_back(check.classes()[static_cast<size_t>(label)]);
+      constexpr size_t columns = 70;
+      const std::string line = printable_line(of.first[i]);
+      const std::string_view begin = first_columns(line, columns);
+      table.rows.push_back({check.place(static_cast<size_t>(split), i), join(names, check.config().label_separator),
+                            fmt::format("{}{}", begin, begin.size() < line.size() ? "..." : "")});
+    }
+  }
+  return table;
+}
 
 DataTable splits_table(const LabelledCheck& check) {
   DataTable table{"splits",
@@ -140,7 +209,7 @@ DataTable conflicts_table(const LabelledCheck& check) {
 DataReport report_of(const LabelledCheck& check) {
   DataReport report;
   for (DataTable (*const table)(const LabelledCheck&) :
-       {splits_table, classes_table, labels_table, files_table, conflicts_table})
+       {tables_table, first_rows_table, splits_table, classes_table, labels_table, files_table, conflicts_table})
     if (DataTable made = table(check); !made.rows.empty()) report.tables.push_back(std::move(made));
   report.warnings = warnings_of(check);
   return report;

@@ -49,6 +49,8 @@ class LabelledCheck {
     int64_t first_line = 0;  // of the first row
     ColumnSample sample;     // of its first rows
     EncodingFacts encoding;
+    const TableFormat* format = nullptr;  // null: a text
+    char delimiter = '\0';                // 0: none
   };
   struct Row {
     HashBits hash;
@@ -62,6 +64,7 @@ class LabelledCheck {
     int64_t empty = 0, cut = 0;             // texts without tokens; longer than max_length
     int64_t numbers = 0, single_words = 0;  // texts that are nothing else
     std::vector<int64_t> of_class;          // examples that have it
+    std::vector<std::string> first;         // texts of the first rows
   };
 
   /// `whole`: all that `capstan data check` shows; otherwise what costs little.
@@ -81,6 +84,8 @@ class LabelledCheck {
                    const std::function<void(size_t end)>& passed = {});
   /// The line of the first row of a file, header apart.
   void set_first_line(uint32_t file, int64_t line) { files_[file].first_line = line; }
+  /// Throws Error where, without a header, a table has other columns than the first one, so that others would be read.
+  void refuse_other_columns(uint32_t file) const;
   /// So many rows are about to be added.
   void reserve(Split split, size_t rows) { counts(split).rows.reserve(rows); }
   void add_row(Split split, const std::string& text, const Row& row);

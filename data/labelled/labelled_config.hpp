@@ -19,6 +19,7 @@ struct LabelledSourceConfig {
   static constexpr const char* usual_label_separator = ",";
   std::vector<std::string> train, valid, test;
   std::string format = format_by_name;
+  std::string delimiter, quote = "\"";
   std::optional<bool> header;
   std::optional<std::string> label_column;
   std::vector<std::string> label_columns;
@@ -41,6 +42,15 @@ struct LabelledSourceConfig {
   OnError on_error = OnError::stop;
   int64_t max_file_mb = usual_max_file_mb;
   TokenizerConfig tokenizer = WordTokenizerConfig{WordSplit::words, true, 30000, 2, ""};
+
+  /// data.format, where delimiter or quote say that files are csv.
+  std::string table_format() const {
+    return format == format_by_name && (!delimiter.empty() || quote != "\"") ? "csv" : format;
+  }
+  Dialect dialect() const {
+    const bool is_tab = delimiter == "tab" || delimiter == "\\t";
+    return {is_tab ? '\t' : delimiter.empty() ? '\0' : delimiter.front(), quote == "none" ? '\0' : quote.front()};
+  }
 };
 template <class Fields>
 void describe(Fields& f, LabelledSourceConfig& c) {
@@ -50,7 +60,11 @@ void describe(Fields& f, LabelledSourceConfig& c) {
   f("test", c.test, any(), "the same for the test set");
   f("format", c.format, one_of(data_format_names()),
     "auto: by the name of the file; fasttext: lines whose words with the prefix `__label__` are their labels; folders: "
-    "each file is a text, and its folder is its class");
+    "each file is a text, and its folder is its class; file-names: each file is a text, and its name is its class and "
+    "a number, as in pos_12.txt");
+  f("delimiter", c.delimiter, any(),
+    "character between the columns of csv files, or tab; \"\" = found. With it, files of any name are csv");
+  f("quote", c.quote, not_empty(), "character around fields of csv files that hold delimiters, or none");
   f("header", c.header, any(), "the first row of tsv and csv files names the columns; null = found by its names");
   f("label_column", c.label_column, any(),
     "column of the label: a number from 1, a name from the header, or a key; null = found, or 1, or \"label\" in jsonl "
@@ -101,13 +115,23 @@ void describe(Fields& f, LabelledSourceConfig& c) {
 inline void validate(const LabelledSourceConfig& c, Problems& problems) {
   if (!c.classes.empty() && !c.classes_file.empty())
     problems.add("classes_file", "give either classes or classes_file, not both");
-  if (c.multi_label && c.format == format_of_folders)
-    problems.add("multi_label",
-                 "with format: folders, a text has the label of its folder; use tsv, csv, jsonl or fasttext");
+  if (c.multi_label && format_is_of_files(c.format))
+    problems.add("multi_label", fmt::format("with format: {}, a text has the label of its {}; use tsv, csv, jsonl or "
+                                            "fasttext",
+                                            c.format, c.format == format_of_folders ? "folder" : "name"));
   if (!c.multi_label && c.label_separator != LabelledSourceConfig::usual_label_separator)
     problems.add("label_separator", "needs multi_label: true: otherwise a text has one label");
   if (c.label_separator.find_first_of("\t\r\n") != std::string::npos)
     problems.add("label_separator", "must not contain tabs or line breaks: they end fields and rows");
+  const auto is_character = [](const std::string& text) {
+    return text.size() == 1 && text[0] > 0 && text[0] != '\n' && text[0] != '\r';
+  };
+  if (!c.delimiter.empty() && c.delimiter != "tab" && c.delimiter != "\\t" && !is_character(c.delimiter))
+    problems.add("delimiter", "expected one ASCII character, such as \";\", or tab");
+  if (c.quote != "none" && !is_character(c.quote)) problems.add("quote", "expected one ASCII character, or none");
+  if (!c.delimiter.empty() && c.quote == c.delimiter) problems.add("quote", "is the delimiter, too");
+  if (c.table_format() != "csv" && (!c.delimiter.empty() || c.quote != "\""))
+    problems.add("delimiter", "delimiter and quote are of csv files: set format: csv");
   const TableFormat* const format = format_named(c.format);
   const bool columns = c.header.value_or(false) || c.label_column || !c.label_columns.empty() ||
                        !c.text_columns.empty() || !c.weight_column.empty();
@@ -117,10 +141,11 @@ inline void validate(const LabelledSourceConfig& c, Problems& problems) {
                                        c.format));
   if (c.label_column && !c.label_columns.empty())
     problems.add("label_columns", "give either label_column or label_columns, not both");
-  if (c.format == format_of_folders && !c.label_columns.empty())
-    problems.add("label_columns", "with format: folders, a text has the label of its folder");
-  if (c.format == format_of_folders && !c.weight_column.empty())
-    problems.add("weight_column", "with format: folders, there is no column of weights");
+  if (format_is_of_files(c.format) && !c.label_columns.empty())
+    problems.add("label_columns", fmt::format("with format: {}, a text has the label of its {}", c.format,
+                                              c.format == format_of_folders ? "folder" : "name"));
+  if (format_is_of_files(c.format) && !c.weight_column.empty())
+    problems.add("weight_column", fmt::format("with format: {}, there is no column of weights", c.format));
   if (c.folds == 1) problems.add("folds", "one fold leaves nothing to train on; 10 is usual, 0 = no folds");
   if (c.folds > 0 && !c.valid.empty()) problems.add("folds", "validation examples are those of a fold: remove valid");
   if (c.fold > 0 && c.fold >= c.folds)
@@ -128,7 +153,7 @@ inline void validate(const LabelledSourceConfig& c, Problems& problems) {
                              ? fmt::format("folds are counted from 0; the last of {} is {}", c.folds, c.folds - 1)
                              : "needs data.folds, their number");
   const auto texts = static_cast<int64_t>(c.text_columns.size());
-  if (c.separator && (texts < 2 || c.format == format_of_folders))
+  if (c.separator && (texts < 2 || format_is_of_files(c.format)))
     problems.add("separator", "needs at least two text_columns to separate");
   if (c.separator && c.max_length > 0 && c.max_length < 2 * texts - 1)
     problems.add("max_length",

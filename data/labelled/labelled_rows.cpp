@@ -53,25 +53,42 @@ class TableContent {
   size_t passed_ = 0;
 };
 
-/// Every file below `paths` is a text; its label is the name of its folder, one level below the path.
+/// Says which files are no text of a class. `what`: why.
+void say_left_out(const std::vector<std::string>& files, const char* what, Split split, const LogLine& log) {
+  if (!files.empty() && log)
+    log(fmt::format("data.{}: left out {} file{} {}: {}", to_string(split), files.size(), files.size() == 1 ? "" : "s",
+                    what, join_first(files)));
+}
+
+/// The label of a file, empty if it has none: the name of its folder, one level below the path, or what its name begins
+/// with.
+std::string label_of_file(const std::string& name, const LabelledSourceConfig& config,
+                          const std::vector<std::string>& wanted) {
+  if (config.format == format_of_file_names) return class_of_file_name(name, wanted);
+  const size_t slash = name.find('/');
+  return slash == std::string::npos ? "" : name.substr(0, slash);
+}
+
+/// Every file below `paths` is a text.
 std::vector<LabelledRow> read_folders(const std::vector<std::string>& paths, Split split, const Loading& loading,
                                       RowTexts& texts) {
   const LabelledSourceConfig& config = loading.config;
   const std::vector<std::string> wanted = named_classes(config);
   std::vector<LabelledRow> rows;
-  const std::vector<FoundFile> files = list_files(paths);
-  if (wanted.empty()) refuse_parts_as_classes(files, paths);
+  std::vector<std::string> no_texts;
+  const std::vector<FoundFile> files = list_files(paths, {}, &no_texts);
+  const bool in_folders = config.format == format_of_folders;
+  if (wanted.empty() && in_folders) refuse_parts_as_classes(files, paths);
   Progress progress(loading.log, "reading", 0);
   const int64_t bad_before = loading.bad.count();
   std::vector<std::string> loose;
   std::map<std::string, int64_t> folders;  // files in each
   for (const FoundFile& found : files) {
-    const size_t slash = found.name.find('/');
-    if (slash == std::string::npos) {
+    const std::string label = label_of_file(found.name, config, wanted);
+    if (label.empty()) {
       loose.push_back(found.path);
       continue;
     }
-    const std::string label = found.name.substr(0, slash);
     ++folders[label];
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), label) == wanted.end()) continue;
     std::string text = read_text_file(found.path, config.max_file_mb);
@@ -79,20 +96,28 @@ std::vector<LabelledRow> read_folders(const std::vector<std::string>& paths, Spl
     const uint32_t number = loading.check.add_file(split, found.path);
     loading.check.set_content(number, text, nullptr);
     loading.check.set_first_line(number, 1);
-    if (loading.utf8 && !loading.bad.guard([&] { check_utf8(text, found.path); })) continue;
+    if (loading.utf8 && !loading.bad.guard([&] { check_utf8(text, found.path); })) {
+      loading.bad.lost(label);
+      continue;
+    }
     LabelledText row;
     row.label = label;
     row.text = std::move(text);
     row.line = 1;
     rows.push_back(texts.add(std::move(row), number));
   }
-  if (rows.empty() && !paths.empty() && loading.bad.count() == bad_before)
-    refuse_no_texts(paths, wanted, loose, files.size());
-  report_folders(folders, wanted, split, loading.log);
+  if (rows.empty() && !paths.empty() && loading.bad.count() == bad_before) {
+    if (in_folders) refuse_no_texts(paths, wanted, loose, files.size());
+    throw Error(fmt::format("{}: no name of a file begins with {}, such as {}", join_first(paths),
+                            wanted.empty() ? "a class and a number (pos_12.txt)" : join_first(wanted, " or "),
+                            join_first(loose)));
+  }
+  if (in_folders) report_folders(folders, wanted, split, loading.log);
+  say_left_out(no_texts, "that are empty or binary", split, loading.log);
   // The original IMDB has lists of addresses and counts of words there.
-  if (!loose.empty() && wanted.empty() && loading.log)
-    loading.log(fmt::format("data.{}: left out {} file{} beside the folders of the classes: {}", to_string(split),
-                            loose.size(), loose.size() == 1 ? "" : "s", join_first(loose)));
+  if (wanted.empty() || !in_folders)
+    say_left_out(loose, in_folders ? "beside the folders of the classes" : "whose names do not begin with a class",
+                 split, loading.log);
   return rows;
 }
 
@@ -106,13 +131,14 @@ std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Spli
   columns.label_columns = config.label_columns;
   if (split == Split::train) columns.weight = config.weight_column;
   columns.empty_labels = !loading.classifies;
+  columns.dialect = config.dialect();
   Progress progress(loading.log, "reading", 0);
   for (const FoundFile& found : list_files(paths)) {
     progress.begin("reading " + found.path);
     TableContent content(found.path, config.max_file_mb, progress);
     const int64_t bad_before = bad.count();
     const size_t rows_before = rows.size();
-    const TableFormat& format = format_of(found.path, config.format);
+    const TableFormat& format = format_of(found.path, config.table_format());
     const uint32_t number = loading.check.add_file(split, found.path);
     read_table(content.all(), found.path, format, columns, bad, loading.utf8, [&](LabelledText&& row, size_t end) {
       if (row.weight > 0) rows.push_back(texts.add(std::move(row), number));
@@ -122,6 +148,7 @@ std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Spli
     content.begin_again();
     loading.check.set_content(number, content.all(), &format, [&](size_t end) { content.passed(end); });
     loading.check.set_first_line(number, any ? rows[rows_before].line : 0);
+    if (any) loading.check.refuse_other_columns(number);
     if (!any && bad.count() == bad_before) throw Error(fmt::format("{}: holds no examples", found.path));
   }
   return rows;
@@ -175,8 +202,8 @@ std::string place_of(const LabelledRow& row, const LabelledCheck& check) {
 std::vector<LabelledRow> read_rows(const std::vector<std::string>& paths, Split split, const Loading& loading,
                                    RowTexts& texts) {
   return with_key(split, [&] {
-    return loading.config.format == format_of_folders ? read_folders(paths, split, loading, texts)
-                                                      : read_tables(paths, split, loading, texts);
+    return format_is_of_files(loading.config.format) ? read_folders(paths, split, loading, texts)
+                                                     : read_tables(paths, split, loading, texts);
   });
 }
 

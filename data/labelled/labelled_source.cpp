@@ -249,6 +249,11 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   }
   check_train(data.train.size() > 0);
   data.left_out = bad.summary();
+  for (const auto& [label, count] : bad.lost())
+    if (!classes.find(label))
+      data.left_out.push_back(
+          fmt::format("data: there is no class '{}': all of its {} rows were left out (on_error: skip)",
+                      label.substr(0, 100), count));
   int64_t empty = 0;
   for (const Split split : all_splits) empty += loading.check.of(split).empty;
   if (empty > 0 && config.skip_empty)
@@ -258,7 +263,7 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
 }
 
 BadRows bad_rows(const LabelledSourceConfig& config, OnError rule) {
-  return BadRows(rule, config.format == format_of_folders ? "file" : "row");
+  return BadRows(rule, format_is_of_files(config.format) ? "file" : "row");
 }
 
 }  // namespace
@@ -278,12 +283,13 @@ DataReport check_source(const LabelledSourceConfig& checked, const SourceInputs&
   config.tokenizer = unsaved(config.tokenizer);
   BadRows bad = bad_rows(config, OnError::skip);  // so that what follows is counted, too
   LabelledCheck check(config, true);
-  load({config, needs_utf8(config.tokenizer), bad, check, inputs.classifies, inputs.log}, nullptr);
+  const ClassificationData data =
+      load({config, needs_utf8(config.tokenizer), bad, check, inputs.classifies, inputs.log}, nullptr);
   DataReport report = report_of(check);
   if (config.on_error == OnError::stop) {
     report.errors = bad.listed();
   } else if (bad.count() > 0) {
-    report.warnings.push_back({"left-out", bad.summary().front()});
+    for (const std::string& line : data.left_out) report.warnings.push_back({"left-out", line});
   }
   return report;
 }

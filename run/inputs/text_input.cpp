@@ -12,6 +12,8 @@
 #include "data/files/file_list.hpp"
 #include "data/files/text_file.hpp"
 #include "data/formats/table_columns.hpp"
+#include "data/labelled/class_folders.hpp"
+#include "data/labelled/column_names.hpp"
 #include "data/labelled/found_columns.hpp"
 
 namespace capstan {
@@ -38,12 +40,12 @@ bool has_tables(const SourceConfig& data) {
 
 /// Texts of one column each in a folder, a file each.
 bool are_files(const TextInputOptions& options, const SourceConfig& data) {
-  if (options.format != format_by_name) return options.format == format_of_folders;
+  if (options.format != format_by_name) return format_is_of_files(options.format);
   const auto* const labelled = std::get_if<LabelledSourceConfig>(&data);
   if (labelled == nullptr || !options.text_columns.empty()) return false;
   std::error_code unknown;
   if (facts_of(data).text.columns == 1 && std::filesystem::is_directory(options.file, unknown)) return true;
-  return labelled->format == format_of_folders && options.file != "-" && format_by_ending(options.file) == nullptr;
+  return format_is_of_files(labelled->format) && options.file != "-" && format_by_ending(options.file) == nullptr;
 }
 
 /// The format of a table that the options or the data name; null for lines.
@@ -54,7 +56,7 @@ const TableFormat* table_format(const TextInputOptions& options, const SourceCon
   if (by_ending != nullptr && by_ending != tsv) return by_ending;
   const auto* const labelled = std::get_if<LabelledSourceConfig>(&data);
   const bool file = options.file != "-";
-  const TableFormat* const trained = labelled != nullptr ? format_named(labelled->format) : nullptr;
+  const TableFormat* const trained = labelled != nullptr ? format_named(labelled->table_format()) : nullptr;
   const bool lines = trained != nullptr && trained->fields == TableFormat::Fields::none;
   if (lines && (file || options.labels)) return trained;
   if (!options.text_columns.empty() || (options.labels && by_ending == tsv)) return tsv;
@@ -113,8 +115,8 @@ const TableFormat* piped_format(const std::string& line, const SourceConfig& dat
   return nullptr;
 }
 
-/// A line that is read as a text, but may be a row of a table: with a class in a field of its own, or only the name of
-/// the run's text.
+/// A line that is read as a text, but may be a row of a table: with a class in a field of its own, only the name of the
+/// run's text, or only names that columns usually have.
 const TableFormat* doubtful_format(const std::string& line, const SourceConfig& data,
                                    const std::vector<std::string>& classes) {
   for (const TableFormat& format : table_formats()) {
@@ -124,7 +126,10 @@ const TableFormat* doubtful_format(const std::string& line, const SourceConfig& 
         fields.size() > 1 && std::any_of(fields.begin(), fields.end(), [&](const std::string& field) {
           return std::find(classes.begin(), classes.end(), field) != classes.end();
         });
-    if (has_class || (!fields.empty() && fields == text_names(data, format))) return &format;
+    const bool names = fields.size() > 1 && std::all_of(fields.begin(), fields.end(), [](const std::string& field) {
+                         return ColumnName(field).usual;
+                       });
+    if (has_class || names || (!fields.empty() && fields == text_names(data, format))) return &format;
   }
   return nullptr;
 }
@@ -184,6 +189,7 @@ ColumnChoice TextInput::choose_columns() const {
 }
 
 void TextInput::read_files() {
+  const auto* const labelled = std::get_if<LabelledSourceConfig>(&data_);
   const std::vector<FoundFile> files = list_files({options_.file});
   const auto in_class = [&](const FoundFile& file) {
     const std::string folder = file.name.substr(0, file.name.find('/'));
@@ -202,7 +208,9 @@ void TextInput::read_files() {
     if (options_.utf8) check_utf8(text, found.path);
     rows_.emplace_back(std::move(text));
     rows_.back().place = found.path;
-    rows_.back().label = std::filesystem::path(found.path).parent_path().filename().string();
+    rows_.back().label = labelled != nullptr && labelled->format == format_of_file_names
+                             ? class_of_file_name(found.name, options_.classes)
+                             : std::filesystem::path(found.path).parent_path().filename().string();
     rows_.back().labels = {rows_.back().label};
   }
   rows_given_ = true;
@@ -222,7 +230,8 @@ void TextInput::read_first_line() {
     const TableFormat* const doubtful = doubtful_format(text, data_, options_.classes);
     if (doubtful != nullptr)
       log_warning(
-          fmt::format("{}:1: looks like the first line of a table, but is read as a text; of a table: --input {}",
+          fmt::format("{}:1: looks like the first line of a table, but is read as a text; of a table: --input {}, with "
+                      "--text-column NAME if the column of the texts has another name than in training",
                       in_->name(), doubtful->name));
     tab_said_ = doubtful != nullptr;
     first_line_ = std::move(line);
@@ -240,6 +249,7 @@ void TextInput::read_rows() {
   BadRows bad(OnError::stop);
   const ColumnChoice columns = choose_columns();
   header_ = columns.header;
+  dialect_ = columns.dialect;
   for (LabelledText& row : read_table(content_, in_->name(), *format_, columns, bad, options_.utf8)) {
     InputText text;
     if (columns_ > 1)
@@ -300,7 +310,7 @@ void TextInput::check_table(const std::string& output) {
 
 std::string TextInput::with_fields(const std::vector<AddedField>& columns,
                                    const std::vector<std::vector<AddedField>>& added) const {
-  return capstan::with_fields(content_, *format_, in_->name(), header_, columns, added);
+  return capstan::with_fields(content_, *format_, in_->name(), header_, columns, added, dialect_);
 }
 
 }  // namespace capstan

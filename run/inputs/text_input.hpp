@@ -58,6 +58,7 @@ class TextInput {
   size_t columns_;                         // texts of a row that are separate
   std::string content_;                    // of a table
   bool header_ = false;                    // has it one?
+  Dialect dialect_ = {};                   // of its fields
   std::vector<InputText> rows_;            // of a table
   size_t at_ = 0;                          // in rows_
   bool undecided_ = false;                 // lines or a table: the first line says it

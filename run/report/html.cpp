@@ -39,6 +39,11 @@ std::string escaped_short(std::string_view text, size_t characters) {
   for (size_t count = 0; !text.empty(); ++count) {
     if (count == characters) return out + "\xE2\x80\xA6";
     const Utf8Character next = first_character(text);
+    if (next.code_point == '\r' && next.state == Utf8Character::State::valid) {
+      out += "\xE2\x90\x8D";  // the symbol for it, before the line feed of CR LF
+      text.remove_prefix(1);
+      continue;
+    }
     const bool shown = next.state == Utf8Character::State::valid && !is_control(next.code_point);
     if (!shown)
       out += "\xEF\xBF\xBD";

@@ -8,6 +8,7 @@
 
 #include "core/io/file.hpp"
 #include "core/io/hash.hpp"
+#include "core/strings/printable.hpp"
 #include "core/strings/strings.hpp"
 #include "data/text/token_cache.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
@@ -21,8 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using State = RunPart::State;
-
-constexpr const char* written_again = "nothing: capstan train with the run's configuration writes it again";
 
 std::string size_text(const fs::path& file) {
   std::error_code error;
@@ -55,6 +54,19 @@ class RunCheck {
  private:
   void add(const std::string& name, State state, const std::string& what, const std::string& consequence = "") {
     parts_.push_back({name, state, what, consequence});
+  }
+  /// What is lost with a file that training writes when it begins.
+  std::string written_again() const {
+    if (state_ && state_->slim) return "the slim run: make it again from the one that it was made from (capstan slim)";
+    std::error_code unknown;
+    const bool here = config_ && fs::equivalent(fs::path(config_->folder) / config_->name, folder_, unknown);
+    const fs::path path = fs::absolute(folder_, unknown).lexically_normal();
+    const fs::path own = path.has_filename() ? path : path.parent_path();
+    return fmt::format("nothing: capstan train --config {}{} writes it again",
+                       config_ ? shell_word((folder_ / "config.yaml").string()) : "FILE, as the run was trained,",
+                       here ? ""
+                            : fmt::format(" --set folder={} name={}", shell_word(own.parent_path().string()),
+                                          shell_word(own.filename().string())));
   }
   /// `read` returns what it found; an Error is damage.
   template <class Read>
@@ -117,7 +129,7 @@ class RunCheck {
   }
 
   void check_config() {
-    add_read("config.yaml", written_again, [&] {
+    add_read("config.yaml", written_again(), [&] {
       config_ = load_run_config(folder_);
       refuse_other("model", to_yaml(config_->model), [](const std::string& saved) {
         return to_yaml(saved_part<TaskConfig>(saved, "model", "config.yaml"));
@@ -128,7 +140,7 @@ class RunCheck {
 
   void check_tokenizer() {
     const std::string path = (folder_ / "tokenizer.json").string();
-    add_read("tokenizer.json", written_again, [&] {
+    add_read("tokenizer.json", written_again(), [&] {
       tokenizer_ = tokenizer_from_json(read_file(path), path);
       refuse_other("tokenizer", identity_of(*tokenizer_));
       return fmt::format("{}, {} tokens", tokenizer_->kind(), tokenizer_->vocabulary_size());
@@ -138,7 +150,7 @@ class RunCheck {
   void check_classes() {
     const bool wanted = config_ && facts_of(config_->model).classifies();
     if (!wanted && !fs::exists(folder_ / "classes.txt")) return;
-    add_read("classes.txt", written_again, [&] {
+    add_read("classes.txt", written_again(), [&] {
       refuse_other("classes", read_file((folder_ / "classes.txt").string()));
       return size_text(folder_ / "classes.txt");
     });
@@ -175,7 +187,8 @@ class RunCheck {
     const auto last = link_step("last"), best = link_step("best");
     const auto resumable =
         std::count_if(states_.begin(), states_.end(), [](const auto& found) { return found.second.has_optimizer; });
-    const bool keeps_one = damage_.size() == 1 && resumable == 1;
+    const bool solved = config_ && facts_of(config_->model).is_solved;  // in one go: there is no other checkpoint
+    const bool keeps_one = damage_.size() == 1 && resumable == 1 && !solved;
     const std::string only = fmt::format("the only complete checkpoint: damage to it loses the run{}",
                                          keeps_one ? " (train.keep_last: 2 keeps another)" : "");
     for (const auto& [step, damage] : damage_) {
@@ -192,8 +205,11 @@ class RunCheck {
   }
 
   /// What a complete checkpoint contains, in words.
-  static std::string content_of(const RunState& state) {
-    if (!state.has_model) return "without tensors: a trial of capstan autotune";
+  std::string content_of(const RunState& state) const {
+    const auto best = states_.find(state.best_step);
+    if (!state.has_model)
+      return best != states_.end() && best->second.has_model ? "the state alone, of the end of the run"
+                                                             : "without tensors: a trial of capstan autotune";
     if (state.slim) return "checksums agree; for prediction alone (capstan slim)";
     return state.has_optimizer ? "checksums agree" : "checksums agree; without what resuming needs";
   }

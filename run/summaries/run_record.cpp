@@ -161,12 +161,27 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& given) {
   if (runs.empty())
     throw Error(
         "none of the folders is a run folder: give folders with a config.yaml and a metrics.jsonl, such as runs/NAME");
-  const Metric& monitor = common_monitor(runs);
-  std::stable_sort(runs.begin(), runs.end(), [&monitor](const RunRecord& a, const RunRecord& b) {
-    if (a.best.has_value() != b.best.has_value()) return a.best.has_value();
-    return rank(a, monitor) < rank(b, monitor);
-  });
-  return runs;
+  std::vector<RunRecord> sorted;
+  for (std::vector<RunRecord>& group : by_type(runs)) {
+    const Metric& monitor = common_monitor(group);
+    std::stable_sort(group.begin(), group.end(), [&monitor](const RunRecord& a, const RunRecord& b) {
+      if (a.best.has_value() != b.best.has_value()) return a.best.has_value();
+      return rank(a, monitor) < rank(b, monitor);
+    });
+    sorted.insert(sorted.end(), group.begin(), group.end());
+  }
+  return sorted;
+}
+
+std::vector<std::vector<RunRecord>> by_type(const std::vector<RunRecord>& runs) {
+  std::vector<std::vector<RunRecord>> groups;
+  for (const RunRecord& run : runs) {
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+      return type_of(group.front().config.model) == std::string(type_of(run.config.model));
+    });
+    (same == groups.end() ? groups.emplace_back() : *same).push_back(run);
+  }
+  return groups;
 }
 
 namespace {

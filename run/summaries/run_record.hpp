@@ -57,11 +57,14 @@ bool clearly_better(const ValidPoint& a, const ValidPoint& b, const Metric& metr
 
 /// Throws Error when the folder is not that of a run, or when its metrics have no step yet.
 RunRecord read_record(const std::filesystem::path& folder);
-/// Records of run_folders(), the best first: by the measure that train.monitor names, by validation loss if the runs
-/// differ in that (with a warning). Those without validation follow, sorted by training loss. A folder without a record
-/// is left out with a warning; plain files are ignored, since runs/* may match some. Throws Error when no record is
-/// left.
+/// Records of run_folders(), by type of model and of each the best first: by the measure that train.monitor names, by
+/// validation loss if the runs differ in that (with a warning). Those without validation follow, sorted by training
+/// loss. A folder without a record is left out with a warning; plain files are ignored, since runs/* may match some.
+/// Throws Error when no record is left.
 std::vector<RunRecord> read_records(const std::vector<std::string>& folders);
+
+/// Runs in their order, those with one type of model together, in the order of the first of each.
+std::vector<std::vector<RunRecord>> by_type(const std::vector<RunRecord>& runs);
 
 // Which folders are those of runs.
 

@@ -231,14 +231,41 @@ RunComparison compared(const std::vector<RunRecord>& runs) {
   return {std::move(common), std::move(table)};
 }
 
-void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out, size_t width) {
+namespace {
+
+/// In lines that end after a comma where one has no room for more.
+void print_list(const std::string& title, const std::vector<std::string>& list, std::ostream& out, size_t width) {
+  std::string line = title;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const std::string next = " " + list[i] + (i + 1 < list.size() ? "," : "");
+    if (width > 0 && i > 0 && display_columns(line) + display_columns(next) > width) {
+      out << line << '\n';
+      line = " ";
+    }
+    line += next;
+  }
+  out << line << '\n';
+}
+
+void print_block(const std::vector<RunRecord>& runs, std::ostream& out, size_t width) {
   const auto [common, table] = compared(runs);
-  if (!common.empty()) out << "the same in all: " << join(common) << '\n';
+  if (!common.empty()) print_list("the same in all:", common, out, width);
   print_text(table, out, width);
   const Table seeds = seed_table(runs);
   if (seeds.empty()) return;
   out << "\nOver seeds and folds, mean ± standard deviation:\n";
   print_text(seeds, out, width);
+}
+
+}  // namespace
+
+void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out, size_t width) {
+  const std::vector<std::vector<RunRecord>> groups = by_type(runs);
+  for (const std::vector<RunRecord>& group : groups) {
+    if (groups.size() > 1)
+      out << (&group == &groups.front() ? "" : "\n") << type_of(group.front().config.model) << ":\n";
+    print_block(group, out, width);
+  }
 }
 
 namespace {

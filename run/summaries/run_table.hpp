@@ -40,7 +40,7 @@ void print_text(Table table, std::ostream& out, size_t width = 0);
 void print_csv(const Table& table, std::ostream& out);
 
 /// What compared() gives, with what all runs have in common in a line above, and, with a line of explanation,
-/// seed_table().
+/// seed_table(). Runs with different types of model are in blocks, each with its type above.
 void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out, size_t width = 0);
 
 // The keys of the configuration in which runs differ.

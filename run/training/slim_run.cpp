@@ -11,10 +11,13 @@
 #include "core/base/small_floats.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
+#include "core/strings/strings.hpp"
+#include "data/files/file_list.hpp"
 #include "run/setup/file_safety.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"
 #include "train/checkpoints/checkpoint.hpp"
+#include "train/evaluation/evaluate.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;
@@ -233,11 +236,43 @@ class SlimWeights {
   std::vector<float> before_;  // (texts, classes)
 };
 
+/// The run's data. Throws Error that says what is missing.
+std::unique_ptr<DataSource> data_to_measure(const SavedRun& run) {
+  std::vector<std::string> missing;
+  for (const SourceFiles& files : facts_of(run.config.data).files)
+    for (const std::string& path : files.paths)
+      if (!missing_file(path).empty()) missing.push_back(path);
+  if (!missing.empty())
+    throw Error(fmt::format("{} not found: run the command where the run was trained", join_first(missing)));
+  return open_saved_data(run);
+}
+
+/// The loss of some batches that are held out, if there are any, as the run and as the copy have it.
+void measure_loss(const SavedRun& run, const fs::path& weights, SlimRun& said) {
+  constexpr int64_t most_batches = 32;
+  try {
+    const std::unique_ptr<DataSource> data = data_to_measure(run);
+    const Split split = data->has(Split::valid) ? Split::valid : Split::train;
+    const auto all = data->evaluation(split);
+    const int64_t count = all->batches_per_epoch(0), step = (count + most_batches - 1) / most_batches;
+    const SomeBatches some(*all, {1, std::max<int64_t>(step - 1, 0)}, 0);
+    const SafetensorsFile file(weights.string());
+    const RunModel slim(run.config, model_vocabulary(run.config, *run.tokenizer),
+                        static_cast<int64_t>(run.classes.size()), file, ParamMemory::values);
+    said.loss_before = evaluate(run.model->model(), some, 0).loss();
+    said.loss = evaluate(slim.model(), some, 0).loss();
+    said.batches = some.batches_per_epoch(0);
+    said.measured_on = split == Split::valid ? "validation" : "training";
+  } catch (const Error& error) {
+    said.measured_on = error.what();
+  }
+}
+
 /// Some of the run's texts, those that it was not trained on if there are any; `said` gets what they are.
 std::vector<std::string> some_texts(const SavedRun& run, SlimRun& said) {
   constexpr int64_t most_texts = 1000;
   try {
-    const std::unique_ptr<DataSource> data = open_saved_data(run);
+    const std::unique_ptr<DataSource> data = data_to_measure(run);
     const Split split = data->has(Split::valid) ? Split::valid : Split::train;
     const LabelledTexts all = data->texts(split);
     const int64_t count = std::min(all.size(), most_texts);
@@ -254,7 +289,10 @@ std::vector<std::string> some_texts(const SavedRun& run, SlimRun& said) {
 
 void write_weights(const SavedRun& run, const fs::path& path, int64_t step, const SlimOptions& options, SlimRun& said) {
   SlimWeights weights(run, path, step, said);
-  if (!weights.has_ngrams()) return weights.write(1);
+  if (!weights.has_ngrams()) {
+    weights.write(1);
+    return measure_loss(run, path, said);
+  }
   said.measured_on = "given texts";
   const std::vector<std::string> texts = options.texts.empty() ? some_texts(run, said) : options.texts;
   if (!texts.empty()) weights.measure_on(texts);
@@ -269,6 +307,10 @@ void write_weights(const SavedRun& run, const fs::path& path, int64_t step, cons
 
 std::string effect_text(const SlimRun& said, const SlimOptions& options) {
   const bool chosen = options.size == 0;
+  if (said.batches > 0)
+    return fmt::format("the loss of {} batches of {} data is {:.5f} in place of {:.5f}", said.batches, said.measured_on,
+                       said.loss, said.loss_before);
+  if (said.ngrams_before == 0) return fmt::format("what this does to the loss is not measured: {}", said.measured_on);
   if (said.effect.texts == 0)
     return fmt::format("what this does to probabilities is not measured{}: {}", chosen ? ", so all n-grams stay" : "",
                        said.measured_on);

@@ -28,6 +28,8 @@ struct SlimRun {
   int64_t bytes_before = 0, bytes = 0;    // of the weights and of what only resuming needs
   int64_t ngrams_before = 0, ngrams = 0;  // of a linear classifier: buckets with weights
   SlimEffect effect;                      // of a linear classifier
+  double loss_before = 0, loss = 0;       // of other models
+  int64_t batches = 0;                    // that these are of; 0: not measured
   std::string measured_on;                // such texts, or why there are none
   double limit = most_slim_change;        // of effect.mean, where the size is chosen
 };

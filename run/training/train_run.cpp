@@ -17,6 +17,7 @@
 #include "run/summaries/run_record.hpp"
 #include "run/training/plan.hpp"
 #include "run/warm_start/warm_start.hpp"
+#include "run/warm_start/word_vectors.hpp"
 #include "run/yaml/config.hpp"
 #include "run/yaml/config_writer.hpp"
 #include "train/checkpoints/checkpoint.hpp"
@@ -30,27 +31,19 @@
 namespace capstan {
 namespace {
 
-void print_profile(const Profile& profile, std::ostream& out) {
-  const MachineRates machine{triad_rate(16 << 20), product_rate()};
-  out << to_text(profile, machine) << std::flush;
-}
-
 /// Keys of training that are set, but are for training in steps.
 std::vector<std::string> keys_of_steps(const RunConfig& config) {
-  const TrainConfig& given = config.train;
-  TrainConfig used;
-  used.steps = given.steps;
-  used.epochs = given.epochs;
-  used.init_from = given.init_from;
-  used.init_strict = given.init_strict;
-  used.monitor = given.monitor;
-  used.monitor_class = given.monitor_class;
-  used.costs = given.costs;
-  used.keep_last = given.keep_last;
-  used.progress = given.progress;
-  used.memory = given.memory;
   RunConfig without = config;
-  without.train = used;
+  TrainConfig& used = without.train = TrainConfig();
+  used.steps = config.train.steps;
+  used.epochs = config.train.epochs;
+  used.init_from = config.train.init_from;
+  used.init_strict = config.train.init_strict;
+  used.monitor = config.train.monitor;
+  used.monitor_class = config.train.monitor_class;
+  used.costs = config.train.costs;
+  used.progress = config.train.progress;
+  used.memory = config.train.memory;
   std::vector<std::string> keys;
   for (const ConfigDifference& key : diff_configs(config, without)) keys.push_back(key.path);
   return keys;
@@ -186,6 +179,7 @@ void check_data_files(const RunConfig& config, Problems& problems) {
 void check_forced(const RunConfig& config, Problems& problems) {
   check_data_files(config, problems);
   check_init_from(config, problems);
+  check_init_vectors(config, problems);
   const std::string obstacle = precision_obstacle(config.train);
   if (!obstacle.empty()) problems.add("train.precision", obstacle);
 }
@@ -285,7 +279,11 @@ void begin(Session& session, const Prepared& run, const RunParts& parts) {
     require_same_content(run, then, now);
     return then;
   };
-  if (!session.resume(parts, renewed) && !config.train.init_from.empty())
+  const bool resumed = session.resume(parts, renewed);
+  if (!resumed && !config.train.init_vectors.empty())
+    for (const std::string& line : fill_word_vectors(config, data.tokenizer(), parts, log_info))
+      session.log().info(line);
+  if (!resumed && !config.train.init_from.empty())
     session.start_from(warm_start(config, row_names(config, data.tokenizer(), data.classes()), parts),
                        parts.optimizer.steps());
   if (session.ranks().first()) write_run_files(session.options().folder, config, data.tokenizer(), data.classes());
@@ -323,14 +321,17 @@ TrainResult train_in_steps(const Prepared& run, Communicator& ranks) {
   Session session(session_options(run, total_steps(data.training(), config.train)), shown(run), ranks);
   const auto step = make_step(model.model(), model.params(), data.training(), session.config(), ranks);
   begin(session, run, step->parts(session.state()));
-  if (options.profile_steps <= 0 || options.profile == nullptr || !ranks.first())
-    return train(session, *step,
-                 {model.model(), data.training(), valid.get(), nullptr, second_look(run, session), options.end});
-  StepProfiler profiler(profile_warmup, options.profile_steps,
-                        [&](const Profile& profile) { print_profile(profile, *run.options.profile); });
-  TrainResult result = train(
-      session, *step, {model.model(), data.training(), valid.get(), &profiler, second_look(run, session), options.end});
-  profiler.finish();
+  std::optional<StepProfiler> profiler;
+  if (options.profile_steps > 0 && options.profile != nullptr && ranks.first())
+    profiler.emplace(profile_warmup, options.profile_steps, [&](const Profile& profile) {
+      const MachineRates machine{triad_rate(16 << 20), product_rate()};
+      *run.options.profile << to_text(profile, machine) << std::flush;
+    });
+  TrainResult result = train(session, *step,
+                             {model.model(), data.training(), valid.get(), profiler ? &*profiler : nullptr,
+                              second_look(run, session), options.end});
+  if (profiler) profiler->finish();
+  if (result.ended && !config.train.keep_optimizer) session.clean();  // the best model is left
   return result;
 }
 

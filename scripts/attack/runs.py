@@ -252,7 +252,7 @@ def attack_linear(count, draw):
             settings = dict(draw.sample(sorted(settings.items()), 2))
         if multi:
             settings["data.multi_label"] = "true"
-        words = ["train", "--config", recipe, "--set", "data.train=[train.tsv]", *[f"{k}={v}" for k, v in settings.items()], "train.progress=plain"]
+        words = ["train", "--config", recipe, "--set", "data.train=[train.tsv]", *[f"{k}={v}" for k, v in settings.items()], "train.progress=plain", "train.keep_optimizer=true"]
         what, bad = f"case {case}", len(failures)
 
         def expect(words, text="", stop=None):

@@ -118,6 +118,7 @@ void Connection::hold(size_t bytes) {
 void Connection::read_request() {
   if (state_->closing) return close();
   parser_.emplace();
+  request_.clear();
   set_limits(*parser_, state_->limits);
   has_head_ = head_only_ = false;
   wait(Waits::for_request);
@@ -149,6 +150,8 @@ void Connection::read() {
 /// False where the request is refused, or is read on later.
 bool Connection::take_head() {
   const auto& head = parser_->get();
+  request_ = head_of(*parser_, client_).method + " " + head_of(*parser_, client_).path;
+  begun_ = Clock::now();
   keep_alive_ = head.keep_alive();
   chunked_ = head.version() >= 11;
   head_only_ = head.method() == http::verb::head;
@@ -202,6 +205,7 @@ void Connection::watch() {
 
 void Connection::refuse(const beast::error_code& error) {
   keep_alive_ = false;
+  begun_ = Clock::now();
   if (const auto refusal = refusal_of(error, state_->limits))
     return answer(state_->handler.error(refusal->first, refusal->second));
   close();  // the client has left, or was too slow
@@ -211,8 +215,15 @@ void Connection::send(uint64_t exchange, HttpAnswer answer_given) {
   if (exchange == exchange_ && !answered_) answer(std::move(answer_given));
 }
 
+/// Each request once.
+void Connection::tell(int status) {
+  if (state_->handler.answered)
+    state_->handler.answered(client_, request_, status, std::chrono::duration<double>(Clock::now() - begun_).count());
+}
+
 void Connection::answer(HttpAnswer answer) {
   answered_ = ended_ = true;
+  tell(answer.status);
   hold(0);
   parser_.emplace();  // what has come of a refused body is not kept
   queue(head_text(answer, keep_alive_));
@@ -233,6 +244,7 @@ void Connection::stream(uint64_t exchange, std::string text, bool end) {
   if (!text.empty()) queue(chunked_ ? fmt::format("{:x}\r\n{}\r\n", text.size(), text) : std::move(text));
   if (end && chunked_) queue("0\r\n\r\n");
   ended_ = end;
+  if (end) tell(200);
   if (unsent_bytes_ > most_unsent) return close();
   write();
 }

@@ -85,6 +85,7 @@ class HttpState::Connection : public std::enable_shared_from_this<Connection> {
   void watch();
   void refuse(const boost::beast::error_code& error);
   void answer(HttpAnswer answer);
+  void tell(int status);
   void queue(std::string bytes);
   void write();
   void done();
@@ -95,7 +96,8 @@ class HttpState::Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::steady_timer deadline_;
   boost::beast::flat_buffer buffer_;
   std::optional<RequestParser> parser_;
-  std::string client_;
+  std::string client_, request_;  // request_: "GET /v1/models"
+  Clock::time_point begun_;
   Address& address_;
   std::list<Connection*>::iterator place_;
   uint64_t exchange_ = 0;                    // which request it is

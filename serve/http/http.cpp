@@ -104,7 +104,8 @@ HttpServer::HttpServer(const std::string& host, int port, const HttpLimits& limi
     state_->limits.connections = std::min<size_t>(
         limits.connections, std::max<size_t>(16, files.rlim_cur - std::min<rlim_t>(files.rlim_cur, 64)));
   try {
-    const net::ip::tcp::endpoint endpoint(net::ip::make_address(host), static_cast<unsigned short>(port));
+    const std::string address = host == "localhost" ? "127.0.0.1" : host;
+    const net::ip::tcp::endpoint endpoint(net::ip::make_address(address), static_cast<unsigned short>(port));
     state_->acceptor.open(endpoint.protocol());
     state_->acceptor.set_option(net::ip::tcp::acceptor::reuse_address(true));
     state_->acceptor.bind(endpoint);
@@ -112,7 +113,7 @@ HttpServer::HttpServer(const std::string& host, int port, const HttpLimits& limi
   } catch (const boost::system::system_error& error) {
     throw Error(
         fmt::format("--host {} --port {}: cannot listen there: {}; give a free port, and an address of this "
-                    "machine in digits, such as 127.0.0.1 or 0.0.0.0",
+                    "machine in digits, such as 127.0.0.1 or 0.0.0.0, or localhost",
                     host, port, error.code().message()));
   }
   state_->accept();

@@ -14,7 +14,7 @@ namespace capstan {
 // A request, and how large and slow it may be.
 
 struct HttpRequest {
-  std::string method, path, body;
+  std::string method, path, query, body;                  // query: of the address, after the ?
   std::string authorization, content_type, origin, host;  // headers; empty without
   std::string client;                                     // its address
   bool has_body = false;                                  // says the head; the body may be empty all the same
@@ -47,13 +47,15 @@ class HttpReply {
   virtual bool gone() const = 0;
 };
 
-/// What a server does with requests. Both are called on its thread, and must return at once.
+/// What a server does with requests. All are called on its thread, and must return at once.
 struct HttpHandler {
   /// The answer to a request of which the body is not read yet, if it is refused.
   std::function<std::optional<HttpAnswer>(const HttpRequest&)> refuse;
   std::function<void(HttpRequest, std::shared_ptr<HttpReply>)> answer;
   /// The answer to what is no request or breaks a limit: 400, 413, 431, or 503 to a client that must make room.
   std::function<HttpAnswer(int status, const std::string& why)> error;
+  /// What was answered, for the log: "GET /v1/models", or nothing for what was no request.
+  std::function<void(const std::string& client, const std::string& request, int status, double seconds)> answered = {};
 };
 
 }  // namespace capstan

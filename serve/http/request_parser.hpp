@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -35,6 +36,7 @@ inline HttpRequest head_of(const RequestParser& parser, const std::string& clien
   const std::string target(head.target());
   return {std::string(head.method_string()),
           target.substr(0, target.find('?')),
+          target.substr(std::min(target.find('?'), target.size() - 1) + 1),
           "",
           field(http::field::authorization),
           field(http::field::content_type),

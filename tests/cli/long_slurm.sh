@@ -71,7 +71,7 @@ write_config() {
   cat >lm.yaml <<'END'
 data: {type: text, train: [text.txt], valid_fraction: 0.05, sequence_length: 64, tokenizer: {type: byte}}
 model: {type: language-model, width: 32, layers: [{mixer: {type: gau}, repeat: 2}]}
-train: {steps: 300, batch_size: 8, lr: 1e-3, lanes: 8, valid_every: 100, save_every: 50, progress: none}
+train: {steps: 300, batch_size: 8, lr: 1e-3, lanes: 8, valid_every: 100, save_every: 50, keep_optimizer: true, progress: none}
 END
 }
 

@@ -19,7 +19,8 @@ model:
   dropout: 0.1
   layers:
     - {mixer: {type: aft-local, window: 4, rank: 4}, feed_forward: {type: gelu, expansion: 2}}
-train: {steps: 6, batch_size: 4, valid_every: 3, log_every: 1, save_every: 2, keep_last: 2, progress: plain}
+train: {steps: 6, batch_size: 4, valid_every: 3, log_every: 1, save_every: 2, keep_last: 2, progress: plain,
+        keep_optimizer: true}
 )";
 
 constexpr const char* classifier_yaml = R"(name: classifier
@@ -31,7 +32,8 @@ model:
   dropout: 0.1
   layers:
     - {mixer: {type: aft-full, rank: 4}, feed_forward: {type: gelu, expansion: 2}}
-train: {steps: 6, batch_size: 4, valid_every: 3, log_every: 1, save_every: 2, keep_last: 2, progress: plain}
+train: {steps: 6, batch_size: 4, valid_every: 3, log_every: 1, save_every: 2, keep_last: 2, progress: plain,
+        keep_optimizer: true}
 )";
 
 /// Sentences in a fixed order that looks like none.

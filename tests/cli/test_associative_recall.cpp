@@ -19,7 +19,7 @@ model:
   positions: learned
   layers:
     - {mixer: {type: aft-local, window: 8, rank: 4}, feed_forward: {type: gelu, expansion: 2}}
-train: {steps: 60, batch_size: 16, lr: 1e-2, valid_every: 30, log_every: 10, save_every: 30, progress: plain}
+train: {steps: 60, batch_size: 16, lr: 1e-2, valid_every: 30, log_every: 10, save_every: 30, progress: plain, keep_optimizer: true}
 )";
 
 /// Trains runs/recall in `place`.

@@ -31,13 +31,50 @@ TEST_CASE("clean removes what only resuming needs, and says so; the run predicts
                         {},
                         {"train", "--config", "lm.yaml", "--set", "train.steps=9"},
                         1,
-                        {"removed by capstan clean", "train.init_from=runs/lm"}});
+                        {"removed when the run ended", "by capstan clean", "train.init_from=runs/lm"}});
   succeed(place, {"train", "--config", "lm.yaml", "--set", "name=next", "train.init_from=runs/lm"});
   CHECK(contains(succeed(place, {"clean", "runs/lm"}).out, "runs/lm: nothing to remove"));
   // Sweeps and searches beside runs are cleaned, too.
   fs::create_directories(place / "runs/sweep");
   fs::rename(place / "runs/next", place / "runs/sweep/next");
   CHECK(contains(succeed(place, {"clean", "runs"}).out, "runs/sweep/next: "));
+}
+
+TEST_CASE("a run that has ended keeps its best model, says what it takes, and does nothing when trained once more") {
+  const Workplace place;
+  write_samples(place);
+  struct Case {
+    const char* name;
+    std::vector<std::string> settings;
+    bool best_is_last, kept;
+  };
+  const std::vector<Case> cases = {
+      {"last", {"train.keep_optimizer=false"}, true, false},
+      {"before", {"train.keep_optimizer=false", "train.lr=1e-9", "train.monitor=accuracy"}, false, false},
+      {"average", {"train.keep_optimizer=false", "train.ema_decay=0.9"}, true, false},
+      {"no-valid", {"train.keep_optimizer=false", "data.valid_fraction=0", "train.valid_every=0"}, true, false},
+      {"kept", {}, true, true}};
+  for (const auto& [name, settings, best_is_last, kept] : cases) {
+    INFO(name);
+    std::vector<std::string> command{"train", "--config", "classifier.yaml", "--set", std::string("name=") + name};
+    command.insert(command.end(), settings.begin(), settings.end());
+    const std::string run_folder = std::string("runs/") + name, checkpoints = run_folder + "/checkpoints/";
+    const Outcome trained = succeed(place, command);
+    CHECK(contains(trained.err, run_folder + ": "));
+    CHECK(contains(trained.err, " on disk"));
+    CHECK(fs::exists(place / (checkpoints + "last/optimizer.safetensors")) == kept);
+    if (kept) continue;
+    const bool has_best = fs::exists(place / (checkpoints + "best"));
+    CHECK(fs::exists(place / (checkpoints + (has_best ? "best" : "last") + "/model.safetensors")));
+    CHECK(fs::exists(place / (checkpoints + "last/model.safetensors")) == best_is_last);
+    succeed(place, {"predict", run_folder, "train.tsv"});
+    CHECK(contains(succeed(place, {"verify", run_folder}).out, run_folder + ": whole"));
+    const auto content = place.content(checkpoints);
+    CHECK(contains(succeed(place, command).err, "nothing to do: this run is finished"));
+    CHECK(place.content(checkpoints) == content);
+    command.emplace_back("train.steps=9");
+    check_refused(place, {name, {}, command, 1, {"train.keep_optimizer: true", "--set name=NEW train.init_from="}});
+  }
 }
 
 TEST_CASE("clean refuses runs that have not reached their end, are damaged or are none, and cleans the others") {

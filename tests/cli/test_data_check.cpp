@@ -51,7 +51,8 @@ TEST_CASE("data check prints tables and warnings, as text and as JSON, and write
   write_reviews(place);
   const Outcome text = succeed(place, command({"data", "check"}, {"data.header=false", "data.label_column=1",
                                                                   "data.text_columns=[2]", "data.unique_labels=true"}));
-  for (const char* const part : {"Splits", "Examples of each class", "Files", "warning: "})
+  for (const char* const part :
+       {"How tables are read", "First rows", "Splits", "Examples of each class", "Files", "warning: "})
     CHECK(contains(text.out, part));
   CHECK(text.out.find("warning: ") < text.out.find("Splits"));
   CHECK_FALSE(std::filesystem::exists(place / "runs"));
@@ -149,6 +150,55 @@ TEST_CASE("an argument that a command does not take comes with what was probably
             {"--output out.safetensors"}},
        })
     check_refused(place, row);
+}
+
+TEST_CASE("data check shows what was understood: delimiter, header, columns, and three rows") {
+  const Workplace place;
+  write_samples(place);
+  place.write("own.txt", "id:stars:review\n1:good:a fine, long day\n2:bad:sad\n3:good:well\n4:bad:no\n");
+  std::vector<std::string> words{"data",
+                                 "check",
+                                 "--config",
+                                 "classifier.yaml",
+                                 "--set",
+                                 "data.train=[own.txt]",
+                                 "data.delimiter=':'",
+                                 "data.label_column=stars",
+                                 "data.text_columns=[review]",
+                                 "data.valid_fraction=0"};
+  const std::string text = succeed(place, words).out;
+  CHECK(contains(text, "own.txt"));
+  CHECK(contains(text, "own.txt:2"));
+  words.insert(words.end(), {"--format", "json"});
+  const nlohmann::json json = parse_json(succeed(place, words).out);
+  const nlohmann::json read = json.at("tables").at(0);
+  CHECK(read.at("format") == "csv");
+  CHECK(read.at("delimiter") == "':'");
+  CHECK(read.at("header") == "yes");
+  CHECK(read.at("columns") == "3: id, stars, review");
+  CHECK(read.at("label") == "stars");
+  CHECK(read.at("text") == "review");
+  REQUIRE(json.at("first_rows").size() == 3);
+  CHECK(json.at("first_rows").at(0).at("label") == "good");
+  CHECK(json.at("first_rows").at(0).at("text") == "a fine, long day");
+  CHECK(json.at("first_rows").at(0).at("row") == "own.txt:2");
+}
+
+TEST_CASE("a piped table whose text column has another name is pointed out, and read when it is named") {
+  const Workplace place;
+  write_samples(place);
+  place.write(
+      "named.csv", "text,label\n" + [] {
+        std::string rows;
+        for (int i = 0; i < 20; ++i) rows += i % 2 == 0 ? "a fine day,good\n" : "sad night,bad\n";
+        return rows;
+      }());
+  succeed(place, {"train", "--config", "classifier.yaml", "--set", "data.train=[named.csv]"});
+  const std::string table = "review,stars\na fine day,5\n\"sad, long night\",1\n";
+  CHECK(contains(succeed(place, {"predict", "runs/classifier"}, table).err, "--text-column NAME"));
+  const Outcome read =
+      succeed(place, {"predict", "runs/classifier", "--input", "csv", "--text-column", "review"}, table);
+  CHECK(lines_of(read.out).size() == 3);  // with the names of the columns
 }
 
 TEST_CASE("compare puts the best run first, by the measure that the runs were judged by") {

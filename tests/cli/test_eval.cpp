@@ -165,11 +165,38 @@ TEST_CASE("compare: one row per run, the best first, and only the keys in which 
   const auto commas = [](const std::string& line) { return std::count(line.begin(), line.end(), ','); };
   CHECK(commas(rows[1]) == commas(rows[0]));
 
-  // Runs of different kinds differ in whole branches: their types stand for them.
+  // Runs of different kinds differ in whole branches: they are in blocks.
   const std::string mixed = succeed(place, {"compare", "runs/classifier", "runs/lm"}).out;
   CHECK(mixed.find("text-classifier") != std::string::npos);
   CHECK(mixed.find("language-model") != std::string::npos);
   CHECK(mixed.find("pooling") == std::string::npos);
+  CHECK(mixed.rfind("text-classifier:\n", 0) == 0);
+  CHECK(contains(mixed, "\n\nlanguage-model:\n"));
+  CHECK_FALSE(contains(mixed, " type"));
+}
+
+TEST_CASE("list: every run with its type, data, score, size and age; what cannot be read is named") {
+  const Workplace place;
+  CHECK(contains(run(place, {"list"}).err, "runs: there is no such folder"));
+  write_trained_samples(place);
+  place.write("runs/broken/config.yaml", "name: [");
+  std::filesystem::last_write_time(place / "runs/lm/metrics.jsonl",
+                                   std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+  const Outcome listed = succeed(place, {"list"});
+  const std::vector<std::string> lines = lines_of(listed.out);
+  REQUIRE(lines.size() >= 5);
+  for (const char* const column : {"run", "kind", "data", "score", "size", "age"}) CHECK(contains(lines[0], column));
+  CHECK(lines[1].rfind("runs/lm ", 0) == 0);
+  for (const char* const says : {"language-model", " text ", "loss ", " kB", "0 min"}) CHECK(contains(lines[1], says));
+  CHECK(contains(listed.out, "cannot be read"));
+  CHECK(contains(listed.out, "runs/broken/config.yaml"));
+  const nlohmann::json json = parse_json(succeed(place, {"list", "runs/classifier", "--format", "json"}).out);
+  REQUIRE(json.size() == 1);
+  CHECK(json[0].at("kind") == "text-classifier");
+  CHECK(json[0].at("data") == "train.tsv");
+  CHECK(json[0].at("metric") == "loss");
+  CHECK(json[0].at("bytes").get<int64_t>() > 1000);
+  CHECK(json[0].at("score").get<double>() > 0);
 }
 
 TEST_CASE("compare, metrics, report and verify take a folder of runs; a sweep beside runs is its runs") {

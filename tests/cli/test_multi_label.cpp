@@ -24,7 +24,8 @@ model:
   dropout: 0.1
   layers:
     - {mixer: {type: aft-simple}, feed_forward: {type: gelu, expansion: 2}}
-train: {epochs: 30, batch_size: 16, lr: 0.01, valid_every: 20, monitor: micro-f1, progress: plain}
+train: {epochs: 30, batch_size: 16, lr: 0.01, valid_every: 20, monitor: micro-f1, progress: plain,
+        keep_optimizer: true}
 )";
 
 /// Texts whose words say which of three topics they are of; some are of none.

@@ -147,7 +147,7 @@ TEST_CASE("what report and metrics refuse") {
        {},
        {"report", "runs/lm", "runs/classifier", "-o", "x.html"},
        2,
-       {"runs/classifier is a text-classifier", "runs/lm a language-model", "one report for each"}},
+       {"runs/lm is a language-model", "runs/classifier a text-classifier", "one report for each"}},
       {"no output", {}, {"report", "runs/lm"}, 2, {"--output"}},
       {"output in no folder", {}, {"report", "runs/lm", "-o", "none/x.html"}, 2, {"--output", "none", "create it"}},
       {"output a folder", {}, {"report", "runs/lm", "-o", "runs"}, 2, {"--output: runs is a folder"}},

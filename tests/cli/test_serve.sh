@@ -21,7 +21,7 @@ serve() {
   "$capstan" serve runs/small --port 0 "$@" >served 2>&1 </dev/null &
   server=$!
   for ((i = 0; i < 200; ++i)); do
-    port=$(sed -nE 's|.*http://127.0.0.1:([0-9]+)/.*|\1|p' served)
+    port=$(sed -nE 's#.*http://(127.0.0.1|localhost):([0-9]+)/.*#\2#p' served)
     [ -z "$port" ] || return 0
     sleep 0.1
   done
@@ -73,6 +73,10 @@ case_the_token_is_read_from_a_file_or_from_the_environment() {
 
 case_names_of_the_server_are_given_as_an_option() {
   trained
+  for wrong in http://models.example models.example:80 models.example/v1; do
+    exits 2 "$capstan" serve runs/small --host-name $wrong
+    says "give --host-name models.example" err
+  done
   serve --host-name models.example gpu7
   for host in localhost "127.0.0.1:$port" models.example "gpu7:$port"; do
     ask /v1/models "" "$host"
@@ -83,6 +87,18 @@ case_names_of_the_server_are_given_as_an_option() {
   says "start it with --host-name" answer
   kill "$server"
   wait "$server"
+}
+
+case_localhost_is_an_address_and_v_logs_requests() {
+  trained
+  serve --host localhost -v
+  ask /v1/models
+  says '"id":"small"' answer
+  ask /nothing
+  kill "$server"
+  wait "$server"
+  says "127.0.0.1 GET /v1/models 200 in " served
+  says "127.0.0.1 GET /nothing 404 in " served
 }
 
 case_signals_reload_drain_and_end_the_server() {

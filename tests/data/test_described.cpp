@@ -50,7 +50,7 @@ size_t described_fields() {
 
 TEST_CASE("every field is described once, with help and a default inside its limits") {
   CHECK(described_fields<TextSourceConfig>() == 19);
-  CHECK(described_fields<LabelledSourceConfig>() == 27);
+  CHECK(described_fields<LabelledSourceConfig>() == 29);
   CHECK(described_fields<ListOpsConfig>() == 9);
   CHECK(described_fields<AssociativeRecallConfig>() == 10);
   CHECK(described_fields<BatchConfig>() == 2);

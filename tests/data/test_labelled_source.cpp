@@ -79,8 +79,8 @@ TEST_CASE("CSV: a few rows without their quotes do not hide the delimiter, and t
   CHECK(delimiter("id;price;text\n1;3,5;x\n2;4,5;y\n") == ';');
   CHECK(
       message_of<Error>([&] { delimiter("a,x;\nb,y, z;\na,v;\nb,w;\n"); }) ==
-      "f.csv: its columns may be separated by commas or by semicolons; write \"sep=,\" or \"sep=;\" into a first line "
-      "of its own");
+      "f.csv: its columns may be separated by commas or by semicolons; set data.delimiter to ',' or ';', or write sep= "
+      "and one of them into a first line of its own");
 }
 
 TEST_CASE("the format follows the name") {

@@ -80,6 +80,112 @@ TEST_CASE("tables as people have them are read, or refused with the remedy") {
   }
 }
 
+TEST_CASE("data.delimiter and data.quote divide the fields of csv; other uses are refused") {
+  struct Case {
+    const char *what, *file, *content, *delimiter, *quote, *text;
+  };
+  const Case cases[] = {{"colons", "a.txt", "pos:good film\nneg:bad film\n", ":", "\"", "good film"},
+                        {"tildes", "a.csv", "label~text\npos~good, or so\nneg~bad\n", "~", "\"", "good, or so"},
+                        {"tabs and quotes", "a.tsv", "pos\t\"good\tfilm\"\nneg\tbad\n", "tab", "\"", "good\tfilm"},
+                        {"other quotes", "a.csv", "pos,'good, film'\nneg,'bad''s'\n", "", "'", "good, film"},
+                        {"no quotes", "a.csv", "pos,\"good film\nneg,bad\" film\n", "", "none", "\"good film"}};
+  for (const auto& [what, file, content, delimiter, quote, text] : cases) {
+    INFO(what);
+    const TemporaryFolder folder;
+    LabelledSourceConfig config = config_of({folder.write(file, content)});
+    config.delimiter = delimiter;
+    config.quote = quote;
+    find_columns(config);
+    const ClassificationData data = load_labelled(config);
+    CHECK(data.classes == std::vector<std::string>{"neg", "pos"});
+    CHECK(text_of(data, data.train, 0) == text);
+  }
+  const auto problem = [](const char* delimiter, const char* quote, const char* format) {
+    LabelledSourceConfig config;
+    config.delimiter = delimiter;
+    config.quote = quote;
+    config.format = format;
+    ProblemText problems("data");
+    validate(config, problems);
+    return problems.text();
+  };
+  CHECK(contains(problem("ab", "\"", "auto"), "data.delimiter: expected one ASCII character"));
+  CHECK(contains(problem("", "''", "auto"), "data.quote: expected one ASCII character, or none"));
+  CHECK(contains(problem("'", "'", "auto"), "data.quote: is the delimiter, too"));
+  CHECK(contains(problem(";", "\"", "jsonl"), "data.delimiter: delimiter and quote are of csv files"));
+  CHECK(problem("\\t", "none", "csv").empty());
+}
+
+TEST_CASE("several tables: columns are found by their names in each; without names, other columns are refused") {
+  struct Case {
+    const char *what, *first, *second, *says;
+  };
+  const Case cases[] = {
+      {"another order", "text,label\ngood,pos\nbad,neg\n", "label,more,text\npos,7,fine\n", "(nothing was thrown)"},
+      {"another name", "text,label\ngood,pos\nbad,neg\n", "review,label\nfine,pos\n",
+       "b.csv:1: no column is called 'text'; the first row has: review, label"},
+      {"more columns", "pos,good film\nneg,bad film\n", "7,pos,fine film\n8,neg,poor film\n",
+       "b.csv: has 3 columns, but "},
+      {"a header in the second alone", "pos,good film\nneg,bad film\n", "label,text\npos,fine film\nneg,poor film\n",
+       "b.csv:1: the row names columns (label, text), but "}};
+  for (const auto& [what, first, second, says] : cases) {
+    INFO(what);
+    const TemporaryFolder folder;
+    LabelledSourceConfig config = config_of({folder.write("a.csv", first), folder.write("b.csv", second)});
+    find_columns(config);
+    const std::string said = message_of<Error>([&] { load_labelled(config); });
+    CHECK_MESSAGE(contains(said, says), said);
+  }
+}
+
+TEST_CASE("labels in the names of files; others, empty and binary files are left out and named") {
+  const TemporaryFolder folder;
+  for (const char* const name : {"pos_1.txt", "pos_2.txt", "not spam-3.txt", "sub/neg.0001.1999.txt"})
+    folder.write(std::string("train/") + name, "a text of its own");
+  folder.write("train/README", "how it was made");
+  folder.write("train/pos_4.txt", "");
+  folder.write("train/neg_5.txt", std::string("a\0b", 3));
+  LabelledSourceConfig config = config_of({folder.path("train")});
+  config.format = format_of_file_names;
+  std::string said;
+  const auto log = [&](const std::string& line) { said += line + "\n"; };
+  const ClassificationData data = load_labelled(config, nullptr, true, log);
+  CHECK(data.classes == std::vector<std::string>{"neg", "not spam", "pos"});
+  CHECK(data.train.class_counts(3) == std::vector<int64_t>{1, 1, 2});
+  CHECK(contains(said, "left out 2 files that are empty or binary: "));
+  CHECK(contains(said, "left out 1 file whose names do not begin with a class: " + folder.path("train/README")));
+  config.classes = {"pos", "README", "ne"};
+  CHECK(load_labelled(config).train.class_counts(3) == std::vector<int64_t>{2, 1, 0});
+  config.classes = {"good", "bad"};
+  CHECK(contains(message_of<Error>([&] { load_labelled(config); }), "no name of a file begins with good or bad"));
+}
+
+TEST_CASE("a class of which all rows are skipped is named; 1, 1.0 and true are the same label of other files") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config = config_of({folder.write("a.csv", "a,x\nb,\xff\nc,y\nb,\xff\nc,\xff\n")});
+  config.tokenizer = CharTokenizerConfig{};
+  config.on_error = OnError::skip;
+  const ClassificationData data = load_labelled(config);
+  REQUIRE(data.left_out.size() == 2);
+  CHECK(data.left_out[1] == "data: there is no class 'b': all of its 2 rows were left out (on_error: skip)");
+  struct Case {
+    const char *train, *test;
+  };
+  const Case cases[] = {{"1,x\n0,y\n", "1.0,a\n0.0,b\n"},
+                        {"1,x\n0,y\n", "True,a\nfalse,b\n"},
+                        {"true,x\nfalse,y\n", "1,a\n0,b\n"},
+                        {"1.0,x\n0.0,y\n", "TRUE,a\nFALSE,b\n"}};
+  for (const auto& [train, test] : cases) {
+    INFO(train, test);
+    LabelledSourceConfig both = config_of({folder.write("train.csv", train)});
+    both.test = {folder.write("test.csv", test)};
+    CHECK(load_labelled(both).test.label(0) == 1);
+  }
+  const ClassificationData mixed = load_labelled(config_of({folder.write("m.csv", "1,x\n0,y\ntrue,z\n")}));
+  REQUIRE(mixed.warnings.size() == 1);
+  CHECK(mixed.warnings[0].check == std::string("alike-labels"));
+}
+
 TEST_CASE("a column of weights: numbers from 0, which count in training alone, and 0 leaves a row out") {
   const TemporaryFolder folder;
   LabelledSourceConfig config = config_of({folder.write("a.csv", "text,label,w\na,x,2\nb,y,0.5\nc,x,0\n")});

@@ -48,7 +48,7 @@ def first_number(file, name):
 def main():
     load_file = require("safetensors.numpy").load_file
     run = SampleRun()
-    run.train("train.steps=2")
+    run.train("train.steps=2", "train.keep_optimizer=true")
     file = run.folder / "checkpoints" / "last" / "model.safetensors"
     tensors = load_file(str(file))
     shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}

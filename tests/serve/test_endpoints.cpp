@@ -309,6 +309,17 @@ TEST_CASE("tokens become a text again") {
   CHECK(from_ids["choices"][0]["text"].get<std::string>().rfind("a drum", 0) == 0);
 }
 
+TEST_CASE("the tokenizer is shown of the only model, or of the one that is named") {
+  const Serving one(serve_options({"words"})), several(serve_options({"words", "bytes"}));
+  const json alone = ask(one.port(), "GET", "/tokenizer_info").json();
+  CHECK(ask(several.port(), "GET", "/tokenizer_info?model=words").json() == alone);
+  CHECK(ask(several.port(), "GET", "/tokenizer_info?a=b&model=bytes").json()["tokenizer_class"] == "byte");
+  const Response unnamed = ask(several.port(), "GET", "/tokenizer_info");
+  CHECK(unnamed.status == 400);
+  CHECK(unnamed.json()["error"]["message"] == "model: there are several: ask for /tokenizer_info?model=NAME");
+  CHECK(ask(several.port(), "GET", "/tokenizer_info?model=none").status == 404);
+}
+
 TEST_CASE("a classifier gives labels, probabilities and reasons") {
   const json answer =
       post(port(), "/v1/classify", {{"model", "spam"}, {"input", {"a fine day", "sad night"}}, {"explain", true}})

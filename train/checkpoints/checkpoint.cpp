@@ -89,7 +89,7 @@ std::string Checkpoints::complete_ones(const fs::path& but, Use use) const {
   std::vector<std::string> found;
   for (const int64_t step : steps())
     if (const fs::path here = of_step(step);
-        here != but && (use == Use::resuming ? can_resume(here) : !damage_of(here)))
+        here != but && (use == Use::resuming ? can_resume(here) : !damage_of(here) && read_state(here).has_model))
       found.push_back(here.string());
   return found.empty() ? "" : fmt::format("complete checkpoints: {}", join(found));
 }
@@ -173,7 +173,9 @@ std::vector<fs::path> Checkpoints::for_resuming() const {
   for (const int64_t step : steps())
     if (std::find(linked.begin(), linked.end(), step) == linked.end()) found.push_back(of_step(step));
   for (const int64_t step : linked)
-    if (fs::exists(of_step(step) / optimizer_name)) found.push_back(of_step(step) / optimizer_name);
+    for (const char* const name : {optimizer_name, model_name})
+      if ((name == optimizer_name || step != linked.front()) && fs::exists(of_step(step) / name))
+        found.push_back(of_step(step) / name);
   return found;
 }
 
@@ -192,7 +194,7 @@ void Checkpoints::remove_for_resuming(bool tensors) {
   for (const int64_t step : steps())
     if (std::find(linked.begin(), linked.end(), step) == linked.end()) remove_step(step);
   for (const int64_t step : linked)  // the best first: as long as the last one is whole, the run can go on
-    remove_files(step, tensors);
+    remove_files(step, tensors || step != linked.front());
 }
 
 void Checkpoints::load(const fs::path& checkpoint, const RunParts& parts, const AcceptState& accept) const {
@@ -297,8 +299,9 @@ fs::path checkpoint_to_use(const fs::path& where) {
         "{}: there is no model here: give a run folder, a checkpoint's folder or a .safetensors file", where.string()));
   try {
     const RunState state = read_state(last);
-    if (state.has_model && !state.best.empty()) return best;  // a run with validation has one, unless that was lost
-  } catch (const Error&) {                                    // damage is told of where the model is opened
+    // A run with validation has one, unless that was lost.
+    if (!state.best.empty() && (state.has_model || state.best_step != state.step)) return best;
+  } catch (const Error&) {  // damage is told of where the model is opened
   }
   return last;
 }
@@ -308,7 +311,8 @@ fs::path checkpoint_to_use(const fs::path& where) {
 SafetensorsFile open_model(const fs::path& where) {
   std::error_code error;
   const bool is_file = fs::is_regular_file(where, error);
-  const bool is_checkpoint = !is_file && fs::is_regular_file(where / model_name, error);
+  const bool is_checkpoint =
+      !is_file && (fs::is_regular_file(where / model_name, error) || fs::is_regular_file(where / state_name, error));
   const fs::path checkpoint = is_checkpoint ? where : is_file ? where.parent_path() : checkpoint_to_use(where);
   const std::string file = (is_file ? where : checkpoint / model_name).string();
   std::optional<SafetensorsFile> model;

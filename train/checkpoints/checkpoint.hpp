@@ -1,10 +1,11 @@
 // Checkpoints of a run: FOLDER/step-N/{model.safetensors, optimizer.safetensors, state.json}
 // and the links `last`, `best`.
 //
-// The best one loses its optimizer.safetensors once two newer ones can be resumed from, as its state then says.
-// A checkpoint is written into a hidden folder, synced, renamed to step-N, and only then linked; old ones are removed
-// last. At whichever call the process is killed, `last` points to a complete checkpoint, or there is none yet.
-// A checkpoint that was damaged later is renamed to damaged-step-N when a run goes on without it.
+// The best one loses its optimizer.safetensors once two newer ones can be resumed from, as its state then says. Of a
+// run that has ended, the best model is left, with the state of the best and of the last step. A checkpoint is written
+// into a hidden folder, synced, renamed to step-N, and only then linked; old ones are removed last. At whichever call
+// the process is killed, `last` points to a complete checkpoint, or there is none yet. A checkpoint that was damaged
+// later is renamed to damaged-step-N when a run goes on without it.
 #pragma once
 
 #include <cstdint>
@@ -63,9 +64,10 @@ class Checkpoints {
   /// Points `best` at the checkpoint that the state names, in case a kill prevented it. Call it after loading.
   void repair_best(const RunState& state);
 
-  /// What is here for resuming alone: the optimizer's state of the best and the last checkpoint, and all others.
+  /// What is here for resuming alone: the optimizer's states, the weights of the last checkpoint where the best is
+  /// another, and all other checkpoints.
   std::vector<std::filesystem::path> for_resuming() const;
-  /// Removes it; with `tensors`, the models too, so that only the state of the run is left. Killed at any call, it
+  /// Removes it; with `tensors`, the best model too, so that only the state of the run is left. Killed at any call, it
   /// leaves the best model, and a run that goes on or says that it cannot; called again, it completes the work. Only
   /// for the process that holds the run's lock. Throws Error unless the best and the last checkpoint and their links
   /// are whole.

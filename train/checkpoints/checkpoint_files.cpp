@@ -118,7 +118,17 @@ std::optional<std::string> damage(const Check& check) {
   }
 }
 
+/// Where the weights of a run that has ended are if not in its last checkpoint; empty if there are none.
+fs::path best_with_model(const RunState& last, const fs::path& checkpoint) {
+  const fs::path best = checkpoint.parent_path() / "best";
+  if (last.has_model || last.best.empty() || last.best_step == last.step || !fs::exists(best / model_name)) return {};
+  return best;
+}
+
 void require_model(const RunState& state, const fs::path& checkpoint) {
+  if (const fs::path best = best_with_model(state, checkpoint); !best.empty())
+    throw Error(fmt::format("{}: the weights of this step were removed when the run ended; those of the best are in {}",
+                            checkpoint.string(), best.string()));
   if (!state.has_model)
     throw Error(fmt::format(
         "{}: this was a trial of capstan autotune, which has removed its weights: train its config.yaml under another "
@@ -181,8 +191,10 @@ void load_model(const SafetensorsFile& file, ParamStore& params) {
 
 void read_checkpoint(const fs::path& checkpoint, const RunParts& parts) {
   RunState state = read_state(checkpoint);
-  require_model(state, checkpoint);
-  load_model(SafetensorsFile((checkpoint / model_name).string()), parts.params);
+  if (best_with_model(state, checkpoint).empty()) {  // otherwise the run has ended: there is nothing to compute
+    require_model(state, checkpoint);
+    load_model(SafetensorsFile((checkpoint / model_name).string()), parts.params);
+  }
   if (state.has_optimizer) load_optimizer(checkpoint, parts);
   parts.optimizer.set_steps(state.optimizer_step);
   parts.state = std::move(state);

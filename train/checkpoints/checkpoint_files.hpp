@@ -34,7 +34,8 @@ void write_checkpoint(const std::filesystem::path& folder, const RunParts& parts
 /// How long that takes, before one was saved and timed: all of it at a quarter of a gigabyte per second.
 double seconds_to_save(const RunParts& parts);
 /// Reads all files that the checkpoint has. Throws Error naming the damaged file, the first tensor that does not fit,
-/// or the checkpoint without a model; the parts may then be partly read.
+/// or the checkpoint without a model; the parts may then be partly read. Of a run that has ended, the last checkpoint
+/// may be its state alone.
 void read_checkpoint(const std::filesystem::path& checkpoint, const RunParts& parts);
 /// Names the first file that is absent, damaged or of another step, and why; nothing when all are whole or were removed
 /// on purpose. Throws

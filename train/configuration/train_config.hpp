@@ -55,7 +55,7 @@ struct TrainConfig {
   double minutes = 0, max_minutes = 0;
   Correction corrected;
   int64_t batch_size = 32, batch_tokens = 0, lanes = 0, micro_batch_tokens = 0, accumulate = 1;
-  std::string init_from;
+  std::string init_from, init_vectors;
   std::vector<std::string> init_skip, freeze;
   bool init_strict = false, init_optimizer = false;
   double lr = 1e-3;
@@ -71,6 +71,7 @@ struct TrainConfig {
   std::string monitor_class;
   std::vector<MistakeCost> costs;
   int64_t save_every = 500, keep_last = 2, log_every = 50;
+  bool keep_optimizer = false;
   OnNonfinite on_nonfinite = OnNonfinite::stop;
   bool check_finite = false;
   ProgressMode progress = ProgressMode::automatic;
@@ -82,6 +83,10 @@ template <class Fields>
 void describe_start(Fields& f, TrainConfig& c) {
   f("init_from", c.init_from, any(),
     "start from these weights: a run folder, the folder of a checkpoint, or a safetensors file (docs/warm-start.md)");
+  f("init_vectors", c.init_vectors, any(),
+    "start the embedding of words from the vectors of this file: the text format of word2vec, fastText (.vec) or "
+    "GloVe, "
+    "also packed (docs/warm-start.md)");
   f("init_skip", c.init_skip, any(), "patterns of the names of tensors in init_from that are left out: [\"head.*\"]");
   f("init_strict", c.init_strict, any(),
     "refuse to train unless init_from has values for all parameters but those of the output");
@@ -89,6 +94,16 @@ void describe_start(Fields& f, TrainConfig& c) {
     "also take the optimizer's state and the number of steps from init_from, in which everything must match");
   f("freeze", c.freeze, any(),
     "patterns of the names of parameters that are not trained: [\"embed.*\", \"blocks.0.*\"]");
+}
+/// Keys of what is kept of a run.
+template <class Fields>
+void describe_checkpoints(Fields& f, TrainConfig& c) {
+  f("save_every", c.save_every, count_from(0), "steps between checkpoints; 0 = only at a new best and at the end");
+  f("keep_last", c.keep_last, count_from(1),
+    "newest checkpoints to keep besides the best one; with 1, damage to the newest one can cost the whole run");
+  f("keep_optimizer", c.keep_optimizer, any(),
+    "keep the newest checkpoints with the optimizer's state after the end, so that the run can be continued with more "
+    "steps; otherwise the best model is left");
 }
 template <class Fields>
 void describe(Fields& f, TrainConfig& c) {
@@ -135,12 +150,10 @@ void describe(Fields& f, TrainConfig& c) {
   f("monitor_class", c.monitor_class, any(), "class or label whose F1 is meant, for monitor: f1");
   f("costs", c.costs, any(), "costs of mistakes for monitor: cost; others cost 1");
   f("patience", c.patience, count_from(0), "training ends after this many evaluations without a new best; 0 = never");
-  f("save_every", c.save_every, count_from(0), "steps between checkpoints; 0 = only at a new best and at the end");
   f("memory", c.memory, size_from(0),
     "of a linear-classifier: million bytes for the n-grams of all texts; more of them are made again in each pass, "
     "which takes about twice as long; 0 = half of the memory that is free");
-  f("keep_last", c.keep_last, count_from(1),
-    "newest checkpoints to keep besides the best one; with 1, damage to the newest one can cost the whole run");
+  describe_checkpoints(f, c);
   f("log_every", c.log_every, count_from(1), "steps between lines in metrics.jsonl and in the log");
   f("on_nonfinite", c.on_nonfinite, any(), "when the loss or the gradient is not finite: stop, or skip the update");
   f("check_finite", c.check_finite, any(), "name the first operation whose result is not finite (slow)");

@@ -19,6 +19,12 @@ constexpr double label_share = 0.5;
 constexpr double largest_log_factor = 12, least_gain = 1e-9;
 constexpr int most_rounds = 4;
 
+/// How far text i counts as one of class c.
+double class_share(const HeldOutPredictions& held_out, int64_t i, int64_t c) {
+  return (held_out.truth(i) == c ? label_share : 0) +
+         (1 - label_share) * static_cast<double>(held_out.probabilities(i)[c]);
+}
+
 /// Finds the factors with the highest F1 of a class or mean of all, one class after the other.
 class FactorSearch {
  public:
@@ -60,11 +66,7 @@ class FactorSearch {
     return std::log(std::max(static_cast<double>(held_out_.probabilities(i)[c]), 1e-30)) +
            logs_[static_cast<size_t>(c)];
   }
-  /// How far text i counts as one of class c.
-  double count(int64_t i, int64_t c) const {
-    return (held_out_.truth(i) == c ? label_share : 0) +
-           (1 - label_share) * static_cast<double>(held_out_.probabilities(i)[c]);
-  }
+  double count(int64_t i, int64_t c) const { return class_share(held_out_, i, c); }
   void rank(int64_t i) {
     Ranks& ranks = ranks_[static_cast<size_t>(i)];
     ranks = {};
@@ -146,6 +148,73 @@ class FactorSearch {
   std::vector<Ranks> ranks_;                    // by text
 };
 
+/// The counts of the classes with given decisions. F1_c = 2 right_c / (given_c + actual_c).
+class ClassCounts {
+ public:
+  ClassCounts(const HeldOutPredictions& held_out, std::vector<int64_t> given)
+      : held_out_(held_out),
+        given_(std::move(given)),
+        right_(static_cast<size_t>(held_out.classes()), 0),
+        all_(right_) {
+    for (int64_t i = 0; i < held_out.size(); ++i)
+      for (int64_t c = 0; c < held_out.classes(); ++c) {
+        const double share = class_share(held_out, i, c), gets = gets_it(i, c);
+        right_[static_cast<size_t>(c)] += share * gets;
+        all_[static_cast<size_t>(c)] += share + gets;
+      }
+  }
+  double f1(int64_t c) const { return 2 * right_[static_cast<size_t>(c)] / given_and_actual(c); }
+  /// The derivative of f1(c) by the weight of text i: (2 right_ic - F1_c (given_ic + actual_ic)) / (given_c +
+  /// actual_c).
+  double influence(int64_t i, int64_t c) const {
+    const double share = class_share(held_out_, i, c), gets = gets_it(i, c);
+    return (2 * share * gets - f1(c) * (share + gets)) / given_and_actual(c);
+  }
+
+ private:
+  double gets_it(int64_t i, int64_t c) const { return given_[static_cast<size_t>(i)] == c ? 1 : 0; }
+  double given_and_actual(int64_t c) const { return std::max(all_[static_cast<size_t>(c)], 1e-12); }
+
+  const HeldOutPredictions& held_out_;
+  std::vector<int64_t> given_;       // by text
+  std::vector<double> right_, all_;  // by class
+};
+
+/// What each text is given by the rule that was found without its half of the texts. Halves alternate within a class.
+std::vector<int64_t> decided_by_other_half(const HeldOutPredictions& held_out, int64_t label) {
+  const int64_t classes = held_out.classes();
+  std::vector<size_t> half_of, seen(static_cast<size_t>(classes), 0);
+  HeldOutPredictions halves[] = {HeldOutPredictions(classes), HeldOutPredictions(classes)};
+  for (int64_t i = 0; i < held_out.size(); ++i) {
+    half_of.push_back(seen[static_cast<size_t>(held_out.truth(i))]++ % 2);
+    halves[half_of.back()].add(held_out.probabilities(i), held_out.truth(i));
+  }
+  const DecisionRule rules[] = {FactorSearch(halves[1], label).run(), FactorSearch(halves[0], label).run()};
+  std::vector<int64_t> given;
+  for (int64_t i = 0; i < held_out.size(); ++i)
+    given.push_back(decide(rules[half_of[static_cast<size_t>(i)]], held_out.probabilities(i), classes));
+  return given;
+}
+
+/// Whether a rule has a higher F1 of the class, or mean of all (label -1), than the likeliest class, by more than the
+/// standard error of the difference: the root of the sum of the squares of what each text contributes to it (the delta
+/// method, paired). On the texts that a rule was found with, it would always seem better.
+bool gains_by_rule(const HeldOutPredictions& held_out, int64_t label) {
+  std::vector<int64_t> likeliest;
+  for (int64_t i = 0; i < held_out.size(); ++i)
+    likeliest.push_back(decide({}, held_out.probabilities(i), held_out.classes()));
+  const ClassCounts ruled(held_out, decided_by_other_half(held_out, label)), plain(held_out, std::move(likeliest));
+  const int64_t begin = std::max<int64_t>(label, 0), end = label < 0 ? held_out.classes() : label + 1;
+  double gain = 0, variance = 0;
+  for (int64_t c = begin; c < end; ++c) gain += ruled.f1(c) - plain.f1(c);
+  for (int64_t i = 0; i < held_out.size(); ++i) {
+    double influence = 0;
+    for (int64_t c = begin; c < end; ++c) influence += ruled.influence(i, c) - plain.influence(i, c);
+    variance += influence * influence;
+  }
+  return gain > std::sqrt(variance);
+}
+
 }  // namespace
 
 int64_t decide(const DecisionRule& rule, const float* probabilities, int64_t classes) {
@@ -202,9 +271,9 @@ void HeldOutPredictions::sort() {
 }
 
 DecisionRule best_rule(const HeldOutPredictions& held_out, const DecisionGoal& goal) {
-  using Kind = DecisionGoal::Kind;
-  if (goal.kind == Kind::given || goal.kind == Kind::cost || held_out.size() == 0) return goal.rule;
-  return FactorSearch(held_out, goal.kind == Kind::f1 ? goal.label : -1).run();
+  if (!goal.finds_rule() || held_out.size() == 0) return goal.rule;
+  const int64_t label = goal.kind == DecisionGoal::Kind::f1 ? goal.label : -1;
+  return gains_by_rule(held_out, label) ? FactorSearch(held_out, label).run() : DecisionRule{};
 }
 
 }  // namespace capstan

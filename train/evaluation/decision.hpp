@@ -25,6 +25,7 @@ struct DecisionGoal {
   } kind = Kind::given;
   int64_t classes = 0, label = -1;
   DecisionRule rule = {};
+  bool finds_rule() const { return kind == Kind::macro_f1 || kind == Kind::f1; }
 };
 
 /// The probabilities of texts that a model has not learnt from, with their classes.
@@ -50,7 +51,8 @@ class HeldOutPredictions {
 };
 
 /// The rule for a goal. For F1, factors are found one class after the other, with counts that are half of the labels
-/// and half of the probabilities: of a rare class, chance would choose among its few labels. May stop.
+/// and half of the probabilities: of a rare class, chance would choose among its few labels. Nothing where rules found
+/// on one half of the texts are no better on the other by more than the standard error. May stop.
 DecisionRule best_rule(const HeldOutPredictions& held_out, const DecisionGoal& goal);
 
 }  // namespace capstan

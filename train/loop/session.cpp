@@ -56,9 +56,11 @@ bool Session::resume(const RunParts& parts, const RenewIdentity& renewed) {
   if (!state_.has_optimizer && !has_ended(config_, state_)) {
     const std::string others = Checkpoints(from->parent_path()).complete_ones({}, Checkpoints::Use::resuming);
     throw Error(fmt::format(
-        "{0}: the optimizer's state, which resuming needs, was removed by capstan clean, or by training once newer "
-        "checkpoints had it: {1}begin another run from these weights, with another name and train.init_from={0}",
-        from->string(), others.empty() ? "" : "give --resume-from another (" + others + "), or "));
+        "{}: the optimizer's state, which more training needs, was removed when the run ended (unless "
+        "train.keep_optimizer: true), by capstan clean, or by training once newer checkpoints had it: {}train on from "
+        "its weights as another run: add --set name=NEW train.init_from={}",
+        from->string(), others.empty() ? "" : "give --resume-from another (" + others + "), or ",
+        state_.has_model ? from->string() : (from->parent_path() / "best").string()));
   }
   parts.params.clear_grads();
   saved_step_ = state_.step;
@@ -189,10 +191,29 @@ TrainResult Session::finish(const std::string& reason, const RunParts& parts, co
   }
   const std::string best = state_.best.empty() ? std::string() : "; best validation " + progress_.best_so_far();
   const std::string at = progress_.at_step(state_.step);
+  if (went_on && options_.goal && options_.goal->finds_rule() && state_.rule.empty() && !state_.threshold)
+    log().info(
+        fmt::format("each text is given its likeliest class: no rule for train.monitor: {} is better by more than the "
+                    "standard error on texts that are held out",
+                    config_.monitor));
+  const std::string next =
+      state_.has_optimizer || options_.kind == RunKind::solved
+          ? remedy
+          : fmt::format("to train on, begin another run from it: --set name=NEW train.init_from={}",
+                        options_.folder.string());
   log().info(went_on
                  ? fmt::format("finished{}: {}; {} of training{}", at, reason, short_time(progress_.seconds()), best)
-                 : fmt::format("nothing to do: this run is finished{}: {}{}; {}", at, reason, best, remedy));
-  return {false, reason, state_};
+                 : fmt::format("nothing to do: this run is finished{}: {}{}; {}", at, reason, best, next));
+  return {false, went_on, reason, state_};
+}
+
+void Session::clean() {
+  if (!ranks_.first()) return;
+  try {
+    folder_.checkpoints().remove_for_resuming();
+  } catch (const Error& error) {  // the run is whole
+    log().warn(error.what());
+  }
 }
 
 TrainResult Session::interrupt(int signal, const RunParts& parts) {
@@ -204,7 +225,7 @@ TrainResult Session::interrupt(int signal, const RunParts& parts) {
   }
   log().info(fmt::format("{} at step {}: saved in {}; the same command resumes the run", reason, state_.step,
                          folder_.checkpoints().of_step(state_.step).string()));
-  return {true, reason, state_};
+  return {true, false, reason, state_};
 }
 
 TrainResult Session::end_piece(const RunParts& parts) {
@@ -214,7 +235,7 @@ TrainResult Session::end_piece(const RunParts& parts) {
 
 TrainResult Session::give_up(int signal) {
   log().info(interruption(signal) + ": there is nothing to save yet; the same command begins the run again");
-  return {true, interruption(signal), state_};
+  return {true, false, interruption(signal), state_};
 }
 
 }  // namespace capstan

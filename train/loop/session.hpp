@@ -26,6 +26,7 @@ struct WarmStart {
 
 struct TrainResult {
   bool interrupted = false;  // by a signal; the run is saved and the same call continues it
+  bool ended = false;        // now, not before
   std::string reason;        // why the run ended
   RunState state;
 };
@@ -90,6 +91,8 @@ class Session {
   TrainResult interrupt(int signal, const RunParts& parts);
   /// Saves a run that ends before its limits, because no more of it was wanted.
   TrainResult end_piece(const RunParts& parts);
+  /// After the end: removes what only more training needs, with a warning where that fails.
+  void clean();
   /// interrupt() for a run that has nothing to save yet.
   TrainResult give_up(int signal);
 

@@ -119,9 +119,9 @@ TrainResult Loop::run() {
     // Also the first thing after an interrupted evaluation, so that patience counts as in an uninterrupted run.
     if (in_.valid != nullptr && state_.validated_step != state_.step && (regular || limit()))
       if (!validate()) return session_.interrupt(news().signal, parts());
+    if (ends) return session_.end_piece(parts());
     if (const auto reached = limit())
       return session_.finish(reached->reason, parts(), fmt::format("raise {} to continue", reached->key));
-    if (ends) return session_.end_piece(parts());
     if (session_.save_due()) session_.save(parts());
     look_again();
     step();

@@ -1,0 +1,43 @@
+// capstan list: the runs that there are.
+#include <filesystem>
+#include <iostream>
+
+#include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/output.hpp"
+#include "apps/commands/commands.hpp"
+#include "core/base/error.hpp"
+#include "core/io/log.hpp"
+#include "run/summaries/run_list.hpp"
+
+namespace capstan {
+namespace {
+
+struct ListOptions {
+  std::vector<std::string> folders = {"runs"};
+  std::string format = "text";
+};
+
+int list(const ListOptions& options) {
+  const std::vector<ListedRun> runs = list_runs(options.folders);
+  if (options.format == "json")
+    print_json(runs, std::cout);
+  else if (!runs.empty())
+    print_text(runs, std::cout, output_columns());
+  if (runs.empty()) log_info("there are no runs in these folders: capstan train makes them");
+  return exit_done;
+}
+
+}  // namespace
+
+void add_list_command(CommandParser& cli) {
+  const auto [command, options] = cli.add_subcommand<ListOptions>(
+      "list", "List runs: type of model, data, best validation, size on disk and age", list);
+  command.add_option("folders", options.folders, "folders of runs, or run folders", "FOLDER");
+  command.add_choice("--format", options.format, {"text", "json"}, "text, or json (everything on one line)");
+  command.footer(
+      R"(What was written last comes first. The score is the best validation, or cross-validation, by train.monitor.
+For example:  capstan list
+              capstan list runs/sweeps --format json)");
+}
+
+}  // namespace capstan

@@ -1,0 +1,28 @@
+// The runs that there are, with what each is: `capstan list`.
+#pragma once
+
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "run/summaries/run_record.hpp"
+
+namespace capstan {
+
+struct ListedRun {
+  std::string folder, kind, data, metric;  // metric: by which the score is measured; empty: not validated
+  double score = NAN;
+  int64_t step = 0, bytes = 0;
+  double age = 0;       // seconds since something was written
+  std::string problem;  // why it could not be read; empty: it could
+};
+
+/// Those of run_folders(), what was written last first.
+std::vector<ListedRun> list_runs(const std::vector<std::string>& folders);
+
+void print_text(const std::vector<ListedRun>& runs, std::ostream& out, size_t width);
+/// A list of objects on one line.
+void print_json(const std::vector<ListedRun>& runs, std::ostream& out);
+
+}  // namespace capstan

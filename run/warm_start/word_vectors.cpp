@@ -1,0 +1,175 @@
+#include "run/warm_start/word_vectors.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/strings/strings.hpp"
+#include "data/files/file_list.hpp"
+#include "data/files/text_file.hpp"
+#include "train/checkpoints/checkpoint.hpp"
+
+namespace capstan {
+namespace {
+
+constexpr std::string_view blanks = " \t\r";
+
+/// The fields of a line, from its end.
+class FieldsFromEnd {
+ public:
+  explicit FieldsFromEnd(std::string_view line) : left_(trimmed(line, blanks)) {}
+  std::string_view left() const { return left_; }
+  /// The last field, which is taken away; empty at the beginning.
+  std::string_view next() {
+    const size_t begin = left_.find_last_of(blanks) + 1;  // npos + 1 is 0
+    const std::string_view field = left_.substr(begin);
+    left_ = trimmed(left_.substr(0, begin), blanks);
+    return field;
+  }
+
+ private:
+  std::string_view left_;
+};
+
+int64_t fields_in(std::string_view line) {
+  int64_t count = 0;
+  bool inside = false;
+  for (const char c : line) {
+    const bool blank = blanks.find(c) != std::string_view::npos;
+    count += !blank && !inside ? 1 : 0;
+    inside = !blank;
+  }
+  return count;
+}
+
+class VectorFile {
+ public:
+  VectorFile(const std::string& path, int64_t width, std::unordered_map<std::string, int64_t> rows, float* table)
+      : path_(path), width_(width), rows_(std::move(rows)), table_(table) {}
+
+  /// Returns the lines for the log.
+  std::vector<std::string> read(const LogLine& log) {
+    TextReader reader(path_, any_file_mb, "a file of word vectors is needed here");
+    std::error_code unknown;
+    const auto bytes = std::filesystem::file_size(path_, unknown);
+    Progress progress(log, "reading " + path_, is_packed_name(path_) || unknown ? 0 : static_cast<double>(bytes));
+    progress.begin("reading " + path_);
+    constexpr size_t step = size_t{16} << 20;
+    size_t passed = 0;
+    for (std::string line; next(reader, line);) {
+      ++line_;
+      passed += line.size() + 1;
+      if (passed >= step) progress.add(static_cast<double>(std::exchange(passed, 0)));
+      if (line_ == 1 && is_header(line)) continue;
+      take(line);
+    }
+    progress.add(static_cast<double>(passed));
+    if (stated_ && vectors_ < *stated_)
+      throw Error(fmt::format("{}: line 1 says {} vectors, but there are {}: the file is cut; get it again", path_,
+                              *stated_, vectors_));
+    if (found_ == 0)
+      throw Error(
+          fmt::format("{}: none of the {} words of the vocabulary is among its {} words; with words in lower "
+                      "case, set data.tokenizer.lower_case: true",
+                      path_, rows_.size(), vectors_));
+    return {fmt::format("word vectors: {} of {} words of the vocabulary are in {}, among {} vectors", found_,
+                        rows_.size(), path_, vectors_)};
+  }
+
+ private:
+  bool next(TextReader& reader, std::string& line) const {
+    try {
+      return reader.read_line(line);
+    } catch (const Error& error) {
+      throw Error(fmt::format("{} (after line {})", error.what(), line_));
+    }
+  }
+  std::string place() const { return fmt::format("{}:{}", path_, line_); }
+
+  bool is_header(const std::string& line) {
+    FieldsFromEnd fields(line);
+    const auto width = parse_integer(std::string(fields.next())), count = parse_integer(std::string(fields.next()));
+    if (!width || !count || !fields.left().empty()) {
+      if (line.find('\0') != std::string::npos || static_cast<unsigned char>(line.front()) == 0xba)
+        throw Error(fmt::format("{}: is no text: of fastText, give the .vec file beside the .bin", path_));
+      return false;
+    }
+    check_width(*width);
+    stated_ = *count;
+    return true;
+  }
+
+  void check_width(int64_t found) const {
+    if (found != width_)
+      throw Error(fmt::format("{}: the vectors have {} numbers, but model.width is {}: set model.width={}", place(),
+                              found, width_, found));
+  }
+
+  void take(const std::string& line) {
+    if (trimmed(line, blanks).empty()) return;
+    const int64_t numbers = fields_in(line) - 1;  // a word may have blanks in it
+    if (vectors_ == 0 && !stated_) check_width(numbers);
+    if (numbers < width_)
+      throw Error(fmt::format("{}: expected a word and {} numbers, found {} fields: the file is damaged or cut",
+                              place(), width_, numbers + 1));
+    ++vectors_;
+    if (numbers > width_) return;  // no word of a vocabulary has blanks
+    const std::string_view text = trimmed(line, blanks);
+    const auto row = rows_.find(std::string(text.substr(0, text.find_first_of(blanks))));
+    if (row == rows_.end() || row->second < 0) return;
+    FieldsFromEnd fields(line);
+    for (int64_t i = width_; i-- > 0;) table_[row->second * width_ + i] = value_of(fields.next(), i);
+    row->second = -1;  // the first one counts
+    ++found_;
+  }
+
+  float value_of(std::string_view field, int64_t index) const {
+    float value = 0;
+    const auto [end, problem] = std::from_chars(field.data(), field.data() + field.size(), value);
+    if (problem == std::errc::result_out_of_range && field.find("e-") != std::string_view::npos) return 0;
+    if (problem != std::errc() || end != field.data() + field.size() || !std::isfinite(value))
+      throw Error(
+          fmt::format("{}: number {} is '{}': expected a finite number", place(), index + 1, field.substr(0, 40)));
+    return value;
+  }
+
+  const std::string& path_;
+  int64_t width_, line_ = 0, vectors_ = 0, found_ = 0;
+  std::optional<int64_t> stated_;                  // vectors, by the first line
+  std::unordered_map<std::string, int64_t> rows_;  // of words; -1: filled
+  float* table_;
+};
+
+}  // namespace
+
+std::vector<std::string> fill_word_vectors(const RunConfig& config, const Tokenizer& tokenizer, const RunParts& parts,
+                                           const LogLine& log) {
+  const auto& all = parts.params.params();
+  const auto embed =
+      std::find_if(all.begin(), all.end(), [](const Param& param) { return param.name == "embed.weight"; });
+  if (embed == all.end())
+    throw ConfigError("train.init_vectors: the model has no embedding of words; use a model with blocks");
+  std::unordered_map<std::string, int64_t> rows;
+  for (int64_t id = 0; id < tokenizer.vocabulary_size(); ++id)
+    rows.emplace(tokenizer.token_name(static_cast<int32_t>(id)), id);
+  VectorFile file(config.train.init_vectors, embed->var.dim(1), std::move(rows), parts.params.values() + embed->offset);
+  std::vector<std::string> report = file.read(log);
+  if (parts.average != nullptr) parts.average->copy(parts.params);
+  return report;
+}
+
+void check_init_vectors(const RunConfig& config, Problems& problems) {
+  const std::string& path = config.train.init_vectors;
+  const std::filesystem::path folder = std::filesystem::path(config.folder) / config.name;
+  if (path.empty() || Checkpoints(folder / "checkpoints").last()) return;
+  if (!config.train.init_from.empty())
+    problems.add("train.init_vectors", "the embedding cannot start from train.init_from, too: give one of them");
+  if (const std::string missing = missing_file(path); !missing.empty()) problems.add("train.init_vectors", missing);
+}
+
+}  // namespace capstan
