@@ -112,6 +112,16 @@ class Run:
             return rows
         return pandas.DataFrame(rows)
 
+    @property
+    def rule(self) -> list[float]:
+        """Of a classifier's decisions (decided()); empty for the likeliest class."""
+        return self._native.rule
+
+    @property
+    def thresholds(self) -> list[float]:
+        """Where texts have any number of labels, the probability from which they have each."""
+        return self._native.thresholds
+
     def predict(self, texts: Sequence[Text], **options: Any) -> list:
         """What the model says of each text.
 
@@ -132,8 +142,8 @@ class Run:
         if not self._native.multi_label:
             if threshold is not None:
                 raise Error("threshold: only runs with data.multi_label: true have one")
-            return [classes[index] for index in decided(probabilities, self._native.rule)]
-        least = self._native.thresholds if threshold is None else [threshold] * len(classes)
+            return [classes[index] for index in decided(probabilities, self.rule)]
+        least = self.thresholds if threshold is None else [threshold] * len(classes)
         return [[name for name, p, t in zip(classes, row, least) if p >= t] for row in probabilities]
 
     def predict_proba(self, texts: Sequence[Text]) -> np.ndarray:

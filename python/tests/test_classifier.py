@@ -170,7 +170,7 @@ def test_a_table_of_one_column_is_that_column_and_of_several_is_refused(fitted, 
     table = pandas.DataFrame({"text": reviews[0], "label": reviews[1]})
     assert len(fitted.predict(table[["text"]])) == len(table)
     assert fitted.score(table["text"], table[["label"]]) == 1
-    with pytest.raises(TypeError, match="df"):
+    with pytest.raises(TypeError, match="table of 2 columns"):
         fitted.predict(table)
 
 
