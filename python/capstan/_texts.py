@@ -98,10 +98,11 @@ def write_rows(path, X, y, sample_weight):
     """Writes texts with labels and weights as a file of training data; no more than one text is held. Returns the names of the
     columns of the text, and the Targets."""
     if y is not None and hasattr(y, "__len__"):
+        texts = texts_of(X)
         if hasattr(X, "__len__"):
             _same_length(X, y)
         targets = Targets(y)
-        return _write(path, texts_of(X), targets, sample_weight), targets
+        return _write(path, texts, targets, sample_weight), targets
     spool, labels = Path(f"{path}.texts"), []  # what the labels are is known when all have come
     with open(spool, "w", encoding="utf-8") as out:
         for text, label in pairs_of(X, y):
