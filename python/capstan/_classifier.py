@@ -68,9 +68,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
         and for a value that it does not take."""
         options = {name: value for name, value in params.items() if name not in ("recipe", "class_weight", "verbose")}
         keys = {**self._options, **options}
-        if options:
-            check_keys([config_file(params.get("recipe", self.recipe))], [override(key_of(key), keys[key]) for key in keys])
-        self.recipe = params.get("recipe", self.recipe)
+        recipe = params.get("recipe", self.recipe)
+        if options and is_file(recipe):
+            check_keys([config_file(recipe)], [override(key_of(key), keys[key]) for key in keys])
+        self.recipe = recipe
         self.class_weight = params.get("class_weight", self.class_weight)
         self.verbose = params.get("verbose", self.verbose)
         self._options = keys
@@ -140,7 +141,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         elif classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         for texts, labels, weights in batches_of(X, y, sample_weight, 1000):
-            targets = Targets(np.array(labels) if isinstance(labels[0], np.ndarray) else labels)
+            targets = Targets(labels)
             if self._online is None:
                 self._begin(texts[0], targets, classes)
             self._online.learn(texts, self._numbers_of(targets), weights)

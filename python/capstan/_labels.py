@@ -7,6 +7,10 @@ def column_of(values, what):
     a column of datasets. An iterator stays one."""
     if isinstance(values, (str, bytes)):
         raise TypeError(f"{what}: a list of {what} is needed, not one; write [{what[:-1]}]")
+    if hasattr(values, "toarray"):
+        raise TypeError(f"{what}: a sparse matrix of numbers is not supported")
+    if not hasattr(values, "__iter__") and hasattr(values, "__array__"):
+        values = np.asarray(values)
     if isinstance(values, dict) or not hasattr(values, "__iter__"):
         raise TypeError(f"{what}: a list of {what} is needed, not {type(values).__name__}")
     names = getattr(values, "column_names", None) or getattr(values, "columns", None)
@@ -39,7 +43,7 @@ def _hint(label):
     if isinstance(label, (bytes, np.bytes_)):
         return "; decode bytes, such as by .astype(str)"
     if isinstance(label, (float, np.floating)) and label == label:
-        return "; use .astype(int)" if float(label).is_integer() else ""
+        return "; use .astype(int)" if float(label).is_integer() else "; Unknown label type: continuous"
     return "; leave out texts without a label" if label is None or str(label) in ("nan", "<NA>", "NaT") else ""
 
 
@@ -71,7 +75,7 @@ class Targets:
             y = y.astype(int)
         else:
             y = list(column_of(y.ravel() if isinstance(y, np.ndarray) else y, "labels"))
-            y = np.array(y) if _is_matrix(y) else y
+            y = np.array(y) if _is_matrix(y) or (y and all(isinstance(row, np.ndarray) for row in y)) else y
         if isinstance(y, np.ndarray):
             self.form, self.kind = "matrix", "int"
             self.rows = [[str(column) for column in np.flatnonzero(row)] for row in y]

@@ -47,11 +47,16 @@ def weights_of(given, count=None):
     """A list of floats, or None."""
     if given is None:
         return None
-    weights = [float(weight) for weight in column_of(given, "weights")]
+    weights = list(column_of(given, "weights"))
+    if weights and isinstance(weights[0], (list, tuple, np.ndarray)):
+        raise ValueError("sample_weight must be one number for each text, not several: Sample weights must be 1D array or scalar")
+    weights = [float(weight) for weight in weights]
     if count is not None and len(weights) != count:
         raise ValueError(f"sample_weight has {len(weights)} numbers for {count} texts")
     if not all(0 <= weight < float("inf") for weight in weights):
         raise ValueError("sample_weight must be finite numbers from 0")
+    if count and not any(weights):
+        raise ValueError("sample_weight: all weights are zero, so that no text counts")
     return weights
 
 
@@ -80,7 +85,7 @@ def batches_of(X, y, sample_weight, size):
     weights = None if sample_weight is None else iter(column_of(sample_weight, "weights"))
     rows = pairs_of(X, y)
     while batch := list(itertools.islice(rows, size)):
-        some = None if weights is None else weights_of(list(itertools.islice(weights, len(batch))), len(batch))
+        some = None if weights is None else weights_of(list(itertools.islice(weights, len(batch))))
         yield [text for text, _ in batch], [label for _, label in batch], some
 
 

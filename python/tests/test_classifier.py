@@ -76,7 +76,7 @@ def test_many_labels_per_text_keep_their_value(reviews):
 
 
 @pytest.mark.parametrize("label, hint", [
-    (0.5, "labels.0. is 0.5$"), (2.0, "labels.0. is 2.0; use .astype.int"), (np.float32(1), "use .astype.int"), (b"good", "labels.0. is b'good'; decode bytes"),
+    (0.5, "labels.0. is 0.5; Unknown label type: continuous$"), (2.0, "labels.0. is 2.0; use .astype.int"), (np.float32(1), "use .astype.int"), (b"good", "labels.0. is b'good'; decode bytes"),
     (None, "leave out texts without a label"), (float("nan"), "leave out texts without a label")])
 def test_labels_that_are_neither_strings_nor_integers_are_refused(reviews, label, hint):
     texts, _ = reviews

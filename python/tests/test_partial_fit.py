@@ -17,10 +17,13 @@ def resident_mb():
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
+SMALL = {"model__buckets": 1 << 16}
+
+
 @pytest.fixture(scope="module")
 def learnt(reviews):
     texts, labels = reviews
-    model = capstan.Classifier()
+    model = capstan.Classifier(**SMALL)
     for begin in range(0, len(texts), 24):
         model.partial_fit(texts[begin:begin + 24], labels[begin:begin + 24], classes=["bad", "good"])
     return model
@@ -36,7 +39,7 @@ def test_it_learns_batch_by_batch_and_predicts_after_each(reviews, learnt):
 
 def test_batches_of_any_iterable_without_a_length_give_the_same(reviews, learnt):
     texts, labels = reviews
-    model = capstan.Classifier().partial_fit(iter(zip(texts[:24], labels[:24])), classes=["bad", "good"])
+    model = capstan.Classifier(**SMALL).partial_fit(iter(zip(texts[:24], labels[:24])), classes=["bad", "good"])
     for begin in range(24, len(texts), 24):
         some = slice(begin, begin + 24)
         model.partial_fit((text for text in texts[some]), np.array(labels[some]), sample_weight=iter([1] * 24))
