@@ -10,10 +10,11 @@ if ! python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 10))' 2>
 fi
 venv=build/python-venv
 python3 -m venv "$venv"
-if ! "$venv/bin/pip" install --quiet "scikit-build-core>=0.11" "nanobind>=2.7" pytest mypy scikit-learn pandas tqdm pyyaml fastapi; then
+if ! "$venv/bin/pip" install --quiet "scikit-build-core>=0.11" "nanobind>=2.7" pytest mypy scikit-learn pandas pyyaml fastapi; then
   echo "python/test.sh: skipped: the packages of the tests cannot be installed"
   exit 0
 fi
+"$venv/bin/pip" install --quiet polars datasets matplotlib nbclient ipykernel || echo "python/test.sh: without these, their tests are skipped"
 "$venv/bin/pip" install --quiet --no-build-isolation .
 if [ -x build/release/capstan ]; then export CAPSTAN_PROGRAM=$PWD/build/release/capstan; fi
 cd python/tests

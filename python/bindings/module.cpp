@@ -86,4 +86,5 @@ NB_MODULE(_capstan, module) {
   module.def("blas_core", [] { return blas_info().core; });
   python::bind_run(module);
   python::bind_training(module);
+  python::bind_online(module);
 }

@@ -7,5 +7,6 @@ namespace capstan::python {
 
 void bind_run(nanobind::module_& module);
 void bind_training(nanobind::module_& module);
+void bind_online(nanobind::module_& module);
 
 }  // namespace capstan::python

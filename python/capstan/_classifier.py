@@ -6,16 +6,18 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ._capstan import Error, check_keys
-from ._config import config_file, key_of, override, plain
-from ._run import Text, by_size, decided, load, train
-from ._texts import as_texts
+from ._config import config_file, data_keys, key_of, override, plain
+from ._labels import KINDS, Targets, array_of, column_of
+from ._online import Online
+from ._run import Run, Text, by_size, decided, load, train
+from ._texts import batches_of, columns_of, is_file, write_rows
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -43,6 +45,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
     After fit(): `classes_`, the labels in the order of predict_proba()'s columns, and `run_`, the capstan.Run.
     """
 
+    _run = _online = _folder = None  # the run or, after partial_fit(), what learns; the folder that goes with the classifier
+
     def __init__(self, recipe: str = "classify", *, class_weight: Any = None, verbose: bool = False, **options: Any):
         self.recipe = recipe
         self.class_weight = class_weight
@@ -64,9 +68,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
         and for a value that it does not take."""
         options = {name: value for name, value in params.items() if name not in ("recipe", "class_weight", "verbose")}
         keys = {**self._options, **options}
-        if options:
-            check_keys([config_file(params.get("recipe", self.recipe))], [override(key_of(key), keys[key]) for key in keys])
-        self.recipe = params.get("recipe", self.recipe)
+        recipe = params.get("recipe", self.recipe)
+        if options and is_file(recipe):
+            check_keys([config_file(recipe)], [override(key_of(key), keys[key]) for key in keys])
+        self.recipe = recipe
         self.class_weight = params.get("class_weight", self.class_weight)
         self.verbose = params.get("verbose", self.verbose)
         self._options = keys
@@ -82,72 +87,130 @@ class Classifier(ClassifierMixin, BaseEstimator):
         tags.no_validation = True  # of arrays of numbers
         return tags
 
-    def fit(self, X: Sequence[Text], y: Any, sample_weight: Any = None) -> Classifier:
-        """Trains on the texts X with the labels y; `sample_weight`: a number from 0 for each text, by which its loss is multiplied."""
-        texts = as_texts(X)
-        targets = _Targets(y)
-        if len(texts) != len(targets.rows):
-            raise ValueError(f"Classifier.fit: {len(texts)} texts, but {len(targets.rows)} labels")
-        if not texts:
-            raise ValueError("Classifier.fit: there are no texts")
+    def fit(self, X: Iterable[Any] | str | os.PathLike, y: Any = None, sample_weight: Any = None) -> Classifier:
+        """Trains on the texts X with the labels y, and finds all settings; `sample_weight`: a number from 0 for each text, by which
+        its loss is multiplied.
+
+        X and y: lists, iterators, arrays of NumPy, columns of pandas, polars or datasets. Without y, X yields pairs of a text and
+        its label, or is the path of a file that the program reads (.tsv, .csv, .jsonl, ...). Texts of an iterator are not held.
+        """
         folder = tempfile.TemporaryDirectory(prefix="capstan-")
         data = Path(folder.name) / "train.jsonl"
-        weights = _weights(sample_weight, len(texts))
-        columns = _write_rows(data, texts, targets, weights)
-        keys = {
-            "name": "run", "folder": folder.name,
-            "data.type": "labelled", "data.format": "jsonl", "data.valid": [], "data.test": [], "data.classes": [],
-            "data.first_label": 0, "data.train": [str(data)], "data.label_column": "labels", "data.text_columns": columns,
-            "data.multi_label": targets.multi_label, "data.unique_labels": True, "data.skip_empty": True,
-            "data.max_file_mb": 1 + data.stat().st_size // 1_000_000,
-        }
-        if weights is not None:
-            keys["data.weight_column"] = "weight"
-        if self.class_weight is not None:
-            keys.update(self._class_weights(targets))
-        if targets.multi_label:
-            keys["data.label_separator"] = "\x1f"
-        keys.update({key_of(key): value for key, value in self._options.items()})
+        if y is None and is_file(X):
+            keys, kind, form = self._keys_of_file(X, sample_weight), "str", None
+        else:
+            columns, targets = write_rows(data, X, y, sample_weight)
+            if len(names := {name for row in targets.rows for name in (row if targets.multi_label else [row])}) < 2:
+                raise ValueError(f"labels: there is only one class, {next(iter(names), None)!r}; two or more are needed")
+            kind, form = targets.kind, targets.form
+            keys = {
+                **_keys_of_texts(columns, targets.multi_label), "data.train": [str(data)],
+                "data.max_file_mb": 1 + data.stat().st_size // 1_000_000,
+                **({} if sample_weight is None else {"data.weight_column": "weight"}), **self._class_weights(sorted(names)),
+            }
+        keys = {"name": "run", "folder": folder.name, **keys, **{key_of(key): value for key, value in self._options.items()}}
         try:
             run = train(config_file(self.recipe), quiet=not self.verbose, **keys)
         except Error as error:
             raise Error(_of_texts(str(error), str(data))) from None
         run._needs("classes")
-        data.unlink()
-        if getattr(self, "_folder", None) is not None:
+        data.unlink(missing_ok=True)
+        if self._folder is not None:
             self._folder.cleanup()
-        self._take(run, folder, targets.kind, targets.form)
+        self._take(run, folder, kind, form or ("lists" if run._native.multi_label else "single"))
         return self
 
-    def _class_weights(self, targets):
-        """The keys of class_weight; listed weights have the order of the classes, which is then that of the labels here."""
-        if self.class_weight == "balanced":
+    def _keys_of_file(self, path, sample_weight):
+        if sample_weight is not None:
+            raise ValueError("sample_weight: name the column of the file instead, data__weight_column")
+        if isinstance(self.class_weight, dict):
+            raise ValueError("class_weight: of a file, give data__classes and model__class_weights instead of a dictionary")
+        return {**data_keys(path), "data.valid": [], "data.test": [], **self._class_weights([])}
+
+    def partial_fit(self, X: Iterable[Any], y: Any = None, classes: Any = None, sample_weight: Any = None) -> Classifier:
+        """Learns from some texts more, each once, in the order in which they come. Texts are not held, and the memory is the same for
+        any number of them. X, y and sample_weight are as those of fit(), but no file.
+
+        classes: all labels that there will be; the first call needs them. After fit(), or load() of a linear classifier, it goes on
+        from there.
+        """
+        if y is None and is_file(X):
+            raise ValueError("partial_fit: a file is for fit(); give its texts and labels")
+        if self.__sklearn_is_fitted__():
+            self._check_classes(classes)
+        elif classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        for texts, labels, weights in batches_of(X, y, sample_weight, 1000):
+            targets = Targets(labels)
+            if self._online is None:
+                self._begin(texts[0], targets, classes)
+            self._online.learn(texts, self._numbers_of(targets), weights)
+        return self
+
+    def _check_classes(self, classes):
+        if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+            raise ValueError(f"`classes={list(classes)!r}` is not the same as on last call to partial_fit, was: {self.classes_.tolist()!r}")
+
+    def _begin(self, text, targets, classes):
+        """A model for partial_fit(): of the run or, without one, new."""
+        if self._run is not None:
+            self._online, self._run = Online.go_on(self._run), None
+            return
+        given = Targets(list(column_of(classes, "classes")))
+        self._name_classes(sorted(set(given.rows)), given.kind, targets.form)
+        names = [str(label) for label in self.classes_.tolist()]
+        keys = {"name": "run", **_keys_of_texts(columns_of(text), targets.multi_label), "data.train": ["texts"], **self._class_weights(names),
+                **{key_of(key): value for key, value in self._options.items()}}
+        self._online = Online(config_file(self.recipe), keys, names)
+
+    def _numbers_of(self, targets):
+        """The classes of each text, by their numbers in the model."""
+        if targets.form != self._form or (targets.kind != self._kind and any(targets.rows)):
+            raise ValueError(f"labels are {targets.form} of type {targets.kind}, but were {self._form} of type {self._kind} before")
+        numbers = {name: number for number, name in enumerate(self._online.names)}
+        rows = [sorted({numbers.get(name, -1) for name in (row if targets.multi_label else [row])}) for row in targets.rows]
+        for index, row in enumerate(rows):
+            if row[:1] == [-1]:
+                raise ValueError(f"labels[{index}]: {targets.rows[index]!r} is none of classes, {self.classes_.tolist()}; the first call "
+                                 "names all that there will be")
+        return rows
+
+    def _class_weights(self, names):
+        """The keys of class_weight; listed weights have the order of the classes."""
+        if self.class_weight is None:
+            return {}
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             return {"model.class_weights": "balanced"}
         if not isinstance(self.class_weight, dict):
             raise ValueError(f'class_weight must be None, "balanced" or a dictionary, not {self.class_weight!r}')
-        names = sorted({label for row in targets.rows for label in (row if targets.multi_label else [row])})
-        given = {str(label): float(weight) for label, weight in self.class_weight.items()}
-        if unknown := sorted(given.keys() - set(names)):
+        if unknown := sorted({str(label) for label in self.class_weight} - set(names)):
             raise ValueError(f"class_weight: {', '.join(unknown)}: no text has such a label")
-        weights = [given.get(name, 1.0) for name in names]
-        return {"data.classes": names, "model.class_weights": {"type": "listed", "weights": weights}}
-
+        weights = {str(label): float(weight) for label, weight in self.class_weight.items()}
+        return {"data.classes": names,
+                "model.class_weights": {"type": "listed", "weights": [weights.get(name, 1.0) for name in names]}}
     def _take(self, run, folder, kind, form):
-        names = run.classes
-        labels = _array_of([_KINDS[kind](name) for name in names])
+        self._run, self._online, self._folder = run, None, folder
+        self._name_classes(run.classes, kind, form)
+
+    def _name_classes(self, names, kind, form):
+        labels = array_of([KINDS[kind](name) for name in names])
         order = np.argsort(labels, kind="stable")
-        self.run_, self._folder = run, folder
-        self._kind, self._form = kind, form
+        self._kind, self._form, self._order = kind, form, order
         self.classes_ = labels[order]
-        self._order = order
+
+    @property
+    def run_(self) -> Run:
+        """The capstan.Run; after partial_fit(), of the model as it is now."""
+        return self._online.run() if self._online is not None else self._fitted()
 
     def _fitted(self):
-        if not hasattr(self, "run_"):
+        """What predicts."""
+        if not self.__sklearn_is_fitted__():
             raise NotFittedError("This Classifier is not fitted yet: call fit(texts, labels), or Classifier.load(folder)")
-        return self.run_
+        return self._online or self._run
 
     def __sklearn_is_fitted__(self):
-        return hasattr(self, "run_")
+        return self._online is not None or self._run is not None
 
     def predict_proba(self, X: Sequence[Text]) -> np.ndarray:
         """Probabilities of `classes_`: (texts, classes), float32."""
@@ -167,7 +230,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Without `label`, that is the decision value of the likeliest class or, of two classes, the one number that
         decision_function() gives: what speaks for `classes_[1]` is positive.
         """
-        run, chosen = self._fitted(), None
+        run, chosen = self.run_, None
         if label is not None:
             found = np.flatnonzero(self.classes_ == label)
             if len(found) != 1:
@@ -185,15 +248,15 @@ class Classifier(ClassifierMixin, BaseEstimator):
         probabilities = self.predict_proba(X)
         if self._form == "single":
             inverse = np.argsort(self._order)  # the rule has the order of the run
-            return self.classes_[inverse[decided(probabilities[:, inverse], self.run_._native.rule)]]
-        chosen = probabilities >= np.array(self.run_._native.thresholds, np.float32)[self._order]
+            return self.classes_[inverse[decided(probabilities[:, inverse], self._fitted().rule)]]
+        chosen = probabilities >= np.array(self._fitted().thresholds, np.float32)[self._order]
         if self._form == "matrix":
             return chosen.astype(int)
         return [self.classes_[row].tolist() for row in chosen]
 
     def score(self, X: Sequence[Text], y: Any) -> float:
         """Accuracy: the share of texts whose label, or set of labels, is right."""
-        predicted, wanted = _Targets(self.predict(X)).rows, _Targets(y).rows
+        predicted, wanted = Targets(self.predict(X)).rows, Targets(y).rows
         if len(predicted) != len(wanted):
             raise ValueError(f"Classifier.score: {len(predicted)} texts, but {len(wanted)} labels")
         return float(np.mean([a == b for a, b in zip(predicted, wanted)]))
@@ -208,13 +271,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
         or pickle it."""
         folder = tempfile.TemporaryDirectory(prefix="capstan-")
         slim = type(self)(**self.get_params())
-        slim._take(self._fitted().slim(Path(folder.name) / "run", size, texts), folder, self._kind, self._form)
+        slim._take(self.run_.slim(Path(folder.name) / "run", size, texts), folder, self._kind, self._form)
         return slim
 
     def save(self, folder: str | os.PathLike, overwrite: bool = False) -> None:
         """Writes the run to `folder`; the program reads it as well as Classifier.load(). With `overwrite`, another run that
         is there goes."""
-        run, folder = self._fitted(), Path(folder)
+        run, folder = self.run_, Path(folder)
         if folder.exists() and not (overwrite and (folder / "config.yaml").is_file()):
             raise Error(f"{folder}: it exists; give the name of a new folder" + ("" if overwrite else ", or overwrite=True"))
         part = folder.with_name(f".{folder.name}.{os.getpid()}")
@@ -269,102 +332,10 @@ def _of_texts(message, path):
     return re.sub(re.escape(path) + r"(:(\d+))?", lambda found: f"texts[{int(found[2]) - 1}]" if found[2] else "the texts", message)
 
 
-_KINDS = {"str": str, "int": int, "bool": lambda name: name == "True"}
-_TYPES = {"bool": (bool, np.bool_), "int": (int, np.integer), "str": (str,)}
-
-
-def _array_of(labels):
-    """An array with the values of the labels. NumPy alone makes floats of integers that neither int64 nor uint64 has all of."""
-    if not all(isinstance(label, int) for label in labels) or all(isinstance(label, bool) for label in labels):
-        return np.array(labels)
-    for kind in (np.int64, np.uint64):
-        if all(np.iinfo(kind).min <= label <= np.iinfo(kind).max for label in labels):
-            return np.array(labels, kind)
-    return np.array(labels, object)
-
-
-def _hint(label):
-    """What makes a label of a type that is taken from one that is not."""
-    if isinstance(label, (bytes, np.bytes_)):
-        return "; decode bytes, such as by .astype(str)"
-    if isinstance(label, (float, np.floating)) and label == label:
-        return "; use .astype(int)" if float(label).is_integer() else ""
-    return "; leave out texts without a label" if label is None or str(label) in ("nan", "<NA>", "NaT") else ""
-
-
-def _kind_of(labels):
-    """The type of all labels; booleans are no integers here."""
-    kinds = [next((kind for kind, types in _TYPES.items() if isinstance(label, types)), None) for label in labels]
-    for index, (label, kind) in enumerate(zip(labels, kinds)):
-        if kind is None or kind != kinds[0]:
-            first = f", labels[0] is {labels[0]!r}" if index > 0 else ""
-            raise ValueError("labels must be all strings, all integers or all booleans; "
-                             f"labels[{index}] is {label!r}{first}{_hint(label)}")
-        if kind == "str" and (label != label.strip() or not label.isprintable() or not label):
-            raise ValueError(f"labels[{index}]: {label!r} is empty, or has blanks at its ends or control characters, which a file "
-                             "of labels cannot hold; rename it")
-    return kinds[0] if kinds else "str"
-
-
-class _Targets:
-    """Labels as rows of names."""
-
-    def __init__(self, y):
-        self.form = "single"
-        if hasattr(y, "toarray"):  # sparse
-            y = y.toarray()
-        if hasattr(y, "to_numpy"):  # pandas
-            y = y.to_numpy()
-        if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
-            y = y[:, 0]
-        if isinstance(y, np.ndarray) and y.ndim == 2:
-            if not np.isin(y, (0, 1)).all():
-                raise ValueError("labels: a matrix of labels has zeros and ones only")
-            y = y.astype(int)
-        else:
-            y = y.tolist() if isinstance(y, np.ndarray) else list(y)
-            y = np.array(y) if _is_matrix(y) else y
-        if isinstance(y, np.ndarray):
-            self.form, self.kind = "matrix", "int"
-            self.rows = [[str(column) for column in np.flatnonzero(row)] for row in y]
-        else:
-            if y and all(isinstance(labels, (list, tuple, set, frozenset)) for labels in y):
-                self.form = "lists"
-                self.kind = _kind_of([label for labels in y for label in labels])
-                self.rows = [sorted({str(label) for label in labels}) for labels in y]
-            else:
-                self.kind = _kind_of(y)
-                self.rows = [str(label) for label in y]
-        self.multi_label = self.form != "single"
-
-
-def _is_matrix(rows):
-    """Rows of one length with zeros and ones, some of which repeat: no lists of labels."""
-    return (len(rows) > 0 and all(isinstance(row, (list, tuple)) and len(row) == len(rows[0]) for row in rows)
-            and all(value in (0, 1) and not isinstance(value, str) for row in rows for value in row)
-            and any(len(set(row)) < len(row) for row in rows))
-
-
-def _weights(given, count):
-    if given is None:
-        return None
-    weights = [float(weight) for weight in given]
-    if len(weights) != count:
-        raise ValueError(f"sample_weight has {len(weights)} numbers for {count} texts")
-    if not all(0 <= weight < float("inf") for weight in weights):
-        raise ValueError("sample_weight must be finite numbers from 0")
-    return weights
-
-
-def _write_rows(path, texts, targets, weights):
-    """Writes the training data; returns the names of the columns of the text."""
-    most = max(len(text) if isinstance(text, tuple) else 1 for text in texts)
-    columns = ["text"] if most == 1 else [f"text{column}" for column in range(most)]
-    with open(path, "w", encoding="utf-8") as out:
-        for index, (text, labels) in enumerate(zip(texts, targets.rows)):
-            parts = text if isinstance(text, tuple) else (text,)
-            if len(parts) != most:
-                raise ValueError(f"texts[{index}] has {len(parts)} columns, another text has {most}")
-            row = {"labels": labels, **dict(zip(columns, parts)), **({"weight": weights[index]} if weights else {})}
-            out.write(json.dumps(row, ensure_ascii=False) + "\n")
-    return columns
+def _keys_of_texts(columns, multi_label):
+    """The keys of the data of texts with labels."""
+    return {
+        "data.type": "labelled", "data.format": "jsonl", "data.valid": [], "data.test": [], "data.classes": [], "data.first_label": 0,
+        "data.label_column": "labels", "data.text_columns": columns, "data.multi_label": multi_label, "data.unique_labels": True,
+        "data.skip_empty": True, **({"data.label_separator": "\x1f"} if multi_label else {}),
+    }

@@ -1,7 +1,9 @@
 """Where the lines of the log go: to an observer, to Python's logging, or to standard error."""
 import contextlib
+import html
 import logging
 import re
+import shutil
 import sys
 import threading
 
@@ -63,36 +65,48 @@ def observed(on_log=None, quiet=False):
 
 
 def _bar():
-    """A bar of tqdm where people see it, in a terminal or a notebook, and tqdm is installed; else None."""
-    if not sys.stderr.isatty() and "ipykernel" not in sys.modules:
-        return None
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        return None
-    return _Bar(tqdm)
+    """A bar where people see it, in a notebook or a terminal; else None."""
+    if "ipykernel" in sys.modules:
+        return _NotebookBar()
+    return _TerminalBar() if sys.stderr.isatty() else None
 
 
-class _Bar:
-    """Shows lines like "[=====     ]  52% training : ETA 3m : ..."."""
+class _TerminalBar:
+    """Shows lines like "[=====     ]  52% training : ETA 3m : ..." below those of the log."""
 
-    def __init__(self, tqdm):
-        self._tqdm, self._shown = tqdm, None
+    _shown = ""
+
+    def show(self, line):
+        self._shown = line[:shutil.get_terminal_size().columns - 1]
+        self._print()
+
+    def write(self, level, line):
+        self._print(line if level == "info" else f"{level}: {line}")
+
+    def _print(self, above=None):
+        print("\r\x1b[K" + ("" if above is None else above + "\n") + self._shown, end="", file=sys.stderr, flush=True)
+
+
+class _NotebookBar:
+    """The same below a cell."""
+
+    def __init__(self):
+        from IPython.display import HTML, display
+
+        self._html, self._display = HTML, display
+        self._handle = None
 
     def show(self, line):
         found = re.match(r"\[.*?\] *(\d+)% +(.*)", line)
+        text = f'<progress value="{found[1]}" max="100"></progress> {found[1]} % {html.escape(found[2])}' if found else ""
+        if self._handle is not None:
+            self._handle.update(self._html(text))
+        elif found:
+            self._handle = self._display(self._html(text), display_id=True)
         if not found:
-            if self._shown is not None:
-                self._shown.close()
-            self._shown = None
-            return
-        if self._shown is None:
-            self._shown = self._tqdm(total=100, leave=False, file=sys.stderr, bar_format="{percentage:3.0f}%|{bar:10}| {desc}")
-        self._shown.n = int(found[1])
-        self._shown.set_description_str(found[2])
+            self._handle = None
 
-    def write(self, level, line):
-        self._tqdm.write(line if level == "info" else f"{level}: {line}", file=sys.stderr)
+    write = staticmethod(_default)
 
 
 _capstan.send_log_to(_send)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import codecs
 import copy
 import difflib
+import html
 import json
 import os
 import threading
@@ -16,6 +17,7 @@ import numpy as np
 from . import _capstan
 from ._capstan import Error
 from ._config import config_file, data_keys, key_of, override, plain, set_key
+from ._history import History
 from ._log import observed, observes
 from ._texts import as_texts
 
@@ -33,13 +35,16 @@ def load(folder: str | os.PathLike, **overrides: Any) -> Run:
 
 
 def train(config: str | os.PathLike | dict, data: Any = None, *, on_log: Callable[[str, str], None] | None = None,
-          quiet: bool = False, **overrides: Any) -> Run:
+          callback: Callable[[dict[str, Any]], Any] | None = None, quiet: bool = False, **overrides: Any) -> Run:
     """Trains a run to its end and opens it; a run that was interrupted goes on from its last checkpoint.
 
     `config` is the name of a recipe ("lm", "classify"), the path of a YAML file, or a dictionary of the same keys.
     `data` names the files of the training data, or is a dictionary of keys below `data`. `overrides` are keys:
     train__steps=500, or **{"train.steps": 500}. Lines of the log go to standard error or, with `on_log`, to
     on_log(level, line).
+
+    `callback` gets each event of Run.history as it is recorded, {"event": "train", "step": 20, "loss": 2.1, ...}. When it returns True, the
+    run is saved and train() returns it; the same call then continues it. What it raises is raised when the run is saved.
 
     The run is in the folder runs/<name>, where the name is that of the recipe unless `name` gives another. A process trains
     one run at a time; other threads wait. Ctrl-C saves the run and raises KeyboardInterrupt; the same call then continues.
@@ -48,13 +53,35 @@ def train(config: str | os.PathLike | dict, data: Any = None, *, on_log: Callabl
     values = {**data_keys(data), **{key_of(key): plain(value) for key, value in overrides.items()}}
     if observes():
         raise Error("train: on_log() cannot train, since the training whose line it got waits for it; train after that one")
+    watch = _Watch(callback)
     with _one_training, observed(on_log, quiet):
         if not isinstance(config, dict):
-            return Run(_capstan.train([config_file(config)], [override(*item) for item in values.items()], ""))
-        tree = plain(copy.deepcopy(config))
-        for key, value in values.items():
-            set_key(tree, key, value)
-        return Run(_capstan.train([], [], json.dumps(tree, ensure_ascii=False)))
+            run = _capstan.train([config_file(config)], [override(*item) for item in values.items()], "", watch.observe)
+        else:
+            tree = plain(copy.deepcopy(config))
+            for key, value in values.items():
+                set_key(tree, key, value)
+            run = _capstan.train([], [], json.dumps(tree, ensure_ascii=False), watch.observe)
+    if watch.raised is not None:
+        raise watch.raised
+    return Run(run)
+
+
+class _Watch:
+    """Gives the lines of a training to a callback."""
+
+    def __init__(self, callback):
+        self._callback, self.raised = callback, None
+        self.observe = self._observe if callback else None
+
+    def _observe(self, line):
+        if self.raised is not None:
+            return True
+        try:
+            return bool(self._callback(json.loads(line)))
+        except BaseException as error:  # train() raises it
+            self.raised = error
+            return True
 
 
 def decided(probabilities, rule):
@@ -99,18 +126,27 @@ class Run:
         return self._native.config
 
     @property
-    def metrics(self) -> Any:
-        """The figures of the training, one row a line of the run's metrics.jsonl: a DataFrame, without pandas a list."""
-        path = Path(self.folder) / "metrics.jsonl"
-        if not path.is_file():
-            raise Error(f"{path}: no such file; the run has recorded nothing")
-        with open(path, encoding="utf-8") as lines:
-            rows = [json.loads(line) for line in lines]
+    def history(self) -> History:
+        """The figures of the training so far: a list of dictionaries that plots."""
+        return History.read(self.folder)
+
+    def _repr_html_(self) -> str:
+        """The page of `capstan report`, without what needs the data, for notebooks."""
         try:
-            import pandas
-        except ImportError:
-            return rows
-        return pandas.DataFrame(rows)
+            page = _capstan.report_page(self.folder)
+        except Error:  # a run that has recorded nothing
+            return html.escape(repr(self))
+        return f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts" style="width: 100%; height: 640px; border: 0"></iframe>'
+
+    @property
+    def rule(self) -> list[float]:
+        """Of a classifier's decisions (decided()); empty for the likeliest class."""
+        return self._native.rule
+
+    @property
+    def thresholds(self) -> list[float]:
+        """Where texts have any number of labels, the probability from which they have each."""
+        return self._native.thresholds
 
     def predict(self, texts: Sequence[Text], **options: Any) -> list:
         """What the model says of each text.
@@ -132,8 +168,8 @@ class Run:
         if not self._native.multi_label:
             if threshold is not None:
                 raise Error("threshold: only runs with data.multi_label: true have one")
-            return [classes[index] for index in decided(probabilities, self._native.rule)]
-        least = self._native.thresholds if threshold is None else [threshold] * len(classes)
+            return [classes[index] for index in decided(probabilities, self.rule)]
+        least = self.thresholds if threshold is None else [threshold] * len(classes)
         return [[name for name, p, t in zip(classes, row, least) if p >= t] for row in probabilities]
 
     def predict_proba(self, texts: Sequence[Text]) -> np.ndarray:

@@ -76,7 +76,7 @@ def test_many_labels_per_text_keep_their_value(reviews):
 
 
 @pytest.mark.parametrize("label, hint", [
-    (0.5, "labels.0. is 0.5$"), (2.0, "labels.0. is 2.0; use .astype.int"), (np.float32(1), "use .astype.int"), (b"good", "labels.0. is b'good'; decode bytes"),
+    (0.5, "labels.0. is 0.5; Unknown label type: continuous$"), (2.0, "labels.0. is 2.0; use .astype.int"), (np.float32(1), "use .astype.int"), (b"good", "labels.0. is b'good'; decode bytes"),
     (None, "leave out texts without a label"), (float("nan"), "leave out texts without a label")])
 def test_labels_that_are_neither_strings_nor_integers_are_refused(reviews, label, hint):
     texts, _ = reviews
@@ -170,7 +170,7 @@ def test_a_table_of_one_column_is_that_column_and_of_several_is_refused(fitted, 
     table = pandas.DataFrame({"text": reviews[0], "label": reviews[1]})
     assert len(fitted.predict(table[["text"]])) == len(table)
     assert fitted.score(table["text"], table[["label"]]) == 1
-    with pytest.raises(TypeError, match="df"):
+    with pytest.raises(TypeError, match="table of 2 columns"):
         fitted.predict(table)
 
 

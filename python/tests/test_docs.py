@@ -32,6 +32,12 @@ def test_the_guide_trains_a_classifier_that_a_web_service_answers_with(here):
     assert run("FastAPI()")["classify"](["a fine film"]) == ["good"]
 
 
+def test_the_guide_learns_from_texts_as_they_come(here):
+    said = run("def rows()")
+    assert said["classifier"].predict(["a lovely film"]).tolist() == ["good"]
+    assert capstan.Classifier.load("runs/stream").partial_fit(["dull"], ["bad"]).predict(["dull"]).tolist() == ["bad"]
+
+
 def test_the_guide_uses_the_interface_of_fasttext(here):
     lines = "".join(f"__label__{label} a {text} dish\n" for label, text in [("good", "tasty"), ("bad", "burnt")] * 10)
     Path("train.txt").write_text(lines)

@@ -9,6 +9,8 @@
 namespace capstan {
 namespace {
 
+std::function<void(const std::string& line)> record_sink;
+
 namespace fs = std::filesystem;
 
 /// The step of a line; nothing when it is damaged.
@@ -103,7 +105,10 @@ void MetricsFile::add(const nlohmann::json& line) {
   const std::string text = json_text(line) + "\n";
   file().write(text);
   keep(text);
+  if (record_sink) record_sink(text);
 }
+
+void set_record_sink(std::function<void(const std::string& line)> sink) { record_sink = std::move(sink); }
 
 MetricsMark MetricsFile::sync() {
   file().sync();

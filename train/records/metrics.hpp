@@ -47,6 +47,10 @@ class MetricsFile {
   bool named_ = false;  // its name is on the disk
 };
 
+/// From now on, `sink` gets each line of any run when it has been written, on the thread that trains; empty: nobody
+/// does.
+void set_record_sink(std::function<void(const std::string& line)> sink);
+
 /// What can be read of a text of metrics.jsonl.
 struct MetricsText {
   std::string kept;            // the whole lines of steps up to a step

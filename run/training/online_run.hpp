@@ -1,0 +1,49 @@
+// A run of a linear classifier that learns from texts as they come.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "run/inputs/input_text.hpp"
+#include "run/setup/run_model.hpp"
+#include "train/linear/online_classifier.hpp"
+
+namespace capstan {
+
+/// Threads may learn and ask at the same time: one waits for the other.
+class OnlineRun {
+ public:
+  /// Has learnt nothing. Throws ConfigError unless the configuration is that of a linear classifier without
+  /// train.init_from whose weights of classes are equal or listed.
+  OnlineRun(RunConfig config, std::vector<std::string> classes);
+  /// Goes on from a run of a linear classifier: as it was, if write() wrote it, else with what its weights tell.
+  explicit OnlineRun(const SavedRun& run);
+
+  /// `labels`: the numbers of classes, ascending, by text. Throws TextError.
+  void learn(const std::vector<InputText>& texts, const std::vector<LabelSet>& labels,
+             const std::vector<double>& weights);
+  int64_t texts() const;
+
+  std::vector<std::vector<float>> decision_values(const std::vector<InputText>& texts) const;
+  std::vector<std::vector<float>> probabilities(const std::vector<InputText>& texts) const;
+  const std::vector<std::string>& classes() const { return classes_; }
+  /// By the weights of classes; empty without.
+  DecisionRule rule() const;
+
+  /// Writes a new run folder.
+  void write(const std::filesystem::path& folder) const;
+
+ private:
+  std::string read(const InputText& text) const;
+
+  RunConfig config_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::vector<std::string> classes_;
+  std::shared_ptr<OnlineClassifier> classifier_;
+  std::shared_ptr<std::shared_mutex> mutex_ = std::make_shared<std::shared_mutex>();
+};
+
+}  // namespace capstan

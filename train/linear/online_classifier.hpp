@@ -1,0 +1,89 @@
+// A linear classifier that learns from texts as they come, each once.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/io/safetensors.hpp"
+#include "data/batches/example_set.hpp"
+#include "models/linear_classifier.hpp"
+#include "nn/params/param_store.hpp"
+#include "train/linear/ngram_rows.hpp"
+
+namespace capstan {
+
+/// A text with its labels, in ascending order, and how many times as much as others it counts.
+struct OnlineText {
+  std::string text;
+  LabelSet labels;
+  double weight = 1;
+};
+
+/// One pass of AdaGrad with one sum of squares for each bucket, as PassSolver's, over texts that are not kept. Its
+/// memory is that of the table of n-grams, whatever the number of texts. Scales and bias are those of the texts so far:
+/// softmax, with any number of labels the logistic loss of each. The same texts in the same calls give the same bits on
+/// any number of threads. Weights of classes must be equal or listed.
+class OnlineClassifier {
+ public:
+  /// config.buckets 0: as many as a table of 512 MB has.
+  OnlineClassifier(const LinearClassifierConfig& config, int64_t classes, bool multi_label);
+
+  /// May stop; texts of which it has learnt then count.
+  void learn(const std::vector<OnlineText>& texts);
+  int64_t texts() const { return texts_; }
+  /// With the choices that were made.
+  const LinearClassifierConfig& config() const { return config_; }
+
+  /// C numbers, as LinearClassifier's of what fill() writes.
+  std::vector<std::vector<float>> logits(const std::vector<std::string>& texts) const;
+  /// The parameters of a LinearClassifier.
+  void fill(ParamStore& params) const;
+
+  /// What fill() does not have: the sums of squares and the counts.
+  void write(const std::string& path) const;
+  /// Goes on from parameters, and from what write() wrote (none: what the parameters tell).
+  void read(const SafetensorsFile& params, const SafetensorsFile* rest);
+
+ private:
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  template <class T>
+  using Zeros = std::unique_ptr<T[], Free>;  // pages that nothing was written to take no memory
+  struct Row {
+    RowValues values;           // those of n-grams that are too rare are 0
+    std::vector<float> slopes;  // of the loss, by column
+    float squares = 0;          // of these
+  };
+
+  double logarithm(uint32_t count) const;
+  std::vector<double> bias() const;
+  void read_row(std::string_view text, uint32_t itself, RowScratch& scratch, RowValues& values) const;
+  void add_scores(const RowValues& values, float* scores) const;
+  void learn_group(const OnlineText* texts, int64_t count);
+  void find_slopes(const OnlineText& text, const std::vector<double>& bias, Row& row) const;
+  template <class T, class Take>
+  void for_rows(const FileTensor& tensor, int64_t columns, const Take& take) const;
+  void read_rest(const SafetensorsFile& rest);
+  void guess_rest(const SafetensorsFile& params);
+  void step(const Row& row, const NgramValue* first, const NgramValue* last, float share);
+
+  LinearClassifierConfig config_;
+  int64_t classes_;
+  bool multi_label_;
+  int64_t columns_, width_;  // with two classes, one column: the scores of the second
+  int64_t texts_ = 0;
+  std::vector<double> counts_of_classes_, class_weights_, shifts_;
+  double weight_of_texts_ = 0;
+  std::vector<double> logarithms_;
+  Zeros<float> weights_, sums_;  // (buckets, width); (buckets), less what they begin with
+  Zeros<uint32_t> texts_with_;   // by bucket
+  std::vector<Row> group_;
+  std::vector<RowScratch> scratches_;  // by thread
+};
+
+}  // namespace capstan
