@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <numeric>
 
 #include <fmt/core.h>
@@ -132,7 +133,7 @@ bool NgramRows::read(const LabelledTexts& texts, int64_t most_entries, double ex
       entry_count_ = 0;
       return false;
     }
-    entries_.resize(static_cast<size_t>(entry_count_), NgramCount(0, 0));
+    entries_.resize(static_cast<size_t>(entry_count_));
     parallel_each(static_cast<int64_t>(group.size()), 64, [&](int64_t i) {
       auto to = entries_.begin() + starts_[static_cast<size_t>(2 * (first + i))];
       for (const auto* const counts : {&group[static_cast<size_t>(i)].words, &group[static_cast<size_t>(i)].characters})
@@ -194,21 +195,31 @@ void NgramRows::count_texts(const LabelledTexts& texts) {
 template <class Change>
 void NgramRows::shorten_blocks(const Change& change) {
   std::vector<int64_t> sizes(starts_.size() - 1);
+  std::vector<std::pair<size_t, size_t>> pieces;  // of blocks that one thread moved together
+  std::mutex mutex;
   parallel_for(static_cast<int64_t>(sizes.size()), blocks_per_thread, [&](int64_t first, int64_t last) {
     std::vector<NgramCount> block;
+    auto to = entries_.begin() + starts_[static_cast<size_t>(first)];
     for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
+      if (static_cast<int64_t>(i) % texts_at_once == 0) stop_point();
       block.assign(entries_.begin() + starts_[i], entries_.begin() + starts_[i + 1]);
       change(block);
-      std::copy(block.begin(), block.end(), entries_.begin() + starts_[i]);
+      to = std::copy(block.begin(), block.end(), to);
       sizes[i] = static_cast<int64_t>(block.size());
     }
+    const std::lock_guard<std::mutex> lock(mutex);
+    pieces.emplace_back(first, last);
   });
-  int64_t kept = 0, begin = 0;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (kept < begin) std::copy_n(entries_.begin() + begin, sizes[i], entries_.begin() + kept);
-    begin = starts_[i + 1];
-    starts_[i + 1] = kept += sizes[i];
+  std::sort(pieces.begin(), pieces.end());
+  int64_t kept = 0;
+  for (const auto& [first, last] : pieces) {
+    const int64_t begin = starts_[first],
+                  size = std::accumulate(sizes.begin() + static_cast<std::ptrdiff_t>(first),
+                                         sizes.begin() + static_cast<std::ptrdiff_t>(last), int64_t{0});
+    if (kept < begin) std::copy_n(entries_.begin() + begin, size, entries_.begin() + kept);
+    kept += size;
   }
+  for (size_t i = 0; i < sizes.size(); ++i) starts_[i + 1] = starts_[i] + sizes[i];
   entries_.erase(entries_.begin() + kept, entries_.end());
   entry_count_ = kept;
 }
