@@ -20,11 +20,6 @@ const TrainConfig& checked(const TrainConfig& config, bool validates) {
   return config;
 }
 
-std::string interruption(int signal) {
-  const char* const name = sigabbrev_np(signal);
-  return fmt::format("interrupted by SIG{}", name != nullptr ? name : "?");
-}
-
 }  // namespace
 
 Session::Session(Options options, const TrainConfig& config, Communicator& ranks)
@@ -207,8 +202,8 @@ TrainResult Session::interrupt(int signal, const RunParts& parts) {
   return {true, reason, state_};
 }
 
-TrainResult Session::give_up(int signal) {
-  log().info(interruption(signal) + ": there is nothing to save yet; the same command begins the run again");
+TrainResult Session::give_up(int signal, const char* remedy) {
+  log().info(fmt::format("{}: there is nothing to save yet; {}", interruption(signal), remedy));
   return {true, interruption(signal), state_};
 }
 

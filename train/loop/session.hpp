@@ -88,8 +88,8 @@ class Session {
   /// Saves what is not saved. `remedy`: for a run that was finished before.
   TrainResult finish(const std::string& reason, const RunParts& parts, const std::string& remedy);
   TrainResult interrupt(int signal, const RunParts& parts);
-  /// interrupt() for a run that has nothing to save yet.
-  TrainResult give_up(int signal);
+  /// interrupt() for a run that has nothing to save yet, or saves unfinished work itself.
+  TrainResult give_up(int signal, const char* remedy = "the same command begins the run again");
 
  private:
   bool is_best(const Validation& found) const;
