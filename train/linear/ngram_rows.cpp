@@ -19,8 +19,9 @@ constexpr int64_t buckets_per_ngram = 4;        // of those that are read
 constexpr int64_t most_weights = 1 << 26;       // 256 MB
 constexpr int64_t most_pass_weights = 1 << 27;  // of so many n-grams that they are not solved for
 constexpr int least_bits = 10, usual_most_bits = 22;
-constexpr int64_t most_solving = 10'000'000;  // entries times classes of so many texts that are solved for
-constexpr int64_t many_texts = 100'000;       // of which passes learn as much in a fraction of the time
+constexpr int64_t most_solving = 10'000'000;    // entries times classes of so many texts that are solved for
+constexpr int64_t many_texts = 100'000;         // of which passes learn as much in a fraction of the time
+constexpr int64_t most_solved = 4'000'000'000;  // entries times classes that are solved for: half an hour of a thread
 constexpr int64_t texts_at_once = 2048, blocks_per_thread = 256;
 
 }  // namespace
@@ -34,14 +35,20 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
       multi_label_(texts.multi_label()),
       base_(std::move(base)),
       work_(std::move(work)) {
-  if (base_ != nullptr) config_.buckets = base_->config.buckets;
+  if (base_ != nullptr) {
+    config_.buckets = base_->config.buckets;
+    config_.words = base_->config.words;
+  } else if (rows() >= many_texts && !config_.words_if_many.empty()) {
+    config_.words = config_.words_if_many;
+  }
+  config_.words_if_many.clear();
   const auto most_entries = [](int64_t bytes) { return bytes / static_cast<int64_t>(sizeof(NgramCount)); };
   const int64_t kept = most_entries(std::max(budget.kept, budget.solved)), solved = most_entries(budget.solved);
   read_labels(texts);
   const double expected = expected_entries(texts);
   const bool are_kept = expected <= static_cast<double>(kept) && read(texts, kept, expected);
   const int64_t problems = is_binary() ? 1 : classes_;
-  const bool takes_long = rows() >= many_texts && entries() > most_solving / problems;
+  const bool takes_long = entries() > (rows() >= many_texts ? most_solving : most_solved) / problems;
   by_passes_ =
       base_ == nullptr && (!are_kept || expected > static_cast<double>(solved) || entries() > solved || takes_long);
   if (base_ != nullptr && !are_kept)

@@ -143,7 +143,7 @@ class NgramRows {
   /// By column: what gives the scores of all rows a standard deviation of base_deviation; empty without a base
   /// classifier.
   const std::vector<float>& base_factor() const { return base_factor_; }
-  /// The configuration with the choices that were made: min_texts and buckets.
+  /// The configuration with the choices that were made: words, min_texts and buckets.
   const LinearClassifierConfig& config() const { return config_; }
   /// Where unfinished work on the rows is kept.
   const WorkPlace& work() const { return work_; }

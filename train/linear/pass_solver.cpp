@@ -56,6 +56,12 @@ void step_back(const NgramValue* begin, const NgramValue* end, const float* slop
   }
 }
 
+/// to += factor x from, of more classes than the functions above have room for.
+void add_row(float factor, const float* from, int64_t width, float* to) {
+#pragma omp simd
+  for (int64_t k = 0; k < width; ++k) to[k] += factor * from[k];
+}
+
 }  // namespace
 
 PassSolver::PassSolver(const NgramRows& rows, uint64_t seed)
@@ -164,6 +170,15 @@ std::vector<double> PassSolver::logits(const float* scores, double factor) const
   return found;
 }
 
+double PassSolver::share_of_words() const {
+  double words = 0, all = 1e-9;
+  for (const Row& row : batch_) {
+    words += static_cast<double>(row.values.words);
+    all += static_cast<double>(row.values.all.size());
+  }
+  return words / all;
+}
+
 void PassSolver::take(double factor, real* weight) {
   const int64_t classes = rows_.classes();
   parallel_each(rows_.config().buckets, elementwise_grain, [&](int64_t f) {
@@ -250,8 +265,7 @@ void PassSolver::score(const std::vector<NgramValue>& row, float* out) const {
     case 4:
       return add_scores<4>(row, weights, out);
     default:
-      for (const NgramValue& entry : row)
-        for (int64_t k = 0; k < width_; ++k) out[k] += entry.value * weights[entry.bucket * width_ + k];
+      for (const NgramValue& entry : row) add_row(entry.value, weights + entry.bucket * width_, width_, out);
   }
 }
 
@@ -275,9 +289,7 @@ void PassSolver::update(const Part& part, const Row& row, float share, float rat
       for (const NgramValue* entry = begin; entry != end; ++entry) {
         float& sum = sums_[entry->bucket];
         sum += squares * entry->value * entry->value;
-        const float step = rate * entry->value / std::sqrt(sum);
-        float* const to = weights + entry->bucket * width_;
-        for (int64_t k = 0; k < width_; ++k) to[k] -= step * slopes[k];
+        add_row(-rate * entry->value / std::sqrt(sum), slopes, width_, weights + entry->bucket * width_);
       }
   }
 }

@@ -57,6 +57,8 @@ class PassSolver {
   std::vector<float> scores(const std::vector<uint32_t>& of) const;
   /// Of scores x W.
   std::vector<double> logits(const float* scores, double factor) const;
+  /// Of the n-grams of the rows that were read last, how many are of words.
+  double share_of_words() const;
   /// Moves the weights to the parameters: (buckets, classes).
   void take(double factor, real* weight);
 
