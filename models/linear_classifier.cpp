@@ -22,6 +22,7 @@ void validate(const LinearClassifierConfig& config, Problems& problems) {
     }
   };
   check_orders("words", config.words);
+  check_orders("words_if_many", config.words_if_many);
   check_orders("characters", config.characters);
   if (config.words.empty() && config.characters.empty())
     problems.add("words", "a linear-classifier needs n-grams: give lengths of words, of characters, or of both");

@@ -34,6 +34,13 @@ void Progress::add(double done) {
   if (log_) show(watch_.seconds());
 }
 
+void Progress::skip(double done) {
+  const std::lock_guard lock(mutex_);
+  done_ += done;
+  skipped_ += done;
+  if (log_) show(watch_.seconds());
+}
+
 void Progress::begin(const std::string& work) {
   const std::lock_guard lock(mutex_);
   work_ = work;
@@ -60,14 +67,15 @@ void Progress::show(double now) {
 /// The time that is left, amount and rate, as far as they are known.
 std::string Progress::figures(double now, const char* between, bool bar) const {
   std::string left, rest;
-  if (total_ > 0 && done_ > 0)
+  const double here = done_ - skipped_;
+  if (total_ > 0 && here > 0)
     left = between + fmt::format(fmt::runtime(bar ? "ETA {}" : "{} left"),
-                                 short_time(now * std::max(0.0, total_ - done_) / done_ + after_));
+                                 short_time(now * std::max(0.0, total_ - done_) / here + after_));
   if (*unit_.name != '\0') {
     const double all = total_ / unit_.size, done = done_ / unit_.size;
     rest = between + (all > 0 ? fmt::format("{:.0f} of {:.0f} {}", done, all, unit_.name)
                               : fmt::format("{:.0f} {}", done, unit_.name));
-    rest += between + fmt::format("{:.3g} {}/s", done / std::max(now, 1e-3), unit_.name);
+    rest += between + fmt::format("{:.3g} {}/s", here / unit_.size / std::max(now, 1e-3), unit_.name);
   }
   return bar ? left + rest : rest + left;
 }

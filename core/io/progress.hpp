@@ -51,6 +51,8 @@ class Progress : NoCopy {
 
   /// A stop point (core/base/stop.hpp).
   void add(double done);
+  /// So much was done before, and took no time now.
+  void skip(double done);
   /// What follows is another part of the same work. Shown at once.
   void begin(const std::string& work);
   /// The time shown as left is that to the end of what comes after this work, which takes this long.
@@ -63,7 +65,7 @@ class Progress : NoCopy {
   std::mutex mutex_;
   LogLine log_;
   std::string work_;
-  double total_, done_ = 0, after_ = 0;
+  double total_, done_ = 0, skipped_ = 0, after_ = 0;
   ProgressUnit unit_;
   double next_line_, drawn_ = 0;
   bool visible_ = false;

@@ -33,15 +33,14 @@ void for_stored(const StoredRows* stored, int64_t row_size, int64_t begin, const
   if (stored == nullptr) return put(bytes, static_cast<size_t>(count));
   constexpr size_t large = size_t{1} << 20;
   std::string piece;
-  for (int64_t at = begin; at < begin + count;) {
-    const int64_t row = at / row_size, next = std::min(begin + count, (row + 1) * row_size);
-    if (stored->has(row)) piece.append(bytes + (at - begin), static_cast<size_t>(next - at));
-    if (piece.size() >= large) {
-      put(piece.data(), piece.size());
-      piece.clear();
-    }
-    at = next;
-  }
+  stored->for_each([&](int64_t row) {
+    const int64_t first = std::max(begin, row * row_size), last = std::min(begin + count, (row + 1) * row_size);
+    if (first >= last) return;
+    piece.append(bytes + (first - begin), static_cast<size_t>(last - first));
+    if (piece.size() < large) return;
+    put(piece.data(), piece.size());
+    piece.clear();
+  });
   if (!piece.empty()) put(piece.data(), piece.size());
 }
 

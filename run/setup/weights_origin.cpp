@@ -9,6 +9,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/sizes.hpp"
+#include "core/base/stop.hpp"
 #include "core/io/file.hpp"
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
@@ -18,6 +19,7 @@
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
+#include "train/loop/signals.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;
@@ -83,7 +85,7 @@ void check_same_ngrams(const LinearClassifierConfig& theirs, const LinearClassif
       throw Error(fmt::format("train.init_from: model.{0} is {1} in {2}, and {3} here; set model.{0}={1}", key, base,
                               run, here));
   };
-  check_equal("words", theirs.words, ours.words);
+  if (theirs.words != ours.words_if_many) check_equal("words", theirs.words, ours.words);
   check_equal("characters", theirs.characters, ours.characters);
   check_equal("text_ends", theirs.text_ends, ours.text_ends);
   check_equal("unicode", theirs.unicode, ours.unicode);
@@ -132,9 +134,19 @@ std::shared_ptr<const BaseClassifier> read_base(const RunConfig& config) {
   return base;
 }
 
+std::string hash_of(const BaseClassifier& base) {
+  std::string all;
+  for (const auto* const values : {&base.scale, &base.weight, &base.bias})
+    all += hash_hex({reinterpret_cast<const char*>(values->data()), values->size() * sizeof(float)});
+  return all;
+}
+
 }  // namespace
 
-NgramRows read_ngrams(RunConfig& config, const DataSource& data) {
+int read_ngrams(RunConfig& config, const DataSource& data, std::optional<NgramRows>& rows) {
+  const StopSignals signals;
+  const StopPoll stop = [] { return StopSignals::received() != 0; };
+  const StopScope scope(&stop);
   const MemoryFor purpose("the n-grams of the training texts: lower train.memory or model.buckets");
   const std::filesystem::path folder = folder_of(config), saved = folder / "config.yaml";
   auto& linear = std::get<LinearClassifierConfig>(config.model);
@@ -143,9 +155,10 @@ NgramRows read_ngrams(RunConfig& config, const DataSource& data) {
   if (std::filesystem::exists(saved) && last && read_state(*last).step > 0) {
     // The model is solved: the base run would only tell the number of buckets, and may be gone.
     auto then = load_run_config(folder);
-    if (const auto* const chosen = std::get_if<LinearClassifierConfig>(&then.model);
-        chosen != nullptr && linear.buckets == 0)
-      linear.buckets = chosen->buckets;
+    if (const auto* const chosen = std::get_if<LinearClassifierConfig>(&then.model)) {
+      if (linear.buckets == 0) linear.buckets = chosen->buckets;
+      take_words(*chosen, linear);
+    }
   } else if (!config.train.init_from.empty()) {
     base = read_base(config);
   }
@@ -155,10 +168,16 @@ NgramRows read_ngrams(RunConfig& config, const DataSource& data) {
   texts.report_to(progress);
   RowBudget budget;
   budget.kept = config.train.memory > 0 ? config.train.memory * 1'000'000 : static_cast<int64_t>(free_memory() / 2);
-  const WorkPlace work{folder.string(), fmt::format("{}{}{}", to_yaml(config.model), data.identity(), config.seed)};
-  NgramRows rows(texts, linear, static_cast<int64_t>(data.classes().size()), base, budget, work);
-  linear = rows.config();
-  return rows;
+  const WorkPlace work{folder.string(), fmt::format("{}{}{}{}", to_yaml(config.model), data.identity(), config.seed,
+                                                    base != nullptr ? hash_of(*base) : "")};
+  try {
+    rows.emplace(texts, linear, static_cast<int64_t>(data.classes().size()), base, budget, work);
+  } catch (const Stopped&) {
+    log_info(interruption(StopSignals::received()) + " while n-grams were read; the same command goes on");
+    return StopSignals::received();
+  }
+  linear = rows->config();
+  return 0;
 }
 
 }  // namespace capstan

@@ -47,7 +47,8 @@ WeightsOrigin open_weights(const std::filesystem::path& where);
 // Solving for the linear classifier of a run.
 
 /// The n-grams of the training data, and what the classifier of train.init_from makes of them. What the model leaves
-/// open is set in `config`. Throws Error unless train.init_from is that of a linear classifier of the same n-grams.
-NgramRows read_ngrams(RunConfig& config, const DataSource& data);
+/// open is set in `config`: with buckets: 0, what a solved run chose. Returns 0, or the signal that ended it. Throws
+/// Error unless train.init_from is that of a linear classifier of the same n-grams.
+int read_ngrams(RunConfig& config, const DataSource& data, std::optional<NgramRows>& rows);
 
 }  // namespace capstan

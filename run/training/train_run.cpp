@@ -367,7 +367,8 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
     drop_other_correction(config, choices.lines);
   }
   std::optional<NgramRows> ngrams;
-  if (solved) ngrams.emplace(read_ngrams(config, data));  // its number of buckets may be another run's
+  if (solved)
+    if (const int signal = read_ngrams(config, data, ngrams); signal != 0) return {true, interruption(signal), {}};
   if (!options.force)
     if (const auto memory = memory_problem(config, extent_of(config, data), ranks))
       throw ConfigError(memory->key + ": " + memory->message);

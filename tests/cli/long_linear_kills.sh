@@ -33,14 +33,14 @@ case_kills() {
   "${command[@]}" >out 2>err
   local whole=$SECONDS killed=0 wait
   echo "$texts texts in $whole s"
-  export CAPSTAN_WORK_SECONDS=${CAPSTAN_WORK_SECONDS:-$(awk "BEGIN { print $whole / 20 }")}
+  export CAPSTAN_WORK_SECONDS=${CAPSTAN_WORK_SECONDS:-$(awk "BEGIN { print $whole / 60 }")}
   SECONDS=0
   while [ "$killed" -lt "$kills" ]; do
     set_command killed $((1 + killed % 2))
     "${command[@]}" >out 2>err &
     local run=$!
-    # More than reading takes, which is done again each time.
-    wait=$(awk "BEGIN { srand($RANDOM); print $whole * (0.05 + 0.45 * rand()) }")
+    # Some while texts are read, which is done again each time; all together, longer than the whole run.
+    wait=$(awk "BEGIN { srand($RANDOM); print $whole * (0.02 + 0.1 * rand()) }")
     sleep "$wait"
     if ! kill -9 $run 2>/dev/null; then  # it is finished
       wait $run

@@ -78,9 +78,9 @@ TEST_CASE("replay: the bits of a run on other threads, from any checkpoint or th
 TEST_CASE("replay of a linear classifier solves for it again") {
   const Workplace place;
   write_samples(place);
-  place.write(
-      "linear.yaml",
-      "name: linear\ndata: {type: labelled, train: [train.tsv]}\nmodel: {type: linear-classifier, words: [1, 2], buckets: 4096}\ntrain: {steps: 1}\n");
+  place.write("linear.yaml",
+              "name: linear\ndata: {type: labelled, train: [train.tsv]}\nmodel: {type: linear-classifier, words: [1, "
+              "2], buckets: 4096}\ntrain: {steps: 1}\n");
   succeed(place, {"train", "--config", "linear.yaml"});
   CHECK(contains(succeed(place, {"replay", "runs/linear", "--set", "threads=3"}).out, "runs/linear, the same\n"));
   check_refused(place,

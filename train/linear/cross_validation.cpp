@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/core.h>
+
 #include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
 
@@ -16,10 +18,24 @@ constexpr double shares[][2] = {{1, 0}, {1, 0.5}, {1, 1}, {0.5, 1}, {0, 1}};
 constexpr double most_work = 1.5e8;
 constexpr int64_t most_scores = 30'000'000;  // of held-out rows
 
+/// Of all mixes for a logit of a held-out row, as a multiple of what solving for a class takes for an entry. Measured
+/// on AG News and R8.
+constexpr double logit_work = 50;
+
 /// By the cross entropy of held-out rows of CR and MPQA. With larger costs, texts of rare n-grams have a presence far
 /// above 1.
 constexpr double presence_cost = 0.02;
 constexpr SvmKind presence_kind{false, presence_cost};  // solve_presence() takes as long
+
+std::vector<SvmMix> all_mixes() {
+  std::vector<SvmMix> mixes;
+  for (int plain = 0; plain < svm_kind_count; ++plain)
+    for (int ratios = 0; ratios < svm_kind_count; ++ratios) {
+      if (svm_kinds[plain].ratios || !svm_kinds[ratios].ratios) continue;
+      for (const auto& share : shares) mixes.push_back({plain, ratios, share[0], share[1], 1, 0});
+    }
+  return mixes;
+}
 
 /// The same as work_of while a fold is held out.
 double held_out_work_of(const NgramRows& rows, const SvmKind& kind) {
@@ -36,24 +52,52 @@ int64_t held_out_folds(const NgramRows& rows) {
   return std::clamp(static_cast<int64_t>(most_work / work), int64_t{1}, folds_of(rows));
 }
 
+namespace {
+
+int64_t most_held_out_rows(const NgramRows& rows) {
+  return std::max<int64_t>(100, most_scores / (problem_count(rows) * svm_kind_count) / held_out_folds(rows));
+}
+
+/// Of all mixes: some twenty factors are tried with each held-out row.
+double mixes_work(const NgramRows& rows) {
+  const int64_t held_out = std::min(rows.rows() / folds_of(rows), most_held_out_rows(rows)) * held_out_folds(rows);
+  return logit_work * static_cast<double>(held_out * rows.classes()) /
+         static_cast<double>(std::max<int64_t>(rows.entries(), 1));
+}
+
+}  // namespace
+
 double cross_validation_work(const NgramRows& rows) {
   double of_fold = 0;
   for (const SvmKind& kind : svm_kinds) of_fold += held_out_work_of(rows, kind);
   return static_cast<double>(held_out_folds(rows)) *
-         (static_cast<double>(problem_count(rows)) * of_fold + held_out_work_of(rows, presence_kind));
+             (static_cast<double>(problem_count(rows)) * of_fold + held_out_work_of(rows, presence_kind)) +
+         mixes_work(rows);
 }
 
-SvmSolution solve_presence(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed) {
+std::string identity_of(const NgramRows& rows, uint64_t seed) {
+  return fmt::format("{} {} {}", seed, rows.config().buckets, rows.rows());
+}
+
+void skip_done(const UnitWork& units, int64_t count, const std::function<double(int64_t unit)>& work,
+               Progress* progress) {
+  double done = 0;
+  for (int64_t unit = 0; unit < count; ++unit)
+    if (units.is_done(unit)) done += work(unit);
+  if (progress != nullptr && done > 0) progress->skip(done);
+}
+
+SvmSolution solve_presence(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed, UnitRun* run) {
   SvmProblem problem{std::move(learnt), 0, presence_cost, false, random_key(seed, "order of rows")};
   problem.presence = true;
-  return solve_svm(rows, problem);
+  return solve_svm(rows, problem, run);
 }
 
 HeldOut::HeldOut(const NgramRows& rows, uint64_t seed)
     : rows_(rows), seed_(seed), problems_(problem_count(rows)), shares_(logits_of_shares(rows)) {
   const std::vector<int64_t> fold = folds_of(rows, folds_of(rows));
   const int64_t used = held_out_folds(rows);
-  const int64_t most_rows = std::max<int64_t>(100, most_scores / (problems_ * svm_kind_count) / used);
+  const int64_t most_rows = most_held_out_rows(rows);
   parts_.resize(static_cast<size_t>(used));
   for (int64_t row = 0; row < rows.rows(); ++row)
     for (int64_t part = 0; part < used; ++part) {
@@ -70,40 +114,105 @@ HeldOut::HeldOut(const NgramRows& rows, uint64_t seed)
   }
 }
 
+/// Units are the kinds and problems of each part, then its presence.
 void HeldOut::solve(Progress* progress) {
-  const int64_t scores = svm_kind_count * problems_, parts = static_cast<int64_t>(parts_.size());
-  const auto score = [&](const Part& part, const SvmSolution& solved, float* out, int64_t step) {
+  const int64_t of_part = svm_kind_count * problems_ + 1, count = static_cast<int64_t>(parts_.size()) * of_part;
+  UnitWork units(rows_.work(), "folds", identity_of(rows_, seed_), count,
+                 {[&](int64_t unit) { return unit_bytes(unit); },
+                  [&](int64_t unit, const std::string& bytes) { return take_unit(unit, bytes); }});
+  const auto work = [&](int64_t unit) {
+    const int64_t kind = unit % of_part / problems_;
+    return held_out_work_of(rows_, kind == svm_kind_count ? presence_kind : svm_kinds[kind]);
+  };
+  skip_done(units, count, work, progress);
+  parallel_units(count, [&](int64_t unit) {
+    if (units.is_done(unit)) return;
+    UnitRun run = units.run_of(unit, progress, work(unit));
+    solve_unit(unit, run);
+    units.finished({unit});
+    run.tell(1);
+  });
+}
+
+void HeldOut::solve_unit(int64_t unit, UnitRun& run) {
+  const int64_t scores = svm_kind_count * problems_, of_part = unit % (scores + 1), kind = of_part / problems_;
+  Part& part = parts_[static_cast<size_t>(unit / (scores + 1))];
+  if (part.learnt.empty()) return;
+  const auto score = [&](const SvmSolution& solved, float* out, int64_t step) {
     for (size_t i = 0; i < part.held_out.size(); ++i) {
       stop_point();
       out[static_cast<int64_t>(i) * step] = solved.score(rows_, part.held_out[i]);
     }
   };
-  parallel_units(parts * (scores + 1), [&](int64_t unit) {
-    const int64_t of_part = unit % (scores + 1), kind = of_part / problems_;
-    Part& part = parts_[static_cast<size_t>(unit / (scores + 1))];
-    if (part.learnt.empty()) return;
-    if (of_part == scores) {
-      score(part, solve_presence(rows_, part.learnt, seed_), part.presence.data(), 1);
-    } else {
-      const SvmSolution solved =
-          solve_svm(rows_, {part.learnt, positive_class(rows_, of_part % problems_), svm_kinds[kind].cost,
-                            svm_kinds[kind].ratios, random_key(seed_, "order of rows")});
-      score(part, solved, part.scores.data() + of_part, scores);
-      part.unknown[static_cast<size_t>(of_part)] = solved.score_of_unknown(rows_);
-    }
-    if (progress != nullptr)
-      progress->add(held_out_work_of(rows_, of_part == scores ? presence_kind : svm_kinds[kind]));
-  });
+  if (of_part == scores) return score(solve_presence(rows_, part.learnt, seed_, &run), part.presence.data(), 1);
+  const SvmSolution solved = solve_svm(rows_,
+                                       {part.learnt, positive_class(rows_, of_part % problems_), svm_kinds[kind].cost,
+                                        svm_kinds[kind].ratios, random_key(seed_, "order of rows")},
+                                       &run);
+  score(solved, part.scores.data() + of_part, scores);
+  part.unknown[static_cast<size_t>(of_part)] = solved.score_of_unknown(rows_);
 }
 
-SvmMix HeldOut::best() const {
-  std::vector<SvmMix> mixes;
-  for (int plain = 0; plain < svm_kind_count; ++plain)
-    for (int ratios = 0; ratios < svm_kind_count; ++ratios) {
-      if (svm_kinds[plain].ratios || !svm_kinds[ratios].ratios) continue;
-      for (const auto& share : shares) mixes.push_back({plain, ratios, share[0], share[1], 1, 0});
-    }
-  parallel_units(static_cast<int64_t>(mixes.size()), [&](int64_t i) { choose_factor(mixes[static_cast<size_t>(i)]); });
+std::string HeldOut::unit_bytes(int64_t unit) const {
+  const int64_t scores = svm_kind_count * problems_, of_part = unit % (scores + 1);
+  const Part& part = parts_[static_cast<size_t>(unit / (scores + 1))];
+  std::string bytes;
+  if (of_part == scores) {
+    append_bytes(bytes, part.presence.data(), part.presence.size());
+  } else {
+    append_bytes(bytes, part.unknown.data() + of_part, 1);
+    for (size_t i = static_cast<size_t>(of_part); i < part.scores.size(); i += static_cast<size_t>(scores))
+      append_bytes(bytes, part.scores.data() + i, 1);
+  }
+  return bytes;
+}
+
+bool HeldOut::take_unit(int64_t unit, const std::string& bytes) {
+  const int64_t scores = svm_kind_count * problems_, of_part = unit % (scores + 1);
+  Part& part = parts_[static_cast<size_t>(unit / (scores + 1))];
+  if (bytes.size() != sizeof(float) * (part.held_out.size() + (of_part == scores ? 0 : 1))) return false;
+  ByteReader from(bytes);
+  if (of_part == scores) {
+    for (float& presence : part.presence) presence = from.next<float>();
+  } else {
+    part.unknown[static_cast<size_t>(of_part)] = from.next<float>();
+    for (size_t i = static_cast<size_t>(of_part); i < part.scores.size(); i += static_cast<size_t>(scores))
+      part.scores[i] = from.next<float>();
+  }
+  return true;
+}
+
+SvmMix HeldOut::best(Progress* progress) const {
+  std::vector<SvmMix> mixes = all_mixes();
+  const auto count = static_cast<int64_t>(mixes.size());
+  const auto bytes_of = [&](int64_t unit) {
+    const SvmMix& mix = mixes[static_cast<size_t>(unit)];
+    std::string bytes;
+    append_bytes(bytes, &mix.factor, 1);
+    append_bytes(bytes, &mix.loss, 1);
+    append_bytes(bytes, mix.offsets.data(), mix.offsets.size());
+    return bytes;
+  };
+  const auto take = [&](int64_t unit, const std::string& bytes) {
+    SvmMix& mix = mixes[static_cast<size_t>(unit)];
+    const size_t offsets = rows_.weighs_classes() ? static_cast<size_t>(rows_.classes()) : 0;
+    if (bytes.size() != sizeof(double) * (2 + offsets)) return false;
+    ByteReader from(bytes);
+    mix.factor = from.next<double>();
+    mix.loss = from.next<double>();
+    for (size_t c = 0; c < offsets; ++c) mix.offsets.push_back(from.next<double>());
+    return true;
+  };
+  UnitWork units(rows_.work(), "mixes", identity_of(rows_, seed_), count, {bytes_of, take});
+  const double work = mixes_work(rows_) / static_cast<double>(count);
+  skip_done(
+      units, count, [&](int64_t) { return work; }, progress);
+  parallel_units(count, [&](int64_t unit) {
+    if (units.is_done(unit)) return;
+    choose_factor(mixes[static_cast<size_t>(unit)]);
+    units.finished({unit});
+    if (progress != nullptr) progress->add(work);
+  });
   return *std::min_element(mixes.begin(), mixes.end(),
                            [](const SvmMix& a, const SvmMix& b) { return a.loss < b.loss; });
 }

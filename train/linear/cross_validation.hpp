@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "core/io/progress.hpp"
@@ -10,6 +12,7 @@
 #include "train/evaluation/label_report.hpp"
 #include "train/linear/calibration.hpp"
 #include "train/linear/dual_svm.hpp"
+#include "train/linear/unit_work.hpp"
 
 namespace capstan {
 
@@ -37,14 +40,19 @@ inline int32_t positive_class(const NgramRows& rows, int64_t problem) {
 }
 
 /// The n-grams' weights with which the score of a text that has some is about 1; of one without, it is 0.
-SvmSolution solve_presence(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed);
+SvmSolution solve_presence(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed, UnitRun* run = nullptr);
+/// What unfinished work depends on, besides WorkPlace::identity.
+std::string identity_of(const NgramRows& rows, uint64_t seed);
+/// Tells the progress of units that are done at the start.
+void skip_done(const UnitWork& units, int64_t count, const std::function<double(int64_t unit)>& work,
+               Progress* progress);
 /// The parts of the rows, and how many of them are held out in turn: fewer of larger data.
 int64_t folds_of(const NgramRows& rows);
 int64_t held_out_folds(const NgramRows& rows);
 
 /// The work of solving for one class: smaller costs need fewer passes, ratios more. Measured on AG News and R8.
 inline double work_of(const SvmKind& kind) { return (kind.cost < 1 ? 0.6 : 1) * (kind.ratios ? 1.2 : 1); }
-/// Of solve() of HeldOut.
+/// Of HeldOut.
 double cross_validation_work(const NgramRows& rows);
 
 /// Scores of held-out rows. A bias is what a solution says of a text without known n-grams, too, where it has no
@@ -54,10 +62,10 @@ class HeldOut {
  public:
   HeldOut(const NgramRows& rows, uint64_t seed);
 
-  /// `progress` (may be null) gets cross_validation_work().
+  /// `progress` (may be null) gets cross_validation_work() from both in all. What is finished is kept (UnitWork).
   void solve(Progress* progress);
   /// The mix with the lowest loss, with the best_factor().
-  SvmMix best() const;
+  SvmMix best(Progress* progress) const;
   Evaluation evaluate(const SvmMix& mix) const;
   /// The decisions about the labels of held-out texts, if a text has any number of labels.
   LabelReport label_report(const SvmMix& mix, std::vector<double> thresholds = {}) const;
@@ -73,6 +81,9 @@ class HeldOut {
     std::vector<float> unknown;   // (kinds, problems): the score of a text without known n-grams
     std::vector<float> presence;  // (held out)
   };
+  void solve_unit(int64_t unit, UnitRun& run);
+  std::string unit_bytes(int64_t unit) const;
+  bool take_unit(int64_t unit, const std::string& bytes);
   void choose_factor(SvmMix& mix) const;
   LogitSums sums_of(const SvmMix& mix) const;
   std::vector<double> logits_of(const Part& part, size_t held_out, const SvmMix& mix) const;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <optional>
 
 #include "core/base/error.hpp"
 #include "core/base/stop.hpp"
@@ -73,11 +75,10 @@ class Solver {
     base_weights_.assign(problem.presence ? 0 : rows.base_factor().size(), 0);
     const size_t count = problem.rows.size();
     alpha_.assign(count, 0);
-    active_.resize(count);
     diagonal_.resize(count);
+    reset_active();
     for (size_t i = 0; i < count; ++i) {
       stop_point();
-      active_[i] = static_cast<int64_t>(i);
       signs_.push_back(problem.presence || rows.has(problem.rows[i], problem.positive) ? 1 : -1);
       ridges_.push_back(ridge(problem.rows[i]));
       diagonal_[i] = squares_of(problem.rows[i]) + ridges_[i];
@@ -104,6 +105,25 @@ class Solver {
     return false;
   }
 
+  /// About as many as are left: each halves the largest gradient.
+  double passes_left() const { return 2 + std::log2(std::max(1.0, (highest_ - lowest_) / problem_.tolerance)); }
+
+  void write(FileWriter& to) const {
+    const auto count = static_cast<int64_t>(active_.size());
+    to.write(&count, sizeof(count));
+    for_state(*this, [&](const auto* numbers, size_t size) { to.write(numbers, size * sizeof(*numbers)); });
+  }
+  /// False if there is less; nothing can be done with the solver then.
+  bool read(WorkFile::Saved& from) {
+    const auto rows = static_cast<int64_t>(alpha_.size());
+    int64_t count = 0;
+    if (from.numbers.size() != 2 || !from.read(&count, sizeof(count)) || count < 0 || count > rows) return false;
+    active_.resize(static_cast<size_t>(count));
+    bool whole = true;
+    for_state(*this, [&](auto* numbers, size_t size) { whole = whole && from.read(numbers, size * sizeof(*numbers)); });
+    return whole && std::all_of(active_.begin(), active_.end(), [&](int64_t i) { return i >= 0 && i < rows; });
+  }
+
   SvmSolution solution() const {
     SvmSolution result;
     for (const Weight& weight : weights_) result.weights.push_back(weight.value);
@@ -115,6 +135,18 @@ class Solver {
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
+  /// visit(numbers, count) for all that changes from pass to pass.
+  static_assert(std::is_trivially_copyable_v<RandomStream>);
+  template <class Self, class Visit>
+  static void for_state(Self& self, const Visit& visit) {
+    visit(self.active_.data(), self.active_.size());
+    visit(self.weights_.data(), self.weights_.size());
+    visit(self.base_weights_.data(), self.base_weights_.size());
+    visit(self.alpha_.data(), self.alpha_.size());
+    visit(&self.bias_, 1);
+    visit(&self.bound_, 1);
+    visit(&self.random_, 1);
+  }
   /// Of the features, the one of the bias among them.
   [[gnu::noinline]] double squares_of(int64_t row) const {
     double squares = problem_.presence ? 0 : 1;
@@ -205,12 +237,32 @@ float SvmSolution::score_of_unknown(const NgramRows& rows) const {
   return sum;
 }
 
-SvmSolution solve_svm(const NgramRows& rows, const SvmProblem& problem) {
+SvmSolution solve_svm(const NgramRows& rows, const SvmProblem& problem, UnitRun* run) {
   check(!problem.rows.empty() && problem.cost > 0, "solve_svm: no rows or no cost");
-  Solver solver(rows, problem);
-  for (int pass = 0; pass < most_passes; ++pass)
-    if (solver.pass()) break;
-  return solver.solution();
+  auto solver = std::make_unique<Solver>(rows, problem);
+  bool solved = false, saved = false;
+  int64_t pass = 0;
+  if (auto from = run != nullptr ? run->unfinished.load() : std::nullopt; from) {
+    if (solver->read(*from)) {
+      pass = from->numbers[0];
+      solved = from->numbers[1] != 0;
+      saved = true;
+    } else {
+      solver = std::make_unique<Solver>(rows, problem);
+    }
+  }
+  while (!solved && pass < most_passes) {
+    solved = solver->pass();
+    ++pass;
+    if (run == nullptr) continue;
+    run->tell(static_cast<double>(pass) / (static_cast<double>(pass) + solver->passes_left()));
+    // The end of what took long is saved, too: the unit that it waits for may take as long.
+    if (run->unfinished.due() || (solved && saved)) {
+      run->unfinished.save({pass, solved ? 1 : 0}, [&](FileWriter& to) { solver->write(to); });
+      saved = true;
+    }
+  }
+  return solver->solution();
 }
 
 }  // namespace capstan

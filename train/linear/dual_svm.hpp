@@ -6,6 +6,7 @@
 
 #include "core/base/random.hpp"
 #include "train/linear/ngram_rows.hpp"
+#include "train/linear/unit_work.hpp"
 
 namespace capstan {
 
@@ -36,7 +37,8 @@ struct SvmSolution {
 /// g_i = NgramRows::weight(), by dual coordinate descent with shrinking (Hsieh et al. 2008, algorithm 3, as in
 /// LIBLINEAR). x' = x, or with `ratios` x times the bucket's r = ln((p / |p|) / (q / |q|)), p and q = 1 + the numbers
 /// of its texts inside and outside of the class (Wang and Manning 2012); the solution's w is r w'. A pure function of
-/// its arguments. May stop (core/base/stop.hpp).
-SvmSolution solve_svm(const NgramRows& rows, const SvmProblem& problem);
+/// its arguments. May stop (core/base/stop.hpp). Between passes, run->unfinished is saved where it is due; a call with
+/// what it has goes on there, and has the same result. `run` may be null.
+SvmSolution solve_svm(const NgramRows& rows, const SvmProblem& problem, UnitRun* run = nullptr);
 
 }  // namespace capstan

@@ -71,53 +71,120 @@ void add_solution(const NgramRows& rows, const SvmSolution& solution, double fac
 }
 
 /// Solves both kinds with all rows and adds them up.
-void solve_all(const NgramRows& rows, const SvmMix& mix, uint64_t seed, ParamStore& params, Progress* progress) {
-  const int64_t classes = rows.classes(), buckets = rows.config().buckets;
-  real *const weight = values_of(params, "linear.weight"), *const bias = values_of(params, "linear.bias");
-  std::copy(rows.scale().begin(), rows.scale().end(), values_of(params, "linear.scale"));
-  std::vector<int64_t> all(static_cast<size_t>(rows.rows()));
-  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
-  std::fill_n(weight, buckets * classes, real{0});
-  std::fill_n(bias, classes, real{0});
-  const int64_t problems = problem_count(rows);
-  std::mutex mutex;
-  // The two solutions of a class are kept until both are there, so that they are added in a fixed order.
-  std::vector<std::optional<SvmSolution>> first(static_cast<size_t>(problems)), second(first.size());
-  SvmSolution presence;
-  parallel_units(2 * problems + 1, [&](int64_t unit) {
-    if (unit == 2 * problems) {
-      presence = solve_presence(rows, all, seed);
-      if (progress != nullptr) progress->add(solving_work());
-      return;
-    }
-    const int64_t problem = unit / 2;
-    const bool ratios = unit % 2 == 1;
-    const double share = ratios ? mix.ratios_share : mix.plain_share;
-    SvmSolution solved{std::vector<float>(static_cast<size_t>(buckets), 0.0F), 0, {}};
-    if (share != 0)
-      solved = solve_svm(rows, {all, positive_class(rows, problem), svm_kinds[ratios ? mix.ratios : mix.plain].cost,
-                                ratios, random_key(seed, "order of rows")});
-    if (progress != nullptr) progress->add(solving_work());
-    const std::lock_guard<std::mutex> lock(mutex);
-    auto &mine = (ratios ? second : first)[static_cast<size_t>(problem)],
-         &other = (ratios ? first : second)[static_cast<size_t>(problem)];
-    mine = std::move(solved);
-    if (!other) return;
-    const int64_t column = positive_class(rows, problem);
-    add_solution(rows, *first[static_cast<size_t>(problem)], mix.plain_share * mix.factor, column, weight, bias);
-    add_solution(rows, *second[static_cast<size_t>(problem)], mix.ratios_share * mix.factor, column, weight, bias);
-    first[static_cast<size_t>(problem)].reset();
-    second[static_cast<size_t>(problem)].reset();
-  });
-  for (size_t c = 0; c < mix.offsets.size(); ++c) bias[c] += static_cast<real>(mix.offsets[c]);
-  if (rows.is_binary()) bias[0] = -bias[1];
-  take_shares_as_bias(rows, presence, weight, bias);
-  if (rows.is_binary()) {
-    // The difference from 0, since -0.0 would count as a row that is not zero and be written.
-    for (int64_t f = 0; f < buckets; ++f) weight[2 * f] = 0 - weight[2 * f + 1];
-    bias[0] = -bias[1];
+class AllRows {
+ public:
+  AllRows(const NgramRows& rows, const SvmMix& mix, uint64_t seed, ParamStore& params)
+      : rows_(rows),
+        mix_(mix),
+        seed_(seed),
+        weight_(values_of(params, "linear.weight")),
+        bias_(values_of(params, "linear.bias")),
+        first_(static_cast<size_t>(problem_count(rows))),
+        second_(first_.size()) {
+    std::copy(rows.scale().begin(), rows.scale().end(), values_of(params, "linear.scale"));
+    std::fill_n(weight_, rows.config().buckets * rows.classes(), real{0});
+    std::fill_n(bias_, rows.classes(), real{0});
+    for (int64_t row = 0; row < rows.rows(); ++row) all_.push_back(row);
   }
-}
+
+  /// Units are the kinds of each problem, then the presence.
+  void solve(Progress* progress) {
+    const int64_t count = 2 * problem_count(rows_) + 1;
+    UnitWork units(rows_.work(), "solving", fmt::format("{} {}", identity_of(rows_, seed_), text_of(mix_)), count,
+                   {[&](int64_t unit) { return unit_bytes(unit); },
+                    [&](int64_t unit, const std::string& bytes) { return take_unit(unit, bytes); }});
+    skip_done(
+        units, count, [](int64_t) { return solving_work(); }, progress);
+    parallel_units(count, [&](int64_t unit) {
+      if (units.is_done(unit)) return;
+      UnitRun run = units.run_of(unit, progress, solving_work());
+      if (unit == count - 1) {
+        presence_ = solve_presence(rows_, all_, seed_, &run);
+        units.finished({unit});
+      } else if (take(unit, solve_kind(unit, &run))) {
+        units.finished({unit / 2 * 2, unit / 2 * 2 + 1});
+      }
+      run.tell(1);
+    });
+    for (size_t c = 0; c < mix_.offsets.size(); ++c) bias_[c] += static_cast<real>(mix_.offsets[c]);
+    if (rows_.is_binary()) bias_[0] = -bias_[1];
+    take_shares_as_bias(rows_, presence_, weight_, bias_);
+    if (!rows_.is_binary()) return;
+    // The difference from 0, since -0.0 would count as a row that is not zero and be written.
+    for (int64_t f = 0; f < rows_.config().buckets; ++f) weight_[2 * f] = 0 - weight_[2 * f + 1];
+    bias_[0] = -bias_[1];
+  }
+
+ private:
+  SvmSolution solve_kind(int64_t unit, UnitRun* run) const {
+    const bool ratios = unit % 2 == 1;
+    if ((ratios ? mix_.ratios_share : mix_.plain_share) == 0)
+      return {std::vector<float>(rows_.scale().size(), 0.0F), 0, {}};
+    return solve_svm(rows_,
+                     {all_, positive_class(rows_, unit / 2), svm_kinds[ratios ? mix_.ratios : mix_.plain].cost, ratios,
+                      random_key(seed_, "order of rows")},
+                     run);
+  }
+
+  /// The two solutions of a problem are kept until both are there, so that they are added in a fixed order. Returns
+  /// true when they were.
+  bool take(int64_t unit, SvmSolution solved) {
+    const auto problem = static_cast<size_t>(unit / 2);
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      (unit % 2 == 1 ? second_ : first_)[problem] = std::move(solved);
+      if (!first_[problem] || !second_[problem]) return false;
+    }
+    const int64_t column = positive_class(rows_, unit / 2);
+    add_solution(rows_, *first_[problem], mix_.plain_share * mix_.factor, column, weight_, bias_);
+    add_solution(rows_, *second_[problem], mix_.ratios_share * mix_.factor, column, weight_, bias_);
+    first_[problem].reset();
+    second_[problem].reset();
+    return true;
+  }
+
+  /// A problem's column of the weights, and its bias: the first unit has them for both.
+  std::string unit_bytes(int64_t unit) const {
+    std::string bytes;
+    if (unit == 2 * problem_count(rows_)) {
+      append_bytes(bytes, presence_.weights.data(), presence_.weights.size());
+    } else if (unit % 2 == 0) {
+      const int64_t column = positive_class(rows_, unit / 2);
+      for (int64_t f = 0; f < rows_.config().buckets; ++f)
+        append_bytes(bytes, weight_ + f * rows_.classes() + column, 1);
+      append_bytes(bytes, bias_ + column, 1);
+    }
+    return bytes;
+  }
+
+  bool take_unit(int64_t unit, const std::string& bytes) {
+    const int64_t buckets = rows_.config().buckets, column = positive_class(rows_, unit / 2);
+    ByteReader from(bytes);
+    if (unit == 2 * problem_count(rows_)) {
+      if (bytes.size() != sizeof(float) * static_cast<size_t>(buckets)) return false;
+      presence_.weights.clear();
+      for (int64_t f = 0; f < buckets; ++f) presence_.weights.push_back(from.next<float>());
+    } else if (unit % 2 == 0) {
+      if (bytes.size() != sizeof(real) * static_cast<size_t>(buckets + 1)) return false;
+      for (int64_t f = 0; f < buckets; ++f) weight_[f * rows_.classes() + column] = from.next<real>();
+      bias_[column] = from.next<real>();
+    }
+    return true;
+  }
+
+  static std::string text_of(const SvmMix& mix) {
+    return fmt::format("{} {} {} {} {}", mix.plain, mix.ratios, mix.plain_share, mix.ratios_share, mix.factor);
+  }
+
+  const NgramRows& rows_;
+  const SvmMix& mix_;
+  uint64_t seed_;
+  real *weight_, *bias_;
+  std::vector<int64_t> all_;
+  std::mutex mutex_;
+  std::vector<std::optional<SvmSolution>> first_, second_;  // by problem
+  SvmSolution presence_;
+};
 
 std::string figures(const std::vector<double>& accuracies) {
   double mean = 0, squares = 0;
@@ -146,9 +213,9 @@ LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, P
   HeldOut held_out(rows, seed);
   if (progress != nullptr) progress->begin("cross-validation");
   held_out.solve(progress);
-  const SvmMix mix = held_out.best();
+  const SvmMix mix = held_out.best(progress);
   if (progress != nullptr) progress->begin("solving with all texts");
-  solve_all(rows, mix, seed, params, progress);
+  AllRows(rows, mix, seed, params).solve(progress);
   LinearFit fit;
   fit.held_out = held_out.evaluate(mix);
   if (rows.multi_label()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <numeric>
 
 #include <fmt/core.h>
@@ -18,8 +19,9 @@ constexpr int64_t buckets_per_ngram = 4;        // of those that are read
 constexpr int64_t most_weights = 1 << 26;       // 256 MB
 constexpr int64_t most_pass_weights = 1 << 27;  // of so many n-grams that they are not solved for
 constexpr int least_bits = 10, usual_most_bits = 22;
-constexpr int64_t most_solving = 10'000'000;  // entries times classes of so many texts that are solved for
-constexpr int64_t many_texts = 100'000;       // of which passes learn as much in a fraction of the time
+constexpr int64_t most_solving = 10'000'000;    // entries times classes of so many texts that are solved for
+constexpr int64_t many_texts = 100'000;         // of which passes learn as much in a fraction of the time
+constexpr int64_t most_solved = 4'000'000'000;  // entries times classes that are solved for: half an hour of a thread
 constexpr int64_t texts_at_once = 2048, blocks_per_thread = 256;
 
 }  // namespace
@@ -33,14 +35,20 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
       multi_label_(texts.multi_label()),
       base_(std::move(base)),
       work_(std::move(work)) {
-  if (base_ != nullptr) config_.buckets = base_->config.buckets;
+  if (base_ != nullptr) {
+    config_.buckets = base_->config.buckets;
+    config_.words = base_->config.words;
+  } else if (rows() >= many_texts && !config_.words_if_many.empty()) {
+    config_.words = config_.words_if_many;
+  }
+  config_.words_if_many.clear();
   const auto most_entries = [](int64_t bytes) { return bytes / static_cast<int64_t>(sizeof(NgramCount)); };
   const int64_t kept = most_entries(std::max(budget.kept, budget.solved)), solved = most_entries(budget.solved);
   read_labels(texts);
   const double expected = expected_entries(texts);
   const bool are_kept = expected <= static_cast<double>(kept) && read(texts, kept, expected);
   const int64_t problems = is_binary() ? 1 : classes_;
-  const bool takes_long = rows() >= many_texts && entries() > most_solving / problems;
+  const bool takes_long = entries() > (rows() >= many_texts ? most_solving : most_solved) / problems;
   by_passes_ =
       base_ == nullptr && (!are_kept || expected > static_cast<double>(solved) || entries() > solved || takes_long);
   if (base_ != nullptr && !are_kept)
@@ -132,7 +140,7 @@ bool NgramRows::read(const LabelledTexts& texts, int64_t most_entries, double ex
       entry_count_ = 0;
       return false;
     }
-    entries_.resize(static_cast<size_t>(entry_count_), NgramCount(0, 0));
+    entries_.resize(static_cast<size_t>(entry_count_));
     parallel_each(static_cast<int64_t>(group.size()), 64, [&](int64_t i) {
       auto to = entries_.begin() + starts_[static_cast<size_t>(2 * (first + i))];
       for (const auto* const counts : {&group[static_cast<size_t>(i)].words, &group[static_cast<size_t>(i)].characters})
@@ -194,21 +202,31 @@ void NgramRows::count_texts(const LabelledTexts& texts) {
 template <class Change>
 void NgramRows::shorten_blocks(const Change& change) {
   std::vector<int64_t> sizes(starts_.size() - 1);
+  std::vector<std::pair<size_t, size_t>> pieces;  // of blocks that one thread moved together
+  std::mutex mutex;
   parallel_for(static_cast<int64_t>(sizes.size()), blocks_per_thread, [&](int64_t first, int64_t last) {
     std::vector<NgramCount> block;
+    auto to = entries_.begin() + starts_[static_cast<size_t>(first)];
     for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
+      if (static_cast<int64_t>(i) % texts_at_once == 0) stop_point();
       block.assign(entries_.begin() + starts_[i], entries_.begin() + starts_[i + 1]);
       change(block);
-      std::copy(block.begin(), block.end(), entries_.begin() + starts_[i]);
+      to = std::copy(block.begin(), block.end(), to);
       sizes[i] = static_cast<int64_t>(block.size());
     }
+    const std::lock_guard<std::mutex> lock(mutex);
+    pieces.emplace_back(first, last);
   });
-  int64_t kept = 0, begin = 0;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (kept < begin) std::copy_n(entries_.begin() + begin, sizes[i], entries_.begin() + kept);
-    begin = starts_[i + 1];
-    starts_[i + 1] = kept += sizes[i];
+  std::sort(pieces.begin(), pieces.end());
+  int64_t kept = 0;
+  for (const auto& [first, last] : pieces) {
+    const int64_t begin = starts_[first],
+                  size = std::accumulate(sizes.begin() + static_cast<std::ptrdiff_t>(first),
+                                         sizes.begin() + static_cast<std::ptrdiff_t>(last), int64_t{0});
+    if (kept < begin) std::copy_n(entries_.begin() + begin, size, entries_.begin() + kept);
+    kept += size;
   }
+  for (size_t i = 0; i < sizes.size(); ++i) starts_[i + 1] = starts_[i] + sizes[i];
   entries_.erase(entries_.begin() + kept, entries_.end());
   entry_count_ = kept;
 }

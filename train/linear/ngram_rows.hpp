@@ -39,6 +39,19 @@ struct RowScratch {
   NgramMemory memory;
 };
 
+/// Memory that grows without being set to zero: the threads that fill it are the first to touch it.
+template <class T>
+struct Untouched : std::allocator<T> {
+  template <class U>
+  struct rebind {
+    using other = Untouched<U>;
+  };
+  template <class U, class... Arguments>
+  void construct(U* at, Arguments&&... arguments) {
+    if constexpr (sizeof...(arguments) > 0) ::new (static_cast<void*>(at)) U(std::forward<Arguments>(arguments)...);
+  }
+};
+
 /// Bytes of the entries of all rows: up to which they are solved for exactly, and up to which they are kept, if that is
 /// more.
 struct RowBudget {
@@ -130,7 +143,7 @@ class NgramRows {
   /// By column: what gives the scores of all rows a standard deviation of base_deviation; empty without a base
   /// classifier.
   const std::vector<float>& base_factor() const { return base_factor_; }
-  /// The configuration with the choices that were made: min_texts and buckets.
+  /// The configuration with the choices that were made: words, min_texts and buckets.
   const LinearClassifierConfig& config() const { return config_; }
   /// Where unfinished work on the rows is kept.
   const WorkPlace& work() const { return work_; }
@@ -157,7 +170,7 @@ class NgramRows {
   int64_t classes_, rows_, tokens_ = 0, entry_count_ = 0;
   bool by_passes_ = false;
   std::optional<LabelledTexts> texts_;  // of which rows are made
-  std::vector<NgramCount> entries_;
+  std::vector<NgramCount, Untouched<NgramCount>> entries_;
   std::vector<int64_t> starts_;  // by 2 * row + block
   bool multi_label_;
   std::vector<int32_t> labels_;

@@ -14,7 +14,7 @@ namespace {
 /// N-grams of characters, of which a text has many more than of words, learn more slowly.
 constexpr float characters_share = 0.5F;
 /// Rows whose gradients are computed with the same weights, on all threads.
-constexpr int64_t rows_at_once = 256, rows_per_thread = 16;
+constexpr int64_t rows_at_once = 256, rows_per_unit = 8;
 constexpr int64_t lane = 8;        // weights of a bucket are a multiple, for vector instructions
 constexpr size_t rows_ahead = 8;   // of the table, that are fetched
 constexpr float first_square = 1;  // where the sums of AdaGrad begin
@@ -56,6 +56,12 @@ void step_back(const NgramValue* begin, const NgramValue* end, const float* slop
   }
 }
 
+/// to += factor x from, of more classes than the functions above have room for.
+void add_row(float factor, const float* from, int64_t width, float* to) {
+#pragma omp simd
+  for (int64_t k = 0; k < width; ++k) to[k] += factor * from[k];
+}
+
 }  // namespace
 
 PassSolver::PassSolver(const NgramRows& rows, uint64_t seed)
@@ -91,6 +97,7 @@ void PassSolver::run(const std::vector<uint32_t>& learnt, double rate, PassPlace
   factor_ = loss_ == Loss::hinge ? place.factor : 1;
   const RandomKey key = random_key(seed_, "order of rows");
   batch_.resize(static_cast<size_t>(rows_at_once));
+  borders_.clear();
   scratches_.resize(static_cast<size_t>(team_size()));
   const double all = static_cast<double>(passes * std::max<int64_t>(count, 1));
   const auto tell = [&](int64_t rows) {
@@ -139,7 +146,7 @@ bool PassSolver::read(WorkFile::Saved& from) {
 
 std::vector<float> PassSolver::scores(const std::vector<uint32_t>& of) const {
   std::vector<float> all(of.size() * static_cast<size_t>(columns_));
-  parallel_for(static_cast<int64_t>(of.size()), rows_per_thread, [&](int64_t begin, int64_t end) {
+  parallel_for(static_cast<int64_t>(of.size()), rows_per_unit, [&](int64_t begin, int64_t end) {
     RowScratch scratch;
     RowValues values;
     std::vector<float> found(static_cast<size_t>(width_));
@@ -163,22 +170,32 @@ std::vector<double> PassSolver::logits(const float* scores, double factor) const
   return found;
 }
 
+double PassSolver::share_of_words() const {
+  double words = 0, all = 1e-9;
+  for (const Row& row : batch_) {
+    words += static_cast<double>(row.values.words);
+    all += static_cast<double>(row.values.all.size());
+  }
+  return words / all;
+}
+
 void PassSolver::take(double factor, real* weight) {
   const int64_t classes = rows_.classes();
-  for (int64_t f = 0; f < rows_.config().buckets; ++f)
+  parallel_each(rows_.config().buckets, elementwise_grain, [&](int64_t f) {
     for (int64_t c = 0; c < columns_; ++c) {
       const double value = factor * static_cast<double>(weights_[static_cast<size_t>(f * width_ + c)]);
       weight[f * classes + (columns_ == 1 ? 1 : c)] = static_cast<real>(value);
       if (columns_ == 1) weight[f * classes] = static_cast<real>(0 - value);  // not -0.0, which would be written
     }
+  });
   weights_ = {};
 }
 
 template <class RowOf>
 void PassSolver::learn(const RowOf& row_of, int64_t count, float rate) {
-  parallel_for(count, rows_per_thread, [&](int64_t begin, int64_t end) {
+  parallel_units((count + rows_per_unit - 1) / rows_per_unit, [&](int64_t unit) {
     RowScratch& scratch = scratches_[static_cast<size_t>(thread_index())];
-    for (int64_t i = begin; i < end; ++i) {
+    for (int64_t i = unit * rows_per_unit; i < std::min(count, (unit + 1) * rows_per_unit); ++i) {
       Row& row = batch_[static_cast<size_t>(i)];
       const int64_t of = row_of(i);
       rows_.read_row(of, scratch, row.values);
@@ -187,9 +204,10 @@ void PassSolver::learn(const RowOf& row_of, int64_t count, float rate) {
       scores_to_slopes(of, row);
     }
   });
+  if (borders_.empty()) divide_buckets(count);
   // Each thread updates buckets of its own, in the order of the rows.
-  const int64_t buckets = rows_.config().buckets;
-  parallel_for(buckets, buckets / std::max(threads(), 1), [&](int64_t begin, int64_t end) {
+  parallel_each(static_cast<int64_t>(borders_.size()) - 1, 1, [&](int64_t part) {
+    const int64_t begin = borders_[static_cast<size_t>(part)], end = borders_[static_cast<size_t>(part) + 1];
     for (int64_t i = 0; i < count; ++i) {
       const Row& row = batch_[static_cast<size_t>(i)];
       if (row.squares == 0) continue;
@@ -198,6 +216,26 @@ void PassSolver::learn(const RowOf& row_of, int64_t count, float rate) {
       update(part_of(characters, all + row.values.all.size(), begin, end), row, characters_share_, rate);
     }
   });
+}
+
+/// A part for each thread, with about as many entries of the batch.
+void PassSolver::divide_buckets(int64_t count) {
+  constexpr int64_t most_pieces = 1 << 12;
+  const int64_t buckets = rows_.config().buckets, pieces = std::min(most_pieces, buckets), parts = team_size();
+  std::vector<int64_t> entries(static_cast<size_t>(pieces), 0);
+  int64_t all = 0, before = 0;
+  for (int64_t i = 0; i < count; ++i)
+    for (const NgramValue& entry : batch_[static_cast<size_t>(i)].values.all) {
+      ++entries[static_cast<size_t>(entry.bucket / (buckets / pieces))];
+      ++all;
+    }
+  borders_.assign(1, 0);
+  for (int64_t piece = 0; piece < pieces && static_cast<int64_t>(borders_.size()) < parts; ++piece) {
+    before += entries[static_cast<size_t>(piece)];
+    if (before * parts >= all * static_cast<int64_t>(borders_.size()))
+      borders_.push_back((piece + 1) * (buckets / pieces));
+  }
+  borders_.push_back(buckets);
 }
 
 /// The entries of a block, which are in the order of their buckets, with buckets from `begin` to `end`.
@@ -227,8 +265,7 @@ void PassSolver::score(const std::vector<NgramValue>& row, float* out) const {
     case 4:
       return add_scores<4>(row, weights, out);
     default:
-      for (const NgramValue& entry : row)
-        for (int64_t k = 0; k < width_; ++k) out[k] += entry.value * weights[entry.bucket * width_ + k];
+      for (const NgramValue& entry : row) add_row(entry.value, weights + entry.bucket * width_, width_, out);
   }
 }
 
@@ -252,9 +289,7 @@ void PassSolver::update(const Part& part, const Row& row, float share, float rat
       for (const NgramValue* entry = begin; entry != end; ++entry) {
         float& sum = sums_[entry->bucket];
         sum += squares * entry->value * entry->value;
-        const float step = rate * entry->value / std::sqrt(sum);
-        float* const to = weights + entry->bucket * width_;
-        for (int64_t k = 0; k < width_; ++k) to[k] -= step * slopes[k];
+        add_row(-rate * entry->value / std::sqrt(sum), slopes, width_, weights + entry->bucket * width_);
       }
   }
 }

@@ -57,6 +57,8 @@ class PassSolver {
   std::vector<float> scores(const std::vector<uint32_t>& of) const;
   /// Of scores x W.
   std::vector<double> logits(const float* scores, double factor) const;
+  /// Of the n-grams of the rows that were read last, how many are of words.
+  double share_of_words() const;
   /// Moves the weights to the parameters: (buckets, classes).
   void take(double factor, real* weight);
 
@@ -73,6 +75,7 @@ class PassSolver {
   void for_used(const Visit& visit) const;
   template <class RowOf>
   void learn(const RowOf& row_of, int64_t count, float rate);
+  void divide_buckets(int64_t count);
   Part part_of(const NgramValue* first, const NgramValue* last, int64_t begin, int64_t end) const;
   void score(const std::vector<NgramValue>& row, float* out) const;
   void update(const Part& part, const Row& row, float share, float rate);
@@ -89,6 +92,7 @@ class PassSolver {
   std::vector<float> weights_;  // (buckets, width)
   std::vector<float> sums_;     // of squares, by bucket
   std::vector<Row> batch_;
+  std::vector<int64_t> borders_;       // of the buckets that threads update
   std::vector<RowScratch> scratches_;  // by thread
 };
 

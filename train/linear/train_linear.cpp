@@ -61,7 +61,7 @@ TrainResult train_linear(Session& session, const Model& classifier, const NgramR
   Progress progress(session.log().of_work(false), "evaluating", (solved ? 0 : fit_work(rows)) + evaluation, in_shares);
   if (valid != nullptr) valid->report_to(progress, each);
   if (!solved && !solve(session, rows, parts.params, valid != nullptr, progress))
-    return session.give_up(StopSignals::received());
+    return session.give_up(StopSignals::received(), "the same command goes on with what is finished");
   if (valid != nullptr && session.state().validated_step != session.state().step) {
     const Stopwatch watch;
     progress.begin("evaluating");

@@ -12,7 +12,7 @@ namespace {
 constexpr const char* ending = ".work";
 constexpr int64_t most_numbers = 1000;
 
-/// Tests set the variable, so that they need not wait.
+/// Tests set the variable, so that they need not wait; with 0, all is saved whenever it can be.
 double seconds_between() {
   const char* const given = std::getenv("CAPSTAN_WORK_SECONDS");
   return given != nullptr ? std::max(0.0, std::atof(given)) : 30;
@@ -20,8 +20,8 @@ double seconds_between() {
 
 }  // namespace
 
-WorkFile::WorkFile(const WorkPlace& place, const char* name, const std::string& identity)
-    : path_(place.folder.empty() ? "" : (std::filesystem::path(place.folder) / (std::string(name) + ending)).string()),
+WorkFile::WorkFile(const WorkPlace& place, const std::string& name, const std::string& identity)
+    : path_(place.folder.empty() ? "" : (std::filesystem::path(place.folder) / (name + ending)).string()),
       identity_(hash_hex("work 1\n" + place.identity + identity)),
       wait_(seconds_between()) {}
 
@@ -53,8 +53,13 @@ void WorkFile::save(const std::vector<int64_t>& numbers, const std::function<voi
     file.sync();
     file.close();
   });
-  wait_ = std::max(seconds_between(), 50 * watch.seconds());
+  wait_ = seconds_between();
+  if (wait_ > 0) wait_ = std::max(wait_, 50 * watch.seconds());
   since_ = Stopwatch();
+}
+
+void WorkFile::remove() const {
+  if (!path_.empty()) remove_tree(path_);
 }
 
 void WorkFile::remove_all(const std::string& folder) {

@@ -29,11 +29,12 @@ class WorkFile {
   };
 
   /// `name`: of the file. `identity`: what else its content depends on.
-  WorkFile(const WorkPlace& place, const char* name, const std::string& identity);
+  WorkFile(const WorkPlace& place, const std::string& name, const std::string& identity);
 
   std::optional<Saved> load() const;
   bool due() const { return !path_.empty() && since_.seconds() > wait_; }
   void save(const std::vector<int64_t>& numbers, const std::function<void(FileWriter& to)>& rest);
+  void remove() const;
 
   /// Removes all such files of a run that is finished.
   static void remove_all(const std::string& folder);

@@ -20,11 +20,6 @@ const TrainConfig& checked(const TrainConfig& config, bool validates) {
   return config;
 }
 
-std::string interruption(int signal) {
-  const char* const name = sigabbrev_np(signal);
-  return fmt::format("interrupted by SIG{}", name != nullptr ? name : "?");
-}
-
 }  // namespace
 
 Session::Session(Options options, const TrainConfig& config, Communicator& ranks)
@@ -230,11 +225,11 @@ TrainResult Session::interrupt(int signal, const RunParts& parts) {
 
 TrainResult Session::end_piece(const RunParts& parts) {
   save(parts);
-  return {false, fmt::format("step {} is reached", state_.step), state_};
+  return {false, false, fmt::format("step {} is reached", state_.step), state_};
 }
 
-TrainResult Session::give_up(int signal) {
-  log().info(interruption(signal) + ": there is nothing to save yet; the same command begins the run again");
+TrainResult Session::give_up(int signal, const char* remedy) {
+  log().info(fmt::format("{}: there is nothing to save yet; {}", interruption(signal), remedy));
   return {true, false, interruption(signal), state_};
 }
 

@@ -93,8 +93,8 @@ class Session {
   TrainResult end_piece(const RunParts& parts);
   /// After the end: removes what only more training needs, with a warning where that fails.
   void clean();
-  /// interrupt() for a run that has nothing to save yet.
-  TrainResult give_up(int signal);
+  /// interrupt() for a run that has nothing to save yet, or saves unfinished work itself.
+  TrainResult give_up(int signal, const char* remedy = "the same command begins the run again");
 
  private:
   bool is_best(const Validation& found) const;

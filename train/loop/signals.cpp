@@ -1,6 +1,9 @@
 #include "train/loop/signals.hpp"
 
+#include <fmt/core.h>
+
 #include <atomic>
+#include <cstring>
 #include <ctime>
 
 #include "core/machine/parallel.hpp"
@@ -72,6 +75,11 @@ void StopSignals::request(int signal) {
 }
 
 void StopSignals::outlive_second() { second_ends = false; }
+
+std::string interruption(int signal) {
+  const char* const name = sigabbrev_np(signal);
+  return fmt::format("interrupted by SIG{}", name != nullptr ? name : "?");
+}
 
 SignalThread::SignalThread() {
   const sigset_t outside = signals_from_outside();

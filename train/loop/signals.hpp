@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <future>
+#include <string>
 #include <thread>
 
 #include "core/base/no_copy.hpp"
@@ -26,6 +27,9 @@ class StopSignals : NoCopy {
  private:
   struct sigaction previous_[3];
 };
+
+/// "interrupted by SIGTERM"
+std::string interruption(int signal);
 
 /// During its lifetime, handlers of signals sent to the process run on a separate thread: they are blocked in the
 /// calling thread, in those of parallel_for and in those started later. Some float products of oneDNN before 3.11.2 run

@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "core/io/console.hpp"
 
 using namespace capstan;
@@ -32,6 +35,13 @@ TEST_CASE("lines about long work have shares, amounts and the time left as far a
   with_more_to_come.then(90);
   with_more_to_come.add(1);
   CHECK(lines.back() == "evaluating: 50 %, 1m30s left");
+  Progress resumed(log, "solving", 8, in_texts, 0);
+  resumed.skip(6);  // no time was spent on it here
+  CHECK(lines.back() == "solving: 75 %, 6 of 8 texts, 0 texts/s");
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+  resumed.add(1);
+  CHECK_MESSAGE(begins("solving: 88 %, 7 of 8 texts, 0.4"), lines.back());
+  CHECK_MESSAGE(lines.back().find("2s left") != std::string::npos, lines.back());
   const size_t before = lines.size();
   Progress(log, "short", 2, in_shares).add(1);  // ten seconds have not passed
   Progress({}, "silent", 2, in_shares, 0).add(1);

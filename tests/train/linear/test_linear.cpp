@@ -71,6 +71,27 @@ TEST_CASE("rows of n-grams: the number of buckets follows the texts") {
   CHECK(rows.config().buckets <= 10 * ngrams);
 }
 
+TEST_CASE("rows of n-grams: many texts have n-grams of more words, and many classes of long texts are not solved for") {
+  LinearClassifierConfig config = config_of();
+  config.words_if_many = {1, 2, 3};
+  const std::vector<Text> few(99'999, {"a b c", 0});
+  std::vector<Text> many = few;
+  many.push_back({"b c", 1});
+  for (const auto& [texts, words] : {std::pair(&few, std::vector<int64_t>{1, 2}), {&many, {1, 2, 3}}}) {
+    const NgramRows rows = rows_of(*texts, 2, config);
+    CHECK(rows.config().words == words);
+    CHECK(rows.config().words_if_many.empty());
+    CHECK_FALSE(rows.by_passes());  // hardly any n-grams
+    LinearClassifierConfig again = config;
+    take_choices(rows.config(), again);
+    CHECK(again.words == words);
+    CHECK(again.words_if_many.empty());
+  }
+  const std::vector<Text> some = sample_texts(1000);  // of some ten n-grams each
+  CHECK_FALSE(rows_of(some, 100'000, config_of()).by_passes());
+  CHECK(rows_of(some, 1'000'000, config_of()).by_passes());
+}
+
 TEST_CASE("rows of n-grams: those that are made again are the same as those that are kept") {
   const Samples samples(sample_texts(3000));
   const LabelledTexts texts = samples.texts();

@@ -1,0 +1,56 @@
+#include "train/linear/unit_work.hpp"
+
+#include <utility>
+
+#include <fmt/core.h>
+
+namespace capstan {
+
+UnitWork::UnitWork(const WorkPlace& place, std::string name, std::string identity, int64_t units, Results results)
+    : place_(place),
+      name_(std::move(name)),
+      identity_(std::move(identity)),
+      results_(std::move(results)),
+      file_(place, name_, identity_),
+      done_(static_cast<size_t>(units), 0) {
+  load();
+}
+
+void UnitWork::load() {
+  auto saved = file_.load();
+  if (!saved || saved->numbers.size() != 1) return;
+  for (int64_t i = 0; i < saved->numbers[0]; ++i) {
+    int64_t head[2];  // unit, bytes
+    if (!saved->read(head, sizeof(head)) || head[0] < 0 || head[0] >= static_cast<int64_t>(done_.size()) ||
+        head[1] < 0 || static_cast<uint64_t>(head[1]) > saved->rest.size())
+      return;
+    std::string bytes(static_cast<size_t>(head[1]), '\0');
+    if (!saved->read(bytes.data(), bytes.size()) || !results_.take(head[0], bytes)) return;
+    done_[static_cast<size_t>(head[0])] = 1;
+    in_order_.push_back(head[0]);
+  }
+}
+
+void UnitWork::finished(const std::vector<int64_t>& units) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const int64_t unit : units) {
+    done_[static_cast<size_t>(unit)] = 1;
+    in_order_.push_back(unit);
+  }
+  if (!file_.due()) return;
+  file_.save({static_cast<int64_t>(in_order_.size())}, [&](FileWriter& to) {
+    for (const int64_t unit : in_order_) {
+      const std::string bytes = results_.bytes(unit);
+      const int64_t head[2] = {unit, static_cast<int64_t>(bytes.size())};
+      to.write(head, sizeof(head));
+      to.write(bytes);
+    }
+  });
+  for (; cleared_ < in_order_.size(); ++cleared_) file_of(in_order_[cleared_]).remove();
+}
+
+WorkFile UnitWork::file_of(int64_t unit) const {
+  return {place_, fmt::format("{}-{}", name_, unit), fmt::format("{} {}", identity_, unit)};
+}
+
+}  // namespace capstan

@@ -1,0 +1,85 @@
+// Units of work that threads share out, of which a run that was killed repeats none that it had finished.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "train/linear/work_file.hpp"
+
+namespace capstan {
+
+/// A unit that is being worked on.
+struct UnitRun {
+  WorkFile unfinished;  // UnitWork::finished() removes it once the results are in the common file
+  Progress* progress;   // may be null
+  double work;          // what it gets in all
+  double told = 0;
+  /// The share of the unit that is done, as far as that can be known.
+  void tell(double share) {
+    const double done = std::max(told, work * std::min(share, 1.0));
+    if (progress != nullptr) progress->add(done - told);
+    told = done;
+  }
+};
+
+/// Which units are finished, with their results: a WorkFile. A unit that takes long keeps its unfinished work in one of
+/// its own. Units may finish on any thread.
+class UnitWork {
+ public:
+  /// The result of a finished unit as bytes, and back: false if it has another size.
+  struct Results {
+    std::function<std::string(int64_t unit)> bytes;
+    std::function<bool(int64_t unit, const std::string& bytes)> take;
+  };
+
+  /// Takes the results that the file has. `name`: of the file. `identity`: what else the results depend on.
+  UnitWork(const WorkPlace& place, std::string name, std::string identity, int64_t units, Results results);
+
+  bool is_done(int64_t unit) const { return done_[static_cast<size_t>(unit)] != 0; }
+  /// The results are there, and are not changed any more.
+  void finished(const std::vector<int64_t>& units);
+  UnitRun run_of(int64_t unit, Progress* progress, double work) const { return {file_of(unit), progress, work}; }
+
+ private:
+  WorkFile file_of(int64_t unit) const;
+  void load();
+
+  WorkPlace place_;
+  std::string name_, identity_;
+  Results results_;
+  std::mutex mutex_;
+  WorkFile file_;
+  std::vector<char> done_;         // by unit; read by the thread that has it
+  std::vector<int64_t> in_order_;  // those that are done
+  size_t cleared_ = 0;             // of these, whose own files are removed
+};
+
+/// The bytes of numbers, appended.
+template <class T>
+void append_bytes(std::string& to, const T* numbers, size_t count) {
+  to.append(reinterpret_cast<const char*>(numbers), count * sizeof(T));
+}
+
+/// Numbers from bytes, in turn.
+class ByteReader {
+ public:
+  explicit ByteReader(const std::string& bytes) : bytes_(bytes) {}
+  template <class T>
+  T next() {
+    T number;
+    std::memcpy(&number, bytes_.data() + at_, sizeof(T));
+    at_ += sizeof(T);
+    return number;
+  }
+
+ private:
+  const std::string& bytes_;
+  size_t at_ = 0;
+};
+
+}  // namespace capstan
