@@ -156,7 +156,7 @@ TEST_CASE("slim: other models keep all weights, and their figures") {
   CHECK(bytes("slim-table") < bytes("runs/table"));
   CHECK(number_of(succeed(place, {"eval", "slim-table"}).out, "loss") ==
         doctest::Approx(number_of(succeed(place, {"eval", "runs/table"}).out, "loss")).epsilon(0.01));
-  succeed(place, {"slim", "runs/lm", "--output", "slim-lm"});
+  CHECK(contains(succeed(place, {"slim", "runs/lm", "--output", "slim-lm"}).out, " batches of validation data is "));
   CHECK(bytes_below((place / "slim-lm/checkpoints").string()) <
         bytes_below((place / "runs/lm/checkpoints").string()) / 4);
   const auto loss = [&](const char* run) { return number_of(succeed(place, {"eval", run}).out, "loss"); };
@@ -166,6 +166,10 @@ TEST_CASE("slim: other models keep all weights, and their figures") {
                         {"train", "--config", "lm.yaml", "--set", "folder=.", "name=slim-lm", "train.steps=9"},
                         1,
                         {"this run is slim"}});
+  fs::remove_all(place / "text");
+  const Outcome blind = succeed(place, {"slim", "runs/lm", "--output", "blind-lm"});
+  CHECK(contains(blind.out, "is not measured: text not found: run the command where the run was trained"));
+  CHECK(contains(blind.err, "capstan generate blind-lm"));
 }
 
 }  // namespace capstan::testing

@@ -117,6 +117,22 @@ TEST_CASE("verify: each kind of damage is found, and its cost is named") {
   }
 }
 
+TEST_CASE("verify: the advice for copies and slim runs names what is there") {
+  const Workplace place;
+  write_trained_samples(place);
+  fs::create_directories(place / "other");
+  copy_files(place / "runs/lm", place / "other/copy");
+  succeed(place, {"slim", "runs/lm", "--output", "slim"});
+  for (const char* const folder : {"runs/lm", "other/copy", "slim"}) fs::remove(place / folder / "tokenizer.json");
+  CHECK(contains(verify(place).out, "nothing: capstan train --config runs/lm/config.yaml writes it again"));
+  const std::string copy = verify(place, {"other/copy"}).out;
+  CHECK(contains(copy, "capstan train --config other/copy/config.yaml --set folder="));
+  CHECK(contains(copy, "/other name=copy writes it again"));
+  CHECK(contains(verify(place, {"slim"}).out, "make it again from the one that it was made from (capstan slim)"));
+  fs::remove(place / "other/copy/config.yaml");
+  CHECK(contains(verify(place, {"other/copy"}).out, "capstan train --config FILE, as the run was trained, --set"));
+}
+
 TEST_CASE("a checkpoint without a checksum is not resumed from, and what reads its model says so") {
   const Workplace place;
   write_trained_samples(place);

@@ -364,6 +364,9 @@ TEST_CASE("checks: encodings are the same wherever the bytes are cut") {
   EncodingCheck plain;
   plain.push("caf\xc3\xa9 \xc3\x82ge, \xc3\x83o\n");  // letters that mojibake also uses
   CHECK(plain.finish().remarks() == "");
+  EncodingCheck crlf;
+  crlf.push("a\r\nb\r\n");
+  CHECK(crlf.finish().remarks() == "line ends are CRLF");
 }
 
 TEST_CASE("checks: lengths") {

@@ -33,6 +33,7 @@ TEST_CASE("text cannot leave its place in HTML") {
         "\xEF\xBF\xBD"
         "a\xEF\xBF\xBD");
   CHECK(escaped("") == "");
+  CHECK(escaped("a\r\nb") == "a\xE2\x90\x8D\nb");  // CR LF as such
   CHECK(escaped_short("<<<<", 3) == "&lt;&lt;&lt;\xE2\x80\xA6");
   CHECK(escaped_short("\xC3\xA9\xC3\xA9", 2) == "\xC3\xA9\xC3\xA9");
 }
