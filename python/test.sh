@@ -15,7 +15,10 @@ if ! "$venv/bin/pip" install --quiet "scikit-build-core>=0.11" "nanobind>=2.7" p
   exit 0
 fi
 "$venv/bin/pip" install --quiet polars datasets matplotlib nbclient ipykernel || echo "python/test.sh: without these, their tests are skipped"
-"$venv/bin/pip" install --quiet --no-build-isolation .
+rm -rf build/python-wheel
+"$venv/bin/pip" wheel --quiet --no-build-isolation --no-deps --wheel-dir build/python-wheel .
+"$venv/bin/pip" install --quiet --force-reinstall --no-deps build/python-wheel/capstan-*.whl
+export CAPSTAN_WHEEL=$(echo "$PWD"/build/python-wheel/capstan-*.whl)
 if [ -x build/release/capstan ]; then export CAPSTAN_PROGRAM=$PWD/build/release/capstan; fi
 cd python/tests
 exec "../../$venv/bin/python" -m pytest -q "$@"

@@ -196,6 +196,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         labels = array_of([KINDS[kind](name) for name in names])
         order = np.argsort(labels, kind="stable")
         self._kind, self._form, self._order = kind, form, order
+        self._labels = labels  # in the order of the run
         self.classes_ = labels[order]
 
     @property
@@ -245,11 +246,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Sequence[Text]) -> Any:
         """The label of each text; where texts have any number of labels, in the form in which fit() had them."""
-        probabilities = self.predict_proba(X)
+        model = self._fitted()
         if self._form == "single":
-            inverse = np.argsort(self._order)  # the rule has the order of the run
-            return self.classes_[inverse[decided(probabilities[:, inverse], self._fitted().rule)]]
-        chosen = probabilities >= np.array(self._fitted().thresholds, np.float32)[self._order]
+            return self._labels[decided(model.predict_proba(X), model.rule)]
+        chosen = model.predict_proba(X)[:, self._order] >= np.array(model.thresholds, np.float32)[self._order]
         if self._form == "matrix":
             return chosen.astype(int)
         return [self.classes_[row].tolist() for row in chosen]

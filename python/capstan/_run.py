@@ -88,9 +88,9 @@ def decided(probabilities, rule):
     """The index of the class that each text is given: of the likeliest, or by the rule of the run (docs/data.md)."""
     if not len(probabilities):
         return np.zeros(0, int)
-    rule, p = np.array(rule), probabilities.astype(float)
     if len(rule) == 0:
         return probabilities.argmax(axis=1)
+    rule, p = np.array(rule), probabilities.astype(float)
     return (p * rule).argmax(axis=1) if len(rule) == p.shape[1] else (p @ rule.reshape(p.shape[1], -1)).argmin(axis=1)
 
 
@@ -100,7 +100,7 @@ class Run:
     slim_effect = ""  # of what slim() returns: what it does to probabilities
 
     def __init__(self, native: _capstan.Run):
-        self._native = native
+        self._native, self._task = native, native.task
 
     def __repr__(self) -> str:
         return f"<capstan.Run {self.folder} ({self.task})>"
@@ -113,7 +113,7 @@ class Run:
     @property
     def task(self) -> str:
         """What the model predicts: "classes", "hidden_tokens" (a masked model), "next_token" or "pairs"."""
-        return self._native.task
+        return self._task
 
     @property
     def classes(self) -> list[str]:
@@ -289,7 +289,7 @@ class Run:
         return self._native.evaluate(split or "")
 
     def _needs(self, task):
-        if self.task == task:
+        if self._task == task:
             return
         names = {"classes": "a classifier", "hidden_tokens": "a masked language model", "pairs": "a model of pairs"}
         raise Error(f"{self.folder}: this needs {names.get(task, 'a language model')}; the run's task is {self.task!r}")

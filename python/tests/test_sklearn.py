@@ -36,6 +36,9 @@ class OfNumbers(capstan.Classifier):
     def partial_fit(self, X, y=None, classes=None, sample_weight=None):
         return super().partial_fit(self.texts(X), y, classes, sample_weight)
 
+    def predict(self, X):
+        return super().predict(self.texts(X))
+
     def predict_proba(self, X):
         return super().predict_proba(self.texts(X))
 
