@@ -67,8 +67,9 @@ void Progress::show(double now) {
 /// The time that is left, amount and rate, as far as they are known.
 std::string Progress::figures(double now, const char* between, bool bar) const {
   std::string left, rest;
+  constexpr double known = 1e-4;  // of the work, from which the time that is left is guessed
   const double here = done_ - skipped_;
-  if (total_ > 0 && here > 0)
+  if (total_ > 0 && here > known * total_)
     left = between + fmt::format(fmt::runtime(bar ? "ETA {}" : "{} left"),
                                  short_time(now * std::max(0.0, total_ - done_) / here + after_));
   if (*unit_.name != '\0') {

@@ -38,9 +38,9 @@ class LabelledTexts {
     progress_ = &progress;
     each_ = each;
   }
-  /// As if so many texts had been asked for.
-  void report(int64_t count) const {
-    if (progress_ != nullptr) progress_->add(each_ * static_cast<double>(count));
+  /// So many texts were asked for in an earlier session.
+  void report_earlier(int64_t count) const {
+    if (progress_ != nullptr) progress_->skip(each_ * static_cast<double>(count));
   }
   /// From now on, text() reports nothing.
   void stop_reporting() { progress_ = nullptr; }

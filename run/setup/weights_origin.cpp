@@ -176,6 +176,9 @@ int read_ngrams(RunConfig& config, const DataSource& data, std::optional<NgramRo
     log_info(interruption(StopSignals::received()) + " while n-grams were read; the same command goes on");
     return StopSignals::received();
   }
+  if (base == nullptr && linear.words != rows->config().words)
+    log_info(fmt::format("model.words: {} of so many texts (model.words_if_many; [] would keep {})",
+                         rows->config().words, linear.words));
   linear = rows->config();
   return 0;
 }

@@ -165,6 +165,27 @@ TEST_CASE("a linear classifier: a validation file is evaluated and not learnt fr
   CHECK_FALSE(contains(trained.err, "without effect"));
 }
 
+TEST_CASE("classify.yaml: 100,000 texts have n-grams of three words; the run says so, and others go on from it") {
+  const Workplace place;
+  std::string texts;
+  for (int i = 0; i < 50'000; ++i) texts += "on\ta b c\noff\tb c a\n";
+  place.write("train.tsv", texts);
+  place.write("test.tsv", "on\ta b c\noff\tb c a\n");
+  CHECK(contains(succeed(place, command()).err,
+                 "[1, 2, 3] of so many texts (model.words_if_many; [] would keep [1, 2])"));
+  CHECK(contains(place.read("runs/classify/config.yaml"), "words: [1, 2, 3]"));
+  CHECK(contains(place.read("runs/classify/config.yaml"), "words_if_many: []"));
+  CHECK(contains(succeed(place, command()).err, "nothing to do"));
+  CHECK(number_of(succeed(place, {"eval", "runs/classify", "--split", "test"}).out, "accuracy") == 1);
+  place.write("train.tsv", rows(20));
+  place.write("test.tsv", rows(20, 150));
+  succeed(place, command({}, "few"));
+  CHECK(contains(place.read("runs/few/config.yaml"), "words: [1, 2]\n"));
+  succeed(place, command({"train.init_from=runs/classify"}, "from"));
+  CHECK(contains(place.read("runs/from/config.yaml"), "words: [1, 2, 3]"));
+  CHECK(contains(succeed(place, command({"train.init_from=runs/classify"}, "from")).err, "nothing to do"));
+}
+
 TEST_CASE("predict --explain: the n-grams that decide most, below each text; not for other outputs and models") {
   const Workplace place;
   write_rows(place);

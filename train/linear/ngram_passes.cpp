@@ -114,7 +114,7 @@ LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed
     solver.run(parts.sample, rate, place, work_of(parts.sample), progress, save);
     place.factor = HeldOutScores(rows, solver, parts.held_out).best().factor;
   } else if (progress != nullptr) {
-    progress->add(work_of(parts.sample));
+    progress->skip(work_of(parts.sample));
   }
   if (place.of_sample) place = {false, 0, 0, place.factor};
   if (progress != nullptr) progress->begin("passes over all texts");

@@ -161,7 +161,7 @@ void NgramRows::count_texts(const LabelledTexts& texts) {
     if (saved->read(count.data(), count.size() * sizeof(int32_t))) {
       first = saved->numbers[0];
       entry_count_ = saved->numbers[1];
-      texts.report(first);
+      texts.report_earlier(first);
     } else {
       std::fill(count.begin(), count.end(), 0);
     }

@@ -100,10 +100,8 @@ void PassSolver::run(const std::vector<uint32_t>& learnt, double rate, PassPlace
   borders_.clear();
   scratches_.resize(static_cast<size_t>(team_size()));
   const double all = static_cast<double>(passes * std::max<int64_t>(count, 1));
-  const auto tell = [&](int64_t rows) {
-    if (progress != nullptr) progress->add(work * static_cast<double>(rows) / all);
-  };
-  tell(place.pass * count + place.row);
+  const auto work_of = [&](int64_t rows) { return work * static_cast<double>(rows) / all; };
+  if (progress != nullptr) progress->skip(work_of(place.pass * count + place.row));
   for (; place.pass < passes; ++place.pass, place.row = 0)
     for (; place.row < count; place.row += rows_at_once) {
       stop_point();
@@ -114,7 +112,7 @@ void PassSolver::run(const std::vector<uint32_t>& learnt, double rate, PassPlace
         return learnt[static_cast<size_t>(permuted_place(place.row + i, count, key, place.pass))];
       };
       learn(row_of, now, static_cast<float>(rate * (1 - done)));
-      tell(now);
+      if (progress != nullptr) progress->add(work_of(now));
     }
 }
 

@@ -27,6 +27,8 @@ TEST_CASE("lines about long work have shares, amounts and the time left as far a
   Progress(log, "reading", 0, in_texts, 0).add(7);  // nobody knows how many there are
   CHECK_MESSAGE(begins("reading, 7 texts, "), lines.back());
   CHECK(lines.back().find("left") == std::string::npos);
+  Progress(log, "reading", 1e7, in_texts, 0).add(1);  // too little to guess by
+  CHECK(lines.back().find("left") == std::string::npos);
   Progress(log, "solving", 2, in_shares, 0).begin("saving");  // nothing is done yet
   CHECK(lines.back() == "saving: 0 %");
   Progress(log, "solving", 2, in_shares, 0).add(5);  // more than was expected
