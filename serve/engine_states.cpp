@@ -19,7 +19,7 @@ int64_t bytes_of(const Snapshot& snapshot) {
 
 }  // namespace
 
-/// What weights and configuration are, for states that belong to them.
+/// Tokenizer, names of parameters and values: states belong to these. Keys without parameters are the run's own.
 std::string Engine::weights_identity(const SavedRun& run) {
   Hash hash;
   hash.add(run.tokenizer->fingerprint());
@@ -31,7 +31,7 @@ std::string Engine::weights_identity(const SavedRun& run) {
 
 void Engine::start_from_prefix(Reading& reading) {
   WrittenText& text = reading.texts.back().text;
-  if (run_.model->stack().shape().prefix) return;
+  if (run_.model->stack().shape().prefix) return;  // every state of a prompt depends on all of the prompt
   metrics_->add(ServeMetrics::Count::cache_queries);
   const std::shared_ptr<Snapshot> known = cache_.prefix_of(text.window());
   if (known == nullptr) return;

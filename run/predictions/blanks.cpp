@@ -54,8 +54,8 @@ class BlankFiller {
     return ids;
   }
 
-  /// Adds those of a text. A window is all of a text that is no longer than those of the training; otherwise it is as
-  /// many tokens around a blank, which serve the following blanks in it, too.
+  /// Adds the blanks of a text and the windows that are read for them. A window is all of a text that is no longer than
+  /// those of the training; otherwise it is as many tokens around a blank, which serve the following blanks in it, too.
   void add_windows(size_t text, const std::vector<int32_t>& tokens, std::vector<Blank>& blanks,
                    std::vector<Window>& windows) const {
     size_t most = tokens.size();
@@ -74,7 +74,7 @@ class BlankFiller {
     }
   }
 
-  /// `guesses`: those of its blanks.
+  /// A text with its blanks filled. `guesses`: of each blank, the likeliest tokens.
   Prediction prediction(const std::string& text, std::vector<std::vector<Guess>> guesses) const {
     Prediction prediction;
     prediction.filled = filled(text, guesses);

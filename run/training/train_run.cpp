@@ -368,7 +368,8 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
   }
   std::optional<NgramRows> ngrams;
   if (solved)
-    if (const int signal = read_ngrams(config, data, ngrams); signal != 0) return {true, false, interruption(signal), {}};
+    if (const int signal = read_ngrams(config, data, ngrams); signal != 0)
+      return {true, false, interruption(signal), {}};
   if (!options.force)
     if (const auto memory = memory_problem(config, extent_of(config, data), ranks))
       throw ConfigError(memory->key + ": " + memory->message);

@@ -85,8 +85,7 @@ void describe_start(Fields& f, TrainConfig& c) {
     "start from these weights: a run folder, the folder of a checkpoint, or a safetensors file (docs/warm-start.md)");
   f("init_vectors", c.init_vectors, any(),
     "start the embedding of words from the vectors of this file: the text format of word2vec, fastText (.vec) or "
-    "GloVe, "
-    "also packed (docs/warm-start.md)");
+    "GloVe, also packed (docs/warm-start.md)");
   f("init_skip", c.init_skip, any(), "patterns of the names of tensors in init_from that are left out: [\"head.*\"]");
   f("init_strict", c.init_strict, any(),
     "refuse to train unless init_from has values for all parameters but those of the output");
@@ -107,7 +106,8 @@ void describe_checkpoints(Fields& f, TrainConfig& c) {
 }
 template <class Fields>
 void describe(Fields& f, TrainConfig& c) {
-  f("steps", c.steps, count_from(0), "training ends after this many updates; 0 = no limit");
+  f("steps", c.steps, count_from(0),
+    "training ends after this many steps, of which skipped updates are some; 0 = no limit");
   f("epochs", c.epochs, count_from(0), "training ends after this many passes over the data; 0 = no limit");
   f("minutes", c.minutes, between(0, 1e6),
     "the time that training may take: with steps 0, their number and sizes left open are chosen when the run begins; 0 "

@@ -38,14 +38,14 @@ class OnlineClassifier {
   /// With the choices that were made.
   const LinearClassifierConfig& config() const { return config_; }
 
-  /// C numbers, as LinearClassifier's of what fill() writes.
+  /// For each text C logits, those of a LinearClassifier with the parameters that fill() writes.
   std::vector<std::vector<float>> logits(const std::vector<std::string>& texts) const;
   /// The parameters of a LinearClassifier.
   void fill(ParamStore& params) const;
 
   /// What fill() does not have: the sums of squares and the counts.
   void write(const std::string& path) const;
-  /// Goes on from parameters, and from what write() wrote (none: what the parameters tell).
+  /// Goes on from the parameters of a classifier. `rest`: what write() wrote; null: it is estimated from `params`.
   void read(const SafetensorsFile& params, const SafetensorsFile* rest);
 
  private:
@@ -56,10 +56,11 @@ class OnlineClassifier {
   using Zeros = std::unique_ptr<T[], Free>;  // pages that nothing was written to take no memory
   struct Row {
     RowValues values;           // those of n-grams that are too rare are 0
-    std::vector<float> slopes;  // of the loss, by column
-    float squares = 0;          // of these
+    std::vector<float> slopes;  // the gradient of the loss by the score, of each column
+    float squares = 0;          // the sum of their squares
   };
 
+  /// The scale of an n-gram in so many texts.
   double logarithm(uint32_t count) const;
   std::vector<double> bias() const;
   void read_row(std::string_view text, uint32_t itself, RowScratch& scratch, RowValues& values) const;

@@ -11,7 +11,7 @@
 
 namespace capstan {
 
-/// Steps after which the run ends; 0 = not known.
+/// Steps after which the run ends, for schedules and time left; 0 = not known. The loop ends by reached_limit().
 int64_t total_steps(const BatchSource& source, const TrainConfig& config);
 
 struct ReachedLimit {

@@ -77,6 +77,7 @@ TrainingStep::Result TrainingStep::run(RunState& state, double learning_rate, co
     result.problem = std::isfinite(result.sums->loss) ? "the gradient is not finite" : "the loss is not finite";
     return result;
   }
+  // It leaves gradients of 0, on which `fresh` of the next step relies.
   update([&] { optimizer_.step(params_, scale * clip_factor(size, config_.grad_clip), learning_rate); });
   state.optimizer_step = optimizer_.steps();
   if (average_) average_->update(params_, optimizer_.steps());

@@ -45,7 +45,7 @@ struct RunNews {
   int signal = 0;    // that a process was sent; 0: none
   double clock = 0;  // seconds of training in this session
 };
-/// What a process knows now.
+/// Asked between and during steps: what this process knows now.
 using News = std::function<RunNews()>;
 
 class TrainingStep : NoCopy {
@@ -64,7 +64,7 @@ class TrainingStep : NoCopy {
   /// cleared. `own`: what this process tells other ranks. May stop (core/base/stop.hpp) before the update, all ranks
   /// together; weights and position are then as before.
   Result run(RunState& state, double learning_rate, const News& own);
-  /// At the begin of an epoch that is not the first.
+  /// Sets tables with ParamOptions::fresh_each_epoch to zero; for the begin of every epoch but the first.
   void empty_fresh_tables();
 
   virtual RunParts parts(RunState& state) { return {params_, optimizer_, average_.get(), state}; }
