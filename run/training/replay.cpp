@@ -170,8 +170,10 @@ void compare_metrics(const fs::path& then, const fs::path& now, ReplayReport& re
       }
     report.differences.push_back(fmt::format("metrics.jsonl: {}, {}", name, what));
   }
+  // The last line of a run that ends is of an incomplete window, which a run that went on from there does not have.
+  const std::string last = fmt::format("train of step {}", report.to);
   for (const auto& [name, line] : computed)
-    if (saved.count(name) == 0 && ++differ == 1)
+    if (saved.count(name) == 0 && name != last && ++differ == 1)
       report.differences.push_back(fmt::format("metrics.jsonl: {}, it was not saved", name));
   if (differ == 0)
     report.same.push_back(fmt::format("{} lines of metrics.jsonl", saved.size()));

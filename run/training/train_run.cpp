@@ -83,15 +83,13 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
   return memory_problem(config, data, memory_limit(), ranks.size(), ranks.sharing_memory());
 }
 
-constexpr int64_t endless = int64_t{1} << 60;
-
 /// What a run chose before it trains, for its log.
 struct Choices {
   std::vector<std::string> lines;
-  std::string warning;           // "": none
-  bool chose_precision = false;  // now, not when the run was begun
-  double planning = 0;           // seconds of this command that are part of train.minutes
-  int64_t most_steps = endless;  // that a second look at the plan may give the run
+  std::string warning;                    // "": none
+  bool chose_precision = false;           // now, not when the run was begun
+  double planning = 0;                    // seconds of this command that are part of train.minutes
+  int64_t most_steps = int64_t{1} << 60;  // that a second look at the plan may give the run: no limit
 };
 
 /// The configuration with what it leaves open as this run was begun, if it was.

@@ -35,7 +35,7 @@ case_each_compat_key_is_on_the_page_of_a_system() {
   [ "$(wc -l <keys)" -ge 12 ] || { cat keys; return 1; }
   local key
   while read -r key; do
-    grep -qrw -- "${key#compat.}" "$source/nn/systems" --include=README.md || grep -qw -- "$key" "$source/docs/systems.md" ||
+    grep -qrw --include=README.md -- "${key#compat.}" "$source/nn/systems" || grep -qw -- "$key" "$source/docs/systems.md" ||
       { echo "$key is on no page"; return 1; }
     ! grep -qw -- "$key" "$source/docs/configuration.md"
   done <keys

@@ -32,7 +32,7 @@ TEST_CASE("replay: the bits of a run on other threads, from any checkpoint or th
   const Workplace place;
   write_trained_samples(place);
   succeed(place, {"train", "--config", "runs/lm/config.yaml", "--set", "name=piece", "train.steps=12", "train.epochs=0",
-                  "train.save_every=4", "train.keep_last=9", "train.valid_every=3", "train.log_every=2"});
+                  "train.save_every=4", "train.keep_last=9", "train.valid_every=3", "train.log_every=5"});
   const std::filesystem::path folder = place.folder() / "runs/piece";
   for (const std::vector<std::string>& steps :
        {std::vector<std::string>{}, {"--steps", "4..8"}, {"--steps", "0..12", "--set", "threads=3"}}) {

@@ -225,6 +225,7 @@ TrainResult Session::interrupt(int signal, const RunParts& parts) {
 
 TrainResult Session::end_piece(const RunParts& parts) {
   save(parts);
+  progress_.close_window();
   return {false, false, fmt::format("step {} is reached", state_.step), state_};
 }
 
