@@ -5,8 +5,9 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
+#include "apps/command_line/text_options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/commands/text_options.hpp"
+#include "core/base/error.hpp"
 #include "run/predictions/gzip_baseline.hpp"
 #include "run/run.hpp"
 #include "run/setup/run_data.hpp"
@@ -38,6 +39,8 @@ std::string eval_remedy(const std::string& argument) {
 
 int evaluate_run(const EvalOptions& options) {
   refuse_ranks("capstan eval");
+  if (options.adapting.decay != AdaptOptions().decay && options.adapting.rate == 0)
+    throw ConfigError("--adapt-decay: is for --adapt RATE");
   const Run run = Run::open(options.run, options.overrides);
   std::optional<Split> split;
   if (!options.split.empty()) split = split_named(options.split);

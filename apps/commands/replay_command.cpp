@@ -3,8 +3,8 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
+#include "apps/command_line/text_options.hpp"
 #include "apps/commands/commands.hpp"
-#include "apps/commands/text_options.hpp"
 #include "core/base/error.hpp"
 #include "core/base/stop.hpp"
 #include "core/io/log.hpp"

@@ -1,6 +1,7 @@
 #include "run/predictions/adapted_eval.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "core/base/error.hpp"
@@ -25,6 +26,8 @@ size_t best_of(const AdaptiveEvaluation& found) {
 
 AdaptedFigures evaluate_adapted(const SavedRun& run, const DataSource& data, Split split, const AdaptOptions& options) {
   run.model->that_predicts(Predicts::next_token);
+  if (options.rate > 0 && !data.has(Split::train))
+    throw Error("--adapt: the sizes of gradients are measured on training data, which are missing: give data.train");
   if (options.cache > 0 && split != Split::valid && !data.has(Split::valid))
     throw Error("--cache: its rule is chosen on validation data, of which the run has none: give data.valid");
   AdaptiveOptions adaptive;
@@ -57,6 +60,8 @@ AdaptedFigures evaluate_adapted(const SavedRun& run, const DataSource& data, Spl
   const AdaptiveEvaluation found = evaluate(split);
   figures.targets = found.targets;
   figures.loss_sum = found.loss_sums.front();
+  if (!std::isfinite(figures.loss_sum))
+    throw Error(fmt::format("--adapt: at a rate of {:g} the loss is not finite: give a smaller one", options.rate));
   figures.seconds = watch.seconds();
   return figures;
 }

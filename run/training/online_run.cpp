@@ -14,8 +14,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* online_name = "online.safetensors";  // in the folder of the checkpoint
-
 /// Throws ConfigError where texts must be known before any is learnt of.
 const LinearClassifierConfig& online_model(const RunConfig& config) {
   const auto* const model = std::get_if<LinearClassifierConfig>(&config.model);

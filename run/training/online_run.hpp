@@ -13,6 +13,9 @@
 
 namespace capstan {
 
+/// In the folder of the checkpoint: what is needed to go on learning.
+constexpr const char* online_name = "online.safetensors";
+
 /// Threads may learn and ask at the same time: one waits for the other.
 class OnlineRun {
  public:

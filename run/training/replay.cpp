@@ -14,6 +14,7 @@
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/saved_config.hpp"
+#include "run/training/online_run.hpp"
 #include "run/training/train_run.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 
@@ -51,7 +52,11 @@ ReplayOptions with_steps(ReplayOptions options, const Checkpoints& checkpoints) 
   const std::vector<int64_t> steps = checkpoints.steps();
   if (steps.empty())
     throw Error(fmt::format("{}: there is no checkpoint, so nothing to compare with", checkpoints.folder().string()));
-  if (!options.to) options.to = steps.back();
+  if (!options.to) {
+    options.to = steps.back();  // where a run has ended, the weights of the best step alone may be left
+    for (const int64_t step : steps)
+      if (read_state(checkpoints.of_step(step)).has_model) options.to = step;
+  }
   if (!options.from) {
     options.from = 0;
     for (const int64_t step : steps)
@@ -216,6 +221,11 @@ ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Comm
     const auto last = saved.last();
     if (!last) throw Error(fmt::format("{}: there is no checkpoint to compare with", saved.folder().string()));
     then = *last;
+    if (read_state(then).slim)
+      throw Error(fmt::format("{}: a slim run has other weights than its training: replay that of which it was made",
+                              folder.string()));
+    if (fs::exists(then / online_name))
+      throw Error(fmt::format("{}: partial_fit learnt from texts that the run does not know", folder.string()));
   } else {
     const ReplayOptions steps = with_steps(given, saved);
     report.from = *steps.from;

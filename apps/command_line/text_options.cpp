@@ -1,4 +1,4 @@
-#include "apps/commands/text_options.hpp"
+#include "apps/command_line/text_options.hpp"
 
 #include <utility>
 
