@@ -21,10 +21,9 @@ void validate(const LinearClassifierConfig& config, Problems& problems) {
         problems.add(fmt::format("{}.{}", key, i), fmt::format("{} is listed twice", orders[i]));
     }
   };
-  check_orders("words", config.words);
-  check_orders("words_if_many", config.words_if_many);
+  if (config.words) check_orders("words", *config.words);
   check_orders("characters", config.characters);
-  if (config.words.empty() && config.characters.empty())
+  if (config.words && config.words->empty() && config.characters.empty())
     problems.add("words", "a linear-classifier needs n-grams: give lengths of words, of characters, or of both");
   if (config.buckets != 0 && (config.buckets < 16 || (config.buckets & (config.buckets - 1)) != 0))
     problems.add("buckets", fmt::format("expected 0 or a power of two from 16, got {}", config.buckets));
@@ -173,11 +172,12 @@ std::vector<float> LinearClassifier::row_importance() const {
 /// A row of weights per n-gram, of which a token has about one for each length.
 ModelSummary LinearClassifier::summary(const ParamStore& store, int64_t length, DecodeStates) const {
   ModelSummary summary = summarize_parameters(store, length);
-  const size_t lengths = config().words.size() + config().characters.size();
+  const NgramOrders orders = orders_of(config());
+  const size_t lengths = orders.words.size() + orders.characters.size();
   summary.part("linear").flops = 2 * static_cast<double>(lengths) * static_cast<double>(classes());
   std::string ngrams, table = "buckets     chosen for the training texts\n";
-  for (const auto& [orders, of] : {std::pair(&config().words, "words"), {&config().characters, "characters"}})
-    if (!orders->empty()) ngrams += fmt::format("{}{} {}", ngrams.empty() ? "" : "; ", join(*orders), of);
+  for (const auto& [each, of] : {std::pair(&orders.words, "words"), {&orders.characters, "characters"}})
+    if (!each->empty()) ngrams += fmt::format("{}{} {}", ngrams.empty() ? "" : "; ", join(*each), of);
   if (config().buckets > 0 && (table_ || store.has_memory())) {
     const NgramTable all = ngram_table();
     int64_t used = 0;

@@ -19,7 +19,8 @@ namespace capstan {
 /// Configures LinearClassifier and how it is solved for (train/linear/fit_linear.hpp).
 struct LinearClassifierConfig {
   static constexpr const char* type_name = "linear-classifier";
-  std::vector<int64_t> words, words_if_many, characters;  // lengths of n-grams
+  std::optional<std::vector<int64_t>> words{std::in_place};  // lengths of n-grams; none: chosen by the number of texts
+  std::vector<int64_t> characters;
   bool text_ends = false;
   bool unicode = false;
   int64_t min_texts = 0;
@@ -30,9 +31,8 @@ struct LinearClassifierConfig {
 
 template <class Fields>
 void describe(Fields& f, LinearClassifierConfig& c) {
-  f("words", c.words, any(), "lengths of the n-grams of words, such as [1, 2]");
-  f("words_if_many", c.words_if_many, any(),
-    "instead of words where there are 100,000 training texts or more; []: words. What was taken is then called words");
+  f("words", c.words, any(),
+    "lengths of the n-grams of words; null = chosen: [1, 2], or [1, 2, 3] with 100,000 training texts or more");
   f("characters", c.characters, any(),
     "lengths of the n-grams of characters within words, whose start and end count as characters");
   f("text_ends", c.text_ends, any(), "count the start and the end of a text as words in n-grams of two or more words");
@@ -53,20 +53,14 @@ void describe(Fields& f, LinearClassifierConfig& c) {
 void validate(const LinearClassifierConfig& config, Problems& problems);
 
 inline NgramOrders orders_of(const LinearClassifierConfig& c) {
-  return {c.words, c.characters, c.text_ends, c.unicode};
-}
-
-/// Which of the two keys the number of texts chose.
-inline void take_words(const LinearClassifierConfig& saved, LinearClassifierConfig& open) {
-  if (!open.words_if_many.empty() && saved.words == open.words_if_many) open.words = saved.words;
-  if (saved.words == open.words) open.words_if_many = saved.words_if_many;
+  return {c.words.value_or(std::vector<int64_t>{}), c.characters, c.text_ends, c.unicode};
 }
 
 inline void take_choices(const LinearClassifierConfig& saved, LinearClassifierConfig& open) {
-  take_words(saved, open);
+  if (!open.words) open.words = saved.words;
   if (open.min_texts == 0) open.min_texts = saved.min_texts;
   if (open.buckets == 0) open.buckets = saved.buckets;
-  if (saved.characters.empty() && !saved.words.empty()) open.characters.clear();
+  if (saved.characters.empty() && saved.words != std::vector<int64_t>{}) open.characters.clear();
 }
 
 inline ModelFacts facts(const LinearClassifierConfig& config) {

@@ -85,7 +85,7 @@ void check_same_ngrams(const LinearClassifierConfig& theirs, const LinearClassif
       throw Error(fmt::format("train.init_from: model.{0} is {1} in {2}, and {3} here; set model.{0}={1}", key, base,
                               run, here));
   };
-  if (theirs.words != ours.words_if_many) check_equal("words", theirs.words, ours.words);
+  if (ours.words) check_equal("words", orders_of(theirs).words, *ours.words);
   check_equal("characters", theirs.characters, ours.characters);
   check_equal("text_ends", theirs.text_ends, ours.text_ends);
   check_equal("unicode", theirs.unicode, ours.unicode);
@@ -157,7 +157,7 @@ int read_ngrams(RunConfig& config, const DataSource& data, std::optional<NgramRo
     auto then = load_run_config(folder);
     if (const auto* const chosen = std::get_if<LinearClassifierConfig>(&then.model)) {
       if (linear.buckets == 0) linear.buckets = chosen->buckets;
-      take_words(*chosen, linear);
+      if (!linear.words) linear.words = chosen->words;
     }
   } else if (!config.train.init_from.empty()) {
     base = read_base(config);
@@ -176,9 +176,8 @@ int read_ngrams(RunConfig& config, const DataSource& data, std::optional<NgramRo
     log_info(interruption(StopSignals::received()) + " while n-grams were read; the same command goes on");
     return StopSignals::received();
   }
-  if (base == nullptr && linear.words != rows->config().words)
-    log_info(fmt::format("model.words: {} of so many texts (model.words_if_many; [] would keep {})",
-                         rows->config().words, linear.words));
+  if (base == nullptr && !linear.words)
+    log_info(fmt::format("model.words: {} of {} texts", *rows->config().words, texts.size()));
   linear = rows->config();
   return 0;
 }

@@ -44,8 +44,7 @@ LinearClassifierConfig config_of(std::vector<int64_t> words, std::vector<int64_t
 std::vector<double> expected(const BuiltLinear& built, const std::string& text) {
   const Array scale = built.value("scale"), weight = built.value("weight"), bias = built.value("bias");
   std::vector<double> y(bias.data(), bias.data() + classes);
-  const TextNgrams found = count_ngrams(
-      text, {built.linear->config().words, built.linear->config().characters, built.linear->config().text_ends}, 6);
+  const TextNgrams found = count_ngrams(text, orders_of(built.linear->config()), 6);
   for (const auto* const block : {&found.words, &found.characters}) {
     const auto x = [&](const NgramCount& entry) {
       return (1 + std::log(static_cast<double>(entry.count()))) * static_cast<double>(scale[entry.bucket()]);

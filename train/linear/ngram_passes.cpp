@@ -146,7 +146,7 @@ LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed
                              : fmt::format("accuracy {:.2f} % (standard error {:.2f})", 100 * accuracy,
                                            100 * std::sqrt(accuracy * (1 - accuracy) / texts)),
                   best.factor)};
-  if (!rows.config().words.empty() && !rows.config().characters.empty())
+  if (const NgramOrders orders = orders_of(rows.config()); !orders.words.empty() && !orders.characters.empty())
     fit.report.push_back(
         fmt::format("linear: model.characters=[] would take about {:.0f} % of the time, and is less accurate "
                     "where parts of words tell classes apart",

@@ -24,6 +24,10 @@ constexpr int64_t many_texts = 100'000;         // of which passes learn as much
 constexpr int64_t most_solved = 4'000'000'000;  // entries times classes that are solved for: half an hour of a thread
 constexpr int64_t texts_at_once = 2048, blocks_per_thread = 256;
 
+std::vector<int64_t> words_of_so_many(int64_t texts) {
+  return texts >= many_texts ? std::vector<int64_t>{1, 2, 3} : std::vector<int64_t>{1, 2};
+}
+
 }  // namespace
 
 NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& config, int64_t classes,
@@ -38,10 +42,9 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
   if (base_ != nullptr) {
     config_.buckets = base_->config.buckets;
     config_.words = base_->config.words;
-  } else if (rows() >= many_texts && !config_.words_if_many.empty()) {
-    config_.words = config_.words_if_many;
+  } else if (!config_.words) {
+    config_.words = words_of_so_many(rows());
   }
-  config_.words_if_many.clear();
   const auto most_entries = [](int64_t bytes) { return bytes / static_cast<int64_t>(sizeof(NgramCount)); };
   const int64_t kept = most_entries(std::max(budget.kept, budget.solved)), solved = most_entries(budget.solved);
   read_labels(texts);

@@ -42,6 +42,7 @@ OnlineClassifier::OnlineClassifier(const LinearClassifierConfig& config, int64_t
       width_(columns_ == 1 ? 1 : (columns_ + floats_at_once - 1) / floats_at_once * floats_at_once),
       counts_of_classes_(static_cast<size_t>(classes), 0),
       logarithms_(known_logarithms) {
+  if (!config_.words) config_.words = {1, 2};  // texts may end at any time
   if (config_.min_texts == 0) config_.min_texts = 1;
   check(classes > 0, "OnlineClassifier: {} classes", classes);
   if (config_.buckets == 0)
@@ -188,7 +189,7 @@ void OnlineClassifier::learn_group(const OnlineText* texts, int64_t count) {
   });
   // Each thread changes buckets of its own, in the order of the texts.
   const int64_t buckets = config_.buckets;
-  const float characters = config_.words.empty() ? 1 : share_of_characters;
+  const float characters = orders_of(config_).words.empty() ? 1 : share_of_characters;
   parallel_for(
       count < texts_per_thread ? 1 : buckets, buckets / std::max(threads(), 1), [&](int64_t begin, int64_t end) {
         if (count < texts_per_thread) end = buckets;

@@ -72,7 +72,7 @@ PassSolver::PassSolver(const NgramRows& rows, uint64_t seed)
                                : Loss::softmax),
       columns_(rows.is_binary() ? 1 : rows.classes()),
       width_(columns_ == 1 ? 1 : (columns_ + lane - 1) / lane * lane),
-      characters_share_(rows.config().words.empty() ? 1 : characters_share) {
+      characters_share_(orders_of(rows.config()).words.empty() ? 1 : characters_share) {
   const std::vector<double> shares = logits_of_shares(rows);
   shares_ = columns_ == 1 ? std::vector<double>{shares[1]} : shares;
   shifts_ = shifts_of(rows.class_weights());

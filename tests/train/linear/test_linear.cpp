@@ -50,7 +50,7 @@ TEST_CASE("rows of n-grams: a text counts once where a word and characters of it
   std::vector<int64_t> with(64, 0);
   int64_t shared = 0;
   for (const Text& text : texts) {
-    const TextNgrams found = count_ngrams(text.text, {config.words, config.characters}, 6);
+    const TextNgrams found = count_ngrams(text.text, orders_of(config), 6);
     std::set<uint32_t> buckets;
     for (const auto* const counts : {&found.words, &found.characters})
       for (const NgramCount& entry : *counts) buckets.insert(entry.bucket());
@@ -73,19 +73,17 @@ TEST_CASE("rows of n-grams: the number of buckets follows the texts") {
 
 TEST_CASE("rows of n-grams: many texts have n-grams of more words, and many classes of long texts are not solved for") {
   LinearClassifierConfig config = config_of();
-  config.words_if_many = {1, 2, 3};
+  config.words.reset();
   const std::vector<Text> few(99'999, {"a b c", 0});
   std::vector<Text> many = few;
   many.push_back({"b c", 1});
   for (const auto& [texts, words] : {std::pair(&few, std::vector<int64_t>{1, 2}), {&many, {1, 2, 3}}}) {
     const NgramRows rows = rows_of(*texts, 2, config);
     CHECK(rows.config().words == words);
-    CHECK(rows.config().words_if_many.empty());
     CHECK_FALSE(rows.by_passes());  // hardly any n-grams
     LinearClassifierConfig again = config;
     take_choices(rows.config(), again);
     CHECK(again.words == words);
-    CHECK(again.words_if_many.empty());
   }
   const std::vector<Text> some = sample_texts(1000);  // of some ten n-grams each
   CHECK_FALSE(rows_of(some, 100'000, config_of()).by_passes());
