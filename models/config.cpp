@@ -33,7 +33,6 @@ std::vector<std::string> open_keys(const ModelConfig& config) {
 }
 
 void validate(const ModelConfig& config, Problems& problems) {
-  if (config.layers.empty()) problems.add("layers", "a model needs at least one layer");
   for (size_t i = 0; i < config.layers.size(); ++i) {
     ProblemsOfPart of_mixer(fmt::format("layers.{}.mixer", i), problems);
     validate_mixer(config.layers[i].mixer, {config.width, config.max_length}, of_mixer);

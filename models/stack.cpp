@@ -91,7 +91,7 @@ Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& sh
     embed_norm_ = std::make_unique<Norm>(scope / "embed_norm", config.final_norm, config.width);
 
   const std::vector<LayerConfig> layers = expanded_layers(config);
-  const double pre_norm_gain = 1 / std::sqrt(2.0 * static_cast<double>(layers.size()));
+  const double pre_norm_gain = 1 / std::sqrt(2.0 * static_cast<double>(std::max<size_t>(layers.size(), 1)));
   blocks_.reserve(layers.size());
   for (const LayerConfig& layer : layers) {
     const double gain = layer.norm_placement == NormPlacement::pre ? pre_norm_gain : 1;
@@ -100,7 +100,7 @@ Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& sh
     blocks_.emplace_back(place, MixerShape{config.width, longest, shape.causal, gain, shape.prefix}, layer,
                          config.dropout.value());
   }
-  if (layers.back().norm_placement == NormPlacement::pre || config.norm_after_post)
+  if (layers.empty() || layers.back().norm_placement == NormPlacement::pre || config.norm_after_post)
     final_norm_ = std::make_unique<Norm>(scope / "final_norm", config.final_norm, config.width);
 }
 

@@ -82,6 +82,11 @@ TEST_CASE("decode equals forward with n-grams in the embedding, past a prompt sh
     redraw(*built.store);
     built.store->finalize();
     check_decode(c.name + " with n-grams", *built.model);
+    config.layers.clear();
+    const auto bag = language_model(config);
+    redraw(*bag.store);
+    bag.store->finalize();
+    check_decode("n-grams without layers", *bag.model);
   }
 }
 

@@ -29,6 +29,38 @@ Built<LanguageModel> copies_of(const ParamStore& store) {
   return copies;
 }
 
+/// No blocks and no positions.
+template <class Config>
+Config bare() {
+  auto config = small<Config>(any_mixer());
+  config.layers.clear();
+  config.positions = Positions::none;
+  return config;
+}
+
+TEST_CASE("without layers, a text is a bag of its tokens, and a token of a language model is all that its logits see") {
+  const auto bag = classifier(bare<TextClassifierConfig>());
+  redraw(*bag.store);
+  bag.store->finalize();
+  const Ids there({1, 4}, std::vector<int32_t>{3, 1, 4, 2}), back({1, 4}, std::vector<int32_t>{2, 4, 1, 3});
+  const Context context = Context::evaluation(1, 4);
+  const Array logits = bag.model->logits(there, context).value();
+  CHECK(difference(logits, bag.model->logits(back, context).value()) <= (sizeof(real) == 4 ? 1e-5 : 1e-12));
+  const Array states = bag.model->find_stack()->forward(there, context).value();
+  const Array &weight = bag.store->find("head.weight").var.value(), &bias = bag.store->find("head.bias").var.value();
+  for (int64_t c = 0; c < logits.size(); ++c) {
+    double sum = static_cast<double>(bias[c]);
+    for (int64_t i = 0; i < states.size(); ++i)
+      sum += static_cast<double>(states[i]) / 4 * static_cast<double>(weight[c * weight.dim(1) + i % weight.dim(1)]);
+    CHECK(static_cast<double>(logits[c]) == doctest::Approx(sum).epsilon(1e-4));
+  }
+  const auto unigrams = language_model(bare<LanguageModelConfig>());
+  redraw(*unigrams.store);
+  unigrams.store->finalize();
+  const Array next = unigrams.model->logits(there, context).value(), last = unigrams.model->logits(back, context).value();
+  for (int64_t v = 0; v < vocabulary; ++v) CHECK(next[v] == last[3 * vocabulary + v]);
+}
+
 TEST_CASE("shared layers are stored once, compute what equal layers compute, and collect the gradients of all") {
   const auto built = language_model(shared_layers());
   redraw(*built.store);
