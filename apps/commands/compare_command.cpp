@@ -6,6 +6,8 @@
 #include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
+#include "core/io/file.hpp"
+#include "run/report/sweep_picture.hpp"
 #include "run/summaries/run_table.hpp"
 
 namespace capstan {
@@ -14,10 +16,18 @@ namespace {
 struct CompareOptions {
   std::vector<std::string> runs;
   std::string format = "text";
+  std::string picture;
+  std::string value = "score";
+  SweepPictureOptions drawn;
 };
 
-int compare(const CompareOptions& options) {
+int compare(CompareOptions options) {
+  if (options.picture.empty() != options.drawn.over.empty())
+    throw ConfigError(
+        "compare: --picture FILE and --over KEY are given together: the picture has a result over the key");
   const std::vector<RunRecord> runs = read_records(options.runs);
+  options.drawn.value = enum_value<PictureValue>(options.value).value();
+  if (!options.picture.empty()) write_file(options.picture, sweep_picture(runs, options.drawn));
   if (options.format == "csv")
     print_csv(run_table(runs, TableStyle::programs), std::cout);
   else
@@ -33,13 +43,20 @@ void add_compare_command(CommandParser& cli) {
   command.add_option("runs", options.runs, "run folders, or folders of runs, such as that of a sweep", "RUN")
       ->required();
   command.add_choice("--format", options.format, {"text", "csv"}, "text or csv");
+  command.add_option("--picture", options.picture, "also draw a result over a key, as SVG", "FILE");
+  command.add_option("--over", options.drawn.over, "the key of the picture's horizontal axis, or its end", "KEY");
+  command.add_choice("--value", options.value, {"score", "bits", "seconds", "tokens_per_second", "peak_rss_mb"},
+                     "the picture's vertical axis; score: what train.monitor names");
+  command.add_option("--reach", options.drawn.reach,
+                     "vertical axis: seconds of training to the best validation loss of this line", "LINE");
   command.footer(
       R"(Runs are sorted by validation loss, or by accuracy if all of them have train.monitor: accuracy. Loss, accuracy
 and "at step" are from the best evaluation of a run. Runs that are still training are shown with their
 results so far. What is the same in all runs is in a line above the table. For runs that differ only in their
 seed or in data.fold, a second table shows mean and standard deviation (text only).
 For example:  capstan compare runs/*
-              capstan compare runs/listops/* --format csv > listops.csv)");
+              capstan compare runs/listops/* --format csv > listops.csv
+              capstan compare runs/aft-window --picture window.svg --over window)");
 }
 
 }  // namespace capstan

@@ -37,19 +37,6 @@ double top_without_outliers(const ChartLine& line) {
   return values.back() - values.front() > 2 * (usual - values.front()) ? usual : values.back();
 }
 
-/// Powers of ten, and 2 and 5 times these where there are few, from below `low` to above `high`.
-std::vector<double> log_ticks(double low, double high) {
-  const int first = static_cast<int>(std::floor(std::log10(low))), last = static_cast<int>(std::ceil(std::log10(high)));
-  const bool few = last - first <= 2;
-  std::vector<double> ticks;
-  for (int power = first, stride = std::max(1, (last - first + 3) / 5); power < last + stride; power += stride)
-    for (const double factor : {1.0, 2.0, 5.0})
-      if ((few || factor == 1) && (power < last || factor == 1)) ticks.push_back(factor * std::pow(10, power));
-  while (ticks.size() > 2 && ticks[1] <= low) ticks.erase(ticks.begin());
-  while (ticks.size() > 2 && ticks[ticks.size() - 2] >= high) ticks.pop_back();
-  return ticks;
-}
-
 /// The axes of a chart: the position of a point in the picture.
 class ChartAxes {
  public:
@@ -163,6 +150,18 @@ std::vector<double> axis_ticks(double low, double high, int count) {
   const auto first = std::floor(low / step + 1e-9);
   std::vector<double> ticks;
   for (double i = first; ticks.size() < 2 || ticks.back() < high - 1e-9 * span; ++i) ticks.push_back(i * step);
+  return ticks;
+}
+
+std::vector<double> log_ticks(double low, double high) {
+  const int first = static_cast<int>(std::floor(std::log10(low))), last = static_cast<int>(std::ceil(std::log10(high)));
+  const bool few = last - first <= 2;
+  std::vector<double> ticks;
+  for (int power = first, stride = std::max(1, (last - first + 3) / 5); power < last + stride; power += stride)
+    for (const double factor : {1.0, 2.0, 5.0})
+      if ((few || factor == 1) && (power < last || factor == 1)) ticks.push_back(factor * std::pow(10, power));
+  while (ticks.size() > 2 && ticks[1] <= low) ticks.erase(ticks.begin());
+  while (ticks.size() > 2 && ticks[ticks.size() - 2] >= high) ticks.pop_back();
   return ticks;
 }
 

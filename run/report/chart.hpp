@@ -34,6 +34,8 @@ struct Chart {
 /// Round numbers that divide [low, high] into about `count` parts; the first is <= `low`, the last >= `high`. Both must
 /// be finite; numbers beyond 1e300 count as 1e300.
 std::vector<double> axis_ticks(double low, double high, int count);
+/// Powers of ten, and 2 and 5 times these where there are few, from below `low` to above `high`; both above 0.
+std::vector<double> log_ticks(double low, double high);
 /// The label of a tick when ticks are `step` apart: "0.25", "12k", "3e-5".
 std::string tick_text(double value, double step);
 

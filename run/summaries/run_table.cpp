@@ -297,21 +297,26 @@ bool ends_with_name(const std::string& path, const std::string& name) {
 
 }  // namespace
 
-std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs) {
+std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs, KeysOf of) {
   std::vector<Leaves> all(runs.size());
   for (size_t i = 0; i < runs.size(); ++i) add_leaves(to_node(runs[i].config), "", all[i]);
+  std::vector<std::string> all_paths;
+  for (const Leaves& leaves : all)
+    for (const auto& [path, value] : leaves)
+      if (std::find(all_paths.begin(), all_paths.end(), path) == all_paths.end()) all_paths.push_back(path);
   std::vector<DifferingKey> keys;
-  for (const auto& [path, value] : all.empty() ? Leaves{} : all.front()) {
+  for (const std::string& path : all_paths) {
     if (path == "name" || path == "folder") continue;  // every row shows the folder
     DifferingKey key{path, "", {}};
+    bool everywhere = true;
     for (const Leaves& leaves : all) {
-      const auto leaf =
-          std::find_if(leaves.begin(), leaves.end(), [&path = path](const auto& l) { return l.first == path; });
-      if (leaf != leaves.end()) key.values.push_back(leaf->second);
+      const auto leaf = std::find_if(leaves.begin(), leaves.end(), [&path](const auto& l) { return l.first == path; });
+      everywhere = everywhere && leaf != leaves.end();
+      key.values.push_back(leaf != leaves.end() ? leaf->second : "");
     }
-    const bool everywhere = key.values.size() == runs.size();
-    if (everywhere && std::any_of(key.values.begin(), key.values.end(),
-                                  [&](const std::string& v) { return v != key.values.front(); }))
+    if ((everywhere || of == KeysOf::any_run) &&
+        std::any_of(key.values.begin(), key.values.end(),
+                    [&](const std::string& v) { return v != key.values.front(); }))
       keys.push_back(std::move(key));
   }
   std::vector<std::string> paths;

@@ -3,7 +3,7 @@
 
 case_every_config_is_right() {
   cd "$source"
-  for config in configs/*.yaml; do
+  for config in configs/*.yaml configs/papers/*.yaml; do
     echo "$config"
     "$capstan" config check --config "$config"
   done

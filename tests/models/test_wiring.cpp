@@ -57,7 +57,8 @@ TEST_CASE("without layers, a text is a bag of its tokens, and a token of a langu
   const auto unigrams = language_model(bare<LanguageModelConfig>());
   redraw(*unigrams.store);
   unigrams.store->finalize();
-  const Array next = unigrams.model->logits(there, context).value(), last = unigrams.model->logits(back, context).value();
+  const Array next = unigrams.model->logits(there, context).value(),
+              last = unigrams.model->logits(back, context).value();
   for (int64_t v = 0; v < vocabulary; ++v) CHECK(next[v] == last[3 * vocabulary + v]);
 }
 
