@@ -82,6 +82,9 @@ void multiply_as_floats(const Bf16Product& p) {
 }
 
 #ifdef CAPSTAN_ONEDNN
+constexpr size_t onednn_code_bytes = size_t{16} << 20;  // it takes 3 MB
+constexpr const char* onednn_code = "the machine code of oneDNN";
+
 /// The limits are from measurements (bench/tables/records/products.md).
 bool openblas_is_faster(const Product<float>& p) {
   const int64_t work = p.m * p.n * p.k;
@@ -110,7 +113,7 @@ void call_onednn(const Product<float>& p) {
 void make_onednn_kernels() {
 #ifdef CAPSTAN_ONEDNN
   if (gemm_backend() != GemmBackend::onednn) return;
-  check_available(size_t{16} << 20, "the machine code of oneDNN");  // it takes 3 MB
+  check_available(onednn_code_bytes, onednn_code);
   constexpr int64_t size = 64;
   const std::vector<float> a(size * size), b(size * size);
   std::vector<float> c(size * size);
@@ -177,8 +180,8 @@ void multiply(const Product<float>& product) {
   const OneThreadProducts one_thread;
 #ifdef CAPSTAN_ONEDNN
   if (gemm_backend() == GemmBackend::onednn && !openblas_is_faster(product)) {
-    static std::once_flag made;
-    std::call_once(made, make_onednn_kernels);  // not before a product needs them: it takes 50 ms
+    static std::once_flag checked;  // a short command makes the machine code of the kinds that it needs alone
+    std::call_once(checked, [] { check_available(onednn_code_bytes, onednn_code); });
     return call_onednn(product);
   }
 #endif
