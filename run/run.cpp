@@ -22,6 +22,18 @@ std::vector<std::vector<float>> Run::embed(const std::vector<InputText>& texts) 
 
 int64_t Run::embedding_size() const { return saved_->model->stack().config().width; }
 
+Run Run::rounded(DecodeWeights weights) const {
+  SavedRun copy = *saved_;
+  copy.model = open_run(fs::path(saved_->weights).parent_path(), ParamMemory::allocated).model;
+  for (const Param& param : copy.model->params().params()) {
+    if (param.var.shape().rank() != 2 || param.options.by_rows || param.options.constant) continue;
+    Array values = param.var.value().clone();
+    round_matrix(values.mutable_data(), values.dim(0), values.dim(1), weights);
+    param.var.assign(values);
+  }
+  return Run(std::move(copy));
+}
+
 EvalReport Run::evaluate(std::optional<Split> split, const PairOptions& completions,
                          const AdaptOptions& adapting) const {
   refuse_options_without_pairs(*saved_, completions);

@@ -57,6 +57,10 @@ class Run {
   EvalReport evaluate(std::optional<Split> split = {}, const PairOptions& completions = {},
                       const AdaptOptions& adapting = {}) const;
 
+  /// The same run with a copy of the model whose matrices are rounded as `weights` stores them for decoding, the
+  /// embedding's included: what that costs in accuracy.
+  Run rounded(DecodeWeights weights) const;
+
   const RunConfig& config() const { return saved_->config; }
   /// The classes of a classifier, in the order of Prediction::probabilities.
   const std::vector<std::string>& classes() const { return saved_->classes; }

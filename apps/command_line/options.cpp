@@ -90,6 +90,17 @@ void add_force_flag(CommandParser& command, bool& force) {
                    "train even if the run needs more memory than the machine, its control group or ulimit allows");
 }
 
+void add_weights_option(CommandParser& command, std::string& name, const std::string& help) {
+  std::vector<std::string> names;
+  for (const auto& known : enum_names(DecodeWeights{})) names.emplace_back(known.name);
+  command.add_choice("--weights", name, names, help);
+}
+
+DecodeWeights weights_named(const std::string& name) {
+  if (const auto weights = enum_value<DecodeWeights>(name)) return *weights;
+  throw ConfigError(fmt::format("--weights: {} is not a number format for weights", name));
+}
+
 std::string one_run(const std::string&) { return "this command takes one run; capstan compare takes several"; }
 
 namespace {

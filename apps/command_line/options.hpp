@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/products/packed_matrix.hpp"
 #include "run/setup/run_config.hpp"
 #include "train/ranks/launch.hpp"
 
@@ -18,6 +19,10 @@ CommandOption* add_config_options(CommandParser& command, ConfigOptions& options
 
 /// --force: train even if the memory cannot be enough.
 void add_force_flag(CommandParser& command, bool& force);
+
+/// --weights: the number format in which decoding stores weights. Throws ConfigError for an unknown name.
+void add_weights_option(CommandParser& command, std::string& name, const std::string& help);
+DecodeWeights weights_named(const std::string& name);
 
 /// For CommandParser::on_stray_argument, of commands that take one run.
 std::string one_run(const std::string& argument);

@@ -16,7 +16,7 @@ namespace capstan {
 namespace {
 
 struct EvalOptions {
-  std::string run, split, format = "text";
+  std::string run, split, format = "text", weights = "float32";
   std::vector<std::string> overrides;
   bool gzip = false, curves = false;
   PairOptions completions;
@@ -49,7 +49,9 @@ int evaluate_run(const EvalOptions& options) {
     print_comparison(compare_with_gzip(run.saved(), *data, held_out_split(options.split, *data)));
     return exit_done;
   }
-  const EvalReport report = run.evaluate(split, options.completions, options.adapting);
+  const DecodeWeights weights = weights_named(options.weights);
+  const Run evaluated = weights == DecodeWeights::float32 ? run : run.rounded(weights);
+  const EvalReport report = evaluated.evaluate(split, options.completions, options.adapting);
   options.format == "json" ? print_json(report, std::cout) : print_text(report, std::cout, options.curves);
   return exit_done;
 }
@@ -79,6 +81,7 @@ void add_eval_command(CommandParser& cli) {
       "after it was scored (dynamic evaluation); 1e-4 is a good start");
   command.add_number("--adapt-decay", options.adapting.decay, between(0, 1),
                      "for --adapt: share of the way back to the trained weights that each window goes");
+  add_weights_option(command, options.weights, "evaluate with the weights rounded as generate and serve store them");
   command.add_number("--beam", options.completions.beam, between(1, 1024),
                      "for pairs: width of the beam search; 1 = greedy decoding");
   command.add_number("--length-penalty", options.completions.length_penalty, between(-10, 10),

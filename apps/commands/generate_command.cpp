@@ -23,18 +23,6 @@ struct GenerateCommandOptions {
   CompletionOptions completion;
 };
 
-std::vector<std::string> weight_names() {
-  std::vector<std::string> names;
-  for (const auto& known : enum_names(DecodeWeights{})) names.emplace_back(known.name);
-  return names;
-}
-
-DecodeWeights weights_named(const std::string& name) {
-  for (const auto& known : enum_names(DecodeWeights{}))
-    if (name == known.name) return known.value;
-  throw ConfigError(fmt::format("--weights: {} is not a number format for weights", name));
-}
-
 /// Prints the samples; a single one as it is written.
 void print_completions(const Run& run, const InputText& prompt, CompletionOptions options) {
   const std::string given = prompt.text + (facts_of(run.config().data).has_pairs ? "\t" : "");
@@ -134,10 +122,9 @@ void add_generate_command(CommandParser& cli) {
                      "number of texts, written together; they are separated by a line ---");
   command.add_number("-n,--tokens", completion.tokens, count_from(-1), "largest number of new tokens; -1 = no limit");
   add_sampling_options(command, options.completion.sampling);
-  command.add_choice(
-      "--weights", options.weights, weight_names(),
-      "number format of the weights: float32, or bf16 (rounded to 8 bits of mantissa; half as much memory is "
-      "read per token, which takes less time)");
+  add_weights_option(command, options.weights,
+                     "number format of the weights: float32, bf16 (8 bits of mantissa) or int8 (8 bits and a scale per "
+                     "output); half or a quarter as much memory is read per token, which takes less time");
   command.add_option("--stop", completion.stop, "generation stops before this text, which is not printed (repeatable)",
                      "TEXT");
   command.add_flag(

@@ -105,8 +105,7 @@ int serve(ServeCommandOptions options) {
   refuse_ranks("capstan serve");
   ServeSignals signals;
   options.serve.token = token_of(options.token_file);
-  for (const auto& known : enum_names(DecodeWeights{}))
-    if (options.weights == known.name) options.serve.engine.weights = known.value;
+  options.serve.engine.weights = weights_named(options.weights);
   options.serve.engine.cache_bytes = options.cache_mb << 20;
   options.serve.http.body_bytes = static_cast<size_t>(options.body_kb) << 10;
   Server server(options.serve);
@@ -145,7 +144,7 @@ void add_serve_command(CommandParser& cli) {
   command.add_number("--port", serve.port, between(0, 65535), "port to listen at; 0 = any that is free");
   command.add_option("--token-file", options.token_file,
                      "file with the token that requests must have; without it, the variable CAPSTAN_TOKEN", "FILE");
-  command.add_choice("--weights", options.weights, {"float32", "bf16"}, "number format of the weights");
+  add_weights_option(command, options.weights, "number format of the weights");
   command.add_number("--threads", serve.threads, size_from(0), "threads that compute; 0 = as the first run says");
   command.add_number("--slots", serve.engine.slots, between(1, 4096), "texts of a model that are written together");
   command.add_number("--queue", serve.queue, size_from(0), "texts that wait for slots; above it, answers are 429");

@@ -53,7 +53,7 @@ class ArrayOf {
   ArrayOf reshape(const Shape& shape) const;
   /// Entries [begin, end) of the first axis.
   ArrayOf rows(int64_t begin, int64_t end) const;
-  /// Elements [offset, offset + shape.size()) of the buffer, as `shape`: how flat blocks are carved up.
+  /// Elements [offset, offset + shape.size()) of this array, as `shape`: how flat blocks are carved up.
   ArrayOf view(int64_t offset, const Shape& shape) const;
   ArrayOf clone() const;
 

@@ -22,7 +22,8 @@ class RowGrads {
   const std::vector<int64_t>& rows() const { return rows_; }
   /// The gradients of these rows, (count, width); empty where there are no rows.
   const Array& values() const { return values_; }
-  /// The values, to be changed in place.
+  /// The values, to be changed in place; null where there are no rows. Throws std::logic_error while another handle
+  /// shares them (ArrayOf::mutable_data).
   real* data() { return values_.empty() ? nullptr : values_.mutable_data(); }
 
   /// this + other: rows that both have are added, the others are taken over.

@@ -20,7 +20,7 @@ class RowIndex {
   }
 
   int64_t count() const { return count_; }
-  /// -1 for a row that is not in the set.
+  /// -1 for a row that is not in the set. `row` is below the `rows` of the constructor, which is not checked.
   int64_t place_of(int64_t row) const {
     const Group& group = groups_[static_cast<size_t>(row >> 6)];
     const uint64_t bit = uint64_t{1} << (row & 63);

@@ -1,10 +1,13 @@
 #include "core/products/packed_matrix.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/sizes.hpp"
+#include "core/base/small_floats.hpp"
 #include "core/kernels/kernels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/kernels/gemv.hpp"
@@ -15,8 +18,30 @@ namespace {
 /// Multiply-adds of a piece below which a second thread costs more than it brings.
 constexpr int64_t piece_work = 16384;
 
+template <class Packed>
 int64_t panel_grain(int64_t rows, int64_t in) {
-  return std::max<int64_t>(1, piece_work / std::max<int64_t>(1, rows * in * kernels::gemv_panel));
+  return std::max<int64_t>(1, piece_work / std::max<int64_t>(1, rows * in * kernels::gemv_panel<Packed>));
+}
+
+constexpr size_t alignment = 64;
+
+template <class Packed>
+size_t packed_bytes(int64_t out, int64_t in) {
+  return static_cast<size_t>(kernels::gemv_panels<Packed>(out) * in * kernels::gemv_words<Packed>) * sizeof(Packed);
+}
+
+size_t scale_bytes(int64_t out) { return round_up(static_cast<size_t>(out) * sizeof(real), alignment); }
+
+size_t stored_bytes(int64_t out, int64_t in, DecodeWeights storage) {
+  switch (storage) {
+    case DecodeWeights::float32:
+      return packed_bytes<real>(out, in);
+    case DecodeWeights::bf16:
+      return packed_bytes<kernels::Bf16Pair>(out, in);
+    case DecodeWeights::int8:
+      return scale_bytes(out) + packed_bytes<kernels::Int8Quad>(out, in);
+  }
+  return 0;
 }
 
 /// With what the pool needs for itself, a whole number of huge pages.
@@ -25,7 +50,6 @@ constexpr size_t block_bytes = (size_t{16} << 20) - 64;
 }  // namespace
 
 PackedMemory::Place PackedMemory::take(size_t bytes) {
-  constexpr size_t alignment = 64;
   bytes = round_up(bytes, alignment);
   if (used_ + bytes > size_) {
     size_ = std::max(bytes, block_bytes);
@@ -37,31 +61,55 @@ PackedMemory::Place PackedMemory::take(size_t bytes) {
 
 template <class Body>
 void PackedMatrix::with_weights(const Body& body) const {
-  if (storage_ == DecodeWeights::bf16) return body(static_cast<kernels::Bf16Pair*>(packed_.data()));
-  body(static_cast<real*>(packed_.data()));
+  switch (storage_) {
+    case DecodeWeights::float32:
+      return body(static_cast<real*>(packed_.data()));
+    case DecodeWeights::bf16:
+      return body(static_cast<kernels::Bf16Pair*>(packed_.data()));
+    case DecodeWeights::int8: {
+      char* const begin = static_cast<char*>(packed_.data());
+      return body(reinterpret_cast<kernels::Int8Quad*>(begin + scale_bytes(out_)));
+    }
+  }
 }
 
 PackedMatrix::PackedMatrix(const Array& weight, DecodeWeights storage, PackedMemory& memory) : storage_(storage) {
   check(weight.rank() == 2, "packed_matrix: a weight of shape {} is not a matrix", weight.shape());
   out_ = weight.dim(0), in_ = weight.dim(1);
-  const int64_t panels = kernels::gemv_panels(out_);
-  const size_t size = storage == DecodeWeights::bf16 ? sizeof(kernels::Bf16Pair) * kernels::gemv_panel / 2
-                                                     : sizeof(real) * kernels::gemv_panel;
-  packed_ = memory.take(static_cast<size_t>(panels * in_) * size);
+  packed_ = memory.take(stored_bytes(out_, in_, storage));
   // Each thread packs the panels that it will read.
   with_weights([&](auto* packed) {
-    parallel_for(panels, panel_grain(1, in_),
-                 [&](int64_t begin, int64_t end) { kernels::gemv_pack(weight.data(), out_, in_, begin, end, packed); });
+    using Packed = std::remove_pointer_t<decltype(packed)>;
+    parallel_for(kernels::gemv_panels<Packed>(out_), panel_grain<Packed>(1, in_), [&](int64_t begin, int64_t end) {
+      if constexpr (std::is_same_v<Packed, kernels::Int8Quad>)
+        kernels::gemv_pack(weight.data(), out_, in_, begin, end, packed, scales());
+      else
+        kernels::gemv_pack(weight.data(), out_, in_, begin, end, packed);
+    });
   });
 }
 
+void round_matrix(real* weight, int64_t out, int64_t in, DecodeWeights storage) {
+  if (storage == DecodeWeights::float32) return;
+  for (int64_t row = 0; row < out; ++row, weight += in) {
+    const real scale = storage == DecodeWeights::int8 ? kernels::int8_scale(weight, in) : real{0};
+    for (int64_t k = 0; k < in; ++k)
+      if (storage == DecodeWeights::bf16)
+        weight[k] = static_cast<real>(to_float(to_bf16(static_cast<float>(weight[k]))));
+      else
+        weight[k] = scale > 0 ? std::nearbyint(weight[k] / scale) * scale : scale;
+  }
+}
+
 void PackedMatrix::multiply(const real* x, int64_t rows, const real* bias, Activation activation, real* y) const {
-  const kernels::GemvPass pass{rows, in_, out_, x, bias, y};
+  const kernels::GemvPass pass{rows, in_, out_, x, bias, y, storage_ == DecodeWeights::int8 ? scales() : nullptr};
   with_weights([&](const auto* packed) {
-    parallel_for(kernels::gemv_panels(out_), panel_grain(rows, in_), [&](int64_t begin, int64_t end) {
+    using Packed = std::remove_const_t<std::remove_pointer_t<decltype(packed)>>;
+    constexpr int64_t panel = kernels::gemv_panel<Packed>;
+    parallel_for(kernels::gemv_panels<Packed>(out_), panel_grain<Packed>(rows, in_), [&](int64_t begin, int64_t end) {
       kernels::gemv(packed, pass, begin, end);
       if (activation == Activation::none) return;
-      const int64_t first = begin * kernels::gemv_panel, columns = std::min(end * kernels::gemv_panel, out_) - first;
+      const int64_t first = begin * panel, columns = std::min(end * panel, out_) - first;
       for (int64_t row = 0; row < rows; ++row)
         kernels::activation_forward({activation, 1, columns}, y + row * out_ + first, nullptr, y + row * out_ + first);
     });

@@ -8,12 +8,12 @@
 
 namespace capstan {
 
-/// How decoding stores weights: as they are, or rounded to bf16 (8 bits of mantissa), half the bytes to read for every
-/// token. Sums and states are float32 either way.
-enum class DecodeWeights { float32, bf16 };
+/// How decoding stores weights: as they are, or rounded to bf16 (8 bits of mantissa) or int8 (whole numbers times a
+/// scale per output), half or a quarter of the bytes to read for every token. Sums and states are float32 in any case.
+enum class DecodeWeights { float32, bf16, int8 };
 
 inline std::vector<EnumName<DecodeWeights>> enum_names(DecodeWeights) {
-  return {{DecodeWeights::float32, "float32"}, {DecodeWeights::bf16, "bf16"}};
+  return {{DecodeWeights::float32, "float32"}, {DecodeWeights::bf16, "bf16"}, {DecodeWeights::int8, "int8"}};
 }
 
 }  // namespace capstan
@@ -49,13 +49,18 @@ class PackedMatrix {
   void multiply(const real* x, int64_t rows, const real* bias, Activation activation, real* y) const;
 
  private:
-  /// body(pointer to the packed weights) with the type that belongs to the storage.
+  /// body(pointer to the packed weights) with the type that belongs to the storage. In 8 bits the scales are in front.
   template <class Body>
   void with_weights(const Body& body) const;
+
+  real* scales() const { return static_cast<real*>(packed_.data()); }
 
   DecodeWeights storage_;
   int64_t out_, in_;
   PackedMemory::Place packed_;
 };
+
+/// Makes each element of a matrix (out, in) what PackedMatrix stores of it.
+void round_matrix(real* weight, int64_t out, int64_t in, DecodeWeights storage);
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -28,7 +28,7 @@ PilotTimes step_times(const RunModel& model, ParamStore& params, const DataSourc
   const Stopwatch all;
   for (int i = 0; i < most_steps && (i < warm_up + least_steps || all.seconds() < enough_seconds); ++i) {
     const Stopwatch watch;
-    step.run(state, config.lr * 1e-3, [] { return RunNews{}; });
+    step.run(state, config.lr * 1e-3, [] { return StopStatus{}; });
     if (i >= warm_up) seconds.push_back(watch.seconds());
   }
   const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);

@@ -1,4 +1,4 @@
-#include "train/steps/training_step.hpp"
+#include "data/batches/prefetch.hpp"
 
 #include <doctest/doctest.h>
 

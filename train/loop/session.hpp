@@ -73,7 +73,7 @@ class Session {
   void correct(const Correction& corrected, const BatchSource& source);
 
   /// The signal that this process was sent, and its clock.
-  RunNews news() const { return {StopSignals::received(), progress_.session_seconds()}; }
+  StopStatus stop_status() const { return {StopSignals::received(), progress_.session_seconds()}; }
   /// Nothing has been saved.
   bool begins() const { return saved_step_ < 0; }
   /// The run's start from given weights, not yet saved.

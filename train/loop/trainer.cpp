@@ -35,9 +35,9 @@ class Loop {
 
  private:
   RunParts parts() { return step_.parts(state_); }
-  RunNews news() const { return step_.agreed(session_.news()); }
+  StopStatus stop_status() const { return step_.agreed(session_.stop_status()); }
   std::optional<ReachedLimit> limit() const {
-    return reached_limit(config_, state_, progress_.seconds_before() + news().clock);
+    return reached_limit(config_, state_, progress_.seconds_before() + stop_status().clock);
   }
   Schedule current_schedule() const;
   void describe();
@@ -69,7 +69,7 @@ void Loop::look_again() {
   constexpr double seconds_of_tenth = 6;  // of a minute
   const Correction& due = config_.corrected;
   if (!in_.look_again || due.step == 0 || due.steps > 0 || progress_.pace().recent_step() < 0) return;
-  const double seconds = progress_.seconds_before() + news().clock;
+  const double seconds = progress_.seconds_before() + stop_status().clock;
   if (state_.step < due.step && seconds < seconds_of_tenth * config_.minutes) return;
   Communicator& ranks = session_.ranks();
   const Communicator::Patience disk(ranks);
@@ -111,14 +111,14 @@ TrainResult Loop::run() {
                                         static_cast<double>(3 * config_.accumulate));
   progress_.pace().expect_saves(seconds_to_save(parts()));
   for (;;) {
-    if (const int signal = news().signal; signal != 0) return session_.interrupt(signal, parts());
+    if (const int signal = stop_status().signal; signal != 0) return session_.interrupt(signal, parts());
     const bool ends = in_.end && state_.step == in_.end->step;
     if (ends && !in_.end->validated) return session_.end_piece(parts());
     const bool regular = session_.starts_warm() ||
                          (config_.valid_every > 0 && state_.step > 0 && state_.step % *config_.valid_every == 0);
     // Also the first thing after an interrupted evaluation, so that patience counts as in an uninterrupted run.
     if (in_.valid != nullptr && state_.validated_step != state_.step && (regular || limit()))
-      if (!validate()) return session_.interrupt(news().signal, parts());
+      if (!validate()) return session_.interrupt(stop_status().signal, parts());
     if (ends) return session_.end_piece(parts());
     if (const auto reached = limit())
       return session_.finish(reached->reason, parts(), fmt::format("raise {} to continue", reached->key));
@@ -137,7 +137,7 @@ void Loop::step() {
   TrainingStep::Result result;
   try {
     const StopScope scope(&after_grace);
-    result = step_.run(state_, numbers_.learning_rate, [&] { return session_.news(); });
+    result = step_.run(state_, numbers_.learning_rate, [&] { return session_.stop_status(); });
   } catch (const Stopped&) {  // as if it had not begun
     return;
   }

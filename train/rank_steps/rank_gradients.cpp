@@ -67,13 +67,14 @@ std::vector<Lanes::Node> RankGradients::compute(const Batch& rows, const BatchSh
 
 /// Loss and counts go the same way as gradients, but all ranks finish their tree.
 void RankGradients::exchange_reports(const std::vector<Lanes::Node>& nodes, const std::vector<Source>& sources,
-                                     const BatchShare& share, const Ending& ending, const News& own, StepSums& sums) {
+                                     const BatchShare& share, const Ending& ending, const AskStopStatus& own,
+                                     StepSums& sums) {
   size_t most = 0;
   for (const Source& source : sources) most = std::max(most, source.index + 1);
   const size_t size = sizeof(Report) + most * sizeof(StepSums);
   std::vector<char> all(size * static_cast<size_t>(ranks_.size()));
   char* const mine = all.data() + size * static_cast<size_t>(ranks_.rank());
-  const RunNews now = own();
+  const StopStatus now = own();
   const Report report{now.signal, static_cast<int16_t>(ending.problem.empty() ? 0 : 1),
                       static_cast<int16_t>(ending.stopped ? 1 : 0), now.clock, own_seconds_};
   std::memcpy(mine, &report, sizeof(report));
@@ -88,8 +89,8 @@ void RankGradients::exchange_reports(const std::vector<Lanes::Node>& nodes, cons
     Report other;
     const auto at = static_cast<size_t>(rank);
     std::memcpy(&other, all.data() + size * at, sizeof(other));
-    if (news_.signal == 0) news_.signal = other.signal;
-    if (rank == 0) news_.clock = other.clock;
+    if (stop_status_.signal == 0) stop_status_.signal = other.signal;
+    if (rank == 0) stop_status_.clock = other.clock;
     failed = failed || other.failed != 0;
     stopped = stopped || other.stopped != 0;
     lane_seconds_[at] += other.seconds;
@@ -115,7 +116,7 @@ void RankGradients::exchange_reports(const std::vector<Lanes::Node>& nodes, cons
 }
 
 void RankGradients::add_gradients(const Batch& rows, const BatchShare& share, const PassOptions& options,
-                                  const News& own, StepSums& sums) {
+                                  const AskStopStatus& own, StepSums& sums) {
   Ending ending;
   std::vector<Lanes::Node> nodes = compute(rows, share, options, ending);
   const StopScope together(nullptr);

@@ -54,14 +54,14 @@ class RankGradients {
   /// and `sums` the sums of the whole batch. `own`: what this rank tells the others. Throws
   /// std::domain_error on all ranks when the tape of one found a value that is not finite, Stopped on all when one was
   /// asked to stop.
-  void add_gradients(const Batch& rows, const BatchShare& share, const PassOptions& options, const News& own,
+  void add_gradients(const Batch& rows, const BatchShare& share, const PassOptions& options, const AskStopStatus& own,
                      StepSums& sums);
   /// After the last batch: a signal that any rank was sent, and the clock of rank 0.
-  const RunNews& news() const { return news_; }
+  const StopStatus& stop_status() const { return stop_status_; }
   /// Collective, where a rank was told to stop between two batches.
   void note_signal(int signal) {
     for (const int other : ranks_.gather_values(signal))
-      if (news_.signal == 0) news_.signal = other;
+      if (stop_status_.signal == 0) stop_status_.signal = other;
   }
 
   /// Collective: the norm of all gradients times `scale`.
@@ -93,7 +93,7 @@ class RankGradients {
   std::vector<Lanes::Node> compute(const Batch& rows, const BatchShare& share, const PassOptions& options,
                                    Ending& ending);
   void exchange_reports(const std::vector<Lanes::Node>& nodes, const std::vector<Source>& sources,
-                        const BatchShare& share, const Ending& ending, const News& own, StepSums& sums);
+                        const BatchShare& share, const Ending& ending, const AskStopStatus& own, StepSums& sums);
   void reduce_dense(std::vector<Lanes::Node>& nodes, const std::vector<Source>& sources, const LaneTree& tree);
   void reduce_tables(std::vector<Lanes::Node>& nodes, const std::vector<Source>& sources, const LaneTree& tree);
   void gather_dense();
@@ -104,7 +104,7 @@ class RankGradients {
   ParamStore& params_;
   const Shares& shares_;
   Lanes& lanes_;
-  RunNews news_;
+  StopStatus stop_status_;
   double own_seconds_ = 0, longest_ = 0;
   std::vector<double> lane_seconds_, lane_counts_;  // of each rank
 };

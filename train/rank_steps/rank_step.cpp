@@ -22,7 +22,7 @@ RankStep::RankStep(const Task& task, ParamStore& params, const BatchSource& trai
 
 RunParts RankStep::parts(RunState& state) { return {params_, optimizer_, average_.get(), state, &ranks_, owned}; }
 
-void RankStep::add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const News& own,
+void RankStep::add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const AskStopStatus& own,
                              StepSums& sums) {
   const Batch batch = batches_.batch(epoch, index);
   gradients_.add_gradients(batch, own_batches.share(epoch, index), options, own, sums);

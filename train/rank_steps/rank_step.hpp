@@ -30,13 +30,13 @@ class RankStep final : private RankPart, public TrainingStep {
   /// Where `evaluate` throws, the averaged weights stay: ranks that fail end.
   void with_average(const std::function<void()>& evaluate) override;
   /// What the ranks agreed on with the last batch.
-  RunNews agreed(const RunNews&) const override { return gradients_.news(); }
+  StopStatus agreed(const StopStatus&) const override { return gradients_.stop_status(); }
   void note_signal(int signal) override { gradients_.note_signal(signal); }
   Description description() const override;
   std::string slow_warning() override;
 
  private:
-  void add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const News& own,
+  void add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const AskStopStatus& own,
                      StepSums& sums) override;
   double norm(double scale) override { return gradients_.norm(scale); }
   void update(const std::function<void()>& update) override { gradients_.update(update); }

@@ -10,32 +10,6 @@
 
 namespace capstan {
 
-int64_t BatchReader::batches(int64_t epoch) const {
-  const auto known = counts_.find(epoch);
-  if (known != counts_.end()) return known->second;
-  return counts_[epoch] = source_.batches_per_epoch(epoch);
-}
-
-Batch BatchReader::batch(int64_t epoch, int64_t index) {
-  const ProfileSpan span("data", Pass::none);
-  if (prefetcher_ == nullptr || epoch != next_epoch_ || index != next_index_) {
-    prefetcher_.reset();  // before the new one is made, or two threads would prepare at the same time
-    Prefetcher::Options options;
-    options.epoch = epoch;
-    options.index = index;
-    options.depth = depth_;
-    prefetcher_ = std::make_unique<Prefetcher>(source_, options);
-  }
-  std::optional<Prefetcher::Prepared> prepared = prefetcher_->next();
-  next_epoch_ = epoch;
-  next_index_ = index + 1;
-  if (next_index_ >= batches(epoch)) {
-    ++next_epoch_;
-    next_index_ = 0;
-  }
-  return std::move(prepared->batch);
-}
-
 TrainingStep::TrainingStep(const Task& task, ParamStore& params, const BatchSource& batches, const TrainConfig& config,
                            const std::vector<Elements>& owned)
     : params_(params),
@@ -52,7 +26,7 @@ TrainingStep::TrainingStep(const Task& task, ParamStore& params, const BatchSour
 
 void TrainingStep::empty_fresh_tables() { capstan::empty_fresh_tables(params_, optimizer_, average_.get()); }
 
-TrainingStep::Result TrainingStep::run(RunState& state, double learning_rate, const News& own) {
+TrainingStep::Result TrainingStep::run(RunState& state, double learning_rate, const AskStopStatus& own) {
   Result result;
   const int64_t epoch = state.epoch, batch = state.batch;
   try {
@@ -85,7 +59,7 @@ TrainingStep::Result TrainingStep::run(RunState& state, double learning_rate, co
   return result;
 }
 
-StepSums TrainingStep::accumulate_gradients(RunState& state, const News& own) {
+StepSums TrainingStep::accumulate_gradients(RunState& state, const AskStopStatus& own) {
   StepSums sums;
   const int64_t epoch = state.epoch, batches = batches_.batches(epoch);
   // The position moves first: a skipped step has used its batches too.
@@ -109,7 +83,8 @@ StepSums TrainingStep::accumulate_gradients(RunState& state, const News& own) {
 LocalStep::LocalStep(const Task& task, ParamStore& params, const BatchSource& train, const TrainConfig& config)
     : TrainingStep(task, params, train, config, {{0, params.flat_size()}}) {}
 
-void LocalStep::add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const News&, StepSums& sums) {
+void LocalStep::add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const AskStopStatus&,
+                              StepSums& sums) {
   lanes_.add_gradients(batches_.batch(epoch, index), options, sums);
 }
 

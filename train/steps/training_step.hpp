@@ -20,33 +20,13 @@
 
 namespace capstan {
 
-// Reads the batches of a source in the order of training.
-
-/// Prepares batches ahead of a reader that reads them in order. Reading any other batch restarts it there.
-class BatchReader {
- public:
-  /// `source` must outlive it. `depth` batches are prepared ahead on a separate thread; 0 = no thread.
-  explicit BatchReader(const BatchSource& source, int64_t depth = 2) : source_(source), depth_(depth) {}
-
-  /// Number of batches of this epoch.
-  int64_t batches(int64_t epoch) const;
-  Batch batch(int64_t epoch, int64_t index);
-
- private:
-  const BatchSource& source_;
-  int64_t depth_;
-  mutable std::map<int64_t, int64_t> counts_;  // per epoch: counting means planning the whole epoch
-  std::unique_ptr<Prefetcher> prefetcher_;
-  int64_t next_epoch_ = 0, next_index_ = 0;  // what the prefetcher returns next
-};
-
 /// What ends a run: all ranks must see the same.
-struct RunNews {
+struct StopStatus {
   int signal = 0;    // that a process was sent; 0: none
   double clock = 0;  // seconds of training in this session
 };
 /// Asked between and during steps: what this process knows now.
-using News = std::function<RunNews()>;
+using AskStopStatus = std::function<StopStatus()>;
 
 class TrainingStep : NoCopy {
  public:
@@ -63,7 +43,7 @@ class TrainingStep : NoCopy {
   /// in the data. Where the loss or a gradient is not finite, the weights stay as they are and the gradients are
   /// cleared. `own`: what this process tells other ranks. May stop (core/base/stop.hpp) before the update, all ranks
   /// together; weights and position are then as before.
-  Result run(RunState& state, double learning_rate, const News& own);
+  Result run(RunState& state, double learning_rate, const AskStopStatus& own);
   /// Sets tables with ParamOptions::fresh_each_epoch to zero; for the begin of every epoch but the first.
   void empty_fresh_tables();
 
@@ -74,7 +54,7 @@ class TrainingStep : NoCopy {
   /// Runs `evaluate` with the averaged weights in the store, where there is an average.
   virtual void with_average(const std::function<void()>& evaluate) = 0;
   /// What all ranks know, given what this process knows itself.
-  virtual RunNews agreed(const RunNews& own) const = 0;
+  virtual StopStatus agreed(const StopStatus& own) const = 0;
   /// Called by all ranks where one of them was told to stop between two batches.
   virtual void note_signal(int signal) = 0;
   /// Lines for the log about the processes that take part, and a warning if some of them have nothing to do.
@@ -93,7 +73,7 @@ class TrainingStep : NoCopy {
                const std::vector<Elements>& owned);
 
   /// Adds the gradients of a batch to those of the parameters, and the sums of the whole batch to `sums`.
-  virtual void add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const News& own,
+  virtual void add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const AskStopStatus& own,
                              StepSums& sums) = 0;
   /// The norm of all gradients times `scale`.
   virtual double norm(double scale) = 0;
@@ -108,7 +88,7 @@ class TrainingStep : NoCopy {
   std::unique_ptr<WeightAverage> average_;  // null: none
 
  private:
-  StepSums accumulate_gradients(RunState& state, const News& own);
+  StepSums accumulate_gradients(RunState& state, const AskStopStatus& own);
 };
 
 /// The step of one process.
@@ -117,13 +97,13 @@ class LocalStep final : public TrainingStep {
   LocalStep(const Task& task, ParamStore& params, const BatchSource& train, const TrainConfig& config);
 
   void with_average(const std::function<void()>& evaluate) override;
-  RunNews agreed(const RunNews& own) const override { return own; }
+  StopStatus agreed(const StopStatus& own) const override { return own; }
   void note_signal(int) override {}
   Description description() const override { return {}; }
   std::string slow_warning() override { return ""; }
 
  private:
-  void add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const News& own,
+  void add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const AskStopStatus& own,
                      StepSums& sums) override;
   double norm(double scale) override { return gradient_norm(params_, scale); }
   void update(const std::function<void()>& update) override { update(); }

@@ -1,7 +1,9 @@
 #include "core/products/kernels/gemv.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "core/base/small_floats.hpp"
@@ -12,19 +14,15 @@ namespace {
 
 using simd::Batch;
 
-constexpr int64_t registers = gemv_panel / simd::lanes;
-constexpr int64_t pairs = gemv_panel / 2;
+/// Registers of a side of a panel: gemv_side outputs whose weights are in the same place of the words of a packing.
+constexpr int64_t parts = gemv_side / simd::lanes;
 /// Sums that run side by side: enough to hide the latency of an addition.
 constexpr int64_t chains = 8;
 /// Panels that one row reads side by side: the hardware fetches ahead in each of them, but not across a page (measured:
 /// 28 to 29 GB/s of one core with two, 25 with one).
-constexpr int64_t panels_of_one_row = 2 * registers <= chains ? 2 : 1;
-/// An output is this many sums, of inputs that take turns. The same for any number of rows and panels, so that a row
-/// has the same bits alone and among others.
-constexpr int64_t steps = std::max<int64_t>(1, chains / (registers * panels_of_one_row));
-/// A part of a panel is the registers i and half + i, which share the words of a packing in bf16.
-constexpr int64_t half = registers / 2;
-/// Rows that share one reading of a part: with twelve sums (AVX-512: 24) two weights and a value of x still find
+template <class Packed>
+constexpr int64_t panels_of_one_row = std::max<int64_t>(1, chains / (gemv_sides<Packed> * parts));
+/// Rows that share one reading of a part: with twelve sums two weights and a value of x still find
 /// registers of their own.
 constexpr int64_t rows_together = 6;
 
@@ -32,15 +30,21 @@ constexpr int64_t rows_together = 6;
 struct Unpacked {
   const real* weight;
   int64_t out, in;
-  real at(int64_t panel, int64_t lane, int64_t k) const {
-    const int64_t row = panel * gemv_panel + lane;
-    return row < out ? weight[row * in + k] : real{0};
-  }
+  real at(int64_t row, int64_t k) const { return row < out ? weight[row * in + k] : real{0}; }
 };
+
+/// For all panels [first, last): word(first output of the panel, input, place in the side).
+template <class Packed, class Word>
+void pack_panels(int64_t in, int64_t first, int64_t last, Packed* packed, const Word& word) {
+  Packed* to = packed + first * in * gemv_words<Packed>;
+  for (int64_t panel = first; panel < last; ++panel)
+    for (int64_t k = 0; k < in; ++k)
+      for (int64_t place = 0; place < gemv_words<Packed>; ++place) *to++ = word(panel * gemv_panel<Packed>, k, place);
+}
 
 void load_part(const real* packed, int64_t part, Batch (&weights)[2]) {
   weights[0] = Batch::load_aligned(packed + part * simd::lanes);
-  weights[1] = Batch::load_aligned(packed + (half + part) * simd::lanes);
+  weights[1] = Batch::load_aligned(packed + (parts + part) * simd::lanes);
 }
 
 #ifdef CAPSTAN_DOUBLE
@@ -58,7 +62,24 @@ void load_part(const Bf16Pair* packed, int64_t part, Batch (&weights)[2]) {
   }
   for (int side = 0; side < 2; ++side) weights[side] = Batch::load_aligned(values[side]);
 }
+void load_part(const Int8Quad* packed, int64_t part, Batch (&weights)[4]) {
+  alignas(64) real values[4][simd::lanes];
+  for (int64_t i = 0; i < simd::lanes; ++i)
+    for (int side = 0; side < 4; ++side)
+      values[side][i] = static_cast<real>(packed[part * simd::lanes + i].values[side]);
+  for (int side = 0; side < 4; ++side) weights[side] = Batch::load_aligned(values[side]);
+}
 #else
+void load_part(const Int8Quad* packed, int64_t part, Batch (&weights)[4]) {
+  using Words = xsimd::batch<int32_t>;
+  alignas(64) int32_t copied[simd::lanes];
+  std::memcpy(copied, packed + part * simd::lanes, sizeof copied);
+  const Words words = Words::load_aligned(copied);
+  weights[0] = xsimd::to_float((words << 24) >> 24);
+  weights[1] = xsimd::to_float((words << 16) >> 24);
+  weights[2] = xsimd::to_float((words << 8) >> 24);
+  weights[3] = xsimd::to_float(words >> 24);
+}
 void load_part(const Bf16Pair* packed, int64_t part, Batch (&weights)[2]) {
   using Words = xsimd::batch<uint32_t>;
   const Words words = Words::load_aligned(&packed[part * simd::lanes].bits);
@@ -67,14 +88,12 @@ void load_part(const Bf16Pair* packed, int64_t part, Batch (&weights)[2]) {
 }
 #endif
 
-constexpr int64_t values_per_input(const real*) { return gemv_panel; }
-constexpr int64_t values_per_input(const Bf16Pair*) { return pairs; }
-
-/// y of a row for a register of a panel's outputs.
-void finish(const GemvPass& pass, int64_t row, int64_t panel, int64_t in_panel, Batch sum) {
-  const int64_t first = panel * gemv_panel + in_panel * simd::lanes, left = pass.out - first;
+/// y of a row for the register of outputs that begins at `first`.
+void finish(const GemvPass& pass, int64_t row, int64_t first, Batch sum) {
+  const int64_t left = pass.out - first;
   if (left <= 0) return;
   const auto store = [&](auto at) {
+    if (pass.scales != nullptr) sum = sum * at.load(pass.scales + first);
     at.store(pass.y + row * pass.out + first, pass.bias == nullptr ? sum : sum + at.load(pass.bias + first));
   };
   if (left >= simd::lanes)
@@ -89,46 +108,40 @@ void finish(const GemvPass& pass, int64_t row, int64_t panel, int64_t in_panel, 
 template <int Rows, int64_t Panels, int64_t Parts, class Packed>
 void multiply_together(const Packed* packed, const GemvPass& pass, int64_t first, int64_t stride, int64_t part,
                        int64_t row) {
-  const int64_t step = values_per_input(packed);
+  constexpr int64_t step = gemv_words<Packed>, sides = gemv_sides<Packed>;
   const real* const x = pass.x + row * pass.in;
   constexpr int64_t columns = Panels * Parts;
-  Batch sums[steps][columns * Rows * 2];
-#pragma GCC unroll 8
-  for (auto& of_step : sums)
+  Batch sums[columns * Rows * sides];
 #pragma GCC unroll 64
-    for (Batch& sum : of_step) sum = Batch(real{0});
-  const auto take = [&](int64_t k, Batch * to) __attribute__((always_inline)) {
+  for (Batch& sum : sums) sum = Batch(real{0});
+  for (int64_t k = 0; k < pass.in; ++k) {
+    Batch* to = sums;
 #pragma GCC unroll 8
     for (int64_t column = 0; column < columns; ++column) {
-      Batch weights[2];
+      Batch weights[sides];
       load_part(packed + ((first + column / Parts * stride) * pass.in + k) * step, part + column % Parts, weights);
 #pragma GCC unroll 8
       for (int64_t r = 0; r < Rows; ++r)
-        for (int side = 0; side < 2; ++side, ++to) *to = xsimd::fma(weights[side], Batch(x[r * pass.in + k]), *to);
+        for (int64_t side = 0; side < sides; ++side, ++to)
+          *to = xsimd::fma(weights[side], Batch(x[r * pass.in + k]), *to);
     }
-  };
-  int64_t k = 0;
-  for (; k + steps <= pass.in; k += steps) {
-#pragma GCC unroll 8
-    for (int64_t s = 0; s < steps; ++s) take(k + s, sums[s]);
   }
-  for (; k < pass.in; ++k) take(k, sums[0]);
 #pragma GCC unroll 64
-  for (int64_t i = 0; i < columns * Rows * 2; ++i) {
-    Batch sum = sums[0][i];
-    for (int64_t s = 1; s < steps; ++s) sum += sums[s][i];
-    const int64_t column = i / (Rows * 2), r = i / 2 % Rows, side = i % 2;
-    finish(pass, row + r, first + column / Parts * stride, side * half + part + column % Parts, sum);
+  for (int64_t i = 0; i < columns * Rows * sides; ++i) {
+    const int64_t column = i / (Rows * sides), r = i / sides % Rows, side = i % sides;
+    const int64_t panel = first + column / Parts * stride, in_side = (part + column % Parts) * simd::lanes;
+    finish(pass, row + r, panel * gemv_panel<Packed> + side * gemv_side + in_side, sums[i]);
   }
 }
 
 template <class Packed>
 void multiply_one_row(const Packed* packed, const GemvPass& pass, int64_t first, int64_t last) {
-  const int64_t stride = (last - first) / panels_of_one_row;
+  constexpr int64_t together = panels_of_one_row<Packed>;
+  const int64_t stride = (last - first) / together;
   for (int64_t panel = first; panel < first + stride; ++panel)
-    multiply_together<1, panels_of_one_row, half>(packed, pass, panel, stride, 0, 0);
-  for (int64_t panel = first + panels_of_one_row * stride; panel < last; ++panel)
-    multiply_together<1, 1, half>(packed, pass, panel, 0, 0, 0);
+    multiply_together<1, together, parts>(packed, pass, panel, stride, 0, 0);
+  for (int64_t panel = first + together * stride; panel < last; ++panel)
+    multiply_together<1, 1, parts>(packed, pass, panel, 0, 0, 0);
 }
 
 template <class Packed>
@@ -138,7 +151,7 @@ void multiply_panels(const Packed* packed, const GemvPass& pass, int64_t first, 
     int64_t row = 0;
     const auto take = [&](auto rows) {
       for (; row + rows <= pass.rows; row += rows)
-        for (int64_t part = 0; part < half; ++part) multiply_together<rows, 1, 1>(packed, pass, panel, 0, part, row);
+        for (int64_t part = 0; part < parts; ++part) multiply_together<rows, 1, 1>(packed, pass, panel, 0, part, row);
     };
     take(std::integral_constant<int, rows_together>());
     take(std::integral_constant<int, 4>());
@@ -151,22 +164,42 @@ void multiply_panels(const Packed* packed, const GemvPass& pass, int64_t first, 
 
 void gemv_pack(const real* weight, int64_t out, int64_t in, int64_t first, int64_t last, real* packed) {
   const Unpacked from{weight, out, in};
-  real* to = packed + first * in * gemv_panel;
-  for (int64_t panel = first; panel < last; ++panel)
-    for (int64_t k = 0; k < in; ++k)
-      for (int64_t lane = 0; lane < gemv_panel; ++lane) *to++ = from.at(panel, lane, k);
+  pack_panels(in, first, last, packed, [&](int64_t row, int64_t k, int64_t place) { return from.at(row + place, k); });
 }
 
 void gemv_pack(const real* weight, int64_t out, int64_t in, int64_t first, int64_t last, Bf16Pair* packed) {
   const Unpacked from{weight, out, in};
-  const auto rounded = [&](int64_t panel, int64_t lane, int64_t k) {
-    return uint32_t{to_bf16(static_cast<float>(from.at(panel, lane, k))).bits};
+  const auto rounded = [&](int64_t row, int64_t k) {
+    return uint32_t{to_bf16(static_cast<float>(from.at(row, k))).bits};
   };
-  Bf16Pair* to = packed + first * in * pairs;
-  for (int64_t panel = first; panel < last; ++panel)
-    for (int64_t k = 0; k < in; ++k)
-      for (int64_t lane = 0; lane < pairs; ++lane)
-        *to++ = {rounded(panel, lane, k) | rounded(panel, pairs + lane, k) << 16};
+  pack_panels(in, first, last, packed, [&](int64_t row, int64_t k, int64_t place) {
+    return Bf16Pair{rounded(row + place, k) | rounded(row + gemv_side + place, k) << 16};
+  });
+}
+
+void gemv_pack(const real* weight, int64_t out, int64_t in, int64_t first, int64_t last, Int8Quad* packed,
+               real* scales) {
+  const Unpacked from{weight, out, in};
+  const int64_t begin = first * gemv_panel<Int8Quad>, end = std::min(out, last * gemv_panel<Int8Quad>);
+  for (int64_t row = begin; row < end; ++row) scales[row] = int8_scale(weight + row * in, in);
+  pack_panels(in, first, last, packed, [&](int64_t row, int64_t k, int64_t place) {
+    Int8Quad quad{};
+    for (int side = 0; side < 4; ++side) {
+      const int64_t of = row + side * gemv_side + place;
+      if (of < out && scales[of] > 0)
+        quad.values[side] = static_cast<int8_t>(std::nearbyint(from.at(of, k) / scales[of]));
+    }
+    return quad;
+  });
+}
+
+real int8_scale(const real* row, int64_t count) {
+  real most = 0;
+  for (int64_t k = 0; k < count; ++k) {
+    if (!std::isfinite(row[k])) return std::numeric_limits<real>::quiet_NaN();
+    most = std::max(most, std::abs(row[k]));
+  }
+  return most / 127;
 }
 
 void gemv(const real* packed, const GemvPass& pass, int64_t first, int64_t last) {
@@ -174,6 +207,10 @@ void gemv(const real* packed, const GemvPass& pass, int64_t first, int64_t last)
 }
 
 void gemv(const Bf16Pair* packed, const GemvPass& pass, int64_t first, int64_t last) {
+  multiply_panels(packed, pass, first, last);
+}
+
+void gemv(const Int8Quad* packed, const GemvPass& pass, int64_t first, int64_t last) {
   multiply_panels(packed, pass, first, last);
 }
 

@@ -3,37 +3,62 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "core/base/real.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
-
-/// A packed weight (out, in) is stored in panels of 32 outputs, with zeros after the last one: for every input the
-/// panel's weights side by side, so that a panel is read from front to back and no sum runs across a register.
-constexpr int64_t gemv_panel = 32;
-inline int64_t gemv_panels(int64_t out) { return (out + gemv_panel - 1) / gemv_panel; }
 
 /// bf16: the upper halves of two floats, rounded to nearest, ties to even;
 /// outputs i and i + 16 of a panel share a word.
 struct Bf16Pair {
   uint32_t bits;  // the first output in the lower half
 };
+/// 8 bits: whole numbers of -127 to 127 that stand for a weight divided by the scale of its output, the greatest
+/// absolute value of these weights by 127. Outputs i, i + 16, i + 32 and i + 48 of a panel share a word.
+struct Int8Quad {
+  int8_t values[4];
+};
+
+/// A packed weight (out, in) is stored in panels of 2 (in 8 bits: 4) sides of 16 outputs, with zeros after the last
+/// one: for every input the panel's weights side by side, so that a panel is read from front to back and no sum runs
+/// across a register.
+constexpr int64_t gemv_side = 16;
+template <class Packed>
+constexpr int64_t gemv_sides = std::is_same_v<Packed, Int8Quad> ? 4 : 2;
+template <class Packed>
+constexpr int64_t gemv_panel = gemv_side* gemv_sides<Packed>;
+/// Elements of type Packed for an input of a panel.
+template <class Packed>
+constexpr int64_t gemv_words = std::is_same_v<Packed, real> ? gemv_panel<Packed> : gemv_side;
+template <class Packed>
+int64_t gemv_panels(int64_t out) {
+  return (out + gemv_panel<Packed> - 1) / gemv_panel<Packed>;
+}
+
+/// The scale in 8 bits of an output with these weights; not a number where one of them is not finite.
+real int8_scale(const real* row, int64_t count);
 
 /// Packs the panels [first, last) of weight (out, in); `packed` is where the first panel of all begins.
 void gemv_pack(const real* weight, int64_t out, int64_t in, int64_t first, int64_t last, real* packed);
 void gemv_pack(const real* weight, int64_t out, int64_t in, int64_t first, int64_t last, Bf16Pair* packed);
+/// scales: (out), of which those of these panels are written.
+void gemv_pack(const real* weight, int64_t out, int64_t in, int64_t first, int64_t last, Int8Quad* packed,
+               real* scales);
 
 struct GemvPass {
   int64_t rows, in, out;
-  const real* x;     // (rows, in)
-  const real* bias;  // (out) or null
-  real* y;           // (rows, out)
+  const real* x;                 // (rows, in)
+  const real* bias;              // (out) or null
+  real* y;                       // (rows, out)
+  const real* scales = nullptr;  // (out), of weights in 8 bits; else null
 };
 
 /// y = x W^T + bias for the outputs of the panels [first, last), on the calling thread. An output is summed in the same
 /// order whatever rows and panels it is computed with.
 void gemv(const real* packed, const GemvPass& pass, int64_t first, int64_t last);
 void gemv(const Bf16Pair* packed, const GemvPass& pass, int64_t first, int64_t last);
+void gemv(const Int8Quad* packed, const GemvPass& pass, int64_t first, int64_t last);
 
 /// y = y + scale * x M.  x: (in), M: rows `stride` elements apart, y: (columns).
 void row_times_matrix(const real* x, int64_t in, const real* matrix, int64_t stride, int64_t columns, real scale,

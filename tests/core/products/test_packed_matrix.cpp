@@ -27,7 +27,13 @@ real rounded(real x) {
 
 Array stored(const Array& weight, DecodeWeights storage) {
   Array copy = weight.clone();
-  for (int64_t i = 0; storage == DecodeWeights::bf16 && i < copy.size(); ++i) copy.mutable_data()[i] = rounded(copy[i]);
+  real* const values = copy.mutable_data();
+  for (int64_t i = 0; storage == DecodeWeights::bf16 && i < copy.size(); ++i) values[i] = rounded(values[i]);
+  for (int64_t i = 0, in = copy.dim(1); storage == DecodeWeights::int8 && i < copy.dim(0); ++i) {
+    real most = 0;
+    for (int64_t k = 0; k < in; ++k) most = std::max(most, std::abs(values[i * in + k]));
+    for (int64_t k = 0; k < in; ++k) values[i * in + k] = std::round(values[i * in + k] / (most / 127)) * (most / 127);
+  }
   return copy;
 }
 
@@ -53,9 +59,9 @@ Array product(const PackedMatrix& matrix, const Array& x, const Array& bias, Act
 }
 
 /// What becomes of one weight.
-real through_bf16(real weight) {
+real through_storage(real weight, DecodeWeights storage = DecodeWeights::bf16) {
   PackedMemory memory;
-  const PackedMatrix matrix(Array(Shape{1, 1}, weight), DecodeWeights::bf16, memory);
+  const PackedMatrix matrix(Array(Shape{1, 1}, weight), storage, memory);
   return product(matrix, Array(Shape{1, 1}, real{1}), Array(), Activation::none)[0];
 }
 
@@ -129,18 +135,22 @@ TEST_CASE("packed products apply every activation to all outputs") {
   }
 }
 
-TEST_CASE("bf16 rounds to nearest, ties to even, and keeps what is not a number") {
+TEST_CASE("bf16 rounds to nearest, ties to even; what is not a number stays so, in 8 bits, too") {
   const real ulp = std::ldexp(real{1}, -7);  // of bf16 numbers from 1 to 2
-  CHECK(through_bf16(1) == 1);
-  CHECK(through_bf16(1 + ulp / 2) == 1);
-  CHECK(through_bf16(1 + ulp * real(0.51)) == 1 + ulp);
-  CHECK(through_bf16(1 + ulp * real(1.5)) == 1 + 2 * ulp);
-  CHECK(through_bf16(-(1 + ulp * real(0.49))) == -1);
-  CHECK(through_bf16(2 - ulp / 4) == 2);
+  CHECK(through_storage(1) == 1);
+  CHECK(through_storage(1 + ulp / 2) == 1);
+  CHECK(through_storage(1 + ulp * real(0.51)) == 1 + ulp);
+  CHECK(through_storage(1 + ulp * real(1.5)) == 1 + 2 * ulp);
+  CHECK(through_storage(-(1 + ulp * real(0.49))) == -1);
+  CHECK(through_storage(2 - ulp / 4) == 2);
   const real infinity = std::numeric_limits<real>::infinity();
-  CHECK(through_bf16(infinity) == infinity);
-  CHECK(through_bf16(-infinity) == -infinity);
-  CHECK(std::isnan(through_bf16(std::numeric_limits<real>::quiet_NaN())));
+  CHECK(through_storage(infinity) == infinity);
+  CHECK(through_storage(-infinity) == -infinity);
+  CHECK(std::isnan(through_storage(std::numeric_limits<real>::quiet_NaN())));
+  CHECK(std::isnan(through_storage(infinity, DecodeWeights::int8)));
+  CHECK(std::isnan(through_storage(std::numeric_limits<real>::quiet_NaN(), DecodeWeights::int8)));
+  CHECK(through_storage(real(0.3), DecodeWeights::int8) == doctest::Approx(0.3));
+  CHECK(through_storage(0, DecodeWeights::int8) == 0);
 }
 
 TEST_CASE("a packed matrix is a copy, and a vector is none") {
@@ -192,8 +202,8 @@ TEST_CASE("packing reads the weight and nothing after it: what fills the last pa
     for (const int64_t in : {1, 2, 7}) {
       INFO(out, " outputs, ", in, " inputs");
       std::vector<real> weight(static_cast<size_t>(out * in), real{1});
-      weight.resize(weight.size() + static_cast<size_t>(in * kernels::gemv_panel), unread);
-      const int64_t panels = kernels::gemv_panels(out), panel = kernels::gemv_panel;
+      weight.resize(weight.size() + static_cast<size_t>(in * kernels::gemv_panel<real>), unread);
+      const int64_t panels = kernels::gemv_panels<real>(out), panel = kernels::gemv_panel<real>;
       std::vector<real> packed(static_cast<size_t>(panels * panel * in), unread);
       std::vector<kernels::Bf16Pair> pairs(packed.size() / 2, {0xffffffff});
       kernels::gemv_pack(weight.data(), out, in, 0, panels, packed.data());
