@@ -33,6 +33,7 @@ int main(int argc, char** argv) try {
   cli.add_option("--lanes", setup.lanes,
                  "parts of a batch, each computed by one thread: train.lanes; 0: as many as it chooses");
   cli.add_option("--micro", setup.micro, "tokens per micro-batch; 0: the whole batch at once");
+  cli.add_flag("--int8", setup.int8, "decode: weights in 8 bits");
   cli.add_flag("--bf16", setup.bf16, "training steps with products in bf16; decode: weights rounded to bf16");
   cli.add_option("--rounds", options.rounds);
   for (const char* table : {"steps", "length", "decode"})

@@ -197,7 +197,9 @@ class Decoding final : public ModelSubject {
  public:
   explicit Decoding(const Setup& setup)
       : ModelSubject(setup),
-        state_(model_.make_state(setup.batch, setup.bf16 ? DecodeWeights::bf16 : DecodeWeights::float32)),
+        state_(model_.make_state(setup.batch, setup.int8   ? DecodeWeights::int8
+                                              : setup.bf16 ? DecodeWeights::bf16
+                                                           : DecodeWeights::float32)),
         longest_(model_config(setup).max_length) {
     tokens_ = read_or_random("tokens", Shape{setup.batch, longest_});
   }
@@ -223,7 +225,9 @@ class Decoding final : public ModelSubject {
   }
   double flops() const override { return summary().decode_flops() * tokens(); }
   double tokens() const override { return static_cast<double>(setup_.batch); }
-  int64_t weights_read() const override { return ModelSubject::weights_read() / (setup_.bf16 ? 2 : 1); }
+  int64_t weights_read() const override {
+    return ModelSubject::weights_read() / (setup_.int8 ? 4 : setup_.bf16 ? 2 : 1);
+  }
   int64_t states_read() const override {
     return setup_.batch * summary().state_bytes() / static_cast<int64_t>(sizeof(float));
   }

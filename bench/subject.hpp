@@ -22,6 +22,7 @@ struct Setup {
   int64_t max_length = 0;  // longest position; 0: length
   int64_t lanes = 0;       // as train.lanes
   int64_t micro = 0;       // tokens per micro-batch, 0: the whole batch at once
+  bool int8 = false;       // decode: weights in 8 bits
   bool bf16 = false;       // training steps with train.precision: bf16; decode: weights rounded to bf16
   std::string weights;     // safetensors file with every parameter; empty: as the model starts
   std::string data;        // safetensors file with tokens and labels, or x; empty: random ones
