@@ -128,21 +128,6 @@ void print_most_frequent_confusions(const EvalReport& report, std::ostream& out)
                        printable_line(report.classes[static_cast<size_t>(c.predicted)]));
 }
 
-/// Throws Error that says what there is where the split is absent.
-void refuse_absent(Split split, const SavedRun& run, const DataSource& data) {
-  if (data.has(split)) return;
-  const bool cross_validated = split == Split::valid && facts_of(run.config.model).is_solved;
-  const char* const instead =
-      split != Split::test && data.has(Split::test) ? "or evaluate the test data with --split test"
-      : cross_validated
-          ? "or evaluate other files with --set data.test=[FILE] --split test; figures in the log are from "
-            "cross-validation on the training data"
-          : "";
-  if (*instead != '\0')
-    throw Error(
-        fmt::format("data: there is no {} split: give data.{}, {}", to_string(split), to_string(split), instead));
-}
-
 /// How a text is named that has no place: by its first words.
 std::string named(Split split, const std::string& text) {
   constexpr size_t shown = 60;  // columns
@@ -266,7 +251,7 @@ double EvalReport::figure(const std::string& name) const {
 
 EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split, const PairOptions& completions,
                           const AdaptOptions& adapting) {
-  refuse_absent(split, run, data);
+  refuse_absent(split, run.config, data);
   EvalReport report;
   report.split = to_string(split);
   report.classes = run.classes;

@@ -179,9 +179,9 @@ TEST_CASE("what is no run, or a damaged one, is refused by every command that wa
     return [=](const Workplace& place) { fs::remove_all(place / name); };
   };
   const std::vector<Row> rows = {
-      {"nothing", {}, "runs/absent", {"runs/absent", "no config.yaml", "runs/NAME"}},
-      {"a folder of text", {}, "text", {"text", "no config.yaml", "runs/NAME"}},
-      {"a file", {}, "train.tsv", {"train.tsv", "no config.yaml", "runs/NAME"}},
+      {"nothing", {}, "runs/absent", {"runs/absent: there is no such folder", "classifier, lm"}},
+      {"a folder of text", {}, "text", {"text", "no config.yaml", "classifier, lm"}},
+      {"a file", {}, "train.tsv", {"train.tsv", "no config.yaml", "classifier, lm"}},
       {"config.yaml absent", drop("runs/lm/config.yaml"), "runs/lm", {"runs/lm", "no config.yaml"}},
       {"config.yaml garbage",
        put("runs/lm/config.yaml", "garbage"),

@@ -224,7 +224,7 @@ TEST_CASE("compare puts the best run first, by the measure that the runs were ju
   write_run("careful", "accuracy", 0.4, 0.7);
   const auto first_of = [&](const std::vector<std::string>& arguments) {
     const Outcome outcome = succeed(place, arguments);
-    return std::make_pair(lines_of(outcome.out).at(2).substr(0, 12), outcome.err);
+    return std::make_pair(lines_of(outcome.out).at(3).substr(0, 12), outcome.err);
   };
   auto [first, said] = first_of({"compare", "runs/careful", "runs/sure"});
   CHECK(first == "runs/sure   ");
