@@ -87,15 +87,26 @@ std::vector<double> curve_thresholds() {
   return all;
 }
 
+/// Neighbouring thresholds with the same figures share a line.
 void print_curves(const EvalReport& report, std::ostream& out) {
   if (!report.ranked || !report.ranked->kept()) return;
   for (size_t c = 0; c < report.classes.size(); ++c) {
-    out << fmt::format("\n{}, from a probability of\n{:>9}{:>11}{:>9}{:>9}\n", printable_line(report.classes[c]),
+    out << fmt::format("\n{}, from a probability of\n{:>12}{:>11}{:>9}{:>9}\n", printable_line(report.classes[c]),
                        "threshold", "precision", "recall", "f1");
+    std::string first, last, figures;
+    const auto print = [&] {
+      out << fmt::format("{:>12}{}\n", first == last ? first : first + " to " + last, figures);
+    };
     for (const double threshold : curve_thresholds()) {
       const LabelCounts at = report.ranked->at(static_cast<int64_t>(c), threshold);
-      out << fmt::format("{:>9.2f}{:>11.4f}{:>9.4f}{:>9.4f}\n", threshold, at.precision(), at.recall(), at.f1());
+      const std::string now = fmt::format("{:>11.4f}{:>9.4f}{:>9.4f}", at.precision(), at.recall(), at.f1());
+      const std::string here = fmt::format("{:.2f}", threshold);
+      if (!first.empty() && now != figures) print();
+      if (now != figures) first = here;
+      last = here;
+      figures = now;
     }
+    print();
   }
 }
 

@@ -74,6 +74,50 @@ TEST_CASE("data check prints tables and warnings, as text and as JSON, and write
                   "data={type: associative-recall, pairs: 2, vocabulary: 32, length: 16}"});
 }
 
+TEST_CASE("data check shows the quote of each table, and warns where quotes are read as text") {
+  const Workplace place;
+  const auto rows = [&](const std::string& name, const std::string& row) {
+    std::string all;
+    for (int i = 0; i < 30; ++i) all += fmt::format(fmt::runtime(row), i % 2 == 0 ? "pos" : "neg", i);
+    place.write(name, all);
+  };
+  rows("plain.csv", "{},\"film {}, and so on\"\n");
+  rows("single.csv", "{},'film {}, and so on'\n");
+  rows("labels.csv", "'{}',film {} and so on\n");
+  rows("double.tsv", "{}\t\"film {} and so on\"\n");
+  rows("names.tsv", "\"{}\"\tfilm {} and so on\n");
+  const struct {
+    const char *file, *quote, *warning, *key;
+  } cases[] = {{"plain.csv", "\"", "", ""},
+               {"labels.csv", "\"", "single quotes around a field", "data.quote=single"},
+               {"double.tsv", "none", "double quotes around a field", "data.format=csv"},
+               {"names.tsv", "none", "", ""}};
+  for (const auto& [file, quote, warning, key] : cases) {
+    CAPTURE(file);
+    std::vector<std::string> words{
+        "data", "check", "--config", "classify", "--set", fmt::format("data.train=[{}]", file), "--format", "json"};
+    const nlohmann::json json = parse_json(succeed(place, words).out);
+    CHECK(json.at("tables").at(0).at("quote") == quote);
+    const std::string warnings = json.at("warnings").dump();
+    CHECK(contains(warnings, "quotes around") == (*warning != '\0'));
+    CHECK(contains(warnings, warning));
+    CHECK(contains(warnings, key));
+    if (*key == '\0') continue;
+    words.insert(words.begin() + 6, key);
+    CHECK(parse_json(succeed(place, words).out).at("warnings").empty());
+  }
+  check_refused(place, {"delimiters in single quotes",
+                        {},
+                        {"data", "check", "--config", "classify", "--set", "data.train=[single.csv]",
+                         "data.header=false", "data.label_column=1", "data.text_columns=[2]"},
+                        1,
+                        {"data.quote=single"}});
+  const std::string read =
+      succeed(place, {"data", "check", "--config", "classify", "--set", "data.train=[single.csv]", "data.quote=single"})
+          .out;
+  CHECK(contains(read, "film 0, and so on"));
+}
+
 TEST_CASE("data check ends with 1 for what would stop the training, after its tables") {
   const Workplace place;
   write_reviews(place);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "core/io/json.hpp"
 #include "tests/cli/samples.hpp"
@@ -249,6 +250,38 @@ TEST_CASE("figures of other texts are not ranked: a cross-validation, texts held
   const std::string page = place.read("page.html");
   for (const std::string& head : heads) CHECK(contains(page, "<p>" + head + "</p>"));
   CHECK_FALSE(contains(page, "The best of"));
+}
+
+TEST_CASE("eval --curves: each threshold once, and no two neighbouring lines have the same figures") {
+  const Workplace place;
+  write_trained_samples(place);
+  const std::vector<std::string> command{"eval", "runs/classifier", "--split", "train", "--curves"};
+  const std::vector<std::string> lines = lines_of(succeed(place, command).out);
+  std::vector<std::string> json_command = command;
+  json_command.insert(json_command.end(), {"--format", "json"});
+  const nlohmann::json classes = parse_json(succeed(place, json_command).out).at("classes");
+  size_t tables = 0;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (!contains(lines[i], ", from a probability of")) continue;
+    const nlohmann::json& curve = classes.at(tables++).at("curve");
+    size_t at = 0;
+    std::string before;
+    for (i += 2; i < lines.size() && !lines[i].empty(); ++i) {
+      std::istringstream words(lines[i]);
+      std::string first, to, last, precision;
+      words >> first >> precision;
+      last = first;
+      if (precision == "to") words >> last >> precision;
+      const std::string figures = lines[i].substr(12);
+      CHECK(figures != before);
+      before = figures;
+      CHECK(first == fmt::format("{:.2f}", curve.at(at).at("threshold").get<double>()));
+      for (; at < curve.size() && fmt::format("{:.2f}", curve.at(at).at("threshold").get<double>()) <= last; ++at)
+        CHECK(precision == fmt::format("{:.4f}", curve.at(at).at("precision").get<double>()));
+    }
+    CHECK(at == curve.size());
+  }
+  CHECK(tables == 3);
 }
 
 TEST_CASE("a split that there is not: the error says what to evaluate, and no trained text is held out later") {
