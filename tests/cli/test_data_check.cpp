@@ -106,16 +106,22 @@ TEST_CASE("data check shows the quote of each table, and warns where quotes are 
     words.insert(words.begin() + 6, key);
     CHECK(parse_json(succeed(place, words).out).at("warnings").empty());
   }
-  check_refused(place, {"delimiters in single quotes",
-                        {},
-                        {"data", "check", "--config", "classify", "--set", "data.train=[single.csv]",
-                         "data.header=false", "data.label_column=1", "data.text_columns=[2]"},
-                        1,
-                        {"data.quote=single"}});
-  const std::string read =
-      succeed(place, {"data", "check", "--config", "classify", "--set", "data.train=[single.csv]", "data.quote=single"})
-          .out;
-  CHECK(contains(read, "film 0, and so on"));
+  std::string some;
+  for (int i = 0; i < 10; ++i) some += "pos,'good, and cheap'\nneg,'bad film'\npos,'fine film'\n";
+  place.write("some.csv", some);
+  const auto check = [&](const std::string& file, const std::string& key) {
+    return run(place, {"data", "check", "--config", "classify", "--set", "data.train=[" + file + "]", key});
+  };
+  const Outcome all = check("single.csv", "seed=1"), few = check("some.csv", "seed=1");
+  CHECK(all.code == 2);
+  CHECK(contains(all.err, "(or set data.quote=single for single ones)"));
+  CHECK(few.code == 1);
+  CHECK(contains(few.out, "quote fields that contain commas; where single quotes do that, set data.quote=single"));
+  for (const char* const file : {"single.csv", "some.csv"}) {
+    const Outcome read = check(file, "data.quote=single");
+    CHECK(contains(read.out, "nothing unusual found"));
+    CHECK(contains(read.out, ", and "));
+  }
 }
 
 TEST_CASE("data check ends with 1 for what would stop the training, after its tables") {

@@ -307,7 +307,7 @@ TEST_CASE("multi-label: wrong uses are refused with a remedy") {
        {},
        with({"train.monitor=cost", "train.costs=[{truth: food, predicted: money, cost: 3}]"}),
        2,
-       {"train.monitor: cost is for one label per text", "a / (a + b)", "predict --threshold"}},
+       {"cost is for one label per text", "a / (a + b)", "predict --threshold"}},
       {"a separator without multi_label",
        {},
        with({"data.multi_label=false", "data.label_separator=;"}),
