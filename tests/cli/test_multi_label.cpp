@@ -358,7 +358,7 @@ TEST_CASE("multi-label: wrong uses are refused with a remedy") {
        {"train", "--config", "topics.yaml", "--set", "data.multi_label=false", "train.monitor=loss",
         "data.on_error=skip"},
        1,
-       {"holds a run with other"}},
+       {"error: runs/topics holds a run with other", "or remove the folder"}},
       {"a beam where nothing is written",
        {},
        {"eval", "runs/topics", "--beam", "4"},
