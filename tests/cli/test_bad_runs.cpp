@@ -143,7 +143,7 @@ TEST_CASE("a checkpoint of another configuration is left alone") {
        {"other data", "sequence_length: 32", "sequence_length: 16"}},
       {"another batch",
        resume({"train.batch_size=2"}),
-       {"checkpoints/step-6", "another train.batch_size", "was 4, is now 2"}},
+       {"error: runs/lm holds a run", "another train.batch_size", "was 4, is now 2"}},
       {"another optimizer", resume({"train.optimizer=sgd"}), {"another train.optimizer", "adamw", "sgd"}},
       {"an average that was not kept", resume({"train.ema_decay=0.9"}), {"another train.ema_decay"}},
       {"another seed", resume({"seed=2"}), {"another seed", "was 1, is now 2"}},
