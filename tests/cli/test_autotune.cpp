@@ -29,7 +29,8 @@ TEST_CASE("a search trains the configuration as it is and others, and points at 
   CHECK(contains(first.out, "best: runs/search/best ("));
   // The link is a run like any other, and the configuration as it is gives the bits of train.
   succeed(place, {"eval", "runs/search/best"});
-  check_refused(place, {"the search is no run", {}, {"eval", "runs/search"}, 1, {"such as the best, runs/search/best"}});
+  check_refused(place,
+                {"the search is no run", {}, {"eval", "runs/search"}, 1, {"such as the best, runs/search/best"}});
   check_refused(place, {"the name of a search",
                         {},
                         {"train", "--config", "lm.yaml", "--set", "name=search"},
