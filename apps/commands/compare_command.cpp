@@ -50,8 +50,9 @@ void add_compare_command(CommandParser& cli) {
   command.add_option("--reach", options.drawn.reach,
                      "vertical axis: seconds of training to the best validation loss of this line", "LINE");
   command.footer(
-      R"(Runs are sorted by validation loss, or by accuracy if all of them have train.monitor: accuracy. Loss, accuracy
-and "at step" are from the best evaluation of a run. Runs that are still training are shown with their
+      R"(Runs that were evaluated on other texts, or have other types of model, are in blocks; in the csv, evaluated_on
+says on what. In a block, they are sorted by validation loss, or by accuracy if all have train.monitor: accuracy.
+Loss, accuracy and "at step" are from the best evaluation of a run. Runs that are still training are shown with their
 results so far. What is the same in all runs is in a line above the table. For runs that differ only in their
 seed or in data.fold, a second table shows mean and standard deviation (text only).
 For example:  capstan compare runs/*

@@ -87,7 +87,17 @@ void add_eval_command(CommandParser& cli) {
   command.add_number("--length-penalty", options.completions.length_penalty, between(-10, 10),
                      "for beam search: texts of n tokens are compared by ln p / n^PENALTY");
   command.on_stray_argument(eval_remedy);
-  command.footer("For example:  capstan eval runs/quickstart-classifier --split test");
+  command.footer(
+      R"(Of a classifier, it prints:
+  targets            texts that were evaluated
+  loss               mean of -ln(probability of the right class): 0 is perfect, guessing among N classes gives ln N
+  accuracy           share of texts whose class is right
+  macro_f1           mean over the classes of f1 = 2 precision recall / (precision + recall): rare ones count the same
+  precision, recall  of a class: share of the texts given it that have it; share of those that have it that are given it
+  calibration_error  by how much probabilities differ from shares that are right: 0 means that 0.8 is right 8 times in 10
+  average_precision  mean of precision over all thresholds of the probability: 1 if all texts of a class come first
+Figures of language models and of several labels: docs/command-line.md, "What eval prints".
+For example:  capstan eval runs/quickstart-classifier --split test)");
 }
 
 }  // namespace capstan

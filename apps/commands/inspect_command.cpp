@@ -62,7 +62,9 @@ bool is_config(const std::string& path) {
 }
 
 void print_model(const RunModel& model, int64_t length) {
-  std::cout << to_text(model.summary(length > 0 ? length : model.position_limit().value_or(512)));
+  const ModelSummary summary = model.summary(length > 0 ? length : model.position_limit().value_or(512));
+  std::cout << to_text(summary);
+  if (summary.text.empty()) std::cout << parameters_text(model.params()) << '\n';
 }
 
 /// Share of a connection's rate that Open MPI reaches over TCP in both directions: less where several ranks send to

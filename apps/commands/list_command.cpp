@@ -7,6 +7,7 @@
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
+#include "core/strings/strings.hpp"
 #include "run/summaries/run_list.hpp"
 
 namespace capstan {
@@ -18,12 +19,18 @@ struct ListOptions {
 };
 
 int list(const ListOptions& options) {
-  const std::vector<ListedRun> runs = list_runs(options.folders);
+  std::error_code unknown;
+  const bool begun = options.folders != ListOptions().folders || std::filesystem::exists("runs", unknown);
+  const std::vector<ListedRun> runs = begun ? list_runs(options.folders) : std::vector<ListedRun>{};
   if (options.format == "json")
     print_json(runs, std::cout);
   else if (!runs.empty())
     print_text(runs, std::cout, output_columns());
-  if (runs.empty()) log_info("there are no runs in these folders: capstan train makes them");
+  if (runs.empty())
+    log_info(
+        fmt::format("there are no runs below {} yet; this makes one: capstan train --config classify --set "
+                    "data.train=[FILE] (a table of texts and labels; of a text: --config lm)",
+                    join(options.folders)));
   return exit_done;
 }
 
@@ -35,7 +42,8 @@ void add_list_command(CommandParser& cli) {
   command.add_option("folders", options.folders, "folders of runs, or run folders", "FOLDER");
   command.add_choice("--format", options.format, {"text", "json"}, "text, or json (everything on one line)");
   command.footer(
-      R"(What was written last comes first. The score is the best validation, or cross-validation, by train.monitor.
+      R"(What was written last comes first. The score is the best validation by train.monitor, and "of"
+says of which texts: figures of other texts do not tell which run is better.
 For example:  capstan list
               capstan list runs/sweeps --format json)");
 }

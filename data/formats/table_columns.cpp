@@ -107,6 +107,9 @@ void TableColumns::check_width(const std::vector<std::string>& fields, const std
   });
   std::string remedy = tsv ? "; a field of tsv holds no tab" : "";
   if (many && !tsv) remedy = fmt::format("; quote fields that contain {}", name_of_delimiter(delimiter_));
+  const bool single =
+      std::any_of(fields.begin(), fields.end(), [](const std::string& f) { return starts_with(f, "'"); });
+  if (many && !tsv && single) remedy += "; where single quotes do that, set data.quote=single";
   if (tsv && open_quote)
     remedy = "; tsv has no quotes: for quoted fields, also with line ends in them, set format: csv";
   throw Error(fmt::format("{}: too {} columns: found {}, but {}{}", where, many ? "many" : "few", fields.size(),

@@ -243,7 +243,8 @@ class ColumnFinder {
     if (10 * std::count_if(rows_.begin(), rows_.end(), goes_on) < static_cast<std::ptrdiff_t>(9 * rows)) return;
     throw ConfigError(fmt::format(
         "data: {}: column {} begins with a blank in nearly all rows, as a text does that is divided by the "
-        "delimiter in it; put the texts in double quotes, write TSV, or set data.text_columns if it is right",
+        "delimiter in it; put the texts in double quotes (or set data.quote=single for single ones), write TSV, or set "
+        "data.text_columns if it is right",
         file_, columns));
   }
 

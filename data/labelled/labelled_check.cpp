@@ -16,6 +16,25 @@ uint32_t LabelledCheck::add_file(Split split, const std::string& path) {
   return static_cast<uint32_t>(files_.size() - 1);
 }
 
+/// A quote that most rows have around a field, or around the parts of one that holds delimiters; 0: none.
+static char unread_quote(const std::vector<std::vector<std::string>>& rows) {
+  constexpr size_t least_rows = 3;
+  for (const char quote : {'\'', '"'}) {
+    const auto is_quoted = [quote](const std::vector<std::string>& row) {
+      const auto opened = std::find_if(row.begin(), row.end(), [quote](const std::string& field) {
+        const bool is_label = quote == '"' && field.find(' ') == std::string::npos;  // tsv loses those of labels
+        return field.size() > 1 && field.front() == quote && !is_label;
+      });
+      return std::any_of(opened, row.end(), [quote](const std::string& field) {
+        return ends_with(field, {&quote, 1});
+      });
+    };
+    const auto quoted = static_cast<size_t>(std::count_if(rows.begin(), rows.end(), is_quoted));
+    if (rows.size() >= least_rows && 2 * quoted > rows.size()) return quote;
+  }
+  return '\0';
+}
+
 void LabelledCheck::set_content(uint32_t number, std::string_view content, const TableFormat* format,
                                 const std::function<void(size_t end)>& passed) {
   constexpr size_t piece = size_t{8} << 20;
@@ -25,6 +44,7 @@ void LabelledCheck::set_content(uint32_t number, std::string_view content, const
     const bool keys = format->fields == TableFormat::Fields::keys;
     auto rows = first_rows(content, file.path, *format, ColumnSample::rows_read, config_.dialect());
     if (!keys) file.delimiter = format->delimiter(without_mark(content, file.path), file.path, config_.dialect());
+    if (!keys) file.unread_quote = unread_quote(rows);
     if (!keys) file.sample = ColumnSample(std::move(rows), config_.header);
   }
   EncodingCheck encoding;
@@ -94,8 +114,10 @@ namespace {
 /// How the tables were read: of tsv and csv, what separates their columns and which are read.
 DataTable tables_table(const LabelledCheck& check) {
   constexpr size_t listed = 20;
-  DataTable table{
-      "tables", "How tables are read", {"file", "format", "delimiter", "header", "columns", "label", "text"}, {}};
+  DataTable table{"tables",
+                  "How tables are read",
+                  {"file", "format", "delimiter", "quote", "header", "columns", "label", "text"},
+                  {}};
   const LabelledSourceConfig& config = check.config();
   const auto joined = [](const std::vector<std::string>& names) { return join_first(names, " + "); };
   for (const LabelledCheck::File& file : check.files()) {
@@ -111,7 +133,11 @@ DataTable tables_table(const LabelledCheck& check) {
                                                                                       : "label");
     const std::string text =
         !config.text_columns.empty() ? joined(config.text_columns) : std::string(columns ? "the last" : "text");
+    const char quote = file.format->line_ends ? config.dialect().quote : '\0';  // csv alone has quotes
     table.rows.push_back({file.path, file.format->name, columns ? name_of_delimiter(file.delimiter) : "",
+                          !columns        ? ""
+                          : quote == '\0' ? "none"
+                                          : std::string(1, quote),
                           columns ? config.header.value_or(false) ? "yes" : "no" : "", names,
                           columns || keys ? label : "", columns || keys ? text : ""});
   }

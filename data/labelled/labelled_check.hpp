@@ -51,6 +51,7 @@ class LabelledCheck {
     EncodingFacts encoding;
     const TableFormat* format = nullptr;  // null: a text
     char delimiter = '\0';                // 0: none
+    char unread_quote = '\0';             // what is around fields of most of its first rows, and is read as text
   };
   struct Row {
     HashBits hash;

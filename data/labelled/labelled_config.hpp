@@ -49,7 +49,12 @@ struct LabelledSourceConfig {
   }
   Dialect dialect() const {
     const bool is_tab = delimiter == "tab" || delimiter == "\\t";
-    return {is_tab ? '\t' : delimiter.empty() ? '\0' : delimiter.front(), quote == "none" ? '\0' : quote.front()};
+    return {is_tab              ? '\t'
+            : delimiter.empty() ? '\0'
+                                : delimiter.front(),
+            quote == "none"     ? '\0'
+            : quote == "single" ? '\''
+                                : quote.front()};
   }
 };
 template <class Fields>
@@ -64,7 +69,8 @@ void describe(Fields& f, LabelledSourceConfig& c) {
     "a number, as in pos_12.txt");
   f("delimiter", c.delimiter, any(),
     "character between the columns of csv files, or tab; \"\" = found. With it, files of any name are csv");
-  f("quote", c.quote, not_empty(), "character around fields of csv files that hold delimiters, or none");
+  f("quote", c.quote, not_empty(),
+    "character around fields of csv files that hold delimiters, or single (that is, '), or none");
   f("header", c.header, any(), "the first row of tsv and csv files names the columns; null = found by its names");
   f("label_column", c.label_column, any(),
     "column of the label: a number from 1, a name from the header, or a key; null = found, or 1, or \"label\" in jsonl "
@@ -128,8 +134,10 @@ inline void validate(const LabelledSourceConfig& c, Problems& problems) {
   };
   if (!c.delimiter.empty() && c.delimiter != "tab" && c.delimiter != "\\t" && !is_character(c.delimiter))
     problems.add("delimiter", "expected one ASCII character, such as \";\", or tab");
-  if (c.quote != "none" && !is_character(c.quote)) problems.add("quote", "expected one ASCII character, or none");
-  if (!c.delimiter.empty() && c.quote == c.delimiter) problems.add("quote", "is the delimiter, too");
+  if (c.quote != "none" && c.quote != "single" && !is_character(c.quote))
+    problems.add("quote", "expected one ASCII character, single, or none");
+  if (!c.delimiter.empty() && c.dialect().quote == c.dialect().delimiter)
+    problems.add("quote", "is the delimiter, too");
   if (c.table_format() != "csv" && (!c.delimiter.empty() || c.quote != "\""))
     problems.add("delimiter", "delimiter and quote are of csv files: set format: csv");
   const TableFormat* const format = format_named(c.format);

@@ -56,6 +56,7 @@ class Warnings {
     empty();
     shared();
     conflicts();
+    quotes();
     encoding();
     return std::move(found_);
   }
@@ -305,6 +306,18 @@ class Warnings {
     add("label-noise", fmt::format("{} of {} training texts have a copy with another label, such as {}; correct the "
                                    "labels",
                                    count, train_.rows.size(), join(pairs)));
+  }
+
+  void quotes() {
+    for (const LabelledCheck::File& file : check_.files()) {
+      if (file.unread_quote == '\0') continue;
+      const bool is_single = file.unread_quote == '\'';
+      add("quotes",
+          fmt::format("{}: most rows have {} quotes around a field, which are read as a part of it; if they "
+                      "quote, set {}",
+                      file.path, is_single ? "single" : "double", is_single ? "data.quote=single" : "data.format=csv"));
+      return;
+    }
   }
 
   void encoding() {

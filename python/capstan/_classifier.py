@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from ._capstan import Error, check_keys
 from ._config import config_file, data_keys, key_of, override, plain
 from ._labels import KINDS, Targets, array_of, column_of
+from ._log import renamed
 from ._online import Online
 from ._run import Run, Text, by_size, decided, load, train
 from ._texts import batches_of, columns_of, is_file, write_rows
@@ -87,12 +88,15 @@ class Classifier(ClassifierMixin, BaseEstimator):
         tags.no_validation = True  # of arrays of numbers
         return tags
 
-    def fit(self, X: Iterable[Any] | str | os.PathLike, y: Any = None, sample_weight: Any = None) -> Classifier:
+    def fit(self, X: Iterable[Any] | str | os.PathLike, y: Any = None, sample_weight: Any = None, *,
+            callback: Callable[[dict[str, Any]], Any] | None = None) -> Classifier:
         """Trains on the texts X with the labels y, and finds all settings; `sample_weight`: a number from 0 for each text, by which
         its loss is multiplied.
 
         X and y: lists, iterators, arrays of NumPy, columns of pandas, polars or datasets. Without y, X yields pairs of a text and
         its label, or is the path of a file that the program reads (.tsv, .csv, .jsonl, ...). Texts of an iterator are not held.
+
+        callback: as that of train(): it gets each event of the training, and ends it by returning True.
         """
         folder = tempfile.TemporaryDirectory(prefix="capstan-")
         data = Path(folder.name) / "train.jsonl"
@@ -109,10 +113,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
                 **({} if sample_weight is None else {"data.weight_column": "weight"}), **self._class_weights(sorted(names)),
             }
         keys = {"name": "run", "folder": folder.name, **keys, **{key_of(key): value for key, value in self._options.items()}}
+        given = _name_of(X)
         try:
-            run = train(config_file(self.recipe), quiet=not self.verbose, **keys)
+            with renamed(lambda line: _of_texts(line, str(data), given)):
+                run = train(config_file(self.recipe), callback=callback, quiet=not self.verbose, **keys)
         except Error as error:
-            raise Error(_of_texts(str(error), str(data))) from None
+            raise Error(_of_texts(str(error), str(data), given)) from None
         run._needs("classes")
         data.unlink(missing_ok=True)
         if self._folder is not None:
@@ -327,9 +333,19 @@ class Classifier(ClassifierMixin, BaseEstimator):
         self._take(load(top), folder, *state["labels"])
 
 
-def _of_texts(message, path):
-    """An error of the file that fit() wrote, as one of the texts it had: its line 3 is texts[2]."""
-    return re.sub(re.escape(path) + r"(:(\d+))?", lambda found: f"texts[{int(found[2]) - 1}]" if found[2] else "the texts", message)
+def _name_of(texts):
+    """What messages call the texts: a column of pandas or polars by its name, "review.iloc" or "review"."""
+    columns = getattr(texts, "columns", ())
+    name = columns[0] if len(columns) == 1 else getattr(texts, "name", None)
+    if not isinstance(name, str) or not name:
+        return "texts"
+    return f"{name}.iloc" if hasattr(texts, "iloc") else name
+
+
+def _of_texts(message, path, name):
+    """A line on the file that fit() wrote, as one on the texts it had: its line 3 is texts[2]."""
+    return re.sub(re.escape(path) + r"(:(\d+))?",
+                  lambda found: f"{name}[{int(found[2]) - 1}]" if found[2] else name.removesuffix(".iloc"), message)
 
 
 def _keys_of_texts(columns, multi_label):

@@ -10,6 +10,7 @@ import threading
 from . import _capstan
 
 _here = threading.local()
+_changes: list = []  # what renamed() says of lines
 _stack: list = []  # observers of the calls that run, the innermost last; a line goes to the last one
 
 
@@ -31,6 +32,8 @@ def _default(level, line):
 
 def _send(level, line):
     _here.observes = True
+    for change in list(_changes):
+        line = change(line)
     try:
         (_stack[-1] if _stack else _default)(level, line)
     finally:
@@ -40,6 +43,16 @@ def _send(level, line):
 def observes():
     """Whether this is the thread of a training that waits for on_log()."""
     return getattr(_here, "observes", False)
+
+
+@contextlib.contextmanager
+def renamed(change):
+    """While it lives, change(line) is sent instead of a line."""
+    _changes.append(change)
+    try:
+        yield
+    finally:
+        _changes.remove(change)
 
 
 @contextlib.contextmanager

@@ -39,7 +39,9 @@ def train_supervised(input: _Path, wordNgrams: int | None = None, minn: int | No
     if label != _PREFIX:
         raise Error(f"label={label!r}: labels begin with {_PREFIX}")
     if pretrainedVectors:
-        raise Error("pretrainedVectors: the classifier has no word vectors; leave it out")
+        raise Error("pretrainedVectors: this classifier counts n-grams and has no word vectors: leave it out, or train a network that "
+                    "starts from them, capstan.train(\"ag-news\", data={\"train\": FILE, \"test\": [], \"format\": \"fasttext\"}, "
+                    "model__width=THEIR_WIDTH, train__init_vectors=VECTORS)")
     if _AUTOTUNE & set(others):
         raise Error(f"{min(_AUTOTUNE & set(others))}: settings are found by cross-validation on the training data; leave it out, or "
                     "search further with the command capstan autotune")

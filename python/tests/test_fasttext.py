@@ -30,6 +30,16 @@ def test_what_has_no_counterpart_says_what_to_do(lines, tmp_path):
         fasttext.load_model(str(lines))
     with pytest.raises(capstan.Error, match="word vectors"):
         fasttext.train_unsupervised("data.txt")
+    with pytest.raises(capstan.Error, match="train__init_vectors"):
+        fasttext.train_supervised(input=str(lines), pretrainedVectors="wiki.vec")
+
+
+def test_the_remedy_for_pretrained_vectors_trains(lines, tmp_path):
+    vectors = tmp_path / "small.vec"
+    vectors.write_text("2 4\nsuperb 0.1 0.2 0.3 0.4\nbore 0.4 0.3 0.2 0.1\n")
+    run = capstan.train("ag-news", data={"train": str(lines), "test": [], "format": "fasttext"}, model__width=4, train__epochs=1,
+                        train__init_vectors=vectors, model__ngrams__buckets=1024, folder=tmp_path, quiet=True)
+    assert sorted(run.classes) == ["bad", "good"]
 
 
 def test_quantize_makes_the_model_small(lines, tmp_path):

@@ -109,3 +109,35 @@ def test_texts_of_an_iterator_are_not_held():
             yield Text(f"text {number} {'good' if number % 2 else 'bad'}")
 
     assert capstan.Classifier().fit(texts(), [number % 2 for number in range(300)]).predict(["good"]) == [1]
+
+
+def test_messages_name_the_column_and_row_that_fit_got(reviews, capfd):
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    texts, labels = list(reviews[0]), list(reviews[1])
+    labels[7] = "ugly"
+    table = {"review": texts}
+    for given, place in [(texts, "texts[7]"), (iter(texts), "texts[7]"), (pandas.DataFrame(table)["review"], "review.iloc[7]"),
+                         (pandas.DataFrame(table), "review.iloc[7]"), (polars.DataFrame(table)["review"], "review[7]")]:
+        capstan.Classifier().fit(given, labels)
+        said = capfd.readouterr().err
+        assert f"'ugly' ({place})" in said and "jsonl" not in said
+    with pytest.raises(capstan.Error) as refused:
+        capstan.Classifier(data__max_length=1, data__truncate="error").fit(pandas.Series(texts, name="review"), labels)
+    assert "review.iloc[0]" in str(refused.value) and "jsonl" not in str(refused.value)
+
+
+def test_fit_passes_events_to_a_callback_and_raises_what_that_raises(reviews):
+    events = []
+    capstan.Classifier().fit(*reviews, callback=events.append)
+    assert [event["event"] for event in events] == ["train", "valid"]
+
+    def fail(event):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        capstan.Classifier().fit(*reviews, callback=fail)
+    short = capstan.Classifier("classifier-gau", data__max_length=64, model__width=32, train__steps=40, train__log_every=1,
+                               train__valid_every=0)
+    seen = []
+    short.fit(*reviews, callback=lambda event: seen.append(event) or event["step"] >= 3)
+    assert seen[-1]["step"] < 40 and len(short.predict(reviews[0])) == 120

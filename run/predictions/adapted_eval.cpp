@@ -29,7 +29,8 @@ AdaptedFigures evaluate_adapted(const SavedRun& run, const DataSource& data, Spl
   if (options.rate > 0 && !data.has(Split::train))
     throw Error("--adapt: the sizes of gradients are measured on training data, which are missing: give data.train");
   if (options.cache > 0 && split != Split::valid && !data.has(Split::valid))
-    throw Error("--cache: its rule is chosen on validation data, of which the run has none: give data.valid");
+    throw Error(
+        "--cache: its rule is chosen on validation data, of which the run has none: give --set data.valid=[FILE]");
   AdaptiveOptions adaptive;
   adaptive.cache = options.cache;
   adaptive.rate = options.rate;

@@ -87,15 +87,26 @@ std::vector<double> curve_thresholds() {
   return all;
 }
 
+/// Neighbouring thresholds with the same figures share a line.
 void print_curves(const EvalReport& report, std::ostream& out) {
   if (!report.ranked || !report.ranked->kept()) return;
   for (size_t c = 0; c < report.classes.size(); ++c) {
-    out << fmt::format("\n{}, from a probability of\n{:>9}{:>11}{:>9}{:>9}\n", printable_line(report.classes[c]),
+    out << fmt::format("\n{}, from a probability of\n{:>12}{:>11}{:>9}{:>9}\n", printable_line(report.classes[c]),
                        "threshold", "precision", "recall", "f1");
+    std::string first, last, figures;
+    const auto print = [&] {
+      out << fmt::format("{:>12}{}\n", first == last ? first : first + " to " + last, figures);
+    };
     for (const double threshold : curve_thresholds()) {
       const LabelCounts at = report.ranked->at(static_cast<int64_t>(c), threshold);
-      out << fmt::format("{:>9.2f}{:>11.4f}{:>9.4f}{:>9.4f}\n", threshold, at.precision(), at.recall(), at.f1());
+      const std::string now = fmt::format("{:>11.4f}{:>9.4f}{:>9.4f}", at.precision(), at.recall(), at.f1());
+      const std::string here = fmt::format("{:.2f}", threshold);
+      if (!first.empty() && now != figures) print();
+      if (now != figures) first = here;
+      last = here;
+      figures = now;
     }
+    print();
   }
 }
 
@@ -126,21 +137,6 @@ void print_most_frequent_confusions(const EvalReport& report, std::ostream& out)
     out << fmt::format("{:>6} of {}  {} predicted as {}\n", c.count, r.of_class(c.truth),
                        printable_line(report.classes[static_cast<size_t>(c.truth)]),
                        printable_line(report.classes[static_cast<size_t>(c.predicted)]));
-}
-
-/// Throws Error that says what there is where the split is absent.
-void refuse_absent(Split split, const SavedRun& run, const DataSource& data) {
-  if (data.has(split)) return;
-  const bool cross_validated = split == Split::valid && facts_of(run.config.model).is_solved;
-  const char* const instead =
-      split != Split::test && data.has(Split::test) ? "or evaluate the test data with --split test"
-      : cross_validated
-          ? "or evaluate other files with --set data.test=[FILE] --split test; figures in the log are from "
-            "cross-validation on the training data"
-          : "";
-  if (*instead != '\0')
-    throw Error(
-        fmt::format("data: there is no {} split: give data.{}, {}", to_string(split), to_string(split), instead));
 }
 
 /// How a text is named that has no place: by its first words.
@@ -266,7 +262,7 @@ double EvalReport::figure(const std::string& name) const {
 
 EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split, const PairOptions& completions,
                           const AdaptOptions& adapting) {
-  refuse_absent(split, run, data);
+  refuse_absent(split, run.config, data);
   EvalReport report;
   report.split = to_string(split);
   report.classes = run.classes;

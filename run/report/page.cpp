@@ -194,7 +194,7 @@ std::string title_of(const std::vector<RunRecord>& runs) {
 
 /// What the figures of a run's best validation are from.
 const char* held_out(const RunRecord& run) {
-  return facts_of(run.config.model).is_solved ? "cross-validated" : "validation";
+  return run.best && !run.best->by.empty() ? run.best->by.c_str() : "validation";
 }
 
 /// What was trained on what, and when.
@@ -214,7 +214,7 @@ std::string lead_html(const std::vector<RunRecord>& runs, const std::vector<std:
   if (begun.substr(0, day) == ended.substr(0, day) && begun != ended) ended.erase(0, day);
   if (!ended.empty()) out += fmt::format(" Trained {}{}.", escaped(begun), begun == ended ? "" : "–" + escaped(ended));
   out += "</p>\n";
-  if (runs.size() > 1)
+  if (runs.size() > 1 && comparable(runs).size() == 1)
     out += fmt::format("<p>The best of {} runs{}: <strong>{}</strong></p>\n", runs.size(),
                        best.best ? fmt::format(" by {} {}", held_out(best), best.config.train.monitor) : "",
                        escaped_short(names.front()));
@@ -254,15 +254,33 @@ void add_test_column(const std::vector<ReportedRun>& runs, Table& table) {
   for (size_t i = 0; i < table.size(); ++i) table[i].insert(table[i].begin() + at, cells[i]);
 }
 
-std::string comparison_html(const std::vector<ReportedRun>& reported, const std::vector<RunRecord>& runs,
-                            const std::vector<std::string>& names) {
+std::string block_html(const std::vector<ReportedRun>& reported, const std::vector<std::string>& names) {
+  std::vector<RunRecord> runs;
+  for (const ReportedRun& run : reported) runs.push_back(run.record);
   auto [common, table] = compared(runs);
   for (size_t i = 0; i < names.size(); ++i) table[i + 1][0] = names[i];
   add_test_column(reported, table);
-  std::string out = "<h2>Comparison</h2>\n" + table_html(table, "comparison of the runs", true);
+  std::string out =
+      fmt::format("<p>{}</p>\n", escaped(what_is_compared(runs))) + table_html(table, "comparison of the runs", true);
   if (!common.empty()) out += fmt::format("<p class=\"hint\">The same in all: {}.</p>\n", escaped(join(common)));
   const Table seeds = seed_table(runs);
   if (!seeds.empty()) out += "<p>Over seeds and folds, mean ± standard deviation:</p>" + table_html(seeds, "means");
+  return out;
+}
+
+/// A block for each group of comparable() runs.
+std::string comparison_html(const std::vector<ReportedRun>& reported, const std::vector<RunRecord>& runs,
+                            const std::vector<std::string>& names) {
+  std::string out = "<h2>Comparison</h2>\n";
+  for (const std::vector<size_t>& places : comparable(runs)) {
+    std::vector<ReportedRun> group;
+    std::vector<std::string> names_of_group;
+    for (const size_t place : places) {
+      group.push_back(reported[place]);
+      names_of_group.push_back(names[place]);
+    }
+    out += block_html(group, names_of_group);
+  }
   return out;
 }
 

@@ -82,9 +82,14 @@ void validate(const RunConfig& config, Problems& problems) {
   if (facts.reads_sources && !data.has_pairs)
     problems.add("model.prefix", "only data of type pairs have sources to be read as a whole");
   const bool label_sets = data.multi_label() && facts.classifies(), one_label = facts.classifies() && !label_sets;
-  if (const Metric& metric = metric_of(config.train.monitor); (metric.of == Metric::Of::label_sets && !label_sets) ||
-                                                              (metric.of == Metric::Of::one_label && !one_label) ||
-                                                              (metric.of == Metric::Of::classes && !facts.classifies()))
+  if (config.train.monitor == "cost" && label_sets)
+    problems.add("train.monitor",
+                 "cost is for one label per text; with several, a label is cheapest from the probability a / (a + b), "
+                 "where a is the cost of giving it wrongly and b that of leaving it out: train with micro-f1, and give "
+                 "predict --threshold, or compare the probabilities of predict --format jsonl with one for each label");
+  else if (const Metric& metric = metric_of(config.train.monitor);
+           (metric.of == Metric::Of::label_sets && !label_sets) || (metric.of == Metric::Of::one_label && !one_label) ||
+           (metric.of == Metric::Of::classes && !facts.classifies()))
     problems.add("train.monitor",
                  fmt::format("{} is for {}; choose loss or accuracy", metric.monitor,
                              metric.of == Metric::Of::label_sets  ? "a classifier with data.multi_label: true"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
@@ -163,6 +164,50 @@ Split usual_split(const RunConfig& config) {
   return usual;
 }
 
+namespace {
+
+/// May a share of the training data be held out for the split?
+bool is_cut_from_train(Split split, const SourceConfig& config) {
+  bool cut = false;
+  with_files(config, [&](const auto& data) {
+    constexpr bool is_text = std::is_same_v<std::decay_t<decltype(data)>, TextSourceConfig>;
+    cut = split == Split::valid || (is_text && split == Split::test);
+  });
+  return cut;
+}
+
+bool has_files(const SourceConfig& config) {
+  bool files = false;
+  with_files(config, [&](const auto&) { files = true; });
+  return files;
+}
+
+}  // namespace
+
+std::string ways_to_have(Split split, const SourceConfig& config) {
+  if (!has_files(config)) return fmt::format("data.{}=1000, a number of examples", to_string(split));
+  return fmt::format(is_cut_from_train(split, config) ? "data.{0}=[FILE] or data.{0}_fraction=0.1" : "data.{0}=[FILE]",
+                     to_string(split));
+}
+
+void refuse_absent(Split split, const RunConfig& config, const DataSource& data) {
+  if (data.has(split)) return;
+  const std::string absent = fmt::format("data: there is no {} split: ", to_string(split));
+  if (split == Split::train || !has_files(config.data))
+    throw Error(absent + "give --set " + ways_to_have(split, config.data));
+  std::vector<std::string> instead;
+  if (split == Split::test && data.has(Split::valid)) instead.emplace_back("the validation data with --split valid");
+  if (split == Split::valid && data.has(Split::test)) instead.emplace_back("the test data with --split test");
+  instead.emplace_back("files that the run has not seen with --set data.test=[FILE] --split test");
+  std::string again;
+  if (is_cut_from_train(split, config.data))
+    again = fmt::format("; another run that is trained with data.{}_fraction=0.1 has one", to_string(split));
+  const bool cross_validated = split == Split::valid && facts_of(config.model).is_solved;
+  throw Error(
+      fmt::format("{}evaluate {}{}{}", absent, join(instead, ", or "), again,
+                  cross_validated ? "; figures in the log are from cross-validation on the training data" : ""));
+}
+
 SourceInputs source_inputs(const RunConfig& config) {
   SourceInputs inputs;
   inputs.batches = {config.train.batch_size, config.train.batch_tokens};
@@ -183,7 +228,35 @@ std::unique_ptr<DataSource> open_data(const RunConfig& config) {
   return data;
 }
 
+namespace {
+
+/// Throws ConfigError where other texts of the training data are held out than when the run was trained: it has learnt
+/// some of them.
+void refuse_other_cut(const RunConfig& trained, const RunConfig& now) {
+  static const std::set<std::string> keys{"data.valid_fraction", "data.test_fraction", "data.folds",
+                                          "data.fold",           "data.split",         "data.split_seed"};
+  bool held = false;
+  with_files(now.data, [&](const auto& data) {
+    for (const Split split : {Split::valid, Split::test})
+      held = held || (part_of(data, split).empty() && held_out(data, split) > 0);
+  });
+  std::string key;
+  for (const ConfigDifference& difference : diff_configs(trained, now)) {
+    if (difference.path == "data.train") return;
+    if (keys.count(difference.path) > 0) key = difference.path;
+  }
+  if (held && !key.empty())
+    throw ConfigError(
+        fmt::format("--set {}: holds out texts that the run was trained on; train another run with it (name=NEW), or "
+                    "evaluate files "
+                    "that this one has not seen with --set data.test=[FILE] --split test",
+                    key));
+}
+
+}  // namespace
+
 SavedRun with_overrides(SavedRun run, const std::vector<std::string>& overrides) {
+  const RunConfig trained = run.config;
   const bool multi_label = facts_of(run.config.data).multi_label();
   const int64_t known = model_vocabulary(run.config, *run.tokenizer);
   if (!overrides.empty()) run.config = load_run_config(run.folder, overrides);
@@ -194,6 +267,7 @@ SavedRun with_overrides(SavedRun run, const std::vector<std::string>& overrides)
   if (facts_of(run.config.model).classifies() && facts_of(run.config.data).multi_label() != multi_label)
     throw ConfigError(fmt::format("--set: the model was trained with data.multi_label: {}; leave this key unchanged",
                                   multi_label ? "true" : "false"));
+  refuse_other_cut(trained, run.config);
   return run;
 }
 

@@ -21,6 +21,12 @@ Split held_out_split(const std::string& name, const DataSource& data);
 /// What held_out_split("") will give, as far as the configuration says.
 Split usual_split(const RunConfig& config);
 
+/// What gives data of this type such a split: "data.valid=[FILE] or data.valid_fraction=0.1".
+std::string ways_to_have(Split split, const SourceConfig& config);
+
+/// Throws Error that says what to evaluate instead where the data have no such split.
+void refuse_absent(Split split, const RunConfig& config, const DataSource& data);
+
 /// Finds the columns of tables that are not set (find_columns() of the source), logs them unless they are what was
 /// `said` before, and returns what was found. Where the run's folder has a checkpoint of training on the same
 /// files, the columns are those of that run.
@@ -34,7 +40,7 @@ std::unique_ptr<DataSource> open_data(const RunConfig& config);
 
 struct SavedRun;
 /// The run with other values of some keys, "data.test=[other.txt]", to evaluate it with. Throws ConfigError for values
-/// that the model was not trained for.
+/// that the model was not trained for, and for those that hold out other texts of its training data than then.
 SavedRun with_overrides(SavedRun run, const std::vector<std::string>& overrides);
 
 /// The data of a trained run; nothing is written. An Error names the files of the configuration that are not found, and

@@ -195,4 +195,12 @@ std::optional<MemoryProblem> data_memory_problem(const RunConfig& config, const 
                                            bytes_text(need), limit.of, bytes_text(static_cast<double>(limit.bytes)))};
 }
 
+std::string parameters_text(const ParamStore& params) {
+  int64_t tables = 0;
+  for (const Param& param : params.params())
+    if (param.options.by_rows) tables += param.var.size();
+  return fmt::format("{} parameters{}", params.count() - tables,
+                     tables > 0 ? fmt::format(" and {} in tables of n-grams", tables) : "");
+}
+
 }  // namespace capstan

@@ -7,6 +7,7 @@
 
 #include "core/machine/memory_limit.hpp"
 #include "core/strings/strings.hpp"
+#include "nn/params/param_store.hpp"
 #include "run/setup/run_config.hpp"
 
 namespace capstan {
@@ -48,5 +49,8 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
 
 /// The problem of reading the data alone.
 std::optional<MemoryProblem> data_memory_problem(const RunConfig& config, const MemoryLimit& limit);
+
+/// "1958016 parameters and 12812288 in tables of n-grams", of which a token reads a few rows.
+std::string parameters_text(const ParamStore& params);
 
 }  // namespace capstan

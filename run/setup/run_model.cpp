@@ -204,9 +204,7 @@ fs::path run_folder_of(const fs::path& where) {
   if (fs::exists(where / "config.yaml")) return where;
   for (fs::path folder = fs::absolute(where); folder.has_relative_path(); folder = folder.parent_path())
     if (fs::exists(folder / "config.yaml") && fs::exists(folder / "checkpoints")) return folder;
-  const fs::path best = where / "best";  // of a search
-  throw Error(fmt::format("{}: there is no config.yaml here: give the folder of a run, such as {}", where.string(),
-                          fs::exists(best / "config.yaml") ? best.string() : "runs/NAME"));
+  throw Error(no_run(where));
 }
 
 RunFiles read_run_files(const fs::path& folder, const SafetensorsFile& weights) {

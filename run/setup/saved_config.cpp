@@ -2,7 +2,10 @@
 
 #include <mutex>
 
+#include "core/io/file.hpp"
 #include "core/io/log.hpp"
+#include "core/strings/nearest.hpp"
+#include "core/strings/strings.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
@@ -18,7 +21,45 @@ void refuse_newer(const std::filesystem::path& folder) {
   }
 }
 
+namespace fs = std::filesystem;
+
+/// The names of the runs right below a folder.
+std::vector<std::string> runs_below(const fs::path& folder) {
+  std::error_code unknown;
+  std::vector<std::string> names;
+  if (!fs::is_directory(folder, unknown)) return names;
+  for (const std::string& name : names_in_folder(folder.string()))
+    if (fs::exists(folder / name / "config.yaml", unknown)) names.push_back(name);
+  return names;
+}
+
+/// What to give instead of a folder that is not a run's.
+std::string run_instead(const fs::path& folder) {
+  std::error_code unknown;
+  if (const fs::path best = folder / "best"; fs::exists(best / "config.yaml", unknown))
+    return fmt::format("it is the folder of a search: give one of its runs, such as the best, {}", best.string());
+  if (const std::vector<std::string> inside = runs_below(folder); !inside.empty())
+    return fmt::format("it is a folder of runs: give one of them, such as {}", (folder / inside.front()).string());
+  const fs::path place = folder.has_parent_path() ? folder.parent_path() : fs::path("runs");
+  const std::vector<std::string> runs = runs_below(place);
+  if (runs.empty()) return "give the folder of a run, such as runs/NAME; capstan list shows those that there are";
+  const std::string meant = nearest(folder.filename().string(), runs);
+  return meant.empty() ? fmt::format("below {} there are the runs {}", place.string(), join_first(runs))
+                       : fmt::format("is {} meant?", (place / meant).string());
+}
+
 }  // namespace
+
+std::string no_run(const fs::path& folder) {
+  std::error_code unknown;
+  const std::string path = folder.string();
+  const bool exists = fs::exists(folder, unknown), pattern = path.find_first_of("*?[") != std::string::npos;
+  return fmt::format("{}: {}; {}", path,
+                     exists    ? "there is no config.yaml here"
+                     : pattern ? "no folder matches this pattern"
+                               : "there is no such folder",
+                     run_instead(folder));
+}
 
 void log_translations(const std::vector<std::string>& notes) {
   static std::once_flag logged;
@@ -26,6 +67,8 @@ void log_translations(const std::vector<std::string>& notes) {
 }
 
 RunConfig load_run_config(const std::filesystem::path& folder, const std::vector<std::string>& overrides) {
+  std::error_code unknown;
+  if (!fs::exists(folder / "config.yaml", unknown)) throw Error(no_run(folder));
   try {
     ProblemList problems;
     const ConfigNode tree = load_tree(to_node(RunConfig{}), {(folder / "config.yaml").string()}, overrides, problems);

@@ -11,9 +11,13 @@
 
 namespace capstan {
 
-/// config.yaml of a run's folder, with overrides ("path.to.key=value"). Throws ConfigError,
+/// config.yaml of a run's folder, with overrides ("path.to.key=value"). Throws Error where there is none, ConfigError,
 /// and NewerFile if a newer version made the run.
 RunConfig load_run_config(const std::filesystem::path& folder, const std::vector<std::string>& overrides = {});
+
+/// Why there is no run in this folder, and what was probably meant: a run whose name is nearest, one of those in the
+/// folder, the best run of a search.
+std::string no_run(const std::filesystem::path& folder);
 
 /// A recorded part of a configuration. `below`: its path, such as "model"; `source`: what errors call it.
 template <class Part>

@@ -35,10 +35,7 @@ class RunCheck {
 
   std::vector<RunPart> parts() {
     if (!fs::exists(folder_ / "config.yaml") && !fs::is_directory(folder_ / "checkpoints"))
-      throw Error(
-          fmt::format("{}: there is neither a config.yaml nor a folder checkpoints here: give the folder of a "
-                      "run, such as runs/NAME",
-                      folder_.string()));
+      throw Error(no_run(folder_));
     read_checkpoints();
     check_config();
     check_tokenizer();

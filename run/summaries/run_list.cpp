@@ -24,18 +24,6 @@ double age_of(const fs::path& folder) {
   return std::max(0.0, std::chrono::duration<double>(fs::file_time_type::clock::now() - newest).count());
 }
 
-/// The names of the training files, without their folders.
-std::string data_of(const RunConfig& config) {
-  std::vector<std::string> names;
-  for (const SourceFiles& files : facts_of(config.data).files)
-    if (files.key == std::string("train"))
-      for (const std::string& path : files.paths) {
-        const fs::path name = fs::path(path).lexically_normal();
-        names.push_back((name.has_filename() ? name : name.parent_path()).filename().string());
-      }
-  return names.empty() ? type_of(config.data) : join_first(names);
-}
-
 ListedRun listed(const fs::path& folder) {
   ListedRun run;
   run.folder = folder.string();
@@ -44,10 +32,12 @@ ListedRun listed(const fs::path& folder) {
     run.bytes = bytes_below(folder.string());
     const RunConfig config = load_run_config(folder);
     run.kind = type_of(config.model);
-    run.data = data_of(config);
+    run.data = file_names(config, "train");
+    if (run.data.empty()) run.data = type_of(config.data);
     const RunRecord record = read_record(folder);
     run.step = record.step;
     if (!record.best) return run;
+    run.of = evaluated_on(record, false);
     run.metric = config.train.monitor;
     run.score = record.best->value(metric_of(run.metric).name);
   } catch (const Error& error) {
@@ -74,13 +64,13 @@ std::vector<ListedRun> list_runs(const std::vector<std::string>& folders) {
 }
 
 void print_text(const std::vector<ListedRun>& runs, std::ostream& out, size_t width) {
-  Table table{{"run", "kind", "data", "score", "size", "age"}};
+  Table table{{"run", "kind", "data", "score", "of", "size", "age"}};
   for (const ListedRun& run : runs) {
     const std::string score = !run.problem.empty()    ? "cannot be read"
                               : std::isnan(run.score) ? "-"
                                                       : metric_of(run.metric).text(run.score);
     table.push_back({run.folder, run.kind.empty() ? "-" : run.kind, run.data.empty() ? "-" : run.data, score,
-                     bytes_text(static_cast<double>(run.bytes)), age_text(run.age)});
+                     run.of.empty() ? "-" : run.of, bytes_text(static_cast<double>(run.bytes)), age_text(run.age)});
   }
   print_text(table, out, width);
   for (const ListedRun& run : runs)
@@ -92,7 +82,7 @@ void print_json(const std::vector<ListedRun>& runs, std::ostream& out) {
   for (const ListedRun& run : runs) {
     list.push_back({{"run", run.folder}, {"kind", run.kind}, {"data", run.data}, {"step", run.step}});
     nlohmann::ordered_json& one = list.back();
-    if (!std::isnan(run.score)) one.update({{"metric", run.metric}, {"score", run.score}});
+    if (!std::isnan(run.score)) one.update({{"metric", run.metric}, {"score", run.score}, {"of", run.of}});
     one.update({{"bytes", run.bytes}, {"age_seconds", std::floor(run.age)}});
     if (!run.problem.empty()) one["problem"] = run.problem;
   }

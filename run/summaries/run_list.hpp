@@ -12,6 +12,7 @@ namespace capstan {
 
 struct ListedRun {
   std::string folder, kind, data, metric;  // metric: by which the score is measured; empty: not validated
+  std::string of;                          // evaluated_on()
   double score = NAN;
   int64_t step = 0, bytes = 0;
   double age = 0;       // seconds since something was written

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 #include "core/io/json.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
+#include "run/setup/run_data.hpp"
 #include "run/setup/saved_config.hpp"
 
 namespace capstan {
@@ -50,6 +52,7 @@ void add_event(const nlohmann::json& event, RunRecord& run) {
         {whole(event, "step"), number(event, "seconds"), number(event, "bits"), whole(event, "targets")});
     for (const Metric& metric : metrics())
       if (event.contains(metric.name)) run.valid.back().metrics[metric.name] = number(event, metric.name);
+    if (const auto by = event.find("by"); by != event.end() && by->is_string()) run.valid.back().by = *by;
     if (const auto best = event.find("best"); best != event.end() && *best == true) run.best = run.valid.back();
   }
 }
@@ -124,10 +127,7 @@ bool clearly_better(const ValidPoint& a, const ValidPoint& b, const Metric& metr
 }
 
 RunRecord read_record(const std::filesystem::path& folder) {
-  const auto config = folder / "config.yaml", metrics = folder / "metrics.jsonl";
-  if (!std::filesystem::exists(config))
-    throw Error(
-        fmt::format("{}: there is no config.yaml here: give the folder of a run, such as runs/NAME", folder.string()));
+  const auto metrics = folder / "metrics.jsonl";
   RunRecord run;
   run.folder = folder.string();
   run.config = load_run_config(folder);
@@ -138,9 +138,12 @@ RunRecord read_record(const std::filesystem::path& folder) {
     if (event.is_object()) add_event(event, run);
   }
   if (run.step == 0) throw Error(fmt::format("{}: no steps recorded: has training started?", metrics.string()));
+  const bool solved = facts_of(run.config.model).is_solved;
+  if (run.best && run.best->by.empty() && solved && usual_split(run.config) == Split::test)
+    run.best->by = cross_validation;  // of an earlier version, which did not say so
   sum_up(run);
   read_times(folder / "train.log", run);
-  if (facts_of(run.config.model).is_solved) {  // the loss of its line of training is that of held-out texts
+  if (solved) {  // the loss of its line of training is that of held-out texts
     run.train_loss = NAN;
     for (TrainPoint& point : run.train) point.loss = NAN;
   }
@@ -162,7 +165,9 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& given) {
     throw Error(
         "none of the folders is a run folder: give folders with a config.yaml and a metrics.jsonl, such as runs/NAME");
   std::vector<RunRecord> sorted;
-  for (std::vector<RunRecord>& group : by_type(runs)) {
+  for (const std::vector<size_t>& places : comparable(runs)) {
+    std::vector<RunRecord> group;
+    for (const size_t place : places) group.push_back(runs[place]);
     const Metric& monitor = common_monitor(group);
     std::stable_sort(group.begin(), group.end(), [&monitor](const RunRecord& a, const RunRecord& b) {
       if (a.best.has_value() != b.best.has_value()) return a.best.has_value();
@@ -173,15 +178,78 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& given) {
   return sorted;
 }
 
-std::vector<std::vector<RunRecord>> by_type(const std::vector<RunRecord>& runs) {
-  std::vector<std::vector<RunRecord>> groups;
-  for (const RunRecord& run : runs) {
-    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
-      return type_of(group.front().config.model) == std::string(type_of(run.config.model));
-    });
-    (same == groups.end() ? groups.emplace_back() : *same).push_back(run);
+namespace {
+
+std::vector<std::string> paths_of(const SourceFacts& facts, const std::string& key) {
+  for (const SourceFiles& files : facts.files)
+    if (files.key == key) return files.paths;
+  return {};
+}
+
+/// What decides which texts a run is evaluated on, except how many there are.
+std::string evaluation_of(const RunRecord& run) {
+  const SourceFacts facts = facts_of(run.config.data);
+  const std::vector<std::string> own = paths_of(facts, "valid");
+  std::string all = std::string(type_of(run.config.model)) + "\n" + type_of(run.config.data) + "\n";
+  if (run.best) all += run.best->by + "\n";
+  for (const std::string& path : own.empty() ? paths_of(facts, "train") : own)
+    all += std::filesystem::path(path).lexically_normal().string() + "\n";
+  const ConfigNode config = to_node(run.config);
+  for (const ConfigNode& key : config.find("data")->children) {
+    static const std::set<std::string> cuts{"valid_fraction", "folds", "split", "split_seed"};
+    const bool decides = facts.files.empty() ? key.key != "train" : own.empty() && cuts.count(key.key) > 0;
+    if (decides) all += key.key + ": " + write_flow(key) + "\n";
   }
-  return groups;
+  return all;
+}
+
+bool is_folded(const RunConfig& config) {
+  const auto* const labelled = std::get_if<LabelledSourceConfig>(&config.data);
+  return labelled != nullptr && labelled->folds > 0;
+}
+
+}  // namespace
+
+std::vector<std::vector<size_t>> comparable(const std::vector<RunRecord>& runs) {
+  struct Group {
+    std::string evaluation;
+    int64_t targets;  // 0: not known
+    std::vector<size_t> runs;
+  };
+  std::vector<Group> groups;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const std::string evaluation = evaluation_of(runs[i]);
+    const int64_t targets = runs[i].best && !is_folded(runs[i].config) ? runs[i].best->targets : 0;
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
+      return group.evaluation == evaluation && (group.targets == 0 || targets == 0 || group.targets == targets);
+    });
+    Group& group = same == groups.end() ? groups.emplace_back(Group{evaluation, 0, {}}) : *same;
+    if (targets != 0) group.targets = targets;
+    group.runs.push_back(i);
+  }
+  std::vector<std::vector<size_t>> places;
+  for (Group& group : groups) places.push_back(std::move(group.runs));
+  return places;
+}
+
+std::string file_names(const RunConfig& config, const std::string& key) {
+  std::vector<std::string> names;
+  for (const std::string& path : paths_of(facts_of(config.data), key)) {
+    const std::filesystem::path name = std::filesystem::path(path).lexically_normal();
+    names.push_back((name.has_filename() ? name : name.parent_path()).filename().string());
+  }
+  return names.empty() ? "" : join_first(names);
+}
+
+std::string evaluated_on(const RunRecord& run, bool whole) {
+  if (!run.best) return "";
+  const char* const noun = facts_of(run.config.model).classifies() ? "texts" : "tokens";
+  const std::string count = run.best->targets > 0 ? fmt::format("{} {}", run.best->targets, noun) : noun;
+  const std::string own = file_names(run.config, "valid"), train = file_names(run.config, "train");
+  const std::string of = whole && !train.empty() ? " of " + train : "";
+  if (run.best->by == cross_validation) return fmt::format("{}{}, cross-validated", count, of);
+  if (!own.empty()) return fmt::format("{} of {}", count, own);
+  return facts_of(run.config.data).files.empty() ? count : fmt::format("{} held out{}", count, of);
 }
 
 namespace {
@@ -221,8 +289,7 @@ std::vector<std::string> run_folders(const std::vector<std::string>& folders, Sh
   constexpr int levels = 2;  // runs/first/second
   std::error_code unknown;
   for (const std::string& folder : folders)
-    if (!std::filesystem::exists(std::filesystem::symlink_status(folder, unknown)))
-      throw Error(fmt::format("{}: there is no such folder: give the folder of a run, such as runs/NAME", folder));
+    if (!std::filesystem::exists(std::filesystem::symlink_status(folder, unknown))) throw Error(no_run(folder));
   const bool runs_given = std::any_of(folders.begin(), folders.end(), [](const auto& one) { return is_run(one); });
   std::vector<std::string> runs, left_out;
   const auto add = [&](const std::string& run) {

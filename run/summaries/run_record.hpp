@@ -26,6 +26,7 @@ struct ValidPoint {
   double seconds = 0, bits = 0;
   int64_t targets = 0;
   std::map<std::string, double> metrics = {};  // by name, as far as there are any
+  std::string by = {};                         // Validation::by
   /// NAN if there is no such metric.
   double value(const std::string& metric) const {
     const auto found = metrics.find(metric);
@@ -57,14 +58,22 @@ bool clearly_better(const ValidPoint& a, const ValidPoint& b, const Metric& metr
 
 /// Throws Error when the folder is not that of a run, or when its metrics have no step yet.
 RunRecord read_record(const std::filesystem::path& folder);
-/// Records of run_folders(), by type of model and of each the best first: by the measure that train.monitor names, by
-/// validation loss if the runs differ in that (with a warning). Those without validation follow, sorted by training
-/// loss. A folder without a record is left out with a warning; plain files are ignored, since runs/* may match some.
-/// Throws Error when no record is left.
+/// Records of run_folders(), by comparable(), and of each group the best first: by the measure that train.monitor
+/// names, by validation loss if the runs differ in that (with a warning). Those without validation follow, sorted by
+/// training loss. A folder without a record is left out with a warning; plain files are ignored, since runs/* may match
+/// some. Throws Error when no record is left.
 std::vector<RunRecord> read_records(const std::vector<std::string>& folders);
 
-/// Runs in their order, those with one type of model together, in the order of the first of each.
-std::vector<std::vector<RunRecord>> by_type(const std::vector<RunRecord>& runs);
+/// Places of runs whose figures can be compared: with one type of model, evaluated on the same texts as far as files,
+/// split and number of texts tell. Groups and the runs in them are in the order of `runs`; those without a validation
+/// so far are with the first that will have the same one.
+std::vector<std::vector<size_t>> comparable(const std::vector<RunRecord>& runs);
+
+/// The names of the files that a key of `data` lists, without their folders; "" if there are none.
+std::string file_names(const RunConfig& config, const std::string& key);
+/// The texts of a run's best validation: "5452 texts, cross-validated", "1090 texts held out" of the training data,
+/// "500 texts of valid.tsv". Empty if there is none. `whole`: with the names of the training files.
+std::string evaluated_on(const RunRecord& run, bool whole = true);
 
 // Which folders are those of runs.
 

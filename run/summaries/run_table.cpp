@@ -62,14 +62,15 @@ Row run_header(const std::vector<DifferingKey>& keys, TableStyle style, const st
   for (const DifferingKey& key : keys) row.push_back(programs ? key.path : key.short_name);
   row.insert(row.end(), {"step", programs ? "train_loss" : "train loss"});
   for (const Metric* const metric : shown) row.push_back(heading(*metric, style));
-  const Row rest = programs ? Row{"best_step", "seconds", "tokens_per_second", "peak_rss_mb"}
+  const Row rest = programs ? Row{"best_step", "seconds", "tokens_per_second", "peak_rss_mb", "evaluated_on"}
                             : Row{"at step", "time", "tok/s", "RSS MB"};
   row.insert(row.end(), rest.begin(), rest.end());
   return row;
 }
 
-Row run_row(const RunRecord& run, size_t index, const std::vector<DifferingKey>& keys, const Cells& cells,
+Row run_row(const RunRecord& run, size_t index, const std::vector<DifferingKey>& keys, TableStyle style,
             const std::vector<const Metric*>& shown) {
+  const Cells cells(style);
   Row row{run.folder};
   for (const DifferingKey& key : keys) row.push_back(key.values[index]);
   row.push_back(std::to_string(run.step));
@@ -80,6 +81,7 @@ Row run_row(const RunRecord& run, size_t index, const std::vector<DifferingKey>&
   row.push_back(cells.time(run.seconds));
   row.push_back(cells.count(run.tokens_per_second));
   row.push_back(cells.megabytes(run.peak_rss_bytes));
+  if (style == TableStyle::programs) row.push_back(evaluated_on(run));
   return row;
 }
 
@@ -106,10 +108,9 @@ std::string csv_field(const std::string& text) {
 
 Table run_table(const std::vector<RunRecord>& runs, TableStyle style) {
   const std::vector<DifferingKey> keys = differing_keys(runs);
-  const Cells cells(style);
   const std::vector<const Metric*> shown = metrics_of(runs);
   Table table{run_header(keys, style, shown)};
-  for (size_t i = 0; i < runs.size(); ++i) table.push_back(run_row(runs[i], i, keys, cells, shown));
+  for (size_t i = 0; i < runs.size(); ++i) table.push_back(run_row(runs[i], i, keys, style, shown));
   return table;
 }
 
@@ -221,11 +222,12 @@ RunComparison compared(const std::vector<RunRecord>& runs) {
   const bool solved = std::all_of(runs.begin(), runs.end(), [](const RunRecord& run) {
     return facts_of(run.config.model).is_solved;  // in one step
   });
-  for (size_t i = table.front().size(); runs.size() > 1 && i-- > 1;) {
+  for (size_t i = table.front().size(); i-- > 1;) {
     const std::string value = table[1][i];
     if (std::any_of(table.begin() + 2, table.end(), [&](const Row& row) { return row[i] != value; })) continue;
-    if (value != "-" && !(solved && (table[0][i] == "step" || table[0][i] == "at step")))
-      common.insert(common.begin(), table[0][i] + " " + printable_line(value));
+    const bool says = value != "-" && !(solved && (table[0][i] == "step" || table[0][i] == "at step"));
+    if (says && runs.size() == 1) continue;
+    if (says) common.insert(common.begin(), table[0][i] + " " + printable_line(value));
     for (Row& row : table) row.erase(row.begin() + static_cast<std::ptrdiff_t>(i));
   }
   return {std::move(common), std::move(table)};
@@ -259,11 +261,18 @@ void print_block(const std::vector<RunRecord>& runs, std::ostream& out, size_t w
 
 }  // namespace
 
+std::string what_is_compared(const std::vector<RunRecord>& group) {
+  const std::string of = evaluated_on(group.front());
+  return fmt::format("{}: {}", type_of(group.front().config.model), of.empty() ? "without validation" : of);
+}
+
 void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out, size_t width) {
-  const std::vector<std::vector<RunRecord>> groups = by_type(runs);
-  for (const std::vector<RunRecord>& group : groups) {
-    if (groups.size() > 1)
-      out << (&group == &groups.front() ? "" : "\n") << type_of(group.front().config.model) << ":\n";
+  const std::vector<std::vector<size_t>> groups = comparable(runs);
+  for (const std::vector<size_t>& places : groups) {
+    std::vector<RunRecord> group;
+    for (const size_t place : places) group.push_back(runs[place]);
+    out << (&places == &groups.front() ? "" : "\n");
+    out << printable_line(what_is_compared(group)) << '\n';
     print_block(group, out, width);
   }
 }

@@ -18,7 +18,8 @@ enum class TableStyle { people, programs };
 /// A row per run: the keys in which they differ, losses, accuracy, time, memory.
 Table run_table(const std::vector<RunRecord>& runs, TableStyle style);
 
-/// The same without the columns that are the same in all of several runs: what these say is in `common`, "step 200".
+/// The same without the columns that say nothing, and those that are the same in all of several runs: what these say is
+/// in `common`, "step 200".
 struct RunComparison {
   std::vector<std::string> common;
   Table table;
@@ -39,8 +40,11 @@ void print_text(Table table, std::ostream& out, size_t width = 0);
 /// RFC 4180.
 void print_csv(const Table& table, std::ostream& out);
 
+/// "linear-classifier: 5452 texts of train.tsv, cross-validated".
+std::string what_is_compared(const std::vector<RunRecord>& group);
+
 /// What compared() gives, with what all runs have in common in a line above, and, with a line of explanation,
-/// seed_table(). Runs with different types of model are in blocks, each with its type above.
+/// seed_table(). Groups of comparable() runs are in blocks, each with what_is_compared() above.
 void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out, size_t width = 0);
 
 // The keys of the configuration in which runs differ.

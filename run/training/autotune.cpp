@@ -15,6 +15,7 @@
 #include "core/io/json.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
+#include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/summaries/run_record.hpp"
 #include "run/summaries/run_table.hpp"
@@ -300,7 +301,8 @@ void check_tunable(const RunConfig& config, Problems& problems) {
     problems.add("train.steps", "autotune tries short runs first: set train.steps (instead of train.epochs)");
   if (const auto* const data = labelled(config);
       data != nullptr && !facts_of(config.model).is_solved && !holds_out(*data))
-    problems.add("data.valid_fraction", "autotune compares runs by their validation: hold some examples out");
+    problems.add("data.valid_fraction",
+                 "autotune compares runs by their validation: give " + ways_to_have(Split::valid, config.data));
 }
 
 std::string incomparable_key(const RunConfig& a, const RunConfig& b) {

@@ -72,8 +72,8 @@ std::vector<std::string> preamble(const RunConfig& config, const DataSource& dat
   const SourceFacts facts = facts_of(config.data);
   const bool fixed_length = !facts.has_labels && facts.longest > 0;
   const ModelSummary summary = model.summary(fixed_length ? facts.longest : model.position_limit().value_or(512));
-  lines.push_back(fmt::format("model: {} of {} parameters, {:.3g} MFLOP per token in training{}", type_of(config.model),
-                              summary.parameters(), summary.training_flops() / 1e6,
+  lines.push_back(fmt::format("model: {} of {}, {:.3g} MFLOP per token in training{}", type_of(config.model),
+                              parameters_text(model.params()), summary.training_flops() / 1e6,
                               summary.frozen > 0 ? fmt::format("; {} parameters are frozen", summary.frozen) : ""));
   return lines;
 }

@@ -29,7 +29,8 @@ TEST_CASE("a search trains the configuration as it is and others, and points at 
   CHECK(contains(first.out, "best: runs/search/best ("));
   // The link is a run like any other, and the configuration as it is gives the bits of train.
   succeed(place, {"eval", "runs/search/best"});
-  check_refused(place, {"the search is no run", {}, {"eval", "runs/search"}, 1, {"such as runs/search/best"}});
+  check_refused(place,
+                {"the search is no run", {}, {"eval", "runs/search"}, 1, {"such as the best, runs/search/best"}});
   check_refused(place, {"the name of a search",
                         {},
                         {"train", "--config", "lm.yaml", "--set", "name=search"},
@@ -95,7 +96,7 @@ TEST_CASE("less time does not make the result of earlier searches worse; compari
   CHECK_FALSE(contains(more.out, "(default)"));
   place.write("runs/search/short-3/lr=1/config.yaml", "");
   const Outcome compared = run_shell(place, "$capstan compare runs/search/*");
-  CHECK(lines_of(compared.out).size() == 5);  // what is the same, header and three runs
+  CHECK(lines_of(compared.out).size() == 6);  // of what, what is the same, header and three runs
   CHECK(lines_of(compared.err).size() == 1);
   CHECK(contains(compared.err, "runs/search/short-3: short runs of a search, left out"));
 }

@@ -143,7 +143,7 @@ TEST_CASE("a checkpoint of another configuration is left alone") {
        {"other data", "sequence_length: 32", "sequence_length: 16"}},
       {"another batch",
        resume({"train.batch_size=2"}),
-       {"checkpoints/step-6", "another train.batch_size", "was 4, is now 2"}},
+       {"error: runs/lm holds a run", "another train.batch_size", "was 4, is now 2"}},
       {"another optimizer", resume({"train.optimizer=sgd"}), {"another train.optimizer", "adamw", "sgd"}},
       {"an average that was not kept", resume({"train.ema_decay=0.9"}), {"another train.ema_decay"}},
       {"another seed", resume({"seed=2"}), {"another seed", "was 1, is now 2"}},
@@ -179,9 +179,9 @@ TEST_CASE("what is no run, or a damaged one, is refused by every command that wa
     return [=](const Workplace& place) { fs::remove_all(place / name); };
   };
   const std::vector<Row> rows = {
-      {"nothing", {}, "runs/absent", {"runs/absent", "no config.yaml", "runs/NAME"}},
-      {"a folder of text", {}, "text", {"text", "no config.yaml", "runs/NAME"}},
-      {"a file", {}, "train.tsv", {"train.tsv", "no config.yaml", "runs/NAME"}},
+      {"nothing", {}, "runs/absent", {"runs/absent: there is no such folder", "classifier, lm"}},
+      {"a folder of text", {}, "text", {"text", "no config.yaml", "classifier, lm"}},
+      {"a file", {}, "train.tsv", {"train.tsv", "no config.yaml", "classifier, lm"}},
       {"config.yaml absent", drop("runs/lm/config.yaml"), "runs/lm", {"runs/lm", "no config.yaml"}},
       {"config.yaml garbage",
        put("runs/lm/config.yaml", "garbage"),

@@ -216,7 +216,11 @@ TEST_CASE("predict reads text pairs separated by a tab, with n-grams, and agrees
   for (size_t i = 0; i < labels.size(); ++i) right += cells(lines[i + 1])[0] == labels[i] ? 1 : 0;
   CHECK(right == std::lround(40 * accuracy));
   CHECK(right > 30);  // the words of the second column tell
-  CHECK(succeed(place, {"inspect", "runs/pairs"}).out.find("ngrams") != std::string::npos);
+  const std::string inspected = succeed(place, {"inspect", "runs/pairs"}).out;
+  CHECK(inspected.find("ngrams") != std::string::npos);
+  const std::string counts = lines_of(inspected).back();  // tables of n-grams are apart
+  CHECK(contains(counts, " in tables of n-grams"));
+  CHECK(contains(place.read("runs/pairs/train.log"), "model: text-classifier of " + counts + ", "));
   check_refused(place,
                 {"one text", {}, {"predict", "runs/pairs"}, 1, {"stdin:2", "found 1 texts", "2", "tab"}, "a\tb\nc\n"});
 }

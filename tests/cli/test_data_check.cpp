@@ -74,6 +74,56 @@ TEST_CASE("data check prints tables and warnings, as text and as JSON, and write
                   "data={type: associative-recall, pairs: 2, vocabulary: 32, length: 16}"});
 }
 
+TEST_CASE("data check shows the quote of each table, and warns where quotes are read as text") {
+  const Workplace place;
+  const auto rows = [&](const std::string& name, const std::string& row) {
+    std::string all;
+    for (int i = 0; i < 30; ++i) all += fmt::format(fmt::runtime(row), i % 2 == 0 ? "pos" : "neg", i);
+    place.write(name, all);
+  };
+  rows("plain.csv", "{},\"film {}, and so on\"\n");
+  rows("single.csv", "{},'film {}, and so on'\n");
+  rows("labels.csv", "'{}',film {} and so on\n");
+  rows("double.tsv", "{}\t\"film {} and so on\"\n");
+  rows("names.tsv", "\"{}\"\tfilm {} and so on\n");
+  const struct {
+    const char *file, *quote, *warning, *key;
+  } cases[] = {{"plain.csv", "\"", "", ""},
+               {"labels.csv", "\"", "single quotes around a field", "data.quote=single"},
+               {"double.tsv", "none", "double quotes around a field", "data.format=csv"},
+               {"names.tsv", "none", "", ""}};
+  for (const auto& [file, quote, warning, key] : cases) {
+    CAPTURE(file);
+    std::vector<std::string> words{
+        "data", "check", "--config", "classify", "--set", fmt::format("data.train=[{}]", file), "--format", "json"};
+    const nlohmann::json json = parse_json(succeed(place, words).out);
+    CHECK(json.at("tables").at(0).at("quote") == quote);
+    const std::string warnings = json.at("warnings").dump();
+    CHECK(contains(warnings, "quotes around") == (*warning != '\0'));
+    CHECK(contains(warnings, warning));
+    CHECK(contains(warnings, key));
+    if (*key == '\0') continue;
+    words.insert(words.begin() + 6, key);
+    CHECK(parse_json(succeed(place, words).out).at("warnings").empty());
+  }
+  std::string some;
+  for (int i = 0; i < 10; ++i) some += "pos,'good, and cheap'\nneg,'bad film'\npos,'fine film'\n";
+  place.write("some.csv", some);
+  const auto check = [&](const std::string& file, const std::string& key) {
+    return run(place, {"data", "check", "--config", "classify", "--set", "data.train=[" + file + "]", key});
+  };
+  const Outcome all = check("single.csv", "seed=1"), few = check("some.csv", "seed=1");
+  CHECK(all.code == 2);
+  CHECK(contains(all.err, "(or set data.quote=single for single ones)"));
+  CHECK(few.code == 1);
+  CHECK(contains(few.out, "quote fields that contain commas; where single quotes do that, set data.quote=single"));
+  for (const char* const file : {"single.csv", "some.csv"}) {
+    const Outcome read = check(file, "data.quote=single");
+    CHECK(contains(read.out, "nothing unusual found"));
+    CHECK(contains(read.out, ", and "));
+  }
+}
+
 TEST_CASE("data check ends with 1 for what would stop the training, after its tables") {
   const Workplace place;
   write_reviews(place);
@@ -224,7 +274,7 @@ TEST_CASE("compare puts the best run first, by the measure that the runs were ju
   write_run("careful", "accuracy", 0.4, 0.7);
   const auto first_of = [&](const std::vector<std::string>& arguments) {
     const Outcome outcome = succeed(place, arguments);
-    return std::make_pair(lines_of(outcome.out).at(2).substr(0, 12), outcome.err);
+    return std::make_pair(lines_of(outcome.out).at(3).substr(0, 12), outcome.err);
   };
   auto [first, said] = first_of({"compare", "runs/careful", "runs/sure"});
   CHECK(first == "runs/sure   ");

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "core/io/json.hpp"
 #include "tests/cli/samples.hpp"
@@ -151,9 +152,11 @@ TEST_CASE("compare: one row per run, the best first, and only the keys in which 
   succeed(place, {"train", "--config", "lm.yaml", "--set", "name=other", "train.lr=1e-9", "model.width=24"});
   place.write("runs/notes.txt", "not a run");
   std::vector<std::string> lines = lines_of(succeed(place, {"compare", "runs/other", "runs/lm"}).out);
-  REQUIRE(lines.size() == 4);
-  CHECK(lines[0].rfind("the same in all: step 6", 0) == 0);
-  lines.erase(lines.begin());
+  REQUIRE(lines.size() == 5);
+  CHECK(lines[0].rfind("language-model: ", 0) == 0);
+  CHECK(contains(lines[0], " tokens held out of text"));
+  CHECK(lines[1].rfind("the same in all: step 6", 0) == 0);
+  lines.erase(lines.begin(), lines.begin() + 2);
   for (const char* const column : {"width", "lr", "valid loss"}) CHECK(lines[0].find(column) != std::string::npos);
   CHECK(lines[0].find("seed") == std::string::npos);
   CHECK(lines[0].find("name") == std::string::npos);
@@ -174,14 +177,17 @@ TEST_CASE("compare: one row per run, the best first, and only the keys in which 
   CHECK(mixed.find("text-classifier") != std::string::npos);
   CHECK(mixed.find("language-model") != std::string::npos);
   CHECK(mixed.find("pooling") == std::string::npos);
-  CHECK(mixed.rfind("text-classifier:\n", 0) == 0);
-  CHECK(contains(mixed, "\n\nlanguage-model:\n"));
+  CHECK(mixed.rfind("text-classifier: ", 0) == 0);
+  CHECK(contains(mixed, "\n\nlanguage-model: "));
   CHECK_FALSE(contains(mixed, " type"));
 }
 
 TEST_CASE("list: every run with its type, data, score, size and age; what cannot be read is named") {
   const Workplace place;
-  CHECK(contains(run(place, {"list"}).err, "runs: there is no such folder"));
+  const Outcome before = succeed(place, {"list"});
+  CHECK(before.out.empty());
+  CHECK(contains(before.err, "there are no runs below runs yet; this makes one: capstan train --config classify"));
+  CHECK(succeed(place, {"list", "--format", "json"}).out == "[]\n");
   write_trained_samples(place);
   place.write("runs/broken/config.yaml", "name: [");
   std::filesystem::last_write_time(place / "runs/lm/metrics.jsonl",
@@ -189,7 +195,8 @@ TEST_CASE("list: every run with its type, data, score, size and age; what cannot
   const Outcome listed = succeed(place, {"list"});
   const std::vector<std::string> lines = lines_of(listed.out);
   REQUIRE(lines.size() >= 5);
-  for (const char* const column : {"run", "kind", "data", "score", "size", "age"}) CHECK(contains(lines[0], column));
+  for (const char* const column : {"run", "kind", "data", "score", "of", "size", "age"})
+    CHECK(contains(lines[0], column));
   CHECK(lines[1].rfind("runs/lm ", 0) == 0);
   for (const char* const says : {"language-model", " text ", "loss ", " kB", "0 min"}) CHECK(contains(lines[1], says));
   CHECK(contains(listed.out, "cannot be read"));
@@ -201,6 +208,80 @@ TEST_CASE("list: every run with its type, data, score, size and age; what cannot
   CHECK(json[0].at("metric") == "loss");
   CHECK(json[0].at("bytes").get<int64_t>() > 1000);
   CHECK(json[0].at("score").get<double>() > 0);
+  CHECK(json[0].at("of") == "12 texts held out");
+}
+
+TEST_CASE("figures of other texts are not ranked: a cross-validation, texts held out and other data are blocks") {
+  const Workplace place;
+  write_samples(place);
+  place.write("other.tsv", place.read("train.tsv") + "good\ta day\n");
+  place.write("valid.tsv", "good\tfine\nbad\tsad\n");
+  const std::vector<std::pair<std::string, std::vector<std::string>>> runs{
+      {"all", {"data.train=[train.tsv]"}},
+      {"again", {"data.train=[./train.tsv]", "model.words=[1]"}},
+      {"part", {"data.train=[train.tsv]", "data.valid_fraction=0.2"}},
+      {"others", {"data.train=[other.tsv]"}},
+      {"own", {"data.train=[train.tsv]", "data.valid=[valid.tsv]"}},
+      {"own-others", {"data.train=[other.tsv]", "data.valid=[valid.tsv]"}}};
+  for (const auto& [name, keys] : runs) {
+    std::vector<std::string> words{"train", "--config", "classify", "--set", "name=" + name};
+    words.insert(words.end(), keys.begin(), keys.end());
+    const Outcome trained = succeed(place, words);
+    const bool crossed = keys.size() == 1 || keys[1] == "model.words=[1]";
+    CHECK(contains(trained.err, "] Cross-validation : Loss ") == crossed);
+    CHECK(contains(trained.err, "] Valid : Loss ") == !crossed);
+    CHECK(contains(trained.err, "; held-out accuracy ") == crossed);
+    CHECK(contains(place.read("runs/" + name + "/metrics.jsonl"), R"("by":"cross-validation")") == crossed);
+  }
+  const std::vector<std::string> heads{
+      "linear-classifier: 60 texts of train.tsv, cross-validated", "linear-classifier: 12 texts held out of train.tsv",
+      "linear-classifier: 61 texts of other.tsv, cross-validated", "linear-classifier: 2 texts of valid.tsv"};
+  const std::string compared = succeed(place, {"compare", "runs"}).out;
+  for (const std::string& head : heads) CHECK_MESSAGE(contains(compared, head + "\n"), compared);
+  const auto place_of = [&](const std::string& text) { return compared.find(text); };
+  CHECK(std::max(place_of("runs/all "), place_of("runs/again ")) <
+        std::min(place_of("runs/part "), place_of("runs/others ")));
+  CHECK(contains(compared.substr(place_of("2 texts of valid.tsv")), "runs/own "));
+  CHECK(contains(compared.substr(place_of("2 texts of valid.tsv")), "runs/own-others "));
+  const std::string listed = succeed(place, {"list"}).out;
+  for (const char* const of : {"60 texts, cross-validated", "12 texts held out", "2 texts of valid.tsv"})
+    CHECK(contains(listed, of));
+  succeed(place, {"report", "runs", "--output", "page.html", "--curves-only"});
+  const std::string page = place.read("page.html");
+  for (const std::string& head : heads) CHECK(contains(page, "<p>" + head + "</p>"));
+  CHECK_FALSE(contains(page, "The best of"));
+}
+
+TEST_CASE("eval --curves: each threshold once, and no two neighbouring lines have the same figures") {
+  const Workplace place;
+  write_trained_samples(place);
+  const std::vector<std::string> command{"eval", "runs/classifier", "--split", "train", "--curves"};
+  const std::vector<std::string> lines = lines_of(succeed(place, command).out);
+  std::vector<std::string> json_command = command;
+  json_command.insert(json_command.end(), {"--format", "json"});
+  const nlohmann::json classes = parse_json(succeed(place, json_command).out).at("classes");
+  size_t tables = 0;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (!contains(lines[i], ", from a probability of")) continue;
+    const nlohmann::json& curve = classes.at(tables++).at("curve");
+    size_t at = 0;
+    std::string before;
+    for (i += 2; i < lines.size() && !lines[i].empty(); ++i) {
+      std::istringstream words(lines[i]);
+      std::string first, to, last, precision;
+      words >> first >> precision;
+      last = first;
+      if (precision == "to") words >> last >> precision;
+      const std::string figures = lines[i].substr(12);
+      CHECK(figures != before);
+      before = figures;
+      CHECK(first == fmt::format("{:.2f}", curve.at(at).at("threshold").get<double>()));
+      for (; at < curve.size() && fmt::format("{:.2f}", curve.at(at).at("threshold").get<double>()) <= last; ++at)
+        CHECK(precision == fmt::format("{:.4f}", curve.at(at).at("precision").get<double>()));
+    }
+    CHECK(at == curve.size());
+  }
+  CHECK(tables == 3);
 }
 
 TEST_CASE("compare, metrics, report and verify take a folder of runs; a sweep beside runs is its runs") {
@@ -285,7 +366,7 @@ TEST_CASE("compare: what is no run is named and left out; nothing left is an err
   const Outcome outcome = run(place, {"compare", "runs/empty", "runs/lm"});
   CHECK(outcome.code == 0);
   CHECK(outcome.err.find("runs/empty: there is no config.yaml here") != std::string::npos);
-  CHECK(lines_of(outcome.out).size() == 2);
+  CHECK(lines_of(outcome.out).size() == 3);
   const std::vector<Refusal> rows{
       {"no run at all", {}, {"compare", "runs/empty"}, 1, {"runs/empty", "config.yaml"}},
       {"no such folder", {}, {"compare", "runs/lm", "runs/nowhere"}, 1, {"runs/nowhere: there is no such folder"}},

@@ -204,7 +204,7 @@ void check_figures(const Workplace& place, const std::string& run, const std::st
     CHECK_MESSAGE(drawn(page, name.substr(0, slash), name.substr(slash + 1)) == values, name);
     ++curves;
   }
-  const bool solved = contains(page, "<dt>cross-validated loss</dt>");
+  const bool solved = contains(page, "<dt>cross-validation loss</dt>");
   CHECK((solved || curves >= 5));
   if (!label.empty()) {
     const size_t row = page.find("</svg>" + label + "</div></th>");
@@ -214,7 +214,7 @@ void check_figures(const Workplace& place, const std::string& run, const std::st
       CHECK_MESSAGE(contains(cells, fmt::format("<td class=\"number\">{:.4f}</td>", best.at(key).get<double>())), key);
     return;
   }
-  CHECK(contains(page, fmt::format("{} loss</dt><dd>{:.4f}</dd>", solved ? "cross-validated" : "validation",
+  CHECK(contains(page, fmt::format("{} loss</dt><dd>{:.4f}</dd>", solved ? "cross-validation" : "validation",
                                    best.at("loss").get<double>())));
   CHECK(contains(page, fmt::format("accuracy</dt><dd>{:.2f} %</dd>", 100 * best.at("accuracy").get<double>())));
 }

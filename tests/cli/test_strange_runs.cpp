@@ -119,5 +119,56 @@ TEST_CASE("checkpoints/last that names no checkpoint of the folder is damage; tr
   }
 }
 
+TEST_CASE("a split that there is not: the error says what to evaluate, and no trained text is held out later") {
+  const Workplace place;
+  write_trained_samples(place);
+  succeed(place, {"train", "--config", "classify", "--set", "data.train=[train.tsv]"});
+  succeed(place, {"train", "--config", "lm.yaml", "--set", "name=all", "data.valid_fraction=0", "train.valid_every=0"});
+  const std::string files = "--set data.test=[FILE] --split test";
+  const std::vector<Refusal> rows{
+      {"no test", {}, {"eval", "runs/classifier", "--split", "test"}, 1, {"--split valid", files}},
+      {"none of text", {}, {"eval", "runs/all"}, 1, {files, "another run", "data.valid_fraction=0.1"}},
+      {"no test of text", {}, {"eval", "runs/lm", "--split", "test"}, 1, {"--split valid", "data.test_fraction=0.1"}},
+      {"for gzip", {}, {"eval", "runs/all", "--compare-gzip"}, 1, {"no valid split", "data.valid_fraction=0.1"}},
+      {"none of a linear one",
+       {},
+       {"eval", "runs/classify"},
+       1,
+       {files, "data.valid_fraction=0.1", "cross-validation"}},
+      {"held out later",
+       {},
+       {"eval", "runs/classify", "--set", "data.valid_fraction=0.2"},
+       2,
+       {"data.valid_fraction", "was trained on", files}},
+      {"another part", {}, {"eval", "runs/classifier", "--set", "data.split_seed=3"}, 2, {"data.split_seed", files}}};
+  for (const Refusal& row : rows) check_refused(place, row);
+  const Outcome no_test = check_refused(place, rows.front());
+  CHECK_FALSE(contains(no_test.err, "fraction"));  // labelled data have no data.test_fraction
+  CHECK(succeed(place, {"eval", "runs/classify", "--set", "data.valid=[train.tsv]"}).out.rfind("split valid", 0) == 0);
+}
+
+TEST_CASE("a folder that is no run: the error names the one that was meant") {
+  const Workplace place;
+  write_trained_samples(place);
+  std::filesystem::create_directories(place / "runs/search");
+  copy_files(place / "runs/lm", place / "runs/search/first");
+  std::filesystem::create_directory_symlink("first", place / "runs/search/best");
+  for (const char* const command : {"eval", "replay", "inspect", "metrics", "verify", "clean", "compare", "list"}) {
+    CAPTURE(command);
+    const std::vector<Refusal> rows{
+        {"mistyped",
+         {},
+         {command, "runs/clasifier"},
+         1,
+         {"runs/clasifier: there is no such folder; is runs/classifier"}},
+        {"another name", {}, {command, "runs/zzz"}, 1, {"below runs there are the runs classifier, lm"}},
+        {"a pattern", {}, {command, "runs/q*"}, 1, {"runs/q*: no folder matches this pattern"}}};
+    for (const Refusal& row : rows) check_refused(place, row);
+  }
+  check_refused(place, {"without runs", {}, {"eval", "lm"}, 1, {"is runs/lm meant?"}});
+  check_refused(place, {"a search", {}, {"replay", "runs/search"}, 1, {"folder of a search", "runs/search/best"}});
+  check_refused(place, {"runs", {}, {"replay", "runs"}, 1, {"a folder of runs", "such as runs/classifier"}});
+}
+
 }  // namespace
 }  // namespace capstan::testing

@@ -30,11 +30,12 @@ TEST_CASE("a sweep trains what train trains, prints one table, and has nothing t
   write_sweep(place, "{train.lr: [1e-3, 1e-2], seed: [1, 2]}");
   const Outcome first = succeed(place, command);
   const std::vector<std::string> lines = lines_of(first.out);
-  REQUIRE(lines.size() == 11);  // what is the same, header and four runs; a gap, a title, header and two groups
-  CHECK(contains(lines[0], "the same in all: step "));
-  CHECK(contains(lines[1], "seed"));
-  CHECK(contains(lines[1], "lr"));
-  CHECK(contains(lines[7], "mean ± standard deviation"));
+  REQUIRE(lines.size() == 12);  // of what, what is the same, header, four runs; a gap, a title, header, two groups
+  CHECK(contains(lines[0], "language-model: "));
+  CHECK(contains(lines[1], "the same in all: step "));
+  CHECK(contains(lines[2], "seed"));
+  CHECK(contains(lines[2], "lr"));
+  CHECK(contains(lines[8], "mean ± standard deviation"));
   for (const char* const lr : {"1e-3", "1e-2"}) {
     for (const char* const seed : {"1", "2"}) {
       const std::string name = "lr=" + std::string(lr) + ",seed=" + seed;

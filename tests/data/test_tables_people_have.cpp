@@ -110,7 +110,7 @@ TEST_CASE("data.delimiter and data.quote divide the fields of csv; other uses ar
     return problems.text();
   };
   CHECK(contains(problem("ab", "\"", "auto"), "data.delimiter: expected one ASCII character"));
-  CHECK(contains(problem("", "''", "auto"), "data.quote: expected one ASCII character, or none"));
+  CHECK(contains(problem("", "''", "auto"), "data.quote: expected one ASCII character, single, or none"));
   CHECK(contains(problem("'", "'", "auto"), "data.quote: is the delimiter, too"));
   CHECK(contains(problem(";", "\"", "jsonl"), "data.delimiter: delimiter and quote are of csv files"));
   CHECK(problem("\\t", "none", "csv").empty());

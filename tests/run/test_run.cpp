@@ -93,7 +93,7 @@ TEST_CASE("train() opens the run, which has the given seed, and its log goes to 
   RunConfig wrong = runs()["language-model"].config();
   wrong.train.lr = -1;
   CHECK(contains(error_of([&] { train(wrong); }), "train.lr"));
-  CHECK(contains(error_of([&] { Run::open(runs().path("none")); }), "config.yaml"));
+  CHECK(contains(error_of([&] { Run::open(runs().path("none")); }), "there is no such folder"));
 }
 
 TEST_CASE("a language model scores, embeds and continues texts") {

@@ -125,7 +125,7 @@ TEST_CASE("a record is read past numbers that are null and a last line that is h
   CHECK(curve[2][4] == "");  // the loss that is null
   CHECK(curve[3][9] == "1.5");
   CHECK(curve_table(run, TableStyle::people)[3][4] == "-");
-  CHECK_THROWS_WITH_AS(read_record(folder), doctest::Contains("no config.yaml"), Error);
+  CHECK_THROWS_WITH_AS(read_record(folder), doctest::Contains("no such folder"), Error);
 }
 
 TEST_CASE("an accuracy is clearly better only when it is so by more than a standard error; other measures always") {

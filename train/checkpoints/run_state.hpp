@@ -67,7 +67,8 @@ RunState run_state_from_json(const std::string& text, const std::string& path);
 Settings this_machine(Precision precision);
 
 /// The remedy where it cannot.
-constexpr const char* begin_another = "begin another run with --set name=NEW";
+constexpr const char* begin_another =
+    "begin another run with --set name=NEW, or remove the folder if nobody needs that run";
 /// Checks that a run saved as `saved` can continue as `now` (seed, identity and settings filled in): whatever the
 /// position in the data or the tensors depend on must be the same. Throws Error naming the first difference.
 void check_resumable(const RunState& saved, const RunState& now, const std::string& folder);

@@ -51,11 +51,15 @@ struct Collected {
 Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
                     Communicator* ranks = nullptr, const Collected& collected = {});
 
+/// What gives a linear classifier its figures without a valid split: all training texts, each held out once, or some.
+constexpr const char *cross_validation = "cross-validation", *held_out_texts = "held-out texts";
+
 /// What a validation finds.
 struct Validation {
   Evaluation total;                    // multi-label: a target is a text, correct if all its labels are right
   std::optional<LabelFigures> labels;  // multi-label figures at the threshold with the highest micro-F1
   std::optional<DecisionFigures> decisions = std::nullopt;  // where there is a goal for them
+  const char* by = "";                                      // one of these two; "": the valid split
 };
 /// evaluate(), with the threshold of a multi-label task, and the rule for the goal of decisions, chosen on this split.
 /// For the macro-F1 of a multi-label task, that is a threshold for each label, and the split is read twice. `goal` may

@@ -45,7 +45,9 @@ bool solve(Session& session, const NgramRows& rows, ParamStore& params, bool val
   session.changed();
   session.progress().pace().step_took(watch.seconds(), rows.tokens());
   session.progress().all_done();
-  if (!validates && fit.held_out.targets > 0) session.validated({fit.held_out, fit.labels, decisions}, watch.seconds());
+  const char* const by = rows.by_passes() ? held_out_texts : cross_validation;
+  if (!validates && fit.held_out.targets > 0)
+    session.validated({fit.held_out, fit.labels, decisions, by}, watch.seconds());
   return true;
 }
 

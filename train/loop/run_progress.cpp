@@ -117,6 +117,11 @@ void RunProgress::validated(const Validation& result, bool best, double took) {
   nlohmann::json line = {{"event", "valid"},          {"step", state_.step},  {"bits", total.bits()},    {"best", best},
                          {"stalled", state_.stalled}, {"seconds", seconds()}, {"targets", total.targets}};
   std::string text = kind_ == RunKind::solved ? "Valid" : fmt::format("Valid : Step {}", state_.step);
+  if (*result.by != '\0') {
+    text = result.by;
+    text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+    line["by"] = result.by;
+  }
   for (const Metric& metric : metrics()) {
     const std::optional<double> value = metric.compute(result);
     if (!value) continue;

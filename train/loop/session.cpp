@@ -16,7 +16,7 @@ namespace {
 const TrainConfig& checked(const TrainConfig& config, bool validates) {
   check_config(config);
   if (config.patience > 0 && !validates)
-    throw ConfigError("train.patience: needs validation data; give some, or set train.patience to 0");
+    throw ConfigError("train.patience: needs validation data (data.valid or data.valid_fraction), unless it is 0");
   return config;
 }
 
@@ -90,7 +90,7 @@ std::optional<fs::path> Session::load(const RunState& now, const RunParts& parts
                       from.string(), options_.folder.string()));
     if (renewed)
       for (auto& [name, text] : saved.identity) text = renewed(name, text);
-    check_resumable(saved, now, from.string());
+    check_resumable(saved, now, (options_.resume_from ? from : options_.folder).string());
   };
   if (options_.resume_from) {
     folder_.checkpoints().load(*options_.resume_from, parts, accept);
@@ -184,7 +184,8 @@ TrainResult Session::finish(const std::string& reason, const RunParts& parts, co
     save(parts);
     progress_.close_window();
   }
-  const std::string best = state_.best.empty() ? std::string() : "; best validation " + progress_.best_so_far();
+  const char* const of = options_.kind == RunKind::solved && !options_.validates ? "held-out" : "best validation";
+  const std::string best = state_.best.empty() ? std::string() : fmt::format("; {} {}", of, progress_.best_so_far());
   const std::string at = progress_.at_step(state_.step);
   if (went_on && options_.goal && options_.goal->finds_rule() && state_.rule.empty() && !state_.threshold)
     log().info(
