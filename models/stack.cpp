@@ -99,6 +99,8 @@ Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& sh
     if (config.share_layers && !blocks_.empty()) place = place.sharing(scope / "blocks" / 0);
     blocks_.emplace_back(place, MixerShape{config.width, longest, shape.causal, gain, shape.prefix}, layer,
                          config.dropout.value());
+    if (ngrams_ && config.ngram_embedding.every_block)
+      ngram_gains_.push_back(place.param("ngram_gain", {config.width}, init::zeros(), {/*decay=*/false}));
   }
   if (layers.empty() || layers.back().norm_placement == NormPlacement::pre || config.norm_after_post)
     final_norm_ = std::make_unique<Norm>(scope / "final_norm", config.final_norm, config.width);
@@ -149,8 +151,9 @@ Var Stack::embed(const Ids& tokens, const Ids& positions, const Var& ngrams, con
   return dropout_(x, context);
 }
 
-Var Stack::embed(const Ids& tokens, const Context& context) const {
-  return embed(tokens, context.segments.positions(), ngrams_ ? (*ngrams_)(tokens, context) : Var(), context);
+Stack::Input Stack::embed(const Ids& tokens, const Context& context) const {
+  const Var ngrams = ngrams_ ? (*ngrams_)(tokens, context) : Var();
+  return {embed(tokens, context.segments.positions(), ngrams, context), ngram_gains_.empty() ? Var() : ngrams};
 }
 
 void Stack::check_tokens(const Ids& tokens, const Context& context) const {
@@ -163,30 +166,33 @@ std::vector<std::vector<MixingWeights>> Stack::mixing_weights(const Ids& tokens,
   check_tokens(tokens, context);
   const TapePause pause;
   std::vector<std::vector<MixingWeights>> layers;
-  Var x = embed(tokens, context);
-  for (const Block& block : blocks_) {
-    layers.push_back(block.mixing_weights(x, context));
-    x = block.forward(x, context);
+  auto [x, ngrams] = embed(tokens, context);
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    x = enter(i, x, ngrams);
+    layers.push_back(blocks_[i].mixing_weights(x, context));
+    x = blocks_[i].forward(x, context);
   }
   return layers;
 }
 
 Var Stack::forward(const Ids& tokens, const Context& context) const {
   check_tokens(tokens, context);
-  Var x = embed(tokens, context);
+  auto [x, ngrams] = embed(tokens, context);
   if (!config_.recompute) {
-    for (const Block& block : blocks_) x = block.forward(x, context);
+    for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i].forward(enter(i, x, ngrams), context);
     return finish(x);
   }
   const auto shared = std::make_shared<const Context>(context);  // the tape outlives this call
-  for (const Block& block : blocks_) x = block.forward_recomputed(x, shared);
+  for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i].forward_recomputed(enter(i, x, ngrams), shared);
   return finish(x);
 }
 
-Var Stack::embed_next(const Ids& tokens, const Ids& positions, DecodeState& state, DecodeContext* decode) const {
-  const Var x = embed(tokens, positions, ngrams_ ? ngrams_->next(tokens, state.recent, decode) : Var(), Context{});
+Stack::Input Stack::embed_next(const Ids& tokens, const Ids& positions, DecodeState& state,
+                               DecodeContext* decode) const {
+  const Var ngrams = ngrams_ ? ngrams_->next(tokens, state.recent, decode) : Var();
+  const Var x = embed(tokens, positions, ngrams, Context{});
   remember(tokens, state);
-  return x;
+  return {x, ngram_gains_.empty() ? Var() : ngrams};
 }
 
 void Stack::remember(const Ids& tokens, DecodeState& state) const {
@@ -221,8 +227,8 @@ Var Stack::prefill(const Ids& tokens, DecodeState& state) const {
     check(other == position, "model: prefill of sequences at positions {} and {}", position, other);
   check_length(position + length);
   const TapePause pause;
-  Var x = embed_next(tokens, positions_from(position, tokens.dim(0), length), state, nullptr);
-  for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i].prefill(x, *state.layers[i]);
+  auto [x, ngrams] = embed_next(tokens, positions_from(position, tokens.dim(0), length), state, nullptr);
+  for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i].prefill(enter(i, x, ngrams), *state.layers[i]);
   for (int64_t& seen : state.positions) seen += length;
   return finish(x);
 }
@@ -235,8 +241,10 @@ Var Stack::step(const Ids& tokens, DecodeState& state) const {
   check_length(*std::max_element(state.positions.begin(), end) + 1);
   const TapePause pause;
   const Ids positions = first_positions(state.positions, rows).reshape({rows, 1});
-  Var x = reshape(embed_next(tokens.reshape({rows, 1}), positions, state, state.decode.get()), {rows, config_.width});
-  for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i].step(x, *state.layers[i]);
+  auto [x, ngrams] = embed_next(tokens.reshape({rows, 1}), positions, state, state.decode.get());
+  x = reshape(x, {rows, config_.width});
+  if (ngrams) ngrams = reshape(ngrams, {rows, config_.width});
+  for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i].step(enter(i, x, ngrams), *state.layers[i]);
   std::for_each(state.positions.begin(), end, [](int64_t& seen) { ++seen; });
   return finish(x);
 }

@@ -45,9 +45,10 @@ struct StackShape {
 /// `scope` with the initial weights that the configuration asks for; for everything a model makes.
 Scope model_scope(const Scope& scope, const ModelConfig& config);
 
-/// tokens (B, T) -> states (B, T, D).  x = embed[token] + n-grams? + position, norm?, dropout; blocks; final norm.
-/// Positions count within documents. With sinusoidal positions the embedding is multiplied by sqrt(D) (Vaswani et al.
-/// 2017, section 3.4); they are not trained. With scaled-sinusoidal ones it is not, and they are multiplied by
+/// tokens (B, T) -> states (B, T, D).  x = embed[token] + n-grams? + position, norm?, dropout; blocks; final norm. With
+/// ngram_embedding.every_block, block i reads x + g_i * n-grams, where g_i is blocks.i.ngram_gain (D), which starts at
+/// 0. Positions count within documents. With sinusoidal positions the embedding is multiplied by sqrt(D) (Vaswani et
+/// al. 2017, section 3.4); they are not trained. With scaled-sinusoidal ones it is not, and they are multiplied by
 /// positions.scale (1). A stack whose last block is post-norm has no final norm unless norm_after_post asks for it. The
 /// last projections of pre-norm blocks start scaled by 1 / sqrt(2 blocks). Parameters embed.weight (V, D),
 /// ngram_embedding, positions.weight (max_length, D), embed_norm, blocks.N, final_norm; with share_layers every block
@@ -82,10 +83,18 @@ class Stack {
  private:
   /// Embedding and what follows it up to the first block. positions: shape of the tokens; ngrams: null without them.
   Var embed(const Ids& tokens, const Ids& positions, const Var& ngrams, const Context& context) const;
-  Var embed(const Ids& tokens, const Context& context) const;
+  /// What the blocks read: (B, T, D). `ngrams` is undefined unless every block reads them.
+  struct Input {
+    Var x, ngrams;
+  };
+  Input embed(const Ids& tokens, const Context& context) const;
   /// The same of the next tokens of a generation, which the state then has among its recent ones. tokens: (n, T);
   /// `positions`: of the first of each.
-  Var embed_next(const Ids& tokens, const Ids& positions, DecodeState& state, DecodeContext* decode) const;
+  Input embed_next(const Ids& tokens, const Ids& positions, DecodeState& state, DecodeContext* decode) const;
+  /// x as the block with this number reads it.
+  Var enter(size_t block, const Var& x, const Var& ngrams) const {
+    return ngram_gains_.empty() ? x : x + ngram_gains_[block] * ngrams;
+  }
   /// Adds the tokens to the state's recent ones.
   void remember(const Ids& tokens, DecodeState& state) const;
   void check_tokens(const Ids& tokens, const Context& context) const;
@@ -101,6 +110,7 @@ class Stack {
   std::unique_ptr<Norm> embed_norm_;
   Dropout dropout_;
   std::vector<Block> blocks_;
+  std::vector<Var> ngram_gains_;  // of each block; empty: n-grams are part of the embedding only
   std::unique_ptr<Norm> final_norm_;
 };
 

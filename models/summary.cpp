@@ -108,7 +108,7 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
     LayerSummary& layer = summary.part("ngram_embedding");
     layer.flops += static_cast<double>(ngrams.orders.size()) * static_cast<double>(ngrams.width);
     layer.decode_flops = layer.flops;
-    layer.activation_bytes = static_cast<double>(ngrams.width) * sizeof(real);
+    layer.activation_bytes = (static_cast<double>(ngrams.width) + (ngrams.every_block ? width : 0)) * sizeof(real);
   }
   for (LayerSummary& layer : summary.layers)
     if (layer.name == "final_norm" || layer.name == "embed_norm") layer.activation_bytes = width * sizeof(real);

@@ -46,12 +46,15 @@ using NgramConfig = NgramTableConfig;
 
 /// Configures nn/layers/ngram_embedding.hpp.
 struct NgramEmbeddingConfig : NgramTableConfig {
+  bool every_block = false;
   bool fresh_each_epoch = false;
 };
 
 template <class Fields>
 void describe(Fields& f, NgramEmbeddingConfig& c) {
   describe(f, static_cast<NgramTableConfig&>(c));
+  f("every_block", c.every_block, any(),
+    "also add them to the input of every block, each feature times a learned number of the block, at first 0");
   f("fresh_each_epoch", c.fresh_each_epoch, any(),
     "empty the table at the end of every epoch: what was memorised in one has no effect in the next");
 }

@@ -138,7 +138,7 @@ TEST_CASE("what an export says of its origin names files, not the folders they a
 TEST_CASE("a run that starts from an export has its weights, with the table of n-grams where these are the same") {
   const Workplace place;
   write_samples(place);
-  const std::string ngrams = "model.ngram_embedding={orders: [2], buckets: 64, width: 4}";
+  const std::string ngrams = "model.ngram_embedding={orders: [2], buckets: 64, width: 4, every_block: true}";
   train(place, {"name=first", ngrams});
   succeed(place, {"export", "runs/first", "--format", "huggingface", "--output", "out"});
   const auto next = [&](const std::string& table) {

@@ -65,7 +65,7 @@ def model(system, task, seed):
               "positions": draw.choice(("none", "learned", "sinusoidal", "scaled-sinusoidal")),
               "compat": {"norm_after_post": yes()}}
     if yes():
-        config["ngram_embedding"] = {"orders": [1, 3], "buckets": 97, "width": 6}
+        config["ngram_embedding"] = {"orders": [1, 3], "buckets": 97, "width": 6, "every_block": yes()}
     if task == "text-classifier":
         config |= {"pooling": draw.choice(("mean", "cls", "last", "attention"))}
         config["causal"] = yes() and config["pooling"] != "cls"

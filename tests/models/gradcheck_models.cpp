@@ -137,6 +137,7 @@ TEST_CASE("gradients of every other part a configuration can ask for") {
     config.ngram_embedding.buckets = 7;  // collisions, too
     config.ngram_embedding.width = 3;
     config.ngram_embedding.scale = 1;
+    config.ngram_embedding.every_block = true;
     const auto built = language_model(config);
     const GradcheckReport report = check_task(*built.model, *built.store, next_token_batch(ragged(12), 2));
     CHECK_MESSAGE(report.ok, "recompute ", recompute, ": ", report.worst);

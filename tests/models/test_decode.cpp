@@ -78,10 +78,13 @@ TEST_CASE("decode equals forward with n-grams in the embedding, past a prompt sh
     config.ngram_embedding.orders = {1, 3, 4};
     config.ngram_embedding.buckets = 50;
     config.ngram_embedding.width = 4;
-    const auto built = language_model(config);
-    redraw(*built.store);
-    built.store->finalize();
-    check_decode(c.name + " with n-grams", *built.model);
+    for (const bool every_block : {false, true}) {
+      config.ngram_embedding.every_block = every_block;
+      const auto built = language_model(config);
+      redraw(*built.store);
+      built.store->finalize();
+      check_decode(c.name + (every_block ? " with n-grams in every block" : " with n-grams"), *built.model);
+    }
     config.layers.clear();
     const auto bag = language_model(config);
     redraw(*bag.store);
@@ -356,6 +359,7 @@ TEST_CASE("a text's logits have the same bits alone and in random company, with 
     config.ngram_embedding.orders = {2, 3};
     config.ngram_embedding.buckets = 50;
     config.ngram_embedding.width = 4;
+    config.ngram_embedding.every_block = true;
     for (LayerConfig& layer : config.layers) layer.short_conv = 3;
     const auto built = language_model(config);
     redraw(*built.store);

@@ -71,6 +71,9 @@ TEST_CASE("a summary counts what was made") {
   CHECK(richer.parameters() == summary.parameters() + 50 * 4 + 4 * width);
   CHECK(part(richer, "ngram_embedding").flops == 2.0 * 4 * width + 2 * 4);
   CHECK(richer.decode_flops() == richer.flops());
+  embedded_ngrams.ngram_embedding.every_block = true;
+  const auto led = language_model(embedded_ngrams);
+  CHECK(summarize(*led.model, *led.store, 16).parameters() == richer.parameters() + 2 * width);
 }
 
 TEST_CASE("activation memory is what a recorded forward pass holds") {
@@ -79,6 +82,7 @@ TEST_CASE("activation memory is what a recorded forward pass holds") {
       auto config = small<LanguageModelConfig>(c.config);
       config.ngram_embedding.orders = {2, 3};
       config.ngram_embedding.width = 4;
+      config.ngram_embedding.every_block = true;
       config.width = 64;
       config.max_length = 512;
       config.layers[0].repeat = 4;

@@ -3,7 +3,7 @@
 from torch import nn
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from .capstan_layers import FeedForward, Norm, ShortConv
+from .capstan_layers import FeedForward, Norm, ShortConv, parameter
 
 
 class Block(GradientCheckpointingLayer):
@@ -21,6 +21,11 @@ class Block(GradientCheckpointingLayer):
             self.feed_forward_norm = Norm(config["norm"], width)
             self.feed_forward = FeedForward(config["feed_forward"], width)
         self.dropout = nn.Dropout(model["dropout"])
+        if model["ngram_embedding"]["orders"] and model["ngram_embedding"].get("every_block"):
+            self.ngram_gain = parameter(width)
+
+    def enter(self, x, ngrams):
+        return x + self.ngram_gain * ngrams if hasattr(self, "ngram_gain") else x
 
     def residual(self, x, norm, branch):
         return norm(x + self.dropout(branch(x))) if self.post else x + self.dropout(branch(norm(x)))

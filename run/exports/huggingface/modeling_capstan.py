@@ -109,7 +109,8 @@ class CapstanModel(StoredTables, PreTrainedModel):
     def _init_weights(self, module):
         """What a file does not have: matrices N(0, 1 / inputs) or N(0, init_stddev^2), gains 1, biases and n-grams 0."""
         for name, weight in module.named_parameters(recurse=False):
-            zero = name.endswith("bias") or name in ("gain", "scale", "offset", "kernel_gain") or isinstance(module, Ngrams)
+            zero = (name.endswith("bias") or name in ("gain", "scale", "offset", "kernel_gain", "ngram_gain")
+                    or isinstance(module, Ngrams))
             matrix = self.config.model.get("init_stddev") or weight.shape[-1] ** -0.5
             stddev = {"weight": matrix, "kernel": 1.0}.get(name, 0.0 if zero else 0.02)
             if not getattr(weight, "_is_hf_initialized", False):
@@ -156,7 +157,7 @@ class CapstanModel(StoredTables, PreTrainedModel):
         ngrams = self.ngram_embedding.of_tokens(ids, texts.valid) if hasattr(self, "ngram_embedding") else 0.0
         x = self.embedded(ids, embeds, ngrams, texts.positions)
         for block in self.all_blocks():
-            x, of_layer = block(x, texts, self.config.causal, prompts, state is not None)
+            x, of_layer = block(block.enter(x, ngrams), texts, self.config.causal, prompts, state is not None)
             if state is not None:
                 state.layers.append(of_layer)
         if state is not None:
@@ -176,7 +177,7 @@ class CapstanModel(StoredTables, PreTrainedModel):
         self.check_length(state.lengths.max() + 1)
         x = self.embedded(ids, embeds, ngrams, state.lengths[:, None])
         for block, of_layer in zip(self.all_blocks(), state.layers):
-            x = block.one(x, of_layer, state.lengths)
+            x = block.one(block.enter(x, ngrams), of_layer, state.lengths)
         state.lengths = state.lengths + 1
         return self.final_norm(x)
 
