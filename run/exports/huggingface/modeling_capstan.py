@@ -351,5 +351,14 @@ class CapstanForSequenceClassification(CapstanModel):
         if labels is not None and self.config.problem_type == "multi_label_classification":  # summed over the labels
             loss = F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype), reduction="none").sum(-1).mean()
         elif labels is not None:
-            loss = mean_cross_entropy(logits, labels, smoothing=self.config.model["label_smoothing"] * self.training)
+            loss = self.loss_of(logits, labels)
         return CapstanOutput(loss=loss, logits=logits)
+
+    def loss_of(self, logits, labels):
+        """In training the configured loss, otherwise the cross-entropy."""
+        chosen = self.config.model["loss"] if self.training else {"type": "cross-entropy"}
+        if chosen["type"] != "focal":
+            return mean_cross_entropy(logits, labels, smoothing=chosen.get("label_smoothing", 0.0))
+        known = labels != -100
+        log_p = F.log_softmax(logits[known].float(), dim=-1).gather(-1, labels[known, None])
+        return -((1 - log_p.exp()) ** chosen["gamma"] * log_p).sum() / known.sum().clamp(min=1)
