@@ -178,8 +178,7 @@ void check_forced(const RunConfig& config, Problems& problems) {
   check_data_files(config, problems);
   check_init_from(config, problems);
   check_init_vectors(config, problems);
-  const std::string obstacle = precision_obstacle(config.train);
-  if (!obstacle.empty()) problems.add("train.precision", obstacle);
+  add_machine_problems(config.train, "train.", problems);
 }
 
 namespace {
@@ -354,6 +353,7 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
   if (solved && ranks.size() > 1)
     throw ConfigError("model.type: a linear-classifier is solved for by one process; start one rank");
   set_threads(threads_of_rank(ranks, config.threads));
+  use_kernels(config.train);
   require_same_program(ranks, config, options.mixed_kernels);
   const std::unique_ptr<DataSource> source = open_data_in_turn(ranks, config);
   const DataSource& data = *source;

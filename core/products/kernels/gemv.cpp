@@ -18,13 +18,10 @@ constexpr int64_t pairs = gemv_panel / 2;
 constexpr int64_t chains = 8;
 /// Panels that one row reads side by side: the hardware fetches ahead in each of them, but not across a page (measured:
 /// 28 to 29 GB/s of one core with two, 25 with one).
-constexpr int64_t panels_of_one_row = 2 * registers <= chains ? 2 : 1;
-/// An output is this many sums, of inputs that take turns. The same for any number of rows and panels, so that a row
-/// has the same bits alone and among others.
-constexpr int64_t steps = std::max<int64_t>(1, chains / (registers * panels_of_one_row));
+constexpr int64_t panels_of_one_row = std::max<int64_t>(1, chains / registers);
 /// A part of a panel is the registers i and half + i, which share the words of a packing in bf16.
 constexpr int64_t half = registers / 2;
-/// Rows that share one reading of a part: with twelve sums (AVX-512: 24) two weights and a value of x still find
+/// Rows that share one reading of a part: with twelve sums two weights and a value of x still find
 /// registers of their own.
 constexpr int64_t rows_together = 6;
 
@@ -92,33 +89,24 @@ void multiply_together(const Packed* packed, const GemvPass& pass, int64_t first
   const int64_t step = values_per_input(packed);
   const real* const x = pass.x + row * pass.in;
   constexpr int64_t columns = Panels * Parts;
-  Batch sums[steps][columns * Rows * 2];
-#pragma GCC unroll 8
-  for (auto& of_step : sums)
+  Batch sums[columns * Rows * 2];
 #pragma GCC unroll 64
-    for (Batch& sum : of_step) sum = Batch(real{0});
-  const auto take = [&](int64_t k, Batch * to) __attribute__((always_inline)) {
+  for (Batch& sum : sums) sum = Batch(real{0});
+  for (int64_t k = 0; k < pass.in; ++k) {
+    Batch* to = sums;
 #pragma GCC unroll 8
     for (int64_t column = 0; column < columns; ++column) {
       Batch weights[2];
       load_part(packed + ((first + column / Parts * stride) * pass.in + k) * step, part + column % Parts, weights);
 #pragma GCC unroll 8
       for (int64_t r = 0; r < Rows; ++r)
-        for (int side = 0; side < 2; ++side, ++to) *to = xsimd::fma(weights[side], Batch(x[r * pass.in + k]), *to);
+        for (int side = 0; side < 2; ++side, ++to) *to = simd::fma(weights[side], Batch(x[r * pass.in + k]), *to);
     }
-  };
-  int64_t k = 0;
-  for (; k + steps <= pass.in; k += steps) {
-#pragma GCC unroll 8
-    for (int64_t s = 0; s < steps; ++s) take(k + s, sums[s]);
   }
-  for (; k < pass.in; ++k) take(k, sums[0]);
 #pragma GCC unroll 64
   for (int64_t i = 0; i < columns * Rows * 2; ++i) {
-    Batch sum = sums[0][i];
-    for (int64_t s = 1; s < steps; ++s) sum += sums[s][i];
     const int64_t column = i / (Rows * 2), r = i / 2 % Rows, side = i % 2;
-    finish(pass, row + r, first + column / Parts * stride, side * half + part + column % Parts, sum);
+    finish(pass, row + r, first + column / Parts * stride, side * half + part + column % Parts, sums[i]);
   }
 }
 
@@ -184,9 +172,9 @@ void row_times_matrix(const real* x, int64_t in, const real* matrix, int64_t str
     for (Batch& sum : sums) sum = Batch(real{0});
     for (int64_t k = 0; k < in; ++k)
       for (int i = 0; i < group.size; ++i)
-        sums[i] = xsimd::fma(Batch(x[k]), group.places[i].load(matrix + k * stride), sums[i]);
+        sums[i] = simd::fma(Batch(x[k]), group.places[i].load(matrix + k * stride), sums[i]);
     for (int i = 0; i < group.size; ++i)
-      group.places[i].store(y, xsimd::fma(Batch(scale), sums[i], group.places[i].load(y)));
+      group.places[i].store(y, simd::fma(Batch(scale), sums[i], group.places[i].load(y)));
   });
 }
 
