@@ -44,6 +44,7 @@ std::vector<std::string> keys_of_steps(const RunConfig& config) {
   used.costs = config.train.costs;
   used.progress = config.train.progress;
   used.memory = config.train.memory;
+  used.kernels = config.train.kernels;  // its bits are portable with either value: the mark is what is wanted
   std::vector<std::string> keys;
   for (const ConfigDifference& key : diff_configs(config, without)) keys.push_back(key.path);
   return keys;
