@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""A training step of the portable build, at every level of x86-64 that this CPU has, beside the native build.
+"""A training step, or decoding, of the portable build, at every level of x86-64 that this CPU has, beside the native build.
 
-  bench/builds.py [--systems SYSTEM ...] [--size small] [--rounds 11]
+  bench/builds.py [--systems SYSTEM ...] [--size small] [--work step] [--rounds 11]
+  bench/builds.py --kernels     the native build alone: the default beside train.kernels: portable
 
 Both builds need the target bench_models (cmake --preset release -DCAPSTAN_BENCH=ON, cmake --preset portable -DCAPSTAN_BENCH=ON). All are
 given the same BLAS and oneDNN; they must have the same loss and gradient norm (1e-4 relative), then take turns. Time is CPU time of
@@ -25,13 +26,18 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=SYSTEMS, metavar="SYSTEM")
     parser.add_argument("--size", choices=SIZES, default="small")
+    parser.add_argument("--work", choices=("step", "decode"), default="step")
+    parser.add_argument("--kernels", action="store_true")
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--units", type=int, default=2, help="steps per round")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--native", type=Path, default=FOLDER.parent / "build/release/bin/bench_models")
     parser.add_argument("--portable", type=Path, default=FOLDER.parent / "build/portable/bin/bench_models")
     parser.add_argument("--levels", nargs="+", choices=LEVELS, default=LEVELS, help="of the portable build")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.kernels:
+        options.levels = ("portable kernels",)
+    return options
 
 
 def cpu_seconds(process):
@@ -39,11 +45,11 @@ def cpu_seconds(process):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def start(program, case, options, stack, **settings):
+def start(program, case, options, stack, *more, **settings):
     """A warm worker and its outcome. Raises WorkerFailed, also for a level that this CPU does not have."""
-    command = [program, "serve", *case_arguments(case, options.threads)]
+    command = [program, *more, "serve", *case_arguments(case, options.threads)]
     worker = stack.enter_context(Worker(program, command, environment(options.threads, **settings)))
-    outcome = worker.ask("check")
+    outcome = worker.ask("check") if case.work == "step" else {}
     worker.ask("round", WARM_UP_UNITS)
     return worker, outcome
 
@@ -53,7 +59,10 @@ def measure(case, options):
     with ExitStack() as stack:
         started = {"native": start(options.native, case, options, stack)}
         for level in options.levels:
-            started[level] = start(options.portable, case, options, stack, CAPSTAN_CPU=level)
+            if options.kernels:
+                started[level] = start(options.native, case, options, stack, "--portable")
+            else:
+                started[level] = start(options.portable, case, options, stack, CAPSTAN_CPU=level)
             for key, value in started["native"][1].items():
                 if not abs(started[level][1][key] - value) <= TOLERANCE * abs(value):
                     raise WorkerFailed(f"{case.system}, {level}: {key} is {started[level][1][key]}, of the native build {value}")
@@ -73,10 +82,10 @@ def cell(numbers, digits=3):
 
 def main():
     options = parse()
-    print("| system | native, CPU ms per step | " + " | ".join(f"native over {level}" for level in options.levels) + " |")
+    print("| system | native, CPU ms per unit | " + " | ".join(f"native over {level}" for level in options.levels) + " |")
     print("|---" * (2 + len(options.levels)) + "|")
     for system in options.systems:
-        seconds = measure(Case(system, "step", *SIZES[options.size], 8, 512, size=options.size), options)
+        seconds = measure(Case(system, options.work, *SIZES[options.size], 8, 512, size=options.size), options)
         ratios = [cell([native / mine for native, mine in zip(seconds["native"], seconds[level])]) for level in options.levels]
         print(f"| {system} | {cell([1e3 * each for each in seconds['native']], 0)} | " + " | ".join(ratios) + " |", flush=True)
 

@@ -10,6 +10,7 @@
 #include "core/machine/kernel_levels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
+#include "core/products/gemm_backend.hpp"
 
 using namespace capstan;
 
@@ -20,6 +21,7 @@ int main(int argc, char** argv) try {
   bench::Setup& setup = options.setup;
   std::string work = "step";
   int threads = 0;
+  bool portable = false;
 
   CLI::App cli{"Training steps, blocks and decoding of whole models"};
   cli.require_subcommand(1);
@@ -35,6 +37,7 @@ int main(int argc, char** argv) try {
   cli.add_option("--micro", setup.micro, "tokens per micro-batch; 0: the whole batch at once");
   cli.add_flag("--int8", setup.int8, "decode: weights in 8 bits");
   cli.add_flag("--bf16", setup.bf16, "training steps with products in bf16; decode: weights rounded to bf16");
+  cli.add_flag("--portable", portable, "products as with train.kernels: portable");
   cli.add_option("--rounds", options.rounds);
   for (const char* table : {"steps", "length", "decode"})
     cli.add_subcommand(table)->add_option("systems", options.systems, "all when empty");
@@ -46,6 +49,7 @@ int main(int argc, char** argv) try {
   CLI11_PARSE(cli, argc, argv);
 
   set_threads(threads);
+  if (portable) set_gemm_backend(GemmBackend::portable);
   if (serve->parsed()) {
     setup.work = bench::work_called(work);
     bench::serve(setup);

@@ -63,6 +63,7 @@ if(NOT OPENBLAS_OPENMP OR NOT OPENBLAS_INCLUDE)
   list(APPEND CAPSTAN_MISSING "Capstan needs the OpenMP build of OpenBLAS: install the package libopenblas-openmp-dev")
 elseif(NOT TARGET capstan::openblas)
   get_filename_component(OPENBLAS_FOLDER ${OPENBLAS_OPENMP} DIRECTORY)
+  string(REGEX REPLACE "^${CMAKE_SYSROOT}/" "/" OPENBLAS_FOLDER ${OPENBLAS_FOLDER})  # where it is on the target
   add_library(capstan::openblas INTERFACE IMPORTED)
   target_include_directories(capstan::openblas INTERFACE ${OPENBLAS_INCLUDE})
   target_link_libraries(capstan::openblas INTERFACE ${OPENBLAS_OPENMP})

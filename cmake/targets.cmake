@@ -10,15 +10,23 @@ target_compile_options(capstan_flags INTERFACE  # GCC 12 raises both inside its 
   $<BUILD_INTERFACE:$<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized;-Wno-maybe-uninitialized>>)
 target_compile_options(capstan_flags INTERFACE  # C++17 cannot say `inline` again in namespace capstan::CAPSTAN_PRECISION
   $<BUILD_INTERFACE:$<$<CXX_COMPILER_ID:Clang>:-Wno-inline-namespace-reopened-noninline>>)
+# No product and sum are fused that the source does not fuse: where they are would depend on compiler and instruction set.
+target_compile_options(capstan_flags INTERFACE -ffp-contract=off)
 # GCC 12.2 turns a 32-byte constant whose upper half is zero, such as {1.0, 1.0, 0.0, 0.0}, into a broadcast of its first
 # number when it copies it in one piece (test "masks compare"): copy in pieces of 16 bytes.
-target_compile_options(capstan_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-mmove-max=128;-mstore-max=128>)
+if(CAPSTAN_X86)
+  target_compile_options(capstan_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-mmove-max=128;-mstore-max=128>)
+endif()
 # For the whole program: xtensor's allocator and alignment depend on it.
 target_compile_definitions(capstan_flags INTERFACE XTENSOR_USE_XSIMD)
 target_link_libraries(capstan_flags INTERFACE fmt::fmt OpenMP::OpenMP_CXX)
 # The kernels of a portable build are compiled for every level, all else for the lowest; where the CPU lacks that, glibc
 # says so instead of starting the program.
-if(CAPSTAN_NATIVE)
+if(NOT CAPSTAN_X86)
+  # Bytes of texts are compared as char, as on x86. The header comes first in every source, where a precompiled one cannot be.
+  target_compile_options(capstan_flags INTERFACE -fsigned-char "SHELL:-include core/kernels/xsimd_arm64.hpp")
+  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+elseif(CAPSTAN_NATIVE)
   target_compile_options(capstan_flags INTERFACE -march=native)
 else()
   set(own_level $<TARGET_PROPERTY:CAPSTAN_LEVEL>)  # of the target that is compiled

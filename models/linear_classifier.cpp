@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/base/error.hpp"
+#include "core/base/math.hpp"
 #include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/ops/ops.hpp"
@@ -168,7 +169,7 @@ std::vector<float> LinearClassifier::row_importance() const {
       mean += static_cast<double>(row[c]) / static_cast<double>(classes());
     for (int64_t c = 0; c < classes(); ++c) most = std::max(most, std::abs(static_cast<double>(row[c]) - mean));
     // The scale is 1 less the logarithm of the share of texts (train/linear/ngram_rows.hpp).
-    importance.push_back(static_cast<float>(scale * std::exp(-scale / 2) * most));
+    importance.push_back(static_cast<float>(scale * math::exp(-scale / 2) * most));
   }
   return importance;
 }

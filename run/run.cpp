@@ -12,6 +12,7 @@ namespace fs = std::filesystem;
 Run Run::open(const fs::path& folder, const std::vector<std::string>& overrides) {
   SavedRun saved = with_overrides(open_run(folder), overrides);
   set_threads(static_cast<int>(saved.config.threads));
+  use_kernels(saved.config.train);
   if (!facts_of(saved.config.model).reads_texts) reserve_blas_memory();  // the others have no products
   return Run(std::move(saved));
 }

@@ -4,7 +4,7 @@
 # the tests labelled `long` with the release build, among them training that is killed, whose system calls fail and whose power is lost
 # (scripts/attack.sh does more of the same); the Python package (python/test.sh, where packages can be installed); exports in other programs (scripts/test-interop.sh); a minute of the
 # fuzzers (scripts/fuzz.sh); and the portable build: all tests with the best kernels, those of core and nn with the
-# kernels of each level.
+# kernels of each level; and the ARM64 build under qemu (scripts/test-arm64.sh, where its tools are installed).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -46,4 +46,7 @@ cmake --preset portable
 cmake --build --preset portable
 echo "== portable build"
 scripts/run-tests.sh build/portable -LE long || status=1
+
+echo "== ARM64"
+scripts/test-arm64.sh || status=1
 exit $status

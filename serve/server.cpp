@@ -170,8 +170,10 @@ Models Server::State::open_models() {
           fmt::format("{}: the folder's name is the model's, and must be UTF-8 without control characters: rename it, "
                       "or give a link to it",
                       where));
-    if (models_.empty() && models.empty())
+    if (models_.empty() && models.empty()) {
       set_threads(static_cast<int>(options_.threads > 0 ? options_.threads : run.config.threads));
+      use_kernels(run.config.train);
+    }
     for (const auto& other : models)
       if (other->name() == name) throw ConfigError(fmt::format("{}: another run has the name {}, too", where, name));
     EngineOptions engine = options_.engine;

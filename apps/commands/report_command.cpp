@@ -114,6 +114,7 @@ void add_model_view(const ReportOptions& options, ReportedRun& reported) {
     SavedRun run = open_run(reported.record.folder);
     const ModelFacts facts = facts_of(run.config.model);
     set_threads(static_cast<int>(run.config.threads));
+    use_kernels(run.config.train);
     reserve_product_memory();
     const auto attempt = [&](const char* wanted, const auto& add) {
       try {

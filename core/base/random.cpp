@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
+#include "core/base/math.hpp"
 
 namespace capstan {
 
@@ -49,8 +50,8 @@ uint64_t RandomStream::below(uint64_t bound) {
 }
 
 double RandomStream::normal() {
-  const double radius = std::sqrt(-2 * std::log1p(-uniform()));
-  return radius * std::cos(2 * M_PI * uniform());
+  const double radius = std::sqrt(-2 * math::log1p(-uniform()));
+  return radius * math::cos(2 * M_PI * uniform());
 }
 
 uint64_t permuted(uint64_t index, uint64_t count, const RandomKey& key, uint64_t epoch) {

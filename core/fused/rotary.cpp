@@ -1,10 +1,10 @@
 #include "core/fused/rotary.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/math.hpp"
 #include "core/fused/kernels/kernels.hpp"
 #include "core/fused/linear_products.hpp"
 #include "core/machine/parallel.hpp"
@@ -27,8 +27,8 @@ struct Turns {
   void set(int64_t position, const std::vector<double>& frequencies) {
     for (size_t i = 0; i < frequencies.size(); ++i) {
       const double angle = static_cast<double>(position) * frequencies[i];
-      cosine[i] = std::cos(angle);
-      sine[i] = std::sin(angle);
+      cosine[i] = math::cos(angle);
+      sine[i] = math::sin(angle);
     }
   }
   std::vector<double> cosine, sine;
@@ -97,7 +97,7 @@ RotaryTables rotary_tables(const Ids& positions, int64_t pairs, double base) {
                 tables.sine.mutable_data()};
   for (int64_t pair = 0; pair < pairs; ++pair)
     writer.frequencies[static_cast<size_t>(pair)] =
-        std::pow(base, -static_cast<double>(pair) / static_cast<double>(pairs));
+        math::pow(base, -static_cast<double>(pair) / static_cast<double>(pairs));
   int32_t* const rows = tables.rows.mutable_data();
   for (int64_t row = 0; row < count; ++row) rows[row] = static_cast<int32_t>(shared ? positions[row] - lowest : row);
   if (shared && table_rows >= positions_per_block) {

@@ -66,7 +66,27 @@ void with_pass(const ActivationPass& pass, const Body& body) {
   });
 }
 
+template <class F>
+void apply_all(real* out, const real* in, int64_t count, const F& f) {
+  simd::sweep(count, [&](auto at) { at.store(out, f(at.load(in))); });
+}
+
 }  // namespace
+
+void apply(Function function, real* out, const real* in, int64_t count) {
+  switch (function) {
+    case Function::exp:
+      return apply_all(out, in, count, [](const Batch& x) { return simd::exp(x); });
+    case Function::log:
+      return apply_all(out, in, count, [](const Batch& x) { return simd::log(x); });
+    case Function::sigmoid:
+      return apply_all(out, in, count, [](const Batch& x) { return simd::sigmoid(x); });
+    case Function::tanh:
+      return apply_all(out, in, count, [](const Batch& x) { return simd::tanh(x); });
+  }
+}
+
+real dot(const real* a, const real* b, int64_t count) { return simd::dot(a, b, count); }
 
 void activation_forward(const ActivationPass& pass, const real* pre, const real* bias, real* out) {
   const int64_t columns = pass.columns, width = pass.gated ? 2 * columns : columns;

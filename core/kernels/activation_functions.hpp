@@ -45,19 +45,19 @@ struct Gelu {
 #ifdef CAPSTAN_DOUBLE
   static Normal normal(const simd::Batch& x) {
     const simd::Batch half(0.5), sqrt_half(0.707106781186547524400844362104849039);
-    return {half + half * xsimd::erf(x * sqrt_half), xsimd::exp(-half * x * x)};
+    return {half + half * xsimd::erf(x * sqrt_half), simd::exp(-half * x * x)};
   }
 #else
   /// Phi(-a) = e^(-a^2 / 2) t P(t) with t = 1 / (1 + 0.35 a) for a >= 0: P is a minimax fit of degree 8 with relative
   /// error 3.2e-8 up to a = 14, beyond which the exponential is 0. Value and slope share the one exponential, and small
   /// probabilities keep their digits, which 1 + erf would lose.
   static Normal normal(const simd::Batch& x) {
-    const simd::Batch one(1.0f), bell = xsimd::exp(simd::Batch(-0.5f) * x * x);
-    const simd::Batch t = one / xsimd::fma(simd::Batch(0.35f), xsimd::abs(x), one);
+    const simd::Batch one(1.0f), bell = simd::exp(simd::Batch(-0.5f) * x * x);
+    const simd::Batch t = one / simd::fma(simd::Batch(0.35f), xsimd::abs(x), one);
     constexpr float coefficients[] = {0.143971499f, -0.255713929f, 0.159173888f, -0.0231097157f,
                                       0.105507981f, 0.119832867f,  0.139861871f, 0.139621404f};
     simd::Batch p(-0.0291458811f);
-    for (const float coefficient : coefficients) p = xsimd::fma(p, t, simd::Batch(coefficient));
+    for (const float coefficient : coefficients) p = simd::fma(p, t, simd::Batch(coefficient));
     const simd::Batch tail = bell * t * p;
     return {xsimd::select(x < simd::Batch(0.0f), tail, one - tail), bell};
   }
@@ -87,7 +87,7 @@ struct Silu {
 };
 
 struct Tanh {
-  static simd::Batch value(const simd::Batch& x) { return xsimd::tanh(x); }
+  static simd::Batch value(const simd::Batch& x) { return simd::tanh(x); }
   static ValueAndSlope both(const simd::Batch& x) {
     const simd::Batch y = value(x);
     return {y, simd::Batch(real{1}) - y * y};

@@ -10,11 +10,7 @@ constexpr int64_t block = 512;  // terms summed in working precision before they
 real sum_run(const real* in, int64_t count) {
   double total = 0;
   for (int64_t first = 0; first < count; first += block) {
-    const int64_t last = std::min(first + block, count);
-    real sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = first; i < last; ++i) sum += in[i];
-    total += sum;
+    total += simd::sum(in + first, std::min(block, count - first));
   }
   return static_cast<real>(total);
 }

@@ -21,7 +21,7 @@ class GateRecurrence {
   simd::Batch advance(int i, const simd::Batch& k) {
     const simd::Batch one(1);
     // One of e^(m - m') and e^(K - m') is 1, the other e^-|K - m|.
-    const simd::Batch small = xsimd::exp(-xsimd::abs(k - maximum_[i]));
+    const simd::Batch small = simd::exp(-xsimd::abs(k - maximum_[i]));
     const auto rises = k > maximum_[i];
     const simd::Batch beta = xsimd::select(rises, one, small);
     weight_[i] = xsimd::select(rises, small, one) * weight_[i] + beta;

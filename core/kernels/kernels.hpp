@@ -41,6 +41,14 @@ void add_scaled(real* out, const real* in, int64_t count, real factor);
 void scale(real* out, const real* in, int64_t count, real factor);
 bool all_finite(const real* in, int64_t count);
 
+/// Functions whose bits no library decides about.
+enum class Function { exp, log, sigmoid, tanh };
+/// out = f(in), on the calling thread; out may be in.
+void apply(Function function, real* out, const real* in, int64_t count);
+
+/// a . b, on the calling thread.
+real dot(const real* a, const real* b, int64_t count);
+
 // Activations with bias over the rows of a matrix, and column sums.
 
 /// How a row of pre becomes a row of out with `columns` elements: act(pre) or, if gated, act(g) * h for a row [g | h]

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/math.hpp"
 #include "core/machine/parallel.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
@@ -51,10 +52,18 @@ void for_pieces(const UpdateBlocks& blocks, const Body& body) {
 }  // namespace
 
 double row_squares(const real* row, int64_t width) {
-  double sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t c = 0; c < width; ++c) sum += static_cast<double>(row[c]) * static_cast<double>(row[c]);
-  return sum;
+  constexpr int64_t together = 32;  // sums side by side, more than a CPU computes at once
+  double sums[together] = {};
+  const auto add = [&](int64_t c, int64_t count) {
+#pragma omp simd
+    for (int64_t i = 0; i < count; ++i) sums[i] += static_cast<double>(row[c + i]) * static_cast<double>(row[c + i]);
+  };
+  int64_t c = 0;
+  for (; c + together <= width; c += together) add(c, together);
+  add(c, width - c);
+  for (int64_t half = together / 2; half > 0; half /= 2)
+    for (int64_t i = 0; i < half; ++i) sums[i] += sums[i + half];
+  return sums[0];
 }
 
 double sum_of_squares(const real* in, int64_t count) {
@@ -71,8 +80,8 @@ double sum_of_squares(const real* in, int64_t count) {
 }
 
 void adamw(const UpdateBlocks& blocks, real* m, real* v, const AdamWStep& step) {
-  const double correction1 = 1 - std::pow(step.beta1, static_cast<double>(step.step));
-  const double correction2 = 1 - std::pow(step.beta2, static_cast<double>(step.step));
+  const double correction1 = 1 - math::pow(step.beta1, static_cast<double>(step.step));
+  const double correction2 = 1 - math::pow(step.beta2, static_cast<double>(step.step));
   const real scale = static_cast<real>(blocks.grad_scale), epsilon = static_cast<real>(step.epsilon);
   const real beta1 = static_cast<real>(step.beta1), rest1 = static_cast<real>(1 - step.beta1);
   const real beta2 = static_cast<real>(step.beta2), rest2 = static_cast<real>(1 - step.beta2);

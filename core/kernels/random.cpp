@@ -2,7 +2,8 @@
 #include "core/kernels/kernels.hpp"
 
 #include <algorithm>
-#include <xsimd/xsimd.hpp>
+
+#include "core/kernels/simd_functions.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
@@ -54,7 +55,7 @@ void mask(real* out, const real* in, const uint32_t* words, int64_t count, uint3
   for (int64_t i = 0; i < count; ++i) out[i] = words[i] >= threshold ? scale * in[i] : 0;
 }
 
-using Doubles = xsimd::batch<double>;
+using capstan::simd::Doubles;
 constexpr double two_pi = 6.28318530717958647692528676655900577;
 
 /// [0, 1) in 53 bits from two words, as RandomStream::uniform. By way of 32-bit integers, which every level converts in
@@ -65,40 +66,33 @@ void uniform(double* out, const uint32_t* high, const uint32_t* low) {
     out[j] = 0x1p-27 * static_cast<int32_t>(high[j] >> 5) + 0x1p-53 * static_cast<int32_t>(low[j] >> 6);
 }
 
-/// c[0] + c[1] s + c[2] s^2 + ...
-template <size_t Size>
-Doubles polynomial(const double (&c)[Size], const Doubles& s) {
-  Doubles sum(c[Size - 1]);
-  for (size_t i = Size - 1; i-- > 0;) sum = xsimd::fma(sum, s, Doubles(c[i]));
-  return sum;
-}
-
 /// cos(2 pi v) for v in [0, 1). The nearest quarter of a turn is taken off exactly, which leaves |x| <= pi / 4, where
 /// Taylor's series are exact in double with nine terms. (xsimd's cos brings a scalar
 /// reduction of huge arguments along.)
 Doubles cosine_of_turns(const Doubles& v) {
-  constexpr double cosine_terms[] = {1.0,
-                                     -1.0 / 2,
-                                     1.0 / 24,
-                                     -1.0 / 720,
-                                     1.0 / 40320,
-                                     -1.0 / 3628800,
-                                     1.0 / 479001600,
+  constexpr double cosine_terms[] = {1.0 / 20922789888000,
                                      -1.0 / 87178291200,
-                                     1.0 / 20922789888000};
-  constexpr double sine_terms[] = {1.0,
-                                   -1.0 / 6,
-                                   1.0 / 120,
-                                   -1.0 / 5040,
-                                   1.0 / 362880,
-                                   -1.0 / 39916800,
-                                   1.0 / 6227020800,
+                                     1.0 / 479001600,
+                                     -1.0 / 3628800,
+                                     1.0 / 40320,
+                                     -1.0 / 720,
+                                     1.0 / 24,
+                                     -1.0 / 2,
+                                     1.0};
+  constexpr double sine_terms[] = {1.0 / 355687428096000,
                                    -1.0 / 1307674368000,
-                                   1.0 / 355687428096000};
-  const Doubles quarter = xsimd::floor(xsimd::fma(v, Doubles(4.0), Doubles(0.5)));
+                                   1.0 / 6227020800,
+                                   -1.0 / 39916800,
+                                   1.0 / 362880,
+                                   -1.0 / 5040,
+                                   1.0 / 120,
+                                   -1.0 / 6,
+                                   1.0};
+  const Doubles quarter = xsimd::floor(capstan::simd::fma(v, Doubles(4.0), Doubles(0.5)));
   const Doubles x = Doubles(two_pi) * (v - Doubles(0.25) * quarter), s = x * x;
   const auto first = quarter == Doubles(1.0), second = quarter == Doubles(2.0), third = quarter == Doubles(3.0);
-  const Doubles size = xsimd::select(first || third, x * polynomial(sine_terms, s), polynomial(cosine_terms, s));
+  const Doubles size = xsimd::select(first || third, x * capstan::simd::polynomial(sine_terms, s),
+                                     capstan::simd::polynomial(cosine_terms, s));
   return xsimd::select(first || second, -size, size);
 }
 
@@ -106,7 +100,7 @@ Doubles cosine_of_turns(const Doubles& v) {
 void box_muller(double* out, const double* u, const double* v) {
   for (int64_t j = 0; j < philox_counters; j += static_cast<int64_t>(Doubles::size)) {
     const Doubles distance = Doubles(1.0) - Doubles::load_aligned(u + j);  // exact: u is a multiple of 2^-53
-    const Doubles radius = xsimd::sqrt(Doubles(-2.0) * xsimd::log(distance));
+    const Doubles radius = xsimd::sqrt(Doubles(-2.0) * simd::log(distance));
     (radius * cosine_of_turns(Doubles::load_aligned(v + j))).store_aligned(out + j);
   }
 }

@@ -13,7 +13,10 @@ namespace {
 constexpr size_t level_count = std::tuple_size<KernelTable::Levels>::value;
 constexpr std::array<const char*, level_count> names = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
 
-#if defined(__clang__)  // Clang 14 knows the names of features, not of levels
+#if !defined(__x86_64__)
+bool cpu_has_v3() { return false; }
+bool cpu_has_v4() { return false; }
+#elif defined(__clang__)  // Clang 14 knows the names of features, not of levels
 bool cpu_has_v3() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
          __builtin_cpu_supports("bmi2");

@@ -1,8 +1,10 @@
 // The one thread pool: OpenMP's, which OpenBLAS (its OpenMP build) shares.
 #pragma once
 
-#include <immintrin.h>
 #include <omp.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -35,8 +37,20 @@ int threads();
 /// for threads that it does not have. Not in a parallel loop.
 void end_threads();
 
+// How the calling thread computes with floats.
+
+#if defined(__x86_64__)
+inline uint64_t float_mode() { return _mm_getcsr(); }
+inline void set_float_mode(uint64_t mode) { _mm_setcsr(static_cast<uint32_t>(mode)); }
+constexpr uint64_t flushing_mode = 0x8040;
+#else
+inline uint64_t float_mode() { return __builtin_aarch64_get_fpcr(); }
+inline void set_float_mode(uint64_t mode) { __builtin_aarch64_set_fpcr(static_cast<uint32_t>(mode)); }
+constexpr uint64_t flushing_mode = 1 << 24;
+#endif
+
 /// Denormals become zero, for the calling thread: e^-90 would otherwise cost a hundred times more than e^-80.
-inline void flush_denormals() { _mm_setcsr(_mm_getcsr() | 0x8040u); }
+inline void flush_denormals() { set_float_mode(float_mode() | flushing_mode); }
 
 /// Does what begins here run on the calling thread alone: in the body of a parallel loop, or in a OneThread scope? The
 /// body of a loop that would have been split is one on a single thread, too: what depends on this depends on shapes,

@@ -1,6 +1,7 @@
 #include <functional>
 
 #include "core/array/rows_xt.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/profile.hpp"
 #include "core/ops/ops.hpp"
 
@@ -9,15 +10,32 @@ namespace {
 
 enum class Saves { input, output };
 
-/// y = f(x), dx = df(g, saved).
-template <class Forward, class Backward>
-Var unary(const char* op, const Var& x, Saves saves, const Forward& f, const Backward& df) {
-  const ProfileSpan span;
-  Array y = elementwise(op, f, x.value());
+/// y of x, and dx = df(g, saved).
+template <class Backward>
+Var with_pullback(const char* op, const Var& x, Array y, Saves saves, const Backward& df) {
   const Array saved = saves == Saves::input ? x.value() : y;
   return make_var(op, std::move(y), {x}, [op, saved, df](Array g, const Needs&) -> Grads {
     return {elementwise(op, df, std::move(g), saved)};
   });
+}
+
+/// y = f(x), an expression of exact operations.
+template <class Forward, class Backward>
+Var unary(const char* op, const Var& x, Saves saves, const Forward& f, const Backward& df) {
+  const ProfileSpan span;
+  return with_pullback(op, x, elementwise(op, f, x.value()), saves, df);
+}
+
+Array computed(const char* op, kernels::Function function, const Array& x) {
+  return compute_rows(op, x, {}, [function](real* out, const RowOperands& in, int64_t count) {
+    kernels::apply(function, out, in[0], count);
+  });
+}
+
+template <class Backward>
+Var unary(const char* op, const Var& x, Saves saves, kernels::Function function, const Backward& df) {
+  const ProfileSpan span;
+  return with_pullback(op, x, computed(op, function, x.value()), saves, df);
 }
 
 constexpr real inv_sqrt2 = real(0.707106781186547524);
@@ -54,15 +72,11 @@ Var neg(const Var& x) {
 }
 
 Var exp(const Var& x) {
-  return unary(
-      "exp", x, Saves::output, [](const auto& v) { return xt::exp(v); },
-      [](const auto& g, const auto& y) { return g * y; });
+  return unary("exp", x, Saves::output, kernels::Function::exp, [](const auto& g, const auto& y) { return g * y; });
 }
 
 Var log(const Var& x) {
-  return unary(
-      "log", x, Saves::input, [](const auto& v) { return xt::log(v); },
-      [](const auto& g, const auto& v) { return g / v; });
+  return unary("log", x, Saves::input, kernels::Function::log, [](const auto& g, const auto& v) { return g / v; });
 }
 
 Var sqrt(const Var& x) {
@@ -78,26 +92,24 @@ Var square(const Var& x) {
 }
 
 Var tanh(const Var& x) {
-  return unary(
-      "tanh", x, Saves::output, [](const auto& v) { return xt::tanh(v); },
-      [](const auto& g, const auto& y) { return g * (real(1) - y * y); });
+  return unary("tanh", x, Saves::output, kernels::Function::tanh,
+               [](const auto& g, const auto& y) { return g * (real(1) - y * y); });
 }
 
 Var sigmoid(const Var& x) {
   // e^-x may overflow to infinity; its reciprocal is then the right 0.
-  return unary(
-      "sigmoid", x, Saves::output, [](const auto& v) { return real(1) / (real(1) + xt::exp(-v)); },
-      [](const auto& g, const auto& s) { return g * s * (real(1) - s); });
+  return unary("sigmoid", x, Saves::output, kernels::Function::sigmoid,
+               [](const auto& g, const auto& s) { return g * s * (real(1) - s); });
 }
 
 Var silu(const Var& x) {
   const ProfileSpan span;
   Array y = elementwise(
-      "silu", [](const auto& v) { return v / (real(1) + xt::exp(-v)); }, x.value());
+      "silu", [](const auto& s, const auto& v) { return s * v; },
+      computed("silu", kernels::Function::sigmoid, x.value()), x.value());
   return make_var("silu", std::move(y), {x}, [x = x.value()](Array g, const Needs&) -> Grads {
     // In two passes, so that the exponential is taken once.
-    const Array s = elementwise(
-        "silu", [](const auto& v) { return real(1) / (real(1) + xt::exp(-v)); }, x);
+    const Array s = computed("silu", kernels::Function::sigmoid, x);
     const auto grad = [](const auto& dy, const auto& u, const auto& v) {
       return dy * (u * (real(1) + v * (real(1) - u)));
     };
@@ -105,6 +117,7 @@ Var silu(const Var& x) {
   });
 }
 
+// gelu and erf are for the composed forms of systems alone: their bits are those of xtensor and its CPU.
 Var gelu(const Var& x) {
   return unary(
       "gelu", x, Saves::input, [](const auto& v) { return real(0.5) * v * (real(1) + xt::erf(v * inv_sqrt2)); },

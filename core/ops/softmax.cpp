@@ -54,7 +54,8 @@ void softmax_row(real* out, const real* x, const real* mask, int64_t count) {
   write_visible(out, x, mask, count);
   auto y = as_row(out, count);
   const real largest = xt::amax(y)();  // taken off, it keeps e^x from overflowing
-  assign_row(y, xt::exp(y - (std::isfinite(largest) ? largest : 0)));
+  assign_row(y, y - (std::isfinite(largest) ? largest : 0));
+  kernels::apply(kernels::Function::exp, out, out, count);
   const double sum = xt::sum<double>(y)();
   assign_row(y, y * static_cast<real>(sum == 0 ? 0 : 1 / sum));
 }

@@ -111,11 +111,14 @@ BlasInfo blas_info() {
   std::string version = openblas_get_config();
   version = version.substr(0, version.find(' ', version.find(' ') + 1));
   const std::string onednn = "oneDNN " + onednn_version();
-  const std::string float_products = gemm_backend() == GemmBackend::onednn ? onednn : "OpenBLAS";
+  std::string float_products = "OpenBLAS";
+  if (gemm_backend() == GemmBackend::onednn) float_products = onednn;
+  if (gemm_backend() == GemmBackend::portable) float_products = "Capstan, portable";
   return {openblas_get_corename(), threading[openblas_get_parallel()], version, float_products,
           bf16_backend() == Bf16Backend::onednn ? onednn : float_products + ", in floats"};
 }
 
+#if defined(__x86_64__)
 std::string better_blas_core() {
   const auto is_one_of = [core = std::string(openblas_get_corename())](std::initializer_list<const char*> cores) {
     return std::find(cores.begin(), cores.end(), core) != cores.end();
@@ -126,6 +129,9 @@ std::string better_blas_core() {
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   return !avx2 || is_one_of({"Haswell", "Zen", "SkylakeX", "Cooperlake", "SapphireRapids"}) ? "" : "Haswell";
 }
+#else
+std::string better_blas_core() { return ""; }
+#endif
 
 void use_better_blas_core() {
   constexpr const char* name = "OPENBLAS_CORETYPE";

@@ -13,7 +13,7 @@ struct BlasInfo {
   std::string core;       // the kernel set OpenBLAS chose, e.g. "SkylakeX"
   std::string threading;  // "openmp", "pthread" or "serial"
   std::string version;
-  std::string float_products;  // the library that computes them: "oneDNN 2.6.3" or "OpenBLAS"
+  std::string float_products;  // the library that computes them: "oneDNN 2.6.3", "OpenBLAS" or "Capstan, portable"
   std::string bf16_products;   // "oneDNN 2.6.3", or "OpenBLAS, in floats" where they are emulated
 };
 BlasInfo blas_info();

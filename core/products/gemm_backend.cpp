@@ -16,6 +16,7 @@
 #include "core/base/error.hpp"
 #include "core/base/no_copy.hpp"
 #include "core/base/small_floats.hpp"
+#include "core/machine/kernel_levels.hpp"
 #include "core/machine/parallel.hpp"
 
 #ifdef CAPSTAN_ONEDNN
@@ -31,8 +32,8 @@ constexpr bool has_onednn = true;
 constexpr bool has_onednn = false;
 #endif
 
-GemmBackend& backend_setting() {
-  static GemmBackend setting = has_onednn ? GemmBackend::onednn : GemmBackend::openblas;
+std::atomic<GemmBackend>& backend_setting() {
+  static std::atomic<GemmBackend> setting = fastest_gemm_backend();
   return setting;
 }
 
@@ -125,11 +126,19 @@ void make_onednn_kernels() {
 #endif
 }
 
+GemmBackend fastest_gemm_backend() { return has_onednn ? GemmBackend::onednn : GemmBackend::openblas; }
+
 GemmBackend gemm_backend() { return backend_setting(); }
 
 void set_gemm_backend(GemmBackend backend) {
-  check(has_onednn || backend == GemmBackend::openblas, "set_gemm_backend: this build has no oneDNN");
+  check(has_onednn || backend != GemmBackend::onednn, "set_gemm_backend: this build has no oneDNN");
+  if (backend == GemmBackend::portable) check(portable_obstacle().empty(), "set_gemm_backend: {}", portable_obstacle());
   backend_setting() = backend;
+}
+
+std::string portable_obstacle() {
+  if (kernels_fuse()) return "";
+  return fmt::format("the {} kernels have no fused products: a CPU with AVX2 or ARM64 has them", kernel_level());
 }
 
 std::string onednn_version() {
@@ -149,7 +158,7 @@ std::string bf16_obstacle() {
   return "";
 }
 
-Bf16Backend bf16_backend() { return bf16_setting(); }
+Bf16Backend bf16_backend() { return gemm_backend() == GemmBackend::portable ? Bf16Backend::floats : bf16_setting(); }
 
 void set_bf16_backend(Bf16Backend backend) {
   check(backend == Bf16Backend::floats || onednn_multiplies_bf16(),
@@ -177,6 +186,7 @@ int most_blas_products() {
 }
 
 void multiply(const Product<float>& product) {
+  if (gemm_backend() == GemmBackend::portable) return multiply_in_order(product);
   const OneThreadProducts one_thread;
 #ifdef CAPSTAN_ONEDNN
   if (gemm_backend() == GemmBackend::onednn && !openblas_is_faster(product)) {

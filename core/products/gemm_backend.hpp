@@ -1,47 +1,31 @@
 // The libraries that gemm calls: OpenBLAS for double; for float also oneDNN, where the build has it (CAPSTAN_ONEDNN);
-// for bf16 oneDNN alone.
+// for bf16 oneDNN alone. Or none of them: portable products have the same bits on every CPU.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include "core/base/small_floats.hpp"
+#include "core/products/kernels/in_order.hpp"
 
 namespace capstan {
-
-// The arguments of one matrix product.
-
-enum class Transpose { no, yes };
-
-/// A row-major matrix operand: `data` with `stride` elements from one stored row to the next, taken transposed or not.
-template <class T>
-struct MatrixOf {
-  const T* data;
-  int64_t stride;
-  Transpose transpose = Transpose::no;
-  bool transposed() const { return transpose == Transpose::yes; }
-};
-
-/// C (m, n) = alpha * op(A) op(B) + beta * C, row-major, inner size k; with beta = 0 C is not read. m, n, k > 0.
-template <class T, class Result = T>
-struct Product {
-  int64_t m, n, k;
-  MatrixOf<T> a, b;
-  Result* c;
-  int64_t c_stride;
-  Result alpha, beta;
-};
 
 /// In floats: products of two bf16 values are exact, sums are rounded. alpha is 1, and beta 0 or 1.
 using Bf16Product = Product<Bf16, float>;
 
-enum class GemmBackend { openblas, onednn };
+/// What computes products of floats. Shapes that OpenBLAS multiplies faster than oneDNN go to OpenBLAS with both;
+/// portable: core/products/kernels/in_order.
+enum class GemmBackend { openblas, onednn, portable };
 
-/// The library for products of floats: oneDNN in a build that has it, until set_gemm_backend() changes it. Shapes that
-/// OpenBLAS multiplies faster go to OpenBLAS in either case.
+/// oneDNN where the build has it, else OpenBLAS.
+GemmBackend fastest_gemm_backend();
+/// The fastest, until set_gemm_backend() changes it.
 GemmBackend gemm_backend();
-/// For tests and benchmarks; never while a product runs. Throws std::invalid_argument where the build has no oneDNN.
+/// Never while a product runs. Throws std::invalid_argument where the build has no oneDNN, or the kernels in use no
+/// fused products.
 void set_gemm_backend(GemmBackend backend);
+/// Why portable products cannot be had, and what to do; empty where they can.
+std::string portable_obstacle();
 /// "2.6.3"; empty in a build without oneDNN.
 std::string onednn_version();
 
@@ -59,7 +43,8 @@ enum class Bf16Backend {
 /// Why products in bf16 gain nothing here, and what to do;
 /// empty where the build has oneDNN and the CPU has the instructions.
 std::string bf16_obstacle();
-/// oneDNN where there is no obstacle and floats elsewhere, until set_bf16_backend() says otherwise.
+/// oneDNN where there is no obstacle and floats elsewhere, until set_bf16_backend() says otherwise. floats while
+/// products are portable.
 Bf16Backend bf16_backend();
 /// For tests and benchmarks; never while a product runs. Throws std::invalid_argument where the build has no oneDNN or
 /// oneDNN refuses such products on this CPU.

@@ -1,11 +1,11 @@
 #include "data/generated/associative_recall.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <unordered_set>
 
 #include "core/base/error.hpp"
+#include "core/base/math.hpp"
 #include "core/base/random.hpp"
 #include "data/files/token_row.hpp"
 #include "data/tokenizers/blank_separated.hpp"
@@ -28,7 +28,7 @@ std::vector<int32_t> distinct(int64_t count, int64_t first, int64_t range, Rando
 /// those left: the order of exponential waiting times with these rates (Efraimidis and Spirakis 2006).
 std::vector<int64_t> weighted_draws(const std::vector<double>& weights, int64_t count, RandomStream& random) {
   std::vector<double> waits;
-  for (const double weight : weights) waits.push_back(-std::log1p(-random.uniform()) / weight);
+  for (const double weight : weights) waits.push_back(-math::log1p(-random.uniform()) / weight);
   std::vector<int64_t> order(weights.size());
   std::iota(order.begin(), order.end(), 0);
   std::partial_sort(order.begin(), order.begin() + count, order.end(), [&](int64_t a, int64_t b) {
@@ -54,7 +54,7 @@ void validate(const AssociativeRecallConfig& c, Problems& problems) {
 AssociativeRecall::AssociativeRecall(const AssociativeRecallConfig& config) : config_(config) {
   check_valid("associative-recall", config);
   for (int64_t slot = 0; slot < config.length / 2 - config.pairs * config.passes; ++slot)
-    slot_weights_.push_back(std::pow(static_cast<double>(slot + 1), config.power - 1));
+    slot_weights_.push_back(math::pow(static_cast<double>(slot + 1), config.power - 1));
 }
 
 RecallExample AssociativeRecall::example(std::string_view split, int64_t index) const {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "core/base/math.hpp"
 #include "models/generation/sampling.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -78,7 +79,7 @@ class BeamSearch {
   bool has_room() const { return !model_.position_limit() || state_.positions.front() < *model_.position_limit(); }
 
   double score(double log_probability, int64_t length) const {
-    return log_probability / std::pow(static_cast<double>(length), options_.length_penalty);
+    return log_probability / math::pow(static_cast<double>(length), options_.length_penalty);
   }
 
   Hypothesis extended(const Hypothesis& text, int32_t token, double log_probability, int64_t step) const {
@@ -123,10 +124,10 @@ class BeamSearch {
     std::vector<double> values(logits, logits + size);
     const double top = *std::max_element(values.begin(), values.end());
     double total = 0;
-    for (const double value : values) total += std::exp(value - top);
+    for (const double value : values) total += math::exp(value - top);
     if (!std::isfinite(total))
       throw NotFinite("a logit is not finite: the model's weights are damaged or its training diverged");
-    for (double& value : values) value -= top + std::log(total);
+    for (double& value : values) value -= top + math::log(total);
     for (const int32_t token : options_.banned) values.at(static_cast<size_t>(token)) = -HUGE_VAL;
     return values;
   }

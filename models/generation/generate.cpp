@@ -7,6 +7,7 @@
 
 #include "core/array/layout.hpp"
 #include "core/base/error.hpp"
+#include "core/base/math.hpp"
 #include "core/machine/parallel.hpp"
 #include "models/generation/written_text.hpp"
 
@@ -77,7 +78,7 @@ int32_t Sampler::choose(const Array& logits) {
   // Differences from the largest score, which overflow at no temperature: the likeliest token has likelihood 1.
   const double top = *std::max_element(scores.begin(), scores.end());
   const auto likelihood = [&](size_t i) {
-    return std::exp((scores[static_cast<size_t>(order[i])] - top) / config_.temperature);
+    return math::exp((scores[static_cast<size_t>(order[i])] - top) / config_.temperature);
   };
   double total = 0;
   for (size_t i = 0; i < kept; ++i) total += likelihood(i);
@@ -100,8 +101,8 @@ double log_probability(const Array& logits, int32_t token) {
   const real* const all = logits.data();
   const double top = static_cast<double>(*std::max_element(all, all + logits.size()));
   double total = 0;
-  for (int64_t i = 0; i < logits.size(); ++i) total += std::exp(static_cast<double>(all[i]) - top);
-  return static_cast<double>(all[token]) - top - std::log(total);
+  for (int64_t i = 0; i < logits.size(); ++i) total += math::exp(static_cast<double>(all[i]) - top);
+  return static_cast<double>(all[token]) - top - math::log(total);
 }
 
 namespace {

@@ -1,11 +1,11 @@
 #include "models/losses/class_weights.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/core.h>
 
 #include "core/base/error.hpp"
+#include "core/base/math.hpp"
 
 namespace capstan {
 
@@ -32,7 +32,7 @@ std::vector<double> weights_of(const ClassWeights& config, const std::vector<int
 
 std::vector<double> shifts_of(const std::vector<double>& class_weights) {
   std::vector<double> shifts;
-  for (const double weight : class_weights) shifts.push_back(weight > 0 ? std::log(weight) : 0);
+  for (const double weight : class_weights) shifts.push_back(weight > 0 ? math::log(weight) : 0);
   return shifts;
 }
 

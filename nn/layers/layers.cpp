@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
+#include "core/base/math.hpp"
 #include "core/fused/fused.hpp"
 #include "core/kernels/kernels.hpp"
 #include "core/ops/ops.hpp"
@@ -115,8 +116,8 @@ Array sinusoidal_positions(const Ids& positions, int64_t width, SinusoidOrder or
       const bool interleaved = order == SinusoidOrder::interleaved, sine = interleaved ? c % 2 == 0 : c < half;
       const int64_t pair = interleaved ? c / 2 : sine ? c : c - half;
       const double angle =
-          positions[i] * std::pow(10000.0, -static_cast<double>(2 * pair) / static_cast<double>(width));
-      *out++ = static_cast<real>(sine ? std::sin(angle) : std::cos(angle));
+          positions[i] * math::pow(10000.0, -static_cast<double>(2 * pair) / static_cast<double>(width));
+      *out++ = static_cast<real>(sine ? math::sin(angle) : math::cos(angle));
     }
   }
   return table;

@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <iterator>
 #include <string>
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/math.hpp"
 #include "core/base/random.hpp"
 #include "core/strings/utf8.hpp"
 #include "nn/layers/ngram_config.hpp"
@@ -338,7 +338,7 @@ void join_buckets(std::vector<NgramCount>& counts, int bits, int fewer) {
 float count_weight(uint32_t count) {
   static const std::array<float, 256> weights = [] {
     std::array<float, 256> table{};
-    for (size_t n = 1; n < table.size(); ++n) table[n] = static_cast<float>(1 + std::log(static_cast<double>(n)));
+    for (size_t n = 1; n < table.size(); ++n) table[n] = static_cast<float>(1 + math::log(static_cast<double>(n)));
     return table;
   }();
   return weights[count & 255];

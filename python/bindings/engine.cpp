@@ -122,13 +122,13 @@ std::shared_ptr<Job> start(std::function<void(const Cancel&)> work) {
   return job;
 }
 
-Here::Here() : flags_(_mm_getcsr()) {
+Here::Here() : mode_(float_mode()) {
   refuse_after_fork();
   ++here;
   flush_denormals();
 }
 Here::~Here() {
-  _mm_setcsr(flags_);
+  set_float_mode(mode_);
   --here;
 }
 

@@ -95,7 +95,7 @@ class Here {
 
  private:
   OneThread alone_;
-  unsigned flags_;  // of the caller's floating point
+  uint64_t mode_;  // of the caller's floating point
 };
 
 /// work() on the calling thread, which Python's signals cannot interrupt: for what takes a moment and has no products.

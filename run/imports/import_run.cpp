@@ -105,7 +105,7 @@ void save(const fs::path& folder, const RunConfig& config, const Tokenizer& toke
   state.identity = {
       {"model", to_yaml(config.model)}, {"tokenizer", identity_of(tokenizer)}, {"classes", identity_of(classes)}};
   state.settings = settings_of(config.train);
-  state.machine = this_machine(config.train.precision);
+  state.machine = this_machine(config.train);
   state.working_folder = fs::current_path().string();
   state.ancestry = {origin};
   Optimizer optimizer(config.train.optimizer, model.params());

@@ -44,7 +44,8 @@ std::string cpu_model() {
 
 /// What the bits of a sum or a product depend on.
 Settings kernels_in_use(const RunConfig& config) {
-  Settings facts = this_machine(config.train.precision);
+  Settings facts = this_machine(config.train);
+  if (config.train.kernels == KernelChoice::portable) return facts;
   facts["CPU (vendor, family, model)"] = cpu_model();
   return facts;
 }

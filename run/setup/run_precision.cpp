@@ -166,6 +166,8 @@ PrecisionChoice choose_precision(const ProductRates& rates) {
 }
 
 PrecisionChoice choose_precision(const RunConfig& config, const DataSource& data) {
+  if (config.train.kernels == KernelChoice::portable)
+    return {Precision::float32, "train.precision: auto is float32: portable kernels gain nothing by bf16"};
   // Emulated bf16 has no speed.
   const std::string obstacle = given_rates() ? bf16_refusal() : bf16_obstacle();
   if (!obstacle.empty())

@@ -42,6 +42,7 @@ std::shared_ptr<const Tokenizer> online_tokenizer(const RunConfig& config) {
 OnlineRun::OnlineRun(RunConfig config, std::vector<std::string> classes)
     : config_(std::move(config)), tokenizer_(online_tokenizer(config_)), classes_(std::move(classes)) {
   set_threads(static_cast<int>(config_.threads));
+  use_kernels(config_.train);
   if (classes_.size() < 2) throw ConfigError(fmt::format("classes: two or more are needed, not {}", classes_.size()));
   classifier_ = std::make_shared<OnlineClassifier>(online_model(config_), static_cast<int64_t>(classes_.size()),
                                                    facts_of(config_.data).multi_label());

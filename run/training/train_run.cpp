@@ -44,6 +44,7 @@ std::vector<std::string> keys_of_steps(const RunConfig& config) {
   used.costs = config.train.costs;
   used.progress = config.train.progress;
   used.memory = config.train.memory;
+  used.kernels = config.train.kernels;  // its bits are portable with either value: the mark is what is wanted
   std::vector<std::string> keys;
   for (const ConfigDifference& key : diff_configs(config, without)) keys.push_back(key.path);
   return keys;
@@ -178,8 +179,7 @@ void check_forced(const RunConfig& config, Problems& problems) {
   check_data_files(config, problems);
   check_init_from(config, problems);
   check_init_vectors(config, problems);
-  const std::string obstacle = precision_obstacle(config.train);
-  if (!obstacle.empty()) problems.add("train.precision", obstacle);
+  add_machine_problems(config.train, "train.", problems);
 }
 
 namespace {
@@ -354,6 +354,7 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
   if (solved && ranks.size() > 1)
     throw ConfigError("model.type: a linear-classifier is solved for by one process; start one rank");
   set_threads(threads_of_rank(ranks, config.threads));
+  use_kernels(config.train);
   require_same_program(ranks, config, options.mixed_kernels);
   const std::unique_ptr<DataSource> source = open_data_in_turn(ranks, config);
   const DataSource& data = *source;

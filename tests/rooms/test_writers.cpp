@@ -1,5 +1,6 @@
 // Files are written by core/io alone, so its rule holds for all of them: regular files only, synced before they are
-// named. Standard output is written by the commands alone: the results of a program are its own to print.
+// named. Standard output is written by the commands alone: the results of a program are its own to print. And functions
+// whose bits depend on the CPU are in core alone (docs/notes/portable-build.md).
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -50,6 +51,17 @@ TEST_CASE("standard output is written by the commands alone") {
   for (const std::string& line : lines_with(calls, {"core", "nn", "data", "models", "train", "run", "serve"}))
     FAIL_CHECK(line);
   CHECK_FALSE(lines_with(calls, {"apps"}).empty());
+}
+
+TEST_CASE("what computes calls no function whose bits depend on the CPU") {
+  for (const std::string& line :
+       lines_with({"std::exp(", "std::exp2(", "std::log(", "std::log1p(", "std::log2(", "std::pow(", "std::sin(",
+                   "std::cos(", "std::tanh(", "std::erf(", "xsimd::exp(", "xsimd::log", "xsimd::tanh(", "xsimd::fma(",
+                   "xsimd::hadd(", "xsimd::rsqrt(", "xsimd::reciprocal(", "xlinalg", "omp simd reduction"},
+                  {"core", "nn", "data", "models", "train"},
+                  {"core/kernels/simd_functions.hpp", "core/kernels/activation_functions.hpp",
+                   "core/kernels/elementwise.cpp"}))  // a sum that is 0 or NaN
+    FAIL_CHECK(line);
 }
 
 }  // namespace

@@ -144,6 +144,8 @@ TEST_CASE("what must not change within a run is named") {
                 {"another train.batch_size: was 32, is now 7"}},
            Case{[](RunInputs&, TrainConfig&config) { config.optimizer = LionConfig{}; },
                 {"train.optimizer: was adamw, is now lion"}},
+           Case{[](RunInputs&, TrainConfig&config) { config.kernels = KernelChoice::portable; },
+                {"train.kernels: was default, is now portable"}},
            Case{[](RunInputs&, TrainConfig&config) { config.ema_decay = 0; }, {"train.ema_decay: was on, is now off"}},
        }) {
     RunInputs inputs = setup.inputs;

@@ -172,6 +172,10 @@ void check_resumable(const RunState& saved, const RunState& now, const std::stri
   };
   for (const char* const key : {"batch_size", "batch_tokens", "optimizer"})
     check_same(fmt::format("train.{}", key), setting(saved, key), setting(now, key));
+  const auto kernels = [&](const RunState& state) {
+    return setting(state, "kernels") == "portable" ? "portable" : "default";  // earlier versions had no such key
+  };
+  check_same("train.kernels", kernels(saved), kernels(now));
   const auto start = [](const RunState& state) {
     const auto found = state.settings.find("init_from");
     return found == state.settings.end() ? std::string() : found->second;
@@ -208,13 +212,14 @@ std::vector<std::string> changes(const Settings& saved, const Settings& now) {
   return lines;
 }
 
-Settings this_machine(Precision precision) {
+Settings this_machine(const TrainConfig& config) {
+  if (config.kernels == KernelChoice::portable) return {{"kernels", "portable"}};
   const BlasInfo blas = blas_info();
   Settings machine{{"SIMD", kernel_level()},
                    {"BLAS", blas.version + ", " + blas.threading},
                    {"BLAS core", blas.core},
                    {"float products", blas.float_products}};
-  if (precision == Precision::bf16) machine["bf16 products"] = blas.bf16_products;
+  if (config.precision == Precision::bf16) machine["bf16 products"] = blas.bf16_products;
   return machine;
 }
 

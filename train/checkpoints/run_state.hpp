@@ -63,8 +63,9 @@ std::string to_json(const RunState& state);
 /// Throws Error naming `path` when the text is damaged, and NewerFile for an unknown format.
 RunState run_state_from_json(const std::string& text, const std::string& path);
 
-/// BLAS build and kernel set of this process; in bf16 also the library that computes such products.
-Settings this_machine(Precision precision);
+/// BLAS build and kernel set of this process; in bf16 also the library that computes such products. Of portable
+/// kernels, that they are.
+Settings this_machine(const TrainConfig& config);
 
 /// The remedy where it cannot.
 constexpr const char* begin_another =

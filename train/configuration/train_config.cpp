@@ -47,13 +47,25 @@ void validate(const TrainConfig& config, Problems& problems) {
 }
 
 std::string precision_obstacle(const TrainConfig& config) {
-  if (config.precision != Precision::bf16) return "";
+  if (config.precision != Precision::bf16 || config.kernels == KernelChoice::portable) return "";
   const std::string obstacle = bf16_obstacle();
   const char* const wish = std::getenv("CAPSTAN_BF16");
   if (obstacle.empty() || (wish != nullptr && std::strcmp(wish, "emulate") == 0)) return "";
   return fmt::format(
       "bf16 is not available: {} (CAPSTAN_BF16=emulate in the environment emulates its rounding, without its speed)",
       obstacle);
+}
+
+void add_machine_problems(const TrainConfig& config, const std::string& section, Problems& problems) {
+  if (const std::string obstacle = precision_obstacle(config); !obstacle.empty())
+    problems.add(section + "precision", obstacle);
+  if (config.kernels == KernelChoice::portable && !portable_obstacle().empty())
+    problems.add(section + "kernels", fmt::format("portable is not available: {}", portable_obstacle()));
+}
+
+void use_kernels(const TrainConfig& config) {
+  const bool portable = config.kernels == KernelChoice::portable && portable_obstacle().empty();
+  set_gemm_backend(portable ? GemmBackend::portable : fastest_gemm_backend());
 }
 
 void check_config(const TrainConfig& config) {
@@ -63,7 +75,7 @@ void check_config(const TrainConfig& config) {
     problems.add("minutes", "the number of steps has not been chosen yet: set train.steps");
   if (config.precision == Precision::automatic)
     problems.add("precision", "auto has not been replaced yet: set float32 or bf16");
-  if (const std::string obstacle = precision_obstacle(config); !obstacle.empty()) problems.add("precision", obstacle);
+  add_machine_problems(config, "", problems);
   if (!problems.text().empty()) throw ConfigError(problems.text());
 }
 

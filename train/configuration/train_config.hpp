@@ -24,6 +24,12 @@ inline std::vector<EnumName<Precision>> enum_names(Precision) {
   return {{Precision::float32, "float32"}, {Precision::bf16, "bf16"}, {Precision::automatic, "auto"}};
 }
 
+/// portable: all results have the same bits on every CPU that has fused products (docs/reliability.md).
+enum class KernelChoice { fastest, portable };
+inline std::vector<EnumName<KernelChoice>> enum_names(KernelChoice) {
+  return {{KernelChoice::fastest, "default"}, {KernelChoice::portable, "portable"}};
+}
+
 enum class ProgressMode { automatic, bar, plain, none };
 inline std::vector<EnumName<ProgressMode>> enum_names(ProgressMode) {
   return {{ProgressMode::automatic, "auto"},
@@ -65,6 +71,7 @@ struct TrainConfig {
   OptimizerConfig optimizer = AdamWConfig{};
   double grad_clip = 1, ema_decay = 0;
   Precision precision = Precision::float32;
+  KernelChoice kernels = KernelChoice::fastest;
   std::optional<int64_t> valid_every;  // evaluation_interval()
   int64_t patience = 0;
   std::string monitor = "loss";  // metric_of()
@@ -140,6 +147,8 @@ void describe(Fields& f, TrainConfig& c) {
   f("precision", c.precision, any(),
     "number format in the layers' matrix products during training; bf16 needs a CPU with bf16 instructions, and "
     "oneDNN; auto = bf16 if products measured when the run begins are 1.25 times as fast in it");
+  f("kernels", c.kernels, any(),
+    "portable = the same bits on every Intel or AMD CPU with AVX2 and on ARM64; default = what is fastest here");
   f("valid_every", c.valid_every, count_from(0),
     "steps between evaluations; 0 = only at the end; null = 500, or more: evaluations read at most a tenth as many "
     "examples as training");
@@ -174,6 +183,11 @@ void validate(const TrainConfig& config, Problems& problems);
 /// Why this machine cannot train in config.precision, and the remedy; empty if it can. Checked only before training:
 /// any machine may read the configuration and evaluate its run.
 std::string precision_obstacle(const TrainConfig& config);
+/// The same, and for config.kernels; `section` is what paths begin with: "train.", or nothing.
+void add_machine_problems(const TrainConfig& config, const std::string& section, Problems& problems);
+/// Products as config.kernels says, for this process; the fastest ones where the CPU cannot do portable ones. Never
+/// while a product runs.
+void use_kernels(const TrainConfig& config);
 /// Throws ConfigError with all problems under `train.`; for configurations that were not read from YAML.
 void check_config(const TrainConfig& config);
 

@@ -6,6 +6,7 @@
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
+#include "core/base/math.hpp"
 #include "core/fused/fused.hpp"
 #include "core/machine/parallel.hpp"
 
@@ -58,7 +59,7 @@ Array with_unit_rows(const Array& states) {
 struct Votes {
   double label = 0, all = 0;
   void add(double cosine, double sharpness, bool of_label) {
-    const double vote = std::exp(sharpness * (cosine - 1));
+    const double vote = math::exp(sharpness * (cosine - 1));
     all += vote;
     if (of_label) label += vote;
   }
@@ -72,8 +73,8 @@ std::vector<double> log_probabilities(const Array& logits, const Ids& labels) {
     const real* const of = logits.data() + row * vocabulary;
     const double largest = static_cast<double>(*std::max_element(of, of + vocabulary));
     double sum = 0;
-    for (int64_t v = 0; v < vocabulary; ++v) sum += std::exp(static_cast<double>(of[v]) - largest);
-    found[static_cast<size_t>(row)] = static_cast<double>(of[labels[row]]) - largest - std::log(sum);
+    for (int64_t v = 0; v < vocabulary; ++v) sum += math::exp(static_cast<double>(of[v]) - largest);
+    found[static_cast<size_t>(row)] = static_cast<double>(of[labels[row]]) - largest - math::log(sum);
   });
   return found;
 }
@@ -217,7 +218,7 @@ void add_cached(const Model& model, const Batch& text, ContinuousCache& cache, c
   for (size_t r = 0; r < rules.size(); ++r)
     for (size_t i = 0; i < plain.size(); ++i) {
       const double of_cache = cached[r][i], weight = rules[r].weight;
-      sums.loss_sums[r] -= std::log((1 - weight) * std::exp(plain[i]) + weight * of_cache);
+      sums.loss_sums[r] -= math::log((1 - weight) * math::exp(plain[i]) + weight * of_cache);
     }
 }
 

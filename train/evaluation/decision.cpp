@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/math.hpp"
 #include "core/base/stop.hpp"
 
 namespace capstan {
@@ -52,7 +53,7 @@ class FactorSearch {
       if (!better || label_ >= 0) break;
     }
     DecisionRule rule;
-    for (const double log : logs_) rule.push_back(std::exp(log));
+    for (const double log : logs_) rule.push_back(math::exp(log));
     return rule;
   }
 
@@ -63,7 +64,7 @@ class FactorSearch {
   };
 
   double score(int64_t i, int64_t c) const {
-    return std::log(std::max(static_cast<double>(held_out_.probabilities(i)[c]), 1e-30)) +
+    return math::log(std::max(static_cast<double>(held_out_.probabilities(i)[c]), 1e-30)) +
            logs_[static_cast<size_t>(c)];
   }
   double count(int64_t i, int64_t c) const { return class_share(held_out_, i, c); }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/math.hpp"
+
 namespace capstan {
 namespace {
 
@@ -10,7 +12,7 @@ namespace {
 constexpr double doubted_texts = 2;
 
 /// ln(1 + e^x)
-double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+double softplus(double x) { return std::max(x, 0.0) + math::log1p(math::exp(-std::abs(x))); }
 
 }  // namespace
 
@@ -29,21 +31,21 @@ void LogitSums::add(const std::vector<double>& logits, const RowLabels& labels, 
   const double logit = logits[static_cast<size_t>(labels.front())];
   double sum = 0, all = 0;
   for (const double of_class : logits) {
-    sum += std::exp(of_class - *best);
+    sum += math::exp(of_class - *best);
     all += of_class;
   }
   if (logits.size() > 1) margins += weight * (logit - (all - logit) / static_cast<double>(logits.size() - 1));
-  of_rows.add({weight * (std::log(sum) + *best - logit), 1, best - logits.begin() == labels.front() ? 1 : 0});
+  of_rows.add({weight * (math::log(sum) + *best - logit), 1, best - logits.begin() == labels.front() ? 1 : 0});
 }
 
 BestFactor best_factor(int64_t rows, const std::function<LogitSums(double factor)>& sums_of) {
   constexpr double golden = 0.6180339887498949, least = 1e-3, most = 1e4;
   const double doubt = doubted_texts / (static_cast<double>(rows) + 2 * doubted_texts);
   const auto loss = [&](double at) {
-    const LogitSums sums = sums_of(std::exp(at));
+    const LogitSums sums = sums_of(math::exp(at));
     return sums.of_rows.loss_sum + doubt * sums.margins;
   };
-  double low = std::log(least), high = std::log(most);
+  double low = math::log(least), high = math::log(most);
   double a = high - golden * (high - low), b = low + golden * (high - low), at_a = loss(a), at_b = loss(b);
   for (int step = 0; step < 20; ++step) {
     if (at_a < at_b) {
@@ -58,7 +60,7 @@ BestFactor best_factor(int64_t rows, const std::function<LogitSums(double factor
       at_b = loss(b = low + golden * (high - low));
     }
   }
-  return {std::exp((low + high) / 2), loss((low + high) / 2)};
+  return {math::exp((low + high) / 2), loss((low + high) / 2)};
 }
 
 std::vector<int32_t> flags_of(const RowLabels& labels, size_t classes) {
@@ -71,10 +73,10 @@ std::vector<float> probabilities_of(const std::vector<double>& logits, bool mult
   std::vector<float> probabilities;
   const double most = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
-  for (const double logit : logits) sum += std::exp(logit - most);
+  for (const double logit : logits) sum += math::exp(logit - most);
   for (const double logit : logits)
     probabilities.push_back(
-        static_cast<float>(multi_label ? 1 / (1 + std::exp(-logit)) : std::exp(logit - most) / sum));
+        static_cast<float>(multi_label ? 1 / (1 + math::exp(-logit)) : math::exp(logit - most) / sum));
   return probabilities;
 }
 
@@ -93,8 +95,8 @@ std::vector<double> offsets_of(const NgramRows& rows, const std::function<void(c
       all += weight;
     });
     for (size_t c = 0; c < offsets.size(); ++c)
-      offsets[c] += std::log(wanted[c] / found[c]) +
-                    (rows.multi_label() ? std::log((all - found[c] + least) / (all - wanted[c] + least)) : 0);
+      offsets[c] += math::log(wanted[c] / found[c]) +
+                    (rows.multi_label() ? math::log((all - found[c] + least) / (all - wanted[c] + least)) : 0);
     if (rows.is_binary()) {  // whose logits are each other's negative
       offsets[1] = (offsets[1] - offsets[0]) / 2;
       offsets[0] = -offsets[1];
@@ -109,7 +111,7 @@ std::vector<double> logits_of_shares(const NgramRows& rows) {
     for (const int32_t label : rows.labels(row)) logits[static_cast<size_t>(label)] += rows.relative_weight(row);
   double mean = 0;
   for (double& logit : logits) {
-    logit = std::log(logit) - (rows.multi_label() ? std::log(static_cast<double>(rows.rows()) + 2 - logit) : 0);
+    logit = math::log(logit) - (rows.multi_label() ? math::log(static_cast<double>(rows.rows()) + 2 - logit) : 0);
     mean += logit / static_cast<double>(logits.size());
   }
   for (double& logit : logits) logit -= rows.multi_label() ? 0 : mean;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/base/error.hpp"
+#include "core/base/math.hpp"
 #include "core/base/stop.hpp"
 
 namespace capstan {
@@ -57,9 +58,9 @@ std::vector<float> log_count_ratios(const NgramRows& rows, const SvmProblem& pro
       sum_inside += static_cast<double>(inside[f]);
       sum_outside += static_cast<double>(outside[f]);
     }
-  const double shift = std::log(sum_outside) - std::log(sum_inside);
+  const double shift = math::log(sum_outside) - math::log(sum_inside);
   for (size_t f = 0; f < buckets; ++f)
-    inside[f] = static_cast<float>(std::log(static_cast<double>(inside[f]) / static_cast<double>(outside[f])) + shift);
+    inside[f] = static_cast<float>(math::log(static_cast<double>(inside[f]) / static_cast<double>(outside[f])) + shift);
   return inside;
 }
 
@@ -106,7 +107,9 @@ class Solver {
   }
 
   /// About as many as are left: each halves the largest gradient.
-  double passes_left() const { return 2 + std::log2(std::max(1.0, (highest_ - lowest_) / problem_.tolerance)); }
+  double passes_left() const {
+    return 2 + 1 / M_LN2 * math::log(std::max(1.0, (highest_ - lowest_) / problem_.tolerance));
+  }
 
   void write(FileWriter& to) const {
     const auto count = static_cast<int64_t>(active_.size());

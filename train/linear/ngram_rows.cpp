@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "core/base/error.hpp"
+#include "core/base/math.hpp"
 #include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
 
@@ -293,7 +294,7 @@ void NgramRows::weigh(const std::vector<int32_t>& texts) {
     if (base_ != nullptr && base_->scale[f] != 0)
       scale_[f] = base_->scale[f];
     else if (texts[f] >= config_.min_texts)
-      scale_[f] = static_cast<float>(std::log(static_cast<double>(1 + rows()) / (1 + texts[f])) + 1);
+      scale_[f] = static_cast<float>(math::log(static_cast<double>(1 + rows()) / (1 + texts[f])) + 1);
 }
 
 void NgramRows::set_norms() {

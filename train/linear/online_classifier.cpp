@@ -5,6 +5,7 @@
 #include <new>
 
 #include "core/base/error.hpp"
+#include "core/base/math.hpp"
 #include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
 #include "models/losses/class_weights.hpp"
@@ -53,12 +54,12 @@ OnlineClassifier::OnlineClassifier(const LinearClassifierConfig& config, int64_t
   weights_.reset(zeros<float>(config_.buckets * width_));
   sums_.reset(zeros<float>(config_.buckets));
   texts_with_.reset(zeros<uint32_t>(config_.buckets));
-  for (size_t i = 0; i < known_logarithms; ++i) logarithms_[i] = std::log(static_cast<double>(i + 1));
+  for (size_t i = 0; i < known_logarithms; ++i) logarithms_[i] = math::log(static_cast<double>(i + 1));
 }
 
 /// Of one more than a count.
 double OnlineClassifier::logarithm(uint32_t count) const {
-  return count < known_logarithms ? logarithms_[count] : std::log(1 + static_cast<double>(count));
+  return count < known_logarithms ? logarithms_[count] : math::log(1 + static_cast<double>(count));
 }
 
 /// As logits_of_shares().
@@ -66,7 +67,7 @@ std::vector<double> OnlineClassifier::bias() const {
   std::vector<double> logits;
   double mean = 0;
   for (const double count : counts_of_classes_) {
-    logits.push_back(std::log(count + 1) - (multi_label_ ? std::log(weight_of_texts_ - count + 1) : 0));
+    logits.push_back(math::log(count + 1) - (multi_label_ ? math::log(weight_of_texts_ - count + 1) : 0));
     mean += logits.back() / static_cast<double>(classes_);
   }
   for (double& logit : logits) logit -= multi_label_ ? 0 : mean;
@@ -76,7 +77,7 @@ std::vector<double> OnlineClassifier::bias() const {
 /// `itself`: 1 for a text that is about to be counted.
 void OnlineClassifier::read_row(std::string_view text, uint32_t itself, RowScratch& scratch, RowValues& values) const {
   const int bits = bits_of(config_.buckets);
-  const double all = std::log(static_cast<double>(1 + texts_ + itself)) + 1;
+  const double all = math::log(static_cast<double>(1 + texts_ + itself)) + 1;
   find_ngrams(text, orders_of(config_), bits, nullptr, &scratch.memory, scratch.found);
   values.all.clear();
   for (auto* const found : {&scratch.found.words, &scratch.found.characters}) {
@@ -126,7 +127,7 @@ void OnlineClassifier::find_slopes(const OnlineText& text, const std::vector<dou
     return static_cast<float>(text.weight * (class_weights_.empty() ? 1 : class_weights_[static_cast<size_t>(c)]));
   };
   if (multi_label_) {
-    for (int64_t c = 0; c < classes_; ++c) slopes[c] = static_cast<float>(1 / (1 + std::exp(-logit(c))));
+    for (int64_t c = 0; c < classes_; ++c) slopes[c] = static_cast<float>(1 / (1 + math::exp(-logit(c))));
     for (int64_t c = 0; c < classes_; ++c) slopes[c] *= static_cast<float>(text.weight);
     for (const int32_t label : text.labels)
       slopes[label] = (slopes[label] / static_cast<float>(text.weight) - 1) * weight_of(label);
@@ -134,12 +135,12 @@ void OnlineClassifier::find_slopes(const OnlineText& text, const std::vector<dou
     const double shift = shifts_.empty() ? 0 : (shifts_[1] - shifts_[0]) / 2;
     const double score = static_cast<double>(slopes[0]) + bias[1] + shift;
     const int32_t label = text.labels.front();
-    slopes[0] = static_cast<float>(2 / (1 + std::exp(-2 * score)) - 2 * label) * weight_of(label);
+    slopes[0] = static_cast<float>(2 / (1 + math::exp(-2 * score)) - 2 * label) * weight_of(label);
   } else {
     double most = logit(0), sum = 0;
     for (int64_t c = 1; c < classes_; ++c) most = std::max(most, logit(c));
     for (int64_t c = 0; c < classes_; ++c)
-      sum += static_cast<double>(slopes[c] = static_cast<float>(std::exp(logit(c) - most)));
+      sum += static_cast<double>(slopes[c] = static_cast<float>(math::exp(logit(c) - most)));
     const int32_t label = text.labels.front();
     for (int64_t c = 0; c < classes_; ++c)
       slopes[c] = (slopes[c] / static_cast<float>(sum) - (c == label ? 1 : 0)) * weight_of(label);
@@ -252,7 +253,7 @@ void OnlineClassifier::fill(ParamStore& params) const {
   const std::vector<double> shares = bias();
   std::copy(shares.begin(), shares.end(), values_of("linear.bias"));
   if (multi_label_) std::fill_n(values_of("linear.threshold"), classes_, static_cast<real>(usual_threshold));
-  const double all = std::log(static_cast<double>(1 + texts_)) + 1;
+  const double all = math::log(static_cast<double>(1 + texts_)) + 1;
   for (int64_t f = 0; f < config_.buckets; ++f) {
     const uint32_t texts_with = texts_with_[static_cast<size_t>(f)];
     if (texts_with < config_.min_texts) continue;
@@ -329,12 +330,12 @@ void OnlineClassifier::guess_rest(const SafetensorsFile& params) {
   for_rows<float>(scales, 1,
                   [&](int64_t, const float* scale) { largest = std::max(largest, static_cast<double>(*scale)); });
   const auto rarest = static_cast<double>(config_.min_texts);
-  const double all = (1 + rarest) * std::exp(largest - 1);  // texts and one
+  const double all = (1 + rarest) * math::exp(largest - 1);  // texts and one
   texts_ = static_cast<int64_t>(std::lround(all)) - 1;
   weight_of_texts_ = static_cast<double>(texts_);
   for_rows<float>(scales, 1, [&](int64_t f, const float* scale) {
     if (*scale == 0) return;
-    const double with = std::max(all / std::exp(static_cast<double>(*scale) - 1) - 1, rarest);
+    const double with = std::max(all / math::exp(static_cast<double>(*scale) - 1) - 1, rarest);
     texts_with_[static_cast<size_t>(f)] = static_cast<uint32_t>(std::lround(with));
     sums_[static_cast<size_t>(f)] = static_cast<float>(usual_squares * with);
   });

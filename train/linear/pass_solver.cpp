@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/math.hpp"
 #include "core/base/random.hpp"
 #include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
@@ -306,11 +307,11 @@ void PassSolver::scores_to_slopes(int64_t of, Row& row) const {
     const float most = *std::max_element(slopes.begin(), slopes.begin() + columns_);
     float sum = 0;
     for (int64_t c = 0; c < columns_; ++c)
-      sum += slopes[static_cast<size_t>(c)] = std::exp(slopes[static_cast<size_t>(c)] - most);
+      sum += slopes[static_cast<size_t>(c)] = math::exp(slopes[static_cast<size_t>(c)] - most);
     for (int64_t c = 0; c < columns_; ++c) slopes[static_cast<size_t>(c)] /= sum;
   } else {
     for (int64_t c = 0; c < columns_; ++c)
-      slopes[static_cast<size_t>(c)] = 1 / (1 + std::exp(-slopes[static_cast<size_t>(c)]));
+      slopes[static_cast<size_t>(c)] = 1 / (1 + math::exp(-slopes[static_cast<size_t>(c)]));
   }
   if (loss_ != Loss::hinge)
     for (const int32_t label : labels) slopes[static_cast<size_t>(label)] -= 1;

@@ -40,7 +40,7 @@ void Session::describe_now() {
   state_.validates = options_.validates;
   state_.identity = options_.identity;
   state_.settings = settings_of(config_);
-  state_.machine = this_machine(config_.precision);
+  state_.machine = this_machine(config_);
 }
 
 bool Session::resume(const RunParts& parts, const RenewIdentity& renewed) {

@@ -1,13 +1,13 @@
 #include "train/optimizers/muon.hpp"
 
 #include <cmath>
-#include <xtensor-blas/xlinalg.hpp>
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xnoalias.hpp>
 #include <xtensor/xtensor.hpp>
 
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
+#include "core/products/gemm.hpp"
 
 namespace capstan {
 namespace {
@@ -88,11 +88,16 @@ void orthogonalise(real* matrix, int64_t rows, int64_t columns) {
   Matrix x = result / static_cast<real>(norm);
   const real a = 3.4445F, b = -4.7750F, c = 2.0315F;
   const bool wide = rows <= columns;  // X X^T or X^T X, whichever is smaller: both give the same X
+  const int64_t size = std::min(rows, columns), length = std::max(rows, columns);
+  const auto square = [size](const Matrix& m) { return MatrixView{m.data(), size}; };
+  const MatrixView as_is{x.data(), columns}, transposed{x.data(), columns, Transpose::yes};
+  const std::array<size_t, 2> square_shape{static_cast<size_t>(size), static_cast<size_t>(size)};
+  Matrix gram(square_shape), factor(square_shape), product(x.shape());
   for (int i = 0; i < iterations; ++i) {
-    const Matrix gram = wide ? xt::linalg::dot(x, xt::transpose(x)) : xt::linalg::dot(xt::transpose(x), x);
-    Matrix factor = xt::linalg::dot(gram, gram);
+    gemm(size, size, length, wide ? as_is : transposed, wide ? transposed : as_is, gram.data(), size);
+    gemm(size, size, size, square(gram), square(gram), factor.data(), size);
     xt::noalias(factor) = b * gram + c * factor;
-    const Matrix product = wide ? xt::linalg::dot(factor, x) : xt::linalg::dot(x, factor);
+    gemm(rows, columns, size, wide ? square(factor) : as_is, wide ? as_is : square(factor), product.data(), columns);
     xt::noalias(x) = a * x + product;
   }
   xt::noalias(result) = x;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
+#include "core/base/math.hpp"
 
 namespace capstan {
 
@@ -48,7 +49,7 @@ double Schedule::rate(int64_t step) const {
     case ScheduleShape::linear:
       return peak_ * (1 - (1 - rest) * progress(step));
     case ScheduleShape::cosine:
-      return peak_ * (rest + (1 - rest) * 0.5 * (1 + std::cos(M_PI * progress(step))));
+      return peak_ * (rest + (1 - rest) * 0.5 * (1 + math::cos(M_PI * progress(step))));
     case ScheduleShape::inverse_sqrt:
       return peak_ * std::sqrt(static_cast<double>(std::max<int64_t>(warmup_, 1)) / static_cast<double>(step + 1));
   }

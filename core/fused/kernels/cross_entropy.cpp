@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <limits>
 
+#include "core/base/math.hpp"
 #include "core/kernels/column_sums.hpp"
 #include "core/kernels/simd.hpp"
 
@@ -23,13 +23,13 @@ real row_maximum(const real* x, int64_t columns) {
 /// Sum of e^(x - largest); the terms go to `terms` unless it is null.
 real exponential_sum(const real* x, real largest, real* terms, int64_t columns) {
   const real lowest = -std::numeric_limits<real>::infinity();
-  Batch total(real{0});
-  simd::sweep(columns, [&](auto at) {
-    const Batch term = xsimd::exp(at.load(x, lowest) - Batch(largest));
-    total += term;
+  simd::Sum sum;
+  simd::sweep_sums(columns, [&](auto at) {
+    const Batch term = simd::exp(at.load(x, lowest) - Batch(largest));
+    sum[at] += term;
     if (terms != nullptr) at.store(terms, term);
   });
-  return simd::sum(total);
+  return sum.total();
 }
 
 /// What the loss of a row is multiplied by.
@@ -44,7 +44,7 @@ real mean_gap(const CrossEntropyPass& pass, const real* x, real largest) {
 
 /// The loss of a row, from differences to the largest logit: these stay exact where logits are large.
 real row_loss(const CrossEntropyPass& pass, real target_gap, real mean, real sum) {
-  return std::log(sum) - (1 - pass.smoothing) * target_gap - pass.smoothing * mean;
+  return static_cast<real>(math::log(double{sum})) - (1 - pass.smoothing) * target_gap - pass.smoothing * mean;
 }
 
 /// out = factor * (probability - target distribution), with probability(place) given.
@@ -64,13 +64,13 @@ template <class Body, class Finish>
 void for_logits(const SigmoidCrossEntropyPass& pass, const Body& body, const Finish& finish) {
   for_rows(pass.rows, pass.columns, [&](int64_t row) {
     const real* const targets = pass.targets + row * pass.columns;
-    Batch sum(real{0});
-    simd::sweep(pass.columns, [&](auto at) {
+    simd::Sum sum;
+    simd::sweep_sums(pass.columns, [&](auto at) {
       const Batch one(real{1}), target = at.load(targets);
       const Batch weight = pass.label_weights != nullptr ? at.load(pass.label_weights) : one;
-      body(row * pass.columns, at, weight * target, one - target, sum);
+      body(row * pass.columns, at, weight * target, one - target, sum[at]);
     });
-    finish(row, simd::sum(sum));
+    finish(row, sum.total());
   });
 }
 
@@ -101,7 +101,7 @@ void cross_entropy_backward(const CrossEntropyPass& pass, const real* logits, co
     }
     const Batch top(largest[row]), scale(inverse[row]);
     gradient_row(pass, target, factor * weight_of(pass, target), out,
-                 [&](auto at) { return xsimd::exp(at.load(x) - top) * scale; });
+                 [&](auto at) { return simd::exp(at.load(x) - top) * scale; });
   });
 }
 
@@ -147,7 +147,7 @@ void sigmoid_cross_entropy_forward(const SigmoidCrossEntropyPass& pass, const re
       [&](int64_t first, auto at, const Batch& present, const Batch& absent, Batch& sum) {
         const Batch x = at.load(logits + first, surely_absent), zero(real{0});
         // -log p = max(-x, 0) + log(1 + e^-|x|): no difference of large numbers.
-        const Batch tail = xsimd::log1p(xsimd::exp(-xsimd::abs(x)));
+        const Batch tail = simd::log1p(simd::exp(-xsimd::abs(x)));
         sum += present * (xsimd::max(-x, zero) + tail) + absent * (xsimd::max(x, zero) + tail);
       },
       [&](int64_t row, real sum) { loss[row] = sum; });

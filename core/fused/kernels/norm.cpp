@@ -19,13 +19,13 @@ struct Deviations {
   real sum, squares;
 };
 Deviations deviations(const real* x, real centre, int64_t columns) {
-  Batch sum(real{0}), squares(real{0});
-  simd::sweep(columns, [&](auto at) {
+  simd::Sum sum, squares;
+  simd::sweep_sums(columns, [&](auto at) {
     const Batch d = at.load(x, centre) - Batch(centre);
-    sum += d;
-    squares = xsimd::fma(d, d, squares);
+    sum[at] += d;
+    squares[at] = simd::fma(d, d, squares[at]);
   });
-  return {simd::sum(sum), simd::sum(squares)};
+  return {sum.total(), squares.total()};
 }
 
 /// The limit of clamped_rms for 1 / rms: rows that reach it are only scaled.
@@ -65,26 +65,26 @@ struct RowSums {
 real backward_row(const NormPass& pass, const Moments& m, const real* x, const real* dy, real* dx,
                   const RowSums& sums) {
   const Batch mean(m.mean), rstd(m.rstd);
-  Batch dot(real{0}), gain_dot(real{0}), gain_sum(real{0});
-  simd::sweep(pass.columns, [&](auto at) {
+  simd::Sum dot, gain_dot, gain_sum;
+  simd::sweep_sums(pass.columns, [&](auto at) {
     const Batch d = at.load(dy), product = d * ((at.load(x, m.mean) - mean) * rstd);
-    dot += product;
+    dot[at] += product;
     if (pass.gain != nullptr) {
       const Batch gain = at.load(pass.gain);
-      gain_dot = xsimd::fma(product, gain, gain_dot);
-      gain_sum = xsimd::fma(d, gain, gain_sum);
+      gain_dot[at] = simd::fma(product, gain, gain_dot[at]);
+      gain_sum[at] = simd::fma(d, gain, gain_sum[at]);
     } else {
-      gain_sum += d;
+      gain_sum[at] += d;
     }
     if (sums.dgain != nullptr) at.store(sums.dgain, at.load(sums.dgain) + product);
     if (sums.dbias != nullptr) at.store(sums.dbias, at.load(sums.dbias) + d);
   });
-  const real row_dot = simd::sum(dot);
+  const real row_dot = dot.total();
   if (dx == nullptr) return row_dot;
   const real n = static_cast<real>(pass.columns);
   const bool scaled_only = pass.kind == NormForm::clamped_rms && m.rstd >= largest_rstd(pass.eps);
-  const Batch mean_dot(scaled_only ? real{0} : (pass.gain != nullptr ? simd::sum(gain_dot) : row_dot) / n);
-  const Batch mean_sum(pass.kind == NormForm::centred ? simd::sum(gain_sum) / n : real{0});
+  const Batch mean_dot(scaled_only ? real{0} : (pass.gain != nullptr ? gain_dot.total() : row_dot) / n);
+  const Batch mean_sum(pass.kind == NormForm::centred ? gain_sum.total() / n : real{0});
   const Batch factor(m.rstd * pass.scale);
   simd::sweep(pass.columns, [&](auto at) {
     Batch g = at.load(dy);

@@ -123,7 +123,7 @@ void multiply_together(const Packed* packed, const GemvPass& pass, int64_t first
 #pragma GCC unroll 8
       for (int64_t r = 0; r < Rows; ++r)
         for (int64_t side = 0; side < sides; ++side, ++to)
-          *to = xsimd::fma(weights[side], Batch(x[r * pass.in + k]), *to);
+          *to = simd::fma(weights[side], Batch(x[r * pass.in + k]), *to);
     }
   }
 #pragma GCC unroll 64
@@ -221,9 +221,9 @@ void row_times_matrix(const real* x, int64_t in, const real* matrix, int64_t str
     for (Batch& sum : sums) sum = Batch(real{0});
     for (int64_t k = 0; k < in; ++k)
       for (int i = 0; i < group.size; ++i)
-        sums[i] = xsimd::fma(Batch(x[k]), group.places[i].load(matrix + k * stride), sums[i]);
+        sums[i] = simd::fma(Batch(x[k]), group.places[i].load(matrix + k * stride), sums[i]);
     for (int i = 0; i < group.size; ++i)
-      group.places[i].store(y, xsimd::fma(Batch(scale), sums[i], group.places[i].load(y)));
+      group.places[i].store(y, simd::fma(Batch(scale), sums[i], group.places[i].load(y)));
   });
 }
 

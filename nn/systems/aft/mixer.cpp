@@ -322,10 +322,7 @@ Array Aft::bias_row(int64_t t, int64_t count) const {
     const int64_t rank = position_u_.dim(1);
     const real *const u = position_u_.value().data() + t * rank, *const v =
                                                                      position_v_.value().data() + (t - lag) * rank;
-    real w = 0;
-#pragma omp simd reduction(+ : w)
-    for (int64_t i = 0; i < rank; ++i) w += u[i] * v[i];
-    out[lag] = w;
+    out[lag] = kernels::dot(u, v, rank);
   }
   return row;
 }

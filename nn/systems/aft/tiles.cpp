@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/array/segments.hpp"
+#include "core/base/math.hpp"
 #include "core/base/sizes.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"
@@ -282,12 +283,13 @@ int64_t AftTiles::exact_weights(const Unit& unit, int64_t t, int64_t key, real* 
     maximum = std::max(maximum, weights[s]);
   }
   if (carried) {
-    weights[count] = (before(layout_.past.state->maximum) - key_maximum) + std::log(before(layout_.past.state->weight));
+    weights[count] =
+        (before(layout_.past.state->maximum) - key_maximum) + math::log(before(layout_.past.state->weight));
     maximum = std::max(maximum, weights[count]);
   }
   const int64_t all = count + (carried ? 1 : 0);
   real total = 0;
-  for (int64_t s = 0; s < all; ++s) total += weights[s] = std::exp(weights[s] - maximum);
+  for (int64_t s = 0; s < all; ++s) total += weights[s] = math::exp(weights[s] - maximum);
   for (int64_t s = 0; s < all; ++s) weights[s] /= total;
   return count;
 }
@@ -312,7 +314,7 @@ void AftTiles::exact_rows(const Unit& unit, real* y, real* average, const real* 
         for (int64_t s = 0; s < count; ++s) r += weights[static_cast<size_t>(s)] * v[s * layout_.stride()];
         const int64_t at = token * layout_.width + unit.group->channel + c;
         average[at] = r;
-        y[at] = r / (1 + std::exp(-input(unit, t).q[c]));
+        y[at] = r / (1 + math::exp(-input(unit, t).q[c]));
       }
     }
   }

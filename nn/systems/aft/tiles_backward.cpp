@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/math.hpp"
 #include "core/kernels/kernels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"
@@ -132,7 +133,7 @@ void AftTiles::exact_rows_backward(const Unit& unit, const Gradients& g, real* e
       const int64_t first = group.shared_key ? 0 : key, last = group.shared_key ? group.channels : key + 1;
       for (int64_t c = first; c < last; ++c) {
         const int64_t at = token * layout_.width + unit.group->channel + c;
-        const real h = g.dy[at] / (1 + std::exp(-in.q[t * stride + c]));
+        const real h = g.dy[at] / (1 + math::exp(-in.q[t * stride + c]));
         for (int64_t s = 0; s < count; ++s) {
           const real weight = weights[static_cast<size_t>(s)],
                      dlogit = weight * (in.v[s * stride + c] - g.average[at]) * h;
@@ -156,10 +157,10 @@ void AftTiles::keep_carry_gradient(const Unit& unit, const Work& work, bool is_p
   // From the tile's reference to the carry's own maximum: e^(m_carry - m_tile) <= 1.
   for (int64_t c = 0; c < group.channels; ++c) {
     const int64_t key = group.shared_key ? 0 : c;
-    out[c] = row[c] * std::exp(state.maximum[key] - work.reference[key]);
+    out[c] = row[c] * math::exp(state.maximum[key] - work.reference[key]);
   }
   for (int64_t key = 0; key < group.keys(); ++key)
-    out[group.channels + key] = row[group.channels + key] * std::exp(state.maximum[key] - work.reference[key]);
+    out[group.channels + key] = row[group.channels + key] * math::exp(state.maximum[key] - work.reference[key]);
 }
 
 void AftTiles::finish_run(const AftTile& tile, const std::vector<Array>& exact) {
@@ -202,7 +203,7 @@ void AftTiles::scatter_carries(const Unit& first_unit, const Work& work, const G
     const real* const row = kept.data() + (unit.span * tile_count + i) * total_columns_ + unit.group->column;
     for (int64_t column = 0; column < columns; ++column) {
       const int64_t key = column >= group.channels ? column - group.channels : group.shared_key ? 0 : column;
-      const real decay = last_maximum == nullptr ? 0 : std::exp(maximum[key] - last_maximum[key]);
+      const real decay = last_maximum == nullptr ? 0 : math::exp(maximum[key] - last_maximum[key]);
       sum[column] = row[column] + decay * sum[column];
     }
     last_maximum = maximum;

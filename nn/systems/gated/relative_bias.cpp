@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
+#include "core/base/math.hpp"
 #include "core/ops/ops.hpp"
 #include "nn/systems/gated/op.hpp"
 
@@ -26,8 +27,8 @@ int64_t t5_bucket(int64_t distance, bool causal) {
   const int64_t first = !causal && distance < 0 ? buckets : 0;
   const int64_t away = causal ? std::max<int64_t>(distance, 0) : std::abs(distance);
   if (away < exact) return first + away;
-  const double share = std::log(static_cast<double>(away) / static_cast<double>(exact)) /
-                       std::log(static_cast<double>(t5_longest) / static_cast<double>(exact));
+  const double share = math::log(static_cast<double>(away) / static_cast<double>(exact)) /
+                       math::log(static_cast<double>(t5_longest) / static_cast<double>(exact));
   // The slack keeps distances at the boundary of a bucket (16, 32, 64) where exact arithmetic puts them.
   const auto further = static_cast<int64_t>(share * static_cast<double>(buckets - exact) + 1e-9);
   return first + std::min(exact + further, buckets - 1);

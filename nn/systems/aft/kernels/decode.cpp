@@ -1,9 +1,9 @@
 #include "nn/systems/aft/kernels/decode.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
+#include "core/base/math.hpp"
 #include "core/kernels/simd.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
@@ -31,10 +31,10 @@ void decode_channels(const AftCache& cache, int64_t t, int64_t count, int64_t ch
     // The largest logit, formed as (K - m) + w: (K + w) - m would lose w beside a large key.
     Batch maximum = prefix_maximum - reference;
     for (int64_t lag = 0; lag < count; ++lag) maximum = xsimd::max(maximum, key(lag) - reference + Batch(bias[lag]));
-    Batch weight = at.load(prefix.weight) * xsimd::exp(prefix_maximum - reference - maximum);
+    Batch weight = at.load(prefix.weight) * simd::exp(prefix_maximum - reference - maximum);
     Batch sum = weight * at.load(prefix.average);
     for (int64_t lag = 0; lag < count; ++lag) {
-      const Batch e = xsimd::exp(key(lag) - reference + Batch(bias[lag]) - maximum);
+      const Batch e = simd::exp(key(lag) - reference + Batch(bias[lag]) - maximum);
       weight = weight + e;
       sum = sum + e * at.load(cache.values + (t - lag) % cache.capacity * cache.value_stride);
     }
@@ -51,15 +51,15 @@ void decode_shared(const AftCache& cache, int64_t t, int64_t count, const AftGro
   real maximum = *prefix.maximum - reference;
   for (int64_t lag = 0; lag < count; ++lag)
     maximum = std::max(maximum, cache.keys[row(lag) * cache.key_stride] - reference + bias[lag]);
-  real weight = *prefix.weight * std::exp(*prefix.maximum - reference - maximum);
+  real weight = *prefix.weight * math::exp(*prefix.maximum - reference - maximum);
   for (int64_t c = 0; c < group.channels; ++c) y[c] = weight * prefix.average[c];
   for (int64_t lag = 0; lag < count; ++lag) {
-    const real e = std::exp(cache.keys[row(lag) * cache.key_stride] - reference + bias[lag] - maximum);
+    const real e = math::exp(cache.keys[row(lag) * cache.key_stride] - reference + bias[lag] - maximum);
     const real* const v = cache.values + row(lag) * cache.value_stride;
     weight += e;
     for (int64_t c = 0; c < group.channels; ++c) y[c] += e * v[c];
   }
-  for (int64_t c = 0; c < group.channels; ++c) y[c] = y[c] / weight / (1 + std::exp(-q[c]));
+  simd::sweep(group.channels, [&](auto at) { at.store(y, at.load(y) / Batch(weight) * simd::sigmoid(at.load(q))); });
 }
 
 }  // namespace

@@ -79,11 +79,11 @@ void aft_pool(const AftInput& in, int64_t length, int64_t channels, real* logsum
     for (int64_t t = 0; t < length; ++t) m = xsimd::max(m, at.load(in.k + t * in.stride));
     Batch weight(0), sum(0);
     for (int64_t t = 0; t < length; ++t) {
-      const Batch e = xsimd::exp(at.load(in.k + t * in.stride) - m);
+      const Batch e = simd::exp(at.load(in.k + t * in.stride) - m);
       weight = weight + e;
       sum = sum + e * at.load(in.v + t * in.stride);
     }
-    at.store(logsum, m + xsimd::log(weight));
+    at.store(logsum, m + simd::log(weight));
     at.store(average, sum / weight);
   });
 }
@@ -107,7 +107,7 @@ void aft_pool_backward(const AftInput& in, int64_t length, int64_t channels, con
       total = total + h;
     }
     for (int64_t t = 0; t < length; ++t) {
-      const Batch p = xsimd::exp(at.load(in.k + t * in.stride) - lse) * total;
+      const Batch p = simd::exp(at.load(in.k + t * in.stride) - lse) * total;
       at.store(out.v + t * out.stride, p);
       at.store(out.k + t * out.stride, p * (at.load(in.v + t * in.stride) - r));
     }

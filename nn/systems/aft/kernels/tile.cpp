@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/math.hpp"
 #include "nn/systems/aft/kernels/recurrence.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
@@ -12,7 +13,7 @@ using simd::Batch;
 
 void carry_shared(const AftInput& in, int64_t length, const AftGroup& group, const AftState& state) {
   for (int64_t t = 0; t < length; ++t) {
-    const real k = in.k[t * in.stride], small = std::exp(-std::abs(k - *state.maximum));
+    const real k = in.k[t * in.stride], small = math::exp(-std::abs(k - *state.maximum));
     const bool rises = k > *state.maximum;
     const real beta = rises ? 1 : small;
     *state.weight = (rises ? small : 1) * *state.weight + beta;
@@ -58,12 +59,12 @@ void aft_pack(const AftInput& in, int64_t length, const AftGroup& group, const r
     real* const row = rows + t * row_stride;
     const real *const k = in.k + t * in.stride, *const v = in.v + t * in.stride;
     if (group.shared_key) {
-      const real e = std::exp(*k - *reference);
+      const real e = math::exp(*k - *reference);
       simd::sweep(group.channels, [&](auto at) { at.store(row, Batch(e) * at.load(v)); });
       row[group.channels] = e;
     } else {
       simd::sweep(group.channels, [&](auto at) {
-        const Batch e = xsimd::exp(at.load(k) - at.load(reference));
+        const Batch e = simd::exp(at.load(k) - at.load(reference));
         at.store(row, e * at.load(v));
         at.store(row + group.channels, e);
       });
@@ -74,7 +75,7 @@ void aft_pack(const AftInput& in, int64_t length, const AftGroup& group, const r
 void aft_pack_carry(const AftState& carry, const AftGroup& group, const real* reference, real* row) {
   const int64_t step = group.shared_key ? 0 : 1;
   for (int64_t key = 0; key < group.keys(); ++key)
-    row[group.channels + key] = carry.weight[key] * std::exp(carry.maximum[key] - reference[key]);
+    row[group.channels + key] = carry.weight[key] * math::exp(carry.maximum[key] - reference[key]);
   for (int64_t c = 0; c < group.channels; ++c) row[c] = row[group.channels + c * step] * carry.average[c];
 }
 
@@ -98,7 +99,7 @@ bool aft_finish(const AftInput& in, int64_t length, const AftGroup& group, const
       vanished += xsimd::select(present, Batch(0), Batch(1));
     });
   }
-  return simd::sum(vanished) > 0;
+  return simd::maximum(vanished) > 0;
 }
 
 bool aft_start_backward(const AftInput& in, int64_t length, const AftGroup& group, const real* dy, const real* average,
@@ -108,8 +109,8 @@ bool aft_start_backward(const AftInput& in, int64_t length, const AftGroup& grou
   for (int64_t t = 0; t < length; ++t) {
     real* const row = rows + t * row_stride;
     const real* const d = denominator + t * denominator_stride;
-    Batch dot(0);
-    simd::sweep(group.channels, [&](auto at) {
+    simd::Sum dot;
+    simd::sweep_sums(group.channels, [&](auto at) {
       const Batch r = at.load(average + t * y_stride), open = simd::sigmoid(at.load(in.q + t * in.stride));
       const Batch h = at.load(dy + t * y_stride) * open;
       at.store(dq + t * dq_stride, h * r * (Batch(1) - open));
@@ -118,13 +119,13 @@ bool aft_start_backward(const AftInput& in, int64_t length, const AftGroup& grou
       vanished += xsimd::select(weight > Batch(0), Batch(0), Batch(1));
       at.store(row, p);
       if (group.shared_key)
-        dot = xsimd::fma(p, r, dot);
+        dot[at] = simd::fma(p, r, dot[at]);
       else
         at.store(row + group.channels, -(p * r));
     });
-    if (group.shared_key) row[group.channels] = -simd::sum(dot);
+    if (group.shared_key) row[group.channels] = -dot.total();
   }
-  return simd::sum(vanished) > 0;
+  return simd::maximum(vanished) > 0;
 }
 
 void aft_scatter(const AftInput& in, int64_t length, const AftGroup& group, const real* exp_rows, int64_t exp_stride,
@@ -135,9 +136,7 @@ void aft_scatter(const AftInput& in, int64_t length, const AftGroup& group, cons
     const real* const v = in.v + t * in.stride;
     real *const dk = out.k + t * out.stride, *const dv = out.v + t * out.stride;
     if (group.shared_key) {
-      Batch dot(0);
-      simd::sweep(group.channels, [&](auto at) { dot = xsimd::fma(at.load(v), at.load(gv), dot); });
-      *dk += *e * (*gk + simd::sum(dot));
+      *dk += *e * (*gk + simd::dot(v, gv, group.channels));
     }
     simd::sweep(group.channels, [&](auto at) {
       const Batch weight = group.shared_key ? Batch(*e) : at.load(e), gradient = at.load(gv);
@@ -148,7 +147,7 @@ void aft_scatter(const AftInput& in, int64_t length, const AftGroup& group, cons
 }
 
 void aft_softmax_weights(real* row, int64_t count, real maximum) {
-  simd::sweep(count, [&](auto at) { at.store(row, xsimd::exp(at.load(row) - Batch(maximum))); });
+  simd::sweep(count, [&](auto at) { at.store(row, simd::exp(at.load(row) - Batch(maximum))); });
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION::kernels

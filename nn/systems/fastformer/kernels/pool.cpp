@@ -16,7 +16,7 @@ void softmax_over_time(real* logits, int64_t length, int64_t heads) {
     for (int64_t t = 0; t < length; ++t) maximum = xsimd::max(maximum, at.load(logits + t * heads));
     Batch total(0);
     for (int64_t t = 0; t < length; ++t) {
-      const Batch e = xsimd::exp(at.load(logits + t * heads) - maximum);
+      const Batch e = simd::exp(at.load(logits + t * heads) - maximum);
       total = total + e;
       at.store(logits + t * heads, e);
     }
@@ -81,12 +81,6 @@ void multiply_grads(const Pool& pool, const PoolGradients& out, int64_t t, const
   });
 }
 
-real dot(const real* a, const real* b, int64_t count) {
-  Batch sum(0);
-  simd::sweep(count, [&](auto at) { sum = sum + at.load(a) * at.load(b); });
-  return simd::sum(sum);
-}
-
 /// dvalues_t = weight * grad
 void store_values(const PoolGradients& out, int64_t t, const PoolPiece& piece, real weight, const real* grad) {
   const bool add = out.add_values.data != nullptr;
@@ -104,7 +98,7 @@ void scan_backward(const Pool& pool, const PoolGradients& out) {
     for_pieces(pool, t, [&](const PoolPiece& piece, int64_t i, real weight) {
       advance(pool, t, piece, weight, average(piece));
       multiply_grads(pool, out, t, piece, average(piece));
-      dlogit(t, i) = dot(row(out.dout, t, piece), average(piece), piece.count);  // P R, for the way back
+      dlogit(t, i) = simd::dot(row(out.dout, t, piece), average(piece), piece.count);  // P R, for the way back
     });
   real c[pool_channels] = {};  // (1 - w) C of the token after, per piece; `b` likewise
   for (int64_t t = pool.length - 1; t >= 0; --t)
@@ -113,7 +107,7 @@ void scan_backward(const Pool& pool, const PoolGradients& out) {
       const real* const p = row(out.dout, t, piece);
       simd::sweep(piece.count, [&](auto at) { at.store(sum, at.load(p) + at.load(sum)); });
       c[i] += dlogit(t, i);
-      dlogit(t, i) = weight * (dot(row(pool.values, t, piece), sum, piece.count) - c[i]);
+      dlogit(t, i) = weight * (simd::dot(row(pool.values, t, piece), sum, piece.count) - c[i]);
       store_values(out, t, piece, weight, sum);
       c[i] *= 1 - weight;
       simd::sweep(piece.count, [&](auto at) { at.store(sum, Batch(1 - weight) * at.load(sum)); });
@@ -136,9 +130,10 @@ void whole_backward(const Pool& pool, const PoolGradients& out) {
   for (int64_t t = 0; t < pool.length; ++t)
     for_pieces(pool, t, [&](const PoolPiece& piece, int64_t i, real weight) {
       const real *const v = row(pool.values, t, piece), *const r = average(piece), *const s = total(piece);
-      Batch sum(0);
-      simd::sweep(piece.count, [&](auto at) { sum = sum + at.load(s) * (at.load(v) - at.load(r)); });
-      out.logits[i * out.logit_stride + t] = weight * simd::sum(sum);
+      simd::Sum sum;
+      simd::sweep_sums(piece.count,
+                       [&](auto at) { sum[at] = simd::fma(at.load(s), at.load(v) - at.load(r), sum[at]); });
+      out.logits[i * out.logit_stride + t] = weight * sum.total();
       store_values(out, t, piece, weight, s);
     });
 }

@@ -68,7 +68,7 @@ void offset_scale(const OffsetScalePass& pass, real* const* outs) {
     for (int64_t c = 0; c < pass.copies; ++c) {
       const real *const gain = pass.gain + c * width, *const offset = pass.offset + c * width;
       real* const out = outs[c] + row * width;
-      simd::sweep(width, [&](auto at) { at.store(out, xsimd::fma(at.load(gain), at.load(z), at.load(offset))); });
+      simd::sweep(width, [&](auto at) { at.store(out, simd::fma(at.load(gain), at.load(z), at.load(offset))); });
       if (pass.turn.pairs > 0) rotate(out, tables.cosine, tables.sine, real{1}, out, pass.turn.pairs);
     }
   });
@@ -94,9 +94,9 @@ void offset_scale_backward(const OffsetScalePass& pass, const real* const* dys, 
             real *const gain_sums = sums + c * width, *const offset_sums = gain_sums + block;
             simd::sweep(width, [&](auto at) {
               const Batch value = at.load(d);
-              at.store(gain_sums, xsimd::fma(value, at.load(z), at.load(gain_sums)));
+              at.store(gain_sums, simd::fma(value, at.load(z), at.load(gain_sums)));
               at.store(offset_sums, at.load(offset_sums) + value);
-              if (dz_row != nullptr) at.store(dz_row, xsimd::fma(value, at.load(gain), at.load(dz_row)));
+              if (dz_row != nullptr) at.store(dz_row, simd::fma(value, at.load(gain), at.load(dz_row)));
             });
           }
         }

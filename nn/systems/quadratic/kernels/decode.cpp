@@ -1,9 +1,9 @@
 #include "nn/systems/quadratic/kernels/tile.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
+#include "core/base/math.hpp"
 #include "nn/systems/quadratic/kernels/attention_functions.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
@@ -21,14 +21,14 @@ void block_logits(const AttentionCache& cache, int64_t first, int64_t count, rea
   const auto dots = [&](int64_t j, auto rows) {
     constexpr int64_t size = decltype(rows)::value;
     const real* const keys = cache.keys + (first + j) * cache.key_stride;
-    Batch sums[size];
-    for (Batch& sum : sums) sum = Batch(0);
-    simd::sweep(cache.key_width, [&](auto at) {
+    simd::Sum sums[size];
+    simd::sweep_sums(cache.key_width, [&](auto at) {
       const Batch query = at.load(q);
-      for (int64_t i = 0; i < size; ++i) sums[i] = xsimd::fma(query, at.load(keys + i * cache.key_stride), sums[i]);
+      for (int64_t i = 0; i < size; ++i)
+        sums[i][at] = simd::fma(query, at.load(keys + i * cache.key_stride), sums[i][at]);
     });
     for (int64_t i = 0; i < size; ++i)
-      logits[j + i] = scale * simd::sum(sums[i]) + (bias != nullptr ? bias[first + j + i] : 0);
+      logits[j + i] = scale * sums[i].total() + (bias != nullptr ? bias[first + j + i] : 0);
   };
   int64_t j = 0;
   for (; j + together <= count; j += together) dots(j, std::integral_constant<int64_t, together>{});
@@ -43,20 +43,20 @@ void add_values(const AttentionCache& cache, int64_t first, int64_t count, const
     for (int i = 0; i < group.size; ++i) sums[i] = Batch(keep) * group.places[i].load(y);
     for (int64_t j = 0; j < count; ++j)
       for (int i = 0; i < group.size; ++i)
-        sums[i] = xsimd::fma(Batch(weights[j]), group.places[i].load(values + j * cache.value_stride), sums[i]);
+        sums[i] = simd::fma(Batch(weights[j]), group.places[i].load(values + j * cache.value_stride), sums[i]);
     for (int i = 0; i < group.size; ++i) group.places[i].store(y, sums[i]);
   });
 }
 
 /// weights = e^(weights - maximum); returns their sum.
 real exponentials(real* weights, int64_t count, real maximum) {
-  Batch sum(0);
-  simd::sweep(count, [&](auto at) {
-    const Batch e = xsimd::exp(at.load(weights, std::numeric_limits<real>::lowest()) - Batch(maximum));
+  simd::Sum sum;
+  simd::sweep_sums(count, [&](auto at) {
+    const Batch e = simd::exp(at.load(weights, std::numeric_limits<real>::lowest()) - Batch(maximum));
     at.store(weights, e);
-    sum += e;
+    sum[at] += e;
   });
-  return simd::sum(sum);
+  return sum.total();
 }
 
 template <class Function>
@@ -78,7 +78,7 @@ void attention_decode(const AttentionCache& cache, AttentionKernel kernel, real 
     switch (kernel) {
       case AttentionKernel::softmax: {
         const real higher = std::max(maximum, *std::max_element(weights, weights + count));
-        keep = std::exp(maximum - higher);
+        keep = static_cast<real>(math::exp(double{maximum} - double{higher}));
         maximum = higher;
         total = keep * total + exponentials(weights, count, maximum);
         break;

@@ -13,7 +13,7 @@ using simd::lanes;
 
 /// 2^x for x <= 0; what is below the smallest normal number becomes about that number.
 #ifdef CAPSTAN_DOUBLE
-Batch exp2_of_negative(const Batch& x) { return xsimd::exp2(x); }
+inline Batch exp2_of_negative(const Batch& x) { return xsimd::exp2(x); }
 #else
 inline Batch exp2_of_negative(const Batch& x) {
   using Bits = xsimd::batch<int32_t>;
@@ -23,7 +23,7 @@ inline Batch exp2_of_negative(const Batch& x) {
   // Minimax fit of 2^r on [-1/2, 1/2] that is 1 at 0; relative error 2.6e-9.
   constexpr float coefficients[] = {1.34066434e-3f, 9.61769279e-3f, 5.55031039e-2f, 2.40226522e-1f, 6.93147242e-1f, 1};
   Batch p(1.55946778e-4f);
-  for (const float coefficient : coefficients) p = xsimd::fma(p, r, Batch(coefficient));
+  for (const float coefficient : coefficients) p = simd::fma(p, r, Batch(coefficient));
   return xsimd::bitwise_cast<Batch>(xsimd::bitwise_cast<Bits>(p) + (xsimd::bitwise_cast<Bits>(shifted) << 23));
 }
 #endif
@@ -283,9 +283,7 @@ void attention_unpack_transposed(const real* in, int64_t stride, int64_t count, 
 void attention_row_products(const real* a, int64_t a_stride, const real* b, int64_t b_stride, int64_t count,
                             int64_t width, const real* factor, real* out) {
   for (int64_t i = 0; i < count; ++i) {
-    Batch sum(0);
-    simd::sweep(width, [&](auto at) { sum = xsimd::fma(at.load(a + i * a_stride), at.load(b + i * b_stride), sum); });
-    out[i] = factor[i] * simd::sum(sum);
+    out[i] = factor[i] * simd::dot(a + i * a_stride, b + i * b_stride, width);
   }
 }
 

@@ -1,0 +1,183 @@
+#include "core/products/kernels/in_order.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/kernels/simd_functions.hpp"
+#include "core/machine/pool.hpp"
+
+namespace capstan {
+namespace {
+
+using simd::Floats;
+
+constexpr int64_t lanes = static_cast<int64_t>(Floats::size);
+constexpr int64_t depth = 256;  // of a block of k: part of what a result is
+// What follows changes the speed alone. A tile of C is in registers, of which a CPU has 32 or 16.
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int tile_rows = 12;
+#else
+constexpr int tile_rows = 6;
+#endif
+constexpr int64_t tile_columns = 2 * lanes;
+constexpr int64_t block_rows = 8 * tile_rows;  // of A, packed: stays in the second-level cache
+constexpr int64_t block_columns = 512;         // of B, packed
+
+/// Steps from an element of a factor to the next row and column.
+struct Steps {
+  int64_t row, column;
+};
+Steps steps(const MatrixOf<float>& matrix) {
+  return matrix.transposed() ? Steps{1, matrix.stride} : Steps{matrix.stride, 1};
+}
+
+/// Four elements in one register; in memory, wherever an element may be.
+typedef float Four __attribute__((vector_size(16)));
+typedef float FourAnywhere __attribute__((vector_size(16), aligned(4), may_alias));
+
+/// to[i * size + lane] = from[lane * across + i] for four lanes and four i.
+inline void transpose_block(const float* from, int64_t across, int64_t size, float* to) {
+  Four rows[4];
+  for (int64_t lane = 0; lane < 4; ++lane) rows[lane] = *reinterpret_cast<const FourAnywhere*>(from + lane * across);
+  const Four low01 = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5),
+             low23 = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5),
+             high01 = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7),
+             high23 = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
+  const Four columns[] = {
+      __builtin_shufflevector(low01, low23, 0, 1, 4, 5), __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
+      __builtin_shufflevector(high01, high23, 0, 1, 4, 5), __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
+  for (int64_t i = 0; i < 4; ++i) *reinterpret_cast<FourAnywhere*>(to + i * size) = columns[i];
+}
+
+/// to[i * Size + lane] = from[lane * across + i * along] for lane < count, and 0 up to Size; i < length. `across` or
+/// `along` is 1.
+template <int64_t Size>
+void pack_panel(const float* from, int64_t across, int64_t along, int64_t count, int64_t length, float* to) {
+  if (across == 1 && count == Size) {
+    for (int64_t i = 0; i < length; ++i)
+      for (int64_t lane = 0; lane < Size; ++lane) to[i * Size + lane] = from[i * along + lane];
+    return;
+  }
+  if (count < Size) std::fill_n(to, Size * length, 0.0F);
+  const int64_t even_count = along == 1 ? count / 4 * 4 : 0, even_length = length / 4 * 4;
+  for (int64_t i = 0; i < even_length; i += 4)
+    for (int64_t lane = 0; lane < even_count; lane += 4)
+      transpose_block(from + lane * across + i, across, Size, to + i * Size + lane);
+  for (int64_t lane = 0; lane < count; ++lane)
+    for (int64_t i = lane < even_count ? even_length : 0; i < length; ++i)
+      to[i * Size + lane] = from[lane * across + i * along];
+}
+
+/// A block's place in C, and how its sums join what is there: c = alpha * sum + beta * c.
+struct Target {
+  float* c;
+  int64_t stride, columns;  // columns that exist
+  float alpha, beta;
+};
+
+/// One register of a row of C.
+void join(const Target& to, float* c, int64_t columns, const Floats& sum) {
+  const Floats value = Floats(to.alpha) * sum;
+  const auto joined = [&](const Floats& before) {
+    if (to.beta == 0) return value;
+    return to.beta == 1 ? before + value : Floats(to.beta) * before + value;
+  };
+  if (columns >= lanes) {
+    joined(to.beta == 0 ? value : Floats::load_unaligned(c)).store_unaligned(c);
+    return;
+  }
+  alignas(64) float part[lanes] = {};
+  if (to.beta != 0) std::copy_n(c, columns, part);
+  joined(Floats::load_aligned(part)).store_aligned(part);
+  std::copy_n(part, columns, c);
+}
+
+/// Rows rows of a tile, Registers registers wide. GCC keeps the sums in registers only where all loops over them are
+/// unrolled.
+template <int Rows, int Registers>
+void multiply_tile(const float* a, const float* b, int64_t length, const Target& to) {
+  Floats sums[Rows * Registers];
+#pragma GCC unroll 64
+  for (Floats& sum : sums) sum = Floats(0.0F);
+  for (int64_t k = 0; k < length; ++k) {
+    Floats columns[Registers];
+#pragma GCC unroll 2
+    for (int j = 0; j < Registers; ++j) columns[j] = Floats::load_aligned(b + k * tile_columns + j * lanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      const Floats value(a[k * tile_rows + i]);
+#pragma GCC unroll 2
+      for (int j = 0; j < Registers; ++j)
+        sums[i * Registers + j] = simd::fma(value, columns[j], sums[i * Registers + j]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 2
+    for (int j = 0; j < Registers; ++j)
+      join(to, to.c + i * to.stride + j * lanes, to.columns - j * lanes, sums[i * Registers + j]);
+}
+
+using TileFunction = void (*)(const float*, const float*, int64_t, const Target&);
+template <int... Rows>
+TileFunction tile_function(int64_t rows, bool wide, std::integer_sequence<int, Rows...>) {
+  static constexpr TileFunction one[] = {multiply_tile<Rows + 1, 1>...}, two[] = {multiply_tile<Rows + 1, 2>...};
+  return (wide ? two : one)[rows - 1];
+}
+
+/// A packed block of A times a packed block of B.
+void multiply_blocks(const float* a, int64_t rows, const float* b, int64_t length, const Target& to) {
+  for (int64_t column = 0; column < to.columns; column += tile_columns) {
+    const int64_t width = std::min(tile_columns, to.columns - column);
+    for (int64_t row = 0; row < rows; row += tile_rows) {
+      const int64_t height = std::min<int64_t>(tile_rows, rows - row);
+      tile_function(height, width > lanes, std::make_integer_sequence<int, tile_rows>())(
+          a + row * length, b + column * length, length,
+          {to.c + row * to.stride + column, to.stride, width, to.alpha, to.beta});
+    }
+  }
+}
+
+/// The panels of `count` rows (or columns) of a factor, each of Size.
+template <int64_t Size>
+void pack(const float* from, int64_t across, int64_t along, int64_t count, int64_t length, float* to) {
+  for (int64_t first = 0; first < count; first += Size)
+    pack_panel<Size>(from + first * across, across, along, std::min(Size, count - first), length, to + first * length);
+}
+
+}  // namespace
+
+void multiply_in_order(const Product<float>& p) {
+  const Steps of_a = steps(p.a), of_b = steps(p.b);
+  const auto whole = [](int64_t size, int64_t tile) { return (size + tile - 1) / tile * tile; };
+  const int64_t most_depth = std::min(depth, p.k);
+  const int64_t columns_at_once = std::min(block_columns, whole(p.n, tile_columns));
+  const int64_t rows_at_once = std::min(block_rows, whole(p.m, tile_rows));
+  const Buffer memory(static_cast<size_t>((columns_at_once + rows_at_once) * most_depth) * sizeof(float));
+  float* const packed_b = static_cast<float*>(memory.data());
+  float* const packed_a = packed_b + columns_at_once * most_depth;
+  for (int64_t column = 0; column < p.n; column += block_columns) {
+    const int64_t columns = std::min(block_columns, p.n - column);
+    for (int64_t k = 0; k < p.k; k += depth) {
+      const int64_t length = std::min(depth, p.k - k);
+      pack<tile_columns>(p.b.data + column * of_b.column + k * of_b.row, of_b.column, of_b.row, columns, length,
+                         packed_b);
+      for (int64_t row = 0; row < p.m; row += block_rows) {
+        const int64_t rows = std::min(block_rows, p.m - row);
+        pack<tile_rows>(p.a.data + row * of_a.row + k * of_a.column, of_a.row, of_a.column, rows, length, packed_a);
+        multiply_blocks(packed_a, rows, packed_b, length,
+                        {p.c + row * p.c_stride + column, p.c_stride, columns, p.alpha, k == 0 ? p.beta : 1});
+      }
+    }
+  }
+}
+
+bool kernels_fuse() {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  return true;
+#else
+  return false;
+#endif
+}
+
+}  // namespace capstan

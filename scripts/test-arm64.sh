@@ -1,0 +1,38 @@
+#!/bin/bash
+# The tests of the ARM64 build, under qemu's emulation, and the quickstart (scripts/install-arm64.sh installs what it takes).
+# Skipped with a message where tools are missing. What is left out, and why: docs/notes/portable-build.md.
+#   scripts/test-arm64.sh [JOBS]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+root=build/arm64-root
+for tool in aarch64-linux-gnu-g++ qemu-aarch64-static "$root/usr/include/xsimd"; do
+  if ! command -v "$tool" >/dev/null && [ ! -e "$tool" ]; then
+    echo "ARM64: skipped: there is no $tool; scripts/install-arm64.sh installs it"
+    exit 0
+  fi
+done
+jobs=${1:-$(nproc)}
+programs=(test_core test_nn test_models test_data test_train test_run)
+cmake --preset arm64
+cmake --build build/arm64 -j "$jobs" --target capstan "${programs[@]}"
+
+emulated() { timeout 3600 qemu-aarch64-static -L "$root" "$@"; }
+# Tests that start programs, look at this machine's memory, or count its time: qemu emulates none of these as Linux does.
+left_out=$(grep -v '^#' scripts/test-arm64.skipped | paste -sd, || true)
+status=0
+for program in "${programs[@]}"; do
+  echo "== $program, ARM64"
+  emulated "build/arm64/bin/$program" ${left_out:+"--test-case-exclude=$left_out"} || status=1
+done
+
+echo "== quickstart, ARM64"
+runs=$(mktemp -d)
+trap 'rm -rf "$runs"' EXIT
+emulated build/arm64/capstan train --config configs/quickstart-classifier.yaml --set "folder=$runs" data.train=2000 data.valid=200 \
+  train.epochs=1 train.progress=none
+emulated build/arm64/capstan eval "$runs/quickstart-classifier"
+emulated build/arm64/capstan train --config configs/quickstart-lm.yaml --set "folder=$runs" train.steps=20 train.progress=none
+emulated build/arm64/capstan generate "$runs/quickstart-lm" --prompt "The " --tokens 20
+emulated build/arm64/capstan replay "$runs/quickstart-lm"
+exit $status
