@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
+#include <vector>
 
 #include "core/base/error.hpp"
 #include "core/base/math.hpp"
@@ -109,15 +111,23 @@ Array FeedForward::step(const Array& x, DecodeContext& decode) const {
 
 Array sinusoidal_positions(const Ids& positions, int64_t width, SinusoidOrder order) {
   Array table(positions.shape().append(width));
-  real* out = table.mutable_data();
+  real* const out = table.mutable_data();
   const int64_t half = (width + 1) / 2;
+  std::vector<double> frequencies(static_cast<size_t>(half));
+  for (size_t pair = 0; pair < frequencies.size(); ++pair)
+    frequencies[pair] = math::pow(10000.0, -static_cast<double>(2 * pair) / static_cast<double>(width));
+  std::unordered_map<int32_t, int64_t> known;  // where a position is already: the rows of a batch have the same ones
   for (int64_t i = 0; i < positions.size(); ++i) {
+    const auto [first, is_new] = known.emplace(positions[i], i);
+    if (!is_new) {
+      std::copy_n(out + first->second * width, width, out + i * width);
+      continue;
+    }
     for (int64_t c = 0; c < width; ++c) {
       const bool interleaved = order == SinusoidOrder::interleaved, sine = interleaved ? c % 2 == 0 : c < half;
       const int64_t pair = interleaved ? c / 2 : sine ? c : c - half;
-      const double angle =
-          positions[i] * math::pow(10000.0, -static_cast<double>(2 * pair) / static_cast<double>(width));
-      *out++ = static_cast<real>(sine ? math::sin(angle) : math::cos(angle));
+      const double angle = positions[i] * frequencies[static_cast<size_t>(pair)];
+      out[i * width + c] = static_cast<real>(sine ? math::sin(angle) : math::cos(angle));
     }
   }
   return table;
