@@ -180,7 +180,8 @@ ModelSummary LinearClassifier::summary(const ParamStore& store, int64_t length, 
   const NgramOrders orders = orders_of(config());
   const size_t lengths = orders.words.size() + orders.characters.size();
   summary.part("linear").flops = 2 * static_cast<double>(lengths) * static_cast<double>(classes());
-  std::string ngrams, table = "buckets     chosen for the training texts\n";
+  std::string ngrams = config().words ? "" : "words, their number chosen for the texts",
+              table = "buckets     chosen for the training texts\n";
   for (const auto& [each, of] : {std::pair(&orders.words, "words"), {&orders.characters, "characters"}})
     if (!each->empty()) ngrams += fmt::format("{}{} {}", ngrams.empty() ? "" : "; ", join(*each), of);
   if (config().buckets > 0 && (table_ || store.has_memory())) {

@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "core/base/error.hpp"
-#include "core/base/math.hpp"
 #include "core/base/sizes.hpp"
 #include "core/base/stop.hpp"
 #include "core/kernels/kernels.hpp"
@@ -42,7 +41,8 @@ double lr_factor(const ParamRules& rules, const std::string& name, int64_t block
   const std::string first = name.substr(0, name.find('.'));
   const bool precedes = first == "embed" || first == "positions" || first == "embed_norm" || first == "ngram_embedding";
   const int64_t depth = block >= 0 ? blocks - block : precedes ? blocks + 1 : 0;
-  return factor * math::pow(rules.layer_decay, static_cast<double>(depth));
+  for (int64_t i = 0; i < depth; ++i) factor *= rules.layer_decay;  // exact for powers of two
+  return factor;
 }
 
 }  // namespace capstan

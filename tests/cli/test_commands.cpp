@@ -57,7 +57,9 @@ TEST_CASE("a recipe is found by name, from any folder; a file of that name is ta
   CHECK(succeed(place, {"config", "check", "--config", "compare/imdb-bytes", "compare/tiny-flash"}).code == 0);
   CHECK(contains(succeed(place, {"inspect", "enwik8"}).out, "aft-local"));
   const std::string linear = succeed(place, {"inspect", "classify", "--classes", "3"}).out;
-  CHECK(contains(linear, "classes     3\nn-grams of  1, 2 words; 2, 3, 4, 5 characters\nbuckets     chosen"));
+  CHECK(contains(linear,
+                 "classes     3\nn-grams of  words, their number chosen for the texts; 2, 3, 4, 5 characters\nbuckets  "
+                 "   chosen"));
   CHECK_FALSE(contains(linear, "FLOP"));
   write_samples(place);
   std::filesystem::copy_file(place / "lm.yaml", place / "enwik8");

@@ -40,7 +40,7 @@ ask() {
 case_options_are_checked_before_anything_is_served() {
   trained
   exits 1 "$capstan" serve runs/none
-  says "there is no config.yaml here" err
+  says "there is no such folder" err
   exits 1 "$capstan" serve runs/small --host nowhere
   says "give a free port, and an address of this machine" err
   exits 2 "$capstan" serve runs/small runs/small
