@@ -177,12 +177,12 @@ std::vector<float> LinearClassifier::row_importance() const {
 /// A row of weights per n-gram, of which a token has about one for each length.
 ModelSummary LinearClassifier::summary(const ParamStore& store, int64_t length, DecodeStates) const {
   ModelSummary summary = summarize_parameters(store, length);
-  const NgramOrders orders = orders_of(config());
-  const size_t lengths = orders.words.size() + orders.characters.size();
+  const std::vector<int64_t> words = config().words.value_or(std::vector<int64_t>{});
+  const size_t lengths = words.size() + config().characters.size();
   summary.part("linear").flops = 2 * static_cast<double>(lengths) * static_cast<double>(classes());
-  std::string ngrams = config().words ? "" : "words, their number chosen for the texts",
+  std::string ngrams = config().words ? "" : "words, lengths chosen for the texts",
               table = "buckets     chosen for the training texts\n";
-  for (const auto& [each, of] : {std::pair(&orders.words, "words"), {&orders.characters, "characters"}})
+  for (const auto& [each, of] : {std::pair(&words, "words"), {&config().characters, "characters"}})
     if (!each->empty()) ngrams += fmt::format("{}{} {}", ngrams.empty() ? "" : "; ", join(*each), of);
   if (config().buckets > 0 && (table_ || store.has_memory())) {
     const NgramTable all = ngram_table();

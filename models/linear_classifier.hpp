@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,8 +53,10 @@ void describe(Fields& f, LinearClassifierConfig& c) {
 
 void validate(const LinearClassifierConfig& config, Problems& problems);
 
+/// Throws std::logic_error while `words` is not chosen yet.
 inline NgramOrders orders_of(const LinearClassifierConfig& c) {
-  return {c.words.value_or(std::vector<int64_t>{}), c.characters, c.text_ends, c.unicode};
+  if (!c.words) throw std::logic_error("linear-classifier: the lengths of n-grams of words are not chosen");
+  return {*c.words, c.characters, c.text_ends, c.unicode};
 }
 
 inline void take_choices(const LinearClassifierConfig& saved, LinearClassifierConfig& open) {

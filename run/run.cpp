@@ -24,6 +24,7 @@ std::vector<std::vector<float>> Run::embed(const std::vector<InputText>& texts) 
 int64_t Run::embedding_size() const { return saved_->model->stack().config().width; }
 
 Run Run::rounded(DecodeWeights weights) const {
+  saved_->model->stack();  // only models with blocks have such matrices
   SavedRun copy = *saved_;
   copy.model = open_run(fs::path(saved_->weights).parent_path(), ParamMemory::allocated).model;
   for (const Param& param : copy.model->params().params()) {

@@ -58,7 +58,7 @@ class Run {
                       const AdaptOptions& adapting = {}) const;
 
   /// The same run with a copy of the model whose matrices are rounded as `weights` stores them for decoding, the
-  /// embedding's included: what that costs in accuracy.
+  /// embedding's included: what that costs in accuracy. Throws Error for a model without blocks.
   Run rounded(DecodeWeights weights) const;
 
   const RunConfig& config() const { return saved_->config; }

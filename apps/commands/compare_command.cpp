@@ -22,9 +22,12 @@ struct CompareOptions {
 };
 
 int compare(CompareOptions options) {
-  if (options.picture.empty() != options.drawn.over.empty())
+  const bool draws = !options.drawn.over.empty() || !options.drawn.reach.empty() || options.value != "score";
+  if (options.picture.empty() ? draws : options.drawn.over.empty())
     throw ConfigError(
-        "compare: --picture FILE and --over KEY are given together: the picture has a result over the key");
+        "compare: --picture FILE and --over KEY are given together: the picture has a result over the key, which "
+        "--value "
+        "or --reach chooses");
   const std::vector<RunRecord> runs = read_records(options.runs);
   options.drawn.value = enum_value<PictureValue>(options.value).value();
   if (!options.picture.empty()) write_file(options.picture, sweep_picture(runs, options.drawn));
@@ -45,8 +48,9 @@ void add_compare_command(CommandParser& cli) {
   command.add_choice("--format", options.format, {"text", "csv"}, "text or csv");
   command.add_option("--picture", options.picture, "also draw a result over a key, as SVG", "FILE");
   command.add_option("--over", options.drawn.over, "the key of the picture's horizontal axis, or its end", "KEY");
-  command.add_choice("--value", options.value, {"score", "bits", "seconds", "tokens_per_second", "peak_rss_mb"},
-                     "the picture's vertical axis; score: what train.monitor names");
+  std::vector<std::string> values;
+  for (const auto& known : enum_names(PictureValue{})) values.emplace_back(known.name);
+  command.add_choice("--value", options.value, values, "the picture's vertical axis; score: what train.monitor names");
   command.add_option("--reach", options.drawn.reach,
                      "vertical axis: seconds of training to the best validation loss of this line", "LINE");
   command.footer(

@@ -41,7 +41,11 @@ int evaluate_run(const EvalOptions& options) {
   refuse_ranks("capstan eval");
   if (options.adapting.decay != AdaptOptions().decay && options.adapting.rate == 0)
     throw ConfigError("--adapt-decay: is for --adapt RATE");
-  const Run run = Run::open(options.run, options.overrides);
+  const DecodeWeights weights = weights_named(options.weights);
+  if (weights != DecodeWeights::float32 && options.adapting.rate > 0)
+    throw ConfigError("--weights: weights that go on learning (--adapt) are float32");
+  const Run opened = Run::open(options.run, options.overrides);
+  const Run run = weights == DecodeWeights::float32 ? opened : opened.rounded(weights);
   std::optional<Split> split;
   if (!options.split.empty()) split = split_named(options.split);
   if (options.gzip) {
@@ -49,9 +53,7 @@ int evaluate_run(const EvalOptions& options) {
     print_comparison(compare_with_gzip(run.saved(), *data, held_out_split(options.split, *data)));
     return exit_done;
   }
-  const DecodeWeights weights = weights_named(options.weights);
-  const Run evaluated = weights == DecodeWeights::float32 ? run : run.rounded(weights);
-  const EvalReport report = evaluated.evaluate(split, options.completions, options.adapting);
+  const EvalReport report = run.evaluate(split, options.completions, options.adapting);
   options.format == "json" ? print_json(report, std::cout) : print_text(report, std::cout, options.curves);
   return exit_done;
 }
@@ -81,7 +83,8 @@ void add_eval_command(CommandParser& cli) {
       "after it was scored (dynamic evaluation); 1e-4 is a good start");
   command.add_number("--adapt-decay", options.adapting.decay, between(0, 1),
                      "for --adapt: share of the way back to the trained weights that each window goes");
-  add_weights_option(command, options.weights, "evaluate with the weights rounded as generate and serve store them");
+  add_weights_option(command, options.weights,
+                     "evaluate with all matrices rounded as generate and serve store those that they multiply by");
   command.add_number("--beam", options.completions.beam, between(1, 1024),
                      "for pairs: width of the beam search; 1 = greedy decoding");
   command.add_number("--length-penalty", options.completions.length_penalty, between(-10, 10),
@@ -94,7 +97,7 @@ void add_eval_command(CommandParser& cli) {
   accuracy           share of texts whose class is right
   macro_f1           mean over the classes of f1 = 2 precision recall / (precision + recall): rare ones count the same
   precision, recall  of a class: share of the texts given it that have it; share of those that have it that are given it
-  calibration_error  by how much probabilities differ from shares that are right: 0 means that 0.8 is right 8 times in 10
+  calibration_error  how far probabilities are from the shares that are right: with 0, 0.8 is right 8 times in 10
   average_precision  mean of precision over all thresholds of the probability: 1 if all texts of a class come first
 Figures of language models and of several labels: docs/command-line.md, "What eval prints".
 For example:  capstan eval runs/quickstart-classifier --split test)");

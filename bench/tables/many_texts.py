@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Accuracy over training time on many labelled texts, for every kind of classifier: a table and a picture.
+"""Accuracy over training time on many labelled texts, for every kind of classifier: a table.
 
-  bench/tables/many_texts.py DATA [--set year] [--out FILE] [--picture FILE] [--only WORD]
+  bench/tables/many_texts.py DATA [--set year] [--out FILE] [--only WORD]
 
 DATA is a folder with the set's train.tsv.gz and test.tsv.gz (label, tab, text). Everything works on one thread, in a process of its
 own, whose processor seconds count from the reading of the texts to the finished model. fastText's autotune gets a tenth of the
@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 from labelled_sets import add_result, fasttext_accuracy, read_results, write_fasttext
-from runs import PROGRAM, RECORDS, ROOT, config, figures, origin, print_table
+from runs import PROGRAM, RECORDS, config, figures, origin, print_table
 
 BLOCK = ["data.valid_fraction=0.01", "data.max_length=48", "model.max_length=48", "train.batch_size=256", "train.epochs=2", "train.lr=2e-3"]
 
@@ -83,26 +83,25 @@ def sklearn(with_characters, classifier):
     return run
 
 
-# method: (kind, which is a line of the picture, what runs)
 METHODS = {
-    "words": ("linear-classifier", linear("model.words=[1]", "model.characters=[]")),
-    "words 1, 2": ("linear-classifier", linear("model.words=[1, 2]", "model.characters=[]")),
-    "words 1 to 3": ("linear-classifier", linear("model.characters=[]")),
-    "classify.yaml": ("linear-classifier", linear()),
-    "no layers, n-grams 1, 2": ("text-classifier", block("model.layers=[]")),
-    "aft-simple, n-grams 1, 2": ("text-classifier", block()),
-    "flash, n-grams 1, 2": ("text-classifier", block("model.layers=[{mixer: {type: flash}, feed_forward: {type: none}}]")),
-    "aft-simple, 4 epochs": ("text-classifier", block("train.epochs=4")),
-    "fastText words": ("fastText", fasttext(epoch=5)),
-    "fastText words 1, 2, best of six settings": ("fastText", fasttext(wordNgrams=2, epoch=2, lr=0.5)),
-    "fastText words 1, 2": ("fastText", fasttext(wordNgrams=2, epoch=5)),
-    "fastText words 1, 2, subwords": ("fastText", fasttext(wordNgrams=2, minn=2, maxn=5, epoch=2, lr=0.5)),
-    "fastText autotune, 5 minutes": ("fastText, autotune", fasttext(autotuneDuration=300)),
-    "fastText autotune, 15 minutes": ("fastText, autotune", fasttext(autotuneDuration=900)),
-    "SGD words 1, 2": ("SGDClassifier", sklearn(False, "SGD")),
-    "SGD words 1, 2, characters": ("SGDClassifier", sklearn(True, "SGD")),
-    "SVM words 1, 2": ("LinearSVC", sklearn(False, "SVM")),
-    "SVM words 1, 2, characters": ("LinearSVC", sklearn(True, "SVM")),
+    "words": linear("model.words=[1]", "model.characters=[]"),
+    "words 1, 2": linear("model.words=[1, 2]", "model.characters=[]"),
+    "words 1 to 3": linear("model.characters=[]"),
+    "classify.yaml": linear(),
+    "no layers, n-grams 1, 2": block("model.layers=[]"),
+    "aft-simple, n-grams 1, 2": block(),
+    "flash, n-grams 1, 2": block("model.layers=[{mixer: {type: flash}, feed_forward: {type: none}}]"),
+    "aft-simple, 4 epochs": block("train.epochs=4"),
+    "fastText words": fasttext(epoch=5),
+    "fastText words 1, 2, best of six settings": fasttext(wordNgrams=2, epoch=2, lr=0.5),
+    "fastText words 1, 2": fasttext(wordNgrams=2, epoch=5),
+    "fastText words 1, 2, subwords": fasttext(wordNgrams=2, minn=2, maxn=5, epoch=2, lr=0.5),
+    "fastText autotune, 5 minutes": fasttext(autotuneDuration=300),
+    "fastText autotune, 15 minutes": fasttext(autotuneDuration=900),
+    "SGD words 1, 2": sklearn(False, "SGD"),
+    "SGD words 1, 2, characters": sklearn(True, "SGD"),
+    "SVM words 1, 2": sklearn(False, "SVM"),
+    "SVM words 1, 2, characters": sklearn(True, "SVM"),
 }
 
 
@@ -119,13 +118,12 @@ def main():
     parser.add_argument("data")
     parser.add_argument("--set", default="year")
     parser.add_argument("--out", default=os.path.join(RECORDS, "many_texts.jsonl"))
-    parser.add_argument("--picture", default=os.path.join(ROOT, "docs/pictures/many-texts.svg"))
     parser.add_argument("--only", default="")
     parser.add_argument("--run", help=argparse.SUPPRESS)
     parser.add_argument("--work", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.run:
-        print(json.dumps(METHODS[options.run][1](os.path.join(options.data, options.set), options.work)))
+        print(json.dumps(METHODS[options.run](os.path.join(options.data, options.set), options.work)))
         return
     results = read_results(options.out)
     for method in METHODS:

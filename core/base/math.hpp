@@ -1,5 +1,6 @@
 // Functions of doubles that have the same bits on every machine: additions, products and quotients in a fixed order,
-// within two units in the last place. Those of libm are chosen by the CPU and differ between its versions.
+// within two units in the last place (pow: as many as |y ln x| more). Those of libm are chosen by the CPU and differ
+// between its versions.
 #pragma once
 
 namespace capstan::math {

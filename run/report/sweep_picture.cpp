@@ -187,7 +187,7 @@ std::string axis_title(const std::vector<RunRecord>& runs, const SweepPictureOpt
     case PictureValue::score:
       return std::string("valid ") + metric_of(runs.front().config.train.monitor).name;
     case PictureValue::bits:
-      return "valid bits per byte";
+      return "valid bits per token";
     case PictureValue::seconds:
       return "seconds of training";
     case PictureValue::tokens_per_second:

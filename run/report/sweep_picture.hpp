@@ -8,7 +8,7 @@
 
 namespace capstan {
 
-/// The vertical axis: the best validation by train.monitor, its bits per byte (or token), seconds of training, tokens
+/// The vertical axis: the best validation by train.monitor, its bits per token, seconds of training, tokens
 /// per second of training, or peak memory.
 enum class PictureValue { score, bits, seconds, tokens_per_second, peak_rss_mb };
 

@@ -58,7 +58,7 @@ TEST_CASE("a recipe is found by name, from any folder; a file of that name is ta
   CHECK(contains(succeed(place, {"inspect", "enwik8"}).out, "aft-local"));
   const std::string linear = succeed(place, {"inspect", "classify", "--classes", "3"}).out;
   CHECK(contains(linear,
-                 "classes     3\nn-grams of  words, their number chosen for the texts; 2, 3, 4, 5 characters\nbuckets  "
+                 "classes     3\nn-grams of  words, lengths chosen for the texts; 2, 3, 4, 5 characters\nbuckets  "
                  "   chosen"));
   CHECK_FALSE(contains(linear, "FLOP"));
   write_samples(place);

@@ -146,6 +146,31 @@ TEST_CASE("the loss that eval prints is the one that training saw") {
   }
 }
 
+TEST_CASE("eval with weights of fewer bits: another loss, a little; not where nothing is rounded") {
+  const Workplace place;
+  write_trained_samples(place);
+  const auto loss = [&](const std::string& weights) {
+    return number_of(succeed(place, {"eval", "runs/lm", "--split", "train", "--weights", weights}).out, "loss");
+  };
+  const double exact = loss("float32");
+  for (const char* const weights : {"bf16", "int8"}) {
+    INFO(weights);
+    CHECK(loss(weights) != exact);
+    CHECK(loss(weights) == doctest::Approx(exact).epsilon(0.01));
+  }
+  std::string texts;
+  for (int i = 0; i < 20; ++i) texts += "on\ta b c\noff\tb c a\n";
+  place.write("texts.tsv", texts);
+  succeed(place,
+          {"train", "--config", "classify", "--set", "name=linear", "data.train=[texts.tsv]", "data.test=[texts.tsv]"});
+  check_refused(place, {"no blocks", {}, {"eval", "runs/linear", "--weights", "int8"}, 1, {"linear-classifier"}});
+  check_refused(place, {"weights that learn",
+                        {},
+                        {"eval", "runs/lm", "--weights", "int8", "--adapt", "1e-3"},
+                        2,
+                        {"--weights", "--adapt"}});
+}
+
 TEST_CASE("compare: one row per run, the best first, and only the keys in which the runs differ") {
   const Workplace place;
   write_trained_samples(place);

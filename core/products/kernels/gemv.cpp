@@ -18,8 +18,8 @@ using simd::Batch;
 constexpr int64_t parts = gemv_side / simd::lanes;
 /// Sums that run side by side: enough to hide the latency of an addition.
 constexpr int64_t chains = 8;
-/// Panels that one row reads side by side: the hardware fetches ahead in each of them, but not across a page (measured:
-/// 28 to 29 GB/s of one core with two, 25 with one).
+/// Panels that one row reads side by side: so many that there are chains enough, and as the hardware fetches ahead in
+/// each of them, but not across a page.
 template <class Packed>
 constexpr int64_t panels_of_one_row = std::max<int64_t>(1, chains / (gemv_sides<Packed> * parts));
 /// Rows that share one reading of a part: with twelve sums two weights and a value of x still find

@@ -98,7 +98,7 @@ class CapstanModel(StoredTables, PreTrainedModel):
         own = kinds[:1] if model["share_layers"] else kinds
         self.blocks = nn.ModuleList(
             Block(kind, model, MIXERS[kind["mixer"]["type"]](kind["mixer"], width, longest, config.causal)) for kind in own)
-        final = kinds[-1]["norm_placement"] == "pre" or compat(model, "norm_after_post", False)
+        final = not kinds or kinds[-1]["norm_placement"] == "pre" or compat(model, "norm_after_post", False)
         self.final_norm = Norm(model["final_norm"], width) if final else nn.Identity()
         self.dropout = nn.Dropout(model["dropout"])
         self.make_heads(model, width)
