@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/math.hpp"
 #include "core/base/random.hpp"
 #include "core/base/stop.hpp"
+#include "core/kernels/kernels.hpp"
 #include "core/machine/parallel.hpp"
 #include "train/linear/calibration.hpp"
 
@@ -305,13 +305,13 @@ void PassSolver::scores_to_slopes(int64_t of, Row& row) const {
     slopes[0] = -2 * sign * std::max(0.0F, 1 - sign * slopes[0]);
   } else if (loss_ == Loss::softmax) {
     const float most = *std::max_element(slopes.begin(), slopes.begin() + columns_);
+    for (int64_t c = 0; c < columns_; ++c) slopes[static_cast<size_t>(c)] -= most;
+    kernels::apply(kernels::Function::exp, slopes.data(), slopes.data(), columns_);
     float sum = 0;
-    for (int64_t c = 0; c < columns_; ++c)
-      sum += slopes[static_cast<size_t>(c)] = math::exp(slopes[static_cast<size_t>(c)] - most);
+    for (int64_t c = 0; c < columns_; ++c) sum += slopes[static_cast<size_t>(c)];
     for (int64_t c = 0; c < columns_; ++c) slopes[static_cast<size_t>(c)] /= sum;
   } else {
-    for (int64_t c = 0; c < columns_; ++c)
-      slopes[static_cast<size_t>(c)] = 1 / (1 + math::exp(-slopes[static_cast<size_t>(c)]));
+    kernels::apply(kernels::Function::sigmoid, slopes.data(), slopes.data(), columns_);
   }
   if (loss_ != Loss::hinge)
     for (const int32_t label : labels) slopes[static_cast<size_t>(label)] -= 1;
