@@ -66,15 +66,13 @@ void load_part(const Int8Quad* packed, int64_t part, Batch (&weights)[4]) {
   alignas(64) real values[4][simd::lanes];
   for (int64_t i = 0; i < simd::lanes; ++i)
     for (int side = 0; side < 4; ++side)
-      values[side][i] = static_cast<real>(packed[part * simd::lanes + i].values[side]);
+      values[side][i] = static_cast<real>(static_cast<int8_t>(packed[part * simd::lanes + i].bits >> (8 * side)));
   for (int side = 0; side < 4; ++side) weights[side] = Batch::load_aligned(values[side]);
 }
 #else
 void load_part(const Int8Quad* packed, int64_t part, Batch (&weights)[4]) {
   using Words = xsimd::batch<int32_t>;
-  alignas(64) int32_t copied[simd::lanes];
-  std::memcpy(copied, packed + part * simd::lanes, sizeof copied);
-  const Words words = Words::load_aligned(copied);
+  const Words words = Words::load_aligned(&packed[part * simd::lanes].bits);
   weights[0] = xsimd::to_float((words << 24) >> 24);
   weights[1] = xsimd::to_float((words << 16) >> 24);
   weights[2] = xsimd::to_float((words << 8) >> 24);
@@ -183,13 +181,14 @@ void gemv_pack(const real* weight, int64_t out, int64_t in, int64_t first, int64
   const int64_t begin = first * gemv_panel<Int8Quad>, end = std::min(out, last * gemv_panel<Int8Quad>);
   for (int64_t row = begin; row < end; ++row) scales[row] = int8_scale(weight + row * in, in);
   pack_panels(in, first, last, packed, [&](int64_t row, int64_t k, int64_t place) {
-    Int8Quad quad{};
+    uint32_t bits = 0;
     for (int side = 0; side < 4; ++side) {
       const int64_t of = row + side * gemv_side + place;
       if (of < out && scales[of] > 0)
-        quad.values[side] = static_cast<int8_t>(std::nearbyint(from.at(of, k) / scales[of]));
+        bits |= (static_cast<uint32_t>(static_cast<int32_t>(std::nearbyint(from.at(of, k) / scales[of]))) & 0xff)
+                << (8 * side);
     }
-    return quad;
+    return Int8Quad{static_cast<int32_t>(bits)};
   });
 }
 

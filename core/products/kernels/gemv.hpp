@@ -17,7 +17,7 @@ struct Bf16Pair {
 /// 8 bits: whole numbers of -127 to 127 that stand for a weight divided by the scale of its output, the greatest
 /// absolute value of these weights by 127. Outputs i, i + 16, i + 32 and i + 48 of a panel share a word.
 struct Int8Quad {
-  int8_t values[4];
+  int32_t bits;  // the first output in the lowest byte
 };
 
 /// A packed weight (out, in) is stored in panels of 2 (in 8 bits: 4) sides of 16 outputs, with zeros after the last
