@@ -1,5 +1,4 @@
 #include "run/training/train_run.hpp"
-#include "run/setup/weights_origin.hpp"
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
@@ -7,7 +6,6 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/strings/strings.hpp"
-#include "data/files/file_list.hpp"
 #include "run/setup/rank_agreement.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_memory.hpp"
@@ -165,51 +163,6 @@ void settle_evaluations(RunConfig& config, const DataSource& data, Choices& choi
   config.train.valid_every = evaluation_interval(data.training(), data.validation().get(), config.train);
   choices.lines.push_back(fmt::format("an evaluation every {} steps", *config.train.valid_every));
 }
-
-}  // namespace
-
-void check_data_files(const RunConfig& config, Problems& problems) {
-  for (const SourceFiles& files : facts_of(config.data).files)
-    for (size_t i = 0; i < files.paths.size(); ++i)
-      if (const std::string missing = missing_file(files.paths[i]); !missing.empty())
-        problems.add(fmt::format("data.{}.{}", files.key, i),
-                     fmt::format("{}, or set data.{}=[FILE]{}", missing, files.key,
-                                 files.key == std::string("train") ? "" : ", or [] for none"));
-}
-
-void check_forced(const RunConfig& config, Problems& problems) {
-  check_data_files(config, problems);
-  check_init_from(config, problems);
-  check_init_vectors(config, problems);
-  add_machine_problems(config.train, "train.", problems);
-}
-
-namespace {
-
-void check_memory(const RunConfig& config, const Communicator& ranks, Problems& problems) {
-  if (has_plan_to_make(config)) return;  // the plan sees to the memory
-  if (const auto memory = memory_problem(config, least_extent(config), ranks))
-    problems.add(memory->key, memory->message);
-}
-
-}  // namespace
-
-void check_trainable(const RunConfig& config, Problems& problems) {
-  check_forced(config, problems);
-  check_memory(config, Communicator(), problems);
-}
-
-void check_single_run(const RunConfig& config, const TrainRunOptions& options, const Communicator& ranks,
-                      Problems& problems) {
-  const std::filesystem::path folder = folder_of(config);
-  if (std::filesystem::exists(folder / search_file))
-    problems.add("name",
-                 fmt::format("{} is the folder of a search by capstan autotune: choose another name", folder.string()));
-  check_forced(config, problems);
-  if (!options.force) check_memory(config, ranks, problems);
-}
-
-namespace {
 
 /// What a run is made of before its folder is opened.
 struct Prepared {
