@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The README's picture of speed over length, from the table `length`: bench/picture.py bench/results/length.json docs/pictures/length.svg
 
-One line per system: tokens per second, forward and backward, of one block over texts of growing length, their number of tokens
+Scripts of bench/tables draw with chart(), too. One line per system: tokens per second, forward and backward, of one block over texts of growing length, their number of tokens
 together the same. Both axes are logarithmic. The colours suit a light and a dark page."""
 
 import json
@@ -11,6 +11,7 @@ import sys
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 400, 40, 96, 44, 54  # small, so that a phone can show the letters
 COLOURS = {"aft-simple": "#1b7f79", "aft-local": "#3a9d5d", "aft-conv": "#86a93b", "aft-full": "#b7791f", "fastformer": "#2f6fbf",
            "flash": "#7a4fc4", "gau": "#c4508b", "attention": "#d1383d"}
+OTHERS = ["#1b7f79", "#2f6fbf", "#d1383d", "#b7791f"]  # of lines that are no system
 LABEL_DISTANCE = 17  # at least so many pixels between two names
 
 STYLE = """
@@ -43,34 +44,53 @@ def spread(wanted):
     return placed
 
 
-def picture(lines):
-    lengths = sorted({length for points in lines.values() for length, _ in points})
-    speeds = [speed for points in lines.values() for _, speed in points]
-    low, high = math.log10(min(speeds) / 1.2), math.log10(max(speeds) * 1.2)
+def steps(low, high, most=7):
+    """Round numbers from low to high, at most so many."""
+    size = 10.0 ** math.floor(math.log10((high - low) / most))
+    size *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (size * factor) <= most)
+    return [size * i for i in range(math.ceil(low / size), math.floor(high / size) + 1)]
 
-    def x(length):
-        return LEFT + (math.log2(length / lengths[0]) / math.log2(lengths[-1] / lengths[0])) * (WIDTH - LEFT - RIGHT)
 
-    def y(speed):
-        return TOP + (high - math.log10(speed)) / (high - low) * (HEIGHT - TOP - BOTTOM)
+def powers(low, high):
+    """1, 2 and 5 times powers of ten from low to high."""
+    return [m * 10**e for e in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) for m in (1, 2, 5) if low <= m * 10**e <= high]
+
+
+def chart(title, across, lines, logarithmic=False, unit=1):
+    """An SVG of {name: [(x, y), ...]}, each line with its name at its end; `across` is the name of x. With logarithmic axes there is a
+    mark at every x; y is shown in so many of its units."""
+    xs, ys = ([point[i] for points in lines.values() for point in points] for i in (0, 1))
+    if logarithmic:
+        scale, low, high = math.log, min(ys) / 1.2, max(ys) * 1.2
+        columns, rows = sorted(set(xs)), powers(low, high)
+    else:
+        room = 0.05 * (max(ys) - min(ys))
+        scale, low, high = float, min(ys) - room, max(ys) + room
+        columns, rows = steps(0, max(xs)), steps(low, high)
+    first = min(columns)
+
+    def x(value):
+        return LEFT + (scale(value) - scale(first)) / (scale(max(xs)) - scale(first)) * (WIDTH - LEFT - RIGHT)
+
+    def y(value):
+        return TOP + (scale(high) - scale(value)) / (scale(high) - scale(low)) * (HEIGHT - TOP - BOTTOM)
 
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">', f"<style>{STYLE}</style>",
-             "<title>Tokens per second over the length of a text, eight systems</title>",
-             f'<text class="title" x="{LEFT}" y="22">Training one block: thousand tokens/s over length</text>']
-    ticks = [m * 10**e for e in range(int(low) - 1, int(high) + 2) for m in (1, 2, 5) if low <= math.log10(m * 10**e) <= high]
-    for tick in ticks:
+             f"<title>{title}</title>", f'<text class="title" x="{LEFT}" y="22">{title}</text>']
+    for tick in rows:
         parts.append(f'<path class="grid" d="M{LEFT} {y(tick):.1f}H{WIDTH - RIGHT}"/>'
-                     f'<text x="{LEFT - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick / 1000:g}</text>')
-    for length in lengths:
-        parts.append(f'<path class="grid" d="M{x(length):.1f} {TOP}V{HEIGHT - BOTTOM}"/>'
-                     f'<text x="{x(length):.1f}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{length:,}</text>')
-    parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">tokens per text</text>')
-    last = sorted(lines, key=lambda system: y(lines[system][-1][1]))
-    for system, height in zip(last, spread([y(lines[system][-1][1]) for system in last])):
-        colour = COLOURS[system]
-        path = " ".join(f"{x(length):.1f},{y(speed):.1f}" for length, speed in lines[system])
+                     f'<text x="{LEFT - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick / unit:g}</text>')
+    for column in columns:
+        parts.append(f'<path class="grid" d="M{x(column):.1f} {TOP}V{HEIGHT - BOTTOM}"/>'
+                     f'<text x="{x(column):.1f}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{column:,g}</text>')
+    parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{across}</text>')
+    last = sorted(lines, key=lambda name: y(lines[name][-1][1]))
+    others = iter(OTHERS)
+    for name, height in zip(last, spread([y(lines[name][-1][1]) for name in last])):
+        colour = COLOURS.get(name) or next(others)
+        path = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in lines[name])
         parts.append(f'<polyline class="line" stroke="{colour}" points="{path}"/>'
-                     f'<text x="{WIDTH - RIGHT + 8}" y="{height + 4:.1f}" style="fill:{colour}">{system}</text>')
+                     f'<text x="{WIDTH - RIGHT + 8}" y="{height + 4:.1f}" style="fill:{colour}">{name}</text>')
     return "\n".join(parts + ["</svg>"]) + "\n"
 
 
@@ -78,7 +98,7 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     with open(sys.argv[2], "w", encoding="utf-8") as out:
-        out.write(picture(read(sys.argv[1])))
+        out.write(chart("Training one block: thousand tokens/s over length", "tokens per text", read(sys.argv[1]), logarithmic=True, unit=1000))
 
 
 if __name__ == "__main__":
