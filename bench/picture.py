@@ -8,7 +8,7 @@ import json
 import math
 import sys
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 400, 40, 96, 44, 54  # small, so that a phone can show the letters
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 400, 48, 96, 44, 54  # small, so that a phone can show the letters
 COLOURS = {"aft-simple": "#1b7f79", "aft-local": "#3a9d5d", "aft-conv": "#86a93b", "aft-full": "#b7791f", "fastformer": "#2f6fbf",
            "flash": "#7a4fc4", "gau": "#c4508b", "attention": "#d1383d"}
 OTHERS = ["#1b7f79", "#2f6fbf", "#d1383d", "#b7791f"]  # of lines that are no system
@@ -56,24 +56,22 @@ def powers(low, high):
     return [m * 10**e for e in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) for m in (1, 2, 5) if low <= m * 10**e <= high]
 
 
-def chart(title, across, lines, logarithmic=False, unit=1):
-    """An SVG of {name: [(x, y), ...]}, each line with its name at its end; `across` is the name of x. With logarithmic axes there is a
-    mark at every x; y is shown in so many of its units."""
+def chart(title, across, lines, logarithmic="", unit=1):
+    """An SVG of {name: [(x, y), ...]}, each line with its name at its end; `across` is the name of x. `logarithmic` names the
+    axes that are: "", "x", or "xy" with a mark at every x; y is shown in so many of its units."""
     xs, ys = ([point[i] for points in lines.values() for point in points] for i in (0, 1))
-    if logarithmic:
-        scale, low, high = math.log, min(ys) / 1.2, max(ys) * 1.2
-        columns, rows = sorted(set(xs)), powers(low, high)
-    else:
-        room = 0.05 * (max(ys) - min(ys))
-        scale, low, high = float, min(ys) - room, max(ys) + room
-        columns, rows = steps(0, max(xs)), steps(low, high)
-    first = min(columns)
+    scale_x, scale_y = (math.log if axis in logarithmic else float for axis in "xy")
+    room = 0.05 * (max(ys) - min(ys))
+    low, high = (min(ys) / 1.2, max(ys) * 1.2) if "y" in logarithmic else (min(ys) - room, max(ys) + room)
+    rows = powers(low, high) if "y" in logarithmic else steps(low, high)
+    left, right = (min(xs) if "x" in logarithmic else 0), max(xs)
+    columns = steps(0, right) if "x" not in logarithmic else sorted(set(xs)) if logarithmic == "xy" else powers(left, right)
 
     def x(value):
-        return LEFT + (scale(value) - scale(first)) / (scale(max(xs)) - scale(first)) * (WIDTH - LEFT - RIGHT)
+        return LEFT + (scale_x(value) - scale_x(left)) / (scale_x(right) - scale_x(left)) * (WIDTH - LEFT - RIGHT)
 
     def y(value):
-        return TOP + (scale(high) - scale(value)) / (scale(high) - scale(low)) * (HEIGHT - TOP - BOTTOM)
+        return TOP + (scale_y(high) - scale_y(value)) / (scale_y(high) - scale_y(low)) * (HEIGHT - TOP - BOTTOM)
 
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">', f"<style>{STYLE}</style>",
              f"<title>{title}</title>", f'<text class="title" x="{LEFT}" y="22">{title}</text>']
@@ -88,6 +86,7 @@ def chart(title, across, lines, logarithmic=False, unit=1):
     others = iter(OTHERS)
     for name, height in zip(last, spread([y(lines[name][-1][1]) for name in last])):
         colour = COLOURS.get(name) or next(others)
+        parts += [f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="2.5" fill="{colour}"/>' for a, b in lines[name]]
         path = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in lines[name])
         parts.append(f'<polyline class="line" stroke="{colour}" points="{path}"/>'
                      f'<text x="{WIDTH - RIGHT + 8}" y="{height + 4:.1f}" style="fill:{colour}">{name}</text>')
@@ -98,7 +97,7 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     with open(sys.argv[2], "w", encoding="utf-8") as out:
-        out.write(chart("Training one block: thousand tokens/s over length", "tokens per text", read(sys.argv[1]), logarithmic=True, unit=1000))
+        out.write(chart("Training one block: thousand tokens/s over length", "tokens per text", read(sys.argv[1]), logarithmic="xy", unit=1000))
 
 
 if __name__ == "__main__":

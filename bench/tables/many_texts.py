@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Accuracy over training time on many labelled texts, for every kind of classifier: a table.
+"""Accuracy over training time on many labelled texts, for every kind of classifier: a table and a picture.
 
-  bench/tables/many_texts.py DATA [--set year] [--out FILE] [--only WORD]
+  bench/tables/many_texts.py DATA [--set year] [--out FILE] [--only WORD] [--picture docs/pictures/many-texts.svg]
 
 DATA is a folder with the set's train.tsv.gz and test.tsv.gz (label, tab, text). Everything works on one thread, in a process of its
 own, whose processor seconds count from the reading of the texts to the finished model. fastText's autotune gets a tenth of the
@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from picture import chart  # noqa: E402
 from labelled_sets import add_result, fasttext_accuracy, read_results, write_fasttext
 from runs import PROGRAM, RECORDS, config, figures, origin, print_table
 
@@ -104,6 +106,15 @@ METHODS = {
     "SVM words 1, 2, characters": sklearn(True, "SVM"),
 }
 
+def curves(of_set):
+    """{kind: [(seconds, accuracy), ...]}: what a kind of model gives for more time."""
+    lines = {}
+    for method, found in of_set.items():
+        kind = method.split()[0]
+        kind = {"words": "linear", "classify.yaml": "linear"}.get(kind, kind if kind in ("fastText", "SGD", "SVM") else "blocks")
+        lines.setdefault(kind, []).append((found["cpu_seconds"], found["accuracy"]))
+    return {kind: sorted(points) for kind, points in lines.items()}
+
 
 def run_alone(options, method):
     """In a process of its own, whose memory and processor time are those of the method."""
@@ -119,6 +130,7 @@ def main():
     parser.add_argument("--set", default="year")
     parser.add_argument("--out", default=os.path.join(RECORDS, "many_texts.jsonl"))
     parser.add_argument("--only", default="")
+    parser.add_argument("--picture")
     parser.add_argument("--run", help=argparse.SUPPRESS)
     parser.add_argument("--work", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -138,6 +150,9 @@ def main():
     print_table(["method", "processor s", "MB", "accuracy"],
                 [[method, f"{of_set[method]['cpu_seconds']:.0f}", f"{of_set[method]['rss_mb']:.0f}", f"{of_set[method]['accuracy']:.4f}"]
                  for method in METHODS if method in of_set])
+    if options.picture:
+        with open(options.picture, "w", encoding="utf-8") as file:
+            file.write(chart(f"Accuracy on {options.set} over training time", "processor seconds", curves(of_set), logarithmic="x"))
 
 
 if __name__ == "__main__":
