@@ -109,7 +109,7 @@ Comparison compare(const std::function<Var()>& f, const std::string& name, const
   return result;
 }
 
-/// Gauge leaves against the largest gradient of all others.
+/// Compares the gradients of gauge leaves, which should be 0, with the largest gradient of all others.
 void check_gauge(const Leaves& leaves, const std::vector<Array>& gradients, const std::vector<bool>& gauge,
                  GradcheckReport& report) {
   const auto largest = [](const Array& array) {

@@ -208,7 +208,7 @@ void Tape::deliver_rows(const Record& record, size_t input, RowGrads rows) const
                                   2 * (bytes_of(rows.values()) + bytes_of(slot.rows().values())));
     return slot.rows().add(std::move(rows));
   }
-  // A dense gradient is wanted.
+  // The table is updated as a whole, or is no parameter: the rows are added to a dense gradient.
   if (!slot.has_grad) slot.grad = Array::zeros(slot.shape);
   if (!slot.in_place() && !slot.grad.unique()) slot.grad = slot.grad.clone();
   real* const out = slot.in_place() ? slot.place() : slot.grad.mutable_data();

@@ -3,7 +3,9 @@
 // The tape is a vector of records in creation order, which is a topological order. An op calls make_var with its value
 // and a pullback: a function from the gradient of the output to the gradients of the inputs. Pullbacks *return*
 // gradients; the engine counts them, sums them over broadcast axes, checks their shapes, adds them up, and frees every
-// record as it goes.
+// record as it goes. Gradients that arrive at one value are added in the reverse order of the records, so a training
+// step's bits depend on the order in which a model calls its ops. A tape belongs to the thread that made it.
+// tests/core/autograd/test_tape.cpp holds the contract.
 #pragma once
 
 #include <functional>
@@ -65,6 +67,7 @@ using MultiPullback = std::function<Grads(std::vector<Array> dys, const Needs& n
 /// Makes the result of an op; the only way to make a Var that has a history. With no active tape, or no input that
 /// needs a gradient, the pullback is dropped. `op` must outlive the tape: a string literal.
 Var make_var(const char* op, Array value, const std::vector<Var>& inputs, Pullback pullback);
+/// make_var() for an op with several outputs.
 std::vector<Var> make_vars(const char* op, std::vector<Array> values, const std::vector<Var>& inputs,
                            MultiPullback pullback);
 
@@ -86,7 +89,8 @@ class Tape : NoCopy {
   /// std::invalid_argument unless the loss is a scalar on this tape, std::logic_error when a pullback breaks its
   /// contract (count or shape of gradients).
   void backward(const Var& loss, real scale = 1);
-  /// Runs backward from gradients of several outputs.
+  /// Runs backward from given gradients of several outputs. Throws std::invalid_argument for an output that does not
+  /// depend on anything recorded.
   void backward(const std::vector<Var>& outputs, std::vector<Array> grads);
 
   size_t size() const { return records_.size(); }

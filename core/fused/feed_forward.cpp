@@ -22,7 +22,7 @@ struct HiddenLayer {
 /// Rows whose hidden values exist at once: those of a long text would take as much memory as what its pullback keeps.
 constexpr int64_t strip_rows = 8192;
 
-/// body(first row, rows) for all rows, once where there is none: gradients become 0 then.
+/// body(first row, rows) for all rows in strips; once, with no rows, where there are none, which sets gradients to 0.
 template <class Body>
 void for_each_strip(int64_t rows, const Body& body) {
   int64_t first = 0;
@@ -47,8 +47,8 @@ void hidden_forward(const HiddenLayer& layer, const LinearSizes& down, const Arr
   });
 }
 
-/// The gradient of the raw product, written over `pre` where it has no other owner; that of the down weight goes into
-/// `dweight`, forming the hidden values again.
+/// Returns the gradient of the raw product, written over `pre` where it has no other owner. Forms the hidden values
+/// again and adds the gradient of the down weight to `dweight` and the column sums of the result to `up_dbias`.
 Array hidden_backward(const HiddenLayer& layer, const LinearSizes& down, Array pre, const real* up_bias,
                       const Factor& down_weight, const Array& dy, GradSink& dweight, kernels::ColumnSums up_dbias) {
   const real* const read = pre.data();

@@ -24,6 +24,7 @@ FileHook& file_hook() {
   return hook;
 }
 
+/// Tells the hook of a test which call comes next.
 void before(const char* call, const std::string& path) {
   if (file_hook()) file_hook()(call, path);
 }

@@ -1,4 +1,6 @@
-// The tensors of an open safetensors file as numbers.
+// The tensors of an open safetensors file as numbers: elements are converted from what the file has of a tensor, rows
+// that it left out become zeros, and the tensor's factor is multiplied in. tests/core/io/test_safetensors.cpp holds all
+// three.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -103,7 +105,7 @@ void copy_elements(const FileTensor& tensor, int64_t begin, int64_t end, T* out)
     return scale(tensor, out, end - begin);
   }
   const int64_t width = tensor.size / std::max<int64_t>(tensor.stored->rows(), 1);
-  int64_t before = width > 0 ? tensor.stored->before(begin / width) : 0;  // stored rows before the one at hand
+  int64_t before = width > 0 ? tensor.stored->before(begin / width) : 0;  // stored rows in front of the current one
   for (int64_t at = begin; at < end;) {
     const int64_t row = at / width, next = std::min(end, (row + 1) * width);
     if (tensor.stored->has(row)) {

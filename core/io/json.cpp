@@ -11,7 +11,7 @@ using nlohmann::json;
 
 constexpr size_t longest_excerpt = 60;
 
-/// Cut between characters.
+/// The text, or its first `most` bytes, cut between two characters, and "...".
 std::string shortened(std::string text, size_t most) {
   if (text.size() <= most) return text;
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;

@@ -73,6 +73,7 @@ FileTensor parse_tensor(const std::string& path, const std::string& name, const 
   return tensor;
 }
 
+/// Throws Error unless the tensors fill the data without a gap or an overlap.
 void check_tiling(const std::string& path, const std::vector<FileTensor>& tensors, const unsigned char* data,
                   uint64_t data_size) {
   std::vector<const FileTensor*> order;
@@ -91,12 +92,11 @@ void check_tiling(const std::string& path, const std::vector<FileTensor>& tensor
   if (next != data + data_size) damaged(path, fmt::format("{} bytes after the last tensor", data + data_size - next));
 }
 
-/// The checksum is the hash of the header without the checksum itself, then of the data.
 /// A key of the metadata that only readers of its form understand: {"format": 1, ...}. Null where there is none.
 json versioned(const SafetensorsFile& file, const char* key, const char* of_what, int64_t newest) {
-  const auto found = file.metadata().find(key);
-  if (found == file.metadata().end()) return nullptr;
-  json content = try_parse_json(found->second);
+  const auto entry = file.metadata().find(key);
+  if (entry == file.metadata().end()) return nullptr;
+  json content = try_parse_json(entry->second);
   const auto format =
       content.is_object() && content.contains("format") ? whole_number(content["format"], 1) : std::nullopt;
   if (format && *format > newest)
@@ -108,6 +108,7 @@ json versioned(const SafetensorsFile& file, const char* key, const char* of_what
   return content;
 }
 
+/// The checksum is the hash of the header without the checksum itself, then of the data.
 void verify_checksum(const std::string& path, json header, const unsigned char* data, uint64_t data_size) {
   if (!header.contains(metadata_key) || !header[metadata_key].contains(checksum_key)) return;
   const std::string expected = header[metadata_key][checksum_key].get<std::string>();

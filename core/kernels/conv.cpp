@@ -7,7 +7,7 @@
 namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
-constexpr int64_t block = 256;  // tokens summed before they join the rest: keeps the rounding error down
+constexpr int64_t block = 256;  // tokens whose sum joins the rest at once: keeps the rounding error down
 
 void add_product(real* out, const real* a, const real* b, int64_t count) {
 #pragma omp simd

@@ -22,7 +22,8 @@ void lower(MemoryLimit& limit, uint64_t bytes, const std::string& of) {
   if (bytes < limit.bytes) limit = {bytes, of};
 }
 
-/// Lowers `limit` to the lowest of `group` and of all groups around it, "" being the outermost one.
+/// Lowers `limit` to the lowest limit of `group` and of all groups around it, "" being the outermost one. `file` has
+/// the limit of a group.
 void lower_by_groups(MemoryLimit& limit, const std::string& mount, std::string group, const char* file) {
   while (!group.empty() && group.back() == '/') group.pop_back();
   for (;;) {

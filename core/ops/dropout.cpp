@@ -11,7 +11,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-/// The mask of one call, ready to be laid over x and, later, over the gradient.
+/// What the mask of one call is drawn from, to be laid over x and, later, over the gradient: it is never stored.
 struct Mask {
   DropoutOptions options;
   int64_t rows, length, channels;  // rows = B * length
@@ -32,7 +32,8 @@ void lay_over(const Mask& mask, const real* in, real* out) {
   const uint64_t key = philox_key(mask.options.key);
   const auto step = static_cast<uint32_t>(mask.options.step);
   const Ids &examples = mask.options.examples, &positions = mask.options.positions;
-  const int64_t grain = 1 + 2048 / std::max<int64_t>(mask.channels, 1);  // ten rounds of Philox make a number dear
+  const int64_t grain =
+      1 + 2048 / std::max<int64_t>(mask.channels, 1);  // ten rounds of Philox make an element expensive
   parallel_each(mask.rows, grain, [&](int64_t row) {
     const auto example = static_cast<uint32_t>(examples[row / mask.length]);
     const auto position = static_cast<uint32_t>(positions.empty() ? row % mask.length : positions[row]);

@@ -8,9 +8,11 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-/// The operands as they are stored: matrices of (rows, columns) along the last two axes, in batches along the others.
+/// The operands, and the result.
 enum Role : size_t { role_a, role_b, role_y };
 
+/// A product of operands as they are stored: matrices of (rows, columns) along the last two axes, in batches along the
+/// others. Runs of batches become one product or one gemm_batched(), as far as broadcasting allows.
 struct Problem {
   int64_t m, n, k;
   MatmulOptions options;

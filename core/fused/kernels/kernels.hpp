@@ -1,4 +1,5 @@
-// The loops of the fused ops.
+// The loops of the fused ops over pointers, rows shared out to the threads: no shapes, no tape. Results depend neither
+// on the number of threads nor on the width of registers (tests/core/fused, tests/models/portable_levels.cpp).
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// A row is read twice for its mean and deviations and once for the result. The way back needs x and one or two numbers
+// of each row; sums over rows are those of for_rows_with_sums(), in pieces that depend on the shape alone.
 #include "core/fused/kernels/kernels.hpp"
 
 #include <algorithm>

@@ -183,10 +183,11 @@ void gemv_pack(const real* weight, int64_t out, int64_t in, int64_t first, int64
   pack_panels(in, first, last, packed, [&](int64_t row, int64_t k, int64_t place) {
     uint32_t bits = 0;
     for (int side = 0; side < 4; ++side) {
-      const int64_t of = row + side * gemv_side + place;
-      if (of < out && scales[of] > 0)
-        bits |= (static_cast<uint32_t>(static_cast<int32_t>(std::nearbyint(from.at(of, k) / scales[of]))) & 0xff)
-                << (8 * side);
+      const int64_t output = row + side * gemv_side + place;
+      if (output < out && scales[output] > 0)
+        bits |=
+            (static_cast<uint32_t>(static_cast<int32_t>(std::nearbyint(from.at(output, k) / scales[output]))) & 0xff)
+            << (8 * side);
     }
     return Int8Quad{static_cast<int32_t>(bits)};
   });
