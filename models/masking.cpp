@@ -7,7 +7,7 @@
 namespace capstan {
 namespace {
 
-/// word / 2^32 < share, with share 1 always true.
+/// True with the probability `share` for a random word; always for a share of 1.
 bool drawn(uint32_t word, double share) { return static_cast<double>(word) < share * 4294967296.0; }
 
 }  // namespace

@@ -196,8 +196,8 @@ TaskLoss TextClassifier::loss(const Batch& batch, const Context& context) const 
     const Var shifted = weight_shifts_.empty() ? logits : logits + Var(weight_shifts_);
     const auto targets =
         multi_label_ ? texts : texts - std::count(batch.labels.data(), batch.labels.data() + texts, ignored_target);
-    const auto sum_of = [&](const Var& some, const Ids& labels) {
-      const LossInput input{some, labels, class_weights_, multi_label_};
+    const auto sum_of = [&](const Var& row_logits, const Ids& labels) {
+      const LossInput input{row_logits, labels, class_weights_, multi_label_};
       return std::visit([&](const auto& loss) { return loss_sum(loss, input); }, loss_);
     };
     if (batch.weights.empty()) return {sum_of(shifted, batch.labels), targets};

@@ -1,4 +1,6 @@
-// How texts are written: how a token is chosen, and when a text ends (generate.cpp has the code).
+// How texts are written: how a token is chosen, and when a text ends (generate.cpp has the code). For WrittenText and
+// beam search; the options come from run/predictions and serve. A seed must give the same text in every version:
+// tests/models/test_generate.cpp.
 #pragma once
 
 #include <functional>

@@ -1,3 +1,5 @@
+// A mixer around another one. In training the op of core/ops/conv.cpp does the work; a decode state has the last taps -
+// 1 inputs of each sequence besides the inner mixer's state. tests/nn/blocks/test_short_conv.cpp holds that both agree.
 #include "nn/blocks/block.hpp"
 
 #include <algorithm>
@@ -20,7 +22,7 @@ struct ShortConvState final : MixerState {
   }
   void select(const std::vector<int64_t>& rows) override {
     MixerState::select(rows);
-    // One tap: nothing to remember.
+    // With one tap there is nothing to remember, and select_rows() leaves an array without elements as it is.
     if (before.empty()) before = Array(Shape{batch(), before.dim(1), before.dim(2)});
     mixer->select(rows);
   }
@@ -125,7 +127,7 @@ class ShortConv final : public Mixer {
     const real* const kernel = kernel_.value().data();
     for (int64_t sequence = 0; sequence < before.dim(0); ++sequence)
       for (int64_t t = 0; t < std::min(kept, length); ++t)
-        for (int64_t k = t; k < kept; ++k) {  // of the rows in front; it meets tap k - t
+        for (int64_t k = t; k < kept; ++k) {  // row k in front meets tap k - t
           real* const sum = sums.mutable_data() + (sequence * length + t) * width;
           const real* const in = before.data() + (sequence * kept + k) * width;
           for (int64_t d = 0; d < width; ++d) sum[d] += kernel[d * (kept + 1) + k - t] * in[d];

@@ -1,3 +1,7 @@
+// aft_simple(). Causal, it is a scan over the tokens of each document (kernels/scan.hpp), documents and blocks of
+// channels side by side. The pullback takes pieces of 128 tokens from the last to the first: from the state in front of
+// a piece, which was saved, it forms the piece's gates and averages again, in the cache. Bidirectional, a document has
+// one average.
 #include <algorithm>
 
 #include "core/array/segments.hpp"
@@ -12,7 +16,7 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 /// Channels that one thread carries through a whole document: four AVX-512 registers of float.
-constexpr int64_t block = 64;
+constexpr int64_t block = 64;  // also the room of a Running
 
 /// Tokens whose gates and averages the pullback forms at once: with a block of channels, 64 KB.
 constexpr int64_t piece = 128;

@@ -7,7 +7,8 @@
 // window all sources are taken one by one.
 //
 // The reference m is a maximum over the sources of the tile, later ones of a causal tile included; where that makes a
-// denominator vanish the row is computed exactly, with its own maximum.
+// denominator vanish the row is computed exactly, with its own maximum ("extreme keys" in
+// tests/nn/systems/aft/test_op_invariants.cpp). The pullback is in tiles_backward.cpp.
 #pragma once
 
 #include <algorithm>
@@ -132,8 +133,8 @@ class AftTiles {
   Array logits_, weights_;  // (heads, tile, weight_stride): columns prefix | sources | suffix
   Array carries_;           // (prefixes, suffixes; documents; tiles; 2 keys + D): maximum | weight | average
   real *prefixes_ = nullptr, *suffixes_ = nullptr;
-  Array prefix_grads_,
-      suffix_grads_;  // (documents, tiles, total_columns): rows [G_v | G_k] relative to the carry's maximum
+  /// (documents, tiles, total_columns): rows [G_v | G_k] relative to the carry's maximum.
+  Array prefix_grads_, suffix_grads_;
   FixedThreads threads_;
   Array work_;
   int64_t work_stride_ = 0;

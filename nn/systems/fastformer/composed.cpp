@@ -1,3 +1,4 @@
+// The definition of the op in op.hpp, to which tests/nn/systems/fastformer/test_op.cpp holds the fused one.
 #include "nn/systems/fastformer/op.hpp"
 
 #include <cmath>
@@ -25,6 +26,7 @@ Var pool(const Var& values, const Var& weights) {
   return reshape(transpose(matmul(weights, by_head), {0, 2, 1, 3}), {batch, length, width});
 }
 
+/// Queries, values, the pooled keys kbar, and the weights of both pools.
 struct Pools {
   Var q, v, kbar;
   FastformerPoolWeights weights;

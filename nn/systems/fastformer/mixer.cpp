@@ -147,7 +147,7 @@ Var Fastformer::prefill(const Var& x, MixerState& mixer_state) const {
   const bool prefix = shape_.prefix && state.position(0) == 0;
   state.advance(x.dim(0), x.dim(1));
   const Var qk = packed_(x);
-  // Also before a prefix, whose outputs are others: this moves state.pools on.
+  // Computed for a prefix, too, although its outputs are those of the bidirectional op: this moves state.pools on.
   const Array causal = fastformer_continue(qk.value(), weights(), state.pools);
   if (!prefix) return output(Var(causal));
   return output(fastformer(qk, weights(), Segments::full(x.dim(0), x.dim(1)), false));

@@ -1,3 +1,8 @@
+// Two pools after each other, each in two steps: weights from one product of all tokens (weights_of), then the pool
+// times another part of the token (multiply_pool), documents and units of channels side by side. The second pool is
+// written over the first one's result. The pullback computes p and u again from the saved weights, then goes through
+// both pools backwards (pull). Sums over pieces of channels are added in their order: the number of threads changes no
+// bit.
 #include "nn/systems/fastformer/op.hpp"
 
 #include <algorithm>
@@ -61,7 +66,8 @@ struct PoolSide {
   PoolRows values, others;
 };
 
-/// body(span, its index, first piece, pool) for every document and unit of channels; these do not depend on each other.
+/// body(first token, index of the document, first piece, pool) for every document and unit of channels; these do not
+/// depend on each other.
 template <class Body>
 void for_each_unit(const Layout& layout, const PoolSide& side, const Body& body) {
   const int64_t units = static_cast<int64_t>(layout.units.size()) - 1;

@@ -39,10 +39,11 @@ class Flash final : public Mixer {
     Var gate, value;                           // (B, T, E)
     Var local_q, local_k, global_q, global_k;  // (B, T, Z); undefined for a part that is off
   };
-  /// Of x, shifted where the configuration asks for it.
+  /// Gates, values and views of x, which the caller has shifted where the configuration asks for it; or which it shifts
+  /// itself.
   Parts project(const Var& shifted, const Ids& positions) const;
   Parts project(const Var& x, const Segments& segments) const;
-  /// Global part's options with n.
+  /// Options of the global part, its normaliser n included.
   ChunkLinearOptions linear_options(bool causal) const;
   /// b of the quadratic part.
   Var local_bias(const Segments& segments) const { return unit_.bias(std::min(config_.chunk, segments.longest())); }
@@ -64,8 +65,8 @@ GatedUnitConfig unit_config(const FlashConfig& config) {
 
 GatedUnitShape unit_shape(const FlashConfig& config, bool causal) {
   // The global part has no kernel that would make weak agreement small: where tokens are alike, gains of 1 would give
-  // the mean of all values at several times the size of the input, which hides the rest (README.md). With these, q k
-  // starts as the mean of the features' products.
+  // the mean of all values at several times the size of the input, which hides the rest (nn/systems/flash/README.md).
+  // With these, q k starts as the mean of the features' products.
   const double global_gain = 1 / std::sqrt(static_cast<double>(config.key_dim));
   std::vector<double> gains;
   if (config.local) gains.insert(gains.end(), 2, 1);
@@ -233,7 +234,7 @@ struct FlashDecodeState final : MixerState {
     }
     return all;
   }
-  /// Those of them that belong to the chunk that is then the current one become `rows`.
+  /// Of `all`, which with_current() made, the rows that belong to the chunk that is then the current one become `rows`.
   void keep_last(const Array& all, Array& rows) const {
     const int64_t count = all.dim(1), width = all.dim(2), kept = count % chunk;
     for (int64_t sequence = 0; sequence < batch(); ++sequence)

@@ -1,3 +1,5 @@
+// Gated rows are made some thousand at a time, right before the product that reads them, and made again in the
+// pullback: the gated matrix never exists as a whole. The rows of a block depend on the shape alone.
 #include "nn/systems/gated/op.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Attention biases that depend on the distance of two tokens only.
+// Attention biases of gau and flash that depend on the distance of two tokens only.
+// tests/nn/systems/gated/test_relative_bias.cpp has each kind's table, and T5's buckets.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// The checks of attention's three entries, and what their pullbacks keep: the work is AttentionTiles' (tiles.hpp). The
+// packed form exists so that one product makes q, k and v, and one its gradient.
 #include "nn/systems/quadratic/op.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What attention() and its composed form are asked for.
+// What attention() and its composed form are asked for, by the mixers of attention, gau and flash.
 #pragma once
 
 #include "core/array/array.hpp"

@@ -4,7 +4,9 @@
 // meets the keys it may see in blocks: the block's logits are one small matrix product, become weights, and meet the
 // values in another. Blocks above the diagonal are never formed, and those on it are half as long. Everything local to
 // a tile is stored transposed, a query per column: then the strided rows of keys and values are the left operand of
-// every product, which needs no packing, and the values of a query fill one lane of a register.
+// every product, which needs no packing, and the values of a query fill one lane of a register. The length of tiles
+// changes rounding, the number of threads does not: whether a unit of the pullback is cut in two (parts_per_unit)
+// depends on the shape. tests/nn/systems/quadratic/test_op.cpp.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,8 @@
 // The element-wise parts of attention's tiles, between the matrix products. A tile holds logits transposed: a row per
 // key and a column per query, so that the values of a query (maximum, sum, factors) fill one lane of a register
 // and nothing is ever summed across them. Columns come in whole registers; those past the last query hold anything
-// finite. Softmax logits are in base 2: the packed queries and the bias bring the factor log2 e.
+// finite. Softmax logits are in base 2: the packed queries and the bias bring the factor log2 e. Called by
+// AttentionTiles; attention_decode() at the end, by the decode steps of attention, gau and flash.
 #pragma once
 
 #include <cstdint>
