@@ -60,7 +60,8 @@ inline NgramOrders orders_of(const LinearClassifierConfig& c) {
   return {*c.words, c.characters, c.text_ends, c.unicode};
 }
 
-/// Sets what `open` leaves open as a saved configuration has it. A run may also have left out n-grams of characters.
+/// Sets what `open` leaves open as a saved configuration has it. Runs of earlier versions
+/// left out n-grams of characters where they were too many, and go on without them.
 inline void take_choices(const LinearClassifierConfig& saved, LinearClassifierConfig& open) {
   if (!open.words) open.words = saved.words;
   if (open.min_texts == 0) open.min_texts = saved.min_texts;

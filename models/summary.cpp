@@ -1,3 +1,5 @@
+// Each weight matrix costs two operations per element and token; what mixers compute beside their products comes from
+// Mixer::cost(). summary() of a type of model then corrects what it reads less or more often than once per token.
 #include "models/summary.hpp"
 
 #include <algorithm>

@@ -39,10 +39,10 @@ std::string place(const Shape& shape, int64_t index) {
 
 /// The entries of a tensor of `size` that are checked: all, or a fixed random choice in increasing order.
 std::vector<int64_t> chosen_entries(int64_t size, const GradcheckOptions& options, size_t leaf) {
-  const bool all = options.samples == 0 || size <= options.samples;
-  std::vector<int64_t> entries(static_cast<size_t>(all ? size : options.samples));
+  const bool takes_all = options.samples == 0 || size <= options.samples;
+  std::vector<int64_t> entries(static_cast<size_t>(takes_all ? size : options.samples));
   std::iota(entries.begin(), entries.end(), 0);
-  if (all) return entries;
+  if (takes_all) return entries;
   const RandomKey key = random_key(options.seed, "gradcheck samples");
   for (int64_t& entry : entries)
     entry = static_cast<int64_t>(permuted(static_cast<uint64_t>(entry), static_cast<uint64_t>(size), key, leaf));

@@ -1,3 +1,6 @@
+// Both ops are a product up, a pass that makes hidden rows of raw ones, and a product down. Hidden values exist for
+// some thousand rows at a time and are made again in the pullback, which writes the gradient of the raw product over
+// it. tests/core/fused/test_feed_forward.cpp holds the values, and what is kept.
 #include "core/fused/fused.hpp"
 
 #include <algorithm>

@@ -42,9 +42,9 @@ float half_to_float(uint16_t half) {
 
 const std::array<float, 256>& f8_values() {
   static const std::array<float, 256> values = [] {
-    std::array<float, 256> all{};
-    for (size_t bits = 0; bits < all.size(); ++bits) all[bits] = to_float(F8{static_cast<uint8_t>(bits)});
-    return all;
+    std::array<float, 256> table{};
+    for (size_t bits = 0; bits < table.size(); ++bits) table[bits] = to_float(F8{static_cast<uint8_t>(bits)});
+    return table;
   }();
   return values;
 }

@@ -1,3 +1,5 @@
+// nlohmann's parser reports what it meets (SAX), and Builder makes the value of it: so nesting that is too deep and
+// repeated keys are refused while the text is read, and no text costs more stack than the limit allows.
 #include "core/io/json.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Opening a file: the header is parsed, each tensor is checked on its own, then that all of them fill the data, then
+// the checksum. Only afterwards do stored rows and factors, which the metadata name, become part of their tensors. All
+// numbers come from outside: none is used in arithmetic before it was compared with its limit.
 #include "core/io/safetensors.hpp"
 
 #include <algorithm>
@@ -191,19 +194,19 @@ void SafetensorsFile::join_stored_rows() {
   const std::string suffix = format >= pytorch_bits_format ? pytorch_rows_suffix : rows_suffix;
   std::set<std::string> joined;  // names of the bits
   for (const auto& [name, rows] : sparse["rows"].items()) {
-    const auto all = whole_number(rows, 0);
+    const auto all_rows = whole_number(rows, 0);
     FileTensor* const tensor = known(name);
     const FileTensor* const bits = find(name + suffix);
-    if (!all || tensor == nullptr || tensor->shape.empty() || bits == nullptr || bits->dtype != DType::u8 ||
+    if (!all_rows || tensor == nullptr || tensor->shape.empty() || bits == nullptr || bits->dtype != DType::u8 ||
         joined.count(name) > 0)
       damaged(path_, fmt::format("tensor {}: there is no tensor {}{} for its {} rows", name, name, suffix,
                                  json_excerpt(rows)));
     try {
       auto stored = std::make_shared<const StoredRows>(
-          gaps ? StoredRows::from_gaps(*all, bits->bytes, bits->size)
-               : StoredRows(*all, std::vector<unsigned char>(bits->bytes, bits->bytes + bits->size)));
+          gaps ? StoredRows::from_gaps(*all_rows, bits->bytes, bits->size)
+               : StoredRows(*all_rows, std::vector<unsigned char>(bits->bytes, bits->bytes + bits->size)));
       check(stored->count() == tensor->shape[0], "{} rows for {} bits", tensor->shape[0], stored->count());
-      tensor->shape[0] = *all;
+      tensor->shape[0] = *all_rows;
       tensor->size = 1;
       for (const int64_t extent : tensor->shape)
         tensor->size = checked_product("shape", {tensor->size, extent}, most_file_elements);

@@ -1,5 +1,6 @@
-// A mixer around another one. In training the op of core/ops/conv.cpp does the work; a decode state has the last taps -
-// 1 inputs of each sequence besides the inner mixer's state. tests/nn/blocks/test_short_conv.cpp holds that both agree.
+// A mixer around another one. In training the op of core/ops/conv.cpp does the work; a decode state has the last
+// inputs of each sequence, one fewer than taps, besides the inner mixer's state. tests/nn/blocks/test_short_conv.cpp
+// holds that both agree.
 #include "nn/blocks/block.hpp"
 
 #include <algorithm>

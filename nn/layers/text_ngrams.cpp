@@ -148,14 +148,14 @@ void for_characters(std::string_view word, const std::vector<int64_t>& orders, c
   std::string marked(1, start_mark);
   marked += word;
   marked += end_mark;
-  const std::string_view all = marked;
+  const std::string_view characters = marked;
   const auto take = [&](std::string_view ngram) {
     visit(mixed_bits(XXH3_64bits(ngram.data(), ngram.size()) + 0x9e3779b97f4a7c15u), ngram);
   };
   if (is_ascii(word)) {
     for (const int64_t order : orders)
-      for (size_t first = 0, size = static_cast<size_t>(order); first + size <= all.size(); ++first)
-        take(all.substr(first, size));
+      for (size_t first = 0, size = static_cast<size_t>(order); first + size <= characters.size(); ++first)
+        take(characters.substr(first, size));
     return;
   }
   std::vector<size_t> starts;
@@ -164,7 +164,7 @@ void for_characters(std::string_view word, const std::vector<int64_t>& orders, c
   starts.push_back(marked.size());
   for (const int64_t order : orders)
     for (size_t first = 0; first + static_cast<size_t>(order) < starts.size(); ++first)
-      take(all.substr(starts[first], starts[first + static_cast<size_t>(order)] - starts[first]));
+      take(characters.substr(starts[first], starts[first + static_cast<size_t>(order)] - starts[first]));
 }
 
 /// of_words(hash, first, last), with pointers to the words, for all n-grams of words of a folded text, and of_run(run)

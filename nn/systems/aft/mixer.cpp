@@ -334,7 +334,7 @@ Var Aft::step(const Var& x, MixerState& mixer_state) const {
   const Array qkv = state.decode().linear(x.value(), qkv_weight_, packed_bias());
   Array y(Shape{rows, width});
   real* const y_data = y.mutable_data();
-  std::vector<Array> biases;  // of each sequence; neighbours at the same position share step_row
+  std::vector<Array> biases;  // of each sequence; neighbours at the same position share one
   for (int64_t row = 0; row < rows && state.capacity > 0; ++row) {
     const int64_t t = state.position(row);
     biases.push_back(row > 0 && t == state.position(row - 1) ? biases.back()
@@ -359,7 +359,7 @@ Var Aft::step(const Var& x, MixerState& mixer_state) const {
                           y_data + row * width + channel);
     });
   };
-  constexpr int64_t serial_work = 1 << 14;  // exponentials of a thread, below which a second step_row costs more
+  constexpr int64_t serial_work = 1 << 14;  // exponentials of a thread, below which a second one costs more
   parallel_each(rows, 1 + serial_work / (width * (1 + state.capacity)), step_row);
   state.advance(rows, 1);
   return Var(to_out_ ? to_out_->step(y, state.decode()) : y);

@@ -42,9 +42,9 @@ class Fastformer final : public Mixer {
 /// (H, D/H) -> (H, D), 0 outside the head's own features.
 Var block_diagonal(const Var& weight) {
   const int64_t heads = weight.dim(0), head_width = weight.dim(1);
-  Array own = Array::zeros(Shape{heads, heads, 1});
-  for (int64_t head = 0; head < heads; ++head) own.mutable_data()[head * heads + head] = 1;
-  return reshape(reshape(weight, {heads, 1, head_width}) * Var(own), {heads, heads * head_width});
+  Array own_features = Array::zeros(Shape{heads, heads, 1});
+  for (int64_t head = 0; head < heads; ++head) own_features.mutable_data()[head * heads + head] = 1;
+  return reshape(reshape(weight, {heads, 1, head_width}) * Var(own_features), {heads, heads * head_width});
 }
 
 LinearConfig packed_projection(int64_t width, const FastformerConfig& config) {
@@ -87,19 +87,19 @@ FastformerWeights Fastformer::weights() const {
 
 Var Fastformer::forward(const Var& x, const Context& context) const {
   const Var qk = packed_(x);
-  const FastformerWeights all = weights();
+  const FastformerWeights parameters = weights();
   return output(mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
-    return fastformer(qk, all, segments, causal);
+    return fastformer(qk, parameters, segments, causal);
   }));
 }
 
 std::vector<MixingWeights> Fastformer::mixing_weights(const Var& x, const Context& context) const {
   const Var qk = packed_(x);
-  const FastformerWeights all = weights();
+  const FastformerWeights parameters = weights();
   const auto pool = [&](Var FastformerPoolWeights::*which) {
     return mix_with_prefix(context, shape_.causal,
                            [&](const Segments& segments, bool causal) {
-                             return fastformer_pool_weights(qk, all, segments, causal).*which;
+                             return fastformer_pool_weights(qk, parameters, segments, causal).*which;
                            })
         .value();
   };

@@ -218,10 +218,10 @@ Array visible_rows(Array dy, const Layout& layout) {
   return visible;
 }
 
-Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weights, const Saved& saved, Array given,
+Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weights, const Saved& saved, Array dy_rows,
            const Needs& needs) {
   const int64_t width = layout.width, tokens = layout.tokens();
-  const Array dy = visible_rows(std::move(given), layout);
+  const Array dy = visible_rows(std::move(dy_rows), layout);
   const PoolRows q = query_rows(layout, qk), k = key_rows(layout, qk);
   const LinearSizes sizes{tokens, width, width};
   Grads grads(7);
@@ -252,8 +252,8 @@ Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weigh
     return std::pair(GradSink(needs, weight, Shape{layout.heads, width}), GradSink(needs, bias, Shape{layout.heads}));
   };
   auto [dkey, dkey_bias] = logit_sinks(key_logits, key_logit_bias);
-  const bool own = own_values(layout);
-  const Array db = pull_pool(layout, key_pool, {dp, own ? dv : dq, /*add_others=*/!own, {}, nullptr, 0});
+  const bool has_values = own_values(layout);
+  const Array db = pull_pool(layout, key_pool, {dp, has_values ? dv : dq, /*add_others=*/!has_values, {}, nullptr, 0});
   pull_logits(layout, db, key_pool.values, weights.key_logits.value(), dp, dkey, dkey_bias);
   auto [dquery, dquery_bias] = logit_sinks(query_logits, query_logit_bias);
   const Array da = pull_pool(layout, query_pool, {dp, dk, /*add_others=*/false, dq, nullptr, 0});

@@ -224,21 +224,22 @@ struct FlashDecodeState final : MixerState {
   int64_t folded(int64_t sequence) const { return position(sequence) - current(sequence); }
   /// The rows of the current chunk, `rows`, and those of the tokens that follow: (B, current + T, ...).
   Array with_current(Array& rows, const Var& next) const {
-    const int64_t length = next.dim(1), width = next.dim(2), before_it = current(0);
-    if (before_it == 0) return next.value();
-    Array all(Shape{batch(), before_it + length, width});
+    const int64_t length = next.dim(1), width = next.dim(2), kept = current(0);
+    if (kept == 0) return next.value();
+    Array joined(Shape{batch(), kept + length, width});
     for (int64_t sequence = 0; sequence < batch(); ++sequence) {
-      real* const to = all.mutable_data() + sequence * (before_it + length) * width;
-      std::copy_n(row(rows, sequence, 0), before_it * width, to);
-      std::copy_n(next.value().data() + sequence * length * width, length * width, to + before_it * width);
+      real* const to = joined.mutable_data() + sequence * (kept + length) * width;
+      std::copy_n(row(rows, sequence, 0), kept * width, to);
+      std::copy_n(next.value().data() + sequence * length * width, length * width, to + kept * width);
     }
-    return all;
+    return joined;
   }
-  /// Of `all`, which with_current() made, the rows that belong to the chunk that is then the current one become `rows`.
-  void keep_last(const Array& all, Array& rows) const {
-    const int64_t count = all.dim(1), width = all.dim(2), kept = count % chunk;
+  /// Of `joined`, which with_current() made, the rows that belong to the chunk that is then the current one become
+  /// `rows`.
+  void keep_last(const Array& joined, Array& rows) const {
+    const int64_t count = joined.dim(1), width = joined.dim(2), kept = count % chunk;
     for (int64_t sequence = 0; sequence < batch(); ++sequence)
-      std::copy_n(all.data() + ((sequence + 1) * count - kept) * width, kept * width, row(rows, sequence, 0));
+      std::copy_n(joined.data() + ((sequence + 1) * count - kept) * width, kept * width, row(rows, sequence, 0));
   }
 
   int64_t hidden, key_dim, chunk;

@@ -114,9 +114,9 @@ void Gau::prepare_bias(Array& bias, int64_t tokens) const {
   int64_t length = std::max({fewest, 2 * bias.size(), tokens});
   if (limited) length = std::min(length, shape_.max_length);
   if (const Var table = unit_.bias(length)) {
-    const Array& all = table.value();  // b_d at length - 1 + d
+    const Array& entries = table.value();  // b_d at length - 1 + d
     bias = Array(Shape{length});
-    std::reverse_copy(all.data() + length - 1, all.data() + all.size(), bias.mutable_data());
+    std::reverse_copy(entries.data() + length - 1, entries.data() + entries.size(), bias.mutable_data());
   }
 }
 

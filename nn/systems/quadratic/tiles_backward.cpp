@@ -138,13 +138,13 @@ Array AttentionTiles::give_bias_gradients(std::vector<BackwardUnit>& units) cons
   };
   int64_t size = 0;
   for (const BackwardUnit& unit : units) size += room(unit);
-  Array all = Array::zeros(Shape{size});
-  real* next = all.mutable_data();
+  Array gradients = Array::zeros(Shape{size});
+  real* next = gradients.mutable_data();
   for (BackwardUnit& unit : units) {
     unit.dbias = next + unit.piece->length - 1;
     next += room(unit);
   }
-  return all;
+  return gradients;
 }
 
 void AttentionTiles::add_bias_gradients(const std::vector<BackwardUnit>& units, real* dbias) const {
