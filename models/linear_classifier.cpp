@@ -1,3 +1,5 @@
+// Logits, explanations and the largest weights are read through NgramTable, whether the model was read from a file or
+// has just been solved for.
 #include "models/linear_classifier.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Each token has four random words: the first decides whether it is chosen (for whole words, that of the word's first
+// token), the second what the model reads there, the third which random token. A change of their use changes every
+// evaluation.
 #include "models/masking.hpp"
 
 #include <stdexcept>

@@ -35,6 +35,7 @@ struct WordEdges {
   std::vector<bool> begins, ends;
 };
 
+/// A batch with its blanks, and what belongs there.
 struct MaskedTokens {
   Ids tokens;                    // (B, T): what the model reads
   std::vector<int32_t> places;   // chosen tokens in (B T), ascending

@@ -171,6 +171,7 @@ std::string scaled(double number, double base) {
   return fmt::format("{:.{}f} {}", number, unit == 0 ? 0 : number < 10 ? 2 : number < 100 ? 1 : 0, name);
 }
 
+/// A line of the table.
 using Cells = std::vector<std::string>;
 
 Cells cells_of(const LayerSummary& layer, bool decodes) {

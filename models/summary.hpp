@@ -20,6 +20,7 @@ struct LayerSummary {
   int64_t state_bytes = 0;      // decode state of one sequence at `length` tokens
 };
 
+/// The parts of a model in the order in which they were made, and what they sum to.
 struct ModelSummary {
   int64_t length = 0;  // tokens per document that the costs are for
   bool decodes = false;

@@ -1,3 +1,5 @@
+// The stack's states are pooled by one product with weights (B, 1, T), which each kind of pooling makes. Padding has
+// weight 0. Class weights shift the logits in training only: prepare() makes the head's bias undo this at the start.
 #include "models/text_classifier.hpp"
 
 #include <algorithm>
@@ -36,6 +38,7 @@ void check_one_document(const Segments& segments) {
   }
 }
 
+/// A batch with one more token in each row.
 struct Prefixed {
   Ids tokens;
   Segments segments;

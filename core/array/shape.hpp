@@ -13,6 +13,7 @@
 
 namespace capstan {
 
+/// Extents of up to six axes, the slowest first.
 class Shape {
  public:
   static constexpr int max_rank = 6;

@@ -1,3 +1,5 @@
+// The function runs once on a tape for the gradients, then twice for every entry that is checked, without one. It must
+// be the same function each time: dropout draws by counters. The inputs are changed in place and restored.
 #include "core/autograd/gradcheck.hpp"
 
 #include <algorithm>
@@ -28,6 +30,7 @@ double projected(const Array& y, const Array& weights) {
   return sum;
 }
 
+/// "[1,0,3]": the place of element `index`.
 std::string place(const Shape& shape, int64_t index) {
   std::string text;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
@@ -132,6 +135,7 @@ void check_gauge(const Leaves& leaves, const std::vector<Array>& gradients, cons
   }
 }
 
+/// Which leaves have one of these names. Throws std::invalid_argument for a name that none has.
 std::vector<bool> gauge_flags(const Leaves& leaves, const std::vector<std::string>& names) {
   std::vector<bool> flags(leaves.size(), false);
   for (const std::string& name : names) {
@@ -143,6 +147,7 @@ std::vector<bool> gauge_flags(const Leaves& leaves, const std::vector<std::strin
   return flags;
 }
 
+/// An input from N(0, stddev^2), without elements near the kink.
 Array drawn(const Shape& shape, const GradcheckOptions& options, RandomStream& random) {
   Array array(shape);
   real* const out = array.mutable_data();

@@ -1,3 +1,6 @@
+// Records hold gradient slots, never values; an input that needs no gradient has no slot. Gradients go to one of three
+// places (deliver, deliver_rows): a parameter's place in the block of the thread's lane, its table of row gradients, or
+// the slot.
 #include "core/autograd/tape.hpp"
 
 #include <stdexcept>

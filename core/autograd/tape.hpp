@@ -78,6 +78,7 @@ struct TapeOptions {
   bool checked = false;  // name the first op whose value or gradient is not finite, by std::domain_error
 };
 
+/// Records ops and runs them backwards, on one thread. A TapeScope makes it the one that ops record on.
 class Tape : NoCopy {
  public:
   explicit Tape(TapeOptions options = {}) : options_(options) {}
@@ -110,11 +111,15 @@ class Tape : NoCopy {
     MultiPullback pullback;
     int64_t input_bytes;  // for a profile
   };
+  /// Makes the outputs of an op and, unless the tape is null, its record.
   static std::vector<Var> record(Tape* tape, const char* op, std::vector<Array> values, const std::vector<Var>& inputs,
                                  MultiPullback pullback);
+  /// Pulls all records, from the last to the first.
   void run();
+  /// Calls the pullback of a record that received a gradient, and delivers what it returns.
   void pull(Record record) const;
   static Grads call_pullback(const Record& record, std::vector<Array> dys);
+  /// Adds the gradient of one input to what that has already.
   void deliver(const Record& record, size_t input, Grad grad) const;
   void deliver_rows(const Record& record, size_t input, RowGrads rows) const;
 

@@ -1,3 +1,5 @@
+// embedding_bag(): rows are summed in the order of their bag, and a row's gradient in the order of the bags that have
+// it, so neither depends on the number of threads. A packed table, of a model that is read to be used, has no gradient.
 #include "core/fused/fused.hpp"
 
 #include <algorithm>

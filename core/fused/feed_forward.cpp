@@ -70,11 +70,13 @@ Array hidden_backward(const HiddenLayer& layer, const LinearSizes& down, Array p
   return dpre;
 }
 
+/// The weights of both layers; a bias may be undefined.
 struct Parameters {
   const Var &up_weight, &up_bias, &down_weight, &down_bias;
 };
 enum Input : size_t { input_x, input_up, input_up_bias, input_down, input_down_bias, input_count };
 
+/// Both ops: up, hidden, down, and the way back.
 Var two_layers(HiddenLayer layer, const Var& x, const Parameters& p) {
   const ProfileSpan span;
   const LinearSizes up = linear_sizes(x.shape(), p.up_weight.shape(), p.up_bias, layer.op);

@@ -35,6 +35,7 @@ inline std::vector<EnumName<RotaryPairs>> enum_names(RotaryPairs) {
   return {{RotaryPairs::interleaved, "interleaved"}, {RotaryPairs::halves, "halves"}};
 }
 
+/// Which features turn together, and how fast.
 struct RotaryOptions {
   double base = 10000;
   int64_t dims = 0;  // rotate the first `dims` features only (even); 0: all

@@ -1,3 +1,5 @@
+// There is one terminal per process, so what is shown is global, under one mutex. A line is cut to the width of the
+// terminal by leaving out its last fields.
 #include "core/io/console.hpp"
 
 #include <fmt/core.h>

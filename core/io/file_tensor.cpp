@@ -40,6 +40,7 @@ float half_to_float(uint16_t half) {
   return sign != 0 ? -value : value;
 }
 
+/// The value of every F8, by its bits.
 const std::array<float, 256>& f8_values() {
   static const std::array<float, 256> values = [] {
     std::array<float, 256> table{};

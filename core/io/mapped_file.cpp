@@ -19,6 +19,7 @@ namespace {
 // any other; a fault in it ends the process by SIGBUS.
 constexpr size_t most_mappings = 4096;
 
+/// A mapped file in the table. Filled and read without locks: an entry is free while `begin` is null.
 struct Mapping {
   std::atomic<const unsigned char*> begin{nullptr};
   std::atomic<size_t> size{0};  // 0: being filled

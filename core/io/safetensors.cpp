@@ -28,6 +28,7 @@ constexpr int64_t most_file_elements = int64_t{1} << 48;  // of a tensor
   throw Error(fmt::format("{}: {}: the file is damaged or not a safetensors file; use another copy of it", path, what));
 }
 
+/// The header as JSON; throws Error for text that no writer of this format writes.
 json parse_header(const std::string& path, std::string_view text) {
   constexpr size_t levels = 3;  // {"name": {"shape": [...]}}
   try {

@@ -84,9 +84,12 @@ class SafetensorsFile {
   bool has_checksum() const;
 
  private:
+  /// Parses and checks the file.
   void open(std::string_view bytes);
   void join_stored_rows();
+  /// Reads the metadata key "factors" into the tensors.
   void take_factors();
+  /// find() for tensors that are still being put together.
   FileTensor* known(const std::string& name);
 
   std::string path_;

@@ -1,4 +1,6 @@
-// Writing safetensors files: by one process, and by several together.
+// Writing safetensors files: by one process, and by several together. For the latter the header and all places are
+// known before anything is written; the checksum is zeros until finish(), so that a reader refuses a file that is not
+// finished. Both ways give the same bytes (tests/core/io/test_safetensors.cpp).
 #include <algorithm>
 #include <limits>
 

@@ -8,6 +8,7 @@
 
 namespace capstan {
 
+/// Which of `rows` rows are stored. Immutable; shared by the tensors of a file.
 class StoredRows {
  public:
   /// How a file says which rows these are. `bits`: as below. `gaps`: for each stored row, a byte with the number of

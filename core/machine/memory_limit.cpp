@@ -1,3 +1,5 @@
+// /proc/self/cgroup names the groups of this process, below the mount of each version. In a container the names may be
+// those of the host: then no file is found on the way, except at the outermost group, which is the container's own.
 #include "core/machine/memory_limit.hpp"
 
 #include <sys/resource.h>

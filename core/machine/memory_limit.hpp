@@ -7,6 +7,7 @@
 
 namespace capstan {
 
+/// A limit, and what sets it.
 struct MemoryLimit {
   uint64_t bytes = 0;
   std::string of;  // the source: "this machine", "the control group /jobs/7", "ulimit -v"

@@ -58,6 +58,7 @@ void mark([[maybe_unused]] Buffer::Header* block, [[maybe_unused]] size_t usable
 #endif
 }
 
+/// The lists of free blocks and what is known of their use.
 class Pool {
  public:
   Buffer::Header* take(size_t bytes) {

@@ -11,6 +11,7 @@
 
 namespace capstan {
 
+/// What the pool holds and has done.
 struct PoolStats {
   uint64_t misses = 0;        // blocks that had to come from the system
   size_t bytes_in_use = 0;    // in blocks that are in use

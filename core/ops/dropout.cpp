@@ -1,3 +1,5 @@
+// dropout(): a mask is a function of counters, so the pullback draws it again. Kernels that contain a dropout
+// (attention's) draw with the same DropoutRate. tests/core/base/test_random.cpp holds the words and the rate.
 #include "core/ops/ops.hpp"
 
 #include <algorithm>
@@ -18,6 +20,7 @@ struct Mask {
   DropoutRate rate;
 };
 
+/// Checks the options against x.
 Mask make_mask(const Shape& x, const DropoutOptions& options) {
   const DropoutRate rate = dropout_rate(options.rate);
   check(x.rank() >= 2, "dropout: need (B, T, ...) or (B, D), got {}", x);
@@ -28,6 +31,7 @@ Mask make_mask(const Shape& x, const DropoutOptions& options) {
   return {options, batch * length, length, x.product(x.rank() == 2 ? 1 : 2, x.rank()), rate};
 }
 
+/// out = the mask on `in`, row by row.
 void lay_over(const Mask& mask, const real* in, real* out) {
   const uint64_t key = philox_key(mask.options.key);
   const auto step = static_cast<uint32_t>(mask.options.step);

@@ -26,6 +26,7 @@ bool likelier(const Candidate& a, const Candidate& b) {
   return a.beam != b.beam ? a.beam < b.beam : a.token < b.token;
 }
 
+/// One search: the open texts, each a row of the state, and the best texts that have ended.
 class BeamSearch {
  public:
   BeamSearch(const Model& model, const std::vector<int32_t>& prompt, const BeamOptions& options)

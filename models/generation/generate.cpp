@@ -16,6 +16,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
+/// The settings, after checking them.
 const SamplingConfig& checked(const SamplingConfig& c) {
   check(c.temperature >= 0 && std::isfinite(c.temperature), "generate: temperature {} is not a number >= 0",
         c.temperature);

@@ -35,6 +35,7 @@ struct BeamOptions {
   DecodeWeights weights = DecodeWeights::float32;
 };
 
+/// One completion of a prompt.
 struct Hypothesis {
   std::vector<int32_t> tokens;  // the new ones
   double log_probability = 0;   // ln p of the new tokens and, if finished, the stop token

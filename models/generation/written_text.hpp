@@ -13,6 +13,7 @@ namespace capstan::CAPSTAN_PRECISION {
 /// round differently, so that a text has the same bits only if it is cut at the same places.
 constexpr int64_t prompt_piece = 512;
 
+/// The caller owns the state and calls the model; this says what is read next and takes what was chosen. One thread.
 class WrittenText {
  public:
   /// What add() made of a token: it ends the text without being part of it, is its last one, or goes on.

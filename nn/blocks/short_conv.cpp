@@ -13,6 +13,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
+/// The last inputs of each sequence, and the state of the mixer after the convolution.
 struct ShortConvState final : MixerState {
   ShortConvState(int64_t batch, int64_t taps, int64_t width, std::unique_ptr<MixerState> of_mixer)
       : MixerState(batch), before(Array::zeros(Shape{batch, taps - 1, width})), mixer(std::move(of_mixer)) {}
@@ -59,6 +60,7 @@ struct ShortConvState final : MixerState {
   std::unique_ptr<MixerState> mixer;
 };
 
+/// x -> mixer(x + conv(x)).
 class ShortConv final : public Mixer {
  public:
   ShortConv(const Scope& scope, int64_t width, int64_t taps, std::unique_ptr<Mixer> mixer) : mixer_(std::move(mixer)) {

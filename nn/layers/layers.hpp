@@ -108,6 +108,7 @@ class Linear {
   Var weight_, bias_;
 };
 
+/// A table of `count` rows, which start as N(0, stddev^2).
 struct EmbeddingConfig {
   int64_t count, width;
   double stddev = 0.02;

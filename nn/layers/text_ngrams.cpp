@@ -26,6 +26,7 @@ namespace {
 /// How a character divides a text into words. `alone`: a word of its own, in a script that is written without blanks.
 enum class Kind { blank, inside_word, alone, other };
 
+/// One character of a text: how it divides words, and its length.
 struct Character {
   Kind kind;
   size_t bytes;

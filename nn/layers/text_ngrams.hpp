@@ -90,6 +90,7 @@ struct NamedNgram {
   std::string name;
 };
 
+/// The two blocks of a text, as in TextNgrams.
 struct NamedNgrams {
   std::vector<NamedNgram> words, characters;
 };

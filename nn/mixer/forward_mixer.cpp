@@ -1,3 +1,4 @@
+// A step is a forward() over each sequence by itself, so that what one gets does not depend on its neighbours.
 #include "nn/mixer/forward_mixer.hpp"
 
 #include <algorithm>

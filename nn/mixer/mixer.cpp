@@ -1,3 +1,6 @@
+// A state's arrays (parts()) have a row for each sequence: select(), copy(), reset() and visit() work on these rows, so
+// a mixer with other members must override them. "decode states" in tests/models/test_beam_search.cpp copies and
+// selects those of every mixer.
 #include "nn/mixer/mixer.hpp"
 
 #include <algorithm>

@@ -111,6 +111,7 @@ struct MixingWeights {
   bool pool = false;  // weights of a pool over the text: without causality all rows are the same
 };
 
+/// One mixer with its parameters. Const after its construction: what a generation remembers is in a MixerState.
 class Mixer {
  public:
   virtual ~Mixer() = default;

@@ -23,6 +23,7 @@ struct RateRule {
   double factor = 1;
 };
 
+/// From the configuration (train.freeze, train.lr_scale, train.layer_decay); they change no initial value.
 struct ParamRules {
   std::vector<std::string> freeze;  // constants: no gradient, no optimizer state
   std::vector<RateRule> lr_scale;   // the first rule that matches a parameter counts
@@ -42,6 +43,7 @@ int64_t block_of(const std::string& name);
 
 namespace capstan::CAPSTAN_PRECISION {
 
+/// What a module says of a parameter that it makes.
 struct ParamOptions {
   bool decay = true;   // does weight decay apply? (matrices yes; biases, gains and embeddings of positions no)
   bool gauge = false;  // its gradient is zero by mathematics (a key bias under softmax)

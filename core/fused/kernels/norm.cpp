@@ -12,6 +12,7 @@ namespace {
 
 using simd::Batch;
 
+/// What is subtracted from a row (0 unless centred), and what it is multiplied by.
 struct Moments {
   real mean, rstd;
 };
@@ -20,6 +21,7 @@ struct Moments {
 struct Deviations {
   real sum, squares;
 };
+/// The lanes after the last column count as `centre`, so they add nothing.
 Deviations deviations(const real* x, real centre, int64_t columns) {
   simd::Sum sum, squares;
   simd::sweep_sums(columns, [&](auto at) {

@@ -44,6 +44,7 @@ void pack_panels(int64_t in, int64_t first, int64_t last, Packed* packed, const 
       for (int64_t place = 0; place < gemv_words<Packed>; ++place) *to++ = word(panel * gemv_panel<Packed>, k, place);
 }
 
+/// The weights of one input and one register of outputs for each side of a panel, as `real`.
 void load_part(const real* packed, int64_t part, Batch (&weights)[2]) {
   weights[0] = Batch::load_aligned(packed + part * simd::lanes);
   weights[1] = Batch::load_aligned(packed + (parts + part) * simd::lanes);
@@ -134,6 +135,7 @@ void multiply_together(const Packed* packed, const GemvPass& pass, int64_t first
   }
 }
 
+/// Panels that are far apart are read side by side, each as its own stream.
 template <class Packed>
 void multiply_one_row(const Packed* packed, const GemvPass& pass, int64_t first, int64_t last) {
   constexpr int64_t together = panels_of_one_row<Packed>;

@@ -15,6 +15,7 @@ struct AftTile {
   int64_t sources() const { return s1 - s0; }
 };
 
+/// One kind of w: its values for a tile, and, in a pullback, the gradients of its parameters.
 class AftBias {
  public:
   virtual ~AftBias() = default;

@@ -197,6 +197,7 @@ MixerCost Aft::cost(int64_t length) const {
 
 namespace {
 
+/// What each sequence remembers; the ring is empty without a position bias.
 struct AftDecodeState final : MixerState {
   AftDecodeState(int64_t batch, int64_t width, int64_t keys, int64_t capacity_)
       : MixerState(batch),

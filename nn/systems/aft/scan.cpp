@@ -112,6 +112,7 @@ void scan_backward(const real* qkv, const Segments& segments, const PieceStates&
   });
 }
 
+/// Y = sigmoid(Q) R with the average R of the tokens so far.
 Var causal_scan(const Var& qkv, const Segments& segments) {
   const int64_t length = qkv.dim(1), width = qkv.dim(2) / 3;
   const bool keep = recording({qkv});
@@ -139,6 +140,7 @@ Var causal_scan(const Var& qkv, const Segments& segments) {
                   });
 }
 
+/// Y = sigmoid(Q) R with one average R for each document.
 Var bidirectional_pool(const Var& qkv, const Segments& segments) {
   const int64_t length = qkv.dim(1), width = qkv.dim(2) / 3;
   const Shape per_document{static_cast<int64_t>(segments.spans().size()), width};

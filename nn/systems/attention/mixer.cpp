@@ -130,6 +130,7 @@ namespace {
 /// Multiply-adds of a step below which a second thread costs more than it saves.
 constexpr int64_t serial_work = 1 << 16;
 
+/// The keys and values of each sequence, whose length is its position.
 struct AttentionState final : MixerState {
   AttentionState(int64_t batch, int64_t width_) : MixerState(batch), width(width_), cache(batch, width_, width_) {}
   std::vector<Array*> parts() override { return {}; }

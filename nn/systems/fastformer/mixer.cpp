@@ -1,3 +1,5 @@
+// Logits of a head that read its own features alone are logits of all features whose weight is zero elsewhere
+// (block_diagonal): the op has one form. Decoding keeps the state of both pools and multiplies by packed weights.
 #include "nn/systems/fastformer/mixer.hpp"
 
 #include "core/base/error.hpp"
@@ -119,6 +121,7 @@ MixerCost Fastformer::cost(int64_t) const {
 
 namespace {
 
+/// The running sums of both pools.
 struct FastformerDecodeState final : MixerState {
   FastformerDecodeState(int64_t batch, int64_t heads, int64_t width) : MixerState(batch), pools(batch, heads, width) {}
   void reset() override {

@@ -267,6 +267,7 @@ Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weigh
   return grads;
 }
 
+/// Throws std::invalid_argument unless the operands fit each other.
 void check_inputs(const Shape& qk, const FastformerWeights& weights) {
   const Shape& logits = weights.query_logits.shape();
   check(logits.rank() == 2, "fastformer: query_logits {} is not (H, D)", logits);

@@ -31,6 +31,7 @@ Var fastformer(const Var& qk, const FastformerWeights& weights, const Segments& 
 struct AdditivePoolState {
   Array maximum, weight, average;
 };
+/// Both pools of B sequences; reset() is the state before the first token.
 struct FastformerState {
   FastformerState(int64_t batch, int64_t heads, int64_t width);
   void reset();

@@ -77,6 +77,7 @@ struct Rows {
     return {data + chunk.first * width, width, transpose};
   }
 };
+/// As Rows, to be written.
 struct MutableRows {
   real* data;
   int64_t width;
@@ -103,6 +104,7 @@ void check_inputs(const Var& q, const Var& k, const Var& v, const Segments& segm
         "chunk_linear_attention: the constant normaliser must be positive, got {}", options.constant);
 }
 
+/// What the pullback keeps.
 struct Operands {
   Array q, k, v;
   Segments segments;

@@ -11,6 +11,7 @@ namespace capstan {
 /// appendix: a short last chunk counts in full); a constant.
 enum class ChunkNormaliser { counted, chunks, constant };
 
+/// Which keys a query sees, and what their sum is divided by.
 struct ChunkLinearOptions {
   int64_t chunk = 256;  // tokens; chunks begin at position 0 of every document, the last one may be shorter
   bool causal = false;

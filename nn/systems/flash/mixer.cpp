@@ -1,3 +1,7 @@
+// Both parts read views of one projection and are added before the gate. A decode state has the rows of the current
+// chunk for the local part, and M of the full ones for the global: when a chunk is full, its rows are folded into M.
+// Prefill and steps may follow each other at any place; tests/models/test_decode.cpp and
+// tests/nn/systems/flash/test_mixer.cpp hold that.
 #include "nn/systems/flash/mixer.hpp"
 
 #include <algorithm>
@@ -63,6 +67,7 @@ GatedUnitConfig unit_config(const FlashConfig& config) {
   return unit;
 }
 
+/// The views that the parts need, and how they start.
 GatedUnitShape unit_shape(const FlashConfig& config, bool causal) {
   // The global part has no kernel that would make weak agreement small: where tokens are alike, gains of 1 would give
   // the mean of all values at several times the size of the input, which hides the rest (nn/systems/flash/README.md).
@@ -158,6 +163,7 @@ MixerCost Flash::cost(int64_t length) const {
 
 namespace {
 
+/// What each sequence remembers. Members of a part that is off are empty.
 struct FlashDecodeState final : MixerState {
   FlashDecodeState(int64_t batch_, int64_t hidden_, int64_t width, const FlashConfig& config)
       : MixerState(batch_),

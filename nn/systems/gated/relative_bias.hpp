@@ -30,6 +30,7 @@ namespace capstan::CAPSTAN_PRECISION {
 /// Raffel et al. 2020.
 int64_t t5_bucket(int64_t distance, bool causal);
 
+/// Which kind of bias, and the sizes that it needs.
 struct RelativeBiasConfig {
   RelativeBiasKind kind = RelativeBiasKind::none;
   int64_t max_length = 0;  // toeplitz: positions known (a chunk's where attention stays inside chunks)

@@ -1,3 +1,5 @@
+// A decode state is a cache of keys and values and the bias of all distances so far, reversed, so that a step reads it
+// in the order of the cache. The bias grows by doubling.
 #include "nn/systems/gau/mixer.hpp"
 
 #include <algorithm>
@@ -74,6 +76,7 @@ MixerCost Gau::cost(int64_t length) const {
 
 namespace {
 
+/// The keys and values of each sequence, and the bias that all share.
 struct GauDecodeState final : MixerState {
   GauDecodeState(int64_t batch, int64_t key_width_, int64_t value_width_)
       : MixerState(batch), key_width(key_width_), value_width(value_width_), cache(batch, key_width, value_width) {}

@@ -13,6 +13,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
+/// Throws std::invalid_argument unless the options fit the segments.
 void check_options(const char* op, const Segments& segments, const AttentionOptions& options) {
   const Shape tokens = segments.ids().shape();
   const auto fits = [&](const Array& factor) { return factor.empty() || factor.shape() == tokens; };

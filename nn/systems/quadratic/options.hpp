@@ -7,6 +7,7 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
+/// Which keys a query sees, and what becomes of their logits.
 struct AttentionOptions {
   AttentionKernel kernel = AttentionKernel::softmax;
   int64_t heads = 1;

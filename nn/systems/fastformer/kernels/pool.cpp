@@ -10,6 +10,7 @@ namespace {
 
 using simd::Batch;
 
+/// The softmax of each head's logits over all tokens, in place.
 void softmax_over_time(real* logits, int64_t length, int64_t heads) {
   simd::sweep(heads, [&](auto at) {
     Batch maximum(std::numeric_limits<real>::lowest());

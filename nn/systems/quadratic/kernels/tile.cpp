@@ -85,6 +85,7 @@ Batch largest_logit(const Column& column, Batch maximum) {
   return xsimd::max(xsimd::max(partial[0], partial[1]), xsimd::max(partial[2], partial[3]));
 }
 
+/// Softmax weights relative to the largest logit so far, whose rise gives the decay of earlier sums.
 void softmax_weights(const AttentionTile& tile, const AttentionRunning& running) {
   for_each_column(tile, [&](const Column& column) {
     const Batch before = Batch::load_unaligned(running.maximum + column.first);
@@ -144,6 +145,7 @@ void clear_unseen(const AttentionTile& tile, real* rows) {
   });
 }
 
+/// Weights by a function of each logit alone.
 template <class Function>
 void pointwise_weights(const AttentionTile& tile) {
   for_each_logit(tile, [&](const Column& column, int64_t r, const Batch& logit, const auto& keep) {
@@ -164,6 +166,7 @@ void pointwise_weights_backward(const AttentionTile& tile, real* dweights) {
   clear_unseen(tile, dweights);
 }
 
+/// As attention_tile_weights_backward() for the softmax: the maximum of the row is known.
 void softmax_weights_backward(const AttentionTile& tile, real* dweights, const real* maximum, const real* shift) {
   for_each_logit(tile, [&](const Column& column, int64_t r, const Batch& logit, const auto& keep) {
     const Batch weight = keep(exp2_of_negative(logit - Batch::load_unaligned(maximum + column.first)));

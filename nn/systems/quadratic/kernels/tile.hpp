@@ -15,6 +15,7 @@ namespace capstan::CAPSTAN_PRECISION::kernels {
 /// Columns of a tile are a multiple of this.
 int64_t attention_column_granule();
 
+/// The logits of some keys and queries, and which of them are visible.
 struct AttentionTile {
   real* logits;  // (keys, columns), rows `stride` apart
   int64_t keys, columns, stride;
