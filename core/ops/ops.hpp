@@ -1,7 +1,7 @@
-// All primitive ops, each with its gradient: what composed forms (nn/systems/*/composed.cpp) and the rarer parts of
-// models are made of. g is the gradient of the output; negative axes count from the end; an axis, range, index or size
-// that does not fit throws std::invalid_argument. tests/core/ops/test_ops.cpp holds the values, gradcheck_ops.cpp
-// beside it the gradients: a new op gets a row in both.
+// All primitive ops, each with its gradient: what composed forms (composed.cpp in the folders of nn/systems) and the
+// rarer parts of models are made of. g is the gradient of the output; negative axes count from the end; an axis, range,
+// index or size that does not fit throws std::invalid_argument. tests/core/ops/test_ops.cpp holds the values,
+// gradcheck_ops.cpp beside it the gradients: a new op gets a row in both.
 #pragma once
 
 #include <vector>
