@@ -1,4 +1,6 @@
-// The `model:` part of a configuration.
+// The `model:` part of a configuration that all models with blocks share, and ModelFacts: what run/, train/ and apps/
+// may know of a model without knowing its type. Keys are documented in docs/configuration.md;
+// tests/models/test_wiring.cpp and test_training.cpp hold what they do and what is refused.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +16,7 @@
 
 namespace capstan {
 
+/// Vectors of positions that are added to the embeddings.
 enum class Positions { none, learned, sinusoidal, scaled_sinusoidal };
 
 inline std::vector<EnumName<Positions>> enum_names(Positions) {
@@ -94,6 +97,7 @@ std::optional<int64_t> position_limit(const ModelConfig& config);
 /// Blocks with `repeat` written out.
 std::vector<LayerConfig> expanded_layers(const ModelConfig& config);
 
+/// What a model predicts: the token after each, tokens that are hidden from it, or the classes of a text.
 enum class Predicts { next_token, hidden_tokens, classes };
 
 /// What the configuration says about a model before it is built. A run depends on these facts, not on the type.

@@ -1,3 +1,5 @@
+// Loss and logits differ in what is scored: the loss forms logits in chunks and, where few tokens have a label, for
+// those alone; prefill() scores the last token, or each.
 #include "models/language_model.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Autoregressive language model: predicts every token from the preceding ones.
+// Autoregressive language model: predicts every token from the preceding ones. tests/models/test_decode.cpp holds that
+// it writes as it reads, test_prefix.cpp the sources of pairs, test_parity.cpp PyTorch's losses.
 #pragma once
 
 #include "models/model.hpp"
@@ -41,7 +42,8 @@ inline ModelFacts facts(const LanguageModelConfig& config) {
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// The sources of pairs: documents up to and including their first token with a label, as Context::prefixes.
+/// The sources of pairs, as Context::prefixes: documents up to and including their first token with a label. A document
+/// without any has no prefix.
 Segments prefixes_of(const Segments& segments, const Ids& labels);
 
 /// Next-token model. logits = states W^T with W the embedding's weight (tied) or output.weight (V, D); no bias.

@@ -1,3 +1,5 @@
+// Logits, explanations and the largest weights are read through NgramTable, whether the model was read from a file or
+// has just been solved for.
 #include "models/linear_classifier.hpp"
 
 #include <algorithm>
@@ -81,13 +83,13 @@ void LinearClassifier::take_tables(const SafetensorsFile& file) {
 Array LinearClassifier::text_logits(const std::vector<std::string>& texts) const {
   Array logits(Shape{static_cast<int64_t>(texts.size()), classes()});
   real* const out = logits.mutable_data();
-  const NgramTable all = ngram_table();
+  const NgramTable table = ngram_table();
   parallel_for(logits.dim(0), texts_per_thread, [&](int64_t begin, int64_t end) {
     std::vector<double> sums(static_cast<size_t>(classes()));
     for (int64_t i = begin; i < end; ++i) {
       stop_point();
       std::copy_n(bias_.value().data(), classes(), sums.begin());
-      all.add_text(texts[static_cast<size_t>(i)], sums.data());
+      table.add_text(texts[static_cast<size_t>(i)], sums.data());
       std::transform(sums.begin(), sums.end(), out + i * classes(), [](double sum) { return static_cast<real>(sum); });
     }
   });
@@ -109,9 +111,9 @@ void LinearClassifier::explain_block(const std::vector<NgramCount>& counts, cons
     std::vector<std::string>& known = names_of[ngram.bucket];
     if (std::find(known.begin(), known.end(), ngram.name) == known.end()) known.push_back(ngram.name);
   }
-  const NgramTable all = ngram_table();
+  const NgramTable table = ngram_table();
   const auto value_of = [&](const NgramCount& entry) {  // x[f] before its block is scaled to unit norm
-    return static_cast<double>(count_weight(entry.count())) * static_cast<double>(all.scale(entry.bucket()));
+    return static_cast<double>(count_weight(entry.count())) * static_cast<double>(table.scale(entry.bucket()));
   };
   double squares = 0;
   for (const NgramCount& entry : counts) squares += value_of(entry) * value_of(entry);
@@ -119,7 +121,7 @@ void LinearClassifier::explain_block(const std::vector<NgramCount>& counts, cons
     const double x = value_of(entry) / std::sqrt(squares);
     if (value_of(entry) == 0) continue;
     std::vector<double> logits;
-    for (int64_t c = 0; c < classes(); ++c) logits.push_back(x * static_cast<double>(all.weights(entry.bucket())[c]));
+    for (int64_t c = 0; c < classes(); ++c) logits.push_back(x * static_cast<double>(table.weights(entry.bucket())[c]));
     out.ngrams.push_back({join(names_of[entry.bucket()], " | "), std::move(logits)});
   }
 }
@@ -128,42 +130,43 @@ TextExplanation LinearClassifier::explain(std::string_view text) const {
   TextExplanation explanation;
   explanation.bias.assign(bias_.value().data(), bias_.value().data() + classes());
   const TextNgrams counts = text_ngrams(text);
-  const NgramTable all = ngram_table();
-  const NamedNgrams names = named_ngrams(text, [&](uint32_t bucket) { return all.scale(bucket) != 0; });
+  const NgramTable table = ngram_table();
+  const NamedNgrams names = named_ngrams(text, [&](uint32_t bucket) { return table.scale(bucket) != 0; });
   explain_block(counts.words, names.words, explanation);
   explain_block(counts.characters, names.characters, explanation);
   return explanation;
 }
 
 std::vector<std::vector<BucketWeight>> LinearClassifier::largest_weights(size_t count) const {
-  std::vector<std::vector<BucketWeight>> all(static_cast<size_t>(classes()));
-  const auto before = [](const BucketWeight& a, const BucketWeight& b) {
+  std::vector<std::vector<BucketWeight>> of_classes(static_cast<size_t>(classes()));
+  const auto precedes = [](const BucketWeight& a, const BucketWeight& b) {
     return a.weight != b.weight ? a.weight > b.weight : a.bucket < b.bucket;
   };
-  const NgramTable all_rows = ngram_table();
-  for (size_t c = 0; c < all.size(); ++c) {
+  const NgramTable table = ngram_table();
+  for (size_t c = 0; c < of_classes.size(); ++c) {
     for (int64_t bucket = 0; bucket < buckets(); ++bucket) {
-      const real* const weights = all_rows.weights(bucket);
-      const auto weight = weights == nullptr ? 0.0F : static_cast<float>(all_rows.scale(bucket) * weights[c]);
-      if (weight > 0) all[c].push_back({static_cast<uint32_t>(bucket), weight});
+      const real* const weights = table.weights(bucket);
+      const auto weight = weights == nullptr ? 0.0F : static_cast<float>(table.scale(bucket) * weights[c]);
+      if (weight > 0) of_classes[c].push_back({static_cast<uint32_t>(bucket), weight});
     }
-    const size_t kept = std::min(count, all[c].size());
-    std::partial_sort(all[c].begin(), all[c].begin() + static_cast<std::ptrdiff_t>(kept), all[c].end(), before);
-    all[c].resize(kept);
+    const size_t kept = std::min(count, of_classes[c].size());
+    std::partial_sort(of_classes[c].begin(), of_classes[c].begin() + static_cast<std::ptrdiff_t>(kept),
+                      of_classes[c].end(), precedes);
+    of_classes[c].resize(kept);
   }
-  return all;
+  return of_classes;
 }
 
 std::vector<float> LinearClassifier::row_importance() const {
   std::vector<float> importance;
-  const NgramTable all = ngram_table();
+  const NgramTable table = ngram_table();
   for (int64_t bucket = 0; bucket < buckets(); ++bucket) {
-    const real* const row = all.weights(bucket);
+    const real* const row = table.weights(bucket);
     if (row == nullptr) {
       importance.push_back(0);
       continue;
     }
-    const auto scale = static_cast<double>(all.scale(bucket));
+    const auto scale = static_cast<double>(table.scale(bucket));
     double mean = 0, most = 0;
     for (int64_t c = 0; c < classes() && !multi_label_; ++c)
       mean += static_cast<double>(row[c]) / static_cast<double>(classes());
@@ -182,12 +185,12 @@ ModelSummary LinearClassifier::summary(const ParamStore& store, int64_t length, 
   summary.part("linear").flops = 2 * static_cast<double>(lengths) * static_cast<double>(classes());
   std::string ngrams = config().words ? "" : "words, lengths chosen for the texts",
               table = "buckets     chosen for the training texts\n";
-  for (const auto& [each, of] : {std::pair(&words, "words"), {&config().characters, "characters"}})
-    if (!each->empty()) ngrams += fmt::format("{}{} {}", ngrams.empty() ? "" : "; ", join(*each), of);
+  for (const auto& [orders, kind] : {std::pair(&words, "words"), {&config().characters, "characters"}})
+    if (!orders->empty()) ngrams += fmt::format("{}{} {}", ngrams.empty() ? "" : "; ", join(*orders), kind);
   if (config().buckets > 0 && (table_ || store.has_memory())) {
-    const NgramTable all = ngram_table();
+    const NgramTable rows = ngram_table();
     int64_t used = 0;
-    for (int64_t bucket = 0; bucket < buckets(); ++bucket) used += all.scale(bucket) != 0 ? 1 : 0;
+    for (int64_t bucket = 0; bucket < buckets(); ++bucket) used += rows.scale(bucket) != 0 ? 1 : 0;
     table = fmt::format("buckets     {} of {} in use\nweights     {}, one of each class in each of these buckets\n",
                         used, buckets(), used * classes());
   } else if (config().buckets > 0) {

@@ -1,5 +1,6 @@
 // A linear classifier over TF-IDF weighted n-grams of words and characters. It reads texts, not tokens, and its weights
-// are solved for, not trained in steps: train/linear/fit_linear.hpp.
+// are solved for, not trained in steps: train/linear/fit_linear.hpp. tests/models/test_linear_classifier.cpp holds the
+// logits to their definition.
 #pragma once
 
 #include <optional>
@@ -59,6 +60,8 @@ inline NgramOrders orders_of(const LinearClassifierConfig& c) {
   return {*c.words, c.characters, c.text_ends, c.unicode};
 }
 
+/// Sets what `open` leaves open as a saved configuration has it. Runs of earlier versions
+/// left out n-grams of characters where they were too many, and go on without them.
 inline void take_choices(const LinearClassifierConfig& saved, LinearClassifierConfig& open) {
   if (!open.words) open.words = saved.words;
   if (open.min_texts == 0) open.min_texts = saved.min_texts;
@@ -97,7 +100,8 @@ class LinearClassifier final : public Model {
   NamedNgrams named_ngrams(std::string_view text, const std::function<bool(uint32_t)>& wanted) const override;
   TextExplanation explain(std::string_view text) const override;
   std::vector<std::vector<BucketWeight>> largest_weights(size_t count) const override;
-  /// By bucket: how far its n-grams move the logits of classes apart, times the root of the number of texts with them.
+  /// Of each bucket: how far its n-grams move the logits of classes apart, times the root of the share of texts with
+  /// them.
   std::vector<float> row_importance() const override;
   Array probabilities(const Var& logits) const override;
   std::vector<double> thresholds() const override;
@@ -109,7 +113,7 @@ class LinearClassifier final : public Model {
   ModelSummary summary(const ParamStore& store, int64_t length, DecodeStates states) const override;
 
  private:
-  /// Of the file that it was read from, else of the parameters.
+  /// The table of the file that the model was read from, else one of the parameters.
   NgramTable ngram_table() const {
     return table_ ? *table_ : NgramTable(orders_of(config_), scale_.value(), weight_.value());
   }

@@ -1,4 +1,5 @@
-// Masked language model: predicts tokens that are hidden from it from those around them.
+// Masked language model: predicts tokens that are hidden from it from those around them. tests/models/test_masking.cpp
+// holds which tokens are hidden and what the loss is.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Each token has four random words: the first decides whether it is chosen (for whole words, that of the word's first
+// token), the second what the model reads there, the third which random token. A change of their use changes every
+// evaluation.
 #include "models/masking.hpp"
 
 #include <stdexcept>
@@ -7,7 +10,7 @@
 namespace capstan {
 namespace {
 
-/// word / 2^32 < share, with share 1 always true.
+/// True with the probability `share` for a random word; always for a share of 1.
 bool drawn(uint32_t word, double share) { return static_cast<double>(word) < share * 4294967296.0; }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Which tokens of a batch a masked language model has to predict, and what it reads in their place.
+// Which tokens of a batch a masked language model has to predict, and what it reads in their place. Evaluations of all
+// runs hide the same tokens, so what is drawn cannot change: tests/models/test_masking.cpp.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +35,7 @@ struct WordEdges {
   std::vector<bool> begins, ends;
 };
 
+/// A batch with its blanks, and what belongs there.
 struct MaskedTokens {
   Ids tokens;                    // (B, T): what the model reads
   std::vector<int32_t> places;   // chosen tokens in (B T), ascending
@@ -41,8 +43,9 @@ struct MaskedTokens {
 };
 
 /// Chooses a share of the tokens. Of those chosen, a share becomes the mask token, a share a random one. Every draw is
-/// a pure function of (key, example, position in the row, step), so that threads, padding and micro-batches change
-/// nothing; in evaluation of (example, position) alone, so that all runs are judged by the same blanks.
+/// a pure function of (key, example, position in the row, step), so that threads, padding after the text and
+/// micro-batches change nothing; in evaluation of (example, position) alone, so that all runs are judged by the same
+/// blanks.
 class Masking {
  public:
   /// Tokens [0, maskable) can be chosen, and drawn at random; `mask` is the id of the mask token.

@@ -3,7 +3,8 @@
 //     ModelFacts facts(const Config&),
 //   - a class that derives from Model,
 //   - std::unique_ptr<Model> make_model(const Config&, const Scope&, const ModelSizes&),
-// with an include and an entry in the variant TaskConfig (models/task_config.hpp).
+// with an include and an entry in the variant TaskConfig (models/task_config.hpp). docs/adding.md has an example.
+// tests/models/test_matrix.cpp trains, evaluates and asks every type with every system.
 #pragma once
 
 #include <functional>
@@ -84,6 +85,7 @@ enum class DecodeStates { measured, left_out };
 /// Which of these a type has to answer follows from its ModelFacts; all others throw std::logic_error.
 class Model : public Task {
  public:
+  /// Takes what the model needs of the data; called once, before training.
   virtual void prepare(const ModelData&) {}
   /// Costs for documents of `length` tokens: 2 FLOPs per weight of a matrix product, and what mixing takes. Activation
   /// memory is an estimate from what the ops keep. The store needs memory for decode states only.

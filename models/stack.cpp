@@ -1,3 +1,6 @@
+// Parameters are made in the order of the constructor, which decides their layout. forward(), prefill() and step()
+// differ in what they call of a block and in where positions and n-grams come from; everything else is shared (embed,
+// enter, finish).
 #include "models/stack.hpp"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
-// What the models share: embedding, positions, blocks, final norm.
+// What the models share: embedding, positions, blocks, final norm; and the layer that scores tokens. The types of model
+// in this folder hold one each; models/generation and serve use its decode states. tests/models/test_wiring.cpp holds
+// the wiring, tests/models/test_decode.cpp that decoding agrees with forward().
 #pragma once
 
 #include <memory>
@@ -81,15 +83,16 @@ class Stack {
   std::optional<int64_t> position_limit() const;
 
  private:
-  /// Embedding and what follows it up to the first block. positions: shape of the tokens; ngrams: null without them.
+  /// Embedding and what follows it up to the first block. positions: shape of the tokens; ngrams: undefined without
+  /// them.
   Var embed(const Ids& tokens, const Ids& positions, const Var& ngrams, const Context& context) const;
   /// What the blocks read: (B, T, D). `ngrams` is undefined unless every block reads them.
   struct Input {
     Var x, ngrams;
   };
   Input embed(const Ids& tokens, const Context& context) const;
-  /// The same of the next tokens of a generation, which the state then has among its recent ones. tokens: (n, T);
-  /// `positions`: of the first of each.
+  /// The same of the next tokens of a generation, which the state then has among its recent ones. tokens, positions:
+  /// (n, T).
   Input embed_next(const Ids& tokens, const Ids& positions, DecodeState& state, DecodeContext* decode) const;
   /// x as the block with this number reads it.
   Var enter(size_t block, const Var& x, const Var& ngrams) const {
@@ -118,9 +121,7 @@ class Stack {
 
 namespace capstan {
 
-// The layer that scores every token of the vocabulary.
-
-/// The layer that scores the tokens of a vocabulary.
+/// Configures the layer that scores every token of the vocabulary.
 struct OutputConfig {
   bool tied_output = true;
   bool output_bias = false;

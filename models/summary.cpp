@@ -1,3 +1,5 @@
+// Each weight matrix costs two operations per element and token; what mixers compute beside their products comes from
+// Mixer::cost(). summary() of a type of model then corrects what it reads less or more often than once per token.
 #include "models/summary.hpp"
 
 #include <algorithm>
@@ -169,6 +171,7 @@ std::string scaled(double number, double base) {
   return fmt::format("{:.{}f} {}", number, unit == 0 ? 0 : number < 10 ? 2 : number < 100 ? 1 : 0, name);
 }
 
+/// A line of the table.
 using Cells = std::vector<std::string>;
 
 Cells cells_of(const LayerSummary& layer, bool decodes) {

@@ -1,4 +1,5 @@
-// The parts of a model and their cost: the table of `capstan inspect`.
+// The parts of a model and their cost: the table of `capstan inspect`, and what run/setup expects a run to take.
+// tests/models/test_summary.cpp compares it with what was made and what a forward pass holds.
 #pragma once
 
 #include <string>
@@ -19,6 +20,7 @@ struct LayerSummary {
   int64_t state_bytes = 0;      // decode state of one sequence at `length` tokens
 };
 
+/// The parts of a model in the order in which they were made, and what they sum to.
 struct ModelSummary {
   int64_t length = 0;  // tokens per document that the costs are for
   bool decodes = false;
@@ -27,7 +29,7 @@ struct ModelSummary {
   int64_t frozen = 0;                  // parameters that are not trained
   std::vector<std::string> estimated;  // mixers that do not say what they cost: their products with parameters count
 
-  /// The one of this name, a new one if there is none.
+  /// The part of this name, a new one if there is none.
   LayerSummary& part(const std::string& name);
 
   int64_t parameters() const;

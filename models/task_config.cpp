@@ -8,6 +8,7 @@
 namespace capstan {
 namespace {
 
+/// The type_names of the alternatives whose defaults predict this.
 template <class... Types>
 std::string types_that(Predicts predicts, const std::variant<Types...>&) {
   std::vector<std::string> types;

@@ -1,4 +1,5 @@
-// The types of model there are: a new one is an include and an entry in TaskConfig (docs/adding.md).
+// The types of model there are: a new one is an include and an entry in TaskConfig (docs/adding.md). run/setup makes
+// models through it; what depends on a type elsewhere asks facts_of().
 #pragma once
 
 #include <string>

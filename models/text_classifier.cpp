@@ -1,3 +1,5 @@
+// The stack's states are pooled by one product with weights (B, 1, T), which each kind of pooling makes. Padding has
+// weight 0. Class weights shift the logits in training only: prepare() makes the head's bias undo this at the start.
 #include "models/text_classifier.hpp"
 
 #include <algorithm>
@@ -36,6 +38,7 @@ void check_one_document(const Segments& segments) {
   }
 }
 
+/// A batch with one more token in each row.
 struct Prefixed {
   Ids tokens;
   Segments segments;
@@ -196,8 +199,8 @@ TaskLoss TextClassifier::loss(const Batch& batch, const Context& context) const 
     const Var shifted = weight_shifts_.empty() ? logits : logits + Var(weight_shifts_);
     const auto targets =
         multi_label_ ? texts : texts - std::count(batch.labels.data(), batch.labels.data() + texts, ignored_target);
-    const auto sum_of = [&](const Var& some, const Ids& labels) {
-      const LossInput input{some, labels, class_weights_, multi_label_};
+    const auto sum_of = [&](const Var& row_logits, const Ids& labels) {
+      const LossInput input{row_logits, labels, class_weights_, multi_label_};
       return std::visit([&](const auto& loss) { return loss_sum(loss, input); }, loss_);
     };
     if (batch.weights.empty()) return {sum_of(shifted, batch.labels), targets};

@@ -1,4 +1,5 @@
-// Text classifier: one label per text, or any number of labels.
+// Text classifier: one label per text, or any number of labels. tests/models/test_classifier.cpp has what it adds to
+// its stack, test_wiring.cpp beside it attention pooling.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// A contiguous row-major block of elements. Light: does not include xtensor (core/array/array_xt.hpp does).
+// A contiguous row-major block of elements: the values of Vars, batches, parameters and decode states in every room.
+// Light: does not include xtensor (core/array/array_xt.hpp does). tests/core/array/test_array.cpp holds who may write.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@
 namespace capstan {
 
 /// Shape plus shared buffer; cheap to copy. Arrays are immutable once their maker has returned: writing needs the only
-/// handle on the buffer. `reshape` and `rows` share the buffer.
+/// handle on the buffer. `reshape`, `rows` and `view` share the buffer. Any thread may read; the count of handles is
+/// atomic.
 /// Explicitly instantiated for float, double, int32_t and Bf16.
 template <class T>
 class ArrayOf {
@@ -51,9 +53,10 @@ class ArrayOf {
 
   /// The same elements under another shape. Throws std::invalid_argument when the sizes differ.
   ArrayOf reshape(const Shape& shape) const;
-  /// Entries [begin, end) of the first axis.
+  /// Entries [begin, end) of the first axis. Throws std::invalid_argument for others than it has.
   ArrayOf rows(int64_t begin, int64_t end) const;
-  /// Elements [offset, offset + shape.size()) of this array, as `shape`: how flat blocks are carved up.
+  /// Elements [offset, offset + shape.size()) of this array, as `shape`: how flat blocks are carved up. Throws
+  /// std::invalid_argument where the array ends earlier.
   ArrayOf view(int64_t offset, const Shape& shape) const;
   ArrayOf clone() const;
 

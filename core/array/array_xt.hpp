@@ -3,9 +3,10 @@
 //   const auto k = as_xtensor<2>(keys);                           // (T, D), no copy
 //   Array weights = make_array(xt::exp(k - xt::amax(k)()));       // evaluates
 //
-// Heavy: include it in source files only. Never keep `auto x = a + b` past its statement (the operands dangle); xt::sum
-// and its kind recompute their operand for every element read: pass xt::evaluation_strategy::immediate, or evaluate
-// into an xt::xtensor first. One thread; element-wise ops in parallel are in core/array/rows_xt.hpp.
+// For the element-wise ops (core/array/rows_xt.hpp) and for tests that compute with xtensor. Heavy: include it in
+// source files only. Never keep `auto x = a + b` past its statement (the operands dangle); xt::sum and its kind
+// recompute their operand for every element read: pass xt::evaluation_strategy::immediate, or evaluate into an
+// xt::xtensor first. One thread; element-wise ops in parallel are in core/array/rows_xt.hpp.
 #pragma once
 
 #include <xtensor/xadapt.hpp>

@@ -1,11 +1,12 @@
-// One batch of examples: what data/ gives to models/.
+// One batch of examples: what data/batches makes, and what Task::loss() (models/model.hpp) reads. Rows of a batch may
+// be computed by different threads and processes, so nothing here may depend on where a row is in the batch.
 #pragma once
 
 #include "core/array/array.hpp"
 
 namespace capstan {
 
-/// Target of a position whose loss is not counted.
+/// Target of a position whose loss is not counted; CrossEntropyOptions::ignored (core/fused) is the same by default.
 constexpr int32_t ignored_target = -1;
 
 /// B examples padded to T tokens.

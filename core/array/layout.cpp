@@ -67,7 +67,7 @@ Array sum_to(const Array& array, const Shape& shape, const char* op) {
   Array result = array;
   const Shape full = array.shape();
   int64_t inner = 1;
-  // Axes are taken from the last; one pass sums a run of axes.
+  // Axes are taken from the last one on; one pass sums a run of neighbouring axes.
   for (int axis = full.rank() - 1; axis >= 0;) {
     const auto summed = [&](int a) { return a < missing || (shape[a - missing] == 1 && full[a] != 1); };
     if (!summed(axis)) {

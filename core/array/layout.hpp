@@ -1,4 +1,5 @@
-// Arrays rearranged: what the ops that move elements, and their pullbacks, are made of.
+// Arrays rearranged: what the ops that move elements (core/ops/shape, reduce), their pullbacks, the tape's sums over
+// broadcast axes and the rows of decode states are made of. tests/core/ops/test_ops.cpp holds the values.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +11,13 @@ namespace capstan::CAPSTAN_PRECISION {
 
 /// Axis i of the result is axis order[i] of x; `order` must be a permutation of the axes.
 Array permuted_axes(const Array& x, const std::vector<int>& order);
+/// The order that undoes `order`.
 std::vector<int> inverse_order(const std::vector<int>& order);
 
 /// x repeated to `shape`, to which it must broadcast.
 Array broadcasted(const Array& x, const Shape& shape);
-/// Sums `array` over the axes along which `shape` was broadcast to array.shape(). Throws std::logic_error
-/// naming `op` when `shape` does not broadcast to it.
+/// Sums `array` over the axes along which `shape` was broadcast to array.shape(), in an order that depends on the
+/// shapes alone. Throws std::logic_error naming `op` when `shape` does not broadcast to it.
 Array sum_to(const Array& array, const Shape& shape, const char* op);
 
 /// Entries [begin, end) of `axis`; shares x's buffer where they are contiguous in it.
@@ -29,7 +31,8 @@ namespace capstan {
 
 // Rows of an array in another order.
 
-/// y[i] = x[rows[i]] along the first axis; x itself without elements. Rows may repeat.
+/// y[i] = x[rows[i]] along the first axis. Rows may repeat, and are not checked. Returns x itself where it has no
+/// elements.
 template <class T>
 ArrayOf<T> select_rows(const ArrayOf<T>& x, const std::vector<int64_t>& rows) {
   if (x.empty()) return x;
@@ -42,8 +45,8 @@ ArrayOf<T> select_rows(const ArrayOf<T>& x, const std::vector<int64_t>& rows) {
   return y;
 }
 
-/// Row `to` of an array becomes row `row` of one of the same shape but for the number of rows. Nothing without
-/// elements.
+/// Row `to` of `array` becomes row `row` of `from`, which has the same shape but for the number of rows. Does nothing
+/// where `array` has no elements.
 template <class T>
 void copy_row(ArrayOf<T>& array, int64_t to, const ArrayOf<T>& from, int64_t row) {
   if (array.empty() || (array.data() == from.data() && to == row)) return;

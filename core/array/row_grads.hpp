@@ -1,4 +1,5 @@
-// The gradient of a table of which few rows were read.
+// The gradient of a table of which few rows were read: core/fused/bag.cpp makes it, GradBlock (core/autograd) adds it
+// up, and train/optimizers updates the rows it has. tests/core/array/test_row_grads.cpp holds the sum.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ class RowGrads {
   /// shares them (ArrayOf::mutable_data).
   real* data() { return values_.empty() ? nullptr : values_.mutable_data(); }
 
-  /// this + other: rows that both have are added, the others are taken over.
+  /// this + other: rows that both have are added, the others are taken over. Throws std::invalid_argument where the
+  /// widths differ.
   void add(RowGrads other);
   void clear() { *this = RowGrads(); }
 

@@ -1,4 +1,5 @@
-// Which rows of a table are kept, and where.
+// Which rows of a large table are in memory, and where: a look-up reads one word and a count. Used by PackedTable
+// (core/autograd/var.hpp) and by the n-grams of linear classifiers (nn/layers/ngram_table).
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,14 @@ class RowIndex {
   }
 
   int64_t count() const { return count_; }
-  /// -1 for a row that is not in the set. `row` is below the `rows` of the constructor, which is not checked.
+  /// How many rows of the set precede this one; -1 for a row that is not in the set. `row` is below the `rows` of the
+  /// constructor, which is not checked.
   int64_t place_of(int64_t row) const {
     const Group& group = groups_[static_cast<size_t>(row >> 6)];
     const uint64_t bit = uint64_t{1} << (row & 63);
     return (group.kept & bit) == 0 ? -1 : group.before + __builtin_popcountll(group.kept & (bit - 1));
   }
+  /// Loads into the cache what place_of(row) will read.
   void prefetch(int64_t row) const { __builtin_prefetch(groups_.data() + (row >> 6)); }
 
  private:

@@ -15,7 +15,7 @@ int64_t extent_at(const Shape& operand, int back) { return back <= operand.rank(
 }  // namespace
 
 RowPlan plan_rows(const Shape& result, std::initializer_list<Shape> operands, bool rows_stay) {
-  std::array<Group, Shape::max_rank> groups;  // fastest first
+  std::array<Group, Shape::max_rank> groups;  // the last axis of the result first
   size_t count = 0;
   for (int back = 1; back <= result.rank(); ++back) {
     const int64_t extent = result[-back];

@@ -1,6 +1,8 @@
 // One loop for all kinds of broadcasting. Axes along which all operands behave alike are merged. The last of the merged
 // axes is the row, along which an operand moves by 1 or not at all; outer loops go over the others. An operation is
-// thus written once, for a row of contiguous or constant operands, and is vectorised for any shapes.
+// thus written once, for a row of contiguous or constant operands, and is vectorised for any shapes. Used by
+// core/array/rows_xt, broadcasted(), softmax and matmul; tests/core/ops/test_ops.cpp compares the results with NumPy's
+// rules.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +21,7 @@ struct RowPlan {
 
   int64_t rows = 1;
   int64_t length = 1;  // of one row
-  Offsets step{};      // each operand's step in a row: 1 or 0
+  Offsets step{};      // each operand's step in a row: 1, or 0 where it has one value for the whole row
   // The counted axes, slowest first: their extents and each operand's stride.
   int axes = 0;
   std::array<int64_t, Shape::max_rank> extents{};

@@ -8,7 +8,7 @@ namespace {
 /// Elements of a repeated value: little memory, and a multiple of every register.
 constexpr int64_t repeated_length = 512;
 
-/// One piece of a row, with at least one operand that does not move along it.
+/// Computes one piece of a row in which at least one operand has a single value: that is repeated in a short piece.
 void compute_with_repeats(real* out, RowOperands in, const RowPlan& plan, size_t operands, int64_t count,
                           const RowFunction& row) {
   alignas(64) real repeated[RowPlan::max_operands][repeated_length];

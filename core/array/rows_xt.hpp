@@ -1,4 +1,7 @@
-// Element-wise ops as xtensor expressions, in parallel and with broadcasting. Heavy: include it in source files only.
+// Element-wise ops as xtensor expressions, in parallel and with broadcasting: core/ops/math, math_unary and softmax.
+// Heavy: include it in source files only. What a model trains with has exact operations only (sums, products,
+// quotients, roots) in its expressions: functions such as exp have other bits on other CPUs and belong into
+// core/kernels.
 #pragma once
 
 #include <functional>

@@ -12,7 +12,7 @@ Segments::Segments(const Ids& ids) : ids_(ids), positions_(ids.shape()) {
   int32_t* const positions = positions_.mutable_data();
   for (int64_t row = 0; row < batch(); ++row) {
     const int32_t* const id = ids_.data() + row * length();
-    std::set<int32_t> seen;
+    std::set<int32_t> documents;
     for (int64_t begin = 0, end; begin < length(); begin = end) {
       check(id[begin] >= 0, "segments: id {} at row {}, token {} is negative", id[begin], row, begin);
       end = begin + 1;
@@ -21,7 +21,7 @@ Segments::Segments(const Ids& ids) : ids_(ids), positions_(ids.shape()) {
       for (int64_t t = begin; t < end; ++t)
         positions[row * length() + t] = padding ? 0 : static_cast<int32_t>(t - begin);
       if (padding) continue;
-      check(seen.insert(id[begin]).second,
+      check(documents.insert(id[begin]).second,
             "segments: document {} of row {} is not contiguous: it starts again at token {}", id[begin], row, begin);
       spans_.push_back({row, begin, end});
       longest_ = std::max(longest_, end - begin);

@@ -1,4 +1,6 @@
-// Which tokens may see each other.
+// Which tokens may see each other. Made once per batch from Batch::segment_ids, and read by every op that mixes tokens:
+// they loop over spans, so no kernel knows padding, packing or masks. tests/core/array/test_segments.cpp holds this;
+// tests/models/test_packed_documents.cpp holds that a packed document gets what it gets alone.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +34,9 @@ class Segments {
   const Ids& ids() const { return ids_; }
   /// Position of every token within its document, (B, T); 0 for padding.
   const Ids& positions() const { return positions_; }
+  /// All documents, in the order of the rows and, within a row, of their tokens.
   const std::vector<Span>& spans() const { return spans_; }
+  /// Tokens of the longest document; 0 without any.
   int64_t longest() const { return longest_; }
   /// Number of tokens that are not padding.
   int64_t valid() const { return valid_; }
@@ -50,7 +54,7 @@ class Segments {
 
 /// Positions first, first + 1, ... of T tokens of B sequences, (B, T).
 Ids positions_from(int64_t first, int64_t batch, int64_t length);
-/// The first `count` of `positions`.
+/// The first `count` of `positions`, (count): those of the sequences that a decode step is about.
 Ids first_positions(const std::vector<int64_t>& positions, int64_t count);
 
 }  // namespace capstan

@@ -12,6 +12,7 @@ namespace {
   throw Error(fmt::format("shape: ({}) has more elements than any machine has memory for: lower the sizes", text));
 }
 
+/// Copies the extents after checking them; returns their number.
 template <class Range>
 int copy_extents(const Range& extents, std::array<int64_t, Shape::max_rank>& out) {
   check(extents.size() <= Shape::max_rank, "shape: rank {} is above the limit of {}", extents.size(),

@@ -1,4 +1,5 @@
-// The shape of an Array: up to six extents, held inline.
+// The shape of an Array: up to six extents, held inline, so that shapes are copied without an allocation. Every op
+// checks its operands by them; tests/core/array/test_array.cpp holds the limits.
 #pragma once
 
 #include <fmt/core.h>
@@ -12,6 +13,7 @@
 
 namespace capstan {
 
+/// Extents of up to six axes, the slowest first.
 class Shape {
  public:
   static constexpr int max_rank = 6;
@@ -36,6 +38,7 @@ class Shape {
 
   /// Product of the extents of axes [first, last).
   int64_t product(int first, int last) const;
+  /// The shape with this extent at `axis`, which may be negative, and with one more axis at the end.
   Shape with(int axis, int64_t extent) const;
   Shape append(int64_t extent) const;
   /// The shape without axis `axis`.

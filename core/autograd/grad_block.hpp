@@ -1,4 +1,6 @@
-// Where the gradients of a store's parameters are added up.
+// Where the gradients of a store's parameters are added up: one block in the ParamStore (nn/params), and one for each
+// lane of a batch (train/steps/lanes.cpp), which are then added along a fixed tree. tests/core/autograd/test_tape.cpp
+// and tests/train/test_lanes.cpp hold who adds where, and in which order.
 #pragma once
 
 #include <vector>
@@ -13,7 +15,7 @@ namespace capstan::CAPSTAN_PRECISION {
 class GradBlock {
  public:
   GradBlock() = default;
-  /// All gradients are 0. `dense` numbers and `tables` tables.
+  /// All gradients are 0: `dense` elements, and those of `tables` tables.
   GradBlock(int64_t dense, size_t tables) : dense_(Array::zeros(Shape{dense})), tables_(tables) {}
 
   const Array& dense() const { return dense_; }
@@ -21,7 +23,8 @@ class GradBlock {
   std::vector<RowGrads>& tables() { return tables_; }
   const std::vector<RowGrads>& tables() const { return tables_; }
 
-  /// this + other; all gradients of `other` are 0 afterwards.
+  /// this + other; all gradients of `other` are 0 afterwards. Throws std::invalid_argument for a block of another
+  /// store.
   void add(GradBlock& other);
   void clear();
 
@@ -31,7 +34,7 @@ class GradBlock {
 };
 
 /// While it lives, pullbacks on this thread add the gradients of the parameters of `store` to `lane` instead: lanes of
-/// a batch share the parameters and have gradients of their own.
+/// a batch share the parameters and have gradients of their own. The innermost one counts; it ends on its own thread.
 class LaneGrads : NoCopy {
  public:
   LaneGrads(const GradBlock& store, GradBlock& lane);

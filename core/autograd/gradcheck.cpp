@@ -1,3 +1,5 @@
+// The function runs once on a tape for the gradients, then twice for every entry that is checked, without one. It must
+// be the same function each time: dropout draws by counters. The inputs are changed in place and restored.
 #include "core/autograd/gradcheck.hpp"
 
 #include <algorithm>
@@ -28,6 +30,7 @@ double projected(const Array& y, const Array& weights) {
   return sum;
 }
 
+/// "[1,0,3]": the place of element `index`.
 std::string place(const Shape& shape, int64_t index) {
   std::string text;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
@@ -39,10 +42,10 @@ std::string place(const Shape& shape, int64_t index) {
 
 /// The entries of a tensor of `size` that are checked: all, or a fixed random choice in increasing order.
 std::vector<int64_t> chosen_entries(int64_t size, const GradcheckOptions& options, size_t leaf) {
-  const bool all = options.samples == 0 || size <= options.samples;
-  std::vector<int64_t> entries(static_cast<size_t>(all ? size : options.samples));
+  const bool takes_all = options.samples == 0 || size <= options.samples;
+  std::vector<int64_t> entries(static_cast<size_t>(takes_all ? size : options.samples));
   std::iota(entries.begin(), entries.end(), 0);
-  if (all) return entries;
+  if (takes_all) return entries;
   const RandomKey key = random_key(options.seed, "gradcheck samples");
   for (int64_t& entry : entries)
     entry = static_cast<int64_t>(permuted(static_cast<uint64_t>(entry), static_cast<uint64_t>(size), key, leaf));
@@ -109,7 +112,7 @@ Comparison compare(const std::function<Var()>& f, const std::string& name, const
   return result;
 }
 
-/// Gauge leaves against the largest gradient of all others.
+/// Compares the gradients of gauge leaves, which should be 0, with the largest gradient of all others.
 void check_gauge(const Leaves& leaves, const std::vector<Array>& gradients, const std::vector<bool>& gauge,
                  GradcheckReport& report) {
   const auto largest = [](const Array& array) {
@@ -132,6 +135,7 @@ void check_gauge(const Leaves& leaves, const std::vector<Array>& gradients, cons
   }
 }
 
+/// Which leaves have one of these names. Throws std::invalid_argument for a name that none has.
 std::vector<bool> gauge_flags(const Leaves& leaves, const std::vector<std::string>& names) {
   std::vector<bool> flags(leaves.size(), false);
   for (const std::string& name : names) {
@@ -143,6 +147,7 @@ std::vector<bool> gauge_flags(const Leaves& leaves, const std::vector<std::strin
   return flags;
 }
 
+/// An input from N(0, stddev^2), without elements near the kink.
 Array drawn(const Shape& shape, const GradcheckOptions& options, RandomStream& random) {
   Array array(shape);
   real* const out = array.mutable_data();

@@ -1,4 +1,5 @@
-// Do gradients agree with finite differences? For ops, modules and whole models; meant for double.
+// Do gradients agree with finite differences? For ops, modules and whole models, by the tests called gradcheck_*; meant
+// for double. tests/core/ops/gradcheck_ops.cpp has a pullback that is wrong and must be found.
 #pragma once
 
 #include <functional>
@@ -24,8 +25,9 @@ struct GradcheckOptions {
   Away away = {};
   int64_t samples = 0;  // entries checked per tensor, a fixed random choice; 0: all
   uint64_t seed = 1;    // seeds values, projection, choice
-  std::vector<std::string> gauge =
-      {};  // leaves whose gradient is 0 by mathematics: |analytic| <= 1e-9 max over the others
+  /// Leaves whose gradient is 0 by mathematics, such as a key bias under softmax: they are not compared, but |analytic|
+  /// must not be above 1e-9 (float: 1e-4) times the largest gradient of the others.
+  std::vector<std::string> gauge = {};
 };
 
 struct GradcheckReport {
@@ -36,7 +38,7 @@ struct GradcheckReport {
 
 /// Compares the gradients of sum(R * f(inputs)), R fixed and random, with central differences, for every input. The
 /// inputs are drawn from N(0, stddev^2), or given. A tensor passes when max |analytic - numeric| <= tolerance * max
-/// |numeric|. An exception of f passes through.
+/// |numeric|, or <= floor. An exception of f passes through.
 GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Shape>& inputs,
                           const GradcheckOptions& options = {});
 GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Array>& inputs,

@@ -1,3 +1,6 @@
+// Records hold gradient slots, never values; an input that needs no gradient has no slot. Gradients go to one of three
+// places (deliver, deliver_rows): a parameter's place in the block of the thread's lane, its table of row gradients, or
+// the slot.
 #include "core/autograd/tape.hpp"
 
 #include <stdexcept>
@@ -208,7 +211,7 @@ void Tape::deliver_rows(const Record& record, size_t input, RowGrads rows) const
                                   2 * (bytes_of(rows.values()) + bytes_of(slot.rows().values())));
     return slot.rows().add(std::move(rows));
   }
-  // A dense gradient is wanted.
+  // The table is updated as a whole, or is no parameter: the rows are added to a dense gradient.
   if (!slot.has_grad) slot.grad = Array::zeros(slot.shape);
   if (!slot.in_place() && !slot.grad.unique()) slot.grad = slot.grad.clone();
   real* const out = slot.in_place() ? slot.place() : slot.grad.mutable_data();

@@ -3,7 +3,9 @@
 // The tape is a vector of records in creation order, which is a topological order. An op calls make_var with its value
 // and a pullback: a function from the gradient of the output to the gradients of the inputs. Pullbacks *return*
 // gradients; the engine counts them, sums them over broadcast axes, checks their shapes, adds them up, and frees every
-// record as it goes.
+// record as it goes. Gradients that arrive at one value are added in the reverse order of the records, so a training
+// step's bits depend on the order in which a model calls its ops. A tape belongs to the thread that made it.
+// tests/core/autograd/test_tape.cpp holds the contract.
 #pragma once
 
 #include <functional>
@@ -65,6 +67,7 @@ using MultiPullback = std::function<Grads(std::vector<Array> dys, const Needs& n
 /// Makes the result of an op; the only way to make a Var that has a history. With no active tape, or no input that
 /// needs a gradient, the pullback is dropped. `op` must outlive the tape: a string literal.
 Var make_var(const char* op, Array value, const std::vector<Var>& inputs, Pullback pullback);
+/// make_var() for an op with several outputs.
 std::vector<Var> make_vars(const char* op, std::vector<Array> values, const std::vector<Var>& inputs,
                            MultiPullback pullback);
 
@@ -75,6 +78,7 @@ struct TapeOptions {
   bool checked = false;  // name the first op whose value or gradient is not finite, by std::domain_error
 };
 
+/// Records ops and runs them backwards, on one thread. A TapeScope makes it the one that ops record on.
 class Tape : NoCopy {
  public:
   explicit Tape(TapeOptions options = {}) : options_(options) {}
@@ -86,7 +90,8 @@ class Tape : NoCopy {
   /// std::invalid_argument unless the loss is a scalar on this tape, std::logic_error when a pullback breaks its
   /// contract (count or shape of gradients).
   void backward(const Var& loss, real scale = 1);
-  /// Runs backward from gradients of several outputs.
+  /// Runs backward from given gradients of several outputs. Throws std::invalid_argument for an output that does not
+  /// depend on anything recorded.
   void backward(const std::vector<Var>& outputs, std::vector<Array> grads);
 
   size_t size() const { return records_.size(); }
@@ -106,11 +111,15 @@ class Tape : NoCopy {
     MultiPullback pullback;
     int64_t input_bytes;  // for a profile
   };
+  /// Makes the outputs of an op and, unless the tape is null, its record.
   static std::vector<Var> record(Tape* tape, const char* op, std::vector<Array> values, const std::vector<Var>& inputs,
                                  MultiPullback pullback);
+  /// Pulls all records, from the last to the first.
   void run();
+  /// Calls the pullback of a record that received a gradient, and delivers what it returns.
   void pull(Record record) const;
   static Grads call_pullback(const Record& record, std::vector<Array> dys);
+  /// Adds the gradient of one input to what that has already.
   void deliver(const Record& record, size_t input, Grad grad) const;
   void deliver_rows(const Record& record, size_t input, RowGrads rows) const;
 

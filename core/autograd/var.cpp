@@ -21,11 +21,11 @@ Array Var::grad() const {
   const GradSlot& slot = *node_->slot;
   if (slot.table < 0) return slot.grad;
   const RowGrads& rows = slot.rows();
-  Array all = Array::zeros(shape());
+  Array whole = Array::zeros(shape());
   for (int64_t i = 0; i < rows.count(); ++i)
-    kernels::copy(all.mutable_data() + rows.rows()[static_cast<size_t>(i)] * dim(1), rows.values().data() + i * dim(1),
-                  dim(1));
-  return all;
+    kernels::copy(whole.mutable_data() + rows.rows()[static_cast<size_t>(i)] * dim(1),
+                  rows.values().data() + i * dim(1), dim(1));
+  return whole;
 }
 
 void Var::clear_grad() const {

@@ -1,4 +1,6 @@
-// A value that may carry a gradient. B batch, T time (length), D width, H heads, V vocabulary throughout the project.
+// A value that may carry a gradient: what ops take and give (core/ops, core/fused, nn/systems), and what parameters
+// are. B batch, T time (length), D width, H heads, V vocabulary throughout the project. Threads may share the Vars of
+// parameters: their values are constant during a step, and each thread adds gradients to its lane (LaneGrads).
 #pragma once
 
 #include <memory>
@@ -18,17 +20,17 @@ struct GradSlot {
   // A parameter's gradients are added up in the block of its store, or in that of the thread's lane, and `has_grad`
   // is true. `grad` is its slice of the store's block, or empty for a table that is updated by rows.
   GradBlock* block = nullptr;
-  int64_t offset = 0;  // in the block's dense numbers
+  int64_t offset = 0;  // in the block's dense elements
   int64_t table = -1;  // which of the block's tables; -1: it is dense
 
   bool in_place() const { return block != nullptr && table < 0; }
-  /// The dense numbers of this thread.
+  /// The slot's first element in the dense block of this thread.
   real* place() const { return LaneGrads::of(*block).data() + offset; }
   /// The row gradients of this thread.
   RowGrads& rows() const { return LaneGrads::of(*block).tables()[static_cast<size_t>(table)]; }
 };
 
-/// The rows of a table that are not zeros.
+/// The rows of a table that are not zeros: row number `index.place_of(row)` of `rows`.
 struct PackedTable {
   RowIndex index;
   Array rows;
@@ -59,11 +61,11 @@ class Var {
   std::shared_ptr<GradSlot> slot() const { return node_ != nullptr ? node_->slot : nullptr; }
 
   /// For ParamStore: the value of a leaf becomes `value`, a slice of a flat block, and its gradients are added up in
-  /// `block`, at `offset` of its dense numbers, or as its table number `table` unless that is -1. For all copies of
-  /// this Var.
+  /// `block`, at `offset` of its dense elements, or as its table number `table` unless that is -1. For all copies of
+  /// this Var. The block must outlive them.
   void bind(Array value, GradBlock& block, int64_t offset, int64_t table) const;
-  /// For a leaf outside a store: another value of the same shape,
-  /// for all copies. Throws std::invalid_argument otherwise.
+  /// Another value of the same shape, for all copies; that of a parameter is written into its block. Throws
+  /// std::invalid_argument for another shape.
   void assign(Array value) const;
   /// The value rounded for matrix products (nn/params/param_store.hpp),
   /// for all copies of this Var; empty where there is none.

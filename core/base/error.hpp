@@ -1,4 +1,5 @@
-// How this library reports what went wrong. Library code throws; only the apps turn exceptions into exit codes.
+// How this library reports what went wrong. Library code throws; only apps/command_line turns exceptions into exit
+// codes. tests/cli/test_bad_input.cpp holds which error has which exit code, and that messages name place and remedy.
 #pragma once
 
 #include <cstddef>

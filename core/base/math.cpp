@@ -1,3 +1,6 @@
+// Method: the argument is reduced to a small interval (exp: by multiples of ln 2, log: by powers of two, sine and
+// cosine: by quarter turns, in parts whose products are exact), where a Taylor series of fixed length is right to the
+// last digit. The order of all operations is part of the result; the compiler may fuse none (-ffp-contract=off).
 #include "core/base/math.hpp"
 
 #include <cmath>
@@ -73,7 +76,7 @@ double exp(double x) {
   const double k = std::floor(x * 1.44269504088896340736 + 0.5);
   const double r = (x - k * ln2_high) - k * ln2_low;
   const double y = 1 + (r + r * r * polynomial(terms, r));
-  const int power = static_cast<int>(k), half = power / 2;  // in two steps: 2^1024 is infinite
+  const int power = static_cast<int>(k), half = power / 2;  // 2^k in two factors: 2^1024 alone is infinite
   return y * power_of_two(half) * power_of_two(power - half);
 }
 

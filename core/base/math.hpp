@@ -1,6 +1,7 @@
 // Functions of doubles that have the same bits on every machine: additions, products and quotients in a fixed order,
 // within two units in the last place (pow: as many as |y ln x| more). Those of libm are chosen by the CPU and differ
-// between its versions.
+// between its versions. Called wherever a number of a run depends on them: losses, schedules, sampling, positions. A
+// change of one bit changes runs that are continued: tests/core/products/float_in_order.cpp has the bits.
 #pragma once
 
 namespace capstan::math {
@@ -11,7 +12,7 @@ double log(double x);
 double log1p(double x);
 /// For x >= 0.
 double pow(double x, double y);
-/// |x| up to some millions.
+/// For |x| up to some millions: beyond, what is left after whole turns has lost its digits.
 double sin(double x);
 double cos(double x);
 

@@ -3,7 +3,7 @@
 
 namespace capstan {
 
-/// What has this base can be neither copied nor moved.
+/// Classes with this base can be neither copied nor moved.
 class NoCopy {
  public:
   NoCopy(const NoCopy&) = delete;

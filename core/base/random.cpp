@@ -13,7 +13,7 @@ namespace capstan {
 uint64_t hash_path(std::string_view path) { return XXH3_64bits(path.data(), path.size()); }
 
 uint64_t philox_key(const RandomKey& key) {
-  // Philox 4x32 takes a 64-bit key: seed and stream are mixed into it by a bijective multiply-xorshift of the seed.
+  // Philox 4x32 takes a 64-bit key: a bijective multiply-xorshift of the seed, plus the stream.
   const uint64_t mixed = (key.seed + 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
   return (mixed ^ (mixed >> 31)) + key.stream;
 }

@@ -1,5 +1,8 @@
 // Counter-based random numbers: a draw is a pure function of a key and a counter (Philox 4x32-10, Salmon et al. 2011,
-// from Random123), so it does not depend on threads, padding, micro-batches, recomputation or a resume.
+// from Random123), so it does not depend on threads, padding, micro-batches, recomputation or a resume. Runs store a
+// seed and no generator: a change of what is drawn changes every run that is continued or repeated.
+// tests/core/base/test_random.cpp holds the published words of Philox; core/kernels/random.cpp has it for many
+// counters.
 #pragma once
 
 #include <array>
@@ -35,7 +38,7 @@ class RandomStream {
   double uniform();
   /// Uniform in {0, ..., bound - 1} without bias. Throws std::invalid_argument for bound 0.
   uint64_t below(uint64_t bound);
-  /// Standard normal (Box-Muller). Takes one counter when the one before is used up, as it is at the start.
+  /// Standard normal (Box-Muller). Takes four words: all of one counter, where only normal() was called before.
   double normal();
   const RandomKey& key() const { return key_; }
   /// The counter that is taken next.
@@ -51,7 +54,8 @@ class RandomStream {
 };
 
 /// A permutation of [0, count) in O(1) memory per look-up: where index `index` of epoch `epoch` goes. A pure function
-/// of its arguments (a Feistel network over Philox, walked until it falls inside the range).
+/// of its arguments (a Feistel network over Philox, walked until it falls inside the range). Throws
+/// std::invalid_argument for an index outside of it.
 uint64_t permuted(uint64_t index, uint64_t count, const RandomKey& key, uint64_t epoch);
 /// permuted() for signed numbers, which must not be negative.
 inline int64_t permuted_place(int64_t index, int64_t count, const RandomKey& key, int64_t epoch) {

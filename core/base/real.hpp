@@ -1,4 +1,5 @@
-// The working precision of a translation unit: float, or double where CAPSTAN_DOUBLE is defined.
+// The working precision of a translation unit: float, which the program uses, or double where CAPSTAN_DOUBLE is
+// defined, for gradient checks and for tests that need its digits.
 //
 // Every source that depends on `real` is compiled twice. The two results are in different inline namespaces, so one
 // program (a test) may link both. Everything that depends on `real` is in `namespace capstan::CAPSTAN_PRECISION`, which

@@ -1,4 +1,5 @@
-// Arithmetic with sizes; where a configuration or a file decides them, it throws instead of wrapping around.
+// Arithmetic with sizes; where a configuration or a file decides them, it throws instead of wrapping around. Called
+// where shapes, parameters and files are measured. tests/core/base/test_sizes.cpp holds the messages.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// 16-bit floats for the factors of matrix products: the upper half of a float,
-// so its range with 8 bits of significand.
+// Floats of fewer bits. Bf16 is for the factors of matrix products (core/products) and for stored weights: the upper
+// half of a float, so its range with 8 bits of significand. F8 is for stored weights alone (core/io/file_tensor.cpp,
+// capstan slim). tests/core/products/float_bf16.cpp and tests/core/base/test_f8.cpp hold the rounding.
 #pragma once
 
 #include <cmath>
@@ -35,7 +36,7 @@ struct F8 {
   uint8_t bits;  // sign, exponent (4), mantissa (3)
 };
 
-/// The largest; there is no infinity.
+/// The largest finite value; the format has no infinity.
 constexpr float largest_f8 = 448;
 
 inline float to_float(F8 x) {
@@ -46,14 +47,15 @@ inline float to_float(F8 x) {
   return (x.bits & 0x80) != 0 ? -magnitude : magnitude;
 }
 
-/// The nearest one, that with an even last bit where two are equally near; the largest for what is beyond it.
+/// The nearest F8, that with an even last bit where two are equally near; the largest for what is beyond it. NaN stays
+/// NaN.
 inline F8 to_f8(float x) {
   const int sign = std::signbit(x) ? 0x80 : 0;
   if (std::isnan(x)) return {static_cast<uint8_t>(sign | 0x7f)};
   const float magnitude = std::fmin(std::fabs(x), largest_f8);
   const int exponent = magnitude < 0x1p-6f ? -6 : std::ilogb(magnitude);
-  const int steps = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 3 - exponent)));  // of the last bit
-  // Below 8, they are those of the numbers without exponent; 16 is the first of the next exponent.
+  const int steps = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 3 - exponent)));  // in units of the last bit
+  // Fewer than 8 steps make a subnormal number; 16 are the first number of the next exponent, into which they carry.
   return {static_cast<uint8_t>(sign | (((exponent + 6) << 3) + steps))};
 }
 

@@ -1,4 +1,7 @@
-// How long work ends early: it asks again and again, between pieces of a bounded size, whether it should.
+// How long work ends early: it asks again and again, between pieces of a bounded size, whether it should. train/loop,
+// train/linear and serve set the poll (a signal, a client that has gone); core, nn and train ask. Between two questions
+// of a thread there must be no more than a moment's work: tests/cli/test_interruption.cpp and
+// tests/train/test_signals.cpp.
 #pragma once
 
 #include <exception>
@@ -8,13 +11,14 @@
 
 namespace capstan {
 
-/// Leaves work that was asked to stop. What that work was to change is then undefined, unless it says otherwise.
+/// Leaves work that was asked to stop. What that work was to change is then undefined, unless its own description says
+/// otherwise. Not an Error: code that reports errors must let it pass.
 class Stopped : public std::exception {
  public:
   const char* what() const noexcept override { return "stopped"; }
 };
 
-/// Called from any thread that works.
+/// True: stop. Called from any thread that works, so it must be fast and safe to call from several at once.
 using StopPoll = std::function<bool()>;
 
 /// While it lives, stop_point() throws Stopped once the poll returns true: in the calling thread and in the parallel
@@ -31,7 +35,8 @@ class StopScope : NoCopy {
   const StopPoll* outer_;
 };
 
-/// Operations, units of parallel loops, and what is added to a Progress are stop points; longer work has its own.
+/// Throws Stopped if the calling thread's poll says so. Ops, units of parallel loops and Progress::add() call it;
+/// longer work between two of these must call it itself.
 void stop_point();
 
 }  // namespace capstan

@@ -1,4 +1,7 @@
-// A described struct whose type is known only where it is made: the options of a part that a program registers by name.
+// A described struct whose type is known only where it is made: the options of a mixer or optimizer that a program
+// registers by name (nn/mixer/custom_mixer, train/optimizers/register_optimizer.hpp).
+// tests/nn/systems/test_register_mixer.cpp and tests/run/test_custom_mixer.cpp hold that its fields are read as any
+// other's.
 #pragma once
 
 #include <any>

@@ -7,13 +7,13 @@
 //     f("momentum", c.momentum, between(0, 1), "weight of the previous step");
 //   }
 //
-// Visitors over describe() read YAML, apply overrides, print, and document (run/yaml). A field may be bool, int64_t,
-// double, std::string, an enum with enum_names(), std::optional or std::vector of those, another described struct, a
-// vector of described structs, or a std::variant of described structs, each with a static constexpr const char*
-// `type_name` (YAML: {type: NAME, ...}, or just NAME for the defaults). An alternative that stands for several types
-// has a static type_names() that lists them, a constructor from one of the names, and the name as its member
-// `type_name`. A field whose default breaks its own constraint (an empty path that is not_empty()) is required. Rules
-// that span several fields are written in an optional
+// Visitors over describe() read YAML, apply overrides, print, and document (run/yaml); tests/run/yaml/ does each with
+// every kind of field. A field may be bool, int64_t, double, std::string, an enum with enum_names(), std::optional or
+// std::vector of those, another described struct, a vector of described structs, or a std::variant of described
+// structs, each with a static constexpr const char* `type_name` (YAML: {type: NAME, ...}, or just NAME for the
+// defaults). An alternative that stands for several types has a static type_names() that lists them, a constructor from
+// one of the names, and the name as its member `type_name`. A field whose default breaks its own constraint (an empty
+// path that is not_empty()) is required. Rules that span several fields are written in an optional
 //   void validate(const SgdConfig& c, Problems& problems);
 // next to describe(), which is called after all fields of the struct were read without error.
 #pragma once

@@ -1,4 +1,6 @@
-// A described struct field by field, and as text: what a checkpoint records about its configuration.
+// A described struct field by field, and as text: what a checkpoint records about its configuration, and by what ranks,
+// data sources and resumed runs notice that it differs. The text of a value must stay as it is: stored runs have it
+// (tests/cli/test_old_runs.cpp).
 #pragma once
 
 #include <map>
@@ -14,8 +16,9 @@
 
 namespace capstan {
 
-/// Visitor over describe() that calls visit(key, value) for each field that is there and has no fields of its own, such
-/// as "optimizer.beta1" with a double, and visit("optimizer", name of its type) for a variant.
+/// Visitor over describe() that calls visit(key, value) for each field without fields of its own, such as
+/// "optimizer.beta1" with a double, and visit("optimizer", name of its type) for a variant. An empty std::optional is
+/// left out.
 template <class Visit>
 class LeafVisitor {
  public:
@@ -62,6 +65,7 @@ class LeafVisitor {
   std::string prefix_;
 };
 
+/// Calls visit(key, value) as LeafVisitor does.
 template <class Config, class Visit>
 void visit_leaves(Config& config, const Visit& visit) {
   LeafVisitor<Visit> visitor(visit);
@@ -70,6 +74,7 @@ void visit_leaves(Config& config, const Visit& visit) {
 
 using Settings = std::map<std::string, std::string>;  // "optimizer.beta1" -> "0.9"
 
+/// All leaves of the configuration as text, by their keys.
 template <class Config>
 Settings settings_of(Config config) {
   Settings settings;

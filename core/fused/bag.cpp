@@ -1,3 +1,5 @@
+// embedding_bag(): rows are summed in the order of their bag, and a row's gradient in the order of the bags that have
+// it, so neither depends on the number of threads. A packed table, of a model that is read to be used, has no gradient.
 #include "core/fused/fused.hpp"
 
 #include <algorithm>
@@ -10,7 +12,8 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-/// Every place of every id, those of one row side by side and in the order of their bags.
+/// Every place of every id, those of one row side by side and in the order of their bags: a row's gradient is then one
+/// sum in one order, whatever thread computes it.
 struct PlacesByRow {
   std::vector<kernels::BagPlace> places;
   std::vector<int64_t> runs;  // where each row's places begin, and the end
@@ -32,6 +35,7 @@ struct PlacesByRow {
   int64_t row(int64_t run) const { return places[static_cast<size_t>(runs[static_cast<size_t>(run)])].row; }
 };
 
+/// The gradient of the table, from that of the sums g (B, D).
 RowGrads scattered(const Bags& bags, const Array& g) {
   const PlacesByRow sorted(bags);
   if (sorted.rows() == 0) return {};
@@ -44,16 +48,16 @@ RowGrads scattered(const Bags& bags, const Array& g) {
   return {std::move(rows), std::move(values)};
 }
 
-/// The same bags by the places of the rows that there are; the others would add zeros.
+/// The same bags with the places of rows in a packed table as ids; rows that it does not have are zeros and left out.
 Bags by_place(const Bags& bags, const RowIndex& index) {
-  Bags found;
+  Bags by_places;
   for (int64_t bag = 0; bag < bags.count(); ++bag) {
     for (int64_t i = bags.offsets[static_cast<size_t>(bag)]; i < bags.offsets[static_cast<size_t>(bag) + 1]; ++i)
       if (const int64_t place = index.place_of(bags.ids[static_cast<size_t>(i)]); place >= 0)
-        found.ids.push_back(static_cast<int32_t>(place));
-    found.close(bags.factors[static_cast<size_t>(bag)]);
+        by_places.ids.push_back(static_cast<int32_t>(place));
+    by_places.close(bags.factors[static_cast<size_t>(bag)]);
   }
-  return found;
+  return by_places;
 }
 
 }  // namespace

@@ -1,3 +1,6 @@
+// Both ops are a product up, a pass that makes hidden rows of raw ones, and a product down. Hidden values exist for
+// some thousand rows at a time and are made again in the pullback, which writes the gradient of the raw product over
+// it. tests/core/fused/test_feed_forward.cpp holds the values, and what is kept.
 #include "core/fused/fused.hpp"
 
 #include <algorithm>
@@ -22,7 +25,7 @@ struct HiddenLayer {
 /// Rows whose hidden values exist at once: those of a long text would take as much memory as what its pullback keeps.
 constexpr int64_t strip_rows = 8192;
 
-/// body(first row, rows) for all rows, once where there is none: gradients become 0 then.
+/// body(first row, rows) for all rows in strips; once, with no rows, where there are none, which sets gradients to 0.
 template <class Body>
 void for_each_strip(int64_t rows, const Body& body) {
   int64_t first = 0;
@@ -47,8 +50,8 @@ void hidden_forward(const HiddenLayer& layer, const LinearSizes& down, const Arr
   });
 }
 
-/// The gradient of the raw product, written over `pre` where it has no other owner; that of the down weight goes into
-/// `dweight`, forming the hidden values again.
+/// Returns the gradient of the raw product, written over `pre` where it has no other owner. Forms the hidden values
+/// again and adds the gradient of the down weight to `dweight` and the column sums of the result to `up_dbias`.
 Array hidden_backward(const HiddenLayer& layer, const LinearSizes& down, Array pre, const real* up_bias,
                       const Factor& down_weight, const Array& dy, GradSink& dweight, kernels::ColumnSums up_dbias) {
   const real* const read = pre.data();
@@ -67,11 +70,13 @@ Array hidden_backward(const HiddenLayer& layer, const LinearSizes& down, Array p
   return dpre;
 }
 
+/// The weights of both layers; a bias may be undefined.
 struct Parameters {
   const Var &up_weight, &up_bias, &down_weight, &down_bias;
 };
 enum Input : size_t { input_x, input_up, input_up_bias, input_down, input_down_bias, input_count };
 
+/// Both ops: up, hidden, down, and the way back.
 Var two_layers(HiddenLayer layer, const Var& x, const Parameters& p) {
   const ProfileSpan span;
   const LinearSizes up = linear_sizes(x.shape(), p.up_weight.shape(), p.up_bias, layer.op);

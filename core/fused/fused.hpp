@@ -1,4 +1,7 @@
-// Operations that a network would otherwise make of several ops, each with its gradient.
+// Operations that a network would otherwise make of several ops, each with its gradient: called by nn/layers,
+// nn/systems and models. Each equals its composition of primitives up to rounding (tests/core/fused/test_*.cpp) and has
+// the gradients of finite differences (tests/core/fused/gradcheck_fused.cpp). Sums depend on shapes alone, not on the
+// number of threads.
 #pragma once
 
 #include <vector>
@@ -20,7 +23,8 @@ Var layer_norm(const Var& x, const Var& gain = Var(), const Var& bias = Var(), d
 enum class NormFloor { added, clamped };
 
 /// y = x / sqrt(mean x^2 + eps) * gain, or x / max(sqrt(mean x^2), eps) * gain.  x: (..., D), gain: (D) or undefined.
-/// Zhang and Sennrich 2019, arXiv 1910.07467.
+/// Zhang and Sennrich 2019, arXiv 1910.07467. Throws std::invalid_argument naming the shapes, or for an eps that is
+/// negative or, clamped, 0.
 Var rms_norm(const Var& x, const Var& gain = Var(), double eps = 1e-6, NormFloor floor = NormFloor::added);
 
 /// rms_norm with one gain for all features.  gain: () or (1).
@@ -77,11 +81,12 @@ struct CrossEntropyOptions {
   int64_t chunk_rows = 0;      // linear_cross_entropy: rows whose logits exist at a time; 0: chosen from V
 };
 
+/// The loss of rows, and how many they are.
 struct CrossEntropy {
   Var sum;              // scalar: natural-log loss summed over the counted rows
   int64_t targets = 0;  // rows that are not ignored
-  int64_t correct =
-      0;  // of these, rows whose highest logit is the target's (the first of equal ones); 0 unless asked for
+  /// Of these, the rows whose highest logit is the target's (the first of equal ones); 0 unless asked for.
+  int64_t correct = 0;
 };
 
 /// -log softmax(logits)[target], summed.  logits: (..., V), targets: (...). Saves the logits and two values per row.

@@ -1,3 +1,6 @@
+// linear(): without an activation the product starts from the bias; with one, the pass that applies it adds the bias,
+// and the raw product is kept for the pullback. The gradient of the raw product is written over dy where that has no
+// other owner.
 #include "core/fused/fused.hpp"
 
 #include <utility>

@@ -19,6 +19,7 @@ Bf16Array rounded(const T* x, int64_t count) {
   return result;
 }
 
+/// One side of a product: a Factor, elements from row to row, and whether it is taken transposed.
 struct Operand {
   const Factor& factor;
   int64_t stride;

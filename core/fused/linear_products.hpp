@@ -1,4 +1,6 @@
-// The three matrix products of an affine map, for the ops that contain one.
+// The three matrix products of an affine map, for the ops that contain one (core/fused, and gated, fastformer and aft
+// in nn/systems): the one place that decides whether they are computed in bf16. tests/core/ops/float_bf16_ops.cpp holds
+// this.
 #pragma once
 
 #include "core/array/array.hpp"
@@ -30,8 +32,8 @@ class Factor {
   Factor(const real* x, int64_t count, const Factor& weight);
 
   bool is_bf16() const { return !rounded_.empty(); }
-  const real* data() const { return data_; }            // where it is not bf16
-  const Bf16* bf16() const { return rounded_.data(); }  // where it is
+  const real* data() const { return data_; }            // null where it is bf16
+  const Bf16* bf16() const { return rounded_.data(); }  // null where it is not
 
  private:
   Array value_;

@@ -1,3 +1,7 @@
+// linear_cross_entropy() forms the logits of some rows at a time, and while it has them also the gradients that are
+// wanted: the pullback only scales these. The number of rows depends on the shape, so that a loss has the same bits on
+// any number of threads; losses of rows are added in double. tests/core/fused/test_loss.cpp compares it with the
+// composition.
 #include "core/fused/fused.hpp"
 
 #include <algorithm>
@@ -43,8 +47,8 @@ Array sum_of(const Array& losses) {
   return Array::scalar(static_cast<real>(sum));
 }
 
-/// Rows whose logits linear_cross_entropy holds at a time: about 4 M logits, but never so few rows that the products
-/// get slow; the same for all chunks.
+/// Rows whose logits linear_cross_entropy holds at a time: `wanted` unless that is 0, else those of about 4 M logits,
+/// but never so few rows that the products get slow; the same for all chunks.
 int64_t rows_per_chunk(int64_t rows, int64_t classes, int64_t wanted) {
   const int64_t most = wanted > 0 ? wanted : std::max<int64_t>(512, (int64_t{1} << 22) / classes);
   const int64_t chunks = std::max<int64_t>(1, (rows + most - 1) / most);

@@ -1,3 +1,5 @@
+// The checks of the norms and what their pullbacks keep: x, and the mean and 1 / deviation of each row. The loops are
+// in core/fused/kernels/norm.cpp. dx is written over dy where that has no other owner.
 #include "core/fused/fused.hpp"
 
 #include "core/base/error.hpp"
@@ -11,6 +13,7 @@ namespace {
 using kernels::NormForm;
 using kernels::NormPass;
 
+/// Checks the operands of a norm; the gain and its factor are left to the caller.
 NormPass make_pass(const char* op, NormForm kind, const Var& x, const Var& gain, const Var& bias, double eps) {
   check(x.rank() >= 1 && x.dim(-1) >= 1, "{}: x must have a last axis with at least one feature, got shape {}", op,
         x.shape());

@@ -14,7 +14,7 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 // A position is block * positions_per_block + rest: its cosine and sine are products of those of both parts, so that
-// long tables need few calls of cos and sin.
+// long tables need few calls of cos and sin. Rows that are made one by one take the same way, for the same bits.
 constexpr int64_t positions_per_block = 64;
 
 int64_t block_of(int64_t position) {
@@ -34,7 +34,7 @@ struct Turns {
   std::vector<double> cosine, sine;
 };
 
-/// One table row: the turn by both angles after each other.
+/// One table row: the turn by the angles of `a`, followed by that of `b`.
 void write_row(const Turns& a, const Turns& b, real* cosine, real* sine) {
   const double *const ac = a.cosine.data(), *const as = a.sine.data(), *const bc = b.cosine.data(),
                       *const bs = b.sine.data();
@@ -46,19 +46,20 @@ void write_row(const Turns& a, const Turns& b, real* cosine, real* sine) {
   }
 }
 
+/// Fills the rows of the tables.
 struct Writer {
   std::vector<double> frequencies;
   real *cosine, *sine;
 
   int64_t pairs() const { return static_cast<int64_t>(frequencies.size()); }
-  void one(int64_t row, int64_t position) const {
+  void write_position(int64_t row, int64_t position) const {
     Turns whole(frequencies.size()), rest(frequencies.size());
     whole.set(block_of(position) * positions_per_block, frequencies);
     rest.set(position - block_of(position) * positions_per_block, frequencies);
     write_row(whole, rest, cosine + row * pairs(), sine + row * pairs());
   }
   /// Rows of positions first, first + 1, ..., first + count - 1.
-  void consecutive(int64_t first, int64_t count) const {
+  void write_range(int64_t first, int64_t count) const {
     std::vector<Turns> rests;
     for (int64_t rest = 0; rest < positions_per_block; ++rest) {
       rests.emplace_back(frequencies.size());
@@ -101,10 +102,11 @@ RotaryTables rotary_tables(const Ids& positions, int64_t pairs, double base) {
   int32_t* const rows = tables.rows.mutable_data();
   for (int64_t row = 0; row < count; ++row) rows[row] = static_cast<int32_t>(shared ? positions[row] - lowest : row);
   if (shared && table_rows >= positions_per_block) {
-    writer.consecutive(lowest, table_rows);
+    writer.write_range(lowest, table_rows);
     return tables;
   }
-  parallel_each(table_rows, 8, [&](int64_t row) { writer.one(row, shared ? lowest + row : positions[row]); });
+  parallel_each(table_rows, 8,
+                [&](int64_t row) { writer.write_position(row, shared ? lowest + row : positions[row]); });
   return tables;
 }
 

@@ -1,4 +1,6 @@
-// Rotary positions.
+// Rotary positions (Su et al. 2021, arXiv 2104.09864): the op, and the tables of angles that it, the gated unit's ops
+// (nn/systems/gated) and decoding (nn/layers/context) turn features by. tests/core/fused/test_rotary.cpp holds the
+// angles.
 #pragma once
 
 #include <vector>
@@ -17,8 +19,9 @@ struct RotaryTables {
   Ids rows;            // (positions.size()): the table row of each position
 };
 
-/// A table row for each position from the lowest to the highest, which the sequences of a batch share. If these are
-/// more than the given positions, a row for each of the latter. The values of a row depend on its position only.
+/// Makes a row for each position from the lowest to the highest, which the sequences of a batch share; where that would
+/// be more rows than there are positions, a row for each element of `positions`. A row depends on its position only, to
+/// the bit.
 RotaryTables rotary_tables(const Ids& positions, int64_t pairs, double base);
 
 }  // namespace capstan::CAPSTAN_PRECISION
@@ -32,6 +35,7 @@ inline std::vector<EnumName<RotaryPairs>> enum_names(RotaryPairs) {
   return {{RotaryPairs::interleaved, "interleaved"}, {RotaryPairs::halves, "halves"}};
 }
 
+/// Which features turn together, and how fast.
 struct RotaryOptions {
   double base = 10000;
   int64_t dims = 0;  // rotate the first `dims` features only (even); 0: all

@@ -14,7 +14,7 @@
 namespace capstan {
 namespace {
 
-constexpr size_t piece = size_t{1} << 20;  // that is written at once
+constexpr size_t piece = size_t{1} << 20;  // bytes that are written at once
 
 /// A file without a name. Where the file system has none, one whose name is removed at once.
 int open_unnamed(const std::string& folder) {
@@ -69,13 +69,13 @@ void ByteStore::read(int64_t place, void* to, size_t count) const {
       waiting_.copy(out, count, static_cast<size_t>(place - written_));
       return;
     }
-    const auto now = std::min<size_t>(count, static_cast<size_t>(written_ - place));
-    const ssize_t got = ::pread(descriptor_, out, now, static_cast<off_t>(place));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) throw_file_error("read a temporary file in", folder_, got < 0 ? errno : EIO);
-    out += got;
-    place += got;
-    count -= static_cast<size_t>(got);
+    const auto in_file = std::min<size_t>(count, static_cast<size_t>(written_ - place));
+    const ssize_t taken = ::pread(descriptor_, out, in_file, static_cast<off_t>(place));
+    if (taken < 0 && errno == EINTR) continue;
+    if (taken <= 0) throw_file_error("read a temporary file in", folder_, taken < 0 ? errno : EIO);
+    out += taken;
+    place += taken;
+    count -= static_cast<size_t>(taken);
   }
 }
 

@@ -1,4 +1,5 @@
-// Bytes that are appended, and read again by their place: many of them are in a file.
+// Bytes that are appended, and read again by their place: many of them are in a file. data/labelled keeps texts in it,
+// and data/batches tokens. tests/data/test_batches.cpp holds that both forms give the same bytes.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,8 @@ class ByteStore : NoCopy {
   /// Throws Error when the file cannot be written.
   void append(const void* bytes, size_t count);
   void append(std::string_view bytes) { append(bytes.data(), bytes.size()); }
-  /// Any thread may read while none appends.
+  /// Bytes [place, place + count), which must have been appended. Any thread may read while none appends. Throws Error
+  /// when the file cannot be read.
   void read(int64_t place, void* to, size_t count) const;
 
  private:
@@ -34,7 +36,7 @@ class ByteStore : NoCopy {
 
   std::string folder_;
   size_t limit_;
-  std::string waiting_;  // for the file; without one, all
+  std::string waiting_;  // bytes that are not in the file yet; all of them where there is none
   int64_t written_ = 0;  // in the file
   int descriptor_ = -1;
 };

@@ -1,3 +1,5 @@
+// There is one terminal per process, so what is shown is global, under one mutex. A line is cut to the width of the
+// terminal by leaving out its last fields.
 #include "core/io/console.hpp"
 
 #include <fmt/core.h>
@@ -19,7 +21,7 @@ namespace {
 std::atomic<bool> is_disabled{false}, has_own_line{false};
 std::mutex mutex;
 std::function<void(const std::string&)> own_line;
-std::string shown;  // by the terminal at present
+std::string shown;  // the line that the terminal shows at present
 
 /// The width is asked for each time: windows change. The last column stays free: some terminals go to the next line as
 /// soon as it is written.

@@ -1,4 +1,5 @@
-// Standard error as a terminal: messages and, below them, one line that shows how far the work is.
+// Standard error as a terminal: messages and, below them, one line that shows how far the work is. core/io/log and
+// core/io/progress write through it, so that neither spoils the other. tests/cli/test_terminal.cpp holds what is seen.
 #pragma once
 
 #include <functional>
@@ -6,12 +7,14 @@
 
 namespace capstan {
 
-/// Is standard error a terminal whose last line can be written again?
+/// Can a line be shown: is standard error a terminal whose last line can be written again, or did set_console_line()
+/// take the line over?
 bool has_console();
-/// From now on there is none: the program takes all messages itself (set_log_sink), or only lines are wanted.
+/// From now on standard error counts as no terminal: the program takes all messages itself (set_log_sink), or only
+/// lines are wanted. `disabled` false undoes it.
 void disable_console(bool disabled);
 
-/// From now on there is one, whose line `show` shows as it likes; empty: no longer.
+/// From now on `show` gets every line and shows it as it likes (python/bindings); an empty one gives the line back.
 void set_console_line(std::function<void(const std::string& line)> show);
 
 /// Writes the line anew, cut to the width of the terminal: fields after the first, which are separated by " : ", are

@@ -1,3 +1,5 @@
+// Functions that write, rename or remove first tell the hook of tests (before), which may fail or end the process at
+// exactly this call. Errors of the system become FileError with a remedy (throw_file_error).
 #include "core/io/file.hpp"
 
 #include <fcntl.h>
@@ -24,10 +26,12 @@ FileHook& file_hook() {
   return hook;
 }
 
+/// Tells the hook of a test which call comes next.
 void before(const char* call, const std::string& path) {
   if (file_hook()) file_hook()(call, path);
 }
 
+/// What the user can do about an error of the system.
 const char* remedy(int error_number) {
   switch (error_number) {
     case ENOSPC:

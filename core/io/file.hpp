@@ -3,7 +3,8 @@
 //
 // Whatever the program writes is written through this header, by one rule: only regular files are written or replaced,
 // never what a symbolic link leads to, a pipe or a device; and a name appears when its content is on the disk (fsync of
-// the file, rename, fsync of its folder).
+// the file, rename, fsync of its folder). tests/rooms/test_writers.cpp holds that no other room writes files,
+// tests/core/io/test_file.cpp and tests/faults/ that the rule is kept at every failing call, kill and power loss.
 #pragma once
 
 #include <cstddef>
@@ -77,7 +78,8 @@ class FileLock : NoCopy {
   /// False when another process holds the lock. Some file systems have no locks; there the result is true, and the
   /// user must take care.
   bool try_lock();
-  /// Waits for it, and looks for it again and again: others see that this process lives.
+  /// Waits for it by asking every 100 ms: a process that slept in one call would show the other ranks of a run no sign
+  /// of life (train/ranks/communicator.cpp).
   void lock();
 
  private:
@@ -124,7 +126,7 @@ void write_new_folder(const std::string& folder, const std::function<void(const 
 void replace_link(const std::string& link, const std::string& target);
 /// Removes a file, or a folder with its content; does nothing if it does not exist.
 void remove_tree(const std::string& path);
-/// Truncates the file to its first `size` bytes.
+/// Cuts the file to its first `size` bytes; a shorter one is filled up with zeros.
 void truncate_file(const std::string& path, size_t size);
 
 /// For tests: called before every call above that changes the file system ("write", "fsync", "rename", ...). It may

@@ -1,4 +1,6 @@
-// The tensors of an open safetensors file as numbers.
+// The tensors of an open safetensors file as numbers: elements are converted from what the file has of a tensor, rows
+// that it left out become zeros, and the tensor's factor is multiplied in. tests/core/io/test_safetensors.cpp holds all
+// three.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -38,11 +40,12 @@ float half_to_float(uint16_t half) {
   return sign != 0 ? -value : value;
 }
 
+/// The value of every F8, by its bits.
 const std::array<float, 256>& f8_values() {
   static const std::array<float, 256> values = [] {
-    std::array<float, 256> all{};
-    for (size_t bits = 0; bits < all.size(); ++bits) all[bits] = to_float(F8{static_cast<uint8_t>(bits)});
-    return all;
+    std::array<float, 256> table{};
+    for (size_t bits = 0; bits < table.size(); ++bits) table[bits] = to_float(F8{static_cast<uint8_t>(bits)});
+    return table;
   }();
   return values;
 }
@@ -103,7 +106,7 @@ void copy_elements(const FileTensor& tensor, int64_t begin, int64_t end, T* out)
     return scale(tensor, out, end - begin);
   }
   const int64_t width = tensor.size / std::max<int64_t>(tensor.stored->rows(), 1);
-  int64_t before = width > 0 ? tensor.stored->before(begin / width) : 0;  // stored rows before the one at hand
+  int64_t before = width > 0 ? tensor.stored->before(begin / width) : 0;  // stored rows in front of the current one
   for (int64_t at = begin; at < end;) {
     const int64_t row = at / width, next = std::min(end, (row + 1) * width);
     if (tensor.stored->has(row)) {

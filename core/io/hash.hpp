@@ -1,4 +1,5 @@
-// The hash of files and of what a run began with: XXH3-128, written as 32 hexadecimal digits.
+// The hash of files and of what a run began with: XXH3-128, written as 32 hexadecimal digits. Checkpoints, token caches
+// and saved sessions have it, so it cannot change. tests/core/io/test_file.cpp compares it with the published one.
 #pragma once
 
 #include <array>

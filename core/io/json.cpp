@@ -1,3 +1,5 @@
+// nlohmann's parser reports what it meets (SAX), and Builder makes the value of it: so nesting that is too deep and
+// repeated keys are refused while the text is read, and no text costs more stack than the limit allows.
 #include "core/io/json.hpp"
 
 #include <algorithm>
@@ -11,7 +13,7 @@ using nlohmann::json;
 
 constexpr size_t longest_excerpt = 60;
 
-/// Cut between characters.
+/// The text, or its first `most` bytes, cut between two characters, and "...".
 std::string shortened(std::string text, size_t most) {
   if (text.size() <= most) return text;
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;

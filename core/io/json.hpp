@@ -1,5 +1,6 @@
-// Reading and writing JSON. What nlohmann/json takes to compile is mostly its parser and writer: both are in json.cpp
-// only.
+// Reading and writing JSON: for checkpoints, data in JSONL, tokenizers and the server. What nlohmann/json takes to
+// compile is mostly its parser and writer: both are in json.cpp only. Text from outside costs no stack, however deep it
+// is nested: tests/core/io/test_json.cpp, tests/fuzz/fuzz_json.cpp.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,6 @@
+// Loggers share sinks. Messages go to the files of all runs that are being trained and to what is shown; the lines of a
+// run to its own file and, if they are to be seen, to what is shown. That is the program's sink or, without one, the
+// terminal. Sinks have levels, loggers have none.
 #include "core/io/log.hpp"
 
 #include <fcntl.h>

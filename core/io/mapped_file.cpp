@@ -1,3 +1,6 @@
+// Access to a mapped file that became shorter raises SIGBUS. The handler looks the address up in a table of mappings,
+// writes a message that names the file and ends the process; it may only do what is safe in a handler: no locks, no
+// memory. "a mapped file that another process shortens" in tests/core/io/test_file.cpp.
 #include "core/io/file.hpp"
 
 #include <signal.h>
@@ -16,6 +19,7 @@ namespace {
 // any other; a fault in it ends the process by SIGBUS.
 constexpr size_t most_mappings = 4096;
 
+/// A mapped file in the table. Filled and read without locks: an entry is free while `begin` is null.
 struct Mapping {
   std::atomic<const unsigned char*> begin{nullptr};
   std::atomic<size_t> size{0};  // 0: being filled

@@ -13,11 +13,11 @@ namespace capstan {
 
 bool Sparingly::due(double share) {
   if (share > 0) {
-    const int now = static_cast<int>(std::min(share, 1.0) * most_);
-    return std::exchange(said_, std::max(said_, now)) < now;
+    const int part = static_cast<int>(std::min(share, 1.0) * most_);
+    return std::exchange(last_due_, std::max(last_due_, part)) < part;
   }
-  ++asked_;
-  return (asked_ & (asked_ - 1)) == 0;
+  ++calls_;
+  return (calls_ & (calls_ - 1)) == 0;  // a power of two
 }
 
 Progress::Progress(LogLine log, std::string work, double total, ProgressUnit unit, double first_line)
@@ -67,16 +67,16 @@ void Progress::show(double now) {
 /// The time that is left, amount and rate, as far as they are known.
 std::string Progress::figures(double now, const char* between, bool bar) const {
   std::string left, rest;
-  constexpr double known = 1e-4;  // of the work, from which the time that is left is guessed
-  const double here = done_ - skipped_;
-  if (total_ > 0 && here > known * total_)
+  constexpr double known = 1e-4;        // of the work, from which the time that is left is guessed
+  const double own = done_ - skipped_;  // done by this process
+  if (total_ > 0 && own > known * total_)
     left = between + fmt::format(fmt::runtime(bar ? "ETA {}" : "{} left"),
-                                 short_time(now * std::max(0.0, total_ - done_) / here + after_));
+                                 short_time(now * std::max(0.0, total_ - done_) / own + after_));
   if (*unit_.name != '\0') {
-    const double all = total_ / unit_.size, done = done_ / unit_.size;
-    rest = between + (all > 0 ? fmt::format("{:.0f} of {:.0f} {}", done, all, unit_.name)
-                              : fmt::format("{:.0f} {}", done, unit_.name));
-    rest += between + fmt::format("{:.3g} {}/s", here / unit_.size / std::max(now, 1e-3), unit_.name);
+    const double whole = total_ / unit_.size, done = done_ / unit_.size;
+    rest = between + (whole > 0 ? fmt::format("{:.0f} of {:.0f} {}", done, whole, unit_.name)
+                                : fmt::format("{:.0f} {}", done, unit_.name));
+    rest += between + fmt::format("{:.3g} {}/s", own / unit_.size / std::max(now, 1e-3), unit_.name);
   }
   return bar ? left + rest : rest + left;
 }

@@ -1,4 +1,5 @@
 // How far long work is: a line of the terminal that is written again and again or, where there is none, a few lines.
+// For tokenising, solving, evaluation and training; tests/core/io/test_progress.cpp holds what is said, and how often.
 #pragma once
 
 #include <chrono>
@@ -27,11 +28,12 @@ class Stopwatch {
 class Sparingly {
  public:
   explicit Sparingly(int most) : most_(most) {}
+  /// `share`: of the run that is done; 0: not known.
   bool due(double share);
 
  private:
-  int most_, said_ = -1;
-  long asked_ = 0;
+  int most_, last_due_ = -1;  // of the `most_` equal parts of the run, the one in which a line was last due
+  long calls_ = 0;            // whose share was not known
 };
 
 struct ProgressUnit {
@@ -51,7 +53,7 @@ class Progress : NoCopy {
 
   /// A stop point (core/base/stop.hpp).
   void add(double done);
-  /// So much was done before, and took no time now.
+  /// So much was done by an earlier process: it counts as done, but not for the rate.
   void skip(double done);
   /// What follows is another part of the same work. Shown at once.
   void begin(const std::string& work);
@@ -67,7 +69,7 @@ class Progress : NoCopy {
   std::string work_;
   double total_, done_ = 0, skipped_ = 0, after_ = 0;
   ProgressUnit unit_;
-  double next_line_, drawn_ = 0;
+  double next_line_, drawn_ = 0;  // seconds: when the log gets its next line, when the terminal's was last written
   bool visible_ = false;
   Stopwatch watch_;
 };

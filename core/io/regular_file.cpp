@@ -66,11 +66,11 @@ size_t RegularFile::read(void* to, size_t size) {
   auto* const bytes = static_cast<char*>(to);
   size_t got = 0;
   while (got < size) {
-    const ssize_t now = ::read(descriptor_, bytes + got, size - got);
-    if (now < 0 && errno == EINTR) continue;
-    if (now < 0) throw FileError(fmt::format("{}: reading failed: {}", path_, std::strerror(errno)), errno);
-    if (now == 0) break;
-    got += static_cast<size_t>(now);
+    const ssize_t count = ::read(descriptor_, bytes + got, size - got);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw FileError(fmt::format("{}: reading failed: {}", path_, std::strerror(errno)), errno);
+    if (count == 0) break;
+    got += static_cast<size_t>(count);
   }
   return got;
 }

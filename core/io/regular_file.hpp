@@ -1,4 +1,6 @@
-// Opening what must be a file with content: no folder, pipe, device or socket.
+// Opening what must be a file with content: no folder, pipe, device or socket. Every file that a user names is read
+// through it (data/files, run/yaml, checkpoints); tests/core/io/test_regular_file.cpp holds that nothing waits for a
+// pipe.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +10,7 @@
 
 namespace capstan {
 
-/// A call of the system failed.
+/// A system call on a file failed; the message names the file and the reason.
 class FileError : public Error {
  public:
   FileError(const std::string& what, int error_number) : Error(what), error_number_(error_number) {}
@@ -19,7 +21,7 @@ class FileError : public Error {
   int error_number_;
 };
 
-/// A later version of the program wrote the file: it is not damaged.
+/// A later version of the program wrote the file, so that this one cannot read it: it is not damaged.
 class NewerFile : public Error {
  public:
   using Error::Error;

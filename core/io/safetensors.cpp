@@ -1,3 +1,6 @@
+// Opening a file: the header is parsed, each tensor is checked on its own, then that all of them fill the data, then
+// the checksum. Only afterwards do stored rows and factors, which the metadata name, become part of their tensors. All
+// numbers come from outside: none is used in arithmetic before it was compared with its limit.
 #include "core/io/safetensors.hpp"
 
 #include <algorithm>
@@ -25,6 +28,7 @@ constexpr int64_t most_file_elements = int64_t{1} << 48;  // of a tensor
   throw Error(fmt::format("{}: {}: the file is damaged or not a safetensors file; use another copy of it", path, what));
 }
 
+/// The header as JSON; throws Error for text that no writer of this format writes.
 json parse_header(const std::string& path, std::string_view text) {
   constexpr size_t levels = 3;  // {"name": {"shape": [...]}}
   try {
@@ -73,6 +77,7 @@ FileTensor parse_tensor(const std::string& path, const std::string& name, const 
   return tensor;
 }
 
+/// Throws Error unless the tensors fill the data without a gap or an overlap.
 void check_tiling(const std::string& path, const std::vector<FileTensor>& tensors, const unsigned char* data,
                   uint64_t data_size) {
   std::vector<const FileTensor*> order;
@@ -91,12 +96,11 @@ void check_tiling(const std::string& path, const std::vector<FileTensor>& tensor
   if (next != data + data_size) damaged(path, fmt::format("{} bytes after the last tensor", data + data_size - next));
 }
 
-/// The checksum is the hash of the header without the checksum itself, then of the data.
 /// A key of the metadata that only readers of its form understand: {"format": 1, ...}. Null where there is none.
 json versioned(const SafetensorsFile& file, const char* key, const char* of_what, int64_t newest) {
-  const auto found = file.metadata().find(key);
-  if (found == file.metadata().end()) return nullptr;
-  json content = try_parse_json(found->second);
+  const auto entry = file.metadata().find(key);
+  if (entry == file.metadata().end()) return nullptr;
+  json content = try_parse_json(entry->second);
   const auto format =
       content.is_object() && content.contains("format") ? whole_number(content["format"], 1) : std::nullopt;
   if (format && *format > newest)
@@ -108,6 +112,7 @@ json versioned(const SafetensorsFile& file, const char* key, const char* of_what
   return content;
 }
 
+/// The checksum is the hash of the header without the checksum itself, then of the data.
 void verify_checksum(const std::string& path, json header, const unsigned char* data, uint64_t data_size) {
   if (!header.contains(metadata_key) || !header[metadata_key].contains(checksum_key)) return;
   const std::string expected = header[metadata_key][checksum_key].get<std::string>();
@@ -190,19 +195,19 @@ void SafetensorsFile::join_stored_rows() {
   const std::string suffix = format >= pytorch_bits_format ? pytorch_rows_suffix : rows_suffix;
   std::set<std::string> joined;  // names of the bits
   for (const auto& [name, rows] : sparse["rows"].items()) {
-    const auto all = whole_number(rows, 0);
+    const auto all_rows = whole_number(rows, 0);
     FileTensor* const tensor = known(name);
     const FileTensor* const bits = find(name + suffix);
-    if (!all || tensor == nullptr || tensor->shape.empty() || bits == nullptr || bits->dtype != DType::u8 ||
+    if (!all_rows || tensor == nullptr || tensor->shape.empty() || bits == nullptr || bits->dtype != DType::u8 ||
         joined.count(name) > 0)
       damaged(path_, fmt::format("tensor {}: there is no tensor {}{} for its {} rows", name, name, suffix,
                                  json_excerpt(rows)));
     try {
       auto stored = std::make_shared<const StoredRows>(
-          gaps ? StoredRows::from_gaps(*all, bits->bytes, bits->size)
-               : StoredRows(*all, std::vector<unsigned char>(bits->bytes, bits->bytes + bits->size)));
+          gaps ? StoredRows::from_gaps(*all_rows, bits->bytes, bits->size)
+               : StoredRows(*all_rows, std::vector<unsigned char>(bits->bytes, bits->bytes + bits->size)));
       check(stored->count() == tensor->shape[0], "{} rows for {} bits", tensor->shape[0], stored->count());
-      tensor->shape[0] = *all;
+      tensor->shape[0] = *all_rows;
       tensor->size = 1;
       for (const int64_t extent : tensor->shape)
         tensor->size = checked_product("shape", {tensor->size, extent}, most_file_elements);

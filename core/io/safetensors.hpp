@@ -5,6 +5,10 @@
 // each row of the whole tensor: 1 if it is stored. The metadata key "sparse" has the full numbers of rows. A file that
 // is opened here shows whole tensors. The metadata key "factors" has numbers by which the elements of tensors are
 // multiplied when they are read: with them, F8_E4M3 covers any range.
+//
+// Checkpoints, imports and exports are such files. Runs of earlier versions (tests/cli/test_old_runs.cpp) and other
+// programs (tests/interop/safetensors_checkpoint.py) have them, so a new form needs a new "format" number, which older
+// readers refuse as NewerFile. tests/core/io/test_safetensors.cpp and tests/fuzz/fuzz_safetensors.cpp hold the reader.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +47,7 @@ struct FileTensor {
   void copy_part(int64_t begin, int64_t end, double* out) const;
   /// The rows that the file has, as a tensor without the others, which are zeros.
   FileTensor without_zeros() const;
-  /// All of them.
+  /// Converts all elements into `out`.
   template <class T>
   void copy_to(T* out) const {
     copy_part(0, size, out);
@@ -80,9 +84,12 @@ class SafetensorsFile {
   bool has_checksum() const;
 
  private:
+  /// Parses and checks the file.
   void open(std::string_view bytes);
   void join_stored_rows();
+  /// Reads the metadata key "factors" into the tensors.
   void take_factors();
+  /// find() for tensors that are still being put together.
   FileTensor* known(const std::string& name);
 
   std::string path_;

@@ -1,4 +1,5 @@
-// What the reader and the writer of safetensors files agree on.
+// What the reader and the writers of safetensors files agree on (core/io/safetensors*.cpp, run/exports). Stored files
+// have these names and numbers: they can be added to, never changed.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +14,7 @@ inline constexpr const char* checksum_key = "xxh3_128";
 inline constexpr const char* metadata_key = "__metadata__";
 inline constexpr const char* sparse_key = "sparse";
 inline constexpr const char *rows_suffix = ".rows", *pytorch_rows_suffix = "_rows";
+/// The "format" of sparse tensors whose rows are named by bits, or by gaps (StoredRows::Form).
 inline constexpr int64_t bits_format = 1, gaps_format = 2;
 /// The same two for PyTorch, in which no name of a module's own tensor has a dot.
 inline constexpr int64_t pytorch_bits_format = 3, pytorch_gaps_format = 4;
@@ -20,7 +22,7 @@ inline constexpr const char* factors_key = "factors";
 inline constexpr int64_t factors_format = 1;
 inline constexpr size_t length_bytes = 8;
 
-/// The header without the checksum, which is over this and the data.
+/// Adds the header, which must be without its checksum: that is the hash of this and of the data.
 inline void add_header(Hash& checksum, const nlohmann::json& header) {
   checksum.add(header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }

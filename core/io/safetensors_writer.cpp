@@ -1,4 +1,6 @@
-// Writing safetensors files: by one process, and by several together.
+// Writing safetensors files: by one process, and by several together. For the latter the header and all places are
+// known before anything is written; the checksum is zeros until finish(), so that a reader refuses a file that is not
+// finished. Both ways give the same bytes (tests/core/io/test_safetensors.cpp).
 #include <algorithm>
 #include <limits>
 
@@ -58,7 +60,7 @@ void check_text(const char* what, const std::string& text) {
     throw Error(fmt::format("safetensors: {} {} is not UTF-8", what, shown));
 }
 
-/// Of a row, in bytes.
+/// Bytes of a row of the tensor; of a scalar, those of its element.
 int64_t row_size(const TensorToWrite& tensor) {
   int64_t bytes = byte_size(tensor.dtype);
   for (size_t axis = 1; axis < tensor.shape.size(); ++axis)
@@ -66,6 +68,8 @@ int64_t row_size(const TensorToWrite& tensor) {
   return bytes;
 }
 
+/// Adds the tensors that name stored rows, sorts all by the size of an element, largest first, so that every tensor is
+/// aligned, then by name, and makes the header. Throws for names or metadata that a file cannot have.
 Layout lay_out(std::vector<TensorToWrite>& tensors, std::map<std::string, std::string> metadata) {
   json sparse, factors;
   for (const TensorToWrite& tensor : tensors)

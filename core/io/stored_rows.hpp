@@ -1,4 +1,5 @@
-// Which rows of a tensor a file has; the others are zero. A table of n-grams has many rows that no text leads to.
+// Which rows of a tensor a file has; the others are zero. A table of n-grams has many rows that no text leads to. Part
+// of the file format of core/io/safetensors.hpp, whose test holds both forms.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +8,7 @@
 
 namespace capstan {
 
+/// Which of `rows` rows are stored. Immutable; shared by the tensors of a file.
 class StoredRows {
  public:
   /// How a file says which rows these are. `bits`: as below. `gaps`: for each stored row, a byte with the number of
@@ -17,13 +19,13 @@ class StoredRows {
   /// Row r is stored if bit r % 8 of byte r / 8 is set. Throws std::invalid_argument unless the bits are those of
   /// `rows` rows.
   StoredRows(int64_t rows, std::vector<unsigned char> bits, Form form = Form::bits);
-  /// Throws std::invalid_argument unless they end within `rows` rows.
+  /// Throws std::invalid_argument unless the gaps end within `rows` rows, and for more rows than gaps may name (2^26).
   static StoredRows from_gaps(int64_t rows, const unsigned char* gaps, int64_t bytes);
   /// Bytes of the bits.
   static int64_t bytes_of(int64_t rows) { return rows / 8 + (rows % 8 != 0 ? 1 : 0); }
 
   int64_t rows() const { return rows_; }
-  int64_t count() const { return before_.back(); }  // of those that are stored
+  int64_t count() const { return before_.back(); }  // rows that are stored
   bool has(int64_t row) const { return (bits_[static_cast<size_t>(row / 8)] >> (row % 8) & 1) != 0; }
   /// visit(row) for the stored rows, in their order.
   template <class Visit>
@@ -42,7 +44,7 @@ class StoredRows {
   int64_t rows_;
   Form form_;
   std::vector<unsigned char> bits_, gaps_;
-  std::vector<int64_t> before_;  // for every block of bits, and at the end
+  std::vector<int64_t> before_;  // stored rows in front of every block of bits, and in all
 };
 
 }  // namespace capstan

@@ -1,3 +1,5 @@
+// The functions of an activation are chosen once for a pass and inlined in its loop (with_activation). A gated row has
+// gate and value side by side; one pass makes both gradients and the column sums for the bias.
 #include "core/kernels/kernels.hpp"
 
 #include <type_traits>
@@ -23,6 +25,7 @@ void add_at(const Place& at, real* sums, const Batch& value) {
   at.store(sums, at.load(sums) + value);
 }
 
+/// One row of activation_forward.
 template <class F, bool gated>
 void forward_row(const real* pre, const Bias& bias, const Bias& value_bias, real* out, int64_t columns) {
   simd::sweep(columns, [&](auto at) {

@@ -1,4 +1,6 @@
-// The activations and their derivatives on SIMD registers.
+// The activations and their derivatives on SIMD registers, for core/kernels/activation and the kernels of
+// nn/systems/quadratic and gated. tests/core/fused/test_linear.cpp holds limits, NaN and the tails of gelu;
+// tests/core/products/float_in_order.cpp the bits.
 #pragma once
 
 #include "core/kernels/kernels.hpp"
@@ -11,6 +13,7 @@ struct ValueAndSlope {
   simd::Batch value, slope;
 };
 
+/// Each activation has value(x), and both(x): the value and the derivative at x.
 struct NoActivation {
   static simd::Batch value(const simd::Batch& x) { return x; }
   static ValueAndSlope both(const simd::Batch& x) { return {x, simd::Batch(real{1})}; }
@@ -48,9 +51,10 @@ struct Gelu {
     return {half + half * xsimd::erf(x * sqrt_half), simd::exp(-half * x * x)};
   }
 #else
-  /// Phi(-a) = e^(-a^2 / 2) t P(t) with t = 1 / (1 + 0.35 a) for a >= 0: P is a minimax fit of degree 8 with relative
-  /// error 3.2e-8 up to a = 14, beyond which the exponential is 0. Value and slope share the one exponential, and small
-  /// probabilities keep their digits, which 1 + erf would lose.
+  /// Phi(-a) = e^(-a^2 / 2) t P(t) with t = 1 / (1 + 0.35 a) for a >= 0, the form of Abramowitz and Stegun
+  /// 1964, 26.2.17: P is a minimax fit of degree 8 with relative error 3.2e-8 up to a = 14, beyond which the
+  /// exponential is 0. Value and slope share the one exponential, and small probabilities keep their digits, which 1 +
+  /// erf would lose.
   static Normal normal(const simd::Batch& x) {
     const simd::Batch one(1.0f), bell = simd::exp(simd::Batch(-0.5f) * x * x);
     const simd::Batch t = one / simd::fma(simd::Batch(0.35f), xsimd::abs(x), one);

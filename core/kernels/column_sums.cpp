@@ -1,3 +1,6 @@
+// sum_middle() cuts a long sum into blocks of 512 terms, which are added in working precision, and adds the blocks in
+// double; tests/core/ops/test_ops.cpp bounds the error. column_sums(), of gradients, adds rows in at most 32 pieces.
+// All cuts depend on the shape alone.
 #include "core/kernels/column_sums.hpp"
 
 #include "core/kernels/simd.hpp"
@@ -29,6 +32,7 @@ real sum_long_run(const real* in, int64_t count) {
   return static_cast<real>(total);
 }
 
+/// Sums of `width` columns over the middle axis, as sum_run() for each.
 void sum_columns(real* out, const real* in, int64_t middle, int64_t stride, int64_t width) {
   double total[summed_columns] = {};
   real sum[summed_columns];

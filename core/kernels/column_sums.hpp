@@ -1,5 +1,7 @@
-// Passes over the rows of a matrix, and sums over them: gradients of biases and gains, reductions of blocks. Results do
-// not depend on the number of threads.
+// Passes over the rows of a matrix, and sums over them: gradients of biases and gains, reductions of blocks. Called by
+// the kernels of every room. Sums are cut into pieces that depend on the shape alone and are added in order, so that
+// results do not depend on the number of threads ("one thread and two give the same bits",
+// tests/core/autograd/test_tape.cpp).
 #pragma once
 
 #include <algorithm>

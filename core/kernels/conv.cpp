@@ -1,3 +1,5 @@
+// A token's channels are neighbours, so every step is a product of two contiguous rows. x's gradient is gathered by the
+// token that receives it, that of the taps by blocks of channels over all tokens: no two threads write to one place.
 #include "core/kernels/kernels.hpp"
 
 #include <algorithm>
@@ -7,7 +9,7 @@
 namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {
 
-constexpr int64_t block = 256;  // tokens summed before they join the rest: keeps the rounding error down
+constexpr int64_t block = 256;  // tokens whose sum joins the rest at once: keeps the rounding error down
 
 void add_product(real* out, const real* a, const real* b, int64_t count) {
 #pragma omp simd

@@ -1,11 +1,14 @@
-// The weights of a softmax over a growing set of tokens, in registers.
+// The weights of a softmax over a growing set of tokens, in registers: the causal scans of aft-simple
+// (nn/systems/aft/kernels) and of Fastformer's pools. Finite for any finite keys: "extreme keys" in
+// tests/nn/systems/aft/test_op_invariants.cpp.
 #pragma once
 
 #include "core/kernels/simd.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
 
-/// Running maximum m of the keys and sum D of e^(K - m): one exp per token, D >= 1 from the first one on.
+/// Running maximum m of the keys and sum D of e^(K - m), read from memory and written back by store(): one exp per
+/// token, D >= 1 from the first one on.
 template <class Group>
 class GateRecurrence {
  public:
@@ -29,7 +32,7 @@ class GateRecurrence {
     return beta / weight_[i];
   }
 
-  /// Back to memory.
+  /// Writes m and D back to where they were read from.
   void store() const {
     for (int i = 0; i < Group::size; ++i) {
       group_.places[i].store(to_maximum_, maximum_[i]);

@@ -1,4 +1,7 @@
-// Loops over pointers that the ops are made of: no shapes, no tape.
+// Loops over pointers that the ops are made of: no shapes, no tape. A portable build has them once for each level of
+// the CPU (core/machine/kernel_levels.hpp), so they take no types whose layout depends on it. Results depend neither on
+// the number of threads nor on the width of registers: tests/core/products/float_in_order.cpp,
+// tests/models/portable_levels.cpp.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +42,7 @@ void take_into(real* out, real* in, int64_t count);
 void add_scaled(real* out, const real* in, int64_t count, real factor);
 /// out = factor * in
 void scale(real* out, const real* in, int64_t count, real factor);
+/// Is no element infinite or NaN?
 bool all_finite(const real* in, int64_t count);
 
 /// Functions whose bits no library decides about.

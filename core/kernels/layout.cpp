@@ -1,3 +1,5 @@
+// permute() copies runs where the last axis of the result is contiguous in `in`; elsewhere it transposes tiles of 16
+// columns, so that both sides are read and written in whole cache lines.
 #include "core/kernels/kernels.hpp"
 
 #include <algorithm>
@@ -11,7 +13,7 @@ namespace {
 constexpr int64_t tile = 16;  // one cache line of float is read and written whole
 constexpr int max_rank = 6;
 
-/// Where the block number `unit` of the counted axes starts, in `out` and in `in`.
+/// The axes that are counted one by one: find() tells where their block number `unit` starts, in `out` and in `in`.
 struct Walk {
   int rank = 0;
   int64_t count = 1;

@@ -1,5 +1,6 @@
-// Passes over the flat parameter blocks: norm, optimizer updates, moving average.
-// No result depends on the thread count.
+// Passes over the flat parameter blocks: norm, optimizer updates, moving average; called by train/optimizers. No result
+// depends on the thread count. tests/train/test_optimizer.cpp compares them with loops, tests/nn/layers/test_parity.cpp
+// AdamW with PyTorch's.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@ struct TableRows {
   bool decay;
 };
 
-/// The blocks one update works on: their first `count` numbers, and the rows of tables after them that have a
-/// gradient; other rows and what is remembered of them stay as they are. Gradients are multiplied by grad_scale on the
+/// The blocks one update works on: their first `count` elements, and the rows of tables after them that have a
+/// gradient; other rows and their moments stay as they are. Gradients are multiplied by grad_scale on the
 /// fly, and the first `count` are zero afterwards; weight decay applies to [0, decay_size) and to the rows of tables
 /// with `decay`.
 struct UpdateBlocks {

@@ -1,5 +1,7 @@
-// Loops over contiguous elements in SIMD registers (xsimd). A sweep hands its body a place: a whole register, or at the
-// end the lanes that are left, so that bodies are written once.
+// Loops over contiguous elements in SIMD registers (xsimd), for files in folders called kernels only. A sweep hands its
+// body a place: a whole register, or at the end the lanes that are left, so that bodies are written once. Sums over
+// lanes go through sweep_sums(), whose bits do not depend on the width of a register
+// (tests/core/products/float_in_order.cpp).
 #pragma once
 
 #include <cstdint>
@@ -141,12 +143,14 @@ inline real sum(const real* x, int64_t count) {
   return total.total();
 }
 
+/// a . b
 inline real dot(const real* a, const real* b, int64_t count) {
   Sum sum;
   sweep_sums(count, [&](auto at) { sum[at] = fma(at.load(a), at.load(b), sum[at]); });
   return sum.total();
 }
 
+/// The largest lane.
 inline real maximum(const Batch& value) {
   alignas(64) real buffer[lanes];
   value.store_aligned(buffer);

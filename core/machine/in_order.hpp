@@ -1,4 +1,5 @@
-// Work on many texts by all threads whose results are wanted in order.
+// Work on many texts by all threads whose results are wanted in order: how data/ tokenises and checks rows.
+// tests/core/machine/test_in_order.cpp holds the order, the first error and the bound on memory.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,8 @@ namespace capstan {
 
 /// Computes a result for every item, on all threads, and takes the results on the calling thread in the order of the
 /// items. What is taken, and which error is met first, is the same for any number of threads. Only as many items and
-/// results as keep the threads busy are in memory: a few megabytes of text for each.
+/// results as keep the threads busy are in memory: a few megabytes of text for each. `work` is called on several
+/// threads at once. Call finish() at the end: items that are left when this is destroyed are dropped.
 template <class Item, class Result>
 class InOrder : NoCopy {
  public:
@@ -37,7 +39,7 @@ class InOrder : NoCopy {
 
   InOrder(Work work, Take take) : work_(std::move(work)), take_(std::move(take)) {}
 
-  /// `bytes` of text, by which items are shared out.
+  /// Adds an item of `bytes` of text, by which items are shared out. Now and then it works on all items so far.
   void add(Item item, size_t bytes) {
     if (unit_bytes_ == 0) begins_.push_back(items_.size());
     items_.push_back(std::move(item));

@@ -1,3 +1,5 @@
+// A portable build has a KernelTable per library, made before main() in any order; the first one makes State. To choose
+// a level is to copy the addresses of its kernels into the slots through which they are called.
 #include "core/machine/kernel_levels.hpp"
 
 #include <algorithm>

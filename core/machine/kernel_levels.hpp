@@ -1,6 +1,7 @@
 // Which kernels run. A portable build (CAPSTAN_NATIVE=OFF) holds the folders kernels/ once for each of x86-64-v2, -v3
 // and -v4; before main the best level that the CPU has is chosen, or the one that the environment names in CAPSTAN_CPU.
-// A native build has one set, and one for ARM64 as well. BLAS and oneDNN choose for themselves.
+// A native build has one set, and one for ARM64 as well. BLAS and oneDNN choose for themselves. All levels compute the
+// same up to rounding (tests/models/portable_levels.cpp).
 #pragma once
 
 #include <array>

@@ -1,3 +1,5 @@
+// /proc/self/cgroup names the groups of this process, below the mount of each version. In a container the names may be
+// those of the host: then no file is found on the way, except at the outermost group, which is the container's own.
 #include "core/machine/memory_limit.hpp"
 
 #include <sys/resource.h>
@@ -22,7 +24,8 @@ void lower(MemoryLimit& limit, uint64_t bytes, const std::string& of) {
   if (bytes < limit.bytes) limit = {bytes, of};
 }
 
-/// Lowers `limit` to the lowest of `group` and of all groups around it, "" being the outermost one.
+/// Lowers `limit` to the lowest limit of `group` and of all groups around it, "" being the outermost one. `file` has
+/// the limit of a group.
 void lower_by_groups(MemoryLimit& limit, const std::string& mount, std::string group, const char* file) {
   while (!group.empty() && group.back() == '/') group.pop_back();
   for (;;) {

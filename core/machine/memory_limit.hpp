@@ -1,4 +1,5 @@
-// How much memory this process may have.
+// How much memory this process may have: run/setup refuses configurations that need more, before anything is read.
+// tests/core/machine/test_memory_limit.cpp has control groups of both versions.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 
 namespace capstan {
 
+/// A limit, and what sets it.
 struct MemoryLimit {
   uint64_t bytes = 0;
   std::string of;  // the source: "this machine", "the control group /jobs/7", "ulimit -v"
@@ -15,8 +17,8 @@ struct MemoryLimit {
 /// groups around them; RLIMIT_AS and RLIMIT_DATA. Swap does not count. Tests put `root` before /proc and /sys.
 MemoryLimit memory_limit(const std::string& root = "");
 
-/// The memory that this process may still take without others having less: of the limit, no more than the machine says
-/// is available.
+/// The lower of memory_limit() and what the machine says is available (MemAvailable). What this process has taken
+/// already is not subtracted from the limit.
 uint64_t free_memory(const std::string& root = "");
 
 }  // namespace capstan

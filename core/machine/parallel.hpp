@@ -1,4 +1,6 @@
-// The one thread pool: OpenMP's, which OpenBLAS (its OpenMP build) shares.
+// The one thread pool: OpenMP's, which OpenBLAS (its OpenMP build) shares. Every parallel loop of the program is one of
+// the three below. What a body computes must not depend on the cut of the loop: results are the same on any number of
+// threads (tests/core/autograd/test_tape.cpp, tests/models/test_decode.cpp).
 #pragma once
 
 #include <omp.h>
@@ -29,7 +31,7 @@ class FixedThreads : NoCopy {
 };
 
 /// Threads used by kernels and GEMM from now on; 0 = one per physical core this process may run on. Throws
-/// std::invalid_argument for a negative number.
+/// std::invalid_argument for a negative number. core/products/blas_info.cpp keeps the number.
 void set_threads(int threads);
 int threads();
 
@@ -92,8 +94,8 @@ class OneThread : NoCopy {
 /// Elements that a thread should get at least: below it a second thread costs more than it brings.
 constexpr int64_t elementwise_grain = 16384;
 
-/// body(thread, team) on each of `most` threads, or as many as there are. An exception of the first that threw is
-/// thrown again. Threads stop where the calling one does.
+/// body(thread, team) on each of `most` threads, or as many as OpenMP gives. When all are done, the exception of the
+/// first that threw is thrown again. The threads share the StopPoll of the calling one.
 template <class Body>
 void run_team(int64_t most, const Body& body) {
   std::exception_ptr error;

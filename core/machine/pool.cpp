@@ -1,3 +1,5 @@
+// A list of free blocks for each size class, under one lock. A block's header, in the 64 bytes in front of its data,
+// has the count of its owners and its class, so that a handle is a pointer and nothing is ever searched for.
 #include "core/machine/pool.hpp"
 
 #include <sys/mman.h>
@@ -56,6 +58,7 @@ void mark([[maybe_unused]] Buffer::Header* block, [[maybe_unused]] size_t usable
 #endif
 }
 
+/// The lists of free blocks and what is known of their use.
 class Pool {
  public:
   Buffer::Header* take(size_t bytes) {

@@ -1,7 +1,7 @@
 // Reused, 64-byte-aligned memory blocks. A fresh allocation of a few megabytes costs several times the arithmetic done
 // on it (page faults), so blocks go back to the pool and come out again: after the first step at a fixed shape a
-// training step takes no memory from the system. Blocks that wait for reuse never take more memory than was once in
-// use, and 16 MB.
+// training step takes no memory from the system. The pool holds at most twice what was in use at once so far, and 16
+// MB. Every Array is in such a block. tests/core/machine/test_pool.cpp holds the limit and what is reused.
 #pragma once
 
 #include <atomic>
@@ -11,6 +11,7 @@
 
 namespace capstan {
 
+/// What the pool holds and has done.
 struct PoolStats {
   uint64_t misses = 0;        // blocks that had to come from the system
   size_t bytes_in_use = 0;    // in blocks that are in use
@@ -42,7 +43,9 @@ class Buffer {
   }
   ~Buffer() { release(); }
 
+  /// 64-byte-aligned. Only of a Buffer that has a block.
   void* data() const;
+  /// Is this the only handle on the block?
   bool unique() const;
   explicit operator bool() const { return header_ != nullptr; }
 

@@ -1,3 +1,6 @@
+// Open spans are a stack of frames. At every begin and end of a span, charge() gives the time since the last such
+// moment to the innermost frame: so time is counted once. Lanes have a profile of their own on their thread, which is
+// added at the end.
 #include "core/machine/profile.hpp"
 
 #include <string_view>

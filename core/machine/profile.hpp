@@ -1,8 +1,9 @@
 // Where the time of training steps goes: calls, time, traffic and arithmetic of every op and pass.
 //
 // Spans measure ops, pullbacks and other named work. They nest, and time counts for the innermost span alone, so that
-// nothing is counted twice and the rows add up to the steps exactly. With no active profile a
-// span is one check of a pointer.
+// nothing is counted twice and the rows add up to the steps exactly. With no active profile a span is one check of a
+// pointer. For `capstan train --profile`; tests/core/machine/test_profile.cpp and tests/models/test_profile.cpp hold
+// that every op has its span.
 #pragma once
 
 #include <atomic>
@@ -32,6 +33,7 @@ struct ProfileSums {
   }
 };
 
+/// The spans of one name in one pass.
 struct ProfileRow : ProfileSums {
   ProfileRow(const char* of, Pass in) : name(of), pass(in) {}
   const char* name;  // of an open span: null until it is known
@@ -39,6 +41,7 @@ struct ProfileRow : ProfileSums {
   int64_t calls = 0;
 };
 
+/// What profiled steps have spent, by name and pass. Used by one thread at a time.
 class Profile {
  public:
   /// The name of the time of a step that is in no span: the tape's own work and everything around the ops.
@@ -70,15 +73,18 @@ class Profile {
   };
   void enter(const char* name, Pass pass);
   void leave();
+  /// Gives what was spent since the last call to the innermost span.
   void charge();
+  /// Adds the rows of a lane.
   void absorb(const Profile& lane);
+  /// The row of this name and pass, a new one if there is none.
   ProfileRow& row(const char* name, Pass pass);
 
   std::vector<ProfileRow> rows_;
-  std::vector<Frame> frames_;
-  Clock::time_point mark_;
-  int64_t flops_mark_ = 0;
-  int product_depth_ = 0;
+  std::vector<Frame> frames_;  // the innermost last
+  Clock::time_point mark_;     // of the last charge()
+  int64_t flops_mark_ = 0;     // the count of all products then
+  int product_depth_ = 0;      // products within products count their time once
   int64_t steps_ = 0;
   bool lane_ = false;  // all products of its thread are its own
 };

@@ -1,3 +1,5 @@
+// depthwise_causal_conv(). The kernels get the number of tokens that each token may look back at, which keeps documents
+// apart and padding at 0: they know neither.
 #include "core/ops/ops.hpp"
 
 #include "core/array/layout.hpp"

@@ -1,3 +1,5 @@
+// dropout(): a mask is a function of counters, so the pullback draws it again. Kernels that contain a dropout
+// (attention's) draw with the same DropoutRate. tests/core/base/test_random.cpp holds the words and the rate.
 #include "core/ops/ops.hpp"
 
 #include <algorithm>
@@ -11,13 +13,14 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-/// The mask of one call, ready to be laid over x and, later, over the gradient.
+/// What the mask of one call is drawn from, to be laid over x and, later, over the gradient: it is never stored.
 struct Mask {
   DropoutOptions options;
   int64_t rows, length, channels;  // rows = B * length
   DropoutRate rate;
 };
 
+/// Checks the options against x.
 Mask make_mask(const Shape& x, const DropoutOptions& options) {
   const DropoutRate rate = dropout_rate(options.rate);
   check(x.rank() >= 2, "dropout: need (B, T, ...) or (B, D), got {}", x);
@@ -28,11 +31,13 @@ Mask make_mask(const Shape& x, const DropoutOptions& options) {
   return {options, batch * length, length, x.product(x.rank() == 2 ? 1 : 2, x.rank()), rate};
 }
 
+/// out = the mask on `in`, row by row.
 void lay_over(const Mask& mask, const real* in, real* out) {
   const uint64_t key = philox_key(mask.options.key);
   const auto step = static_cast<uint32_t>(mask.options.step);
   const Ids &examples = mask.options.examples, &positions = mask.options.positions;
-  const int64_t grain = 1 + 2048 / std::max<int64_t>(mask.channels, 1);  // ten rounds of Philox make a number dear
+  const int64_t grain =
+      1 + 2048 / std::max<int64_t>(mask.channels, 1);  // ten rounds of Philox make an element expensive
   parallel_each(mask.rows, grain, [&](int64_t row) {
     const auto example = static_cast<uint32_t>(examples[row / mask.length]);
     const auto position = static_cast<uint32_t>(positions.empty() ? row % mask.length : positions[row]);

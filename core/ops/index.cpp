@@ -1,3 +1,6 @@
+// gather() and embedding(): one op, the second for the first axis. Ids are checked in one pass before anything is read.
+// The gradient is added in the order of the index, whatever the number of threads, for a parameter in its block at
+// once.
 #include "core/ops/ops.hpp"
 
 #include "core/base/error.hpp"
@@ -17,6 +20,7 @@ std::string place(const Shape& shape, int64_t index) {
   return to_string(Shape(at));
 }
 
+/// Throws std::invalid_argument, with the place of the first, where an id is outside [0, extent).
 void check_range(const char* op, const Ids& ids, int64_t extent) {
   const int32_t* const id = ids.data();
   int64_t bad = 0;
@@ -69,6 +73,7 @@ Grad scattered(const Array& in, const Ids& index, const Around& s, const Shape& 
   return out;
 }
 
+/// gather() and embedding().
 Var rows_of(const char* op, const Var& x, const Ids& index, const Around& s) {
   const ProfileSpan span;
   check_range(op, index, s.extent);

@@ -1,3 +1,5 @@
+// Element-wise ops of two operands, as xtensor expressions over broadcast rows (core/array/rows_xt). An operand is
+// saved only where a gradient needs it; sums over broadcast axes are the tape's. tests/core/ops/gradcheck_ops.cpp.
 #include "core/ops/ops.hpp"
 
 #include <functional>

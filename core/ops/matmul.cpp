@@ -1,3 +1,5 @@
+// matmul(): which batches share a matrix is found from the shapes (RowPlan). Batches that are rows of one product, or
+// terms of one sum, are computed as one large product; all others one by one. Gradients are products of the same kind.
 #include "core/ops/ops.hpp"
 
 #include "core/array/rows.hpp"
@@ -8,9 +10,11 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-/// The operands as they are stored: matrices of (rows, columns) along the last two axes, in batches along the others.
+/// The operands, and the result.
 enum Role : size_t { role_a, role_b, role_y };
 
+/// A product of operands as they are stored: matrices of (rows, columns) along the last two axes, in batches along the
+/// others. Runs of batches become one product or one gemm_batched(), as far as broadcasting allows.
 struct Problem {
   int64_t m, n, k;
   MatmulOptions options;
@@ -21,6 +25,7 @@ struct Problem {
 
 Shape batch_shape(const Shape& shape) { return Shape(std::vector<int64_t>(shape.begin(), shape.end() - 2)); }
 
+/// Checks the shapes and finds the batches; `result` becomes the shape of y.
 Problem problem(const Shape& a, const Shape& b, const MatmulOptions& options, Shape& result) {
   check(a.rank() >= 2 && b.rank() >= 2, "matmul: need rank >= 2, got {} and {}", a, b);
   const bool ta = options.a == Transpose::yes, tb = options.b == Transpose::yes;
@@ -33,6 +38,7 @@ Problem problem(const Shape& a, const Shape& b, const MatmulOptions& options, Sh
   return {m, n, k, options, columns, size, plan_rows(batch, {batch_shape(a), batch_shape(b), batch})};
 }
 
+/// One factor of a product: which operand it is, and how it is taken.
 struct Side {
   Role role;
   const real* data;

@@ -1,5 +1,7 @@
-// All primitive ops, each with its gradient. g is the gradient of the output; negative axes count from the end; an
-// axis, range, index or size that does not fit throws std::invalid_argument.
+// All primitive ops, each with its gradient: what composed forms (composed.cpp in the folders of nn/systems) and the
+// rarer parts of models are made of. g is the gradient of the output; negative axes count from the end; an axis, range,
+// index or size that does not fit throws std::invalid_argument. tests/core/ops/test_ops.cpp holds the values,
+// gradcheck_ops.cpp beside it the gradients: a new op gets a row in both.
 #pragma once
 
 #include <vector>
@@ -69,8 +71,7 @@ inline Var operator*(const Var& x, double s) { return mul_scalar(x, s); }
 inline Var operator*(double s, const Var& x) { return mul_scalar(x, s); }
 inline Var operator/(const Var& x, double s) { return mul_scalar(x, 1 / s); }
 
-// Primitives that reduce along axes. Negative axes count from the end; an axis named twice or outside the shape
-// throws std::invalid_argument. g is the gradient of the output.
+// Primitives that reduce along axes. An axis named twice throws std::invalid_argument.
 
 using Axes = std::vector<int>;
 
@@ -87,8 +88,7 @@ Var sum(const Var& x, const Axes& axes, const ReduceOptions& options = {});
 Var mean(const Var& x);
 Var mean(const Var& x, const Axes& axes, const ReduceOptions& options = {});
 
-// Primitives that move elements without changing them. an axis, range or size that does not fit throws
-// std::invalid_argument.
+// Primitives that move elements without changing them.
 
 /// The same elements under another shape; one extent may be -1 and is worked out. Shares x's buffer.  dx = reshape(g).
 Var reshape(const Var& x, const std::vector<int64_t>& extents);

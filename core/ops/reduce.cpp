@@ -1,3 +1,5 @@
+// sum() and mean(), by sum_to() and broadcasted() of core/array/layout: long sums are added in blocks, with a rounding
+// error that tests/core/ops/test_ops.cpp bounds.
 #include "core/ops/ops.hpp"
 
 #include <numeric>
@@ -18,6 +20,7 @@ struct Reduced {
   int64_t count = 1;  // elements that become one
 };
 
+/// Throws std::invalid_argument for an axis outside of the shape or named twice.
 Reduced reduced(const char* op, const Shape& shape, const Axes& axes) {
   std::vector<int64_t> ones = shape.to_vector(), kept;
   std::vector<bool> dropped(ones.size(), false);

@@ -1,3 +1,5 @@
+// Ops that move elements: their values and gradients are exact. reshape() moves nothing, slice() and split() share the
+// buffer where the part is contiguous.
 #include "core/ops/ops.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// softmax(), a row at a time: the largest visible element is taken off, exponentials come from core/kernels, and the
+// sum is in double. Attention has a softmax of its own (nn/systems/quadratic); this one serves poolings, probabilities
+// and the composed forms.
 #include "core/ops/ops.hpp"
 
 #include <cmath>
@@ -68,6 +71,7 @@ void softmax_row_grad(real* out, const real* dy, const real* value, int64_t coun
   assign_row(dx, y * (g - dot));
 }
 
+/// softmax() with a mask, or null.
 Var softmax_over(const Var& x, const Array* mask) {
   const ProfileSpan span;
   const RowMask rows = row_mask(x.shape(), mask);

@@ -61,7 +61,8 @@ int physical_cores() {
   return std::max(1, static_cast<int>(cores.size()));
 }
 
-/// True: new processes have larger stacks than this one. Throws Error where that is not allowed.
+/// Raises the limit of stacks where it is too low; true: new processes have larger ones than this. Throws Error where
+/// that is not allowed.
 bool widen_stacks() {
   constexpr rlim_t least = 512 << 10, usual = 8 << 20;
   rlimit stack{};

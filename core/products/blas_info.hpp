@@ -1,4 +1,6 @@
-// What this process runs on.
+// What this process computes products with; the settings of OpenBLAS and OpenMP, which apps/main.cpp, apps/guard.cpp
+// and python/bindings make before the first product; the memory of both, which run, serve and apps reserve before long
+// work; and the rates of the machine, by which run/training plans (tests/core/products/test_machine_rates.cpp).
 #pragma once
 
 #include <cstdint>
@@ -57,8 +59,8 @@ namespace capstan::CAPSTAN_PRECISION {
 
 // The two limits that kernels are judged by, measured in the process that is judged.
 
-/// Operations per second of a product of two square matrices, all threads; the second one, as the first touches the
-/// memory, which is not the pool's.
+/// Operations per second of a product of two square matrices of `size` rows, all threads. Two are computed and the
+/// second is timed: the first one meets memory that was never touched.
 double product_rate(int64_t size = 2048);
 
 /// Bytes per second of a = b + s c over arrays of `count` elements, all threads, the median of five rounds; three

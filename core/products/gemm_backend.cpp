@@ -42,7 +42,7 @@ Bf16Backend& bf16_setting() {
   return setting;
 }
 
-/// While it lives, this thread may call OpenBLAS. Waits where as many do as may.
+/// While it lives, this thread may call OpenBLAS. Waits while most_blas_products() threads do.
 class BlasTurn : NoCopy {
  public:
   BlasTurn() {
@@ -167,7 +167,7 @@ void set_bf16_backend(Bf16Backend backend) {
 }
 
 bool onednn_multiplies_bf16() {
-  // Whether the CPU will do is seen from any product.
+  // oneDNN refuses all such products on a CPU that it does not support, so the smallest one tells.
   const Bf16 one[1] = {to_bf16(1)};
   float result[1];
   const OneThreadProducts one_thread;
@@ -178,8 +178,8 @@ int most_blas_products() {
   static const int most = [] {
     constexpr const char* key = "MAX_THREADS=";
     constexpr int unknown = 32;  // a build for one thread has memory for 50
-    const char* const found = std::strstr(openblas_get_config(), key);
-    const int threads = found != nullptr ? std::atoi(found + std::strlen(key)) : 0;
+    const char* const setting = std::strstr(openblas_get_config(), key);
+    const int threads = setting != nullptr ? std::atoi(setting + std::strlen(key)) : 0;
     return threads > 0 ? std::max(1, 2 * threads - 2) : unknown;
   }();
   return most;

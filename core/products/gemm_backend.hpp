@@ -1,5 +1,6 @@
 // The libraries that gemm calls: OpenBLAS for double; for float also oneDNN, where the build has it (CAPSTAN_ONEDNN);
-// for bf16 oneDNN alone. Or none of them: portable products have the same bits on every CPU.
+// for bf16 oneDNN alone. Or none of them: portable products have the same bits on every CPU. train.kernels
+// (train/configuration) chooses. tests/core/products/float_gemm_backends.cpp compares the libraries.
 #pragma once
 
 #include <cstdint>
@@ -56,8 +57,8 @@ bool onednn_multiplies_bf16();
 /// of which its own start takes two. Beyond that it writes outside of its tables.
 int most_blas_products();
 
-/// On the calling thread alone. Which library computes a product depends on its shape
-/// and strides, never on its elements.
+/// Computes the product, on the calling thread alone. Which library does it depends on shape and strides, never on the
+/// elements.
 void multiply(const Product<float>& product);
 void multiply(const Product<double>& product);
 void multiply(const Bf16Product& product);

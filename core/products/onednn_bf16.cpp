@@ -1,3 +1,5 @@
+// oneDNN's products of bf16 matrices. Making one ready takes longer than to compute it, so each thread keeps those it
+// has made, by shape and strides. A build without oneDNN has functions that say no.
 #include "core/products/gemm_backend.hpp"
 
 #ifdef CAPSTAN_ONEDNN
@@ -71,8 +73,8 @@ class PreparedProducts {
   /// The prepared product of these sizes, which is made on first use; empty where oneDNN has no kernel for it.
   std::optional<Prepared>& find(const Bf16Product& p) {
     const Key key{p.m, p.n, p.k, p.a.stride, p.a.transposed(), p.b.stride, p.b.transposed(), p.c_stride, p.beta != 0};
-    const auto found = products_.find(key);
-    if (found != products_.end()) return found->second;
+    const auto known = products_.find(key);
+    if (known != products_.end()) return known->second;
     if (products_.size() == most) products_.clear();
     std::optional<Prepared>& made = products_[key];
     try {

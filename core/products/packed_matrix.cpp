@@ -1,3 +1,6 @@
+// Panels are packed and multiplied by the same cut among threads, so that each packs what it will read. In 8 bits, an
+// output's scale is in front of the panels, and round_matrix() must round as packing does: `capstan eval` judges
+// weights of fewer bits by it.
 #include "core/products/packed_matrix.hpp"
 
 #include <algorithm>
@@ -32,6 +35,7 @@ size_t packed_bytes(int64_t out, int64_t in) {
 
 size_t scale_bytes(int64_t out) { return round_up(static_cast<size_t>(out) * sizeof(real), alignment); }
 
+/// Bytes of a packed weight, with its scales.
 size_t stored_bytes(int64_t out, int64_t in, DecodeWeights storage) {
   switch (storage) {
     case DecodeWeights::float32:

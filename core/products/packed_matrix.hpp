@@ -1,4 +1,5 @@
-// A weight matrix as decoding reads it.
+// A weight matrix as decoding reads it: DecodeContext (nn/layers) packs each weight once per state.
+// tests/core/products/test_packed_matrix.cpp compares every storage with three loops.
 #pragma once
 
 #include <vector>
@@ -29,6 +30,7 @@ class PackedMemory {
     size_t offset;
     void* data() const { return static_cast<char*>(block.data()) + offset; }
   };
+  /// 64-byte-aligned, uninitialised. Throws OutOfMemory.
   Place take(size_t bytes);
 
  private:

@@ -27,7 +27,7 @@ std::string from_base64(std::string_view text) {
   std::string bytes;
   bytes.reserve(text.size() / 4 * 3);
   uint32_t bits = 0;
-  int count = 0;  // of bits whose byte is incomplete
+  int count = 0;  // bits that do not fill a byte yet
   for (const char letter : text.substr(0, text.find('='))) {
     const size_t value = letters.find(letter);
     if (value == std::string_view::npos) throw Error("base64: invalid character");

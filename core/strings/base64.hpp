@@ -1,4 +1,5 @@
-// Bytes as text (RFC 4648, section 4).
+// Bytes as text (RFC 4648, section 4): tokens of vocabularies, pictures of reports, sessions.
+// tests/core/strings/test_text.cpp.
 #pragma once
 
 #include <string>

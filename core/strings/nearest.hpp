@@ -1,4 +1,5 @@
-// "Did you mean ...?": the known word nearest to a misspelt one.
+// "Did you mean ...?": the known word nearest to a misspelt one, for messages about keys, commands, classes and
+// parameters. tests/core/strings/test_text.cpp has examples.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Text from outside (labels, names of files, keys, cells of data) as it may be shown on a terminal.
+// Text from outside (labels, names of files, keys, cells of data) as it may be shown on a terminal. Whatever quotes
+// such text goes through it: the log, tables of commands, errors. tests/core/strings/test_printable.cpp.
 #pragma once
 
 #include <cstddef>

@@ -33,9 +33,9 @@ bool matches(std::string_view text, std::string_view pattern) {
   if (!starts_with(text, pieces.front())) return false;
   size_t at = pieces.front().size();
   for (size_t i = 1; i + 1 < pieces.size(); ++i) {
-    const size_t found = text.find(pieces[i], at);
-    if (found == std::string_view::npos) return false;
-    at = found + pieces[i].size();
+    const size_t place = text.find(pieces[i], at);
+    if (place == std::string_view::npos) return false;
+    at = place + pieces[i].size();
   }
   return ends_with(text.substr(at), pieces.back());
 }

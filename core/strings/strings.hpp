@@ -1,5 +1,6 @@
-// Lists of words in messages, file names and scripts, and parts of lines. (Not fmt::join:
-// GCC 12 at -O3 warns inside fmt 9 wherever it is used.)
+// Lists of words in messages, file names and scripts, and parts of lines. (Not fmt::join: GCC 12 at -O3 warns inside
+// fmt 9 wherever it is used.) matches() decides which parameters a run freezes, so it cannot change:
+// tests/core/strings/test_pattern.cpp. The rest is in test_text.cpp beside it.
 #pragma once
 
 #include <charconv>
@@ -42,10 +43,11 @@ std::string join(const Range& items, std::string_view separator = ", ") {
   return text;
 }
 
-/// The same for names in a message: of more than 20 only the first 20, followed by their count.
+/// join() for names in a message: of more than 20 only the first 20, followed by how many there are.
 std::string join_first(const std::vector<std::string>& names, std::string_view separator = ", ");
 
-/// The parts between the separators, one more than there are separators. The text must outlive them.
+/// The parts between the separators, one more than there are separators. The text must outlive them; `separator` must
+/// not be empty.
 std::vector<std::string_view> split(std::string_view text, std::string_view separator);
 
 /// The number, if the whole text is one: digits, perhaps with a minus in front.
@@ -58,6 +60,7 @@ inline std::optional<int64_t> parse_integer(std::string_view text) {
 
 // Patterns of names: * stands for any run of characters, dots and none included.
 
+/// Is the whole text of the pattern's form?
 bool matches(std::string_view text, std::string_view pattern);
 
 // Numbers, times and sizes as people read them.

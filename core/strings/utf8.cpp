@@ -1,3 +1,5 @@
+// A sequence is valid if its second byte is within the limits of its first (table 3-7) and the others are 80..BF. Runs
+// of ASCII without line ends, which most texts are, are skipped eight bytes at a time.
 #include "core/strings/utf8.hpp"
 
 #include <utf8proc.h>
@@ -9,6 +11,7 @@
 namespace capstan {
 namespace {
 
+/// What the first byte of a sequence says of the rest.
 struct Lead {
   size_t length = 0;                // 0: no sequence begins with this byte
   uint8_t low = 0x80, high = 0xbf;  // limits of the second byte; they exclude overlong forms and surrogates

@@ -1,4 +1,5 @@
-// UTF-8, strictly: no overlong forms, no surrogates, nothing above U+10FFFF (Unicode 15, table 3-7).
+// UTF-8, strictly: no overlong forms, no surrogates, nothing above U+10FFFF (Unicode 15, table 3-7). For tokenizers,
+// data, YAML and JSON; tests/fuzz/fuzz_utf8.cpp holds that a character has one encoding.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,7 @@ struct TextPlace {
 /// check_utf8() for a part of a text that begins at `place`; moves `place` to its end.
 void check_utf8(std::string_view text, const std::string& file, TextPlace& place);
 
+/// Appends the bytes of a code point, which must be valid.
 void append_utf8(std::string& text, uint32_t code_point);
 
 /// The largest position <= `at` that is not inside a character; the text is valid UTF-8.

@@ -1,3 +1,6 @@
+// Row i of the decode state and of the logits is that of the i-th open text; the row after them follows the likeliest
+// token only, so that the result is never worse than greedy text. tests/models/test_beam_search.cpp compares with all
+// texts.
 #include "models/generation/generate.hpp"
 
 #include <algorithm>
@@ -10,6 +13,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
+/// An open text (`beam`: its row) with one more token, and the log probability of the whole.
 struct Candidate {
   double log_probability;
   size_t beam;
@@ -22,6 +26,7 @@ bool likelier(const Candidate& a, const Candidate& b) {
   return a.beam != b.beam ? a.beam < b.beam : a.token < b.token;
 }
 
+/// One search: the open texts, each a row of the state, and the best texts that have ended.
 class BeamSearch {
  public:
   BeamSearch(const Model& model, const std::vector<int32_t>& prompt, const BeamOptions& options)
@@ -107,7 +112,8 @@ class BeamSearch {
     if (static_cast<int64_t>(finished_.size()) > options_.width) finished_.pop_back();
   }
 
-  /// A text's log probability can only fall; a longer one may be divided by more.
+  /// Can an open text, or the greedy one, still come to a better score than the worst result? Its log probability can
+  /// only fall, but may be divided by more as it gets longer.
   bool can_improve(const std::vector<Hypothesis>& open, const std::optional<Hypothesis>& greedy, int64_t step) const {
     if (static_cast<int64_t>(finished_.size()) < options_.width) return true;
     const int64_t longest =
@@ -141,22 +147,23 @@ class BeamSearch {
   /// The best 2 * width candidates, enough for `width` texts that continue even if half of them end here.
   std::vector<Candidate> best_candidates(const std::vector<Hypothesis>& open) const {
     const auto wanted = static_cast<size_t>(2 * options_.width);
-    std::vector<Candidate> all;
+    std::vector<Candidate> candidates;
     for (size_t row = 0; row < open.size(); ++row) {
       const std::vector<double> values = log_probabilities(row);
-      std::vector<Candidate> own;
+      std::vector<Candidate> of_text;
       for (size_t token = 0; token < values.size(); ++token)
         if (values[token] > -HUGE_VAL)
-          own.push_back({open[row].log_probability + values[token], row, static_cast<int32_t>(token)});
-      const size_t kept = std::min(wanted, own.size());
-      std::partial_sort(own.begin(), own.begin() + static_cast<long>(kept), own.end(), likelier);
-      all.insert(all.end(), own.begin(), own.begin() + static_cast<long>(kept));
+          of_text.push_back({open[row].log_probability + values[token], row, static_cast<int32_t>(token)});
+      const size_t kept = std::min(wanted, of_text.size());
+      std::partial_sort(of_text.begin(), of_text.begin() + static_cast<long>(kept), of_text.end(), likelier);
+      candidates.insert(candidates.end(), of_text.begin(), of_text.begin() + static_cast<long>(kept));
     }
-    std::sort(all.begin(), all.end(), likelier);
-    all.resize(std::min(wanted, all.size()));
-    return all;
+    std::sort(candidates.begin(), candidates.end(), likelier);
+    candidates.resize(std::min(wanted, candidates.size()));
+    return candidates;
   }
 
+  /// Goes on with these rows of the state, each with its token.
   void read(const std::vector<size_t>& rows, const std::vector<int32_t>& tokens) {
     state_.select(std::vector<int64_t>(rows.begin(), rows.end()));
     logits_ = model_.step(Ids(Shape{static_cast<int64_t>(tokens.size())}, tokens), state_);

@@ -1,3 +1,5 @@
+// The Sampler, and the loop over several prompts of one length: their texts share a decode state, a row each, until
+// they end. Windows are read one text at a time, because a prefill rounds differently from steps and in company.
 #include "models/generation/generate.hpp"
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
+/// The settings, after checking them.
 const SamplingConfig& checked(const SamplingConfig& c) {
   check(c.temperature >= 0 && std::isfinite(c.temperature), "generate: temperature {} is not a number >= 0",
         c.temperature);
@@ -93,16 +96,16 @@ int32_t Sampler::choose(const Array& logits) {
     if (cumulative.back() >= config_.top_p * total || (!cut && cumulative.back() > drawn * total)) break;
   }
   const double mass = cut ? cumulative.back() : total;
-  const auto found = std::upper_bound(cumulative.begin(), cumulative.end() - 1, drawn * mass);
-  return order[static_cast<size_t>(found - cumulative.begin())];
+  const auto place = std::upper_bound(cumulative.begin(), cumulative.end() - 1, drawn * mass);
+  return order[static_cast<size_t>(place - cumulative.begin())];
 }
 
 double log_probability(const Array& logits, int32_t token) {
-  const real* const all = logits.data();
-  const double top = static_cast<double>(*std::max_element(all, all + logits.size()));
+  const real* const scores = logits.data();
+  const double top = static_cast<double>(*std::max_element(scores, scores + logits.size()));
   double total = 0;
-  for (int64_t i = 0; i < logits.size(); ++i) total += math::exp(static_cast<double>(all[i]) - top);
-  return static_cast<double>(all[token]) - top - math::log(total);
+  for (int64_t i = 0; i < logits.size(); ++i) total += math::exp(static_cast<double>(scores[i]) - top);
+  return static_cast<double>(scores[token]) - top - math::log(total);
 }
 
 namespace {
@@ -163,7 +166,7 @@ class Generation {
     return added == WrittenText::Added::goes_on;
   }
 
-  /// The texts that go on, whose states move up to the places of those that do not.
+  /// Goes on with the texts in these rows alone, whose states move up to the places of those that have ended.
   void keep(const std::vector<int64_t>& rows) {
     std::vector<Open> kept;
     for (size_t to = 0; to < rows.size(); ++to) {
@@ -189,15 +192,15 @@ class Generation {
     if (open_[0].text.begin() > 0 && !slid_ && options_.on_slide) options_.on_slide();
     slid_ = open_[0].text.begin() > 0;
     DecodeState& reader = state_.batch() == 1 ? state_ : reader_;
-    Array logits(Shape{static_cast<int64_t>(open_.size()), model_.vocabulary()}), one;
+    Array logits(Shape{static_cast<int64_t>(open_.size()), model_.vocabulary()}), window_logits;
     for (size_t row = 0; row < open_.size(); ++row) {
       WrittenText& text = open_[row].text;
       if (row == 0 || text.window() != open_[row - 1].text.window())
-        one = read_window(model_, text, reader);
+        window_logits = read_window(model_, text, reader);
       else
         text.has_read(static_cast<int64_t>(text.window().size()));
       state_.copy(static_cast<int64_t>(row), reader, 0);
-      copy_row(logits, static_cast<int64_t>(row), one, 0);
+      copy_row(logits, static_cast<int64_t>(row), window_logits, 0);
     }
     return logits;
   }

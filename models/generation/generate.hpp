@@ -1,4 +1,6 @@
-// Text from a language model, token by token.
+// Text from a language model, token by token: for `capstan generate`, pairs and reports (run/predictions) and the
+// sessions of serve/. A text depends on model, prompt, options and seed alone, to the bit, whatever is written beside
+// it: tests/models/test_generate.cpp, tests/serve/test_company.cpp.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +14,10 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// Continues `prompt`, token by token, each from its window, or stops at the end of the first one with
-/// GenerateEnd::window. After max_tokens, only the stop token is taken. Throws Error for an empty prompt, a token
-/// outside the vocabulary, a prompt longer than the window when it may not slide, and logits that are not finite.
+/// Continues `prompt`, token by token. A model with a position limit goes on in further windows (window_begin()) or,
+/// with `slide` off, stops at the end of the first one with GenerateEnd::window. After max_tokens, only the stop token
+/// is taken. Throws Error for an empty prompt, a token outside the vocabulary, a prompt longer than the window when it
+/// may not slide, and logits that are not finite.
 Generated generate(const Model& model, const std::vector<int32_t>& prompt, const GenerateOptions& options = {});
 /// Continues several prompts of one length together: every weight is read once for a token of each. Each result is, to
 /// the bit, that of its prompt alone. Throws std::invalid_argument for prompts of different lengths.
@@ -32,6 +35,7 @@ struct BeamOptions {
   DecodeWeights weights = DecodeWeights::float32;
 };
 
+/// One completion of a prompt.
 struct Hypothesis {
   std::vector<int32_t> tokens;  // the new ones
   double log_probability = 0;   // ln p of the new tokens and, if finished, the stop token

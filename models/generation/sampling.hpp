@@ -1,4 +1,6 @@
-// How texts are written: how a token is chosen, and when a text ends (generate.cpp has the code).
+// How texts are written: how a token is chosen, and when a text ends (generate.cpp has the code). For WrittenText and
+// beam search; the options come from run/predictions and serve. A seed must give the same text in every version:
+// tests/models/test_generate.cpp.
 #pragma once
 
 #include <functional>
@@ -53,6 +55,7 @@ class Sampler {
 /// ln of the probability that the model gives a token.  logits: V elements.
 double log_probability(const Array& logits, int32_t token);
 
+/// What a text may be, and what its caller wants to know of it.
 struct GenerateOptions {
   SamplingConfig sampling = {};
   DecodeWeights weights = DecodeWeights::float32;  // bf16: less to read for every token
@@ -66,8 +69,10 @@ struct GenerateOptions {
   std::function<void()> on_slide = {};  // called once, at the first slide
 };
 
+/// Why a text ended: after max_tokens, at the stop token, because on_token() said so, or at the end of the window.
 enum class GenerateEnd { max_tokens, stop_token, callback, window };
 
+/// A text that was written.
 struct Generated {
   std::vector<int32_t> tokens;  // the new ones
   GenerateEnd end = GenerateEnd::max_tokens;
@@ -75,6 +80,7 @@ struct Generated {
   double log_probability = 0;  // of the new tokens, a stop token included
 };
 
+/// What a text begins with, or where one goes on.
 struct Prompt {
   std::vector<int32_t> tokens;
   int64_t stream = 0;  // random stream: another stream gives the same prompt another text

@@ -1,3 +1,5 @@
+// A text is its window and how much of it the state has read. When the window moves, nothing of it is read, and the
+// sampler keeps what it has seen.
 #include "models/generation/written_text.hpp"
 
 #include <algorithm>

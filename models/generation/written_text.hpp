@@ -1,4 +1,6 @@
-// One text that a model writes: which of its tokens are read next, which one follows, and when the text ends.
+// One text that a model writes: which of its tokens are read next, which one follows, and when the text ends. The one
+// rule of generate() and of the scheduler of serve/, which is why both write the same text
+// (tests/serve/test_company.cpp).
 #pragma once
 
 #include <vector>
@@ -11,6 +13,7 @@ namespace capstan::CAPSTAN_PRECISION {
 /// round differently, so that a text has the same bits only if it is cut at the same places.
 constexpr int64_t prompt_piece = 512;
 
+/// The caller owns the state and calls the model; this says what is read next and takes what was chosen. One thread.
 class WrittenText {
  public:
   /// What add() made of a token: it ends the text without being part of it, is its last one, or goes on.
@@ -43,7 +46,7 @@ class WrittenText {
 
   const GenerateOptions* options_;
   std::optional<int64_t> limit_;
-  bool whole_;  // the first piece is the window
+  bool whole_;  // the first piece is the whole window: a prefix is read in both directions
   Sampler sampler_;
   std::vector<int32_t> window_;
   int64_t begin_, read_;

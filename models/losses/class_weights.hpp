@@ -1,4 +1,5 @@
-// How much the examples of a class count while training.
+// How much the examples of a class count while training: for text classifiers and for train/linear.
+// tests/models/test_classifier.cpp has the weights by hand.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Cross-entropy with label smoothing.
+// Cross-entropy with label smoothing: the loss of a text classifier unless another is named
+// (models/losses/loss_config.hpp). tests/models/test_classifier.cpp and gradcheck_models.cpp hold the losses.
 #pragma once
 
 #include "core/array/batch.hpp"

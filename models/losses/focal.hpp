@@ -1,4 +1,4 @@
-// Focal loss: texts that are classified well already count less.
+// Focal loss of a text classifier: texts that are classified well already count less. tests/models/test_classifier.cpp.
 #pragma once
 
 #include "core/config/schema.hpp"

@@ -1,4 +1,5 @@
-// What the loss of a classifier is computed from, and the log probability of what is true.
+// What the losses in this folder are computed from, and the log probability of what is true, made of primitives: losses
+// that core/fused does not have need no pullback of their own. tests/models/test_classifier.cpp has extreme logits.
 #pragma once
 
 #include "core/autograd/var.hpp"

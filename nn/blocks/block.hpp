@@ -1,4 +1,6 @@
-// Residual blocks: a mixer and a feed-forward network, each added to the stream of activations.
+// Residual blocks: a mixer and a feed-forward network, each added to the stream of activations. Made and run by Stack
+// (models/stack.hpp). forward(), prefill() and step() share one residual(), so that decoding is wired as training is:
+// tests/nn/layers/test_layers.cpp, tests/models/test_decode.cpp.
 #pragma once
 
 #include <memory>
@@ -44,8 +46,8 @@ void describe(Fields& f, LayerConfig& c) {
 namespace capstan::CAPSTAN_PRECISION {
 
 /// (B, T, D) -> (B, T, D).  pre: x + drop(mixer(norm(x))), then x + drop(feed_forward(norm(x))); post: the norm is
-/// taken of the sum instead. Parameters mixer_norm, mixer, feed_forward_norm, feed_forward, and with short_conv those
-/// of nn/blocks/block.hpp.
+/// taken of the sum instead. Parameters mixer_norm, mixer, feed_forward_norm, feed_forward, and with short_conv that of
+/// make_short_conv().
 class Block {
  public:
   Block(const Scope& scope, const MixerShape& shape, const LayerConfig& config, double dropout);
@@ -55,6 +57,7 @@ class Block {
   /// rest again in their pullbacks. The block must outlive the tape.
   Var forward_recomputed(const Var& x, const std::shared_ptr<const Context>& context) const;
   std::unique_ptr<MixerState> make_state(int64_t batch) const { return mixer_->make_state(batch); }
+  /// As Mixer::prefill() and step(), for the whole block; no dropout.
   Var prefill(const Var& x, MixerState& state) const;
   Var step(const Var& x, MixerState& state) const;
   const Mixer& mixer() const { return *mixer_; }

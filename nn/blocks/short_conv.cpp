@@ -1,3 +1,6 @@
+// A mixer around another one. In training the op of core/ops/conv.cpp does the work; a decode state has the last
+// inputs of each sequence, one fewer than taps, besides the inner mixer's state. tests/nn/blocks/test_short_conv.cpp
+// holds that both agree.
 #include "nn/blocks/block.hpp"
 
 #include <algorithm>
@@ -10,6 +13,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
+/// The last inputs of each sequence, and the state of the mixer after the convolution.
 struct ShortConvState final : MixerState {
   ShortConvState(int64_t batch, int64_t taps, int64_t width, std::unique_ptr<MixerState> of_mixer)
       : MixerState(batch), before(Array::zeros(Shape{batch, taps - 1, width})), mixer(std::move(of_mixer)) {}
@@ -20,7 +24,7 @@ struct ShortConvState final : MixerState {
   }
   void select(const std::vector<int64_t>& rows) override {
     MixerState::select(rows);
-    // One tap: nothing to remember.
+    // With one tap there is nothing to remember, and select_rows() leaves an array without elements as it is.
     if (before.empty()) before = Array(Shape{batch(), before.dim(1), before.dim(2)});
     mixer->select(rows);
   }
@@ -56,6 +60,7 @@ struct ShortConvState final : MixerState {
   std::unique_ptr<MixerState> mixer;
 };
 
+/// x -> mixer(x + conv(x)).
 class ShortConv final : public Mixer {
  public:
   ShortConv(const Scope& scope, int64_t width, int64_t taps, std::unique_ptr<Mixer> mixer) : mixer_(std::move(mixer)) {
@@ -125,7 +130,7 @@ class ShortConv final : public Mixer {
     const real* const kernel = kernel_.value().data();
     for (int64_t sequence = 0; sequence < before.dim(0); ++sequence)
       for (int64_t t = 0; t < std::min(kept, length); ++t)
-        for (int64_t k = t; k < kept; ++k) {  // of the rows in front; it meets tap k - t
+        for (int64_t k = t; k < kept; ++k) {  // row k in front meets tap k - t
           real* const sum = sums.mutable_data() + (sequence * length + t) * width;
           const real* const in = before.data() + (sequence * kept + k) * width;
           for (int64_t d = 0; d < width; ++d) sum[d] += kernel[d * (kept + 1) + k - t] * in[d];

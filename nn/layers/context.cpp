@@ -9,12 +9,12 @@ namespace capstan::CAPSTAN_PRECISION {
 Array DecodeContext::linear(const Array& x, const Var& weight, const Var& bias, Activation activation) {
   const LinearSizes sizes = linear_sizes(x.shape(), weight.shape(), bias, "decode");
   const Array& values = weight.value();
-  auto found = packed_.find(values.data());
-  if (found == packed_.end())
-    found = packed_.emplace(values.data(), Packed{values, PackedMatrix(values, storage_, memory_)}).first;
+  auto packed = packed_.find(values.data());
+  if (packed == packed_.end())
+    packed = packed_.emplace(values.data(), Packed{values, PackedMatrix(values, storage_, memory_)}).first;
   Array y(x.shape().with(-1, sizes.out));
-  found->second.matrix.multiply(x.data(), sizes.rows, bias ? bias.value().data() : nullptr, activation,
-                                y.mutable_data());
+  packed->second.matrix.multiply(x.data(), sizes.rows, bias ? bias.value().data() : nullptr, activation,
+                                 y.mutable_data());
   return y;
 }
 

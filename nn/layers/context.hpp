@@ -1,4 +1,5 @@
-// What the layers of a generation share.
+// What modules are told besides activations: Context in forward(), DecodeContext in the steps of a generation. Made by
+// train/steps, train/evaluation and models/stack, and handed on to every module, so that none has a state of its own.
 #pragma once
 
 #include <unordered_map>
@@ -29,6 +30,7 @@ struct Context {
 
 /// The weights of a model, packed for decoding, and the angles of the current position. A weight is packed when a step
 /// first multiplies by it, and the copy is kept: make a new DecodeContext when weights have changed. For one thread.
+/// tests/models/test_decode.cpp holds that a text has the same bits alone and in company.
 class DecodeContext {
  public:
   explicit DecodeContext(DecodeWeights storage = DecodeWeights::float32) : storage_(storage) {}
@@ -37,7 +39,7 @@ class DecodeContext {
   /// Throws std::invalid_argument naming the shapes.
   Array linear(const Array& x, const Var& weight, const Var& bias = Var(), Activation activation = Activation::none);
 
-  /// The result of rotary_tables(), which consecutive layers with the same arguments share.
+  /// The result of rotary_tables(), which consecutive layers with the same arguments share; valid until the next call.
   const RotaryTables& rotary(const Ids& positions, int64_t pairs, double base);
 
  private:

@@ -1,3 +1,5 @@
+// What each layer asks of its parameters: weights decay, biases and gains do not; a weight whose rows are tokens or
+// classes is a table, one that stacks several matrices says so, for optimizers that treat matrices as a whole (Muon).
 #include "nn/layers/layers.hpp"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
-// The layers that every block is built from.
+// The layers that every block is built from: thin holders of parameters around the ops of core. Used by nn/blocks,
+// nn/systems and models. Names and shapes of their parameters are those of stored runs and of imports: a change breaks
+// tests/cli/test_old_runs.cpp. tests/nn/layers/ has values, gradients and PyTorch's results.
 #pragma once
 
 #include <vector>
@@ -40,7 +42,7 @@ inline void validate(const NormConfig& c, Problems& problems) {
 
 enum class FeedForwardKind { none, relu, squared_relu, gelu, silu, glu, swiglu, geglu };
 
-/// What a kind of feed-forward network is.
+/// What a kind of feed-forward network is called and computes.
 struct FeedForwardForm {
   FeedForwardKind kind;
   const char* name;
@@ -106,6 +108,7 @@ class Linear {
   Var weight_, bias_;
 };
 
+/// A table of `count` rows, which start as N(0, stddev^2).
 struct EmbeddingConfig {
   int64_t count, width;
   double stddev = 0.02;

@@ -1,4 +1,6 @@
-// What the two uses of hashed n-grams have in common: a table, the orders looked up in it, and the hash.
+// What the two uses of hashed n-grams of tokens (nn/layers/ngram_embedding.hpp) have in common: a table, the orders
+// looked up in it, and the hash. Trained tables depend on the hash, so it cannot change:
+// tests/nn/layers/test_ngrams.cpp.
 #pragma once
 
 #include <cstdint>
@@ -38,13 +40,13 @@ inline uint64_t mixed_bits(uint64_t h) {
   return h ^ (h >> 31);
 }
 
-/// The bucket of an n-gram: a stable hash of its tokens and their number.
+/// The bucket of the n-gram of tokens[0 .. order): a stable hash of them and their number, in [0, buckets).
 int32_t ngram_bucket(const int32_t* tokens, int64_t order, int64_t buckets);
 
-/// Configures nn/layers/ngram_embedding.hpp.
+/// Configures NgramFeatures.
 using NgramConfig = NgramTableConfig;
 
-/// Configures nn/layers/ngram_embedding.hpp.
+/// Configures NgramEmbedding.
 struct NgramEmbeddingConfig : NgramTableConfig {
   bool every_block = false;
   bool fresh_each_epoch = false;

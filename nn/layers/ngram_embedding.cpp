@@ -1,3 +1,6 @@
+// The n-grams that end at a token (NgramEmbedding), or that a text has (NgramFeatures), are a bag of rows of one table,
+// and one product turns the sums into features. In training a word of Philox for each n-gram decides whether it is left
+// out.
 #include "nn/layers/ngram_embedding.hpp"
 
 #include <algorithm>

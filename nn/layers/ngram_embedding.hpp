@@ -1,4 +1,5 @@
-// Hashed n-grams as part of a token's embedding: the last few tokens together are looked up in a table.
+// Hashed n-grams as part of a token's embedding (models/stack): the last few tokens together are looked up in a table.
+// tests/nn/layers/test_ngram_embedding.cpp holds that decoding and forward() agree, and what dropout may depend on.
 // After the hash n-gram embeddings of Pagnoni et al. 2024 (Byte Latent Transformer, arXiv 2412.09871, section 3.2.1).
 #pragma once
 
@@ -41,7 +42,8 @@ class NgramEmbedding {
   Linear output_;
 };
 
-// Hashed n-grams as features of a text: a bag of n-grams that predicts its label. After fastText (Joulin et al. 2017,
+// Hashed n-grams as features of a text (models/text_classifier): a bag of n-grams that predicts its label. Held by
+// tests/nn/layers/test_ngrams.cpp. After fastText (Joulin et al. 2017,
 // arXiv 1607.01759), in addition to a model that reads the tokens in order.
 
 /// y = O q,  q = scale / sqrt(n) * sum of table[bucket] over the n n-grams of a row's documents; n-grams do not reach

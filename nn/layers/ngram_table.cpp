@@ -1,3 +1,6 @@
+// A text's n-grams are counted by row, and their rows added in ascending order: the bits of a sum depend neither on the
+// order of the text nor on the form of the table. Packed rows have their scale in front of the weights, so that a row
+// is one or two lines of the cache; the few classes of most models are added in registers, four at a time.
 #include "nn/layers/ngram_table.hpp"
 
 #include <algorithm>
@@ -10,7 +13,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-constexpr int most_fours = 4;
+constexpr int most_fours = 4;  // groups of four classes that add_fours() keeps in registers
 
 /// take(row, values) for the rows that a file has of a tensor.
 template <class Take>
@@ -73,9 +76,9 @@ class RowCounter {
   std::vector<NgramCount> taken_;
 };
 
-/// What the work on a text needs for a moment, or finds again.
+/// Work memory of one text, and the words that earlier texts had.
 struct NgramScratch {
-  NgramNumbers found;
+  NgramNumbers ngrams;
   NgramMemory memory;
   RowCounter counter;
 };
@@ -156,17 +159,17 @@ const real* NgramTable::weights(int64_t bucket) const {
 void NgramTable::add_text(std::string_view text, double* sums) const {
   const int bits = bits_of(buckets_);
   if (index_ == nullptr) {
-    const TextNgrams found = count_ngrams(text, orders_, bits);
-    add_rows(found.words, sums);
-    add_rows(found.characters, sums);
+    const TextNgrams counts = count_ngrams(text, orders_, bits);
+    add_rows(counts.words, sums);
+    add_rows(counts.characters, sums);
     return;
   }
-  std::unique_ptr<NgramScratch> scratch =
-      scratches_->take();  // not given back by an exception, which may leave it half used
-  NgramNumbers& found = scratch->found;
-  find_ngrams(text, orders_, bits, index_.get(), &scratch->memory, found);
-  add_block(found.words, *scratch, sums);
-  add_block(found.characters, *scratch, sums);
+  // An exception does not give it back: it may be half used.
+  std::unique_ptr<NgramScratch> scratch = scratches_->take();
+  NgramNumbers& ngrams = scratch->ngrams;
+  find_ngrams(text, orders_, bits, index_.get(), &scratch->memory, ngrams);
+  add_block(ngrams.words, *scratch, sums);
+  add_block(ngrams.characters, *scratch, sums);
   scratches_->give(std::move(scratch));
 }
 
@@ -180,6 +183,8 @@ void NgramTable::add_block(std::vector<uint32_t>& rows, NgramScratch& scratch, d
   add_rows(scratch.counter.take(), sums);
 }
 
+/// For at most 4 * fours classes. Reads that many weights of each row: those after the last class belong to the next
+/// row, and their sums are not used.
 template <int fours>
 void NgramTable::add_fours(const std::vector<NgramCount>& counts, double* sums) const {
   double block[4 * fours] = {}, squares = 0;

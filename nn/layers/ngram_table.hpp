@@ -1,4 +1,5 @@
-// Scales and weights of n-grams by bucket.
+// Scales and weights of n-grams by bucket, as a linear classifier (models/linear_classifier) reads them.
+// tests/nn/layers/test_ngram_table.cpp holds that a packed table gives the bits of the whole one.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ class NgramTable {
   const real* weights(int64_t bucket) const;
 
   /// sums += x W / |x| for the n-grams of words and for those of characters, with C sums. x[f] = c(count of f)
-  /// scale[f], c(n) = count_weight(n). Rows are added in the order of their buckets.
+  /// scale[f], c(n) = count_weight(n). Rows are added in the order of their buckets. Any number of threads may call it.
   void add_text(std::string_view text, double* sums) const;
 
  private:

@@ -1,4 +1,4 @@
-// Rotary positions as a part of a mixer's configuration. Su et al. 2021, arXiv 2104.09864.
+// Rotary positions as a part of the configuration of attention, gau and flash. Su et al. 2021, arXiv 2104.09864.
 #pragma once
 
 #include "core/fused/rotary.hpp"

@@ -1,3 +1,6 @@
+// A text is folded into one case, cut into words, and each n-gram of words or of a word's characters hashed (XXH3, then
+// SplitMix64's finaliser); the bucket is the upper part of the hash. Words that were met before give their n-grams of
+// characters from memory (NgramMemory): a text's words are mostly those of other texts.
 #include "nn/layers/text_ngrams.hpp"
 
 #define XXH_INLINE_ALL  // most hashes are of a few bytes: a call would take longer than the hash
@@ -23,6 +26,7 @@ namespace {
 /// How a character divides a text into words. `alone`: a word of its own, in a script that is written without blanks.
 enum class Kind { blank, inside_word, alone, other };
 
+/// One character of a text: how it divides words, and its length.
 struct Character {
   Kind kind;
   size_t bytes;
@@ -55,7 +59,7 @@ Kind kind_of(uint32_t point) {
   return has_no_blanks(point) ? Kind::alone : Kind::inside_word;
 }
 
-/// Of the characters of ASCII.
+/// The kind of each character of ASCII.
 constexpr std::array<Kind, 128> ascii_kinds = [] {
   std::array<Kind, 128> kinds{};
   for (size_t c = 0; c < kinds.size(); ++c) {
@@ -65,7 +69,7 @@ constexpr std::array<Kind, 128> ascii_kinds = [] {
   return kinds;
 }();
 
-/// The first one of a text that is not empty.
+/// The first character of a text that is not empty. What is not valid UTF-8 belongs to a word.
 Character first_of(std::string_view text, bool unicode) {
   if (const auto byte = static_cast<uint8_t>(text[0]); byte < 0x80) return {ascii_kinds[byte], 1};
   if (!unicode) return {Kind::inside_word, 1};
@@ -116,7 +120,7 @@ std::string folded(std::string_view text, bool unicode) {
   return out;
 }
 
-/// Ascending, for numbers below 2^bits: by digits of `width` bits, the lowest first.
+/// Sorts numbers below 2^bits in ascending order: by digits of `width` bits, the lowest first.
 template <int width>
 void sort_by_digits(std::vector<uint32_t>& numbers, int bits) {
   std::vector<uint32_t> sorted(numbers.size());
@@ -145,14 +149,14 @@ void for_characters(std::string_view word, const std::vector<int64_t>& orders, c
   std::string marked(1, start_mark);
   marked += word;
   marked += end_mark;
-  const std::string_view all = marked;
+  const std::string_view characters = marked;
   const auto take = [&](std::string_view ngram) {
     visit(mixed_bits(XXH3_64bits(ngram.data(), ngram.size()) + 0x9e3779b97f4a7c15u), ngram);
   };
   if (is_ascii(word)) {
     for (const int64_t order : orders)
-      for (size_t first = 0, size = static_cast<size_t>(order); first + size <= all.size(); ++first)
-        take(all.substr(first, size));
+      for (size_t first = 0, size = static_cast<size_t>(order); first + size <= characters.size(); ++first)
+        take(characters.substr(first, size));
     return;
   }
   std::vector<size_t> starts;
@@ -161,11 +165,12 @@ void for_characters(std::string_view word, const std::vector<int64_t>& orders, c
   starts.push_back(marked.size());
   for (const int64_t order : orders)
     for (size_t first = 0; first + static_cast<size_t>(order) < starts.size(); ++first)
-      take(all.substr(starts[first], starts[first + static_cast<size_t>(order)] - starts[first]));
+      take(characters.substr(starts[first], starts[first + static_cast<size_t>(order)] - starts[first]));
 }
 
-/// of_words(hash, first, last), with pointers to the words, for all n-grams of words of a text in one case, and
-/// of_run(run) for what has n-grams of characters.
+/// of_words(hash, first, last), with pointers to the words, for all n-grams of words of a folded text, and of_run(run)
+/// for each run of characters within which n-grams of characters are counted: a word, or a run of a script without
+/// blanks.
 template <class OfWords, class OfRun>
 void for_ngrams(std::string_view all, const NgramOrders& orders, const OfWords& of_words, const OfRun& of_run) {
   std::vector<Word> words;
@@ -200,6 +205,7 @@ void for_ngrams(std::string_view all, const NgramOrders& orders, const OfWords& 
   }
 }
 
+/// The name of an n-gram of words of the folded text `all`.
 std::string name_of(std::string_view all, const Word& first, const Word& last) {
   // An end of the text is a word without characters.
   const bool starts = first.begin == first.end, ends = last.begin == last.end;
@@ -207,6 +213,7 @@ std::string name_of(std::string_view all, const Word& first, const Word& last) {
   return fmt::format("{}{}{}", starts ? "^ " : "", all.substr(inner.begin, outer.end - inner.begin), ends ? " $" : "");
 }
 
+/// The name of an n-gram of characters between the marks of a word.
 std::string name_of(std::string_view ngram) {
   const bool starts = ngram.front() == start_mark, ends = ngram.back() == end_mark;
   if (starts) ngram.remove_prefix(1);

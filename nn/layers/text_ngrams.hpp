@@ -1,4 +1,6 @@
-// The n-grams of a text, of words and of the characters within words, counted by bucket.
+// The n-grams of a text, of words and of the characters within words, counted by bucket: the features of linear
+// classifiers, which train/linear solves for and nn/layers/ngram_table reads. Trained weights depend on what a word is
+// and on the hash, so neither can change without a key: tests/nn/layers/test_text_ngrams.cpp.
 #pragma once
 
 #include <cstdint>
@@ -56,11 +58,11 @@ class NgramMemory {
  private:
   struct Entry {
     uint64_t hash;
-    uint32_t word, size, numbers, count;  // where they are; a size of 0: no entry
+    uint32_t word, size, numbers, count;  // the word is at `word` of words_, its numbers at `numbers`; size 0: no entry
   };
   size_t place_of(std::string_view word, uint64_t hash) const;
 
-  std::vector<Entry> entries_;  // at their hash, or after it
+  std::vector<Entry> entries_;  // a hash table: each at the place of its hash, or at the next free one
   size_t used_ = 0;
   std::string words_;
   std::vector<uint32_t> numbers_;
@@ -76,7 +78,7 @@ struct NgramNumbers {
 /// again.
 void find_ngrams(std::string_view text, const NgramOrders& orders, int bits, const RowIndex* index, NgramMemory* memory,
                  NgramNumbers& found);
-/// Ascending, for numbers below 2^bits.
+/// Sorts numbers below 2^bits in ascending order.
 void sort_numbers(std::vector<uint32_t>& numbers, int bits);
 /// How often each of these numbers below 2^bits occurs, in ascending order; sorts them.
 std::vector<NgramCount> counted(std::vector<uint32_t>& found, int bits);
@@ -88,6 +90,7 @@ struct NamedNgram {
   std::string name;
 };
 
+/// The two blocks of a text, as in TextNgrams.
 struct NamedNgrams {
   std::vector<NamedNgram> words, characters;
 };

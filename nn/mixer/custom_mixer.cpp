@@ -9,13 +9,13 @@ namespace capstan {
 namespace {
 
 std::map<std::string, CustomMixer>& custom_mixers() {
-  static std::map<std::string, CustomMixer> all;
-  return all;
+  static std::map<std::string, CustomMixer> mixers;
+  return mixers;
 }
 
 const CustomMixer& custom_mixer(const std::string& name) {
-  const auto found = custom_mixers().find(name);
-  if (found != custom_mixers().end()) return found->second;
+  const auto entry = custom_mixers().find(name);
+  if (entry != custom_mixers().end()) return entry->second;
   const std::string known = join(CustomMixerConfig::type_names());
   throw ConfigError(fmt::format("mixer: this program registers no mixer \"{}\" (registered: {})", name,
                                 known.empty() ? "none" : known));

@@ -1,4 +1,6 @@
 // Mixers that a program registers (nn/systems/register_mixer.hpp). All of them are one alternative of MixerConfig.
+// tests/nn/systems/test_register_mixer.cpp and tests/run/test_custom_mixer.cpp hold that they are used as the
+// library's.
 #pragma once
 
 #include <any>

@@ -1,3 +1,4 @@
+// A step is a forward() over each sequence by itself, so that what one gets does not depend on its neighbours.
 #include "nn/mixer/forward_mixer.hpp"
 
 #include <algorithm>
@@ -5,6 +6,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
+/// The inputs of all tokens so far.
 struct InputState final : MixerState {
   InputState(int64_t batch, const MixerShape& shape)
       : MixerState(batch), width(shape.width), inputs(static_cast<size_t>(batch)) {
@@ -38,9 +40,9 @@ struct InputState final : MixerState {
   /// The inputs of sequence `row` and `count` more rows: (1, T, D).
   Array document(int64_t row, const real* next, int64_t count) const {
     const std::vector<real>& before = inputs[static_cast<size_t>(row)];
-    Array all(Shape{1, position(row) + count, width});
-    std::copy_n(next, count * width, std::copy(before.begin(), before.end(), all.mutable_data()));
-    return all;
+    Array tokens(Shape{1, position(row) + count, width});
+    std::copy_n(next, count * width, std::copy(before.begin(), before.end(), tokens.mutable_data()));
+    return tokens;
   }
   void append(int64_t row, const real* next, int64_t count) {
     std::vector<real>& rows = inputs[static_cast<size_t>(row)];

@@ -1,4 +1,5 @@
-// A mixer of which only forward() is written.
+// A mixer of which only forward() is written: the base class for a first try of an idea.
+// tests/nn/systems/test_forward_mixer.cpp holds that it decodes what forward() gives.
 #pragma once
 
 #include "nn/mixer/mixer.hpp"

@@ -1,3 +1,6 @@
+// A state's arrays (parts()) have a row for each sequence: select(), copy(), reset() and visit() work on these rows, so
+// a mixer with other members must override them. "decode states" in tests/models/test_beam_search.cpp copies and
+// selects those of every mixer.
 #include "nn/mixer/mixer.hpp"
 
 #include <algorithm>
@@ -27,8 +30,8 @@ void MixerState::select(const std::vector<int64_t>& rows) {
 void MixerState::copy(int64_t to, MixerState& from, int64_t row) {
   check(from.maker_ == maker_, "a sequence can only be copied between states of the same mixer");
   positions_.at(static_cast<size_t>(to)) = from.positions_.at(static_cast<size_t>(row));
-  const std::vector<Array*> own = parts(), others = from.parts();
-  for (size_t i = 0; i < own.size(); ++i) copy_row(*own[i], to, *others[i], row);
+  const std::vector<Array*> own_parts = parts(), other_parts = from.parts();
+  for (size_t i = 0; i < own_parts.size(); ++i) copy_row(*own_parts[i], to, *other_parts[i], row);
 }
 
 void MixerState::visit(int64_t row, int64_t position, const Elements& body) {

@@ -1,4 +1,6 @@
-// The interface of a mixer: the part of a block through which tokens exchange information.
+// The interface of a mixer: the part of a block through which tokens exchange information. Every folder of nn/systems
+// implements it, Block (nn/blocks) calls it. What must hold for each (causality, padding, packing, decoding equals
+// forward, its cost) is in nn/mixer/README.md and tests/nn/mixer/mixer_suite.cpp, which every mixer's tests run.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +60,7 @@ class MixerState {
   friend class Mixer;
   std::vector<int64_t> positions_;
   std::shared_ptr<DecodeContext> decode_ = std::make_shared<DecodeContext>();
-  std::shared_ptr<const char> maker_;  // of the mixer that made it
+  std::shared_ptr<const char> maker_;  // identity_ of the mixer that made it
 };
 
 }  // namespace capstan::CAPSTAN_PRECISION
@@ -97,8 +99,8 @@ struct MixerShape {
   int64_t max_length = 0;  // longest document; positions past it do not exist
   bool causal = false;
   double output_gain = 1;  // scale of the initial output projection (1 / sqrt(2 layers) in deep pre-norm stacks)
-  bool prefix =
-      false;  // causal, but the first prefill() reads its tokens as a whole, as forward() does context.prefixes
+  /// Causal, but the first prefill() reads its tokens as a whole, as forward() does context.prefixes.
+  bool prefix = false;
 };
 
 /// How a mixer weights the tokens of a text, for display. values: (B, H, T, T), the weight of token s (column) for
@@ -109,6 +111,7 @@ struct MixingWeights {
   bool pool = false;  // weights of a pool over the text: without causality all rows are the same
 };
 
+/// One mixer with its parameters. Const after its construction: what a generation remembers is in a MixerState.
 class Mixer {
  public:
   virtual ~Mixer() = default;
@@ -127,6 +130,7 @@ class Mixer {
   /// over all tokens so far. A row has the same bits whatever the others are.
   virtual Var step(const Var& x, MixerState& state) const = 0;
 
+  /// For documents of `length` tokens. tests/nn/systems/test_cost.cpp compares what is kept with the pool's use.
   virtual MixerCost cost(int64_t length) const = 0;
   /// Is forward() all that there is (nn/mixer/forward_mixer.hpp)? Then a step reads all tokens again, and the cost is
   /// not known.

@@ -1,4 +1,5 @@
-// What a mixer's config struct must have, and what must be declared with it, checked by the compiler.
+// What a mixer's config struct must have, and what must be declared with it, checked by the compiler: for the entries
+// of MixerConfig (nn/systems/mixer_config.hpp) and for registered mixers. docs/adding.md has an example.
 #pragma once
 
 #include <memory>

@@ -1,3 +1,6 @@
+// Initial values. A normal number takes one counter of the stream, so threads draw parts of a large parameter side by
+// side; tests/nn/params/test_params.cpp holds that the numbers are those of RandomStream. Other draws take words in
+// turn.
 #include <cmath>
 
 #include "core/base/error.hpp"

@@ -1,3 +1,5 @@
+// finalize() gives every parameter its offset in four passes (decayed, other dense ones, tables by rows, frozen), each
+// in the order in which parameters were made, copies the initial values there and makes all Vars views of the block.
 #include "nn/params/param_store.hpp"
 
 #include <algorithm>

@@ -1,4 +1,7 @@
-// All parameters of a model, by name, in flat blocks.
+// All parameters of a model, by name, in flat blocks. Modules add to it through a Scope; optimizers, averaging,
+// checkpoints, ranks, imports and exports see the store alone. Names are those of stored checkpoints
+// (tests/cli/test_old_runs.cpp). The order in which parameters are made decides the layout, and so the bits of the
+// gradient's norm, which is summed over the flat block: tests/nn/params/test_params.cpp holds it.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +23,7 @@ struct RateRule {
   double factor = 1;
 };
 
+/// From the configuration (train.freeze, train.lr_scale, train.layer_decay); they change no initial value.
 struct ParamRules {
   std::vector<std::string> freeze;  // constants: no gradient, no optimizer state
   std::vector<RateRule> lr_scale;   // the first rule that matches a parameter counts
@@ -39,6 +43,7 @@ int64_t block_of(const std::string& name);
 
 namespace capstan::CAPSTAN_PRECISION {
 
+/// What a module says of a parameter that it makes.
 struct ParamOptions {
   bool decay = true;   // does weight decay apply? (matrices yes; biases, gains and embeddings of positions no)
   bool gauge = false;  // its gradient is zero by mathematics (a key bias under softmax)
@@ -89,13 +94,14 @@ class ParamStore : NoCopy {
   Var add(const std::string& name, Array initial, const ParamOptions& options);
   bool has_memory() const { return memory_ != ParamMemory::none; }
   bool has_initial_values() const { return memory_ == ParamMemory::allocated; }
-  /// Records that `name` is another name of the parameter called `target`. It is stored once.
+  /// Records that `name` is another name of the parameter called `target`. It is stored once. Throws Error where there
+  /// is no such parameter.
   void alias(const std::string& name, const std::string& target);
 
   /// Moves all values and all gradients into two flat, 64-byte-aligned blocks: decayed parameters, the others, then
   /// tables that are updated by rows, whose gradients are RowGrads and in no block. Every parameter starts at a
   /// multiple of 64 bytes; the gaps stay zero. Frozen parameters come last and have no gradients. No parameter can be
-  /// added afterwards.
+  /// added afterwards. Throws std::logic_error when called twice, and Error or OutOfMemory for more than there is room.
   void finalize();
   bool finalized() const { return finalized_; }
 
@@ -141,10 +147,10 @@ class ParamStore : NoCopy {
 
 // Training in bf16: the bf16 copies of the parameters.
 
-/// While it exists, every parameter of the store has a bf16 copy of the value it had when this was made. Products of
-/// affine maps with such a weight, forward and in pullbacks, are computed in bf16 (core/fused/linear_products.hpp).
-/// Everything else stays float, including parameters and their gradients. Make one for each training step, around the
-/// forward passes and their pullbacks, and destroy it before the weights change.
+/// While it exists, every parameter of the store but tables that are updated by rows has a bf16 copy of the value it
+/// had when this was made. Products of affine maps with such a weight, forward and in pullbacks, are computed in bf16
+/// (core/fused/linear_products.hpp). Everything else stays float, including parameters and their gradients. Make one
+/// for each training step, around the forward passes and their pullbacks, and destroy it before the weights change.
 class Bf16Weights {
  public:
   /// The store must be finalized. Throws std::logic_error otherwise, or where `real` is double, or where copies exist.

@@ -1,4 +1,5 @@
-// Where a module gets its parameters from.
+// Where a module gets its parameters from: the only way into a ParamStore. A parameter's initial value is a function of
+// the run's seed and its path alone, so adding a module changes no other one's (tests/nn/params/test_params.cpp).
 #pragma once
 
 #include <functional>
@@ -15,12 +16,14 @@ using Init = std::function<Array(const Shape& shape, RandomStream& random)>;
 
 namespace init {
 
+/// Every element is this value; N(0, stddev^2); uniform in [low, high).
 Init constant(double value);
 inline Init zeros() { return constant(0); }
 inline Init ones() { return constant(1); }
 Init normal(double stddev);
 Init uniform(double low, double high);
-/// Normal with stddev gain/sqrt(in), for a weight of shape (out, in). LeCun et al. 1998.
+/// Normal with stddev gain/sqrt(in), for a weight of shape (out, in). Throws std::invalid_argument for other shapes.
+/// LeCun et al. 1998.
 Init lecun_normal(double gain = 1);
 
 }  // namespace init

@@ -9,8 +9,8 @@ namespace {
 template <class... Configs>
 std::vector<MixerConfig> defaults_of(const std::variant<Configs...>*) {
   std::vector<MixerConfig> mixers;
-  const auto add = [&](auto* none) {
-    using Config = std::remove_pointer_t<decltype(none)>;
+  const auto add = [&](auto* null_of_type) {
+    using Config = std::remove_pointer_t<decltype(null_of_type)>;
     if constexpr (std::is_default_constructible_v<Config>) mixers.emplace_back(Config{});
   };
   (add(static_cast<Configs*>(nullptr)), ...);

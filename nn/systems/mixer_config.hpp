@@ -1,4 +1,5 @@
-// The mixers there are: a new one is an include and an entry in MixerConfig (docs/adding.md).
+// The mixers there are: a new one is an include and an entry in MixerConfig (docs/adding.md). Read by nn/blocks, models
+// and run/imports. tests/nn/systems/test_samples.cpp runs what every mixer must do for each entry.
 #pragma once
 
 #include <memory>
@@ -47,7 +48,8 @@ static_assert(are_mixer_configs(static_cast<const MixerConfig*>(nullptr)));
 
 // A mixer from its configuration.
 
-/// Calls config.make(). Throws std::invalid_argument for a configuration that validate_mixer() refuses.
+/// Calls the make() that is declared with the mixer's config struct. Throws std::invalid_argument for a configuration
+/// that validate_mixer() refuses.
 std::unique_ptr<Mixer> make_mixer(const Scope& scope, const MixerShape& shape, const MixerConfig& config);
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -5,6 +5,7 @@
 //   return run_command_line(argc, argv);
 //
 // MineConfig and its mixer are written as those of the library are (docs/adding.md).
+// tests/nn/systems/test_register_mixer.cpp.
 #pragma once
 
 #include "core/base/error.hpp"

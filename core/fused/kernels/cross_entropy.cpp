@@ -1,3 +1,5 @@
+// Losses are sums of differences to the largest logit of a row, so they stay exact for logits of 1e4, and every sum
+// over a row is a simd::Sum, which has the same bits at every width of registers: tests/core/fused/test_loss.cpp.
 #include "core/fused/kernels/kernels.hpp"
 
 #include <algorithm>
@@ -56,7 +58,7 @@ void gradient_row(const CrossEntropyPass& pass, int32_t target, real factor, rea
   out[target] -= factor * (1 - pass.smoothing);
 }
 
-/// A logit whose label is certainly absent: without loss where the target is 0.
+/// What the lanes after the last column hold: with the target 0, which these lanes have, its loss is 0.
 constexpr real surely_absent = -1e4;
 
 /// body(row, place, w t, 1 - t) over all logits; the rows in parallel.
@@ -128,15 +130,15 @@ void cross_entropy_in_place(const CrossEntropyPass& pass, real* logits, real* lo
 int64_t count_correct(const CrossEntropyPass& pass, const real* logits) {
   std::atomic<int64_t> correct{0};
   parallel_for(pass.rows, row_grain(pass.columns), [&](int64_t begin, int64_t end) {
-    int64_t found = 0;
+    int64_t hits = 0;
     for (int64_t row = begin; row < end; ++row) {
       const int32_t target = pass.targets[row];
       if (target == pass.ignored) continue;
       const real* x = logits + row * pass.columns;
       const bool highest = x[target] == row_maximum(x, pass.columns);
-      found += highest && std::find(x, x + target, x[target]) == x + target;
+      hits += highest && std::find(x, x + target, x[target]) == x + target;
     }
-    correct += found;
+    correct += hits;
   });
   return correct;
 }

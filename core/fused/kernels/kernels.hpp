@@ -1,4 +1,5 @@
-// The loops of the fused ops.
+// The loops of the fused ops over pointers, rows shared out to the threads: no shapes, no tape. Results depend neither
+// on the number of threads nor on the width of registers (tests/core/fused, tests/models/portable_levels.cpp).
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,7 @@ void norm_backward(const NormPass& pass, const real* x, const real* mean, const 
 
 // Cross-entropy of the rows of a matrix of logits: of one class each, or of labels that a row has or has not.
 
+/// A matrix of logits, the class that each row should have, and how the loss counts.
 struct CrossEntropyPass {
   int64_t rows, columns;   // logits: (rows, columns)
   const int32_t* targets;  // (rows), each in [0, columns) or `ignored`
@@ -57,6 +59,7 @@ void cross_entropy_in_place(const CrossEntropyPass& pass, real* logits, real* lo
 /// Rows that are not ignored and whose first highest logit is the target's.
 int64_t count_correct(const CrossEntropyPass& pass, const real* logits);
 
+/// A matrix of logits, the labels that each row should have, and how the loss counts.
 struct SigmoidCrossEntropyPass {
   int64_t rows, columns;      // logits: (rows, columns)
   const real* targets;        // (rows, columns), t in [0, 1]
@@ -87,6 +90,7 @@ void bag_scatter(real* out, const real* in, const BagPlace* places, const int64_
 
 // Plane rotations of pairs of features.
 
+/// Which features of x turn, and by which angles.
 struct RotaryPass {
   int64_t rows, heads, width;  // x: (rows, heads, width)
   int64_t pairs;               // rotated per head: the first 2 * pairs features

@@ -1,3 +1,5 @@
+// A row is read twice for its mean and deviations and once for the result. The way back needs x and one or two numbers
+// of each row; sums over rows are those of for_rows_with_sums(), in pieces that depend on the shape alone.
 #include "core/fused/kernels/kernels.hpp"
 
 #include <algorithm>
@@ -10,6 +12,7 @@ namespace {
 
 using simd::Batch;
 
+/// What is subtracted from a row (0 unless centred), and what it is multiplied by.
 struct Moments {
   real mean, rstd;
 };
@@ -18,6 +21,7 @@ struct Moments {
 struct Deviations {
   real sum, squares;
 };
+/// The lanes after the last column count as `centre`, so they add nothing.
 Deviations deviations(const real* x, real centre, int64_t columns) {
   simd::Sum sum, squares;
   simd::sweep_sums(columns, [&](auto at) {

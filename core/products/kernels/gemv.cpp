@@ -1,3 +1,5 @@
+// Outputs are the lanes of registers, and inputs are read in their order: an output is one chain of fused additions.
+// How many panels and rows are computed together differs with the number of rows and changes the speed alone.
 #include "core/products/kernels/gemv.hpp"
 
 #include <algorithm>
@@ -42,6 +44,7 @@ void pack_panels(int64_t in, int64_t first, int64_t last, Packed* packed, const 
       for (int64_t place = 0; place < gemv_words<Packed>; ++place) *to++ = word(panel * gemv_panel<Packed>, k, place);
 }
 
+/// The weights of one input and one register of outputs for each side of a panel, as `real`.
 void load_part(const real* packed, int64_t part, Batch (&weights)[2]) {
   weights[0] = Batch::load_aligned(packed + part * simd::lanes);
   weights[1] = Batch::load_aligned(packed + (parts + part) * simd::lanes);
@@ -132,6 +135,7 @@ void multiply_together(const Packed* packed, const GemvPass& pass, int64_t first
   }
 }
 
+/// Panels that are far apart are read side by side, each as its own stream.
 template <class Packed>
 void multiply_one_row(const Packed* packed, const GemvPass& pass, int64_t first, int64_t last) {
   constexpr int64_t together = panels_of_one_row<Packed>;
@@ -183,10 +187,11 @@ void gemv_pack(const real* weight, int64_t out, int64_t in, int64_t first, int64
   pack_panels(in, first, last, packed, [&](int64_t row, int64_t k, int64_t place) {
     uint32_t bits = 0;
     for (int side = 0; side < 4; ++side) {
-      const int64_t of = row + side * gemv_side + place;
-      if (of < out && scales[of] > 0)
-        bits |= (static_cast<uint32_t>(static_cast<int32_t>(std::nearbyint(from.at(of, k) / scales[of]))) & 0xff)
-                << (8 * side);
+      const int64_t output = row + side * gemv_side + place;
+      if (output < out && scales[output] > 0)
+        bits |=
+            (static_cast<uint32_t>(static_cast<int32_t>(std::nearbyint(from.at(output, k) / scales[output]))) & 0xff)
+            << (8 * side);
     }
     return Int8Quad{static_cast<int32_t>(bits)};
   });

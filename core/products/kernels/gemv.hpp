@@ -1,5 +1,7 @@
-// Products of a weight matrix with a few rows of x, from weights packed once:
-// the work of decoding, whose cost is to read the weights.
+// Products of a weight matrix with a few rows of x, from weights packed once: the work of decoding, whose cost is to
+// read the weights. Called by core/products/packed_matrix and, for a row, by FLASH's decoding. The order of an output's
+// sum is part of what a text is: tests/core/products/test_packed_matrix.cpp holds that company and threads do not
+// change it.
 #pragma once
 
 #include <cstdint>

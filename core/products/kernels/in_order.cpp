@@ -1,3 +1,6 @@
+// The blocking of Goto and van de Geijn 2008 (Anatomy of high-performance matrix multiplication): blocks of A and B are
+// packed into panels in the order in which they are read, and a tile of C is in registers while a block of k is added.
+// Of all sizes below, only `depth` is part of the result.
 #include "core/products/kernels/in_order.hpp"
 
 #include <algorithm>
@@ -149,10 +152,10 @@ void pack(const float* from, int64_t across, int64_t along, int64_t count, int64
 
 void multiply_in_order(const Product<float>& p) {
   const Steps of_a = steps(p.a), of_b = steps(p.b);
-  const auto whole = [](int64_t size, int64_t tile) { return (size + tile - 1) / tile * tile; };
+  const auto whole_tiles = [](int64_t size, int64_t tile) { return (size + tile - 1) / tile * tile; };
   const int64_t most_depth = std::min(depth, p.k);
-  const int64_t columns_at_once = std::min(block_columns, whole(p.n, tile_columns));
-  const int64_t rows_at_once = std::min(block_rows, whole(p.m, tile_rows));
+  const int64_t columns_at_once = std::min(block_columns, whole_tiles(p.n, tile_columns));
+  const int64_t rows_at_once = std::min(block_rows, whole_tiles(p.m, tile_rows));
   const Buffer memory(static_cast<size_t>((columns_at_once + rows_at_once) * most_depth) * sizeof(float));
   float* const packed_b = static_cast<float*>(memory.data());
   float* const packed_a = packed_b + columns_at_once * most_depth;

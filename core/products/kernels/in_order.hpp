@@ -1,4 +1,6 @@
-// What a matrix product is given, and products of floats that have the same bits on every CPU.
+// What a matrix product is given, and products of floats that have the same bits on every CPU (train.kernels:
+// portable). tests/core/products/float_in_order.cpp computes each element's chain, tests/run/test_portable_bits.cpp
+// whole trainings.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Three forms of w: the product of two tables, a matrix, and taps by distance. Each reads and adds up only the entries
+// of the tile that it is asked for. Gradients go where GradSink says: into a parameter's block, or into a new array.
 #include "nn/systems/aft/bias.hpp"
 
 #include <algorithm>
@@ -45,6 +47,7 @@ class FactorisedBias final : public AftBias {
   GradSink du_, dv_;
 };
 
+/// w itself.
 class DenseBias final : public AftBias {
  public:
   DenseBias(const Array& w, const Needs* needs) : w_(w), dw_(sink_for(w, needs, 1)) {}

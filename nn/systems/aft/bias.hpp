@@ -1,4 +1,5 @@
-// The position biases w_ts of AFT, produced and differentiated tile by tile. Internal to the AFT ops.
+// The position biases w_ts of AFT, produced and differentiated tile by tile. Internal to the AFT ops: op.cpp makes one,
+// AftTiles reads it. tests/nn/systems/aft/test_op.cpp and gradcheck_op.cpp compare each kind with the composed form.
 #pragma once
 
 #include <memory>
@@ -14,6 +15,7 @@ struct AftTile {
   int64_t sources() const { return s1 - s0; }
 };
 
+/// One kind of w: its values for a tile, and, in a pullback, the gradients of its parameters.
 class AftBias {
  public:
   virtual ~AftBias() = default;
@@ -24,8 +26,8 @@ class AftBias {
   /// w_ts of head `head` into out[(t - t0) * stride + (s - s0)];
   /// entries outside the window are left for the caller to set.
   virtual void logits(const AftTile& tile, int64_t head, real* out, int64_t stride) const = 0;
-  /// Takes the gradient of those values, 0 outside the window;
-  /// of a shift-invariant bias summed over tiles of one form.
+  /// Adds what the gradient of those values, 0 outside the window, is for the parameters; where the bias is
+  /// shift-invariant, it is the sum over tiles of one form. Not for several threads at once.
   virtual void add_gradient(const AftTile& tile, int64_t head, const real* dlogits, int64_t stride) = 0;
   /// Gradients of the parameters, in the order of the op's inputs after qkv.
   virtual Grads take_gradients() = 0;

@@ -1,3 +1,5 @@
+// The definition of the AFT ops: the fused ones are held to it (tests/nn/systems/aft/test_op.cpp), so it stays as close
+// to the paper's equations as primitives allow, whatever it costs.
 #include "nn/systems/aft/op.hpp"
 
 #include <cstdlib>
@@ -33,11 +35,12 @@ Array inside_window(const Segments& segments, int64_t window) {
   return mask;
 }
 
+/// w inside the window, 0 outside.
 Var windowed(const Var& w, const Segments& segments, int64_t window) {
   return where(inside_window(segments, window), w, Var(Array::scalar(0)));
 }
 
-/// w (B or 1, T, T) -> the packed op's answer.
+/// mix() for the packed projection q|k|v and w: (B or 1, T, T), the same for all channels.
 Var mix_packed(const Var& qkv, const Var& w, const Segments& segments, bool causal) {
   const int64_t width = qkv.dim(2) / 3;
   const std::vector<Var> parts = split(qkv, 2, {width, width, width});

@@ -197,6 +197,7 @@ MixerCost Aft::cost(int64_t length) const {
 
 namespace {
 
+/// What each sequence remembers; the ring is empty without a position bias.
 struct AftDecodeState final : MixerState {
   AftDecodeState(int64_t batch, int64_t width, int64_t keys, int64_t capacity_)
       : MixerState(batch),
@@ -234,7 +235,7 @@ struct AftDecodeState final : MixerState {
     return value_ring.mutable_data() + (row * capacity + token % capacity) * width();
   }
 
-  /// The cached tokens, whose queries are left open, and those of qkv (B, T, ...) after them.
+  /// q|k|v of the cached tokens, whose queries are not set, followed by the rows of qkv (B, T, ...).
   Array with_cached(const Array& qkv) {
     const int64_t position = positions().front(), before = std::min(position, capacity);
     const int64_t length = qkv.dim(1), stride = qkv.dim(2);
@@ -286,8 +287,9 @@ Var Aft::prefill(const Var& x, MixerState& mixer_state) const {
   const int64_t before = std::min(position, state.capacity), first = position - before;  // of the rows
   const Array rows = state.with_cached(qkv.value());
   const Var mixed = mix(Var(rows), Segments::full(batch, before + length), !prefix, {before, first, &state.running});
-  const Var y = output(before > 0 ? slice(mixed, 1, before, before + length) : mixed);  // first: it may be refused
-  const int64_t left = std::max(first, end - state.capacity);                           // where the ring begins now
+  const Var y = output(before > 0 ? slice(mixed, 1, before, before + length) : mixed);
+  // The state changes from here on, after what may throw. `left`: the token with which the ring begins afterwards.
+  const int64_t left = std::max(first, end - state.capacity);
   parallel_each(batch, 1, [&](int64_t row) {
     const real* const from = rows.data() + row * (before + length) * stride();
     for_each_group(width, heads_, [&](const kernels::AftGroup& group, int64_t key, int64_t channel) {
@@ -307,9 +309,9 @@ Array Aft::bias_row(int64_t t, int64_t count) const {
   Array row(Shape{std::max<int64_t>(heads_, 1), count});
   real* const out = row.mutable_data();
   if (bias_ == Bias::taps) {
-    const Array all = taps().value();
+    const Array values = taps().value();
     for (int64_t head = 0; head < heads_; ++head)
-      std::copy_n(all.data() + head * all.dim(1), count, out + head * count);
+      std::copy_n(values.data() + head * values.dim(1), count, out + head * count);
     return row;
   }
   const int64_t known = bias_ == Bias::dense ? position_bias_.dim(0) : position_u_.dim(0);
@@ -339,7 +341,7 @@ Var Aft::step(const Var& x, MixerState& mixer_state) const {
     biases.push_back(row > 0 && t == state.position(row - 1) ? biases.back()
                                                              : bias_row(t, std::min(t + 1, state.capacity)));
   }
-  const auto one = [&](int64_t row) {
+  const auto step_row = [&](int64_t row) {
     const real* const token = qkv.data() + row * stride();
     const real *const k = token + width, *const v = k + keys_;
     const int64_t t = state.position(row), count = std::min(t + 1, state.capacity);
@@ -359,7 +361,7 @@ Var Aft::step(const Var& x, MixerState& mixer_state) const {
     });
   };
   constexpr int64_t serial_work = 1 << 14;  // exponentials of a thread, below which a second one costs more
-  parallel_each(rows, 1 + serial_work / (width * (1 + state.capacity)), one);
+  parallel_each(rows, 1 + serial_work / (width * (1 + state.capacity)), step_row);
   state.advance(rows, 1);
   return Var(to_out_ ? to_out_->step(y, state.decode()) : y);
 }

@@ -1,4 +1,5 @@
-// The mixers of the Attention Free Transformer. Zhai et al. 2021, arXiv 2105.14103.
+// The mixers of the Attention Free Transformer, by their configurations. Zhai et al. 2021, arXiv 2105.14103. Formulas,
+// costs and options are in nn/systems/aft/README.md; tests/nn/systems/aft/ has a file for each promise.
 #pragma once
 
 #include "core/config/schema.hpp"
@@ -31,7 +32,7 @@ void describe_projections(Fields& f, AftProjections& c) {
   f("output_projection", c.output_projection, any(), "a linear map after the mixer");
   f("inner", c.inner, width_from(0), "width of queries, keys and values; 0 = that of the model");
 }
-/// Serves all four.
+/// The rule of all four variants.
 inline void validate(const AftProjections& c, const ModelShape& model, Problems& problems) {
   if (c.inner != 0 && c.inner != model.width && !c.output_projection)
     problems.add("inner", "without output_projection, only the model's width is possible");

@@ -1,3 +1,6 @@
+// aft_factorised(), aft_dense() and aft_conv() are one op with three biases: they check shapes, choose the length of
+// tiles and leave the work to AftTiles. The pullback makes the bias again, this time with room for gradients.
+// aft_simple() is in scan.cpp.
 #include "nn/systems/aft/op.hpp"
 
 #include <algorithm>
@@ -19,6 +22,7 @@ int64_t tile_length(const AftOptions& options, int64_t window) {
 
 using MakeBias = std::function<std::unique_ptr<AftBias>(const Needs*)>;
 
+/// The op with any bias. `make_bias` gets the needs of the pullback, or null for the forward pass.
 Var tiled(const char* op, const std::vector<Var>& inputs, const AftLayout& layout, const MakeBias& make_bias) {
   const ProfileSpan span;
   check(layout.tile > 0, "{}: tile {} is negative", op, layout.tile);

@@ -2,7 +2,9 @@
 //
 // All take the packed projection q|k|v and compute, per channel c,
 //   R_tc = sum_{s visible to t} e^(K_sc + w_ts) V_sc / sum_{s visible to t} e^(K_sc + w_ts),   Y_t = sigmoid(Q_t) R_t.
-// Padding tokens see nothing: their Y is 0 and they get no gradient. Nothing of size T x T is stored.
+// Padding tokens see nothing: their Y is 0 and they get no gradient. Nothing of size T x T is stored. Called by the
+// mixer beside this; tests/nn/systems/aft/test_op.cpp holds the fused ops to the composed ones at the end of this
+// header.
 #pragma once
 
 #include "core/array/array.hpp"
@@ -12,8 +14,9 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// AFT-simple, w = 0.  qkv: (B, T, 3D) -> (B, T, D).  Causal: saves the gate g and the average R (2 B T D values);
-/// bidirectional: two values per document and channel.
+/// AFT-simple, w = 0.  qkv: (B, T, 3D) -> (B, T, D).  Saves qkv and, causal, the state (m, D, R) in front of every
+/// 128th token of a document, from which the pullback forms gates and averages again; bidirectional, two values per
+/// document and channel. Throws std::invalid_argument naming the shapes.
 Var aft_simple(const Var& qkv, const Segments& segments, bool causal);
 
 /// aft_simple, causal, for the next T tokens of B sequences: goes on from `state` and leaves it after them. qkv: (B, T,
@@ -40,8 +43,8 @@ Var aft_dense(const Var& qkv, const Var& w, const Segments& segments, bool causa
 /// otherwise; w = 0 outside.  qkv: (B, T, D + H + D) -> (B, T, D).
 Var aft_conv(const Var& qkv, const Var& taps, const Segments& segments, bool causal, const AftOptions& options = {});
 
-// AFT as a composition of primitives: the definition, not optimised. B x T x T x D elements; for tests and
-// for readers. The arguments are those of nn/systems/aft/op.hpp, which computes the same.
+// AFT as a composition of primitives: the definition, not optimised. B x T x T x D elements; for tests and for readers.
+// Arguments and results are those of the fused ops above.
 
 /// w_ts of every pair of tokens, 0 outside the window: (B, T, T); of the taps (B, H, T, T), a matrix for every head.
 Var aft_factorised_bias(const Var& u, const Var& v, const Segments& segments, int64_t window);

@@ -1,12 +1,12 @@
-// What an AFT op goes on from: the state after the tokens that a decode state has seen.
+// What an AFT op goes on from in Aft::prefill(): the state after the tokens that a decode state has seen.
 #pragma once
 
 #include "core/array/array.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// The state (m, N, R) of B sequences after their first tokens: running maximum of the keys and sum of e^(K - m), both
-/// (B, keys), and average of the values, (B, D).
+/// The state (m, D, R) of B sequences after their first tokens: running maximum of the keys and sum of e^(K - m), both
+/// (B, keys), and average of the values, (B, channels).
 struct AftRunning {
   Array maximum, weight, average;
 };

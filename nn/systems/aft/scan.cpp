@@ -1,3 +1,7 @@
+// aft_simple(). Causal, it is a scan over the tokens of each document (kernels/scan.hpp), documents and blocks of
+// channels side by side. The pullback takes pieces of 128 tokens from the last to the first: from the state in front of
+// a piece, which was saved, it forms the piece's gates and averages again, in the cache. Bidirectional, a document has
+// one average.
 #include <algorithm>
 
 #include "core/array/segments.hpp"
@@ -12,7 +16,7 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 /// Channels that one thread carries through a whole document: four AVX-512 registers of float.
-constexpr int64_t block = 64;
+constexpr int64_t block = 64;  // also the room of a Running
 
 /// Tokens whose gates and averages the pullback forms at once: with a block of channels, 64 KB.
 constexpr int64_t piece = 128;
@@ -108,6 +112,7 @@ void scan_backward(const real* qkv, const Segments& segments, const PieceStates&
   });
 }
 
+/// Y = sigmoid(Q) R with the average R of the tokens so far.
 Var causal_scan(const Var& qkv, const Segments& segments) {
   const int64_t length = qkv.dim(1), width = qkv.dim(2) / 3;
   const bool keep = recording({qkv});
@@ -135,6 +140,7 @@ Var causal_scan(const Var& qkv, const Segments& segments) {
                   });
 }
 
+/// Y = sigmoid(Q) R with one average R for each document.
 Var bidirectional_pool(const Var& qkv, const Segments& segments) {
   const int64_t length = qkv.dim(1), width = qkv.dim(2) / 3;
   const Shape per_document{static_cast<int64_t>(segments.spans().size()), width};

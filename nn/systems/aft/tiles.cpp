@@ -287,10 +287,10 @@ int64_t AftTiles::exact_weights(const Unit& unit, int64_t t, int64_t key, real* 
         (before(layout_.past.state->maximum) - key_maximum) + math::log(before(layout_.past.state->weight));
     maximum = std::max(maximum, weights[count]);
   }
-  const int64_t all = count + (carried ? 1 : 0);
+  const int64_t weight_count = count + (carried ? 1 : 0);
   real total = 0;
-  for (int64_t s = 0; s < all; ++s) total += weights[s] = math::exp(weights[s] - maximum);
-  for (int64_t s = 0; s < all; ++s) weights[s] /= total;
+  for (int64_t s = 0; s < weight_count; ++s) total += weights[s] = math::exp(weights[s] - maximum);
+  for (int64_t s = 0; s < weight_count; ++s) weights[s] /= total;
   return count;
 }
 

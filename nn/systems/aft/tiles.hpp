@@ -7,7 +7,8 @@
 // window all sources are taken one by one.
 //
 // The reference m is a maximum over the sources of the tile, later ones of a causal tile included; where that makes a
-// denominator vanish the row is computed exactly, with its own maximum.
+// denominator vanish the row is computed exactly, with its own maximum ("extreme keys" in
+// tests/nn/systems/aft/test_op_invariants.cpp). The pullback is in tiles_backward.cpp.
 #pragma once
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
+/// What an op's tokens, channels and tiles are.
 struct AftLayout {
   Segments segments;
   int64_t width = 0;  // D
@@ -34,6 +36,7 @@ struct AftLayout {
   int64_t stride() const { return 2 * width + keys(); }  // of q|k|v
 };
 
+/// The forward pass, or the pullback, of one call of an op: made for it, used once.
 class AftTiles {
  public:
   AftTiles(const Array& qkv, const AftLayout& layout, AftBias& bias);
@@ -71,20 +74,25 @@ class AftTiles {
     real *reference, *exp_rows, *rows, *gradient_rows, *dlogits;
   };
 
+  /// Fills tiles_ and runs_ for the longest document; a shorter one uses the first of them.
   void cut_tiles();
   /// Are there sources in front of those that the tile takes one by one?
   bool has_prefix(const AftTile& tile) const { return tile.s0 > 0 || layout_.past.position > 0; }
   bool same_weights(const AftTile& a, const AftTile& b) const;
+  /// Fills groups_: heads, or runs of channels that make products wide enough.
   void cut_groups();
   int64_t unit_count() const { return static_cast<int64_t>(layout_.segments.spans().size() * groups_.size()); }
   /// False when the document ends before the tile.
   bool make_unit(int64_t index, int64_t tile_index, Unit& unit) const;
+  /// q|k|v of the unit's channels, from the token at `position` of its document on.
   kernels::AftInput input(const Unit& unit, int64_t position) const;
+  /// The work memory with this number, of those that allocate_work() made.
   Work work(int64_t index);
   void allocate_work(bool backward, int64_t count);
   /// The number of parts of a pullback, each with its own gradient of w.
   int64_t parts() const;
 
+  /// Computes the carries of every tile: what is in front of its window and, bidirectional, what comes after it.
   void scan_carries();
   /// The state in front of the first row.
   void begin_carry(const Unit& unit, const kernels::AftState& state) const;
@@ -95,13 +103,17 @@ class AftTiles {
   /// body(strip) for pieces of a tile's targets, with the sources that are not later than all of them.
   template <class Body>
   void for_each_strip(const AftTile& tile, const Body& body) const;
+  /// Fills logits_ and weights_ for a tile, and so for all tiles of its run.
   void prepare_weights(const AftTile& tile);
+  /// The weights of the unit's head, from the first column that the unit has on.
   const real* weights(const Unit& unit) const;
+  /// Writes the reference and the rows [E V | E] of the unit's sources and carries.
   void pack(const Unit& unit, const Work& work) const;
   void forward_unit(const Unit& unit, const Work& work, real* y, real* average, real* denominator) const;
   /// Normalised weights of all sources of target `t` for one key, by the row's own maximum; returns their number. After
   /// them, where there is one, that of the state in front of the first row.
   int64_t exact_weights(const Unit& unit, int64_t t, int64_t key, real* weights) const;
+  /// Computes the rows of the unit whose denominator is 0.
   void exact_rows(const Unit& unit, real* y, real* average, const real* denominator) const;
 
   struct Gradients {
@@ -116,9 +128,11 @@ class AftTiles {
   void source_gradients(const Unit& unit, const Work& work) const;
   void clear_dlogits(const AftTile& tile, const Work& work, int64_t head) const;
   void exact_rows_backward(const Unit& unit, const Gradients& g, real* exact_dlogits) const;
+  /// Keeps the gradient row of a carry for scatter_carries().
   void keep_carry_gradient(const Unit& unit, const Work& work, bool prefix);
   /// Hands the gradient of the run's weights to the bias.
   void finish_run(const AftTile& tile, const std::vector<Array>& exact);
+  /// Adds the gradients of all carries to the tokens that they are made of.
   void scatter_carries(const Unit& unit, const Work& work, const Gradients& g, bool prefix) const;
   kernels::AftGradient gradient(const Unit& unit, int64_t position, real* dqkv) const;
 
@@ -132,8 +146,8 @@ class AftTiles {
   Array logits_, weights_;  // (heads, tile, weight_stride): columns prefix | sources | suffix
   Array carries_;           // (prefixes, suffixes; documents; tiles; 2 keys + D): maximum | weight | average
   real *prefixes_ = nullptr, *suffixes_ = nullptr;
-  Array prefix_grads_,
-      suffix_grads_;  // (documents, tiles, total_columns): rows [G_v | G_k] relative to the carry's maximum
+  /// (documents, tiles, total_columns): rows [G_v | G_k] relative to the carry's maximum.
+  Array prefix_grads_, suffix_grads_;
   FixedThreads threads_;
   Array work_;
   int64_t work_stride_ = 0;

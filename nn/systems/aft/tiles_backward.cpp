@@ -88,9 +88,9 @@ void AftTiles::backward_unit(const Unit& unit, const Work& work, const Gradients
   // d(log weight) / weight; the weight itself is multiplied in once per tile. Carries have no w.
   const int64_t head = bias_.heads() > 1 ? unit.group->head : 0;
   // The part's first product overwrites the sum if it covers the tile: a tile of a long text is larger than a cache.
-  const bool whole = unit.targets == unit.tile->targets() && unit.sources == unit.tile->sources();
-  const bool add = begun[static_cast<size_t>(head)] || !whole;
-  if (!begun[static_cast<size_t>(head)] && !whole) clear_dlogits(*unit.tile, work, head);
+  const bool covers_tile = unit.targets == unit.tile->targets() && unit.sources == unit.tile->sources();
+  const bool add = begun[static_cast<size_t>(head)] || !covers_tile;
+  if (!begun[static_cast<size_t>(head)] && !covers_tile) clear_dlogits(*unit.tile, work, head);
   begun[static_cast<size_t>(head)] = true;
   for_each_strip(unit.seen(), [&](const AftTile& strip) {
     const int64_t row = strip.t0 - t0;

@@ -1,3 +1,5 @@
+// forward() projects to q|k|v at once, turns queries and keys by their positions and calls attention_packed(). A decode
+// state keeps turned keys and values, so a step turns the new token alone.
 #include "nn/systems/attention/mixer.hpp"
 
 #include <algorithm>
@@ -128,6 +130,7 @@ namespace {
 /// Multiply-adds of a step below which a second thread costs more than it saves.
 constexpr int64_t serial_work = 1 << 16;
 
+/// The keys and values of each sequence, whose length is its position.
 struct AttentionState final : MixerState {
   AttentionState(int64_t batch, int64_t width_) : MixerState(batch), width(width_), cache(batch, width_, width_) {}
   std::vector<Array*> parts() override { return {}; }
@@ -191,16 +194,16 @@ Var MultiHeadAttention::step(const Var& x, MixerState& mixer_state) const {
   real* const out = y.mutable_data();
   int64_t tokens = 0;
   for (int64_t row = 0; row < rows; ++row) tokens += state.position(row);
-  const auto one = [&](int64_t unit) {
+  const auto attend_head = [&](int64_t unit) {
     const int64_t row = unit / heads, begin = unit % heads * head;
     kernels::attention_decode(state.cache.part(row, state.position(row), begin, head, begin, head),
                               AttentionKernel::softmax, scale, nullptr, 1, first + row * 3 * width + begin,
                               out + row * width + begin);
   };
   if (tokens * 2 * width < serial_work)
-    for (int64_t unit = 0; unit < rows * heads; ++unit) one(unit);
+    for (int64_t unit = 0; unit < rows * heads; ++unit) attend_head(unit);
   else
-    parallel_units(rows * heads, one);
+    parallel_units(rows * heads, attend_head);
   return Var(to_out_ ? to_out_->step(y, state.decode()) : y);
 }
 

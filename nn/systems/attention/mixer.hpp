@@ -1,4 +1,5 @@
-// Multi-head attention, the Transformer's mixer. Vaswani et al. 2017, arXiv 1706.03762.
+// Multi-head attention, the Transformer's mixer, by its configuration. Vaswani et al. 2017, arXiv 1706.03762. The op is
+// nn/systems/quadratic/op.hpp; tests/nn/systems/attention/ and tests/models/test_decode.cpp hold what it does.
 #pragma once
 
 #include "core/config/schema.hpp"

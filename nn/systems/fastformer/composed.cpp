@@ -1,3 +1,4 @@
+// The definition of the op in op.hpp, to which tests/nn/systems/fastformer/test_op.cpp holds the fused one.
 #include "nn/systems/fastformer/op.hpp"
 
 #include <cmath>
@@ -25,6 +26,7 @@ Var pool(const Var& values, const Var& weights) {
   return reshape(transpose(matmul(weights, by_head), {0, 2, 1, 3}), {batch, length, width});
 }
 
+/// Queries, values, the pooled keys kbar, and the weights of both pools.
 struct Pools {
   Var q, v, kbar;
   FastformerPoolWeights weights;
@@ -33,14 +35,14 @@ struct Pools {
 Pools pools(const Var& qk, const FastformerWeights& weights, const Segments& segments, bool causal) {
   const int64_t width = weights.query_logits.dim(1);
   const Array visible = visibility(segments, causal);
-  const bool own = qk.dim(2) == 3 * width;
+  const bool has_values = qk.dim(2) == 3 * width;
   const std::vector<Var> parts =
-      split(qk, 2, own ? std::vector<int64_t>{width, width, width} : std::vector<int64_t>{width, width});
+      split(qk, 2, has_values ? std::vector<int64_t>{width, width, width} : std::vector<int64_t>{width, width});
   const Var &q = parts[0], &k = parts[1];
   const Var query = pool_weights(q, weights.query_logits, weights.query_logit_bias, visible);
   const Var p = pool(q, query) * k;
   const Var key = pool_weights(p, weights.key_logits, weights.key_logit_bias, visible);
-  return {q, own ? parts[2] : q, pool(p, key), {query, key}};
+  return {q, has_values ? parts[2] : q, pool(p, key), {query, key}};
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+// Logits of a head that read its own features alone are logits of all features whose weight is zero elsewhere
+// (block_diagonal): the op has one form. Decoding keeps the state of both pools and multiplies by packed weights.
 #include "nn/systems/fastformer/mixer.hpp"
 
 #include "core/base/error.hpp"
@@ -42,9 +44,9 @@ class Fastformer final : public Mixer {
 /// (H, D/H) -> (H, D), 0 outside the head's own features.
 Var block_diagonal(const Var& weight) {
   const int64_t heads = weight.dim(0), head_width = weight.dim(1);
-  Array own = Array::zeros(Shape{heads, heads, 1});
-  for (int64_t head = 0; head < heads; ++head) own.mutable_data()[head * heads + head] = 1;
-  return reshape(reshape(weight, {heads, 1, head_width}) * Var(own), {heads, heads * head_width});
+  Array own_features = Array::zeros(Shape{heads, heads, 1});
+  for (int64_t head = 0; head < heads; ++head) own_features.mutable_data()[head * heads + head] = 1;
+  return reshape(reshape(weight, {heads, 1, head_width}) * Var(own_features), {heads, heads * head_width});
 }
 
 LinearConfig packed_projection(int64_t width, const FastformerConfig& config) {
@@ -87,19 +89,19 @@ FastformerWeights Fastformer::weights() const {
 
 Var Fastformer::forward(const Var& x, const Context& context) const {
   const Var qk = packed_(x);
-  const FastformerWeights all = weights();
+  const FastformerWeights parameters = weights();
   return output(mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
-    return fastformer(qk, all, segments, causal);
+    return fastformer(qk, parameters, segments, causal);
   }));
 }
 
 std::vector<MixingWeights> Fastformer::mixing_weights(const Var& x, const Context& context) const {
   const Var qk = packed_(x);
-  const FastformerWeights all = weights();
+  const FastformerWeights parameters = weights();
   const auto pool = [&](Var FastformerPoolWeights::*which) {
     return mix_with_prefix(context, shape_.causal,
                            [&](const Segments& segments, bool causal) {
-                             return fastformer_pool_weights(qk, all, segments, causal).*which;
+                             return fastformer_pool_weights(qk, parameters, segments, causal).*which;
                            })
         .value();
   };
@@ -119,6 +121,7 @@ MixerCost Fastformer::cost(int64_t) const {
 
 namespace {
 
+/// The running sums of both pools.
 struct FastformerDecodeState final : MixerState {
   FastformerDecodeState(int64_t batch, int64_t heads, int64_t width) : MixerState(batch), pools(batch, heads, width) {}
   void reset() override {
@@ -147,7 +150,7 @@ Var Fastformer::prefill(const Var& x, MixerState& mixer_state) const {
   const bool prefix = shape_.prefix && state.position(0) == 0;
   state.advance(x.dim(0), x.dim(1));
   const Var qk = packed_(x);
-  // Also before a prefix, whose outputs are others: this moves state.pools on.
+  // Computed for a prefix, too, although its outputs are those of the bidirectional op: this moves state.pools on.
   const Array causal = fastformer_continue(qk.value(), weights(), state.pools);
   if (!prefix) return output(Var(causal));
   return output(fastformer(qk, weights(), Segments::full(x.dim(0), x.dim(1)), false));

@@ -1,4 +1,6 @@
-// Fastformer's mixer. Wu et al. 2021, arXiv 2108.09084.
+// Fastformer's mixer, by its configuration. Wu et al. 2021, arXiv 2108.09084. nn/systems/fastformer/README.md says
+// where the paper and the authors' code differ; tests/nn/systems/fastformer/test_mixer.cpp has a test for each such
+// point.
 #pragma once
 
 #include "core/config/schema.hpp"

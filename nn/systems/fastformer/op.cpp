@@ -1,3 +1,8 @@
+// Two pools after each other, each in two steps: weights from one product of all tokens (weights_of), then the pool
+// times another part of the token (multiply_pool), documents and units of channels side by side. The second pool is
+// written over the first one's result. The pullback computes p and u again from the saved weights, then goes through
+// both pools backwards (pull). Sums over pieces of channels are added in their order: the number of threads changes no
+// bit.
 #include "nn/systems/fastformer/op.hpp"
 
 #include <algorithm>
@@ -61,7 +66,8 @@ struct PoolSide {
   PoolRows values, others;
 };
 
-/// body(span, its index, first piece, pool) for every document and unit of channels; these do not depend on each other.
+/// body(first token, index of the document, first piece, pool) for every document and unit of channels; these do not
+/// depend on each other.
 template <class Body>
 void for_each_unit(const Layout& layout, const PoolSide& side, const Body& body) {
   const int64_t units = static_cast<int64_t>(layout.units.size()) - 1;
@@ -212,10 +218,10 @@ Array visible_rows(Array dy, const Layout& layout) {
   return visible;
 }
 
-Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weights, const Saved& saved, Array given,
+Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weights, const Saved& saved, Array dy_rows,
            const Needs& needs) {
   const int64_t width = layout.width, tokens = layout.tokens();
-  const Array dy = visible_rows(std::move(given), layout);
+  const Array dy = visible_rows(std::move(dy_rows), layout);
   const PoolRows q = query_rows(layout, qk), k = key_rows(layout, qk);
   const LinearSizes sizes{tokens, width, width};
   Grads grads(7);
@@ -246,8 +252,8 @@ Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weigh
     return std::pair(GradSink(needs, weight, Shape{layout.heads, width}), GradSink(needs, bias, Shape{layout.heads}));
   };
   auto [dkey, dkey_bias] = logit_sinks(key_logits, key_logit_bias);
-  const bool own = own_values(layout);
-  const Array db = pull_pool(layout, key_pool, {dp, own ? dv : dq, /*add_others=*/!own, {}, nullptr, 0});
+  const bool has_values = own_values(layout);
+  const Array db = pull_pool(layout, key_pool, {dp, has_values ? dv : dq, /*add_others=*/!has_values, {}, nullptr, 0});
   pull_logits(layout, db, key_pool.values, weights.key_logits.value(), dp, dkey, dkey_bias);
   auto [dquery, dquery_bias] = logit_sinks(query_logits, query_logit_bias);
   const Array da = pull_pool(layout, query_pool, {dp, dk, /*add_others=*/false, dq, nullptr, 0});
@@ -261,6 +267,7 @@ Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weigh
   return grads;
 }
 
+/// Throws std::invalid_argument unless the operands fit each other.
 void check_inputs(const Shape& qk, const FastformerWeights& weights) {
   const Shape& logits = weights.query_logits.shape();
   check(logits.rank() == 2, "fastformer: query_logits {} is not (H, D)", logits);

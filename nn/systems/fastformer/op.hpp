@@ -6,7 +6,8 @@
 //   kbar_t = pool(s (p wk_h + bk_h), p),   u_t = kbar_t * v_t,   y_t = W_r u_t + b_r + q_t.
 // Bidirectional, both pools run over the whole document. Causal, they are prefix pools, and p_t is made with the query
 // pooled so far: linear time, but not what the bidirectional layer gives for a prefix, whose p would all be made with
-// the last pooled query (that costs a softmax attention, O(T^2 D)).
+// the last pooled query (that costs a softmax attention, O(T^2 D)). tests/nn/systems/fastformer/test_op.cpp holds the
+// fused op to the composed one at the end of this header.
 #pragma once
 
 #include "core/array/segments.hpp"
@@ -21,8 +22,8 @@ struct FastformerWeights {
 };
 
 /// qk: (B, T, 2D), or (B, T, 3D) with values of its own -> (B, T, D), 0 for padding.  O(T D) beyond the products. Saves
-/// the weights of both pools, 2 B T H values; the pullback computes the pools again and scans backwards without exp.
-/// Throws std::invalid_argument naming the shapes.
+/// qk and the weights of both pools, 2 B T H values; the pullback computes the pools again and scans backwards without
+/// exp. Throws std::invalid_argument naming the shapes.
 Var fastformer(const Var& qk, const FastformerWeights& weights, const Segments& segments, bool causal);
 
 /// What a pool remembers of B sequences: per head the running maximum m of the logits and S = sum e^(logit - m), (B,
@@ -30,6 +31,7 @@ Var fastformer(const Var& qk, const FastformerWeights& weights, const Segments& 
 struct AdditivePoolState {
   Array maximum, weight, average;
 };
+/// Both pools of B sequences; reset() is the state before the first token.
 struct FastformerState {
   FastformerState(int64_t batch, int64_t heads, int64_t width);
   void reset();
@@ -42,9 +44,8 @@ Array fastformer_continue(const Array& qk, const FastformerWeights& weights, Fas
 /// Computes up to u, (B, T, D), for callers that multiply by to_r.
 Array fastformer_pools(const Array& qk, const FastformerWeights& weights, FastformerState& state);
 
-// Fastformer's additive attention as a composition of primitives: the definition, not optimised. B x T x H x
-// T elements; for tests and for readers. The arguments are those
-// of nn/systems/fastformer/op.hpp, which computes the same.
+// Fastformer's additive attention as a composition of primitives: the definition, not optimised. B x T x H x T
+// elements; for tests and for readers. Arguments and results are those of the fused op above.
 
 /// What the pools take of token i for token t, (B, H, T, T); rows sum to 1, those of padding are 0.
 struct FastformerPoolWeights {

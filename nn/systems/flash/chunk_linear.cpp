@@ -1,3 +1,6 @@
+// The state M runs over the chunks of a document in order: what a chunk reads is the sum over the full chunks in front
+// of it. Everything is matrix products of a chunk, one after the other; documents go to different threads. The pullback
+// runs M once more for dq, and its mirror image from the last chunk back for dk and dv.
 #include "nn/systems/flash/chunk_linear.hpp"
 
 #include <algorithm>
@@ -54,14 +57,15 @@ void for_each_document(const Segments& segments, const ChunkLinearOptions& optio
   const FixedThreads fixed;
   Array work(Shape{alone ? 1 : team_size(), size});
   real* const states = work.mutable_data();
-  const auto one = [&](const Segments::Span& span, real* state) {
+  const auto run_document = [&](const Segments::Span& span, real* state) {
     body(chunks_of(span, segments.length(), options), state);
   };
   if (alone) {
-    for (const Segments::Span& span : spans) one(span, states);
+    for (const Segments::Span& span : spans) run_document(span, states);
   } else {
-    parallel_units(static_cast<int64_t>(spans.size()),
-                   [&](int64_t index) { one(spans[static_cast<size_t>(index)], states + thread_index() * size); });
+    parallel_units(static_cast<int64_t>(spans.size()), [&](int64_t index) {
+      run_document(spans[static_cast<size_t>(index)], states + thread_index() * size);
+    });
   }
 }
 
@@ -73,6 +77,7 @@ struct Rows {
     return {data + chunk.first * width, width, transpose};
   }
 };
+/// As Rows, to be written.
 struct MutableRows {
   real* data;
   int64_t width;
@@ -99,6 +104,7 @@ void check_inputs(const Var& q, const Var& k, const Var& v, const Segments& segm
         "chunk_linear_attention: the constant normaliser must be positive, got {}", options.constant);
 }
 
+/// What the pullback keeps.
 struct Operands {
   Array q, k, v;
   Segments segments;
@@ -191,7 +197,7 @@ Array chunk_linear_continue(const Array& q, const Array& k, const Array& v, int6
         q.shape(), position);
   Array y(Shape{batch, length, values});
   real *const out = y.mutable_data(), *const states = m.mutable_data();
-  const auto one = [&](int64_t sequence) {
+  const auto run_sequence = [&](int64_t sequence) {
     real* const state = states + sequence * keys * values;
     for (int64_t begin = 0; begin < rows; begin += chunk) {  // of the chunk among the rows of k and v
       const int64_t end = std::min(begin + chunk, rows), first = std::max(begin, current),
@@ -208,9 +214,9 @@ Array chunk_linear_continue(const Array& q, const Array& k, const Array& v, int6
     }
   };
   if (batch > 1)
-    parallel_units(batch, one);
+    parallel_units(batch, run_sequence);
   else if (batch == 1)
-    one(0);
+    run_sequence(0);
   return y;
 }
 

@@ -1,4 +1,5 @@
-// The global, linear part of mixed chunk attention. Hua et al. 2022 (FLASH), arXiv 2202.10447.
+// The global, linear part of mixed chunk attention: op, engine and composed form. Hua et al. 2022 (FLASH), arXiv
+// 2202.10447. Called by nn/systems/flash/mixer.cpp; tests/nn/systems/flash/test_chunk_linear.cpp compares both forms.
 #pragma once
 
 #include "core/array/segments.hpp"
@@ -10,6 +11,7 @@ namespace capstan {
 /// appendix: a short last chunk counts in full); a constant.
 enum class ChunkNormaliser { counted, chunks, constant };
 
+/// Which keys a query sees, and what their sum is divided by.
 struct ChunkLinearOptions {
   int64_t chunk = 256;  // tokens; chunks begin at position 0 of every document, the last one may be shorter
   bool causal = false;
@@ -40,8 +42,8 @@ Var chunk_linear_attention(const Var& q, const Var& k, const Var& v, const Segme
 Array chunk_linear_continue(const Array& q, const Array& k, const Array& v, int64_t position, Array& m,
                             const ChunkLinearOptions& options);
 
-// The linear part of mixed chunk attention as a composition of primitives: the definition, not optimised.
-// B x T x T elements; for tests and for readers. The arguments are those of nn/systems/flash/chunk_linear.hpp.
+// The linear part of mixed chunk attention as a composition of primitives: the definition, not optimised. B x T x T
+// elements; for tests and for readers. The arguments are those of the op above.
 
 /// O_i = sum_j w_ij (q_i . k_j) v_j, w_ij = 1 / n_i where i sees j and else 0.
 Var chunk_linear_attention_composed(const Var& q, const Var& k, const Var& v, const Segments& segments,

@@ -1,3 +1,4 @@
+// The definition of chunk_linear_attention(), with weights 1 / n for the pairs that see each other.
 #include "nn/systems/flash/chunk_linear.hpp"
 
 #include <set>

@@ -1,3 +1,7 @@
+// Both parts read views of one projection and are added before the gate. A decode state has the rows of the current
+// chunk for the local part, and M of the full ones for the global: when a chunk is full, its rows are folded into M.
+// Prefill and steps may follow each other at any place; tests/models/test_decode.cpp and
+// tests/nn/systems/flash/test_mixer.cpp hold that.
 #include "nn/systems/flash/mixer.hpp"
 
 #include <algorithm>
@@ -39,10 +43,11 @@ class Flash final : public Mixer {
     Var gate, value;                           // (B, T, E)
     Var local_q, local_k, global_q, global_k;  // (B, T, Z); undefined for a part that is off
   };
-  /// Of x, shifted where the configuration asks for it.
+  /// Gates, values and views of x, which the caller has shifted where the configuration asks for it; or which it shifts
+  /// itself.
   Parts project(const Var& shifted, const Ids& positions) const;
   Parts project(const Var& x, const Segments& segments) const;
-  /// Global part's options with n.
+  /// Options of the global part, its normaliser n included.
   ChunkLinearOptions linear_options(bool causal) const;
   /// b of the quadratic part.
   Var local_bias(const Segments& segments) const { return unit_.bias(std::min(config_.chunk, segments.longest())); }
@@ -62,10 +67,11 @@ GatedUnitConfig unit_config(const FlashConfig& config) {
   return unit;
 }
 
+/// The views that the parts need, and how they start.
 GatedUnitShape unit_shape(const FlashConfig& config, bool causal) {
   // The global part has no kernel that would make weak agreement small: where tokens are alike, gains of 1 would give
-  // the mean of all values at several times the size of the input, which hides the rest (README.md). With these, q k
-  // starts as the mean of the features' products.
+  // the mean of all values at several times the size of the input, which hides the rest (nn/systems/flash/README.md).
+  // With these, q k starts as the mean of the features' products.
   const double global_gain = 1 / std::sqrt(static_cast<double>(config.key_dim));
   std::vector<double> gains;
   if (config.local) gains.insert(gains.end(), 2, 1);
@@ -157,6 +163,7 @@ MixerCost Flash::cost(int64_t length) const {
 
 namespace {
 
+/// What each sequence remembers. Members of a part that is off are empty.
 struct FlashDecodeState final : MixerState {
   FlashDecodeState(int64_t batch_, int64_t hidden_, int64_t width, const FlashConfig& config)
       : MixerState(batch_),
@@ -223,21 +230,22 @@ struct FlashDecodeState final : MixerState {
   int64_t folded(int64_t sequence) const { return position(sequence) - current(sequence); }
   /// The rows of the current chunk, `rows`, and those of the tokens that follow: (B, current + T, ...).
   Array with_current(Array& rows, const Var& next) const {
-    const int64_t length = next.dim(1), width = next.dim(2), before_it = current(0);
-    if (before_it == 0) return next.value();
-    Array all(Shape{batch(), before_it + length, width});
+    const int64_t length = next.dim(1), width = next.dim(2), kept = current(0);
+    if (kept == 0) return next.value();
+    Array joined(Shape{batch(), kept + length, width});
     for (int64_t sequence = 0; sequence < batch(); ++sequence) {
-      real* const to = all.mutable_data() + sequence * (before_it + length) * width;
-      std::copy_n(row(rows, sequence, 0), before_it * width, to);
-      std::copy_n(next.value().data() + sequence * length * width, length * width, to + before_it * width);
+      real* const to = joined.mutable_data() + sequence * (kept + length) * width;
+      std::copy_n(row(rows, sequence, 0), kept * width, to);
+      std::copy_n(next.value().data() + sequence * length * width, length * width, to + kept * width);
     }
-    return all;
+    return joined;
   }
-  /// Those of them that belong to the chunk that is then the current one become `rows`.
-  void keep_last(const Array& all, Array& rows) const {
-    const int64_t count = all.dim(1), width = all.dim(2), kept = count % chunk;
+  /// Of `joined`, which with_current() made, the rows that belong to the chunk that is then the current one become
+  /// `rows`.
+  void keep_last(const Array& joined, Array& rows) const {
+    const int64_t count = joined.dim(1), width = joined.dim(2), kept = count % chunk;
     for (int64_t sequence = 0; sequence < batch(); ++sequence)
-      std::copy_n(all.data() + ((sequence + 1) * count - kept) * width, kept * width, row(rows, sequence, 0));
+      std::copy_n(joined.data() + ((sequence + 1) * count - kept) * width, kept * width, row(rows, sequence, 0));
   }
 
   int64_t hidden, key_dim, chunk;

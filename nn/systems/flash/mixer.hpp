@@ -1,5 +1,6 @@
 // FLASH's mixed chunk attention: a gated attention unit that is quadratic inside chunks and linear across them.
-// Hua et al. 2022, arXiv 2202.10447.
+// Hua et al. 2022, arXiv 2202.10447. nn/systems/flash/README.md has the formulas, tests/nn/systems/flash/test_mixer.cpp
+// the promises and the faults of other implementations.
 #pragma once
 
 #include <algorithm>

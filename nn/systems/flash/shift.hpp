@@ -1,4 +1,5 @@
-// Token shift: a token sees some features of the one before it.
+// Token shift: a token sees some features of the one before it. For flash with compat.shift_tokens;
+// tests/nn/systems/flash/test_shift.cpp.
 #pragma once
 
 #include "core/array/segments.hpp"

@@ -1,3 +1,5 @@
+// Gated rows are made some thousand at a time, right before the product that reads them, and made again in the
+// pullback: the gated matrix never exists as a whole. The rows of a block depend on the shape alone.
 #include "nn/systems/gated/op.hpp"
 
 #include <algorithm>
@@ -24,6 +26,7 @@ void for_row_blocks(const LinearSizes& sizes, const Body& body) {
   } while (first < sizes.rows);
 }
 
+/// y = (gate * x) W^T + b, block by block.
 Array forward(const Array& gate, const Array& x, const Factor& weight, const real* bias, const LinearSizes& sizes) {
   Array y(x.shape().with(-1, sizes.out));
   real* const out = y.mutable_data();

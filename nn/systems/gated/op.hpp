@@ -1,4 +1,5 @@
 // The steps between the projections of a gated attention unit and its attention. Hua et al. 2022, arXiv 2202.10447.
+// Called by GatedUnit and RelativeBias; tests/nn/systems/gated/test_op.cpp holds each to its composed form.
 #pragma once
 
 #include <optional>
@@ -25,7 +26,7 @@ std::vector<Var> offset_scale(const Var& z, const Var& gain, const Var& offset, 
 /// nothing. Throws std::invalid_argument naming the shapes.
 Var rotary_series(const Var& even, const Var& odd, int64_t length, double base);
 
-// The ops of nn/systems/gated/op.hpp as compositions of primitives: what they mean, and what tests compare them with.
+// The ops above as compositions of primitives: what they mean, and what tests compare them with.
 
 /// silu, then split.
 std::vector<Var> split_silu_composed(const Var& packed, const std::vector<int64_t>& widths);

@@ -1,4 +1,5 @@
-// Attention biases that depend on the distance of two tokens only.
+// Attention biases of gau and flash that depend on the distance of two tokens only.
+// tests/nn/systems/gated/test_relative_bias.cpp has each kind's table, and T5's buckets.
 #pragma once
 
 #include <string>
@@ -29,6 +30,7 @@ namespace capstan::CAPSTAN_PRECISION {
 /// Raffel et al. 2020.
 int64_t t5_bucket(int64_t distance, bool causal);
 
+/// Which kind of bias, and the sizes that it needs.
 struct RelativeBiasConfig {
   RelativeBiasKind kind = RelativeBiasKind::none;
   int64_t max_length = 0;  // toeplitz: positions known (a chunk's where attention stays inside chunks)

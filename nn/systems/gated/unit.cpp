@@ -1,3 +1,5 @@
+// project() and step_project() compute the same, as ops and for a step of decoding from packed weights:
+// tests/models/test_decode.cpp. The initial values of FLASH's global part are chosen in nn/systems/flash/mixer.cpp.
 #include "nn/systems/gated/unit.hpp"
 
 #include <algorithm>
@@ -27,6 +29,7 @@ Init rows_of(const std::vector<double>& gains) {
   };
 }
 
+/// The position bias that the unit's configuration asks for.
 RelativeBiasConfig bias_config(const GatedUnitConfig& config, const GatedUnitShape& unit) {
   RelativeBiasConfig bias;
   bias.kind = config.position_bias;

@@ -1,5 +1,6 @@
 // What GAU and FLASH have in common: gates, values and shared features from one projection, scaled and shifted views of
-// the features as queries and keys, the gate, the output projection. Hua et al. 2022, arXiv 2202.10447.
+// the features as queries and keys, the gate, the output projection. Hua et al. 2022, arXiv 2202.10447. The mixers of
+// nn/systems/gau and flash hold one each; run/imports fills its parameters by their names.
 #pragma once
 
 #include <algorithm>

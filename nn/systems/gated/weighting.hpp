@@ -1,5 +1,5 @@
 // How gated attention turns products of queries and keys into weights: kernel, form of the logits, normaliser. A
-// checkpoint needs the form it was trained with.
+// checkpoint needs the form it was trained with. tests/nn/systems/gated/test_weighting.cpp has the scales by hand.
 #pragma once
 
 #include <string>

@@ -1,3 +1,5 @@
+// A decode state is a cache of keys and values and the bias of all distances so far, reversed, so that a step reads it
+// in the order of the cache. The bias grows by doubling.
 #include "nn/systems/gau/mixer.hpp"
 
 #include <algorithm>
@@ -74,6 +76,7 @@ MixerCost Gau::cost(int64_t length) const {
 
 namespace {
 
+/// The keys and values of each sequence, and the bias that all share.
 struct GauDecodeState final : MixerState {
   GauDecodeState(int64_t batch, int64_t key_width_, int64_t value_width_)
       : MixerState(batch), key_width(key_width_), value_width(value_width_), cache(batch, key_width, value_width) {}
@@ -114,9 +117,9 @@ void Gau::prepare_bias(Array& bias, int64_t tokens) const {
   int64_t length = std::max({fewest, 2 * bias.size(), tokens});
   if (limited) length = std::min(length, shape_.max_length);
   if (const Var table = unit_.bias(length)) {
-    const Array& all = table.value();  // b_d at length - 1 + d
+    const Array& entries = table.value();  // b_d at length - 1 + d
     bias = Array(Shape{length});
-    std::reverse_copy(all.data() + length - 1, all.data() + all.size(), bias.mutable_data());
+    std::reverse_copy(entries.data() + length - 1, entries.data() + entries.size(), bias.mutable_data());
   }
 }
 

@@ -1,4 +1,5 @@
-// The gated attention unit with attention over all tokens (FLASH-Quad). Hua et al. 2022, arXiv 2202.10447.
+// The gated attention unit with attention over all tokens (FLASH-Quad), by its configuration. Hua et al. 2022, arXiv
+// 2202.10447. The unit is nn/systems/gated/unit.hpp, the attention nn/systems/quadratic/op.hpp; tests/nn/systems/gau/.
 #pragma once
 
 #include "nn/systems/gated/unit.hpp"

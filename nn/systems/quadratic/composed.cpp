@@ -1,3 +1,5 @@
+// The definition of attention(), to which tests/nn/systems/quadratic/test_op.cpp and test_dropout.cpp hold the fused
+// op.
 #include "nn/systems/quadratic/op.hpp"
 
 #include <algorithm>
@@ -24,7 +26,7 @@ Array visible_keys(const Segments& segments, const AttentionOptions& options) {
   return mask;
 }
 
-/// b_(i-j) for every pair, (B, H, T, T); anything where the key is not visible.
+/// b_(i-j) for every pair, (B, H, T, T); where the key is not visible, some other entry of b.
 Var bias_matrix(const Var& bias, const Segments& segments) {
   const int64_t batch = segments.batch(), length = segments.length(), last = bias.dim(1) - 1;
   Ids lag(Shape{batch, length, length});

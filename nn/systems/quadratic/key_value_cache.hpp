@@ -1,4 +1,5 @@
-// The keys and values of past tokens, for decoding by attention.
+// The keys and values of past tokens, for decoding by attention: part of the decode states of attention and gau.
+// tests/nn/systems/attention/test_mixer.cpp holds that it keeps what it holds while it grows.
 #pragma once
 
 #include <vector>

@@ -1,3 +1,5 @@
+// The checks of attention's three entries, and what their pullbacks keep: the work is AttentionTiles' (tiles.hpp). The
+// packed form exists so that one product makes q, k and v, and one its gradient.
 #include "nn/systems/quadratic/op.hpp"
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
+/// Throws std::invalid_argument unless the options fit the segments.
 void check_options(const char* op, const Segments& segments, const AttentionOptions& options) {
   const Shape tokens = segments.ids().shape();
   const auto fits = [&](const Array& factor) { return factor.empty() || factor.shape() == tokens; };

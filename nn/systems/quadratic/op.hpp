@@ -1,5 +1,6 @@
 // Attention of every query on the keys it may see, with any of three kernels: the op of the Transformer baseline
-// and the quadratic parts of GAU and FLASH. Nothing of size T x T is stored.
+// and the quadratic parts of GAU and FLASH. Nothing of size T x T is stored. tests/nn/systems/quadratic/test_op.cpp
+// holds the fused op to the composed one at the end of this header, test_dropout.cpp beside it the masks of dropout.
 #pragma once
 
 #include "core/array/segments.hpp"
@@ -14,7 +15,8 @@ namespace capstan::CAPSTAN_PRECISION {
 /// (Ma et al. 2022, arXiv 2209.10655).
 /// q, k: (B, T, H Z), v: (B, T, H E) -> (B, T, H E).  bias: undefined, or (H, 2N - 1) with b_(i-j) = bias[h, N - 1 + i
 /// - j] and N >= the longest document (or chunk, where that is shorter).
-/// A query that sees nothing gives 0 and gets no gradient.
+/// A query that sees nothing gives 0 and gets no gradient. Saves q, k, v and, for the softmax, the output and two
+/// values per head and query. Throws std::invalid_argument naming the shapes.
 Var attention(const Var& q, const Var& k, const Var& v, const Var& bias, const Segments& segments,
               const AttentionOptions& options);
 
@@ -37,8 +39,8 @@ Array attention_continue(const AttentionPast& in, const AttentionOptions& option
 /// Number of keys each token sees, (B, T); 0 for padding. `past`: tokens in front of the first of each document.
 Array visible_counts(const Segments& segments, bool causal, int64_t chunk = 0, int64_t past = 0);
 
-// Attention as a composition of primitives: the definition, not optimised. B x H x T x T elements; for tests
-// and for readers. The arguments are those of nn/systems/quadratic/op.hpp, which computes the same.
+// Attention as a composition of primitives: the definition, not optimised. B x H x T x T elements; for tests and for
+// readers. Arguments and results are those of attention() above.
 
 /// What query i takes of the value of key j, (B, H, T, T): O = A v. 0 where the key is not visible.
 Var attention_weights(const Var& q, const Var& k, const Var& bias, const Segments& segments,

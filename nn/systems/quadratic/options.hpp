@@ -1,4 +1,4 @@
-// What attention() and its composed form are asked for.
+// What attention() and its composed form are asked for, by the mixers of attention, gau and flash.
 #pragma once
 
 #include "core/array/array.hpp"
@@ -7,6 +7,7 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
+/// Which keys a query sees, and what becomes of their logits.
 struct AttentionOptions {
   AttentionKernel kernel = AttentionKernel::softmax;
   int64_t heads = 1;

@@ -1,3 +1,5 @@
+// The forward pass: a unit is a tile of queries of one piece and head, and the units are taken with the longest first.
+// A unit keeps everything but its output in the work memory of its thread.
 #include "nn/systems/quadratic/tiles.hpp"
 
 #include <algorithm>

@@ -4,7 +4,9 @@
 // meets the keys it may see in blocks: the block's logits are one small matrix product, become weights, and meet the
 // values in another. Blocks above the diagonal are never formed, and those on it are half as long. Everything local to
 // a tile is stored transposed, a query per column: then the strided rows of keys and values are the left operand of
-// every product, which needs no packing, and the values of a query fill one lane of a register.
+// every product, which needs no packing, and the values of a query fill one lane of a register. The length of tiles
+// changes rounding, the number of threads does not: whether a unit of the pullback is cut in two (parts_per_unit)
+// depends on the shape. tests/nn/systems/quadratic/test_op.cpp.
 #pragma once
 
 #include <vector>
@@ -23,6 +25,7 @@ struct TokenRows {
   int64_t stride;
 };
 
+/// What the tokens, heads and tiles of a call are.
 struct AttentionLayout {
   Segments segments;
   AttentionOptions options;
@@ -37,6 +40,7 @@ struct AttentionLayout {
 /// longer ones would compute more above the diagonal.
 constexpr int64_t attention_tile_length = 64;
 
+/// The operands of a call, in the arrays that hold them.
 struct AttentionInputs {
   TokenRows<const real> q, k, v;
   Array bias;  // (H, 2N - 1); empty: none
@@ -48,11 +52,13 @@ struct AttentionResults {
   const real *output, *statistics, *doutput;
 };
 
+/// Where the pullback writes.
 struct AttentionGradients {
   TokenRows<real> dq, dk, dv;  // written for every token but those of padding
   real* dbias;                 // (H, 2N - 1), added to; null: not wanted
 };
 
+/// The forward pass, or the pullback, of one call of an op: made for it, used once.
 class AttentionTiles {
  public:
   AttentionTiles(const AttentionLayout& layout, const AttentionInputs& inputs);
@@ -96,10 +102,14 @@ class AttentionTiles {
   int64_t heads() const { return layout_.options.heads; }
   int64_t tokens() const { return layout_.segments.ids().size(); }
   int64_t tiles(const Piece& piece) const { return (piece.length - piece.past + layout_.tile - 1) / layout_.tile; }
+  /// Fills pieces_: documents, or their chunks.
   void cut_pieces();
+  /// Copies the lags of the bias that are needed, in the base of the logits.
   void prepare_bias();
   void allocate_work(bool backward);
+  /// Lays a Work out in `memory`; null: only counts its elements, in `size`.
   Work carve(real* memory, bool backward, int64_t& size) const;
+  /// The work memory of the running thread.
   Work work(bool backward);
 
   Queries queries(const Piece& piece, int64_t head, int64_t tile) const;
@@ -109,6 +119,7 @@ class AttentionTiles {
   kernels::AttentionTile tile_of(const Queries& queries, const Block& block, const Work& work) const;
   const real* keys(const Queries& queries, const Block& block) const;
   const real* values(const Queries& queries, const Block& block) const;
+  /// Writes the factors of the queries, and the queries as columns.
   void prepare(const Queries& queries, const Work& work) const;
   /// Lays the mask of the dropout, if there is one, over (keys, columns) values of the block.
   void drop(const Queries& queries, const Block& block, real* values) const;
@@ -121,6 +132,7 @@ class AttentionTiles {
   void backward_block(const Queries& queries, const Block& block, const Work& work, const BackwardUnit& unit,
                       real beta) const;
   void backward_unit(const BackwardUnit& unit, const Work& work, const AttentionResults& results) const;
+  /// Adds the gradients of keys and values that parts but the first made.
   void add_parts(const Array& partial, const AttentionGradients& gradients) const;
   /// Room for every unit's gradient of the bias.
   Array give_bias_gradients(std::vector<BackwardUnit>& units) const;

@@ -1,3 +1,5 @@
+// The pullback of attention: per piece and head, tiles of queries from the last to the first, each against all its
+// blocks of keys, whose weights are formed again from the saved maximum and sum.
 #include <algorithm>
 #include <limits>
 
@@ -136,13 +138,13 @@ Array AttentionTiles::give_bias_gradients(std::vector<BackwardUnit>& units) cons
   };
   int64_t size = 0;
   for (const BackwardUnit& unit : units) size += room(unit);
-  Array all = Array::zeros(Shape{size});
-  real* next = all.mutable_data();
+  Array gradients = Array::zeros(Shape{size});
+  real* next = gradients.mutable_data();
   for (BackwardUnit& unit : units) {
     unit.dbias = next + unit.piece->length - 1;
     next += room(unit);
   }
-  return all;
+  return gradients;
 }
 
 void AttentionTiles::add_bias_gradients(const std::vector<BackwardUnit>& units, real* dbias) const {
@@ -160,9 +162,9 @@ void AttentionTiles::add_parts(const Array& partial, const AttentionGradients& g
     real *const dk = gradients.dk.data + token * gradients.dk.stride, *const dv = gradients.dv.data +
                                                                                   token * gradients.dv.stride;
     for (int64_t part = 0; part < partial.dim(0); ++part) {
-      const real* const more = partial.data() + (part * tokens() + token) * (keys_width + values_width);
-      for (int64_t i = 0; i < keys_width; ++i) dk[i] += more[i];
-      for (int64_t i = 0; i < values_width; ++i) dv[i] += more[keys_width + i];
+      const real* const part_row = partial.data() + (part * tokens() + token) * (keys_width + values_width);
+      for (int64_t i = 0; i < keys_width; ++i) dk[i] += part_row[i];
+      for (int64_t i = 0; i < values_width; ++i) dv[i] += part_row[keys_width + i];
     }
   });
 }

@@ -20,7 +20,7 @@ namespace {
 
 using simd::Batch;
 
-/// Every channel has its key.
+/// aft_decode() where every channel has a key of its own.
 void decode_channels(const AftCache& cache, int64_t t, int64_t count, int64_t channels, const real* bias,
                      const AftState& prefix, const real* q, real* y) {
   simd::sweep(channels, [&](auto at) {
@@ -42,7 +42,7 @@ void decode_channels(const AftCache& cache, int64_t t, int64_t count, int64_t ch
   });
 }
 
-/// All channels share one key.
+/// aft_decode() where all channels of the group share one key.
 void decode_shared(const AftCache& cache, int64_t t, int64_t count, const AftGroup& group, const real* bias,
                    const AftState& prefix, const real* q, real* y) {
   const auto row = [&](int64_t lag) { return (t - lag) % cache.capacity; };

@@ -1,5 +1,5 @@
-// What the kernels of AFT read and write, and the one for a single token with a position bias, from cached keys and
-// values.
+// What all kernels of AFT read and write, and the kernel of a decode step with a position bias: one token against
+// cached keys and values. The step is Aft::step(); tests/nn/systems/aft/test_decode.cpp holds it to the op.
 #pragma once
 
 #include <cstdint>

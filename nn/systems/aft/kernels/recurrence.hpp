@@ -1,4 +1,4 @@
-// The recurrent state (m, D, R) of AFT-simple, in registers.
+// The recurrent state (m, D, R) of AFT-simple, in registers: for its scan and for the carries of tiles.
 #pragma once
 
 #include "core/kernels/gate_recurrence.hpp"
@@ -24,7 +24,7 @@ class AftRecurrence {
 
   const simd::Batch& average(int i) const { return average_[i]; }
 
-  /// Back to memory.
+  /// Writes the state back to where it was read from.
   void store() const {
     gates_.store();
     for (int i = 0; i < Group::size; ++i) group_.places[i].store(state_.average, average_[i]);

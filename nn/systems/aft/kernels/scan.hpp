@@ -1,4 +1,5 @@
-// AFT-simple over one document: channels in SIMD lanes, time outermost.
+// AFT-simple over one document, for a block of channels: channels in SIMD lanes, time outermost. Called by
+// nn/systems/aft/scan.cpp and, for one token, by Aft::step().
 #pragma once
 
 #include "nn/systems/aft/kernels/decode.hpp"
@@ -7,8 +8,8 @@ namespace capstan::CAPSTAN_PRECISION::kernels {
 
 /// Causal: continues `state`, with a key per channel, over `length` tokens: a gated moving average, one exp per key,
 ///   m' = max(m, K),  D' = e^(m - m') D + e^(K - m'),  g = e^(K - m') / D',  R' = R + g (V - R),  Y = sigmoid(Q) R'.
-/// D >= 1 from the first token on, so there is no epsilon and no 0/0. Row t of `y` has `y_stride` elements between
-/// tokens.
+/// D >= 1 from the first token on, so there is no epsilon and no 0/0. `y` has `y_stride` elements from token to
+/// token.
 void aft_scan(const AftInput& in, int64_t length, int64_t channels, const AftState& state, real* y, int64_t y_stride);
 
 /// The g and R of the same tokens, (length, channels) each, for the pullback; `state` is continued too.
@@ -22,7 +23,7 @@ struct AftReverse {
 /// Pullback of aft_scan over `length` tokens, whose g and R aft_gates gave, without any exp of keys: with H = dY
 /// sigmoid(Q), from the last token back,
 ///   B_t = H_t + (1 - g_{t+1}) B_{t+1},  C_t = H_t R_t + (1 - g_{t+1}) C_{t+1},  dV = g B,  dK = g (V B - C).
-/// Row t of `dy` has `dy_stride` elements between tokens. `out` may be `in`.
+/// `dy` has `dy_stride` elements from token to token. `out` may be `in`.
 void aft_scan_backward(const AftInput& in, int64_t length, int64_t channels, const real* dy, int64_t dy_stride,
                        const real* gate, const real* average, const AftReverse& reverse, const AftGradient& out);
 

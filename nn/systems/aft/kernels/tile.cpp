@@ -1,3 +1,5 @@
+// Where channels have keys of their own, keys are in the lanes like the channels; a shared key is a scalar, with one
+// exp for all channels of its group.
 #include "nn/systems/aft/kernels/tile.hpp"
 
 #include <algorithm>
@@ -11,6 +13,7 @@ namespace {
 
 using simd::Batch;
 
+/// aft_carry() where all channels share a key.
 void carry_shared(const AftInput& in, int64_t length, const AftGroup& group, const AftState& state) {
   for (int64_t t = 0; t < length; ++t) {
     const real k = in.k[t * in.stride], small = math::exp(-std::abs(k - *state.maximum));

@@ -1,6 +1,6 @@
-// The element-wise parts of AFT's tiles, between the matrix products. A group is a run of `channels` value channels
-// with their keys: one key per channel, or one key for the whole group (`shared_key`). "exp row" means the channels +
-// keys columns [E V | E], E = e^(K - reference).
+// The element-wise parts of AFT's tiles, between the matrix products of AftTiles. A group is a run of `channels` value
+// channels with their keys: one key per channel, or one key for the whole group (`shared_key`). "exp row" means the
+// channels + keys columns [E V | E], E = e^(K - reference).
 #pragma once
 
 #include <cstdint>

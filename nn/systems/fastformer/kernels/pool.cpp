@@ -10,6 +10,7 @@ namespace {
 
 using simd::Batch;
 
+/// The softmax of each head's logits over all tokens, in place.
 void softmax_over_time(real* logits, int64_t length, int64_t heads) {
   simd::sweep(heads, [&](auto at) {
     Batch maximum(std::numeric_limits<real>::lowest());
@@ -47,6 +48,7 @@ void advance(const Pool& pool, int64_t t, const PoolPiece& piece, real weight, r
   });
 }
 
+/// The share of one token in the average over the whole document.
 void accumulate(const Pool& pool, int64_t t, const PoolPiece& piece, real weight, real* average) {
   const real* const v = row(pool.values, t, piece);
   simd::sweep(piece.count, [&](auto at) { at.store(average, at.load(average) + Batch(weight) * at.load(v)); });
@@ -69,7 +71,7 @@ class PieceBuffer {
   alignas(64) real data_[pool_channels];
 };
 
-/// What dout_t brings at one token: the gradient of `others`, and P_t written over dout.
+/// From dout_t and R_t (`average`) of one token: writes or adds the gradient of `others`, and P_t over dout.
 void multiply_grads(const Pool& pool, const PoolGradients& out, int64_t t, const PoolPiece& piece,
                     const real* average) {
   real *const g = row(out.dout, t, piece), *const dother = row(out.others, t, piece);
@@ -91,6 +93,7 @@ void store_values(const PoolGradients& out, int64_t t, const PoolPiece& piece, r
   });
 }
 
+/// The causal pullback: forward once more for R_t and the products P_t R_t, then from the last token back.
 void scan_backward(const Pool& pool, const PoolGradients& out) {
   PieceBuffer average(pool), b(pool);
   const auto dlogit = [&](int64_t t, int64_t i) -> real& { return out.logits[i * out.logit_stride + t]; };
@@ -114,6 +117,7 @@ void scan_backward(const Pool& pool, const PoolGradients& out) {
     });
 }
 
+/// The bidirectional pullback: three passes, for R, for the sum of all P_t, and for the gradients.
 void whole_backward(const Pool& pool, const PoolGradients& out) {
   PieceBuffer average(pool), total(pool);
   for (int64_t t = 0; t < pool.length; ++t)

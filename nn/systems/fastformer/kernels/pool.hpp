@@ -1,4 +1,5 @@
-// Additive attention over one document, for some channels: a pool of the tokens, multiplied by another vector of each.
+// Additive attention over one document, for some channels: a pool of the tokens, multiplied by another vector of each
+// token. The kernels of nn/systems/fastformer/op.cpp, which calls them for both pools.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Element-wise passes of the gated attention unit.
+// Element-wise passes of the gated attention unit: the kernels of nn/systems/gated/op.cpp and gated_linear.cpp, and of
+// the decode steps of gau and flash.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The attention kernels that need no normalisation, on SIMD registers, with their slopes.
+// The attention kernels that need no normalisation and are no activation, on SIMD registers, with their slopes. For the
+// tiles and the decode step beside this.
 #pragma once
 
 #include "core/kernels/activation_functions.hpp"

@@ -1,4 +1,5 @@
-// What attention makes of its logits, by name: gated and chunked attention use other functions than the softmax.
+// What attention makes of its logits, by name: gau and flash may use other functions than the softmax. The names are
+// those of the key `kernel`.
 #pragma once
 
 #include <vector>

@@ -28,10 +28,11 @@ inline Batch exp2_of_negative(const Batch& x) {
 }
 #endif
 
-/// One register of columns and the rows that all, or some, of its queries see.
+/// One register of columns, from column `first` on. Its queries all see the keys in front of row `seen_by_all`, and
+/// some of them the rows from there to `seen_by_some`.
 struct Column {
   const AttentionTile& tile;
-  int64_t first, all, some;
+  int64_t first, seen_by_all, seen_by_some;
 
   real* at(real* rows, int64_t r) const { return rows + r * tile.stride + first; }
   Batch logit(int64_t r) const { return Batch::load_unaligned(at(tile.logits, r)); }
@@ -50,17 +51,18 @@ struct Column {
 template <class Body>
 void for_each_column(const AttentionTile& tile, const Body& body) {
   for (int64_t first = 0; first < tile.columns; first += lanes) {
-    const int64_t all = std::clamp<int64_t>(first - tile.diagonal + 1, 0, tile.keys);
-    const int64_t some = std::clamp<int64_t>(first + lanes - tile.diagonal, 0, tile.keys);
-    body(Column{tile, first, all, some});
+    const int64_t seen_by_all = std::clamp<int64_t>(first - tile.diagonal + 1, 0, tile.keys);
+    const int64_t seen_by_some = std::clamp<int64_t>(first + lanes - tile.diagonal, 0, tile.keys);
+    body(Column{tile, first, seen_by_all, seen_by_some});
   }
 }
 
-/// body(row, place for a mask): rows that all queries see go without one.
+/// whole(row) for the rows that all queries of the column see, then masked(row, which of them see it) for those that
+/// some see.
 template <class Whole, class Masked>
 void for_each_row(const Column& column, const Whole& whole, const Masked& masked) {
-  for (int64_t r = 0; r < column.all; ++r) whole(r);
-  for (int64_t r = column.all; r < column.some; ++r) masked(r, column.visible(r));
+  for (int64_t r = 0; r < column.seen_by_all; ++r) whole(r);
+  for (int64_t r = column.seen_by_all; r < column.seen_by_some; ++r) masked(r, column.visible(r));
 }
 
 /// The largest of `maximum` and the column's logits, which get their bias on the way.
@@ -75,14 +77,15 @@ Batch largest_logit(const Column& column, Batch maximum) {
   constexpr int together = 4;  // independent chains
   Batch partial[together] = {maximum, maximum, maximum, maximum};
   int64_t r = 0;
-  for (; r + together <= column.all; r += together)
+  for (; r + together <= column.seen_by_all; r += together)
     for (int i = 0; i < together; ++i) partial[i] = xsimd::max(partial[i], finished(r + i));
-  for (; r < column.all; ++r) partial[0] = xsimd::max(partial[0], finished(r));
-  for (; r < column.some; ++r)
+  for (; r < column.seen_by_all; ++r) partial[0] = xsimd::max(partial[0], finished(r));
+  for (; r < column.seen_by_some; ++r)
     partial[1] = xsimd::select(column.visible(r), xsimd::max(partial[1], finished(r)), partial[1]);
   return xsimd::max(xsimd::max(partial[0], partial[1]), xsimd::max(partial[2], partial[3]));
 }
 
+/// Softmax weights relative to the largest logit so far, whose rise gives the decay of earlier sums.
 void softmax_weights(const AttentionTile& tile, const AttentionRunning& running) {
   for_each_column(tile, [&](const Column& column) {
     const Batch before = Batch::load_unaligned(running.maximum + column.first);
@@ -97,7 +100,7 @@ void softmax_weights(const AttentionTile& tile, const AttentionRunning& running)
         [&](int64_t r, const auto& visible) {
           weigh(r, xsimd::select(visible, exp2_of_negative(column.logit(r) - maximum), Batch(0)));
         });
-    for (int64_t r = column.some; r < tile.keys; ++r) Batch(0).store_unaligned(column.at(tile.logits, r));
+    for (int64_t r = column.seen_by_some; r < tile.keys; ++r) Batch(0).store_unaligned(column.at(tile.logits, r));
     const Batch decay = exp2_of_negative(before - maximum);
     total += decay * Batch::load_unaligned(running.total + column.first);
     decay.store_unaligned(running.decay + column.first);
@@ -106,6 +109,7 @@ void softmax_weights(const AttentionTile& tile, const AttentionRunning& running)
   });
 }
 
+/// Multiplies each column of (count, columns) elements by its factor; nothing to do while no maximum rises.
 void scale_columns(real* rows, int64_t stride, int64_t count, int64_t columns, const real* factor) {
   const bool needed = std::any_of(factor, factor + columns, [](real value) { return value != 1; });
   if (!needed) return;
@@ -115,7 +119,8 @@ void scale_columns(real* rows, int64_t stride, int64_t count, int64_t columns, c
           .store_unaligned(rows + row * stride + c);
 }
 
-/// body(column, row, logit) gives what is to be stored for a row; a query that does not see the key gets 0.
+/// body(column, row, logit, keep) for every row that a query of the column sees; keep(value) is the value, and 0 for
+/// those queries that do not see the key.
 template <class Body>
 void for_each_logit(const AttentionTile& tile, const Body& body) {
   const auto rows = [&](const Column& column, const auto& logit) {
@@ -133,12 +138,14 @@ void for_each_logit(const AttentionTile& tile, const Body& body) {
   });
 }
 
+/// 0 in the rows that no query of a column sees, which for_each_logit() leaves out.
 void clear_unseen(const AttentionTile& tile, real* rows) {
   for_each_column(tile, [&](const Column& column) {
-    for (int64_t r = column.some; r < tile.keys; ++r) Batch(0).store_unaligned(column.at(rows, r));
+    for (int64_t r = column.seen_by_some; r < tile.keys; ++r) Batch(0).store_unaligned(column.at(rows, r));
   });
 }
 
+/// Weights by a function of each logit alone.
 template <class Function>
 void pointwise_weights(const AttentionTile& tile) {
   for_each_logit(tile, [&](const Column& column, int64_t r, const Batch& logit, const auto& keep) {
@@ -159,6 +166,7 @@ void pointwise_weights_backward(const AttentionTile& tile, real* dweights) {
   clear_unseen(tile, dweights);
 }
 
+/// As attention_tile_weights_backward() for the softmax: the maximum of the row is known.
 void softmax_weights_backward(const AttentionTile& tile, real* dweights, const real* maximum, const real* shift) {
   for_each_logit(tile, [&](const Column& column, int64_t r, const Batch& logit, const auto& keep) {
     const Batch weight = keep(exp2_of_negative(logit - Batch::load_unaligned(maximum + column.first)));

@@ -1,7 +1,8 @@
 // The element-wise parts of attention's tiles, between the matrix products. A tile holds logits transposed: a row per
 // key and a column per query, so that the values of a query (maximum, sum, factors) fill one lane of a register
 // and nothing is ever summed across them. Columns come in whole registers; those past the last query hold anything
-// finite. Softmax logits are in base 2: the packed queries and the bias bring the factor log2 e.
+// finite. Softmax logits are in base 2: the packed queries and the bias bring the factor log2 e. Called by
+// AttentionTiles; attention_decode() at the end, by the decode steps of attention, gau and flash.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@ namespace capstan::CAPSTAN_PRECISION::kernels {
 /// Columns of a tile are a multiple of this.
 int64_t attention_column_granule();
 
+/// The logits of some keys and queries, and which of them are visible.
 struct AttentionTile {
   real* logits;  // (keys, columns), rows `stride` apart
   int64_t keys, columns, stride;
