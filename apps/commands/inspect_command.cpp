@@ -67,11 +67,11 @@ void print_model(const RunModel& model, int64_t length) {
   if (summary.text.empty()) std::cout << parameters_text(model.params()) << '\n';
 }
 
-/// Share of a connection's rate that Open MPI reaches over TCP in both directions: less where several ranks send to
-/// one (docs/scaling.md).
+/// The share of a connection's rate that Open MPI reaches over TCP in both directions, which is less where several
+/// ranks send to one (docs/scaling.md).
 double network_share(int ranks) { return ranks == 2 ? 0.8 : 0.7; }
 
-/// Tokens per second of one rank: systems reach about half the rate of matrix products on one thread.
+/// Tokens per second of one rank on one thread: a step reaches about half the rate of matrix products.
 double estimated_speed(const ModelSummary& summary) {
   constexpr double share = 0.5;
   set_threads(1);

@@ -50,13 +50,14 @@ void finish_token_model(const ModelConfig& stack, bool causal, bool output_bias,
 
 namespace {
 
-/// By the first importer of `kind` (modules, models) that recognises the file.
+/// Imports by the first importer of `kind` (modules or models) that recognises the file. Importers take tensors by name
+/// and check_nothing_left() refuses the rest, so that no weight is dropped without a word.
 template <class Imported>
 Imported import_by(std::vector<Importer<Imported>> Importers::*kind, const SafetensorsFile& file,
                    const std::string& prefix, const ImportHints& hints, const char* remedy) {
   Import import(file, prefix, hints.approximate);
   std::vector<std::string> names;
-  // In the order in which a file is shown to them.
+  // The order decides where several recognise a file: TransformerEncoderLayer, for instance, must not take AFT's.
   for (const Importers& system :
        {aft_importers(), fastformer_importers(), gau_importers(), flash_importers(), attention_importers()})
     for (const Importer<Imported>& importer : system.*kind) {
@@ -76,7 +77,8 @@ Imported import_by(std::vector<Importer<Imported>> Importers::*kind, const Safet
 ImportedModule import_module(const SafetensorsFile& file, const std::string& prefix, const ImportHints& hints) {
   ImportedModule module =
       import_by(&Importers::modules, file, prefix, hints, "; set --prefix to what precedes these names in the file");
-  // What train.init_from reads of it: values that no configuration may have are refused here.
+  // train.init_from will read this layer from the file's metadata: values that no configuration may have are refused
+  // now.
   load_config_text<LayerConfig>(to_yaml(module.layer), file.path() + ": the layer");
   return module;
 }
@@ -136,7 +138,8 @@ double difference_of(const Array& found, const Array& wanted, const Counts& coun
   return largest > 0 ? difference / largest : difference;
 }
 
-/// `what`: outputs of the module.
+/// Throws Error for a difference above the tolerance, or returns the line that says how well outputs are met. `what`:
+/// the name of the outputs; `of`: module or model; `check`: what the user should look at first.
 std::string verified(double difference, const std::string& path, const char* what, const char* of, const char* check) {
   constexpr double tolerance = 1e-5;
   if (!(difference <= tolerance))

@@ -1,3 +1,6 @@
+// What a file is: its --input, else its ending, else the format of the run's data, else the tabs of its first lines.
+// Standard input has no name, so that its first line decides. What is logged says how a file was taken and how to ask
+// for another way.
 #include "run/inputs/text_input.hpp"
 
 #include <algorithm>
@@ -38,7 +41,7 @@ bool has_tables(const SourceConfig& data) {
   return std::holds_alternative<LabelledSourceConfig>(data) || std::holds_alternative<PairSourceConfig>(data);
 }
 
-/// Texts of one column each in a folder, a file each.
+/// Is the input a folder in which each file is a text of one column?
 bool are_files(const TextInputOptions& options, const SourceConfig& data) {
   if (options.format != format_by_name) return format_is_of_files(options.format);
   const auto* const labelled = std::get_if<LabelledSourceConfig>(&data);
@@ -62,7 +65,7 @@ const TableFormat* table_format(const TextInputOptions& options, const SourceCon
   if (!options.text_columns.empty() || (options.labels && by_ending == tsv)) return tsv;
   if (!file || !has_tables(data)) return nullptr;
   if (trained != nullptr && trained != tsv) return trained;
-  // A line of a pair of texts has a tab, too.
+  // Lines of several texts have tabs between them without being a table with labels: the number of tabs decides.
   const size_t texts = facts_of(data).text.columns;
   const auto tabs = tabs_of_lines(options.file);
   const bool pairs = texts > 1 && tabs && *tabs + 1 == texts;
@@ -83,7 +86,8 @@ std::vector<std::string> text_names(const SourceConfig& data, const TableFormat&
 
 /// The fields of a line that may be the first of a table.
 std::vector<std::string> fields_of(const std::string& line, const TableFormat& format) {
-  const auto rows = first_rows(line + '\n' + line, "stdin", format, 1);  // one row alone proves no unusual delimiter
+  // The line is given twice, because one row alone proves no unusual delimiter.
+  const auto rows = first_rows(line + '\n' + line, "stdin", format, 1);
   return rows.empty() ? std::vector<std::string>() : column_names(rows.front());
 }
 
@@ -115,8 +119,8 @@ const TableFormat* piped_format(const std::string& line, const SourceConfig& dat
   return nullptr;
 }
 
-/// A line that is read as a text, but may be a row of a table: with a class in a field of its own, only the name of the
-/// run's text, or only names that columns usually have.
+/// The format of which a line, which is read as a text, may be a row: a field is a class of the run, or all fields are
+/// names that columns usually have, or they are the names of the run's texts. Null where nothing suggests a table.
 const TableFormat* doubtful_format(const std::string& line, const SourceConfig& data,
                                    const std::vector<std::string>& classes) {
   for (const TableFormat& format : table_formats()) {

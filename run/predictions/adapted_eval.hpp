@@ -1,4 +1,5 @@
-// What a language model makes of a split when it learns from what it has scored (train/evaluation/adaptive.hpp).
+// What a language model makes of a split when it learns from what it has scored (train/evaluation/adaptive.hpp), for
+// `capstan eval --cache` and `--adapt`. tests/train/test_adaptive.cpp and tests/cli/test_eval.cpp hold it.
 #pragma once
 
 #include <cstdint>

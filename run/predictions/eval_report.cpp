@@ -62,32 +62,33 @@ std::vector<std::string> aligned_with(const std::string& heading, std::vector<st
 }
 
 void print_classes(const EvalReport& report, std::ostream& out) {
-  const std::vector<ClassFigures> all = report.class_figures();
-  if (all.empty()) return;
+  const std::vector<ClassFigures> figures = report.class_figures();
+  if (figures.empty()) return;
   const std::vector<std::string> names = aligned_with("class", report.classes);
-  const bool thresholds = all.front().threshold.has_value();
+  const bool thresholds = figures.front().threshold.has_value();
   const bool ranked = report.ranked && report.ranked->kept();
   out << fmt::format("\n{}{:>11}{:>9}{:>9}{}{:>10}{}\n", names[0], "precision", "recall", "f1",
                      ranked ? "  avg.prec" : "", "examples", thresholds ? "  threshold" : "");
-  for (size_t c = 0; c < all.size(); ++c) {
+  for (size_t c = 0; c < figures.size(); ++c) {
+    const ClassFigures& of_class = figures[c];
     const std::string average =
-        !ranked
-            ? ""
-            : fmt::format("{:>10}", all[c].average_precision ? fmt::format("{:.4f}", *all[c].average_precision) : "-");
-    out << fmt::format("{}{:>11}{:>9}{:>9}{}{:>10}{}\n", names[c + 1], all[c].text(all[c].precision),
-                       all[c].text(all[c].recall), all[c].text(all[c].f1), average, all[c].examples,
-                       thresholds ? fmt::format("{:>11.2f}", *all[c].threshold) : "");
+        !ranked ? ""
+                : fmt::format("{:>10}",
+                              of_class.average_precision ? fmt::format("{:.4f}", *of_class.average_precision) : "-");
+    out << fmt::format("{}{:>11}{:>9}{:>9}{}{:>10}{}\n", names[c + 1], of_class.text(of_class.precision),
+                       of_class.text(of_class.recall), of_class.text(of_class.f1), average, of_class.examples,
+                       thresholds ? fmt::format("{:>11.2f}", *of_class.threshold) : "");
   }
 }
 
 /// Thresholds of the curves: 0.05, 0.1 ... 0.95.
 std::vector<double> curve_thresholds() {
-  std::vector<double> all;
-  for (int step = 1; step < 20; ++step) all.push_back(step / 20.0);
-  return all;
+  std::vector<double> thresholds;
+  for (int step = 1; step < 20; ++step) thresholds.push_back(step / 20.0);
+  return thresholds;
 }
 
-/// Neighbouring thresholds with the same figures share a line.
+/// Prints a curve for each class, a line per threshold. Neighbouring thresholds with the same figures share a line.
 void print_curves(const EvalReport& report, std::ostream& out) {
   if (!report.ranked || !report.ranked->kept()) return;
   for (size_t c = 0; c < report.classes.size(); ++c) {
@@ -99,12 +100,12 @@ void print_curves(const EvalReport& report, std::ostream& out) {
     };
     for (const double threshold : curve_thresholds()) {
       const LabelCounts at = report.ranked->at(static_cast<int64_t>(c), threshold);
-      const std::string now = fmt::format("{:>11.4f}{:>9.4f}{:>9.4f}", at.precision(), at.recall(), at.f1());
+      const std::string line = fmt::format("{:>11.4f}{:>9.4f}{:>9.4f}", at.precision(), at.recall(), at.f1());
       const std::string here = fmt::format("{:.2f}", threshold);
-      if (!first.empty() && now != figures) print();
-      if (now != figures) first = here;
+      if (!first.empty() && line != figures) print();
+      if (line != figures) first = here;
       last = here;
-      figures = now;
+      figures = line;
     }
     print();
   }
@@ -139,7 +140,7 @@ void print_most_frequent_confusions(const EvalReport& report, std::ostream& out)
                        printable_line(report.classes[static_cast<size_t>(c.predicted)]));
 }
 
-/// How a text is named that has no place: by its first words.
+/// The name of a text that has no place, for messages: its first words.
 std::string named(Split split, const std::string& text) {
   constexpr size_t shown = 60;  // columns
   const std::string line = printable_line(text);
@@ -186,7 +187,7 @@ std::vector<Figure> EvalReport::figures() const {
       if (&metric != &metrics().front() && of_sets == label_sets && value) all.push_back({metric.name, *value, 4});
     }
   };
-  const auto add_power = [&](const std::string& name, double value) {  // of e, which is soon beyond the largest number
+  const auto add_power = [&](const std::string& name, double value) {  // a power of e, infinite for a large loss
     if (std::isfinite(value)) all.push_back({name, value, 3});
   };
   const auto add_of_tokens = [&](const std::string& prefix, double loss_sum, double loss) {
@@ -253,9 +254,9 @@ std::vector<ClassFigures> EvalReport::class_figures() const {
 
 double EvalReport::figure(const std::string& name) const {
   std::vector<std::string> names;
-  for (const Figure& one : figures()) {
-    if (one.name == name) return one.value;
-    names.push_back(one.name);
+  for (const Figure& candidate : figures()) {
+    if (candidate.name == name) return candidate.value;
+    names.push_back(candidate.name);
   }
   throw Error(fmt::format("the evaluation has no figure {}; it has {}", name, join(names)));
 }
@@ -305,7 +306,7 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
   if (!std::isfinite(report.total.loss())) refuse_not_finite(run, *split_batches, split);
   if (facts_of(run.config.data).has_pairs && split != Split::train)
     report.pairs = evaluate_pairs(run, data.evaluation_pairs(split), completions);
-  if (facts.predicts == Predicts::next_token) report.text = data.text_size(split);  // all of the text
+  if (facts.predicts == Predicts::next_token) report.text = data.text_size(split);  // each of its tokens is scored
   if (adapting.any()) report.adapted = evaluate_adapted(run, data, split, adapting);
   return report;
 }
@@ -358,13 +359,13 @@ void print_json(const EvalReport& report, std::ostream& out) {
                                {"recall", classes[c].recall},
                                {"f1", classes[c].f1},
                                {"examples", classes[c].examples}});
-    nlohmann::ordered_json& one = json["classes"].back();
-    if (classes[c].threshold) one["threshold"] = *classes[c].threshold;
-    if (classes[c].average_precision) one["average_precision"] = *classes[c].average_precision;
+    nlohmann::ordered_json& added = json["classes"].back();
+    if (classes[c].threshold) added["threshold"] = *classes[c].threshold;
+    if (classes[c].average_precision) added["average_precision"] = *classes[c].average_precision;
     if (report.ranked && report.ranked->kept())
       for (const double threshold : curve_thresholds()) {
         const LabelCounts at = report.ranked->at(static_cast<int64_t>(c), threshold);
-        one["curve"].push_back({{"threshold", threshold}, {"precision", at.precision()}, {"recall", at.recall()}});
+        added["curve"].push_back({{"threshold", threshold}, {"precision", at.precision()}, {"recall", at.recall()}});
       }
   }
   if (report.classification) add_confusion(report, json);

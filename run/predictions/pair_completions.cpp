@@ -14,6 +14,7 @@
 namespace capstan {
 namespace {
 
+/// What ends a target, and the tokens that it must not have.
 struct Limits {
   int32_t end, separator;
   std::vector<int32_t> banned;
@@ -37,13 +38,13 @@ std::vector<PairCompletion> search(const SavedRun& run, const std::vector<int32_
   beam.max_tokens = limits.tokens;
   beam.stop_token = limits.end;
   beam.banned = limits.banned;
-  std::vector<PairCompletion> found;
+  std::vector<PairCompletion> best;
   for (Hypothesis& text : beam_search(run.model->that_predicts(Predicts::next_token), prompt, beam)) {
-    if (static_cast<int64_t>(found.size()) == options.best) break;
-    found.push_back({run.tokenizer->decode(text.tokens), {}, text.log_probability, text.finished});
-    found.back().tokens = std::move(text.tokens);
+    if (static_cast<int64_t>(best.size()) == options.best) break;
+    best.push_back({run.tokenizer->decode(text.tokens), {}, text.log_probability, text.finished});
+    best.back().tokens = std::move(text.tokens);
   }
-  return found;
+  return best;
 }
 
 std::vector<PairCompletion> sample(const SavedRun& run, const std::vector<Prompt>& prompts,
@@ -65,7 +66,8 @@ std::vector<PairCompletion> sample(const SavedRun& run, const std::vector<Prompt
   return written;
 }
 
-/// Groups of prompts of one length, by their indices.
+/// Groups of at most `most` prompts, as their indices. Prompts of a group have the same length: generate_together()
+/// takes them in step.
 std::vector<std::vector<size_t>> groups_of(const std::vector<std::vector<int32_t>>& prompts, int64_t most) {
   std::map<size_t, std::vector<size_t>> by_length;
   for (size_t i = 0; i < prompts.size(); ++i) by_length[prompts[i].size()].push_back(i);
@@ -78,7 +80,8 @@ std::vector<std::vector<size_t>> groups_of(const std::vector<std::vector<int32_t
   return groups;
 }
 
-/// The TextError for the first prompt of a group for which write(i) throws NotFinite.
+/// The TextError for the first prompt of a group for which write(i) throws NotFinite. The prompts are written again one
+/// by one, because an error of the group does not say whose it is.
 std::exception_ptr first_not_finite(const std::vector<size_t>& group, const std::function<void(size_t)>& write) {
   for (const size_t i : group) {
     try {

@@ -22,7 +22,7 @@ bool completes_pairs(const SavedRun& run) {
 
 std::vector<std::string_view> columns_of(const InputText& text) { return {text.columns.begin(), text.columns.end()}; }
 
-/// What a model that reads texts reads of one.
+/// The part of a text that a model which reads texts (a linear classifier) is given.
 std::string text_read(const SavedRun& run, const TextRule& rule, const InputText& text) {
   return example_text(columns_of(text), *run.tokenizer, rule, text.place);
 }
@@ -36,14 +36,14 @@ Array unchecked_logits(const SavedRun& run, const std::vector<InputText>& texts)
     return model.text_logits(encode_all(texts, [&](const InputText& text) { return text_read(run, rule, text); }));
   const auto rows = encode_all(
       texts, [&](const InputText& text) { return encode_text(columns_of(text), *run.tokenizer, rule, text.place); });
-  Array all(Shape{static_cast<int64_t>(rows.size()), model.classes()});
+  Array logits(Shape{static_cast<int64_t>(rows.size()), model.classes()});
   for_padded_groups(rows, [&](const std::vector<int64_t>& indices, const Batch& group) {
-    const Array some = model.logits(group.tokens, Context{Segments(group.segment_ids)}).value();
+    const Array of_group = model.logits(group.tokens, Context{Segments(group.segment_ids)}).value();
     for (size_t i = 0; i < indices.size(); ++i)
-      std::copy_n(some.data() + static_cast<int64_t>(i) * some.dim(1), some.dim(1),
-                  all.mutable_data() + indices[i] * some.dim(1));
+      std::copy_n(of_group.data() + static_cast<int64_t>(i) * of_group.dim(1), of_group.dim(1),
+                  logits.mutable_data() + indices[i] * of_group.dim(1));
   });
-  return all;
+  return logits;
 }
 
 /// (N, C): what the model computes before it makes probabilities of it. Throws TextError where it is not finite.
@@ -126,7 +126,7 @@ void check_predictions(const SavedRun& run, const PredictOptions& options) {
     completions.best = options.top_k;
     check_options(completions);
   } else if (facts_of(run.config.model).predicts == Predicts::next_token) {
-    run.model->that_predicts(Predicts::classes);  // an error that says what is needed
+    run.model->that_predicts(Predicts::classes);  // throws the error that says which model is needed
   }
 }
 
@@ -155,7 +155,8 @@ std::vector<Prediction> predictions_of(const SavedRun& run, const std::vector<In
 
 namespace {
 
-/// ln p of tokens [first, end) of a sequence, each in its window.  first >= 1
+/// ln p of tokens [first, end) of a sequence, each in its window; first >= 1. Windows of a model with a position limit
+/// overlap by half, so that a token sees at least half a window (window_begin()).
 double log_probability(const Model& model, const std::vector<int32_t>& sequence, int64_t first) {
   const auto count = static_cast<int64_t>(sequence.size()) - 1;  // inputs
   const std::optional<int64_t> limit = model.position_limit();
@@ -188,9 +189,9 @@ TextScore score_of(const SavedRun& run, const InputText& text) {
                             sequence.size(), *limit));
   if (const auto end = end_of_document(run)) sequence.push_back(*end);
   if (sequence.size() <= first) return {};
-  const double found = log_probability(model, sequence, static_cast<int64_t>(first));
-  require_finite(found, text.place);
-  return {found, static_cast<int64_t>(sequence.size() - first)};
+  const double log_p = log_probability(model, sequence, static_cast<int64_t>(first));
+  require_finite(log_p, text.place);
+  return {log_p, static_cast<int64_t>(sequence.size() - first)};
 }
 
 }  // namespace

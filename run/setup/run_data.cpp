@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 /// wildcard counts.
 std::vector<std::string> missing_paths(const RunConfig& config) {
   std::vector<std::string> missing;
-  const ConfigNode all = to_node(config);
-  const ConfigNode* const data = all.find("data");
+  const ConfigNode tree = to_node(config);
+  const ConfigNode* const data = tree.find("data");
   const auto look = [&](const std::string& key, const ConfigNode& value) {
     fs::path path = value.text.substr(0, value.text.find_first_of("*?["));
     if (path.string() != value.text) path = path.parent_path();
@@ -59,8 +59,9 @@ Split held_out_split(const std::string& name, const DataSource& data) {
 
 namespace {
 
-/// Where the folder has a run on the same files, the columns that it reads: what it leaves unset, an earlier version
-/// did not look for.
+/// Takes the columns from the run in the folder, where it has one on the same files: training that goes on must read
+/// what it has read. Keys that the saved run leaves unset stay unset, since the version that wrote it did not look for
+/// them. Returns whether there is such a run.
 template <class Source>
 bool take_columns(const RunConfig& config, Source& data) {
   const fs::path folder = folder_of(config);
@@ -78,7 +79,7 @@ bool take_columns(const RunConfig& config, Source& data) {
       take(data.label_column, then->label_column);
       take(data.label_columns, then->label_columns);
       take(data.text_columns, then->text_columns);
-      if (LabelledSourceConfig found = data; then->multi_label && !data.multi_label) {  // as lists have set it
+      if (LabelledSourceConfig found = data; then->multi_label && !data.multi_label) {  // found from lists of labels
         find_columns(found, facts_of(config.model).classifies());
         data.multi_label = found.multi_label;
       }
@@ -87,7 +88,7 @@ bool take_columns(const RunConfig& config, Source& data) {
       take(data.target_column, then->target_column);
     }
     return true;
-  } catch (const Error&) {  // training reports it
+  } catch (const Error&) {  // training reads the same files and reports it
     return false;
   }
 }
@@ -115,7 +116,8 @@ double held_out(const TextSourceConfig& data, Split split) {
   return split == Split::valid ? data.valid_fraction : split == Split::test ? data.test_fraction : 0;
 }
 
-/// Nothing is read for a split, nor held out for it; none is held out of training data that there are not.
+/// Takes a split out of a configuration: its files, and the share of the training data that is held out for it. Without
+/// training data, no split can be held out of them.
 template <class Source>
 void leave_out(Source& data, Split split) {
   part_of(data, split).clear();
@@ -320,9 +322,10 @@ std::optional<DecisionGoal> decision_goal(const RunConfig& config, const DataSou
     goal.kind = Kind::cost;
     goal.rule.assign(classes.size() * classes.size(), 1);
     for (size_t c = 0; c < classes.size(); ++c) goal.rule[c * classes.size() + c] = 0;
-    for (const MistakeCost& one : config.train.costs)
-      goal.rule[static_cast<size_t>(index_of("costs", one.truth) * goal.classes + index_of("costs", one.predicted))] =
-          one.cost;
+    for (const MistakeCost& mistake : config.train.costs) {
+      const int64_t row = index_of("costs", mistake.truth), column = index_of("costs", mistake.predicted);
+      goal.rule[static_cast<size_t>(row * goal.classes + column)] = mistake.cost;
+    }
   } else if (!multi_label && facts.class_weights != nullptr && data.has(Split::train)) {
     goal.rule = weights_of(*facts.class_weights, data.class_counts(), data.training().examples_per_epoch(), false);
   }

@@ -19,14 +19,13 @@
 namespace capstan {
 namespace {
 
-// The numbers of a configuration with their keys, to be read and changed.
-/// A number in a struct, which must outlive it.
+/// A number of a configuration, to be read and changed. The struct that it is in must outlive it.
 struct NumberKey {
   std::string path;  // "model.layers.0.mixer.window"
   std::variant<std::int64_t*, double*> value;
 };
 
-/// The numbers that there are.
+/// All numbers of a configuration, in the order of describe().
 template <class Config>
 std::vector<NumberKey> number_keys(Config& config) {
   std::vector<NumberKey> keys;
@@ -99,7 +98,7 @@ struct Saving {
 
 /// The keys whose halves save a tenth of the memory or more, the best one first.
 std::vector<Saving> savings(const RunConfig& config, const DataExtent& data, double total, int64_t ranks) {
-  std::vector<Saving> found;
+  std::vector<Saving> candidates;
   RunConfig smaller = config;
   for (const NumberKey& key : number_keys(smaller)) {
     const auto consider = [&](auto& value, auto half) {
@@ -111,8 +110,8 @@ std::vector<Saving> savings(const RunConfig& config, const DataExtent& data, dou
       extent.examples = data.examples;
       if (extent.example_tokens <= 1) extent.example_tokens = data.example_tokens;
       try {
-        found.push_back({key.path, memory_need(smaller, extent, ranks).total()});
-      } catch (const Error&) {  // a value that does not fit to the others
+        candidates.push_back({key.path, memory_need(smaller, extent, ranks).total()});
+      } catch (const Error&) {  // half of the value does not go with other keys
       } catch (const std::invalid_argument&) {
       }
       value = before;
@@ -122,10 +121,12 @@ std::vector<Saving> savings(const RunConfig& config, const DataExtent& data, dou
     if (const auto* const number = std::get_if<double*>(&key.value); number != nullptr && **number > 0)
       consider(**number, **number / 2);
   }
-  found.erase(std::remove_if(found.begin(), found.end(), [&](const Saving& s) { return !(s.total < 0.9 * total); }),
-              found.end());
-  std::stable_sort(found.begin(), found.end(), [](const Saving& a, const Saving& b) { return a.total < b.total; });
-  return found;
+  candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
+                                  [&](const Saving& saving) { return !(saving.total < 0.9 * total); }),
+                   candidates.end());
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Saving& a, const Saving& b) { return a.total < b.total; });
+  return candidates;
 }
 
 }  // namespace
@@ -143,7 +144,7 @@ DataExtent extent_of(const RunConfig& config, const DataSource& data) {
   extent.vocabulary = model_vocabulary(config, data.tokenizer());
   extent.classes = static_cast<int64_t>(data.classes().size());
   extent.examples = data.training().examples_per_epoch();
-  if (facts_of(config.model).is_solved) return extent;  // which has no batches
+  if (facts_of(config.model).is_solved) return extent;  // it is not trained in batches
   if (facts_of(config.data).has_labels && data.training().batches_per_epoch(0) > 0)
     extent.example_tokens = static_cast<double>(data.training().batch(0, 0).tokens.dim(1));
   return extent;
@@ -154,7 +155,7 @@ MemoryNeed memory_need(const RunConfig& config, const DataExtent& data, int64_t 
     return countable_need(config, data, ranks);
   } catch (const ConfigError&) {
     throw;
-  } catch (const Error&) {  // sizes that overflow
+  } catch (const Error&) {  // a product of sizes overflows
     MemoryNeed need;
     need.parameters = std::numeric_limits<double>::infinity();
     return need;

@@ -135,10 +135,10 @@ std::shared_ptr<const BaseClassifier> read_base(const RunConfig& config) {
 }
 
 std::string hash_of(const BaseClassifier& base) {
-  std::string all;
+  std::string hashes;
   for (const auto* const values : {&base.scale, &base.weight, &base.bias})
-    all += hash_hex({reinterpret_cast<const char*>(values->data()), values->size() * sizeof(float)});
-  return all;
+    hashes += hash_hex({reinterpret_cast<const char*>(values->data()), values->size() * sizeof(float)});
+  return hashes;
 }
 
 }  // namespace

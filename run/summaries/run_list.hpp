@@ -1,4 +1,5 @@
-// The runs that there are, with what each is: `capstan list`.
+// The runs in some folders, with what each is: `capstan list`. It reads configurations and metrics, no weights.
+// tests/cli/test_strange_runs.cpp and test_old_runs.cpp hold that no run stops the list.
 #pragma once
 
 #include <optional>
@@ -19,7 +20,7 @@ struct ListedRun {
   std::string problem;  // why it could not be read; empty: it could
 };
 
-/// Those of run_folders(), what was written last first.
+/// The runs of run_folders(), the one that was written last first.
 std::vector<ListedRun> list_runs(const std::vector<std::string>& folders);
 
 void print_text(const std::vector<ListedRun>& runs, std::ostream& out, size_t width);

@@ -1,6 +1,7 @@
 // Successive halving: which of many configurations is the best, in a given time (Jamieson & Talwalkar 2016; every rung
 // keeps a third, as in Li et al. 2018). All are tried with a small share of the training, the best third of them with
-// three times as much, and so on up to the whole.
+// three times as much, and so on up to the whole. It knows nothing of runs: autotune.cpp trains, and
+// tests/run/test_halving.cpp gives it candidates of known cost and time.
 #pragma once
 
 #include <cstdint>

@@ -58,7 +58,7 @@ ChosenTensors choose_tensors(const WeightsOrigin& origin, const std::vector<std:
   return chosen;
 }
 
-/// Is a value that is not in the file to be expected, because it belongs to what the model is used for?
+/// Does a parameter belong to what the model is used for? A file of another use lacks it, even with init_strict.
 bool is_output(const std::string& name) {
   for (const char* const part : {"head.", "output.", "pooling.", "ngrams."})
     if (starts_with(name, part)) return true;
@@ -70,7 +70,8 @@ struct Line {
   std::string fate, name, shape, note;
 };
 
-/// One line for blocks that are alike: "blocks.0.mixer.x" and "blocks.1.mixer.x" become "blocks.N.mixer.x".
+/// The lines of the log. Blocks that are alike share a line: "blocks.0.mixer.x" and "blocks.1.mixer.x" become
+/// "blocks.N.mixer.x".
 std::vector<std::string> table_of(const std::vector<Line>& lines) {
   std::vector<std::pair<Line, int64_t>> groups;
   for (Line line : lines) {
@@ -106,6 +107,7 @@ std::vector<std::string> table_of(const std::vector<Line>& lines) {
 
 std::string shape_of(const FileTensor& tensor) { return to_string(Shape(tensor.shape)); }
 
+/// Copies tensors into parameters, and keeps a line for each about what became of it.
 class Filling {
  public:
   Filling(const RunConfig& config, const RowNames& rows, const WeightsOrigin& origin, ParamStore& params)
@@ -162,7 +164,7 @@ class Filling {
                       filled, rows, origin_.tokenizer_file().string()));
   }
 
-  /// Rows that were filled.
+  /// Returns how many rows were filled.
   int64_t take(const Param& param, const FileTensor* tensor) {
     const int64_t rows = param.var.dim(0);
     const std::string shape = to_string(param.var.shape());
@@ -241,7 +243,8 @@ std::vector<std::string> model_differences(const RunConfig& config, const Weight
   return lines;
 }
 
-/// Between an imported layer and one that may have a feed-forward network of its own.
+/// The differences of an imported layer and one of the model. A feed-forward network that the file does not have counts
+/// as none, and so does `repeat`.
 std::vector<ConfigDifference> layer_differences(LayerConfig imported, const LayerConfig& layer) {
   if (imported.feed_forward.type == FeedForwardKind::none) imported.feed_forward = layer.feed_forward;
   imported.repeat = layer.repeat;
@@ -279,7 +282,8 @@ void check_imported_mixer(const RunConfig& config, const WeightsOrigin& origin) 
         origin.file, block, join(lines, "\n")));
 }
 
-/// Where the run of a best checkpoint still has the optimizer's state; empty if nowhere.
+/// The part of a message that says where the run of a best checkpoint still has the optimizer's state; empty if
+/// nowhere.
 std::string newer_states(const WeightsOrigin& origin) {
   if (!origin.state) return "";
   const Checkpoints run(origin.folder().parent_path());
@@ -287,7 +291,8 @@ std::string newer_states(const WeightsOrigin& origin) {
   return found.empty() ? "" : fmt::format(" (the best loses it once two newer checkpoints have it), but in {}", found);
 }
 
-/// The whole checkpoint, optimizer included.
+/// Reads the whole checkpoint, optimizer included. Throws Error unless tokens, classes, optimizer and shapes are the
+/// same.
 void take_checkpoint(const WeightsOrigin& origin, const RunConfig& config, const RowNames& rows,
                      const RunParts& parts) {
   const auto refuse = [&](const std::string& why) {
