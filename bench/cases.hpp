@@ -1,4 +1,5 @@
-// What bench_kernels times, beside the least it could cost.
+// What bench_kernels (kernels.cpp) times, beside the least it could cost: kernels are in kernel_cases.cpp, operations
+// in op_cases.cpp. Names are compared with those of earlier tables, so a case that changes gets another name.
 #pragma once
 
 #include <functional>
@@ -21,7 +22,7 @@ struct KernelCase {
   std::function<void()> run;
 };
 
-/// An op, timed forward and forward and backward. Its traffic follows from its operands.
+/// An op, timed forward, and forward and backward. Its traffic follows from its operands.
 struct OpCase {
   std::string name;
   std::vector<Var> inputs;  // leaves

@@ -29,7 +29,8 @@ CompletionRequest::Prompt prompt_from(const SavedRun& run, const std::string& te
     return prompt;
   }
   prompt.tokens = prompt_of(run, text, "prompt");
-  if (prompt.tokens.empty()) prompt.tokens.push_back(run.tokenizer->start_token());  // a model predicts only after a token
+  if (prompt.tokens.empty())
+    prompt.tokens.push_back(run.tokenizer->start_token());  // a model predicts only after a token
   prompt.hidden = start_token(run) || text.empty() ? 1 : 0;
   return prompt;
 }

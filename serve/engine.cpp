@@ -167,7 +167,8 @@ int64_t Engine::window_end(const Model& model, int64_t at, int64_t count) {
 }
 
 void Engine::read_one_piece() {
-  const auto next = std::find_if(readings_.begin(), readings_.end(), [](const Reading& candidate) { return !candidate.done; });
+  const auto next =
+      std::find_if(readings_.begin(), readings_.end(), [](const Reading& candidate) { return !candidate.done; });
   if (next == readings_.end()) return;
   Reading reading = std::move(*next);
   readings_.erase(next);

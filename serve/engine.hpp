@@ -144,7 +144,7 @@ class Engine : NoCopy {
   bool writes_;
   int64_t name_bytes_ = 0;
   std::string identity_;  // of the weights, to which saved sessions belong
-  DecodeState packed_;  // holds the packed weights, which the others share
+  DecodeState packed_;    // holds the packed weights, which the others share
   StateCache cache_;
   ClientQueue<std::shared_ptr<TextJob>> queue_;
   std::deque<Reading> readings_;

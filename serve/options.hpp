@@ -20,8 +20,9 @@ struct ServeOptions {
   EngineOptions engine;
   CompletionLimits completion;
   HttpLimits http;
-  int64_t queue = 256;        // sequences and texts that wait beside those in slots
-  double client_share = 0.5;  // the share of slots, queue, connections and memory for requests that one address may have
+  int64_t queue = 256;  // sequences and texts that wait beside those in slots
+  double client_share =
+      0.5;  // the share of slots, queue, connections and memory for requests that one address may have
   double drain_seconds = 30;  // the time for what is under way to end
 };
 

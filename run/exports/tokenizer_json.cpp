@@ -277,7 +277,8 @@ int64_t longest_text(const SavedRun& run) {
   const Predicts predicts = facts_of(run.config.model).predicts;
   const int64_t longest = predicts == Predicts::hidden_tokens ? data.longest : data.text.max_length;
   const auto positions = run.model->position_limit();
-  if (!positions || predicts == Predicts::next_token) return longest;  // beyond its positions it goes on in a further window
+  if (!positions || predicts == Predicts::next_token)
+    return longest;  // beyond its positions it goes on in a further window
   return longest > 0 ? std::min(longest, *positions) : *positions;
 }
 

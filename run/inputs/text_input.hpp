@@ -66,7 +66,7 @@ class TextInput {
   bool undecided_ = false;                 // lines or a table: the first line says it
   std::optional<std::string> first_line_;  // that was read to decide it
   int64_t line_ = 0;
-  bool tab_said_ = false;                  // was it logged that a line looks like a row of a table?
+  bool tab_said_ = false;  // was it logged that a line looks like a row of a table?
 };
 
 }  // namespace capstan

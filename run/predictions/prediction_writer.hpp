@@ -56,8 +56,8 @@ class PredictionWriter {
   std::ostream& out_;
   std::unique_ptr<ClassNames> classes_;  // with `errors`
   bool multi_label_;
-  bool says_labels_;       // tsv: what is predicted comes before the probabilities
-  std::string separator_;  // of several labels
+  bool says_labels_;                  // tsv: what is predicted comes before the probabilities
+  std::string separator_;             // of several labels
   int64_t compared_ = 0, wrong_ = 0;  // texts that have a label or target, and those predicted wrongly
 };
 

@@ -290,7 +290,8 @@ std::vector<std::string> run_folders(const std::vector<std::string>& folders, Sh
   std::error_code unknown;
   for (const std::string& folder : folders)
     if (!std::filesystem::exists(std::filesystem::symlink_status(folder, unknown))) throw Error(no_run(folder));
-  const bool runs_given = std::any_of(folders.begin(), folders.end(), [](const auto& folder) { return is_run(folder); });
+  const bool runs_given =
+      std::any_of(folders.begin(), folders.end(), [](const auto& folder) { return is_run(folder); });
   std::vector<std::string> runs, left_out;
   const auto add = [&](const std::string& run) {
     if (std::find(runs.begin(), runs.end(), run) == runs.end()) runs.push_back(run);

@@ -320,8 +320,8 @@ void drop_other_correction(RunConfig& config, std::vector<std::string>& report) 
   const auto& [step, steps, planned, minutes] = corrected;
   if (step == 0) return;
   const int64_t earlier_steps = planned > 0                                       ? planned
-                       : std::filesystem::exists(folder / "config.yaml") ? load_run_config(folder).train.steps
-                                                                         : config.train.steps;
+                                : std::filesystem::exists(folder / "config.yaml") ? load_run_config(folder).train.steps
+                                                                                  : config.train.steps;
   if (earlier_steps == config.train.steps) {
     if (minutes > 0 && config.train.minutes > 0 && minutes != config.train.minutes)
       throw ConfigError(
@@ -330,8 +330,8 @@ void drop_other_correction(RunConfig& config, std::vector<std::string>& report) 
                       earlier_steps, minutes, config.train.minutes));
     return;
   }
-  report.push_back(fmt::format("train.corrected: was of a plan of {} steps; training ends after train.steps = {}", earlier_steps,
-                               config.train.steps));
+  report.push_back(fmt::format("train.corrected: was of a plan of {} steps; training ends after train.steps = {}",
+                               earlier_steps, config.train.steps));
   corrected = {};
 }
 

@@ -80,7 +80,8 @@ ReplayOptions with_steps(ReplayOptions options, const Checkpoints& checkpoints) 
 
 /// The first elements that differ in bits.
 std::optional<std::string> first_difference(const FileTensor& saved_tensor, const FileTensor& computed_tensor) {
-  if (saved_tensor.shape != computed_tensor.shape || saved_tensor.dtype != computed_tensor.dtype) return "another shape or type";
+  if (saved_tensor.shape != computed_tensor.shape || saved_tensor.dtype != computed_tensor.dtype)
+    return "another shape or type";
   constexpr int64_t at_once = 1 << 20;
   std::vector<float> saved_part, computed_part;
   for (int64_t begin = 0; begin < saved_tensor.size; begin += at_once) {
@@ -92,12 +93,14 @@ std::optional<std::string> first_difference(const FileTensor& saved_tensor, cons
     if (std::memcmp(saved_part.data(), computed_part.data(), saved_part.size() * sizeof(float)) == 0) continue;
     for (size_t i = 0; i < saved_part.size(); ++i)
       if (std::memcmp(&saved_part[i], &computed_part[i], sizeof(float)) != 0)
-        return fmt::format("element {}: saved {}, computed {}", begin + static_cast<int64_t>(i), saved_part[i], computed_part[i]);
+        return fmt::format("element {}: saved {}, computed {}", begin + static_cast<int64_t>(i), saved_part[i],
+                           computed_part[i]);
   }
   return std::nullopt;
 }
 
-void compare_tensors(const std::string& name, const fs::path& saved_folder, const fs::path& computed_folder, ReplayReport& report) {
+void compare_tensors(const std::string& name, const fs::path& saved_folder, const fs::path& computed_folder,
+                     ReplayReport& report) {
   const SafetensorsFile saved((saved_folder / name).string()), computed((computed_folder / name).string());
   std::vector<std::string> differ;
   for (const FileTensor& tensor : saved.tensors()) {
@@ -120,8 +123,10 @@ const std::vector<std::string> of_session{"seconds",  "metrics_bytes", "metrics_
                                           "checksum", "machine",       "has_optimizer",    "has_model"};
 
 void compare_states(RunState saved_state, RunState computed_state, ReplayReport& report) {
-  for (RunState* const state : {&saved_state, &computed_state}) state->settings.erase("max_minutes");  // a replay has no such limit
-  const nlohmann::json saved = parse_json(to_json(saved_state)).at("state"), computed = parse_json(to_json(computed_state)).at("state");
+  for (RunState* const state : {&saved_state, &computed_state})
+    state->settings.erase("max_minutes");  // a replay has no such limit
+  const nlohmann::json saved = parse_json(to_json(saved_state)).at("state"),
+                       computed = parse_json(to_json(computed_state)).at("state");
   size_t fields = 0, differ = 0;
   for (const auto& [name, value] : saved.items()) {
     if (std::find(of_session.begin(), of_session.end(), name) != of_session.end()) continue;
@@ -134,7 +139,8 @@ void compare_states(RunState saved_state, RunState computed_state, ReplayReport&
         report.differences.push_back("config.yaml: train." + change);
     else if (name == "identity")
       for (const auto& [part, text] : saved_state.identity)
-        if (const auto found = computed_state.identity.find(part); found == computed_state.identity.end() || found->second != text)
+        if (const auto found = computed_state.identity.find(part);
+            found == computed_state.identity.end() || found->second != text)
           report.differences.push_back(fmt::format("{} of the run: another one", part));
     if (name != "settings" && name != "identity")
       report.differences.push_back(
@@ -160,7 +166,8 @@ std::map<std::string, nlohmann::json> metrics_of(const fs::path& folder, int64_t
 }
 
 void compare_metrics(const fs::path& saved_folder, const fs::path& computed_folder, ReplayReport& report) {
-  const auto saved = metrics_of(saved_folder, report.from, report.to), computed = metrics_of(computed_folder, report.from, report.to);
+  const auto saved = metrics_of(saved_folder, report.from, report.to),
+             computed = metrics_of(computed_folder, report.from, report.to);
   size_t differ = 0;
   for (const auto& [name, line] : saved) {
     const auto other = computed.find(name);

@@ -123,7 +123,12 @@ std::shared_ptr<const StoredRows> best_rows(const std::vector<float>& importance
 class SlimWeights {
  public:
   SlimWeights(const SavedRun& run, fs::path path, int64_t step, SlimRun& result)
-      : run_(run), params_(run.model->params()), full_(run.weights), path_(std::move(path)), step_(step), result_(result) {
+      : run_(run),
+        params_(run.model->params()),
+        full_(run.weights),
+        path_(std::move(path)),
+        step_(step),
+        result_(result) {
     importance_ = run.model->model().row_importance();
     result_.ngrams_before =
         std::count_if(importance_.begin(), importance_.end(), [](float of_row) { return of_row > 0; });
@@ -290,7 +295,8 @@ std::vector<std::string> some_texts(const SavedRun& run, SlimRun& result) {
   }
 }
 
-void write_weights(const SavedRun& run, const fs::path& path, int64_t step, const SlimOptions& options, SlimRun& result) {
+void write_weights(const SavedRun& run, const fs::path& path, int64_t step, const SlimOptions& options,
+                   SlimRun& result) {
   SlimWeights weights(run, path, step, result);
   if (!weights.has_ngrams()) {
     weights.write(1);
@@ -311,15 +317,16 @@ void write_weights(const SavedRun& run, const fs::path& path, int64_t step, cons
 std::string effect_text(const SlimRun& result, const SlimOptions& options) {
   const bool chosen = options.size == 0;
   if (result.batches > 0)
-    return fmt::format("the loss of {} batches of {} data is {:.5f} in place of {:.5f}", result.batches, result.measured_on,
-                       result.loss, result.loss_before);
-  if (result.ngrams_before == 0) return fmt::format("what this does to the loss is not measured: {}", result.measured_on);
+    return fmt::format("the loss of {} batches of {} data is {:.5f} in place of {:.5f}", result.batches,
+                       result.measured_on, result.loss, result.loss_before);
+  if (result.ngrams_before == 0)
+    return fmt::format("what this does to the loss is not measured: {}", result.measured_on);
   if (result.effect.texts == 0)
     return fmt::format("what this does to probabilities is not measured{}: {}", chosen ? ", so all n-grams stay" : "",
                        result.measured_on);
-  std::string text =
-      fmt::format("of {} {}, probabilities change by {:.4f} on average and {:.4f} at most, {} get another label",
-                  result.effect.texts, result.measured_on, result.effect.mean, result.effect.most, result.effect.labels);
+  std::string text = fmt::format(
+      "of {} {}, probabilities change by {:.4f} on average and {:.4f} at most, {} get another label",
+      result.effect.texts, result.measured_on, result.effect.mean, result.effect.most, result.effect.labels);
   if (chosen)
     text += fmt::format("; this size is the smallest that was found to change them by at most {:.2g} on average",
                         result.limit);

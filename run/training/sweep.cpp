@@ -211,8 +211,8 @@ class RunProblems {
   void add(const std::string& run, const std::string& what) {
     std::istringstream lines(what);
     for (std::string line; std::getline(lines, line);) {
-      auto known =
-          std::find_if(problems_.begin(), problems_.end(), [&](const Problem& problem) { return problem.line == line; });
+      auto known = std::find_if(problems_.begin(), problems_.end(),
+                                [&](const Problem& problem) { return problem.line == line; });
       if (known == problems_.end()) known = problems_.insert(problems_.end(), {line, run, 0});
       ++known->runs;
     }

@@ -20,7 +20,7 @@ struct TrainRunOptions {
   bool quiet = false;               // only errors on the console, for one of many runs
   bool force = false;               // train even if the memory cannot be enough
   RankOptions ranks = {};
-  bool mixed_kernels = false;  // train even if ranks round differently
+  bool mixed_kernels = false;                  // train even if ranks round differently
   std::optional<PieceEnd> end = std::nullopt;  // train a piece of the run only: for replays
 };
 

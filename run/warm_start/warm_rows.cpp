@@ -76,8 +76,8 @@ RowMapping WarmRows::by_name(const Param& param, const FileTensor& tensor, const
   }
   if (static_cast<int64_t>(theirs.size()) != count)
     return {{}, fmt::format("{} rows in the file, for {} {} of its run", count, theirs.size(), what)};
-  check(static_cast<int64_t>(ours.size()) == rows, "warm start: {} has {} rows for {} {}", param.name, rows, ours.size(),
-        what);
+  check(static_cast<int64_t>(ours.size()) == rows, "warm start: {} has {} rows for {} {}", param.name, rows,
+        ours.size(), what);
   if (ours == theirs) return {same_rows(rows), ""};
   std::unordered_map<std::string, int64_t> places;
   for (size_t i = 0; i < theirs.size(); ++i) places.emplace(theirs[i], static_cast<int64_t>(i));
@@ -92,8 +92,8 @@ RowMapping WarmRows::by_name(const Param& param, const FileTensor& tensor, const
 std::string WarmRows::ngram_difference(const std::string& table) const {
   const NgramTableConfig* const ours = ngrams_of(config_.model, table);
   const NgramTableConfig* const theirs = origin_.config     ? ngrams_of(origin_.config->model, table)
-                                       : origin_.exported ? ngrams_of(origin_.exported->model, table)
-                                                          : nullptr;
+                                         : origin_.exported ? ngrams_of(origin_.exported->model, table)
+                                                            : nullptr;
   if (ours == nullptr || theirs == nullptr) return "the n-grams of the file are not known";
   const auto orders = [](const NgramTableConfig& ngrams) { return "[" + join(ngrams.orders) + "]"; };
   if (ours->buckets != theirs->buckets) return fmt::format("buckets were {}, are {}", theirs->buckets, ours->buckets);

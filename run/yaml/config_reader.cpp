@@ -190,7 +190,8 @@ void FieldReader::report_unknown_keys() const {
     const Place& place = child.key_place.given() ? child.key_place : location_.place;
     const std::string name = in_quotes(child.key, 60);
     const bool plain = name.size() == child.key.size() + 2;  // nothing was escaped or shortened
-    location_.problems.add(place, join_path(location_.path, plain ? child.key : name), fmt::format("{}, {}", what, hint));
+    location_.problems.add(place, join_path(location_.path, plain ? child.key : name),
+                           fmt::format("{}, {}", what, hint));
   }
 }
 

@@ -1,6 +1,6 @@
 // The reference of all keys: rows made from the same describe() lists that read them. `capstan config table` prints
 // them as Markdown, from which scripts/update-docs.sh makes docs/configuration.md, and `capstan config explain` shows
-// one. tests/run/yaml/test_config_write.cpp holds the rows, tests/cli/test_documents.sh that the page is up to date.
+// one. tests/run/yaml/test_config_write.cpp holds the rows, tests/cli/test_configs.sh that the page is up to date.
 #pragma once
 
 #include "core/strings/strings.hpp"

@@ -1,5 +1,5 @@
-// What the bytes of a client are, without a connection. Includes Boost: for connection.cpp, and for tests/fuzz/
-// fuzz_request.cpp, which holds that any bytes are either a request or refused.
+// What the bytes of a client are, without a connection: for connection.cpp, and for tests/fuzz/fuzz_request.cpp, which
+// holds that any bytes are either a request or refused. Includes Boost.
 #pragma once
 
 #include <fmt/core.h>
