@@ -1,3 +1,5 @@
+// An answer is written as text of JSON while tokens come, since values of JSON would take ten times the memory. Its
+// size is estimated before (answer_bytes()) and bounded while it grows (check_size()).
 #include "serve/completions.hpp"
 
 #include <ctime>

@@ -1,3 +1,5 @@
+// Reading threads only append to lists under a mutex; the computing thread takes them over between rounds, so that
+// engines need no lock.
 #include "serve/scheduler.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// A request passes refuse() with its head (names, origin, token, path), then waits for a reading thread in one of two
+// workers, then for the computing thread. /health, /metrics and the page are answered on the network's thread. Models
+// are replaced as a whole by reload(), and requests keep those that they began with.
 #include "serve/server.hpp"
 
 #include <algorithm>

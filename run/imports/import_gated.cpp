@@ -249,8 +249,7 @@ ImportedModel import_flash_model(Import& import, const ImportHints& hints) {
                     largest));
   for (int64_t layer = 0; layer < import.count("layers", "qk_offset_scale.gamma"); ++layer) {
     Import of_layer = import.below(fmt::format("layers.{}.", layer));
-    of_layer.take("rotary_pos_emb.freqs",
-                  {-1});  // a whole model always has them; import_flash() takes a module without
+    of_layer.take("rotary_pos_emb.freqs", {-1});  // import_flash() would take a module without them
     add_block(import_flash(of_layer, hints), stack, model.parameters);
   }
   take_layer_norm(import, "to_logits.0", "final_norm", width, model.parameters);

@@ -57,7 +57,7 @@ Imported import_by(std::vector<Importer<Imported>> Importers::*kind, const Safet
                    const std::string& prefix, const ImportHints& hints, const char* remedy) {
   Import import(file, prefix, hints.approximate);
   std::vector<std::string> names;
-  // The order decides where several recognise a file: TransformerEncoderLayer, for instance, must not take AFT's.
+  // The first one that recognises the file imports it. An error lists all of them in this order.
   for (const Importers& system :
        {aft_importers(), fastformer_importers(), gau_importers(), flash_importers(), attention_importers()})
     for (const Importer<Imported>& importer : system.*kind) {

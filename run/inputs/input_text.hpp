@@ -1,6 +1,5 @@
-// A text that is given to a model, with the place that messages name. Predictions, the server and the Python package
-// use it. Texts are computed in parallel, each on one thread, so that a text has the same bits alone and among others
-// (tests/serve/test_company.cpp).
+// A text that is given to a model, with the place that messages name, and loops over several texts whose error names
+// the text. Predictions, the server and the Python package use it. tests/cli/test_predictions.cpp holds the errors.
 #pragma once
 
 #include <algorithm>

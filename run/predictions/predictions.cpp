@@ -1,3 +1,6 @@
+// Texts of a batch are read together in padded groups of similar length (for_padded_groups()), texts that are scored or
+// embedded one by one on all threads. A TextError names the first text that cannot be used, so that a command can print
+// what precedes it.
 #include "run/predictions/predictions.hpp"
 
 #include <algorithm>

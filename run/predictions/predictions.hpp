@@ -1,7 +1,6 @@
 // What a model says about texts: the labels of a classifier, the tokens that a masked language model finds for blanks,
 // and what a language model of pairs writes after a source; scores and vectors of texts. Run, the commands and the
-// server call it. A text's result has the same bits alone and in any batch: tests/serve/test_company.cpp holds it,
-// tests/run/test_run.cpp and tests/cli/test_predictions.cpp the results.
+// server call it. tests/run/test_run.cpp and tests/cli/test_predictions.cpp hold the results.
 #pragma once
 
 #include <string>

@@ -26,8 +26,8 @@ struct Range {
   bool empty() const { return low > high; }
 };
 
-/// The highest value of a line, or its 95th percentile where the highest are more than twice as far above the lowest:
-/// the start of training would squeeze the rest of the chart.
+/// The highest value of a line, or its 95th percentile where the highest value is more than twice as far above the
+/// lowest as that percentile: the start of training would squeeze the rest of the chart.
 double top_without_outliers(const ChartLine& line) {
   std::vector<double> values;
   for (const ChartPoint& point : line.points)

@@ -60,7 +60,7 @@ std::string escaped(std::string_view text) { return escaped_short(text, text.siz
 
 namespace {
 
-/// Whether no cell below the header begins with a letter.
+/// Whether no cell below the header begins with a letter or a character beyond ASCII.
 bool is_numeric(const Table& table, size_t column) {
   return std::none_of(table.begin() + 1, table.end(), [column](const auto& row) {
     const auto first = static_cast<unsigned char>(row[column].empty() ? '-' : row[column].front());

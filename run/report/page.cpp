@@ -38,7 +38,7 @@ class Curves {
   template <class X, class Y>
   void add_training(Chart& chart, const X& x, const Y& y, bool beside_validation = false) const {
     for (size_t i = 0; i < runs_.size(); ++i) {
-      // Several runs have a colour each for training and validation, one run has two.
+      // Training and validation of a run share a colour, unless there is one run alone.
       ChartLine line{name(i, "training"), {}, static_cast<int>(beside_validation && runs_.size() == 1 ? 1 : i)};
       for (const TrainPoint& point : runs_[i].train) line.points.push_back({x(point), y(point)});
       chart.lines.push_back(std::move(line));

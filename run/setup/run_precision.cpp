@@ -1,3 +1,5 @@
+// Rates are medians over rounds in which both formats take turns, because other programs on the machine make some
+// rounds slow. CAPSTAN_PRODUCT_RATES takes the place of a measurement in tests.
 #include "run/setup/run_precision.hpp"
 
 #include <algorithm>

@@ -54,7 +54,8 @@ class RunCheck {
   void add(const std::string& name, State state, const std::string& what, const std::string& consequence = "") {
     parts_.push_back({name, state, what, consequence});
   }
-  /// What is lost with a file that training writes when it begins: nothing, since the same command writes it again.
+  /// What is lost with a file that training writes when it begins: nothing, since the same command writes it again, but
+  /// all of a slim run, which nothing trains.
   std::string written_again() const {
     if (state_ && state_->slim) return "the slim run: make it again from the one that it was made from (capstan slim)";
     std::error_code unknown;

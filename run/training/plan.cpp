@@ -1,3 +1,6 @@
+// The width is chosen so that training reads about tokens_per_parameter tokens for each parameter (after Hoffmann et al.
+// 2022, arXiv 2203.15556, with a smaller number, since n-grams are in tables), by times that a few pilots have measured.
+// tests/run/test_plan.cpp gives pilots of known times.
 #include "run/training/plan.hpp"
 
 #include <algorithm>
@@ -23,8 +26,8 @@ constexpr int64_t least_buckets = 1 << 14, most_buckets = 1 << 22;
 constexpr double buckets_per_token = 0.8;
 /// A plan is looked at again after its number of steps divided by this.
 constexpr int64_t looks_again_at = 10;
-/// A plan stays as it is if it then takes between these shares of the time: the pace of a few steps is not
-/// known more exactly, and with tables that start again with every epoch a few steps less may cost a whole epoch.
+/// A plan stays as it is if it then takes between these shares of the time: the pace of a few steps is not known more
+/// exactly, and with tables that start again with every epoch a few steps less may cost a whole epoch.
 constexpr double least_use = 0.96, most_use = 1.02;
 /// A plan that takes less than this share of the time says so.
 constexpr double well_used = 0.9;
@@ -87,8 +90,8 @@ double dropout_for(double passes) {
   return std::round(100 * std::clamp(0.05 * std::log2(std::max(passes, 1.0)), 0.0, 0.3)) / 100;
 }
 
-/// Makes the plan of plan(): times a first width, then chooses the width from what it has timed, and so on
-/// until the choice stays. Time that pilots take is part of train.minutes.
+/// Makes the plan of plan(): times a first width, then chooses the width from what it has timed, and so on until the
+/// choice stays, at most four times. Time that pilots take is part of train.minutes.
 class Planner {
  public:
   Planner(const RunConfig& config, const DataSource& data, double seconds, const Pilot& pilot, const Fits& fits)
@@ -223,8 +226,8 @@ class Planner {
       const PilotTimes times = predicted(*needed);
       const int64_t in_time = steps_in_time(times), used = steps(config, times);
       const double tokens = passes_of(used) * text_;
-      // A run ends with an epoch; the time that is then left is lost. A tenth of it weighs as much as 1.8
-      // times the parameters.
+      // A run ends with an epoch; the time that is then left is lost. A tenth of it weighs as much as 1.8 times the
+      // parameters.
       constexpr double weight = 6;
       const double lost =
           std::log(static_cast<double>(std::min(in_time, static_cast<int64_t>(most_passes) * steps_per_epoch_)) /

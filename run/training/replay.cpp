@@ -1,3 +1,5 @@
+// The piece is trained by train_run() in a scratch folder, from the saved checkpoint, and then both checkpoints and
+// both metrics.jsonl are compared field by field, without what belongs to a session.
 #include "run/training/replay.hpp"
 
 #include <unistd.h>

@@ -1,3 +1,6 @@
+// A linear classifier keeps the n-grams with the greatest importance (Model::row_importance()), as many as the size
+// allows; the size is found by bisection over a list of shares, each written and measured anew. The copy is written to a
+// folder of another name, which is renamed when it is whole.
 #include "run/training/slim_run.hpp"
 
 #include <algorithm>
@@ -345,7 +348,7 @@ SlimRun slim_run(const fs::path& run_folder, const fs::path& output, const SlimO
   RunState state = run.state.value_or(RunState{});
   if (state.slim) throw Error(fmt::format("{}: this run is slim already; copy its folder", run.folder.string()));
   SlimRun result;
-  result.bytes_before = bytes_below(fs::canonical(run.weights).parent_path().string());  // `best` is a link
+  result.bytes_before = bytes_below(fs::canonical(run.weights).parent_path().string());  // resolved: `best` is a link
   state.slim = true;
   state.has_optimizer = false;
   state.best_step = state.step;

@@ -32,8 +32,8 @@
 namespace capstan {
 namespace {
 
-/// Keys that are set but have no effect on a model that is solved for. A key of `train` that has one must be copied
-/// here.
+/// Keys that are set but have no effect on a model that is solved for. A key of `train` with an effect on such models
+/// must be copied here.
 std::vector<std::string> keys_of_steps(const RunConfig& config) {
   RunConfig without = config;
   TrainConfig& used = without.train = TrainConfig();

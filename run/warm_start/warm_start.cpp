@@ -1,3 +1,6 @@
+// Tensors are matched to parameters by name (ChosenTensors), rows by meaning (warm_rows.cpp). Every parameter and every
+// tensor gets a line of the log that says what became of it, so that nothing is dropped in silence; shapes that do not
+// fit are an error with all of them.
 #include "run/warm_start/warm_start.hpp"
 
 #include <algorithm>
@@ -58,7 +61,7 @@ ChosenTensors choose_tensors(const WeightsOrigin& origin, const std::vector<std:
   return chosen;
 }
 
-/// Does a parameter belong to what the model is used for? A file of another use lacks it, even with init_strict.
+/// Does a parameter belong to what the model is used for? A file of another use lacks it, which init_strict allows.
 bool is_output(const std::string& name) {
   for (const char* const part : {"head.", "output.", "pooling.", "ngrams."})
     if (starts_with(name, part)) return true;
@@ -243,8 +246,8 @@ std::vector<std::string> model_differences(const RunConfig& config, const Weight
   return lines;
 }
 
-/// The differences of an imported layer and one of the model. A feed-forward network that the file does not have counts
-/// as none, and so does `repeat`.
+/// The differences of an imported layer and one of the model, without `repeat` and, where the file has no feed-forward
+/// network, without that of the model.
 std::vector<ConfigDifference> layer_differences(LayerConfig imported, const LayerConfig& layer) {
   if (imported.feed_forward.type == FeedForwardKind::none) imported.feed_forward = layer.feed_forward;
   imported.repeat = layer.repeat;

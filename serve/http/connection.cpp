@@ -1,3 +1,6 @@
+// All functions run on one thread as handlers of Boost. A connection has one deadline at a time, for what the client
+// has to do next, and none while its request is computed. tests/serve/test_clients.cpp holds deadlines, limits and
+// ends.
 #include "serve/http/connection.hpp"
 
 #include <fmt/core.h>

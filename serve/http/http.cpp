@@ -1,3 +1,6 @@
+// What connections may take together is bounded here: their number, the memory of requests that are not whole, and of
+// answers that are not sent. Where a bound is reached, the client that has moved nothing for longest goes first, of the
+// address that takes most.
 #include "serve/http/http.hpp"
 
 #include <fmt/core.h>
