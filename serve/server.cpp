@@ -43,8 +43,8 @@ HttpLimits http_limits(const ServeOptions& options) {
 }
 
 Worker::Limits waiting_limits(const ServeOptions& options) {
-  const size_t one = options.http.body_bytes + bytes_beside_body, all = std::max(usual_waiting_bytes, one);
-  return {all, std::max(one, static_cast<size_t>(static_cast<double>(all) * options.client_share))};
+  const size_t of_one = options.http.body_bytes + bytes_beside_body, of_all = std::max(usual_waiting_bytes, of_one);
+  return {of_all, std::max(of_one, static_cast<size_t>(static_cast<double>(of_all) * options.client_share))};
 }
 
 std::string lowered(std::string text) {
@@ -143,8 +143,8 @@ class Server::State {
  private:
   Models open_models();
   Scheduler::Limits limits() const {
-    const auto share = [&](int64_t all) {
-      return std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(all) * options_.client_share));
+    const auto share = [&](int64_t total) {
+      return std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(total) * options_.client_share));
     };
     const int64_t places = options_.engine.slots + options_.queue;
     return {{places, answers_bytes}, {share(places), share(answers_bytes)}};

@@ -94,7 +94,7 @@ void print_ranks(const InspectOptions& options, const RunConfig& config, const R
   const RankCost cost = predict_cost(plan);
   RankPlan alone = plan;
   alone.ranks = 1;
-  const double one = predict_cost(alone).step();
+  const double seconds_alone = predict_cost(alone).step();
   std::cout << fmt::format(
       "\n{} ranks, {:g} Gbit/s, latency {:g} us; a batch of {:.0f} tokens in {} lanes, {:.0f} tokens/s per rank{}\n",
       plan.ranks, options.bandwidth, options.latency, tokens, plan.lanes, speed,
@@ -112,8 +112,8 @@ void print_ranks(const InspectOptions& options, const RunConfig& config, const R
   line("weights", cost.gather, fmt::format("{} sent", bytes_text(cost.weight_bytes)));
   line("short messages", cost.rounds, "");
   line("step", cost.step(),
-       fmt::format("{:.2f} times as fast as one rank, {:.0f} % of {}", one / cost.step(),
-                   100 * one / cost.step() / plan.ranks, plan.ranks));
+       fmt::format("{:.2f} times as fast as one rank, {:.0f} % of {}", seconds_alone / cost.step(),
+                   100 * seconds_alone / cost.step() / plan.ranks, plan.ranks));
   DataExtent extent = least_extent(config);
   extent.vocabulary = options.vocabulary;
   extent.classes = options.classes;

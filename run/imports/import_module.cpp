@@ -126,11 +126,11 @@ Ids read_ids(const SafetensorsFile& file, const std::string& name) {
 /// The largest difference, as a share of the largest element of `wanted`, of the elements that count; infinite where
 /// one is not finite.
 template <class Counts>
-double difference_of(const Array& found, const Array& wanted, const Counts& counts) {
+double difference_of(const Array& computed, const Array& wanted, const Counts& counts) {
   double difference = 0, largest = 0;
   for (int64_t i = 0; i < wanted.size(); ++i) {
     if (!counts(i)) continue;
-    const double a = static_cast<double>(wanted[i]), b = static_cast<double>(found[i]);
+    const double a = static_cast<double>(wanted[i]), b = static_cast<double>(computed[i]);
     if (!std::isfinite(a) || !std::isfinite(b)) return INFINITY;
     difference = std::max(difference, std::abs(a - b));
     largest = std::max(largest, std::abs(a));
@@ -200,12 +200,12 @@ std::string verify_import(const Model& model, const std::string& path) {
   Array wanted{Shape(file.at("logits").shape)};
   file.at("logits").copy_to(wanted.mutable_data());
   const TapePause no_tape;
-  const Array found = model.logits(tokens, Context{segments}).value();
-  if (found.shape() != wanted.shape())
-    throw Error(fmt::format("{}: logits has shape {}, the model gives {}", path, wanted.shape(), found.shape()));
-  const int64_t width = found.dim(-1);
-  const auto counts = [&](int64_t i) { return found.rank() < 3 || segments.ids()[i / width] != 0; };
-  return verified(difference_of(found, wanted, counts), path, "logits", "model", "the options");
+  const Array computed = model.logits(tokens, Context{segments}).value();
+  if (computed.shape() != wanted.shape())
+    throw Error(fmt::format("{}: logits has shape {}, the model gives {}", path, wanted.shape(), computed.shape()));
+  const int64_t width = computed.dim(-1);
+  const auto counts = [&](int64_t i) { return computed.rank() < 3 || segments.ids()[i / width] != 0; };
+  return verified(difference_of(computed, wanted, counts), path, "logits", "model", "the options");
 }
 
 }  // namespace capstan

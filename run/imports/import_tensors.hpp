@@ -36,9 +36,9 @@ class Import {
   bool has(const std::string& name) const { return file_.find(prefix_ + name) != nullptr; }
   /// How many of the layers LIST.0.NAME, LIST.1.NAME, ... there are.
   int64_t count(const std::string& list, const std::string& name) const {
-    int64_t found = 0;
-    while (has(fmt::format("{}.{}.{}", list, found, name))) ++found;
-    return found;
+    int64_t layers = 0;
+    while (has(fmt::format("{}.{}.{}", list, layers, name))) ++layers;
+    return layers;
   }
 
   /// Extents of a tensor that is there; throws Error otherwise.

@@ -103,10 +103,10 @@ bool begins_table(const std::string& line, const SourceConfig& data, const Table
   const std::vector<std::string> wanted = text_names(data, format);
   const std::vector<std::string> names = fields_of(line, format);
   if (wanted.empty() || names.empty()) return false;
-  const bool found = std::all_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
+  const bool has_all = std::all_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   });
-  return found && (format.fields == TableFormat::Fields::keys || names.size() > wanted.size());
+  return has_all && (format.fields == TableFormat::Fields::keys || names.size() > wanted.size());
 }
 
 /// The format of a table of the run's data that begins with this line; null for a line of text.
@@ -186,10 +186,10 @@ ColumnChoice TextInput::choose_columns() const {
   std::optional<ClassNames> classes;
   if (!options_.classes.empty())
     classes = ClassNames::from_list(options_.classes, "the classes of the run", config.first_label);
-  const FoundColumns found = columns_of_table(config, options_.text_columns, content_, in_->name(), *format_,
-                                              classes ? &*classes : nullptr, options_.labels);
-  if (!found.said.empty()) log_info(found.said);
-  return found.choice;
+  const FoundColumns columns = columns_of_table(config, options_.text_columns, content_, in_->name(), *format_,
+                                                classes ? &*classes : nullptr, options_.labels);
+  if (!columns.said.empty()) log_info(columns.said);
+  return columns.choice;
 }
 
 void TextInput::read_files() {
@@ -202,19 +202,19 @@ void TextInput::read_files() {
   };
   const bool class_folders = std::any_of(files.begin(), files.end(), in_class);
   size_t left_out = 0;
-  for (const FoundFile& found : files) {
+  for (const FoundFile& entry : files) {
     // Beside the folders of classes, there are lists of addresses and counts of words in the original IMDB.
-    if (class_folders && (options_.labels ? !in_class(found) : found.name.find('/') == std::string::npos)) {
+    if (class_folders && (options_.labels ? !in_class(entry) : entry.name.find('/') == std::string::npos)) {
       ++left_out;
       continue;
     }
-    std::string text = read_text_file(found.path);
-    if (options_.utf8) check_utf8(text, found.path);
+    std::string text = read_text_file(entry.path);
+    if (options_.utf8) check_utf8(text, entry.path);
     rows_.emplace_back(std::move(text));
-    rows_.back().place = found.path;
+    rows_.back().place = entry.path;
     rows_.back().label = labelled != nullptr && labelled->format == format_of_file_names
-                             ? class_of_file_name(found.name, options_.classes)
-                             : std::filesystem::path(found.path).parent_path().filename().string();
+                             ? class_of_file_name(entry.name, options_.classes)
+                             : std::filesystem::path(entry.path).parent_path().filename().string();
     rows_.back().labels = {rows_.back().label};
   }
   rows_given_ = true;

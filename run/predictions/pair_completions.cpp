@@ -133,7 +133,7 @@ std::vector<int32_t> prompt_of(const SavedRun& run, std::string_view text, const
 std::vector<std::vector<PairCompletion>> complete(const SavedRun& run, const std::vector<std::vector<int32_t>>& prompts,
                                                   const PairOptions& options, int64_t first) {
   check_options(options);
-  std::vector<std::vector<PairCompletion>> all(prompts.size());
+  std::vector<std::vector<PairCompletion>> completions(prompts.size());
   const std::vector<std::vector<size_t>> groups = groups_of(prompts, options.beam > 1 ? 1 : options.batch);
   std::vector<std::exception_ptr> errors(groups.size());
   parallel_units(static_cast<int64_t>(groups.size()), [&](int64_t unit) {
@@ -142,13 +142,13 @@ std::vector<std::vector<PairCompletion>> complete(const SavedRun& run, const std
     const auto prompt = [&](size_t i) { return Prompt{prompts[i], first + static_cast<int64_t>(i)}; };
     try {
       if (options.beam > 1) {
-        all[group.front()] = search(run, prompts[group.front()], options);
+        completions[group.front()] = search(run, prompts[group.front()], options);
         return;
       }
       std::vector<Prompt> together;
       for (const size_t i : group) together.push_back(prompt(i));
       std::vector<PairCompletion> written = sample(run, together, options);
-      for (size_t i = 0; i < group.size(); ++i) all[group[i]] = {std::move(written[i])};
+      for (size_t i = 0; i < group.size(); ++i) completions[group[i]] = {std::move(written[i])};
     } catch (const NotFinite&) {
       errors[static_cast<size_t>(unit)] = first_not_finite(group, [&](size_t i) {
         static_cast<void>(options.beam > 1 ? search(run, prompts[i], options) : sample(run, {prompt(i)}, options));
@@ -159,7 +159,7 @@ std::vector<std::vector<PairCompletion>> complete(const SavedRun& run, const std
   });
   for (const std::exception_ptr& error : errors)
     if (error != nullptr) std::rethrow_exception(error);
-  return all;
+  return completions;
 }
 
 }  // namespace capstan

@@ -152,16 +152,16 @@ bool PredictionWriter::write_labels(const InputText& text, const Prediction& pre
 
 std::string PredictionWriter::labels_json(const InputText& text, const Prediction& prediction,
                                           const std::vector<std::string>& truth) const {
-  Json all;
-  for (const size_t c : likeliest(prediction)) all[run_.classes[c]] = prediction.probabilities[c];
+  Json probabilities;
+  for (const size_t c : likeliest(prediction)) probabilities[run_.classes[c]] = prediction.probabilities[c];
   if (format_.top_k == 0)
-    for (size_t c = 0; c < run_.classes.size(); ++c) all[run_.classes[c]] = prediction.probabilities[c];
+    for (size_t c = 0; c < run_.classes.size(); ++c) probabilities[run_.classes[c]] = prediction.probabilities[c];
   Json line;
   if (multi_label_)
     line["labels"] = names_of(prediction.labels);
   else
     line = {{"label", prediction.labels.front().text}, {"probability", prediction.labels.front().probability}};
-  line["probabilities"] = all;
+  line["probabilities"] = probabilities;
   if (format_.errors) {
     if (multi_label_)
       line["true_labels"] = truth;

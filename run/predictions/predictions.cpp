@@ -61,12 +61,12 @@ Array class_logits(const SavedRun& run, const std::vector<InputText>& texts) {
 
 std::vector<Prediction> label_texts(const SavedRun& run, const std::vector<InputText>& texts,
                                     const PredictOptions& options) {
-  const Array all = run.model->model().probabilities(Var(class_logits(run, texts)));
+  const Array of_texts = run.model->model().probabilities(Var(class_logits(run, texts)));
   const bool several = is_multi_label(run);
   const auto classes = static_cast<int64_t>(run.classes.size());
   std::vector<Prediction> predictions(texts.size());
   for (size_t row = 0; row < texts.size(); ++row) {
-    const float* const probabilities = all.data() + static_cast<int64_t>(row) * classes;
+    const float* const probabilities = of_texts.data() + static_cast<int64_t>(row) * classes;
     Prediction& prediction = predictions[row];
     prediction.probabilities.assign(probabilities, probabilities + classes);
     const int64_t given = several ? -1 : decide(run.rule, probabilities, classes);
@@ -99,10 +99,10 @@ std::vector<Prediction> complete_texts(const SavedRun& run, const std::vector<In
 
 std::vector<std::vector<float>> decision_values_of(const SavedRun& run, const std::vector<InputText>& texts) {
   run.model->that_predicts(Predicts::classes);
-  const Array all = class_logits(run, texts);
+  const Array logits = class_logits(run, texts);
   std::vector<std::vector<float>> rows;
-  for (int64_t row = 0; row < all.dim(0); ++row)
-    rows.emplace_back(all.data() + row * all.dim(1), all.data() + (row + 1) * all.dim(1));
+  for (int64_t row = 0; row < logits.dim(0); ++row)
+    rows.emplace_back(logits.data() + row * logits.dim(1), logits.data() + (row + 1) * logits.dim(1));
   return rows;
 }
 
@@ -137,7 +137,7 @@ std::vector<Prediction> predictions_of(const SavedRun& run, const std::vector<In
                                        const PredictOptions& options) {
   check_predictions(run, options);
   const auto size = static_cast<size_t>(std::max<int64_t>(options.batch_size, 1));
-  std::vector<Prediction> all;
+  std::vector<Prediction> predictions;
   for (size_t begin = 0; begin < texts.size(); begin += size) {
     const std::vector<InputText> batch(
         texts.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -148,12 +148,12 @@ std::vector<Prediction> predictions_of(const SavedRun& run, const std::vector<In
                          : completes_pairs(run)                  ? complete_texts
                                                                  : fill_blanks;
     try {
-      for (Prediction& prediction : predict(run, batch, here)) all.push_back(std::move(prediction));
+      for (Prediction& prediction : predict(run, batch, here)) predictions.push_back(std::move(prediction));
     } catch (const TextError& error) {
       throw TextError(begin + error.index(), error);
     }
   }
-  return all;
+  return predictions;
 }
 
 namespace {

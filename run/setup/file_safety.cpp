@@ -49,8 +49,8 @@ bool are_known(const SavedRun& run, const DataSource& data, Split split) {
   if (facts.files.empty()) return true;
   if (split == Split::test || !run.state) return false;
   const auto saved = run.state->identity.find("data");
-  const std::string now = data.identity();
-  return saved != run.state->identity.end() && renewed_identity(run.config.data, saved->second, now) == now;
+  const std::string identity = data.identity();
+  return saved != run.state->identity.end() && renewed_identity(run.config.data, saved->second, identity) == identity;
 }
 
 void refuse_file_of_run(const fs::path& path) {

@@ -69,23 +69,24 @@ bool take_columns(const RunConfig& config, Source& data) {
   if (!fs::exists(folder / "config.yaml", unknown) || !Checkpoints(folder / "checkpoints").last()) return false;
   try {
     const RunConfig saved = load_run_config(folder);
-    const auto* const then = std::get_if<Source>(&saved.data);
-    if (then == nullptr || then->train != data.train) return false;
-    const auto take = [](auto& now, const auto& before) {
-      if (now == std::decay_t<decltype(now)>()) now = before;
+    const auto* const saved_data = std::get_if<Source>(&saved.data);
+    if (saved_data == nullptr || saved_data->train != data.train) return false;
+    const auto take = [](auto& ours, const auto& before) {
+      if (ours == std::decay_t<decltype(ours)>()) ours = before;
     };
-    take(data.header, then->header);
+    take(data.header, saved_data->header);
     if constexpr (std::is_same_v<Source, LabelledSourceConfig>) {
-      take(data.label_column, then->label_column);
-      take(data.label_columns, then->label_columns);
-      take(data.text_columns, then->text_columns);
-      if (LabelledSourceConfig found = data; then->multi_label && !data.multi_label) {  // found from lists of labels
-        find_columns(found, facts_of(config.model).classifies());
-        data.multi_label = found.multi_label;
+      take(data.label_column, saved_data->label_column);
+      take(data.label_columns, saved_data->label_columns);
+      take(data.text_columns, saved_data->text_columns);
+      // The saved run has found that texts have several labels, from lists of them in its column.
+      if (LabelledSourceConfig with_columns = data; saved_data->multi_label && !data.multi_label) {
+        find_columns(with_columns, facts_of(config.model).classifies());
+        data.multi_label = with_columns.multi_label;
       }
     } else {
-      take(data.source_column, then->source_column);
-      take(data.target_column, then->target_column);
+      take(data.source_column, saved_data->source_column);
+      take(data.target_column, saved_data->target_column);
     }
     return true;
   } catch (const Error&) {  // training reads the same files and reports it
@@ -96,13 +97,13 @@ bool take_columns(const RunConfig& config, Source& data) {
 }  // namespace
 
 std::string find_data_columns(RunConfig& config, const std::string& said) {
-  std::string found;
+  std::string line;
   if (auto* const labelled = std::get_if<LabelledSourceConfig>(&config.data))
-    found = take_columns(config, *labelled) ? "" : find_columns(*labelled, facts_of(config.model).classifies());
+    line = take_columns(config, *labelled) ? "" : find_columns(*labelled, facts_of(config.model).classifies());
   if (auto* const pairs = std::get_if<PairSourceConfig>(&config.data))
-    found = take_columns(config, *pairs) ? "" : find_columns(*pairs);
-  if (!found.empty() && found != said) log_info(found);
-  return found;
+    line = take_columns(config, *pairs) ? "" : find_columns(*pairs);
+  if (!line.empty() && line != said) log_info(line);
+  return line;
 }
 
 namespace {
@@ -234,16 +235,16 @@ namespace {
 
 /// Throws ConfigError where other texts of the training data are held out than when the run was trained: it has learnt
 /// some of them.
-void refuse_other_cut(const RunConfig& trained, const RunConfig& now) {
+void refuse_other_cut(const RunConfig& trained, const RunConfig& evaluated) {
   static const std::set<std::string> keys{"data.valid_fraction", "data.test_fraction", "data.folds",
                                           "data.fold",           "data.split",         "data.split_seed"};
   bool held = false;
-  with_files(now.data, [&](const auto& data) {
+  with_files(evaluated.data, [&](const auto& data) {
     for (const Split split : {Split::valid, Split::test})
       held = held || (part_of(data, split).empty() && held_out(data, split) > 0);
   });
   std::string key;
-  for (const ConfigDifference& difference : diff_configs(trained, now)) {
+  for (const ConfigDifference& difference : diff_configs(trained, evaluated)) {
     if (difference.path == "data.train") return;
     if (keys.count(difference.path) > 0) key = difference.path;
   }

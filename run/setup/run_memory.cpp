@@ -41,7 +41,7 @@ std::vector<NumberKey> number_keys(Config& config) {
 
 /// Tokens that the forward pass has in memory at once.
 double batch_tokens(const TrainConfig& train, const DataExtent& data) {
-  const double all = static_cast<double>(data.examples) * data.example_tokens;
+  const double epoch = static_cast<double>(data.examples) * data.example_tokens;
   const double batch = train.batch_tokens > 0 ? std::max(static_cast<double>(train.batch_tokens), data.example_tokens)
                                               : static_cast<double>(train.batch_size) * data.example_tokens;
   // At least one lane of a batch is in memory: threads take lanes one by one.
@@ -50,7 +50,7 @@ double batch_tokens(const TrainConfig& train, const DataExtent& data) {
                            ? std::max(static_cast<double>(train.micro_batch_tokens), data.example_tokens)
                            : lane;
   // A batch is not always filled to its last token.
-  return std::max(data.example_tokens, std::min({all, lane, micro}) - data.example_tokens);
+  return std::max(data.example_tokens, std::min({epoch, lane, micro}) - data.example_tokens);
 }
 
 /// Blocks of gradients that one thread holds while it adds up the lanes of a rank, besides that of the parameters.

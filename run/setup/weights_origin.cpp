@@ -66,13 +66,13 @@ Ancestor WeightsOrigin::ancestor() const {
 
 std::map<std::string, std::string> WeightsOrigin::aliases() const {
   const auto text = tensors->metadata().find("aliases");
-  std::map<std::string, std::string> found;
-  if (text == tensors->metadata().end()) return found;
+  std::map<std::string, std::string> targets;
+  if (text == tensors->metadata().end()) return targets;
   const nlohmann::json aliases = try_parse_json(text->second);
-  if (!aliases.is_object()) return found;
+  if (!aliases.is_object()) return targets;
   for (const auto& [name, target] : aliases.items())
-    if (target.is_string()) found[name] = target.get<std::string>();
-  return found;
+    if (target.is_string()) targets[name] = target.get<std::string>();
+  return targets;
 }
 
 namespace {

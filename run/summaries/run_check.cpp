@@ -158,11 +158,11 @@ class RunCheck {
 
   /// Throws Error unless the newest whole checkpoint was trained with this. `renewed`: what an earlier version recorded
   /// as this one does.
-  void refuse_other(const char* what, const std::string& found,
+  void refuse_other(const char* what, const std::string& ours,
                     const std::function<std::string(const std::string&)>& renewed = {}) const {
     if (!state_) return;
     const auto trained = state_->identity.find(what);
-    if (trained != state_->identity.end() && (renewed ? renewed(trained->second) : trained->second) != found)
+    if (trained != state_->identity.end() && (renewed ? renewed(trained->second) : trained->second) != ours)
       throw Error(fmt::format("not what step {} was trained with", state_->step));
   }
 

@@ -248,10 +248,10 @@ std::string evaluated_on(const RunRecord& run, bool whole) {
   const char* const noun = facts_of(run.config.model).classifies() ? "texts" : "tokens";
   const std::string count = run.best->targets > 0 ? fmt::format("{} {}", run.best->targets, noun) : noun;
   const std::string own = file_names(run.config, "valid"), train = file_names(run.config, "train");
-  const std::string of = whole && !train.empty() ? " of " + train : "";
-  if (run.best->by == cross_validation) return fmt::format("{}{}, cross-validated", count, of);
+  const std::string of_files = whole && !train.empty() ? " of " + train : "";
+  if (run.best->by == cross_validation) return fmt::format("{}{}, cross-validated", count, of_files);
   if (!own.empty()) return fmt::format("{} of {}", count, own);
-  return facts_of(run.config.data).files.empty() ? count : fmt::format("{} held out{}", count, of);
+  return facts_of(run.config.data).files.empty() ? count : fmt::format("{} held out{}", count, of_files);
 }
 
 namespace {

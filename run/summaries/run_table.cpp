@@ -262,8 +262,8 @@ void print_block(const std::vector<RunRecord>& runs, std::ostream& out, size_t w
 }  // namespace
 
 std::string what_is_compared(const std::vector<RunRecord>& group) {
-  const std::string of = evaluated_on(group.front());
-  return fmt::format("{}: {}", type_of(group.front().config.model), of.empty() ? "without validation" : of);
+  const std::string texts = evaluated_on(group.front());
+  return fmt::format("{}: {}", type_of(group.front().config.model), texts.empty() ? "without validation" : texts);
 }
 
 void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out, size_t width) {

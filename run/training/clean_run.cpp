@@ -55,10 +55,10 @@ std::string disk_line(const fs::path& folder) {
   } catch (const Error&) {  // training has succeeded, and a line of the log must not turn that into a failure
     return folder.string();
   }
-  const std::string all = fmt::format("{}: {} on disk", folder.string(), bytes_text(static_cast<double>(bytes)));
+  const std::string size = fmt::format("{}: {} on disk", folder.string(), bytes_text(static_cast<double>(bytes)));
   constexpr int64_t little = 1'000'000;
-  return resuming < little ? all
-                           : fmt::format("{}, {} of it for resuming alone (capstan clean {} removes it)", all,
+  return resuming < little ? size
+                           : fmt::format("{}, {} of it for resuming alone (capstan clean {} removes it)", size,
                                          bytes_text(static_cast<double>(resuming)), shell_word(folder.string()));
 }
 

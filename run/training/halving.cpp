@@ -26,13 +26,13 @@ bool better(const TrialOutcome& a, const TrialOutcome& b) {
 }
 
 /// Candidates 1 to count, or `some` of them, in the order in which they were listed.
-std::vector<size_t> drawn(size_t count, size_t some, uint64_t seed) {
+std::vector<size_t> drawn(size_t count, size_t wanted, uint64_t seed) {
   std::vector<size_t> chosen(count);
   std::iota(chosen.begin(), chosen.end(), size_t{0});
-  if (some < count) {
+  if (wanted < count) {
     const RandomKey key = random_key(seed, "candidates of the search");
     for (size_t i = 0; i < count; ++i) chosen[i] = permuted(i, count, key, 0);
-    chosen.resize(some);
+    chosen.resize(wanted);
     std::sort(chosen.begin(), chosen.end());
   }
   for (size_t& candidate : chosen) ++candidate;  // candidate 0 has been tried as a whole already
@@ -96,8 +96,8 @@ HalvingPlan plan_halving(size_t candidates, double full_seconds, double seconds)
     if (static_cast<double>(candidates) * full * rungs / static_cast<double>(divisor) <= seconds)
       return {candidates, divisor};
   divisor = kept * kept;
-  const double some = std::floor(seconds * static_cast<double>(divisor) / (full * rungs_when_short));
-  return {static_cast<size_t>(std::clamp(some, 0.0, static_cast<double>(candidates))), divisor};
+  const double affordable = std::floor(seconds * static_cast<double>(divisor) / (full * rungs_when_short));
+  return {static_cast<size_t>(std::clamp(affordable, 0.0, static_cast<double>(candidates))), divisor};
 }
 
 SearchEnd search_by_halving(size_t candidates, double seconds, uint64_t seed, const TryOut& try_out,

@@ -201,20 +201,20 @@ Session::Options session_options(const Prepared& run, int64_t steps) {
 
 /// Throws Error where data differ from those of the run in nothing but their content: it names the files, which say
 /// more than the fingerprints would. Other differences are for the session to report.
-void require_same_content(const Prepared& run, const std::string& saved, const std::string& now) {
+void require_same_content(const Prepared& run, const std::string& saved, const std::string& ours) {
   const auto settings = [](const std::string& identity) {
     return identity.substr(0, identity.find("fingerprint of "));
   };
-  if (saved == now || settings(saved) != settings(now)) return;
+  if (saved == ours || settings(saved) != settings(ours)) return;
   const std::string& from = run.options.resume_from;
   const std::filesystem::path folder = from.empty() ? folder_of(run.config) : run_folder_of(from);
-  const std::vector<SourceFiles> then = facts_of(load_run_config(folder).data).files,
-                                 given = facts_of(run.config.data).files;
+  const std::vector<SourceFiles> saved_files = facts_of(load_run_config(folder).data).files,
+                                 our_files = facts_of(run.config.data).files;
   std::string changes;
-  for (size_t i = 0; i < std::min(then.size(), given.size()); ++i)
-    if (then[i].paths != given[i].paths && given[i].key != std::string("test"))
-      changes +=
-          fmt::format("data.{} was [{}], is now [{}]; ", given[i].key, join(then[i].paths), join(given[i].paths));
+  for (size_t i = 0; i < std::min(saved_files.size(), our_files.size()); ++i)
+    if (saved_files[i].paths != our_files[i].paths && our_files[i].key != std::string("test"))
+      changes += fmt::format("data.{} was [{}], is now [{}]; ", our_files[i].key, join(saved_files[i].paths),
+                             join(our_files[i].paths));
   throw Error(fmt::format("{} holds a run with other data: {}continue with what it was started with, or {}",
                           folder.string(), changes.empty() ? "the content of the files has changed; " : changes,
                           begin_another));
@@ -234,9 +234,9 @@ void begin(Session& session, const Prepared& run, const RunParts& parts) {
   const RenewIdentity renewed = [&run](const std::string& name, const std::string& saved) {
     if (name == "model") return to_yaml(saved_part<TaskConfig>(saved, "model", "the model of the checkpoint"));
     if (name != "data") return saved;
-    const std::string now = run.data.identity(), then = renewed_identity(run.config.data, saved, now);
-    require_same_content(run, then, now);
-    return then;
+    const std::string ours = run.data.identity(), renewed_text = renewed_identity(run.config.data, saved, ours);
+    require_same_content(run, renewed_text, ours);
+    return renewed_text;
   };
   const bool resumed = session.resume(parts, renewed);
   if (!resumed && !config.train.init_vectors.empty())

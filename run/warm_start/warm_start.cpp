@@ -127,8 +127,8 @@ class Filling {
       warn(param, rows);
       if (tensor != nullptr) taken.insert(tensor);
       loaded += rows;
-      const bool all = rows == param.var.dim(0);
-      if (!all && !is_output(param.name)) missing.push_back(param.name);
+      const bool complete = rows == param.var.dim(0);
+      if (!complete && !is_output(param.name)) missing.push_back(param.name);
     }
     for (const std::string& name : from.skipped)
       lines_.push_back({"left out", name, shape_of(origin_.tensors->at(name)), "by train.init_skip"});
@@ -219,9 +219,9 @@ bool is_number(const std::string& name) {
 }
 
 /// Classes that are called 0, 1, ... mean something else in other data.
-bool numbers_may_mislead(const std::vector<std::string>& now, const std::vector<std::string>& then) {
-  return now != then && !now.empty() && !then.empty() && std::all_of(now.begin(), now.end(), is_number) &&
-         std::all_of(then.begin(), then.end(), is_number);
+bool numbers_may_mislead(const std::vector<std::string>& ours, const std::vector<std::string>& theirs) {
+  return ours != theirs && !ours.empty() && !theirs.empty() && std::all_of(ours.begin(), ours.end(), is_number) &&
+         std::all_of(theirs.begin(), theirs.end(), is_number);
 }
 
 /// Keys of the model that change what weights compute, with both values: a line each.
@@ -290,8 +290,9 @@ void check_imported_mixer(const RunConfig& config, const WeightsOrigin& origin) 
 std::string newer_states(const WeightsOrigin& origin) {
   if (!origin.state) return "";
   const Checkpoints run(origin.folder().parent_path());
-  const std::string found = run.complete_ones({}, Checkpoints::Use::resuming);
-  return found.empty() ? "" : fmt::format(" (the best loses it once two newer checkpoints have it), but in {}", found);
+  const std::string places = run.complete_ones({}, Checkpoints::Use::resuming);
+  return places.empty() ? ""
+                        : fmt::format(" (the best loses it once two newer checkpoints have it), but in {}", places);
 }
 
 /// Reads the whole checkpoint, optimizer included. Throws Error unless tokens, classes, optimizer and shapes are the
@@ -315,10 +316,10 @@ void take_checkpoint(const WeightsOrigin& origin, const RunConfig& config, const
     const auto found = settings.find(key);
     return found != settings.end() ? found->second : std::string("?");
   };
-  const Settings now = settings_of(config.train);
-  if (type(origin.state->settings, "optimizer") != type(now, "optimizer"))
+  const Settings ours = settings_of(config.train);
+  if (type(origin.state->settings, "optimizer") != type(ours, "optimizer"))
     refuse(fmt::format("train.optimizer was {}, is {}", type(origin.state->settings, "optimizer"),
-                       type(now, "optimizer")));
+                       type(ours, "optimizer")));
   RunState state;
   try {
     read_checkpoint(origin.folder(), {parts.params, parts.optimizer, parts.average, state, parts.ranks, parts.owned});

@@ -27,10 +27,10 @@ using Waits = Connection::Waits;
 
 /// The connection with the largest rank; null where none has one.
 template <class Rank>
-Connection* largest(const std::list<Connection*>& all, const Rank& rank) {
+Connection* largest(const std::list<Connection*>& connections, const Rank& rank) {
   Connection* first = nullptr;
   decltype(rank(std::declval<const Connection&>())) most;
-  for (Connection* const connection : all)
+  for (Connection* const connection : connections)
     if (auto own = rank(*connection); own > most) {
       most = own;
       first = connection;
@@ -52,8 +52,8 @@ bool HttpState::make_room(const Address* of) {
 }
 
 void HttpState::bound_held(const Address& grown) {
-  const size_t one = limits.body_bytes + unparsed_bytes(limits), most = std::max(usual_held_bytes, one);
-  const size_t share = std::max(one, share_of(most));
+  const size_t of_one = limits.body_bytes + unparsed_bytes(limits), most = std::max(usual_held_bytes, of_one);
+  const size_t share = std::max(of_one, share_of(most));
   const auto now = Connection::Clock::now();
   while (grown.held > share || held > most) {
     const Address* from = &grown;

@@ -120,11 +120,11 @@ std::vector<size_t> places_by_units(const Tokenizer& tokenizer, std::string_view
       if (index == tokens.size() || tokens[index] != token) return {};
       const bool known = tokenizer.unknown_token() != token;
       const std::string piece = known ? tokenizer.piece(token, index > 0 ? tokens[index - 1] : -1) : "";
-      const size_t found = known ? place_of(text, at, *end, piece) : std::string_view::npos;
-      if (found != std::string_view::npos) {
-        places.push_back(found);
-        const bool bare = !piece.empty() && piece.front() == ' ' && text.substr(found, 1) != " ";
-        at = std::min(*end, found + piece.size() - (bare ? 1 : 0));
+      const size_t place = known ? place_of(text, at, *end, piece) : std::string_view::npos;
+      if (place != std::string_view::npos) {
+        places.push_back(place);
+        const bool bare = !piece.empty() && piece.front() == ' ' && text.substr(place, 1) != " ";
+        at = std::min(*end, place + piece.size() - (bare ? 1 : 0));
         continue;
       }
       at = std::max(at, begin);
