@@ -156,6 +156,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     text_.erase(0, begin);
   }
 
+  /// Counts an event of server-sent events: a token if it has text, and the number of tokens where it has the usage.
   void take_event(const std::string& event, Clock::time_point now) {
     const size_t text = event.find("\"text\":\"");
     if (text != std::string::npos && event[text + 8] != '"') {
@@ -265,6 +266,7 @@ void print_times(const char* name, std::vector<float>& times) {
   std::printf("%s, ms: p50 %.2f, p99 %.2f, max %.2f (%zu)\n", name, at(0.5), at(0.99), at(1), times.size());
 }
 
+/// Starts all streams, lets them run for the warm-up and the time, and prints what they have seen.
 void load(const Options& options) {
   net::io_context context{1};
   const tcp::endpoint where = *tcp::resolver(context).resolve(options.host(), options.port()).begin();

@@ -37,6 +37,7 @@ bool is_gated_unit(const MixerConfig& config) {
                     config);
 }
 
+/// The model of a setup: byte-level, with as many layers of the system as make a Transformer of `layers` layers.
 LanguageModelConfig model_config(const Setup& setup) {
   LanguageModelConfig config;
   config.width = setup.width;

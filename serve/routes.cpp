@@ -53,6 +53,8 @@ void complete(const Call& call) {
   for (std::shared_ptr<TextJob>& job : answer->jobs()) call.context.scheduler.add(engine, std::move(job));
 }
 
+/// The tokens of a text as a model reads it, or without what it puts around it. Answered on the reading thread: it
+/// computes little.
 void tokenize(const Call& call) {
   const json body = body_of(call.request);
   const RequestFields fields(body, {"model", "prompt", "add_special_tokens", "return_token_strs"});
@@ -110,6 +112,8 @@ void detokenize(const Call& call) {
   call.reply->send(json_answer({{"prompt", run.tokenizer->decode(tokens)}}));
 }
 
+/// A model as GET /v1/models shows it. `state_bytes` lets a client compare systems: what a text takes after so many
+/// tokens.
 ordered_json model_json(const Engine& engine) {
   const SavedRun& run = engine.run();
   ordered_json model{{"id", engine.name()},
@@ -238,6 +242,8 @@ bool answers(const char* method, const HttpRequest& head) {
   return head.method == method || (head.method == "HEAD" && std::strcmp(method, "GET") == 0);
 }
 
+/// The handler of a request's path and method; null for what the server answers itself. Throws ApiError as
+/// check_route().
 Handler handler_of(const HttpRequest& head) {
   const std::vector<std::string> path = path_parts(head.path);
   for (const Route& route : routes()) {

@@ -81,6 +81,7 @@ ordered_json ngrams_json(const TextExplanation& explanation, size_t column) {
   return list;
 }
 
+/// The answer about one text: the likeliest of its labels, all of them, and the probabilities of all classes.
 ordered_json label_json(const SavedRun& run, const InputText& text, const Prediction& prediction, bool explain) {
   ordered_json labels = ordered_json::array(), explanation = ordered_json::object();
   const TextExplanation reasons = explain ? explanation_of(run, text) : TextExplanation();

@@ -143,6 +143,7 @@ std::function<std::string(const std::string&)> number_check(const Constraint& li
   };
 }
 
+/// The texts of a command and all below it, as CLI11 has them. `prefix`: the names of its parents.
 CommandText command_text(const CLI::App& app, const std::string& prefix) {
   CommandText text;
   text.name = prefix + app.get_name();

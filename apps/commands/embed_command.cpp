@@ -31,6 +31,8 @@ void print_vectors(const std::vector<InputText>& texts, const std::vector<std::v
   }
 }
 
+/// Everything that can be refused is checked before the texts are read. Vectors for a file are kept until the last one,
+/// since its header has their number.
 int embed(const EmbedOptions& options) {
   refuse_ranks("capstan embed");
   if (!options.output.empty() && !ends_with(options.output, ".npy"))

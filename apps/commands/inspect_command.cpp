@@ -33,6 +33,8 @@ struct InspectOptions {
   double bandwidth = 1, latency = 50, speed = 0;
 };
 
+/// Prints a line for each tensor of a file: name, type, shape, root mean square and range of its elements. Rows that
+/// the file leaves out count as zeros.
 void print_tensors(const std::string& path) {
   const SafetensorsFile file(path);
   std::cout << path << '\n';
@@ -78,6 +80,8 @@ double estimated_speed(const ModelSummary& summary) {
   return share * product_rate() / summary.training_flops();
 }
 
+/// Prints what a step would take on several ranks, from a model of costs (train/rank_steps/rank_cost.hpp): nothing is
+/// trained or sent.
 void print_ranks(const InspectOptions& options, const RunConfig& config, const RunModel& model, int64_t length) {
   const TrainConfig& train = config.train;
   const int64_t rows = train.batch_tokens > 0 ? std::max<int64_t>(1, train.batch_tokens / length) : train.batch_size;
@@ -125,6 +129,8 @@ void print_ranks(const InspectOptions& options, const RunConfig& config, const R
                            bytes_text(need.gradients), bytes_text(need.optimizer));
 }
 
+/// What is given decides: configurations (.yaml) describe a model without weights, a .safetensors file has tensors
+/// alone, anything else is a run.
 int inspect(const InspectOptions& options) {
   if (options.machine) {
     if (!options.what.empty()) throw ConfigError("--machine measures this machine, without a run or a file");

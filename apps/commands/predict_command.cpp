@@ -54,6 +54,8 @@ void explain(const Run& run, const InputText& text, const Prediction& prediction
   }
 }
 
+/// Prints predictions batch by batch, or adds them as columns to the table that was read: then the file is written at
+/// the end, whole or not at all.
 int predict(PredictCommandOptions options) {
   refuse_ranks("capstan predict");
   if (!options.output.empty() && options.shown.errors)

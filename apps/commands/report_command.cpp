@@ -137,6 +137,8 @@ void add_model_view(const ReportOptions& options, ReportedRun& reported) {
   }
 }
 
+/// The page is written at the end, whole or not at all. What is wrong with the options is found before any model is
+/// opened.
 int write_report(const ReportOptions& options) {
   if (!options.split.empty()) split_named(options.split);
   check_output(options.output);

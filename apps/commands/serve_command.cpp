@@ -60,6 +60,7 @@ class ServeSignals : NoCopy {
     pthread_sigmask(SIG_UNBLOCK, &watched_, nullptr);
   }
 
+  /// Waits for a signal with a pause, so that end() need not send one to wake it.
   void watch() {
     for (bool drains = false; !done_;) {
       const timespec pause{0, 50'000'000};

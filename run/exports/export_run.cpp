@@ -81,6 +81,7 @@ std::string recipe(const RunConfig& config) {
   return write_yaml(tree, Comments::none);
 }
 
+/// The lines of the model card that say what the model cannot do, and where its answers differ from bare probabilities.
 std::string limits_of(const SavedRun& run) {
   std::string text;
   if (const auto limit = run.model->position_limit()) text += fmt::format("- Texts have at most {} tokens.\n", *limit);

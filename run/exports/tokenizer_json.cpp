@@ -97,6 +97,7 @@ std::vector<json> word_decoder() {
           replace(text("\n "), "\n")};
 }
 
+/// The word tokenizer: words and line ends are tokens, in a text that is normalised first.
 Pipeline words(const json& saved) {
   const bool by_blanks = saved.at("split").get<std::string>() == "blanks";
   json vocabulary = {{"<unk>", 0}, {"\n", 1}};
@@ -158,6 +159,7 @@ json merges_of(const std::vector<Piece>& pieces) {
   return merges;
 }
 
+/// The pieces of a SentencePiece model, as BPE with merges or as Unigram with scores.
 json sentencepiece_tokens(const SentencePieceContent& content) {
   if (content.is_bpe) {
     json vocabulary;
@@ -176,6 +178,8 @@ json sentencepiece_tokens(const SentencePieceContent& content) {
   return {{"type", "Unigram"}, {"vocab", vocabulary}, {"unk_id", unknown}, {"byte_fallback", content.byte_fallback}};
 }
 
+/// A SentencePiece model that Capstan has learnt. Throws Error for one that changes texts, whose rules are not known
+/// here.
 Pipeline sentencepiece(const json& saved) {
   const SentencePieceContent content =
       sentencepiece_content(from_base64(saved.at("model").get<std::string>()), "tokenizer.json");

@@ -10,6 +10,8 @@ namespace {
 /// The epsilon of BERT's norms, which the notebook uses.
 constexpr double bert_norm_eps = 1e-12;
 
+/// The attention of Fastformer, alone (FastSelfAttention) or with its output layer and norm (FastAttention). query and
+/// key, each (D, D), are packed into to_qk (2 D, D); query_att and key_att are (heads, D).
 ImportedModule import_fastformer(Import& import, const ImportHints& hints) {
   const bool whole = import.has("self.query_att.weight");
   const std::string self = whole ? "self." : "";

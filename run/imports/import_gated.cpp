@@ -75,6 +75,8 @@ void take_norm(Import& import, ImportedModule& module) {
   module.is_block = true;
 }
 
+/// GAU of the port. It divides logits by the length of a text, padding included, so that a causal module is met for
+/// texts of one length only (hints.length).
 ImportedModule import_gau(Import& import, const ImportHints& hints) {
   ImportedModule module;
   module.source = "GAU";
@@ -107,6 +109,8 @@ void add_plain_norm(const std::string& name, int64_t width, ImportedTensors& ten
   tensors[name + ".gain"] = {{width}, std::vector<float>(static_cast<size_t>(width), 1)};
 }
 
+/// A layer of GAU-alpha: i_dense (2 hidden + key, D) is u, v and the shared features, o_dense (D, hidden) the output.
+/// Attention is a softmax with logits scaled by the logarithm of the length, and the norm comes after the residual.
 ImportedModule gau_layer(Import& import, int64_t width, const NormConfig& norm) {
   ImportedModule module;
   module.is_block = true;
@@ -148,6 +152,7 @@ ImportedModule gau_layer(Import& import, int64_t width, const NormConfig& norm) 
   return module;
 }
 
+/// GAU-alpha with its output layer, as a masked language model.
 ImportedModel import_gau_alpha(Import& import, const ImportHints& hints) {
   ImportedModel model;
   model.source = "GAU-alpha";
@@ -207,6 +212,7 @@ void take_rotary(Import& import, GatedUnitConfig& config) {
                     tensor.name, config.rotary.base, largest));
 }
 
+/// FLASH of the port: two linear and two quadratic views of the shared features, in groups of hints.chunk tokens.
 ImportedModule import_flash(Import& import, const ImportHints& hints) {
   ImportedModule module;
   module.source = "FLASH";

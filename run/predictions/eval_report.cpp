@@ -61,6 +61,7 @@ std::vector<std::string> aligned_with(const std::string& heading, std::vector<st
   return aligned(std::move(names));
 }
 
+/// Prints a row for each class or label; columns that the report has no figures for are left out.
 void print_classes(const EvalReport& report, std::ostream& out) {
   const std::vector<ClassFigures> figures = report.class_figures();
   if (figures.empty()) return;
@@ -327,6 +328,7 @@ void print_text(const EvalReport& report, std::ostream& out, bool curves) {
 
 namespace {
 
+/// Adds "confusion", a matrix, or for many classes "confusions", a list.
 void add_confusion(const EvalReport& report, nlohmann::ordered_json& json) {
   const ClassificationReport& r = *report.classification;
   if (r.classes() > widest_confusion_matrix) {

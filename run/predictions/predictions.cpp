@@ -178,6 +178,7 @@ double log_probability(const Model& model, const std::vector<int32_t>& sequence,
   return sum;
 }
 
+/// The score of one text, with the start of a document in front and its end after it where the model knows documents.
 TextScore score_of(const SavedRun& run, const InputText& text) {
   const Model& model = run.model->that_predicts(Predicts::next_token);
   const bool pairs = facts_of(run.config.data).has_pairs;

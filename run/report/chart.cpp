@@ -104,6 +104,8 @@ std::string axes_svg(const ChartAxes& axes, const Chart& chart) {
                            escaped(chart.x_label));
 }
 
+/// A line with its dots, and its values for the page's script. At most most_points points are drawn, and dots only if
+/// they can be told apart.
 std::string line_svg(const ChartAxes& axes, const ChartLine& line) {
   const bool marked = line.style == LineStyle::marked;
   const std::vector<ChartPoint> points = thinned(line.points, most_points);

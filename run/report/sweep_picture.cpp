@@ -68,6 +68,7 @@ bool follows_from(const DifferingKey& other, const DifferingKey& over) {
   return changes;
 }
 
+/// The key with this path or this end of a path. Throws Error where there is none, or more than one.
 DifferingKey key_called(const std::string& name, const std::vector<RunRecord>& runs) {
   std::vector<DifferingKey> matches;
   std::vector<std::string> names;
@@ -141,6 +142,7 @@ double seconds_until(const RunRecord& run, double loss) {
   return NAN;
 }
 
+/// The value of a run on the vertical axis; NAN if it has none.
 double value_of(const RunRecord& run, PictureValue value) {
   switch (value) {
     case PictureValue::score:
@@ -306,6 +308,7 @@ class SweepDrawing {
         look_of, path, dots, bars);
   }
 
+  /// All lines, and a legend at their ends: names in the order of the ends, moved apart.
   std::string lines_svg() const {
     std::string out;
     std::vector<std::pair<double, const SweepLine*>> ends;

@@ -104,6 +104,7 @@ std::vector<float> values_of(const WeightsOrigin& origin, const char* name, int6
   return values;
 }
 
+/// The classifier of train.init_from, whose n-grams must have the buckets of this run. Throws Error otherwise.
 std::shared_ptr<const BaseClassifier> read_base(const RunConfig& config) {
   const WeightsOrigin origin = open_weights(config.train.init_from);
   if (!origin.config)

@@ -166,6 +166,7 @@ class RunCheck {
       throw Error(fmt::format("not what step {} was trained with", state_->step));
   }
 
+  /// metrics.jsonl must begin with the bytes that the last checkpoint recorded; what follows them is of steps after it.
   void check_metrics() {
     const fs::path path = folder_ / "metrics.jsonl";
     if (!fs::exists(path) && (!state_ || state_->metrics_bytes <= 0)) return;

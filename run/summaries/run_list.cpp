@@ -24,6 +24,7 @@ double age_of(const fs::path& folder) {
   return std::max(0.0, std::chrono::duration<double>(fs::file_time_type::clock::now() - newest).count());
 }
 
+/// What the folder tells of a run. An error is a note of the run, so that the list goes on.
 ListedRun listed(const fs::path& folder) {
   ListedRun run;
   run.folder = folder.string();

@@ -40,6 +40,7 @@ int64_t whole(const nlohmann::json& event, const char* key) {
   return value != event.end() ? whole_number(*value).value_or(0) : 0;
 }
 
+/// Adds one line of metrics.jsonl. Events of other kinds only count with their step.
 void add_event(const nlohmann::json& event, RunRecord& run) {
   const auto kind = event.find("event");
   run.step = std::max(run.step, whole(event, "step"));

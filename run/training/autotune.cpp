@@ -161,6 +161,7 @@ class Autotune {
          }});
   }
 
+  /// One trial: a run that is trained in the time that is left, or one that an earlier call has trained.
   TrialOutcome attempt(const Trial& trial, double left) {
     RunConfig config = shortened(candidates_[trial.candidate], trial.divisor);
     if (trial.divisor > 1) config.name = fmt::format("short-{}/{}", trial.divisor, config.name);

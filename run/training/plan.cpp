@@ -1,6 +1,6 @@
-// The width is chosen so that training reads about tokens_per_parameter tokens for each parameter (after Hoffmann et al.
-// 2022, arXiv 2203.15556, with a smaller number, since n-grams are in tables), by times that a few pilots have measured.
-// tests/run/test_plan.cpp gives pilots of known times.
+// The width is chosen so that training reads about tokens_per_parameter tokens for each parameter (after Hoffmann et
+// al. 2022, arXiv 2203.15556, with a smaller number, since n-grams are in tables), by times that a few pilots have
+// measured. tests/run/test_plan.cpp gives pilots of known times.
 #include "run/training/plan.hpp"
 
 #include <algorithm>

@@ -124,6 +124,7 @@ void compare_tensors(const std::string& name, const fs::path& saved_folder, cons
 const std::vector<std::string> of_session{"seconds",  "metrics_bytes", "metrics_checksum", "working_folder",
                                           "checksum", "machine",       "has_optimizer",    "has_model"};
 
+/// Compares all fields of two states. Differences of configuration and data are named by key and part.
 void compare_states(RunState saved_state, RunState computed_state, ReplayReport& report) {
   for (RunState* const state : {&saved_state, &computed_state})
     state->settings.erase("max_minutes");  // a replay has no such limit
@@ -167,6 +168,7 @@ std::map<std::string, nlohmann::json> metrics_of(const fs::path& folder, int64_t
   return lines;
 }
 
+/// Compares the lines of metrics.jsonl on the steps of the piece, and names the first that differs.
 void compare_metrics(const fs::path& saved_folder, const fs::path& computed_folder, ReplayReport& report) {
   const auto saved = metrics_of(saved_folder, report.from, report.to),
              computed = metrics_of(computed_folder, report.from, report.to);
@@ -196,6 +198,7 @@ void compare_metrics(const fs::path& saved_folder, const fs::path& computed_fold
     report.differences.back() += fmt::format(" ({} lines differ)", differ);
 }
 
+/// Compares weights, optimizer and state, as far as the saved checkpoint still has them.
 void compare_checkpoints(const fs::path& saved_folder, const fs::path& computed_folder, ReplayReport& report) {
   if (const auto damage = damage_of(saved_folder)) {
     report.differences.push_back(fmt::format("{}: {}", saved_folder.string(), *damage));

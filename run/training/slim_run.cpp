@@ -1,6 +1,6 @@
 // A linear classifier keeps the n-grams with the greatest importance (Model::row_importance()), as many as the size
-// allows; the size is found by bisection over a list of shares, each written and measured anew. The copy is written to a
-// folder of another name, which is renamed when it is whole.
+// allows; the size is found by bisection over a list of shares, each written and measured anew. The copy is written to
+// a folder of another name, which is renamed when it is whole.
 #include "run/training/slim_run.hpp"
 
 #include <algorithm>
@@ -206,6 +206,7 @@ class SlimWeights {
     const Array probabilities = model.probabilities(Var(model.text_logits(texts_)));
     return {probabilities.data(), probabilities.data() + probabilities.size()};
   }
+  /// Opens the file that was written, as a user of it would, and compares its probabilities with those of the run.
   SlimEffect effect() const {
     const SafetensorsFile written(path_.string());
     const RunModel slim(run_.config, model_vocabulary(run_.config, *run_.tokenizer),

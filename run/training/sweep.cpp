@@ -150,6 +150,7 @@ void add_axes(const ConfigNode& node, const std::string& path, std::vector<Axis>
   }
 }
 
+/// The axes of a sweep. Throws ConfigError with all problems, and for too many runs before any is made.
 std::vector<Axis> axes_of(const ConfigNode& sweep) {
   ProblemList problems;
   std::vector<Axis> axes;

@@ -67,6 +67,7 @@ std::vector<std::string> warnings(const RunConfig& config, const DataSource& dat
   return lines;
 }
 
+/// The first lines of a run's log: machine, data and model.
 std::vector<std::string> preamble(const RunConfig& config, const DataSource& data, const RunModel& model) {
   std::vector<std::string> lines{machine_line()};
   for (const std::string& line : data.description())  // n-grams are made of texts, so that tokens do not matter
@@ -177,6 +178,7 @@ struct Prepared {
   Choices choices;
 };
 
+/// What a session needs to know of a run. The identity is what a checkpoint records and a resumed run must have.
 Session::Options session_options(const Prepared& run, int64_t steps) {
   const DataSource& data = run.data;
   Session::Options session{folder_of(run.config),

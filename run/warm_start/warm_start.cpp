@@ -37,6 +37,8 @@ std::string names_in(const SafetensorsFile& file) {
   return join_first(names);
 }
 
+/// Chooses the tensors that no pattern of train.init_skip names. A tensor with an alias is listed under both names.
+/// Throws Error for a pattern that matches nothing.
 ChosenTensors choose_tensors(const WeightsOrigin& origin, const std::vector<std::string>& skip) {
   ChosenTensors chosen;
   std::set<std::string> used;
@@ -116,6 +118,8 @@ class Filling {
   Filling(const RunConfig& config, const RowNames& rows, const WeightsOrigin& origin, ParamStore& params)
       : origin_(origin), params_(params), rows_(config, rows, origin) {}
 
+  /// Fills all parameters. Throws Error for shapes that do not fit, where nothing fits, and with `strict` for
+  /// parameters (other than outputs) that are not filled as a whole.
   void fill(const ChosenTensors& from, bool strict) {
     std::set<const FileTensor*> taken;
     std::vector<std::string> missing;

@@ -111,6 +111,7 @@ class VectorFile {
                               found, width_, found));
   }
 
+  /// Reads a line. Numbers are only parsed for words of the vocabulary, which are few of the file's.
   void take(const std::string& line) {
     if (trimmed(line, blanks).empty()) return;
     const int64_t numbers = fields_in(line) - 1;  // a word may have blanks in it

@@ -97,6 +97,7 @@ std::string set_below(ConfigNode& node, const std::vector<std::string>& parts, s
   return "";
 }
 
+/// Merges one --set. False if it could not be applied, with the reason in `problems`.
 bool merge_override(ConfigNode& root, const std::string& override, int order, ProblemList& problems) {
   constexpr std::size_t longest = 200;
   Place place{"--set " + override, order, 0, 0};
