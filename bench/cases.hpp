@@ -16,6 +16,7 @@ struct Cost {
   double bytes = 0, flops = 0;
 };
 
+/// A call of a kernel, timed as it is: `run` does it once, on operands that are there already.
 struct KernelCase {
   std::string name;
   Cost cost;

@@ -14,6 +14,7 @@ enum class Work { step, forward, both, decode };
 /// Throws std::invalid_argument for a name that is none of "step", "forward", "both", "decode".
 Work work_called(const std::string& name);
 
+/// What is timed, and how large it is. No work uses every field.
 struct Setup {
   std::string system = "aft-simple";  // a mixer's type
   Work work = Work::step;

@@ -18,12 +18,14 @@ namespace capstan {
 
 using Models = std::vector<std::shared_ptr<Engine>>;
 
+/// What a request can reach of the server. The models are those of the moment: a reload does not change them.
 struct RouteContext {
   Models models;
   Scheduler& scheduler;
   const ServeOptions& options;
 };
 
+/// Lasts as long as the handler: work that answers later keeps copies of `reply` and of the engine.
 struct Call {
   const HttpRequest& request;
   const std::shared_ptr<HttpReply>& reply;

@@ -18,6 +18,7 @@ struct AdaptOptions {
   bool any() const { return cache > 0 || rate > 0; }
 };
 
+/// Of the split, scored while the model learned from what it had scored.
 struct AdaptedFigures {
   int64_t targets = 0;
   double loss_sum = 0;            // nats

@@ -52,6 +52,7 @@ struct ClassFigures {
   std::string text(double figure) const;
 };
 
+/// What eval found: parts that the kind of model, or of data, does not have are empty.
 struct EvalReport {
   std::string split;
   Evaluation total;

@@ -15,6 +15,8 @@
 
 namespace capstan {
 
+/// The content of a config.yaml. Its copies and moves are compiled once, in run_config.cpp: each source that copies a
+/// configuration would otherwise compile those of all of its parts.
 struct RunConfig {
   RunConfig();
   RunConfig(const RunConfig&);

@@ -25,6 +25,8 @@ struct ExportedModel {
   std::string tokenizer;  // its fingerprint
 };
 
+/// An opened file of weights, and what is known of them by the files beside it: `config`, `tokenizer` and `classes`
+/// only in a run folder.
 struct WeightsOrigin {
   std::string file;
   std::unique_ptr<SafetensorsFile> tensors;

@@ -11,6 +11,7 @@
 
 namespace capstan {
 
+/// A line of `capstan list`. A run that cannot be read is listed all the same, with the problem.
 struct ListedRun {
   std::string folder, kind, data, metric;  // metric: by which the score is measured; empty: not validated
   std::string of;                          // evaluated_on()

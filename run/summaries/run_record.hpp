@@ -36,6 +36,7 @@ struct ValidPoint {
   }
 };
 
+/// A run as its folder tells it: what config.yaml, metrics.jsonl and train.log say.
 struct RunRecord {
   std::string folder;
   std::string begun, ended;  // "2026-11-24 17:47", of the first and the last line of train.log; empty without these

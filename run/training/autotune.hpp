@@ -20,6 +20,7 @@ struct AutotuneOptions {
   TrainRunOptions run;
 };
 
+/// How a search ended. The result itself is in its folder.
 struct AutotuneEnd {
   SearchEnd end;
   std::vector<std::string> failed;  // "runs/search/lr=1: exit code 1"

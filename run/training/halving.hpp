@@ -15,6 +15,7 @@ struct Trial {
   int64_t divisor = 1;
 };
 
+/// What a trial returns. One that is not done is left out of its rung, but its seconds count.
 struct TrialOutcome {
   bool done = true;  // false: it failed, or was stopped since the time was over
   double cost = 0;   // what is compared: the smaller, the better; NAN is the worst
@@ -33,6 +34,7 @@ HalvingPlan plan_halving(size_t candidates, double full_seconds, double seconds)
 
 using TryOut = std::function<TrialOutcome(const Trial& trial, double seconds_left)>;
 
+/// What the caller of a search is asked and told; either may be empty.
 struct HalvingEvents {
   std::function<bool()> stop;                            // asked before every trial
   std::function<void(const HalvingPlan& rung)> on_rung;  // before the trials of a rung
