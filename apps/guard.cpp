@@ -14,12 +14,13 @@
 #include "core/base/error.hpp"
 #include "core/products/blas_info.hpp"
 
-#if defined(__has_feature)  // clang's way to say it
+// Sanitizers reserve terabytes of addresses and have an operator new of their own.
+#if defined(__has_feature)  // Clang says so by features,
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define CAPSTAN_SANITIZED 1
 #endif
 #endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // GCC's
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // and GCC by macros
 #define CAPSTAN_SANITIZED 1
 #endif
 #ifndef CAPSTAN_SANITIZED
@@ -57,7 +58,7 @@ namespace {
 
 #if !CAPSTAN_SANITIZED
 
-/// The number behind NAME= in the environment; 0 without it.
+/// The number after NAME= in the environment; 0 without it.
 long setting(char** environment, const char* name) {
   const size_t length = std::strlen(name);
   for (; *environment != nullptr; ++environment)
@@ -84,7 +85,7 @@ void guard_program(int, char**, char** environment) {
   std::set_terminate(end_by_exception);
   bound_openmp_waits(environment);
 #if !CAPSTAN_SANITIZED
-  constexpr size_t libraries = 32 << 20;  // what the start of all others takes
+  constexpr size_t libraries = 32 << 20;  // what the start of all other libraries takes
   const size_t bytes = blas_threads(environment) * blas_thread_bytes + libraries;
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory != MAP_FAILED) {
@@ -100,7 +101,8 @@ void guard_program(int, char**, char** environment) {
 
 #if !CAPSTAN_SANITIZED
 
-/// As in the standard library, but says how much was wanted. The other forms, and delete, are made of this one.
+/// As in the standard library, but the exception says how much was wanted. The library's other forms of new call this
+/// one.
 void* operator new(std::size_t bytes) {
   for (;;) {
     if (void* const memory = std::malloc(std::max<std::size_t>(bytes, 1))) return memory;

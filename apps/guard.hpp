@@ -1,5 +1,6 @@
 // The last resort of the program: what no other place has caught ends it with a message and exit code 1, also without
-// memory, in a function that must not throw, and before main().
+// memory, in a function that must not throw, and before main(). Only main.cpp calls it. Nothing here may take memory
+// before it has printed. tests/allocations lets one allocation after the other fail.
 #pragma once
 
 namespace capstan {

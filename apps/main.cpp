@@ -1,3 +1,5 @@
+// The start of `capstan`, in an order that matters: guard, descriptors, signals, a restart with the best settings, and
+// only then the command line. tests/cli/test_own_files.cpp starts it in strange ways.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -12,7 +14,7 @@
 
 namespace {
 
-/// The first code of the program that runs.
+/// Makes guard_program() the first code of the program that runs.
 __attribute__((section(".preinit_array"), used)) void (*const first)(int, char**, char**) = capstan::guard_program;
 
 /// Opens /dev/null on those of descriptors 0, 1 and 2 that are closed, so that no file of the program gets their number

@@ -1,4 +1,5 @@
-// What bench_kernels times, beside the least it could cost.
+// What bench_kernels (kernels.cpp) times, beside the least it could cost: kernels are in kernel_cases.cpp, operations
+// in op_cases.cpp. Names are compared with those of earlier tables, so a case that changes gets another name.
 #pragma once
 
 #include <functional>
@@ -15,13 +16,14 @@ struct Cost {
   double bytes = 0, flops = 0;
 };
 
+/// A call of a kernel, timed as it is: `run` does it once, on operands that are there already.
 struct KernelCase {
   std::string name;
   Cost cost;
   std::function<void()> run;
 };
 
-/// An op, timed forward and forward and backward. Its traffic follows from its operands.
+/// An op, timed forward, and forward and backward. Its traffic follows from its operands.
 struct OpCase {
   std::string name;
   std::vector<Var> inputs;  // leaves

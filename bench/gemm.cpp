@@ -30,7 +30,7 @@ struct Subject {
   bool tile = false;  // one product per thread inside a parallel region, instead of one product split among them
 };
 
-/// The three products of a linear layer over 4096 rows.
+/// The three products of a linear layer over 4096 rows: value, gradient of the input, gradient of the weight.
 void add_layer(std::vector<Subject>& subjects, int64_t in, int64_t out) {
   constexpr int64_t rows = 4096;
   const std::string name = fmt::format("{} -> {}", in, out);
@@ -67,7 +67,7 @@ double cpu_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// FLOP/s of `times` products in a row.
+/// FLOP/s of `times` products in a row by one library. `c`: a result for each thread.
 double rate(const Subject& s, GemmBackend backend, int64_t times, const Array& a, const Array& b,
             std::vector<Array>& c) {
   set_gemm_backend(backend);
@@ -87,7 +87,7 @@ double rate(const Subject& s, GemmBackend backend, int64_t times, const Array& a
   return 2 * static_cast<double>(s.m * s.n * s.k * products) / seconds;
 }
 
-/// One line of the table, or with 0 rounds only a first use.
+/// Prints one line of the table; with 0 rounds it only uses both libraries once.
 void compare(const Subject& s, int64_t rounds) {
   const Array a(Shape{s.m, s.k}, 0.5f), b(Shape{s.k, s.n}, 0.25f);
   std::vector<Array> c;
@@ -95,12 +95,12 @@ void compare(const Subject& s, int64_t rounds) {
   const int64_t times = std::max<int64_t>(1, 200'000'000 / (s.m * s.n * s.k * (s.m < 16 ? 10 : 1)));
   std::vector<double> openblas, onednn, ratios;
   for (int64_t round = -1; round < rounds; ++round) {
-    const double one = rate(s, GemmBackend::openblas, times, a, b, c);
-    const double other = rate(s, GemmBackend::onednn, times, a, b, c);
+    const double by_openblas = rate(s, GemmBackend::openblas, times, a, b, c);
+    const double by_onednn = rate(s, GemmBackend::onednn, times, a, b, c);
     if (round < 0) continue;
-    openblas.push_back(one);
-    onednn.push_back(other);
-    ratios.push_back(other / one);
+    openblas.push_back(by_openblas);
+    onednn.push_back(by_onednn);
+    ratios.push_back(by_onednn / by_openblas);
   }
   if (rounds == 0) return;
   const bench::Spread ratio = bench::spread_of(ratios);

@@ -1,3 +1,5 @@
+// Each kernel alone, over arrays that stay in place between calls. The traffic of a case counts each array once for
+// each time that it must be read or written, as traffic(arrays, elements).
 #include <algorithm>
 #include <memory>
 
@@ -20,7 +22,7 @@ constexpr int64_t parameters = 4 << 20;
 /// Bytes of `count` times `numbers` floats.
 double traffic(double count, int64_t numbers) { return count * static_cast<double>(numbers) * sizeof(float); }
 
-/// Work memory that lives as long as the case.
+/// Work memory of normal numbers times `scale`, which lives until the program ends.
 float* scratch(const Shape& shape, double scale = 1) {
   static std::vector<std::unique_ptr<Array>> arrays;
   arrays.push_back(std::make_unique<Array>(normal_array(shape, scale)));

@@ -17,11 +17,12 @@ using bench::Cost;
 
 namespace {
 
+/// What this process reaches at best: bytes and FLOP per second.
 struct Machine {
   double triad, sgemm;
 };
 
-/// Times `call`; `cost` is asked afterwards.
+/// Times `call` and sets the counters; `cost_of` is called afterwards, when results have their sizes.
 template <class Call, class CostOf>
 void time_calls(benchmark::State& state, const Machine& machine, const Call& call, const CostOf& cost_of) {
   const double seconds = bench::seconds_of([&] {
@@ -56,7 +57,7 @@ void forward(benchmark::State& state, const Machine& machine, const bench::OpCas
       });
 }
 
-/// Inputs are read twice and their gradients written; the result is written and its gradient read.
+/// Counted as traffic: inputs are read twice and their gradients written; the result is written and its gradient read.
 void forward_and_backward(benchmark::State& state, const Machine& machine, const bench::OpCase& op) {
   Array y;
   const auto call = [&] {
@@ -80,7 +81,7 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
 
-  bench::sgemm_rate();
+  bench::sgemm_rate();  // the first product is slower: the library starts its threads
   const Machine machine{bench::triad_rate(), bench::sgemm_rate()};
   const BlasInfo blas = blas_info();
   benchmark::AddCustomContext("threads", std::to_string(threads()));

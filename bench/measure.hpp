@@ -1,4 +1,5 @@
-// What the machine can do, measured in the process that is judged by it.
+// What the machine can do, measured in the process that is judged by it, and how times are summed up. All programs of
+// bench/ use it.
 #pragma once
 
 #include <chrono>
@@ -14,6 +15,7 @@ double seconds_of(const Work& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// The median, lowest and highest of some values.
 struct Spread {
   double median, low, high;
 };
@@ -23,7 +25,7 @@ Spread spread_of(std::vector<double> values);
 double sgemm_rate();
 /// Bytes/s of a = b + s c over arrays far larger than the caches, all threads; three streams counted.
 double triad_rate();
-/// Seconds to read `count` numbers once, all threads: the least a decoding step can take.
+/// Seconds to read `count` floats once, all threads: the least a decoding step can take.
 double read_seconds(const float* numbers, int64_t count);
 /// Peak of the resident memory, which then starts again from what is resident now.
 int64_t take_peak_bytes();

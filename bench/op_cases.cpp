@@ -1,3 +1,5 @@
+// Each op with inputs of the sizes that layers of the small model have. `flops` counts products with weights and
+// mixing.
 #include "bench/cases.hpp"
 #include "core/fused/fused.hpp"
 #include "core/fused/rotary.hpp"
@@ -28,7 +30,7 @@ Ids ids_below(int64_t limit) {
 
 /// FLOPs of `in` times `out` weights for every token.
 double product(int64_t in, int64_t out) { return 2 * tokens * static_cast<double>(in * out); }
-/// FLOPs of `sources` sources per token with `columns` multiplications each.
+/// FLOPs of mixing: `sources` sources per token, each with `columns` products and sums.
 double mixing(int64_t sources, int64_t columns) { return product(sources, columns); }
 
 void add_layers(std::vector<OpCase>& cases) {

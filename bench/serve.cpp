@@ -29,6 +29,7 @@ nlohmann::json info(const Subject& subject) {
           {"weights_read_seconds", read_seconds(subject.weights(), subject.weights_read())}};
 }
 
+/// The answer to one request, a line of serve.hpp. Throws std::invalid_argument for an unknown one.
 nlohmann::json answer(Subject& subject, const std::string& line) {
   std::istringstream words(line);
   std::string request;

@@ -61,13 +61,14 @@ struct Options {
   std::string port() const { return text("url").substr(text("url").rfind(':') + 1); }
 };
 
-/// What all streams have seen since the warm-up.
+/// What all streams have seen since the warm-up. `counts`: the warm-up is over.
 struct Seen {
   std::vector<float> gaps, first;  // seconds between tokens of a text, and to its first
   long tokens = 0, answers = 0, usage_tokens = 0, events_of_answers = 0;
   bool counts = false;
 };
 
+/// One client that asks for texts one after the other on a connection. The io_context's handlers keep it alive.
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
   Stream(net::io_context& context, const Options& options, tcp::endpoint where, unsigned seed, Seen& seen)
@@ -155,6 +156,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     text_.erase(0, begin);
   }
 
+  /// Counts an event of server-sent events: a token if it has text, and the number of tokens where it has the usage.
   void take_event(const std::string& event, Clock::time_point now) {
     const size_t text = event.find("\"text\":\"");
     if (text != std::string::npos && event[text + 8] != '"') {
@@ -208,23 +210,24 @@ long listener(const std::string& port) {
   }
   if (inode.empty()) return 0;
   const std::string wanted = "socket:[" + inode + "]";
-  DIR* const all = opendir("/proc");
-  long found = 0;
-  for (const dirent* process; all != nullptr && found == 0 && (process = readdir(all)) != nullptr;) {
+  DIR* const processes = opendir("/proc");
+  long id = 0;
+  for (const dirent* process; processes != nullptr && id == 0 && (process = readdir(processes)) != nullptr;) {
     const std::string folder = std::string("/proc/") + process->d_name + "/fd";
     DIR* const files = opendir(folder.c_str());
     if (files == nullptr) continue;
     for (const dirent* file; (file = readdir(files)) != nullptr;) {
       char target[64] = {};
       if (readlink((folder + "/" + file->d_name).c_str(), target, sizeof(target) - 1) > 0 && wanted == target)
-        found = std::atol(process->d_name);
+        id = std::atol(process->d_name);
     }
     closedir(files);
   }
-  if (all != nullptr) closedir(all);
-  return found;
+  if (processes != nullptr) closedir(processes);
+  return id;
 }
 
+/// CPU time and memory that a process has taken so far, from /proc; 0 for a process that is not known.
 struct Process {
   double cpu_seconds = 0, resident_mb = 0;
 
@@ -235,7 +238,7 @@ struct Process {
     std::getline(stat, line);
     std::istringstream words(line.substr(line.rfind(')') + 2));
     std::string word;
-    for (int i = 3; i < 14; ++i) words >> word;
+    for (int i = 3; i < 14; ++i) words >> word;  // fields 3 to 13 of man 5 proc_pid_stat; utime is field 14
     double user = 0, system = 0, pages = 0;
     words >> user >> system;
     cpu_seconds = (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
@@ -263,6 +266,7 @@ void print_times(const char* name, std::vector<float>& times) {
   std::printf("%s, ms: p50 %.2f, p99 %.2f, max %.2f (%zu)\n", name, at(0.5), at(0.99), at(1), times.size());
 }
 
+/// Starts all streams, lets them run for the warm-up and the time, and prints what they have seen.
 void load(const Options& options) {
   net::io_context context{1};
   const tcp::endpoint where = *tcp::resolver(context).resolve(options.host(), options.port()).begin();

@@ -31,12 +31,13 @@ MixerConfig mixer_called(const std::string& name) {
   throw std::invalid_argument("bench: this build has no system " + name);
 }
 
-/// Gated units take the place of attention and of half a feed-forward network: two of them are a Transformer layer.
+/// A gated unit takes the place of attention and of half a feed-forward network, so that two are a Transformer layer.
 bool is_gated_unit(const MixerConfig& config) {
   return std::visit([](const auto& mixer) { return std::is_base_of_v<GatedUnitConfig, std::decay_t<decltype(mixer)>>; },
                     config);
 }
 
+/// The model of a setup: byte-level, with as many layers of the system as make a Transformer of `layers` layers.
 LanguageModelConfig model_config(const Setup& setup) {
   LanguageModelConfig config;
   config.width = setup.width;
@@ -68,7 +69,7 @@ Ids ids_of(const FileTensor& tensor, const Shape& shape) {
   return Ids(shape, std::vector<int32_t>(numbers.begin(), numbers.end()));
 }
 
-/// The model and its weights.
+/// The model and its weights, for all kinds of work.
 class ModelSubject : public Subject {
  public:
   explicit ModelSubject(const Setup& setup) : setup_(setup), model_(Scope(store_, 1), model_config(setup), vocabulary) {
@@ -90,7 +91,7 @@ class ModelSubject : public Subject {
   LanguageModel model_;
 };
 
-/// Loss, gradients, clip and AdamW.
+/// Training steps: loss, gradients, clipping and AdamW.
 class TrainingStep final : public ModelSubject {
  public:
   explicit TrainingStep(const Setup& setup) : ModelSubject(setup), optimizer_(AdamWConfig{}, store_) {

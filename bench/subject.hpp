@@ -1,4 +1,6 @@
-// What a benchmark times: a training step, a pass through a block, or decoding, of any system.
+// What a benchmark times: a training step, a pass through a block, or decoding, of any system. tables.cpp and serve.cpp
+// time it. Its work is that of the programs in bench/pytorch: bench/run.py compares the Outcome of both before it
+// times.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +14,7 @@ enum class Work { step, forward, both, decode };
 /// Throws std::invalid_argument for a name that is none of "step", "forward", "both", "decode".
 Work work_called(const std::string& name);
 
+/// What is timed, and how large it is. No work uses every field.
 struct Setup {
   std::string system = "aft-simple";  // a mixer's type
   Work work = Work::step;
@@ -28,7 +31,7 @@ struct Setup {
   std::string data;        // safetensors file with tokens and labels, or x; empty: random ones
 };
 
-/// Two programs that do the same work have the same of these.
+/// What two programs must have in common, to rounding, if they do the same work.
 struct Outcome {
   double loss = 0;       // mean nats per target; of a block the mean of y^2 / 2
   double grad_norm = 0;  // over all parameters; 0 where nothing is differentiated
@@ -49,6 +52,7 @@ class Subject {
   virtual double tokens() const = 0;
   /// Float32 numbers that hold as much as the weights that a unit reads at least once (no table of positions).
   virtual int64_t weights_read() const = 0;
+  /// All weights, at least weights_read() floats.
   virtual const float* weights() const = 0;
   /// Float32 numbers in the states of all sequences, before the first token that is timed; 0: nothing is decoded.
   virtual int64_t states_read() const { return 0; }

@@ -15,7 +15,7 @@ namespace {
 
 void print_machine() {
   const BlasInfo blas = blas_info();
-  sgemm_rate();
+  sgemm_rate();  // the first product is slower: the library starts its threads
   fmt::print("{} threads, SIMD {}, products by {}, {} ({} kernels, {} threading), sgemm 2048^3 {:.0f} GFLOP/s\n",
              threads(), kernel_level(), blas.float_products, blas.version, blas.core, blas.threading,
              sgemm_rate() / 1e9);
@@ -25,6 +25,7 @@ std::string range(const Spread& spread, double factor, int digits) {
   return fmt::format("[{:.{}f}, {:.{}f}]", factor * spread.low, digits, factor * spread.high, digits);
 }
 
+/// row(setup) for each system of the options.
 template <class Row>
 void for_systems(const TableOptions& options, const Row& row) {
   for (const std::string& system : options.systems.empty() ? system_names() : options.systems) {
@@ -43,9 +44,9 @@ PairedTimes compare(Subject& first, Subject& second, int64_t repeats, int64_t ro
   first.run(repeats), second.run(repeats);
   std::vector<double> ratios, times;
   for (int64_t round = 0; round < rounds; ++round) {
-    const double one = first.run(repeats);
+    const double first_seconds = first.run(repeats);
     times.push_back(second.run(repeats));
-    ratios.push_back(times.back() / one);
+    ratios.push_back(times.back() / first_seconds);
   }
   return {spread_of(times), spread_of(ratios)};
 }
@@ -96,7 +97,7 @@ void print_length(const TableOptions& options) {
 
 namespace {
 
-/// Tokens after position 256: float32, bf16 and reading either kind of weights once take turns.
+/// Times tokens after position 256. Decoding in float32, in bf16, and reading either kind of weights once take turns.
 void print_weights(Setup setup, int64_t rounds) {
   constexpr int64_t tokens = 64;
   setup.length = 256;
@@ -127,7 +128,7 @@ void print_weights(Setup setup, int64_t rounds) {
   }
 }
 
-/// Many streams in one step, from `position` on: 1, 8 and, after short texts, 64 of them take turns, each beside
+/// Times steps of many streams, from `position` on: 1, 8 and, after short texts, 64 of them take turns, each beside
 /// reading as many bytes as the weights and the states have.
 void print_streams(Setup setup, int64_t position, int64_t rounds) {
   constexpr int64_t tokens = 32, most_read = 1 << 16;  // reading more before each round takes minutes
@@ -138,26 +139,26 @@ void print_streams(Setup setup, int64_t position, int64_t rounds) {
     std::vector<float> numbers;
     std::vector<double> times, over_one, over_reading, shares;
   };
-  std::vector<Streams> all;
+  std::vector<Streams> counts;
   for (const int64_t count : {1, 8, 64}) {
     if (count * position > most_read) break;
     setup.batch = count;
     auto subject = make_subject(setup);
     subject->run(tokens);  // packs the weights
     const auto numbers = static_cast<size_t>(subject->weights_read() + subject->states_read());
-    all.push_back({std::move(subject), std::vector<float>(numbers), {}, {}, {}, {}});
+    counts.push_back({std::move(subject), std::vector<float>(numbers), {}, {}, {}, {}});
   }
   for (int64_t round = 0; round < rounds; ++round) {
-    for (Streams& streams : all) {
+    for (Streams& streams : counts) {
       const double before = sgemm_rate(), time = streams.subject->run(tokens) / tokens, after = sgemm_rate();
       streams.times.push_back(time);
-      streams.over_one.push_back(streams.subject->tokens() * all[0].times.back() / time);
+      streams.over_one.push_back(streams.subject->tokens() * counts[0].times.back() / time);
       streams.over_reading.push_back(
           time / read_seconds(streams.numbers.data(), static_cast<int64_t>(streams.numbers.size())));
       streams.shares.push_back(streams.subject->flops() / time / ((before + after) / 2));
     }
   }
-  for (const Streams& streams : all) {
+  for (const Streams& streams : counts) {
     const Spread time = spread_of(streams.times), over = spread_of(streams.over_one),
                  reading = spread_of(streams.over_reading), share = spread_of(streams.shares);
     fmt::print(

@@ -1,4 +1,4 @@
-// The tables that need no other program beside this one.
+// The tables of bench_models (models.cpp) that need no other program to compare with.
 #pragma once
 
 #include <vector>
@@ -17,8 +17,8 @@ struct TableOptions {
 void print_steps(const TableOptions& options);
 /// Training steps at T = 16384 over T = 256 and T = 1024, B T = 16384: time per token.
 void print_length(const TableOptions& options);
-/// Time per generated token at position 256 with float32 and with bf16 weights, over the time to read them once; then
-/// at position 4096 over 256 and at 8192 over 512, with the weights of `setup`.
+/// Time per generated token at position 256 with float32 and with bf16 weights, over the time to read them once; steps
+/// of 1, 8 and 64 streams in both formats; then, in bf16, one stream at position 4096 over 256 and at 8192 over 512.
 void print_decode(const TableOptions& options);
 
 }  // namespace capstan::bench

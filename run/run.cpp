@@ -13,7 +13,7 @@ Run Run::open(const fs::path& folder, const std::vector<std::string>& overrides)
   SavedRun saved = with_overrides(open_run(folder), overrides);
   set_threads(static_cast<int>(saved.config.threads));
   use_kernels(saved.config.train);
-  if (!facts_of(saved.config.model).reads_texts) reserve_blas_memory();  // the others have no products
+  if (!facts_of(saved.config.model).reads_texts) reserve_blas_memory();  // one that does has no products
   return Run(std::move(saved));
 }
 
@@ -24,7 +24,7 @@ std::vector<std::vector<float>> Run::embed(const std::vector<InputText>& texts) 
 int64_t Run::embedding_size() const { return saved_->model->stack().config().width; }
 
 Run Run::rounded(DecodeWeights weights) const {
-  saved_->model->stack();  // only models with blocks have such matrices
+  saved_->model->stack();  // throws for a model without blocks, which has no matrices to round
   SavedRun copy = *saved_;
   copy.model = open_run(fs::path(saved_->weights).parent_path(), ParamMemory::allocated).model;
   for (const Param& param : copy.model->params().params()) {

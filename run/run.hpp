@@ -6,6 +6,9 @@
 // All methods throw Error: ConfigError for options that the run does not have, TextError for one of several texts that
 // cannot be used. An error that the kind of model is the reason for names the kind that is needed. Messages and the
 // lines of a training go to standard error, or where set_log_sink() says (core/io/log.hpp).
+//
+// Programs (examples/), the Python package and several commands use it. tests/run/test_run.cpp trains, opens and asks
+// every kind of model.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// Requests and answers in the format of OpenAI's API.
+// Requests and answers in the format of OpenAI's API: the fields of a request, errors, and JSON. All routes use it.
+// tests/serve/test_endpoints.cpp holds every refusal, tests/fuzz/fuzz_request.cpp that no request does harm.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace capstan {
 
-/// No answer that is made of values has more: what could be larger is refused before it is computed.
+/// The most bytes of an answer that is made of values: what could be larger is refused before it is computed.
 constexpr int64_t most_answer_bytes = 64 << 20;
 
 /// A request that is refused.
@@ -27,26 +28,27 @@ class ApiError : public Error {
 
  private:
   int status_;
-  std::string param_;  // the field
+  std::string param_;  // the field that is wrong; empty: none
 };
 
 /// {"error": {"message", "type", "param", "code"}}
 nlohmann::ordered_json error_json(const ApiError& error);
 HttpAnswer error_answer(const ApiError& error);
-/// The status of any error: 500 where the request is not to blame.
+/// The status of any error: that of an ApiError, 400 for another Error, 500 where the request is not to blame.
 int status_of(const std::exception& error);
 HttpAnswer error_answer(const std::exception& error);
 HttpAnswer json_answer(const nlohmann::ordered_json& value);
-/// One line; what is not UTF-8 is replaced.
+/// JSON on one line; what is not UTF-8 is replaced.
 std::string text_of(const nlohmann::ordered_json& value);
 
 /// The fields of a JSON object, each checked when it is asked for; null is the same as none. All functions throw
 /// ApiError 400, naming the field.
 class RequestFields {
  public:
-  /// `path`: what names in messages begin with. The object must outlive it. Refuses fields that are not `known`.
+  /// `path`: what names in messages begin with. The object must outlive this. Refuses fields that are not `known`.
   RequestFields(const nlohmann::json& object, std::initializer_list<const char*> known, std::string path = "");
 
+  // `otherwise`: the value without the field; numbers must be in [low, high].
   const nlohmann::json* find(const char* name) const;
   int64_t whole(const char* name, int64_t otherwise, int64_t low, int64_t high) const;
   double number(const char* name, double otherwise, double low, double high) const;
@@ -54,7 +56,7 @@ class RequestFields {
   std::string text(const char* name, const std::string& otherwise) const;
   /// A text or a list of them.
   std::vector<std::string> texts(const char* name, size_t most) const;
-  /// Refuses any value but `only`: what OpenAI has and this server has not.
+  /// Refuses any value but `only` and an empty one, for a field that OpenAI has and this server has not.
   void unsupported(const char* name, double only = 0) const;
   [[noreturn]] void refuse(const char* name, const std::string& why) const;
 
@@ -66,11 +68,11 @@ class RequestFields {
 /// A list of token ids below `vocabulary`.
 std::vector<int32_t> token_ids(const nlohmann::json& list, int64_t vocabulary, const RequestFields& fields,
                                const char* name);
-/// What is between the slashes of a path; none where it does not begin with one.
+/// The parts of a path between its slashes; none where it does not begin with a slash.
 std::vector<std::string> path_parts(const std::string& path);
-/// With = for %3D.
+/// A part of an address with its percent codes replaced: = for %3D.
 std::string percent_decoded(std::string_view part);
-/// A name of letters, digits, points, hyphens and underscores.
+/// Is a name one of 1 to 128 letters, digits, points, hyphens and underscores?
 bool is_plain_name(const std::string& name);
 
 }  // namespace capstan

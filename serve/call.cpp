@@ -19,7 +19,6 @@ std::shared_ptr<Engine> engine_called(const std::string& name, const Models& mod
                  "model");
 }
 
-/// The model that a request names; without a name, the only one.
 std::shared_ptr<Engine> engine_of(const json& body, const Models& models) {
   const auto name = body.is_object() ? body.find("model") : body.end();
   if (name != body.end() && name->is_string()) return engine_called(name->get<std::string>(), models);
@@ -61,16 +60,16 @@ void answer_later(const Call& call, std::shared_ptr<void> places, std::function<
     if (reply->gone()) return false;
     HttpAnswer answer;
     try {
-      std::optional<HttpAnswer> found = body();
-      if (!found) return true;
-      answer = std::move(*found);
+      std::optional<HttpAnswer> ready = body();
+      if (!ready) return true;
+      answer = std::move(*ready);
     } catch (const Stopped&) {
       throw;
     } catch (const std::exception& error) {
       answer = error_answer(error);
     }
     body = {};
-    places.reset();  // who reads the answer may ask again
+    places.reset();  // first, since a client that has read the answer may ask again at once
     reply->send(std::move(answer));
     return false;
   };

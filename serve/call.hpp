@@ -1,4 +1,5 @@
-// One request on its way to an answer.
+// One request on its way to an answer: what handlers of routes (routes.cpp, text_routes.cpp) are given and call.
+// Handlers run on a reading thread (Worker); what computes goes to the scheduler by answer_later().
 #pragma once
 
 #include <functional>
@@ -17,12 +18,14 @@ namespace capstan {
 
 using Models = std::vector<std::shared_ptr<Engine>>;
 
+/// What a request can reach of the server. The models are those of the moment: a reload does not change them.
 struct RouteContext {
   Models models;
   Scheduler& scheduler;
   const ServeOptions& options;
 };
 
+/// Lasts as long as the handler: work that answers later keeps copies of `reply` and of the engine.
 struct Call {
   const HttpRequest& request;
   const std::shared_ptr<HttpReply>& reply;
@@ -44,11 +47,11 @@ void check_length(const std::string& place, const std::string& text, const Compl
 /// The texts of the field `name`, each a text or, with `columns`, the list of its columns.
 std::vector<InputText> input_texts(const RequestFields& fields, const CompletionLimits& limits, bool columns,
                                    const char* name = "input");
-/// Takes what an answer needs (Scheduler::enter). `param` and `lower`: the field that error 400 names where it needs
-/// more than a client ever gets, and what to lower then.
+/// Takes what an answer needs (Scheduler::enter). Throws ApiError 429 where it is not free now, and 400 where it is
+/// more than a client ever gets; that error names the field `param` and says to lower `lower`.
 std::shared_ptr<void> enter(const Call& call, const Need& need, const char* param, const std::string& lower);
-/// Answers with what `body` returns or throws, on the computing thread. `body` may return none, to be called again.
-/// `places`: from enter().
+/// Answers with what `body` returns or throws, on the computing thread. Where `body` returns none, it is called again
+/// after work of others. `places`: from enter(); they are free once the answer is there.
 void answer_later(const Call& call, std::shared_ptr<void> places, std::function<std::optional<HttpAnswer>()> body);
 
 // POST /v1/embeddings, /v1/classify and /v1/fill-mask (text_routes.cpp).

@@ -1,4 +1,5 @@
-// What waits, by client.
+// What waits, by client: texts of an engine, work of the scheduler, requests of a worker. Not thread-safe: its users
+// lock. tests/serve/test_clients.cpp and test_company.cpp hold that no client delays another for long.
 #pragma once
 
 #include <algorithm>

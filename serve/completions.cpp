@@ -1,3 +1,5 @@
+// An answer is written as text of JSON while tokens come, since values of JSON would take ten times the memory. Its
+// size is estimated before (answer_bytes()) and bounded while it grows (check_size()).
 #include "serve/completions.hpp"
 
 #include <ctime>
@@ -20,7 +22,7 @@ int64_t random_number() {
   return static_cast<int64_t>(device()) << 20 ^ device();
 }
 
-/// The prompt of a text, read as `capstan generate` reads it; in a session, as what follows.
+/// The prompt of a text, read as `capstan generate` reads it. `continues`: it follows the text of a session.
 CompletionRequest::Prompt prompt_from(const SavedRun& run, const std::string& text, bool continues) {
   CompletionRequest::Prompt prompt;
   prompt.text = text;
@@ -29,7 +31,8 @@ CompletionRequest::Prompt prompt_from(const SavedRun& run, const std::string& te
     return prompt;
   }
   prompt.tokens = prompt_of(run, text, "prompt");
-  if (prompt.tokens.empty()) prompt.tokens.push_back(run.tokenizer->start_token());  // something must be read
+  if (prompt.tokens.empty())
+    prompt.tokens.push_back(run.tokenizer->start_token());  // a model predicts only after a token
   prompt.hidden = start_token(run) || text.empty() ? 1 : 0;
   return prompt;
 }
@@ -37,7 +40,7 @@ CompletionRequest::Prompt prompt_from(const SavedRun& run, const std::string& te
 CompletionRequest::Prompt prompt_from(const SavedRun& run, std::vector<int32_t> tokens, bool continues) {
   CompletionRequest::Prompt prompt;
   const std::optional<int32_t> start = start_token(run);
-  if (!continues && start && tokens.front() != *start) {  // a text begins with it, whoever made the ids
+  if (!continues && start && tokens.front() != *start) {  // ids that another program made may lack the start
     tokens.insert(tokens.begin(), *start);
     prompt.hidden = 1;
   }
@@ -250,7 +253,7 @@ ordered_json CompletionAnswer::usage() const {
 }
 
 void CompletionAnswer::finish() {
-  places_.reset();  // whoever reads the answer may ask again
+  places_.reset();  // first, since a client that has read the answer may ask again at once
   if (request_.stream) {
     if (request_.stream_usage) {
       ordered_json last = envelope();

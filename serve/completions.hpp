@@ -1,4 +1,6 @@
-// POST /v1/completions: the request, and its answer as texts come.
+// POST /v1/completions: the request, and its answer as texts come. routes.cpp makes a request of the body and hands the
+// jobs of its answer to the scheduler. tests/serve/test_endpoints.cpp holds fields and answers,
+// tests/interop/serve_client.py those that OpenAI's client reads.
 #pragma once
 
 #include <memory>
@@ -20,37 +22,38 @@ struct CompletionLimits {
 struct CompletionRequest {
   struct Prompt {
     std::string text;                   // what echo repeats
-    std::vector<int32_t> tokens;        // that are read
-    size_t hidden = 0;                  // of these, the first, which are in front of the text
-    std::vector<int64_t> offsets = {};  // of the others, in characters of the text, where the answer has them
+    std::vector<int32_t> tokens;        // what the model reads
+    size_t hidden = 0;                  // how many of them are in front of the text
+    std::vector<int64_t> offsets = {};  // where the others begin, in characters of the text, if the answer has it
   };
 
   std::vector<Prompt> prompts;
-  int64_t samples = 1;  // of each
-  int64_t likeliest = -1;
+  int64_t samples = 1;     // of each prompt
+  int64_t likeliest = -1;  // `logprobs`: as in TextJob
   bool echo = false, stream = false, stream_usage = false;
   int64_t seed = 0;
-  std::string from, keep;  // sessions
+  std::string from, keep;  // names of sessions; empty: none
   std::vector<std::string> stop;
   GenerateOptions generation;
 
   int64_t texts() const { return samples * static_cast<int64_t>(prompts.size()); }
   bool scores_prompts() const { return echo && likeliest >= 0; }
-  /// About as many bytes as the answer may have, and those of the prompts that a stream repeats at once.
-  /// `name_bytes`: of the text of a token.
+  /// About as many bytes as the answer may have (a stream counts its prompts alone). `name_bytes`: of a token's text.
   int64_t answer_bytes(int64_t name_bytes) const;
+  /// About as many bytes as the prompts have that the answer repeats.
   int64_t echo_bytes(int64_t name_bytes) const;
 };
 
-/// An event, and what several begin with at once, has no more: a client that has 4 MB unread is dropped.
+/// The most bytes of prompts that a stream repeats at once. It is below the 4 MB unread for which a client is dropped
+/// (serve/http/connection.cpp).
 constexpr int64_t most_echo_bytes = 3 << 20;
 
-/// What the fields say; each prompt has a text or tokens. `completion` receives the knobs. Throws ApiError, naming
-/// the field.
+/// The request as its fields say it; each prompt has a text or tokens. `completion` receives how texts are written.
+/// Throws ApiError, naming the field.
 CompletionRequest completion_fields(const nlohmann::json& body, int64_t vocabulary, const CompletionLimits& limits,
                                     CompletionOptions& completion);
 
-/// The same, ready to be read by a model.
+/// The same, with prompts as tokens, ready to be read by a model.
 CompletionRequest completion_request(const nlohmann::json& body, const SavedRun& run, DecodeWeights weights,
                                      const CompletionLimits& limits);
 
@@ -61,17 +64,18 @@ class CompletionAnswer : public std::enable_shared_from_this<CompletionAnswer> {
   CompletionAnswer(CompletionRequest request, std::string client, std::shared_ptr<Engine> engine,
                    std::shared_ptr<HttpReply> reply, std::shared_ptr<void> places);
 
-  /// One for each prompt, in order. They hold this answer.
+  /// A job for each prompt, in order. Jobs hold this answer alive.
   std::vector<std::shared_ptr<TextJob>> jobs();
 
  private:
-  /// What has come of a prompt.
+  /// The tokens of a prompt with their probabilities, as far as they have come.
   struct Scored {
     TokenLists lists;
     size_t next = 0;  // token of the prompt that is listed next
   };
+  /// One text of the answer.
   struct Choice {
-    std::string text;  // that is written and not sent
+    std::string text;  // written and not sent yet
     TokenLists lists;
     CharacterCount characters;
     int64_t offset = 0;  // of the written text
@@ -80,6 +84,7 @@ class CompletionAnswer : public std::enable_shared_from_this<CompletionAnswer> {
     const char* end = nullptr;
   };
 
+  /// What an engine tells of a text, and of a prompt's tokens.
   void take(size_t prompt, TextNews news);
   void take_prompt(size_t prompt, const std::vector<ScoredToken>& scored);
   /// Lists the token of a prompt that is next. `scored`: null for one without a probability.
@@ -105,8 +110,8 @@ class CompletionAnswer : public std::enable_shared_from_this<CompletionAnswer> {
   int64_t created_;
   std::vector<Choice> choices_;
   std::vector<Scored> prompts_;
-  size_t open_;
-  int64_t written_ = 0, bytes_ = 0;  // bytes: of the answer, or of the prompts that a stream repeats
+  size_t open_;                      // texts that have not ended
+  int64_t written_ = 0, bytes_ = 0;  // tokens; bytes of the answer, or of the prompts that a stream repeats
   bool failed_ = false, streamed_ = false;
 };
 

@@ -1,3 +1,7 @@
+// A prompt becomes a Reading, which is read in pieces of prompt_piece tokens, by turns with others. Once it is read,
+// each of its samples takes a row of state_, and step() computes all rows together. A text that has filled the model's
+// positions becomes a Reading again. Pieces end at fixed places and rows do not mix, so that load does not change any
+// bits.
 #include "serve/engine.hpp"
 
 #include <algorithm>
@@ -17,12 +21,12 @@ using Clock = std::chrono::steady_clock;
 using Count = ServeMetrics::Count;
 using Time = ServeMetrics::Time;
 
-/// Prompts that are read at a time, by turns: a short one does not wait for a long one.
+/// How many prompts are read at a time, by turns, so that a short one does not wait for a long one.
 constexpr size_t most_readings = 4;
 
 double seconds_since(Clock::time_point since) { return std::chrono::duration<double>(Clock::now() - since).count(); }
 
-/// ln p of `token` and of the `count` likeliest tokens. logits: V elements
+/// ln p of `token` and of the `count` likeliest tokens, from `vocabulary` logits. Throws NotFinite.
 ScoredToken scored_token(const real* logits, int64_t vocabulary, int32_t token, int64_t count) {
   const double top = static_cast<double>(*std::max_element(logits, logits + vocabulary));
   double total = 0;
@@ -105,7 +109,7 @@ bool Engine::advance() {
   return busy;
 }
 
-/// Those that have left make room at once.
+/// Drops what nobody waits for any more, so that it makes room at once.
 void Engine::forget_gone() {
   const auto gone = [](const std::shared_ptr<TextJob>& job) { return job->gone && job->gone(); };
   queue_.remove_if(gone);
@@ -163,7 +167,8 @@ int64_t Engine::window_end(const Model& model, int64_t at, int64_t count) {
 }
 
 void Engine::read_one_piece() {
-  const auto next = std::find_if(readings_.begin(), readings_.end(), [](const Reading& some) { return !some.done; });
+  const auto next =
+      std::find_if(readings_.begin(), readings_.end(), [](const Reading& candidate) { return !candidate.done; });
   if (next == readings_.end()) return;
   Reading reading = std::move(*next);
   readings_.erase(next);
@@ -176,9 +181,9 @@ void Engine::read_one_piece() {
     const int64_t first = text.read();
     reading.logits = read_piece(run_.model->model(), text, reading.state, scores ? &every : nullptr);
     if (scores) score(reading, text, first, every);
-    const bool all = text.read() == static_cast<int64_t>(text.window().size());
-    if (all && only_scored) reading.before.pop_front();
-    reading.done = all && !only_scored;
+    const bool whole = text.read() == static_cast<int64_t>(text.window().size());
+    if (whole && only_scored) reading.before.pop_front();
+    reading.done = whole && !only_scored;
     if (!only_scored) keep_prefix(reading);
     for (Sequence& sequence : reading.texts) sequence.text.has_read(reading.texts.back().text.read());
     readings_.push_back(std::move(reading));
@@ -187,7 +192,8 @@ void Engine::read_one_piece() {
   }
 }
 
-/// every: (1, T, V), the logits after tokens first, first + 1, ... of the window
+/// Tells the probabilities of the prompt's tokens that come after tokens first, first + 1, ... of the window, each
+/// once. every: (1, T, V), the logits after these.
 void Engine::score(Reading& reading, const WrittenText& text, int64_t first, const Array& every) {
   const TextJob& job = *reading.texts.back().job;
   std::vector<ScoredToken> tokens;
@@ -236,7 +242,7 @@ void Engine::place() {
   for (Sequence& sequence : slid) slide(std::move(sequence));
 }
 
-/// The state has as many rows as are needed, and up to as many again: a row may take much memory.
+/// Makes room for a row. Rows are doubled, but not beyond the slots: a row may take much memory.
 void Engine::make_row(int64_t row) {
   if (row == 0) state_ = new_state();
   if (row < state_.batch()) return;
@@ -288,7 +294,7 @@ void Engine::step() {
   for (Sequence& sequence : slid) slide(std::move(sequence));
 }
 
-/// The last one takes the place of a sequence that leaves its slot.
+/// Removes a sequence from its slot, which the last one takes, so that rows stay without gaps.
 void Engine::leave(size_t row) {
   const size_t last = active_.size() - 1;
   if (row != last) {

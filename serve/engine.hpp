@@ -1,4 +1,6 @@
 // The texts that one model writes at a time: running ones advance together, prompts are read in pieces between steps.
+// The scheduler calls it on the computing thread. A text must have the same bits alone and in any company, with the
+// cache and without, and from a session: tests/serve/test_company.cpp holds it.
 #pragma once
 
 #include <chrono>
@@ -23,12 +25,12 @@ struct TextNews {
   enum class End { none, stop, length, error };
 
   int64_t sample = 0;
-  std::string text;                 // that can be shown now
-  int64_t tokens = 0;               // written since
-  std::vector<ScoredToken> scored;  // these, if the job asks for it
+  std::string text;                 // what can be shown now
+  int64_t tokens = 0;               // how many were written since
+  std::vector<ScoredToken> scored;  // those tokens, if the job asks for probabilities
   End end = End::none;
-  int status = 500;   // of an error
-  std::string error;  // and what it is
+  int status = 500;   // of the answer, with End::error
+  std::string error;  // what is wrong, with End::error
 
   static TextNews failure(int status, const std::string& error) {
     TextNews news;
@@ -39,19 +41,19 @@ struct TextNews {
   }
 };
 
-/// A prompt and how it is continued. What becomes of it depends on nothing else.
+/// A prompt and how it is continued. The texts that are written depend on nothing else.
 struct TextJob {
-  std::string client;           // whose it is
+  std::string client;           // the client that takes turns with others
   std::vector<int32_t> tokens;  // with `from`, those after its text
   int64_t samples = 1;
   GenerateOptions generation;
   std::vector<std::string> stop;
-  int64_t likeliest = -1;     // tokens of each place whose probabilities are told; < 0: none, not even of those chosen
-  bool score_prompt = false;  // tells those of the prompt, too
+  int64_t likeliest = -1;     // how many likeliest tokens of each place are told, beside the chosen one; < 0: neither
+  bool score_prompt = false;  // tells the probabilities of the prompt's tokens, too
   std::string from, keep;     // names of sessions; empty: none
   std::function<void(TextNews news)> on_news;                      // on the computing thread
-  std::function<void(std::vector<ScoredToken> tokens)> on_prompt;  // of tokens 1, 2, ...
-  std::function<bool()> gone;                                      // nobody waits for it any more
+  std::function<void(std::vector<ScoredToken> tokens)> on_prompt;  // tokens 1, 2, ... of the prompt, in pieces
+  std::function<bool()> gone;                                      // does nobody wait for it any more?
   std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
 };
 
@@ -61,7 +63,8 @@ struct EngineOptions {
   int64_t cache_bytes = 256 << 20;
 };
 
-/// All but the constructor is for one thread.
+/// What changes texts, states or sessions is for the computing thread alone. Constants of the model (run(), name(),
+/// writes(), name_bytes(), state_bytes_at()) may be asked for on any thread, and reading threads do so.
 class Engine : NoCopy {
  public:
   Engine(SavedRun run, std::string name, const EngineOptions& options, std::shared_ptr<ServeMetrics> metrics);
@@ -73,7 +76,7 @@ class Engine : NoCopy {
   ServeMetrics& metrics() const { return *metrics_; }
   /// Bytes of a token's text in JSON, on average.
   int64_t name_bytes() const { return name_bytes_; }
-  /// Bytes that a sequence takes after so many tokens.
+  /// Bytes that the state of a sequence takes after so many tokens; 0 unless the model writes.
   int64_t state_bytes_at(int64_t tokens) const;
 
   void add(std::shared_ptr<TextJob> job);
@@ -85,18 +88,21 @@ class Engine : NoCopy {
   /// The same, after telling all of them why.
   void fail_all(const std::exception& error);
 
+  // Sessions: states that requests keep under a name.
   StateCache& cache() { return cache_; }
+  /// A session as bytes; empty if there is none of this name.
   std::string saved_session(const std::string& name);
   /// Throws Error for bytes that are not of this model.
   void restore_session(const std::string& name, std::string_view bytes);
 
  private:
+  /// A text that is being written.
   struct Sequence {
     std::shared_ptr<TextJob> job;
     int64_t sample;
     WrittenText text;
     SampleText shown;
-    std::chrono::steady_clock::time_point last;
+    std::chrono::steady_clock::time_point last;  // when its last token came
   };
   /// A window that is being read, or has been and waits for slots.
   struct Reading {
@@ -104,10 +110,11 @@ class Engine : NoCopy {
     std::deque<WrittenText> before;  // windows that are only scored
     std::vector<Sequence> texts;     // samples of one prompt, of which the last is read
     Array logits;
-    int64_t scored = 0;  // tokens of the prompt
+    int64_t scored = 0;  // place of the last token of the prompt that was scored
     bool done = false;
   };
 
+  /// An empty state of one sequence, which shares the packed weights.
   DecodeState new_state() const;
   void forget_gone();
   void open(std::shared_ptr<TextJob> job);
@@ -118,7 +125,9 @@ class Engine : NoCopy {
   void keep_prefix(Reading& reading);
   bool keep_session(const Sequence& sequence, DecodeState& state, int64_t row);
   static std::string weights_identity(const SavedRun& run);
+  /// Gives texts whose prompts have been read a slot, as far as there are any free.
   void place();
+  /// One step of all texts in slots.
   void step();
   /// Adds a token to a text; false when it does not go on in its slot. `state`, `row`: where it is.
   bool take(Sequence& sequence, int32_t token, const Array& logits, DecodeState& state, int64_t row);
@@ -134,8 +143,8 @@ class Engine : NoCopy {
   std::shared_ptr<ServeMetrics> metrics_;
   bool writes_;
   int64_t name_bytes_ = 0;
-  std::string identity_;
-  DecodeState packed_;  // holds the packed weights, which the others share
+  std::string identity_;  // of the weights, to which saved sessions belong
+  DecodeState packed_;    // holds the packed weights, which the others share
   StateCache cache_;
   ClientQueue<std::shared_ptr<TextJob>> queue_;
   std::deque<Reading> readings_;

@@ -14,12 +14,13 @@ int64_t bytes_of(const Snapshot& snapshot) {
   for (const auto& layer : snapshot.state.layers)
     layer->visit(0, layer->position(0), [&](real*, int64_t count) { elements += count; });
   return elements * static_cast<int64_t>(sizeof(real)) +
-         static_cast<int64_t>(snapshot.window.size() * sizeof(int32_t)) + 4096;  // and what holds it
+         static_cast<int64_t>(snapshot.window.size() * sizeof(int32_t)) + 4096;  // about what containers take
 }
 
 }  // namespace
 
-/// Tokenizer, names of parameters and values: states belong to these. Keys without parameters are the run's own.
+/// A hash of what a state belongs to: tokenizer, names of parameters and values. Keys of the configuration that have no
+/// parameters do not count.
 std::string Engine::weights_identity(const SavedRun& run) {
   Hash hash;
   hash.add(run.tokenizer->fingerprint());
@@ -40,7 +41,7 @@ void Engine::start_from_prefix(Reading& reading) {
   text.has_read(static_cast<int64_t>(known->window.size()));
 }
 
-/// The states where pieces end are those that any prompt with the same beginning has there.
+/// Keeps the state where a piece ends: any prompt with the same beginning has the same state there.
 void Engine::keep_prefix(Reading& reading) {
   const WrittenText& text = reading.texts.back().text;
   const int64_t read = text.read();
@@ -83,7 +84,7 @@ void Engine::restore_session(const std::string& name, std::string_view bytes) {
     std::memcpy(snapshot->window.data(), text.data() + sizeof(snapshot->begin),
                 snapshot->window.size() * sizeof(int32_t));
   }
-  // A hash can be made for any bytes: what indexes memory is checked.
+  // The bytes may be made by anybody, with a valid hash, so what indexes memory is checked (tests/fuzz/fuzz_state.cpp).
   const int64_t vocabulary = run_.model->model().vocabulary();
   for (const int32_t token : snapshot->window)
     if (token < 0 || token >= vocabulary) throw Error("state: it has tokens that this model does not have");

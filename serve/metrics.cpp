@@ -13,13 +13,13 @@ void Histogram::add(double seconds) {
 
 std::string Histogram::text(const std::string& name, const std::string& labels) const {
   std::string lines = fmt::format("# TYPE {} histogram\n", name);
-  int64_t sum = 0;
+  int64_t up_to_here = 0;  // Prometheus' buckets are cumulative
   for (size_t i = 0; i < counts_.size(); ++i) {
-    sum += counts_[i];
+    up_to_here += counts_[i];
     lines += fmt::format("{}_bucket{{{},le=\"{}\"}} {}\n", name, labels,
-                         i < bounds_.size() ? fmt::format("{}", bounds_[i]) : "+Inf", sum);
+                         i < bounds_.size() ? fmt::format("{}", bounds_[i]) : "+Inf", up_to_here);
   }
-  return lines + fmt::format("{0}_sum{{{1}}} {2}\n{0}_count{{{1}}} {3}\n", name, labels, sum_, sum);
+  return lines + fmt::format("{0}_sum{{{1}}} {2}\n{0}_count{{{1}}} {3}\n", name, labels, sum_, up_to_here);
 }
 
 void ServeMetrics::add(Count count, int64_t more) {

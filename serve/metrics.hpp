@@ -1,4 +1,6 @@
-// What a server counts, in the text format of Prometheus. The names are those of vLLM, after `capstan_`.
+// What a server counts, in the text format of Prometheus. The names are those of vLLM, after `capstan_`, so that
+// dashboards made for it can be used. Engines count; GET /metrics (server.cpp) shows it. tests/serve/test_endpoints.cpp
+// holds the names.
 #pragma once
 
 #include <array>
@@ -9,7 +11,7 @@
 
 namespace capstan {
 
-/// How many values were up to each of some bounds.
+/// Counts of values between bounds, in seconds. Not thread-safe.
 class Histogram {
  public:
   void add(double seconds);
@@ -22,7 +24,7 @@ class Histogram {
   double sum_ = 0;
 };
 
-/// Of one model. Thread-safe.
+/// The counts of one model. Thread-safe.
 class ServeMetrics {
  public:
   enum class Count { running, waiting, prompt_tokens, generation_tokens, cache_queries, cache_hits, successes };

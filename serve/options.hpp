@@ -1,4 +1,4 @@
-// What a server is told when it starts.
+// What a server is told when it starts: the options of `capstan serve`, with the same defaults.
 #pragma once
 
 #include <string>
@@ -13,16 +13,17 @@ namespace capstan {
 struct ServeOptions {
   std::vector<std::string> runs;
   std::string host = "127.0.0.1";
-  std::vector<std::string> host_names;  // that requests may call the server, besides localhost and addresses
+  std::vector<std::string> host_names;  // names that requests may call the server, besides localhost and addresses
   int64_t port = 8080;                  // 0: any that is free
-  std::string token;                    // that requests must have; empty: none
-  int64_t threads = 0;                  // that compute; 0: as the first run says
+  std::string token;                    // the secret that requests must have; empty: none
+  int64_t threads = 0;                  // computing threads; 0: as the first run says
   EngineOptions engine;
   CompletionLimits completion;
   HttpLimits http;
-  int64_t queue = 256;        // sequences and texts that wait beside those in slots
-  double client_share = 0.5;  // of slots, queue, connections and memory for requests that one address may have
-  double drain_seconds = 30;  // for what is under way to end
+  int64_t queue = 256;  // sequences and texts that wait beside those in slots
+  double client_share =
+      0.5;  // the share of slots, queue, connections and memory for requests that one address may have
+  double drain_seconds = 30;  // the time for what is under way to end
 };
 
 }  // namespace capstan

@@ -1,4 +1,5 @@
-// What requests say, apart from what a model makes of it.
+// Reads the fields of requests and checks their limits, before a model is asked anything: the functions of call.hpp and
+// completions.hpp that read bodies.
 #include <algorithm>
 #include <limits>
 #include <random>
@@ -59,7 +60,7 @@ void read_session(CompletionRequest& request, const RequestFields& fields) {
       session.refuse(field, "expected a name of at most 128 letters, digits, hyphens, points and underscores");
 }
 
-/// Rules that join several fields.
+/// Refuses fields that do not go together.
 void check_together(const CompletionRequest& request, const RequestFields& fields, const CompletionLimits& limits) {
   if (request.texts() > limits.texts)
     fields.refuse("n",
@@ -84,7 +85,7 @@ json body_of(const HttpRequest& request) {
 }
 
 void check_length(const std::string& place, const std::string& text, const CompletionLimits& limits) {
-  // A token has a byte at least, so that this bounds what is computed.
+  // A token has at least one byte, so that a bound on bytes bounds what is computed. Few tokens have more than eight.
   const auto most = 8 * limits.prompt_tokens;
   if (static_cast<int64_t>(text.size()) > most)
     throw ApiError(400, fmt::format("{}: it has {} bytes; this server reads at most {}", place, text.size(), most),

@@ -27,7 +27,7 @@ bool matches(const Route& route, const std::vector<std::string>& path) {
                     [](const std::string& a, const std::string& b) { return a == "*" || a == b; });
 }
 
-/// What the answer needs. Refuses what a stream could not begin with.
+/// What the answer needs. Throws ApiError where a stream would begin with more bytes than a client may leave unread.
 Need need_of(const CompletionRequest& request, const Engine& engine) {
   const int64_t echo = request.echo_bytes(engine.name_bytes());
   if (request.stream && echo > most_echo_bytes)
@@ -53,6 +53,8 @@ void complete(const Call& call) {
   for (std::shared_ptr<TextJob>& job : answer->jobs()) call.context.scheduler.add(engine, std::move(job));
 }
 
+/// The tokens of a text as a model reads it, or without what it puts around it. Answered on the reading thread: it
+/// computes little.
 void tokenize(const Call& call) {
   const json body = body_of(call.request);
   const RequestFields fields(body, {"model", "prompt", "add_special_tokens", "return_token_strs"});
@@ -106,10 +108,12 @@ void detokenize(const Call& call) {
                                         limits.prompt_tokens + limits.new_tokens));
   std::vector<int32_t> tokens = token_ids(*given, model_vocabulary(run.config, *run.tokenizer), fields, "tokens");
   const auto added = [&](int32_t token) { return token >= run.tokenizer->vocabulary_size(); };
-  tokens.erase(std::remove_if(tokens.begin(), tokens.end(), added), tokens.end());  // have no text
+  tokens.erase(std::remove_if(tokens.begin(), tokens.end(), added), tokens.end());  // they have no text
   call.reply->send(json_answer({{"prompt", run.tokenizer->decode(tokens)}}));
 }
 
+/// A model as GET /v1/models shows it. `state_bytes` lets a client compare systems: what a text takes after so many
+/// tokens.
 ordered_json model_json(const Engine& engine) {
   const SavedRun& run = engine.run();
   ordered_json model{{"id", engine.name()},
@@ -186,9 +190,9 @@ void remove_session(const Call& call) {
   });
 }
 
-/// Without a handler: what the server answers itself.
+/// All routes. Those without a handler are answered by server.cpp.
 const std::vector<Route>& routes() {
-  static const std::vector<Route> all{
+  static const std::vector<Route> table{
       {"/", {{"GET", nullptr}}},
       {"/health", {{"GET", nullptr}}},
       {"/metrics", {{"GET", nullptr}}},
@@ -203,10 +207,10 @@ const std::vector<Route>& routes() {
       {"/v1/models/*", {{"GET", show_model}}},
       {"/v1/models/*/sessions", {{"GET", list_sessions}}},
       {"/v1/models/*/sessions/*", {{"GET", save_session}, {"PUT", restore_session}, {"DELETE", remove_session}}}};
-  return all;
+  return table;
 }
 
-/// Routes of other servers, and what has their place here.
+/// Routes of other servers, and what to ask here instead.
 const std::pair<const char*, const char*> other_routes[] = {
     {"/v1/chat/completions", "these models continue texts and know no roles: ask POST /v1/completions with a prompt"},
     {"/v1/responses", "ask POST /v1/completions with a prompt"},
@@ -219,7 +223,7 @@ const std::pair<const char*, const char*> other_routes[] = {
     {"/embed", "ask POST /v1/embeddings"},
     {"/predict", "ask POST /v1/classify"}};
 
-/// The error for a path that there is not, with a hint where one is near.
+/// Throws the error for an unknown path, with a hint where a known one is near.
 [[noreturn]] void refuse_path(const std::string& path) {
   std::string hint;
   for (const auto& [other, own] : other_routes)
@@ -238,6 +242,8 @@ bool answers(const char* method, const HttpRequest& head) {
   return head.method == method || (head.method == "HEAD" && std::strcmp(method, "GET") == 0);
 }
 
+/// The handler of a request's path and method; null for what the server answers itself. Throws ApiError as
+/// check_route().
 Handler handler_of(const HttpRequest& head) {
   const std::vector<std::string> path = path_parts(head.path);
   for (const Route& route : routes()) {

@@ -1,4 +1,5 @@
-// What the server answers, by path.
+// What the server answers, by path. server.cpp calls it: check_route() on the thread of the network before the body is
+// read, answer_route() on a reading thread. tests/serve/test_endpoints.cpp asks every path.
 #pragma once
 
 #include <memory>
@@ -7,7 +8,8 @@
 
 namespace capstan {
 
-/// Throws ApiError for a path that there is not, 404, or that has not this method, 405, whose param are those it has.
+/// Throws ApiError 404 for an unknown path, 405 for a method that the path does not have (its param lists those that it
+/// has), and 413 for a body where none is taken.
 void check_route(const HttpRequest& head);
 /// Whether requests need no token.
 bool is_open_route(const HttpRequest& head);

@@ -1,3 +1,5 @@
+// Reading threads only append to lists under a mutex; the computing thread takes them over between rounds, so that
+// engines need no lock.
 #include "serve/scheduler.hpp"
 
 #include <algorithm>
@@ -27,13 +29,13 @@ std::shared_ptr<void> Scheduler::enter(const std::string& client, const Need& ne
     taken->places += need.places;
     taken->answer_bytes += need.answer_bytes;
   }
-  return std::shared_ptr<void>(places_.get(), [all = places_, client, need](void*) {
-    const std::lock_guard again(all->mutex);
-    for (Need* const taken : {&all->taken, &all->clients[client]}) {
+  return std::shared_ptr<void>(places_.get(), [places = places_, client, need](void*) {
+    const std::lock_guard again(places->mutex);
+    for (Need* const taken : {&places->taken, &places->clients[client]}) {
       taken->places -= need.places;
       taken->answer_bytes -= need.answer_bytes;
     }
-    if (all->clients[client].places == 0) all->clients.erase(client);
+    if (places->clients[client].places == 0) places->clients.erase(client);
   });
 }
 
@@ -72,7 +74,8 @@ void Scheduler::run() {
   work_.clear();
 }
 
-/// False when there was nothing to do. What no single text is to blame for ends all of them.
+/// One step of an engine. False when there was nothing to do. An error for which no single text is to blame ends all
+/// texts of the engine.
 bool Scheduler::advance(Engine& engine) {
   try {
     return engine.advance();
@@ -85,6 +88,7 @@ bool Scheduler::advance(Engine& engine) {
   }
 }
 
+/// A round is one step of each engine that has something to do, and one piece of other work.
 void Scheduler::compute() {
   for (bool busy = false; !stop_;) {
     std::unique_lock lock(mutex_);

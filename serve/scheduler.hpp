@@ -1,4 +1,5 @@
-// The thread that computes: steps of the texts, and between them other work in pieces.
+// The thread that computes: steps of the texts, and between them other work in pieces. Reading threads add jobs and
+// work. Only this thread touches the states of engines. tests/serve/test_clients.cpp holds limits, turns and the end.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace capstan {
 /// What a request takes of a server until it is answered.
 struct Need {
   int64_t places = 1;        // sequences and other work, running or waiting
-  int64_t answer_bytes = 0;  // that its answer may have
+  int64_t answer_bytes = 0;  // the most that its answer may have
 };
 
 class Scheduler : NoCopy {
@@ -33,9 +34,10 @@ class Scheduler : NoCopy {
   explicit Scheduler(const Limits& limits);
   ~Scheduler();
 
-  /// What is free again when the last copy is gone; null where there is not so much for this client.
+  /// Takes what a request needs, until the last copy of the result is gone. Null where the client cannot have so much
+  /// now.
   std::shared_ptr<void> enter(const std::string& client, const Need& need);
-  /// More is never free for a client.
+  /// The most that a client can ever have.
   Need most_of_client() const {
     return {std::min(limits_.per_client.places, limits_.all.places),
             std::min(limits_.per_client.answer_bytes, limits_.all.answer_bytes)};
@@ -56,7 +58,7 @@ class Scheduler : NoCopy {
   void compute();
   static bool advance(Engine& engine);
 
-  struct Places {  // who holds one may outlive the scheduler
+  struct Places {  // shared, since what enter() returned may outlive the scheduler
     std::mutex mutex;
     std::map<std::string, Need> clients;
     Need taken{0, 0};
@@ -69,8 +71,9 @@ class Scheduler : NoCopy {
   std::deque<std::pair<std::shared_ptr<Engine>, std::shared_ptr<TextJob>>> jobs_;
   std::deque<std::pair<std::string, Work>> new_work_;
   std::atomic<bool> stop_ = false;
-  std::vector<std::shared_ptr<Engine>> engines_;  // that have something to do; of the thread
-  ClientQueue<Work> work_;                        // of the thread
+  // For the computing thread alone:
+  std::vector<std::shared_ptr<Engine>> engines_;  // those that have something to do
+  ClientQueue<Work> work_;
   std::thread thread_;
 };
 

@@ -1,3 +1,6 @@
+// A request passes refuse() with its head (names, origin, token, path), then waits for a reading thread in one of two
+// workers, then for the computing thread. /health, /metrics and the page are answered on the network's thread. Models
+// are replaced as a whole by reload(), and requests keep those that they began with.
 #include "serve/server.hpp"
 
 #include <algorithm>
@@ -26,11 +29,11 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-/// Of bodies that wait to be read, unless a single one may be longer.
+/// Bytes of all bodies that wait to be parsed; more, if a single body may be longer.
 constexpr size_t usual_waiting_bytes = 64 << 20;
-constexpr size_t bytes_beside_body = 1024;  // of a request
-constexpr size_t large_bytes = 64 << 10;    // more take a while to parse
-/// Of answers that are being computed.
+constexpr size_t bytes_beside_body = 1024;  // that a request takes besides its body
+constexpr size_t large_bytes = 64 << 10;    // a request with more takes a while to parse
+/// Bytes of all answers that are being computed.
 constexpr int64_t answers_bytes = 256 << 20;
 
 HttpLimits http_limits(const ServeOptions& options) {
@@ -40,8 +43,8 @@ HttpLimits http_limits(const ServeOptions& options) {
 }
 
 Worker::Limits waiting_limits(const ServeOptions& options) {
-  const size_t one = options.http.body_bytes + bytes_beside_body, all = std::max(usual_waiting_bytes, one);
-  return {all, std::max(one, static_cast<size_t>(static_cast<double>(all) * options.client_share))};
+  const size_t of_one = options.http.body_bytes + bytes_beside_body, of_all = std::max(usual_waiting_bytes, of_one);
+  return {of_all, std::max(of_one, static_cast<size_t>(static_cast<double>(of_all) * options.client_share))};
 }
 
 std::string lowered(std::string text) {
@@ -49,8 +52,8 @@ std::string lowered(std::string text) {
   return text;
 }
 
-/// Whether a page can have this address only by the will of who runs the server: a page of another site can give its
-/// own name the server's address, and would then be one of the server's own for a browser.
+/// Whether a request calls the server by one of its own names. A page of another site can let its own name lead to the
+/// server's address (DNS rebinding), and a browser would then take it for a page of the server.
 bool is_host_of(const ServeOptions& options, const std::string& host) {
   const bool bracketed = !host.empty() && host.front() == '[';
   const size_t colon = bracketed ? host.find("]:") : host.rfind(':');
@@ -91,7 +94,7 @@ ServeOptions checked(ServeOptions options) {
   return options;
 }
 
-/// Any folder's name that JSON and log lines can hold, such as "lr=1e-2,seed=2" of a sweep.
+/// Can a folder's name be a model's? Any that JSON and lines of a log can hold, such as "lr=1e-2,seed=2" of a sweep.
 bool is_model_name(const std::string& name) {
   return !name.empty() && is_utf8(name) &&
          std::none_of(name.begin(), name.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; });
@@ -140,8 +143,8 @@ class Server::State {
  private:
   Models open_models();
   Scheduler::Limits limits() const {
-    const auto share = [&](int64_t all) {
-      return std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(all) * options_.client_share));
+    const auto share = [&](int64_t total) {
+      return std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(total) * options_.client_share));
     };
     const int64_t places = options_.engine.slots + options_.queue;
     return {{places, answers_bytes}, {share(places), share(answers_bytes)}};
@@ -155,9 +158,9 @@ class Server::State {
   Models models_;
   std::atomic<bool> draining_ = false, done_ = false, loading_ = false;
   std::thread drainer_, loader_;
-  HttpServer http_;  // outlives all that answers
+  HttpServer http_;  // is destroyed after what follows, which may still answer
   Scheduler scheduler_;
-  Worker reader_, reader_of_large_;  // of requests: what is long to parse does not delay others
+  Worker reader_, reader_of_large_;  // two, so that requests which take long to parse do not delay others
 };
 
 Models Server::State::open_models() {
@@ -229,7 +232,7 @@ std::optional<HttpAnswer> Server::State::refuse(const HttpRequest& head) const {
                                       "--host-name and this name",
                                       json_excerpt(head.host)));
     check_route(head);
-    // A page of another site may make a browser send requests, but not hide where they are from.
+    // A page of another site may make a browser send requests, but the browser then says in Origin where they are from.
     const size_t scheme = head.origin.find("://");
     if (!head.origin.empty() && (scheme == std::string::npos || head.origin.substr(scheme + 3) != head.host))
       throw ApiError(403, "this request is from a page of another site");

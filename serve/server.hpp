@@ -1,4 +1,5 @@
-// A server of trained models: `capstan serve`.
+// A server of trained models: `capstan serve` (apps/commands/serve_command.cpp). It owns the three kinds of threads:
+// one of the network, those that read requests, and one that computes. tests/serve and tests/cli/test_serve.sh run it.
 #pragma once
 
 #include <functional>
@@ -21,7 +22,7 @@ class Server : NoCopy {
   std::vector<std::string> models() const;
   /// Texts and other work that is running or waits.
   int64_t taken() const;
-  /// Answers requests until drain() has ended or stop().
+  /// Answers requests until drain() has ended or stop() is called.
   void run();
   // From any thread:
   /// Takes no further requests; run() returns when those under way are answered, or after drain_seconds.

@@ -1,4 +1,6 @@
-// States that may be needed again: of the beginnings of prompts, and those that requests keep under a name.
+// States that may be needed again: of the beginnings of prompts, and those that requests keep under a name. Each engine
+// has one, for the computing thread alone. tests/serve/test_company.cpp holds that texts are the same with it and
+// without.
 #pragma once
 
 #include <functional>
@@ -17,7 +19,7 @@ struct Snapshot {
   DecodeState state;            // of one sequence, which has read the first positions[0] tokens of the window
   std::vector<int32_t> window;  // tokens begin, begin + 1, ... of the text
   int64_t begin = 0;
-  int64_t bytes = 0;  // that it takes
+  int64_t bytes = 0;  // the memory that it takes
 
   int64_t tokens() const { return begin + static_cast<int64_t>(window.size()); }
 };
@@ -27,7 +29,7 @@ class StateCache {
  public:
   explicit StateCache(int64_t most_bytes) : most_(most_bytes) {}
 
-  /// The one that has read most of the first tokens of `window`, and not all of them; null without one.
+  /// The snapshot that has read the most of the first tokens of `window`, but not all of them; null without one.
   std::shared_ptr<Snapshot> prefix_of(const std::vector<int32_t>& window);
   /// Whether a prefix of these tokens is held; it then counts as used.
   bool has_prefix(const std::vector<int32_t>& tokens);

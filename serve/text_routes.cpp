@@ -1,3 +1,5 @@
+// POST /v1/embeddings, /v1/classify and /v1/fill-mask. Texts of a request are computed a few at a time, by turns with
+// steps of texts that are written (Scheduler). tests/serve/test_endpoints.cpp holds the answers.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -16,10 +18,10 @@ using nlohmann::ordered_json;
 
 namespace {
 
-/// Texts of one request that are computed together: what is written waits for no more.
+/// How many texts of a request are computed together. Texts that are being written wait for no more than these.
 constexpr size_t texts_at_a_time = 8;
-constexpr size_t most_ngrams = 20;     // of an explanation
-constexpr int64_t element_bytes = 22;  // of a number with its comma
+constexpr size_t most_ngrams = 20;     // in an explanation
+constexpr int64_t element_bytes = 22;  // a number with its comma, in JSON
 
 /// What marks a blank, as in capstan predict.
 const std::string& mask_mark() {
@@ -27,7 +29,7 @@ const std::string& mask_mark() {
   return mark;
 }
 
-/// A list of answers about texts, as text of JSON: values would take a tenfold.
+/// A list of answers about texts, as the text of JSON, since values would take ten times the memory.
 class JsonList {
  public:
   void add(const ordered_json& value) {
@@ -48,10 +50,10 @@ class JsonList {
   size_t count_ = 0;
 };
 
-/// Answers when body(texts), which adds to the list, is done for all texts, some at a time. `bytes`: that a text's
-/// answer may have.
+/// Calls body(texts, list), which adds to the list, for a few texts at a time, and then answers with answer(list).
+/// `bytes`: the most that the answer about a text may have.
 void for_texts(const Call& call, std::vector<InputText> texts, int64_t bytes, const char* param,
-               std::function<void(const std::vector<InputText>& some, JsonList& list)> body,
+               std::function<void(const std::vector<InputText>& texts_now, JsonList& list)> body,
                std::function<HttpAnswer(const JsonList& list)> answer) {
   std::shared_ptr<void> places =
       enter(call, {1, static_cast<int64_t>(texts.size()) * bytes}, param, "the number of texts");
@@ -79,22 +81,23 @@ ordered_json ngrams_json(const TextExplanation& explanation, size_t column) {
   return list;
 }
 
-ordered_json label_json(const SavedRun& run, const InputText& text, const Prediction& said, bool explain) {
+/// The answer about one text: the likeliest of its labels, all of them, and the probabilities of all classes.
+ordered_json label_json(const SavedRun& run, const InputText& text, const Prediction& prediction, bool explain) {
   ordered_json labels = ordered_json::array(), explanation = ordered_json::object();
   const TextExplanation reasons = explain ? explanation_of(run, text) : TextExplanation();
-  for (const Guess& label : said.labels) {
+  for (const Guess& label : prediction.labels) {
     labels.push_back(label.text);
     const auto column = std::find(run.classes.begin(), run.classes.end(), label.text) - run.classes.begin();
     if (explain) explanation[label.text] = ngrams_json(reasons, static_cast<size_t>(column));
   }
-  const auto likeliest = std::max_element(said.labels.begin(), said.labels.end(),
+  const auto likeliest = std::max_element(prediction.labels.begin(), prediction.labels.end(),
                                           [](const Guess& a, const Guess& b) { return a.probability < b.probability; });
-  ordered_json one{{"label", labels.empty() ? ordered_json(nullptr) : ordered_json(likeliest->text)},
-                   {"labels", std::move(labels)},
-                   {"probs", said.probabilities},
-                   {"num_classes", run.classes.size()}};
-  if (explain) one["explanation"] = std::move(explanation);
-  return one;
+  ordered_json answer{{"label", labels.empty() ? ordered_json(nullptr) : ordered_json(likeliest->text)},
+                      {"labels", std::move(labels)},
+                      {"probs", prediction.probabilities},
+                      {"num_classes", run.classes.size()}};
+  if (explain) answer["explanation"] = std::move(explanation);
+  return answer;
 }
 
 /// The guesses of a blank as pipelines of Hugging Face give them; `at`: where it is in the text.
@@ -161,11 +164,11 @@ void classify(const Call& call) {
   if (explain && !facts_of(engine->run().config.model).reads_texts)
     fields.refuse("explain", "only the decisions of a linear-classifier can be explained by n-grams");
   const auto add = [engine, explain](const std::vector<InputText>& texts, JsonList& list) {
-    const std::vector<Prediction> said = predictions_of(engine->run(), texts);
+    const std::vector<Prediction> predictions = predictions_of(engine->run(), texts);
     for (size_t i = 0; i < texts.size(); ++i) {
-      ordered_json one = label_json(engine->run(), texts[i], said[i], explain);
-      one["index"] = list.count();
-      list.add(one);
+      ordered_json answer = label_json(engine->run(), texts[i], predictions[i], explain);
+      answer["index"] = list.count();
+      list.add(answer);
     }
   };
   int64_t bytes = 128;
@@ -191,20 +194,20 @@ void fill_mask(const Call& call) {
   for (const InputText& text : texts)
     bytes =
         std::max(bytes, static_cast<int64_t>(blanks_of(text).size()) * options.top_k * (json_bytes(text.text) + 128));
-  const auto add = [engine, options](const std::vector<InputText>& some, JsonList& list) {
-    const std::vector<Prediction> said = predictions_of(engine->run(), some, options);
-    for (size_t i = 0; i < some.size(); ++i) {
-      const std::vector<size_t> places = blanks_of(some[i]);
-      ordered_json one = ordered_json::array();
+  const auto add = [engine, options](const std::vector<InputText>& texts_now, JsonList& list) {
+    const std::vector<Prediction> predictions = predictions_of(engine->run(), texts_now, options);
+    for (size_t i = 0; i < texts_now.size(); ++i) {
+      const std::vector<size_t> places = blanks_of(texts_now[i]);
+      ordered_json blanks = ordered_json::array();
       for (size_t b = 0; b < places.size(); ++b)
-        one.push_back(guesses_json(some[i].text, places[b], said[i].blanks[b]));
-      list.add(places.size() == 1 ? one.front() : one);
+        blanks.push_back(guesses_json(texts_now[i].text, places[b], predictions[i].blanks[b]));
+      list.add(places.size() == 1 ? blanks.front() : blanks);
     }
   };
   const bool several = fields.find("inputs")->is_array();
   for_texts(call, std::move(texts), bytes, "inputs", add, [several](const JsonList& list) {
-    const std::string all = list.text();
-    return HttpAnswer{200, several ? all : all.substr(1, all.size() - 2)};
+    const std::string json = list.text();
+    return HttpAnswer{200, several ? json : json.substr(1, json.size() - 2)};  // one text: without the brackets
   });
 }
 

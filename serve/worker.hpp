@@ -1,4 +1,5 @@
-// A thread that does what clients ask for, by turns.
+// A thread that does what clients ask for, by turns: server.cpp parses requests on two of them, so that the network
+// never waits for a body. Thread-safe. What the limits refuse is answered with 429 (tests/serve/test_clients.cpp).
 #pragma once
 
 #include <condition_variable>
@@ -42,6 +43,7 @@ class Worker : NoCopy {
     changed_.notify_one();
     return true;
   }
+  /// Is no task waiting or being done?
   bool idle() {
     const std::lock_guard lock(mutex_);
     return bytes_ == 0;
@@ -71,8 +73,8 @@ class Worker : NoCopy {
   std::mutex mutex_;
   std::condition_variable changed_;
   ClientQueue<Task> tasks_;
-  std::map<std::string, size_t> clients_;
-  size_t bytes_ = 0;
+  std::map<std::string, size_t> clients_;  // bytes of the tasks of each
+  size_t bytes_ = 0;                       // of all tasks
   bool stop_ = false;
   std::thread thread_;
 };

@@ -17,7 +17,7 @@
 namespace capstan {
 namespace {
 
-/// The message of std::filesystem names a function; this one is like those of core/io/file.hpp.
+/// The error in the words of core/io/file.hpp: the message of std::filesystem would name a function of C++.
 std::string describe(const std::filesystem::filesystem_error& error) {
   try {
     throw_file_error("read", error.path1().string(), error.code().value());
@@ -26,7 +26,7 @@ std::string describe(const std::filesystem::filesystem_error& error) {
   }
 }
 
-/// What was wanted, and the remedies, without taking memory for it.
+/// Writes how much memory was wanted, and the remedies, without taking memory for it.
 void log_out_of_memory(const std::bad_alloc& error) noexcept {
   const char* const what = dynamic_cast<const OutOfMemory*>(&error) != nullptr ? error.what() : "out of memory";
   const bool has_remedy = std::strchr(what, ':') != nullptr;
@@ -69,7 +69,7 @@ int run_command(const Command& command, const std::function<void()>& before_mess
     return failed(error.what(), exit_wrong_usage);
   } catch (const std::bad_alloc& error) {
     return out_of_memory(error);
-  } catch (const std::length_error&) {  // a size that no memory has
+  } catch (const std::length_error&) {  // a container was asked for more than any memory has
     return out_of_memory(std::bad_alloc());
   } catch (const std::filesystem::filesystem_error& error) {
     return failed(describe(error), exit_failed);

@@ -1,3 +1,6 @@
+// CLI11 parses; errors are described here, from what it has left over, because its own messages do not say what was
+// probably meant. Texts for the manual page and for completion are read back from CLI11, so that they cannot differ
+// from --help.
 #include "apps/command_line/command_parser.hpp"
 
 #include <algorithm>
@@ -18,17 +21,17 @@
 namespace capstan {
 
 std::vector<const CommandText*> all_commands(const CommandText& root) {
-  std::vector<const CommandText*> all{&root};
+  std::vector<const CommandText*> commands{&root};
   for (const CommandText& command : root.commands)
-    for (const CommandText* const below : all_commands(command)) all.push_back(below);
-  return all;
+    for (const CommandText* const below : all_commands(command)) commands.push_back(below);
+  return commands;
 }
 
 namespace {
 
 bool is_option(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
 
-/// The first example with `word` at the end of a command's help, or the first of all; else empty.
+/// An example from the end of a command's help: the first one with `word`, or the first of all; empty if there is none.
 std::string example_of(const CLI::App& app, const std::string& word) {
   const std::string heading = "For example:  ", of_all = "Begin with:   ", footer = app.get_footer();
   const size_t start = std::min(footer.find(heading), footer.find(of_all));
@@ -45,9 +48,12 @@ std::string example_of(const CLI::App& app, const std::string& word) {
 
 /// A word of a command line that no command, option or argument takes.
 struct Stray {
-  std::string problem, nearest;  // the latter: the command or option that was probably meant; empty if there is none
+  std::string problem;
+  std::string nearest;  // the command or option that was probably meant; empty if there is none
 };
 
+/// What is wrong with the words that were left over. `remedy`: what the command knows of arguments that it does not
+/// take.
 Stray stray_word(const CLI::App& app, const std::vector<std::string>& words, const CommandParser::Remedy& remedy) {
   std::vector<std::string> known;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
@@ -56,12 +62,12 @@ Stray stray_word(const CLI::App& app, const std::vector<std::string>& words, con
   if (!known.empty() && !is_option(words.front()))
     return {words.front() + ": unknown command", nearest(words.front(), known)};
   known.clear();
-  // The value of a misspelt option is a stray word, too: the option comes first.
+  // The value of a misspelt option is left over, too, so an option among the words is looked for first.
   const auto option = std::find_if(words.begin(), words.end(), is_option);
   if (option != words.end()) {
     const std::string name = option->substr(0, option->find('='));
-    for (const CLI::Option* one : app.get_options())
-      for (const std::string& long_name : one->get_lnames()) known.push_back("--" + long_name);
+    for (const CLI::Option* existing : app.get_options())
+      for (const std::string& long_name : existing->get_lnames()) known.push_back("--" + long_name);
     const bool is_key = name.find('.') != std::string::npos && app.get_option_no_throw("--set") != nullptr;
     return {fmt::format(
                 "{}: unknown option{}", *option,
@@ -81,8 +87,8 @@ std::optional<std::string> missing_argument(const CLI::App& app, const CLI::Pars
   return std::nullopt;
 }
 
-/// What is wrong, what was probably meant, an example, and where to read on. CLI11 itself says only that something is
-/// required or was not expected.
+/// Logs what is wrong, what was probably meant, an example, and where to read on; returns the exit code. CLI11 itself
+/// says only that something is required or was not expected.
 int refuse(CLI::App& root, const CLI::ParseError& error,
            const std::map<const CLI::App*, CommandParser::Remedy>& remedies) {
   const CLI::App* app = &root;
@@ -104,7 +110,7 @@ int refuse(CLI::App& root, const CLI::ParseError& error,
   std::string message = stray.problem;
   if (!stray.nearest.empty()) message += fmt::format(", did you mean {}?", stray.nearest);
   const std::vector<const CLI::App*> meant =
-      app->get_subcommands([&](const CLI::App* one) { return one->get_name() == stray.nearest; });
+      app->get_subcommands([&](const CLI::App* candidate) { return candidate->get_name() == stray.nearest; });
   const CLI::App* const command = meant.empty() ? app : meant.front();
   const bool is_word = meant.empty() && !is_option(stray.nearest);  // help and version are in no example
   if (const std::string example = example_of(*command, is_word ? "" : stray.nearest); !example.empty())
@@ -129,7 +135,7 @@ OptionText option_text(const CLI::Option& option) {
 /// What is wrong with a number; nothing if it is within the limits.
 std::function<std::string(const std::string&)> number_check(const Constraint& limits) {
   return [limits](const std::string& text) {
-    char* end = nullptr;  // the number must be all of the text, as the parser that stores it wants it
+    char* end = nullptr;  // must be the end of the text: CLI11 stores a number only if it is all of the text
     const auto number = static_cast<double>(std::strtold(text.c_str(), &end));
     const bool whole = !text.empty() && end == text.c_str() + text.size();
     if (whole && std::isfinite(number) && in_range(limits, number)) return std::string();
@@ -137,18 +143,19 @@ std::function<std::string(const std::string&)> number_check(const Constraint& li
   };
 }
 
+/// The texts of a command and all below it, as CLI11 has them. `prefix`: the names of its parents.
 CommandText command_text(const CLI::App& app, const std::string& prefix) {
   CommandText text;
   text.name = prefix + app.get_name();
   text.help = app.get_description();
   text.footer = app.get_footer();
   for (const CLI::Option* option : app.get_options()) {
-    OptionText one = option_text(*option);
+    OptionText added = option_text(*option);
     if (option->get_positional()) {
-      one.value = option->get_type_name().empty() ? option->get_name(true) : option->get_type_name();
-      text.arguments.push_back(std::move(one));
+      added.value = option->get_type_name().empty() ? option->get_name(true) : option->get_type_name();
+      text.arguments.push_back(std::move(added));
     } else {
-      text.options.push_back(std::move(one));
+      text.options.push_back(std::move(added));
     }
   }
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
@@ -280,7 +287,7 @@ std::variant<Command, int> CommandParser::parse(int argc, char** argv) {
     }
     words.front() = "--version";
   }
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  std::reverse(words.begin(), words.end());  // CLI11 takes words from the end of the vector
   try {
     app_->parse(std::move(words));
     return shared_->chosen;

@@ -1,5 +1,7 @@
-// The command line of the program. Only command_parser.cpp includes CLI11, which would add 6 s to the compilation of
-// every source.
+// The command line of the program: commands, options and their texts, by which each file of apps/commands adds itself.
+// Only command_parser.cpp includes CLI11, which would add 6 s to the compilation of every source.
+// tests/cli/test_commands.cpp and test_bad_input.cpp hold help and errors, test_documents.sh the pages made of the
+// texts.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +22,7 @@ namespace capstan {
 // The commands and options as plain text. The manual page and the completions are written from it,
 // so that they agree with --help.
 
-/// An option, or an argument (without names).
+/// An option, or an argument, which has no names.
 struct OptionText {
   std::vector<std::string> names;  // "-c", "--config"
   std::string value;               // "FILE"; empty for a flag; "[STEPS]": optional
@@ -135,11 +137,12 @@ class CommandParser {
   CommandOption* add(const std::string& names, T& value, const std::string& help, const std::string& value_name);
 
   std::shared_ptr<CLI::App> app_;                                // a subcommand shares the ownership of the whole
-  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();  // by all commands
-  std::deque<CommandParser> subcommands_;
+  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();  // of the program and all its commands
+  std::deque<CommandParser> subcommands_;                        // deques: pointers to elements stay valid
   std::deque<CommandOption> options_;
 };
 
+/// A new command and the struct that its options fill. Both live as long as the parser.
 template <class Options>
 struct Subcommand {
   CommandParser& command;

@@ -1,3 +1,5 @@
+// bash_completion() of command_parser.hpp: a fixed function of Bash finds the command and the option at the cursor, and
+// a `case` that is written from the texts of all commands says what can come there. tests/cli/test_pages.sh runs it.
 #include <fmt/core.h>
 
 #include "apps/command_line/command_parser.hpp"
@@ -6,6 +8,7 @@
 namespace capstan {
 namespace {
 
+/// What the words are that complete a value.
 enum class Words { none, files, folders, keys, choices };
 
 /// The kind of an option's value, by its name in --help: FILE, FOLDER, RUN, KEY=VALUE, or "tsv|jsonl".
@@ -58,7 +61,7 @@ std::string bash_case(const CommandText& command) {
       cases += fmt::format("        {}) {} takes={} ;;\n", join(option.names, "|"), bash_words(option),
                            option.repeats ? "many" : "one");
   }
-  // One kind serves several arguments; completing files offers folders, too.
+  // All arguments of a command share one kind. Where one is a file, that is files, which offers folders, too.
   for (const OptionText& argument : command.arguments)
     if (place != "kind=files") place = bash_words(argument);
   const std::string commands = join(names_below(command), " ");

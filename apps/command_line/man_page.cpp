@@ -1,3 +1,4 @@
+// man_page() of command_parser.hpp, in roff. tests/cli/test_pages.sh holds that it has every command and option.
 #include <fmt/core.h>
 
 #include <sstream>

@@ -18,13 +18,14 @@ namespace capstan {
 
 namespace {
 
-/// "train.lr=1e-3", and not the path of a file.
+/// Is a text like "train.lr=1e-3" and not the path of a file?
 bool looks_like_override(const std::string& text) {
   std::error_code unknown;
   return text.substr(0, text.find('/')).find('=') != std::string::npos && !std::filesystem::exists(text, unknown);
 }
 
-/// The configuration of a run that was moved leads to where it was.
+/// The command that resumes a run. Where the run was moved, its configuration names the old place, and --set the new
+/// one.
 std::string resume_command(const std::filesystem::path& run) {
   std::string command = "capstan train --config " + (run / "config.yaml").string();
   try {
@@ -33,7 +34,7 @@ std::string resume_command(const std::filesystem::path& run) {
     const std::filesystem::path path = std::filesystem::canonical(run, unknown);
     if (!std::filesystem::equivalent(path, folder_of(saved), unknown))
       command += fmt::format(" --set folder={} name={}", path.parent_path().string(), path.filename().string());
-  } catch (const Error&) {  // the command says what is wrong
+  } catch (const Error&) {  // that command will say what is wrong with the configuration
   }
   return command;
 }
@@ -48,7 +49,7 @@ std::string remedy_for(const std::string& argument) {
   return fmt::format("a configuration is given with --config {}", argument);
 }
 
-/// "compare/listops" is meant by listops.
+/// The recipe that was probably meant: listops means "compare/listops". Empty if none is near.
 std::string nearest_recipe(const std::string& file) {
   const std::vector<std::string> names = recipe_names();
   const std::string stem = std::filesystem::path(file).stem().string();
@@ -56,6 +57,7 @@ std::string nearest_recipe(const std::string& file) {
   return below != names.end() ? *below : nearest(stem, names);
 }
 
+/// What is wrong with a file for --config; empty if nothing is.
 std::string file_problem(const std::string& file) {
   if (looks_like_override(file)) return fmt::format("{} is no file; {}", file, remedy_for(file));
   std::error_code unknown;
@@ -113,7 +115,7 @@ std::vector<fs::path> recipe_folders() {
   return {"configs", program / CAPSTAN_RECIPES, program / "../../configs"};  // the last one: from build/<preset>
 }
 
-/// A name leads to no other folder than those of the recipes.
+/// May a text be the name of a recipe? Such a name cannot lead out of the folders of recipes.
 bool names_recipe(const std::string& name) {
   return !name.empty() && name.front() != '/' && name.front() != '.' && name.find("/.") == std::string::npos;
 }
@@ -167,7 +169,8 @@ int run_on_ranks(const RankOptions& options, const std::function<int(Communicato
     });
   const int code = run_command([&] { return body(*ranks); },
                                [&] {
-                                 // The lowest rank reports first and so ends the others.
+                                 // Of an error that all ranks have, only the lowest rank's message is to be seen: it
+                                 // waits least, and ends the others when it has written.
                                  const auto turn = std::chrono::milliseconds(std::min(300 * ranks->rank(), 3000));
                                  std::this_thread::sleep_for(turn);
                                });

@@ -1,4 +1,5 @@
-// Options that several subcommands share.
+// Options that several subcommands share, recipes by name, and commands that run on several ranks.
+// tests/cli/test_bad_input.cpp holds remedies, test_ranks.cpp the ranks.
 #pragma once
 
 #include <functional>
@@ -20,11 +21,12 @@ CommandOption* add_config_options(CommandParser& command, ConfigOptions& options
 /// --force: train even if the memory cannot be enough.
 void add_force_flag(CommandParser& command, bool& force);
 
-/// --weights: the number format in which decoding stores weights. Throws ConfigError for an unknown name.
+/// --weights: the number format in which decoding stores weights.
 void add_weights_option(CommandParser& command, std::string& name, const std::string& help);
+/// Throws ConfigError for an unknown name.
 DecodeWeights weights_named(const std::string& name);
 
-/// For CommandParser::on_stray_argument, of commands that take one run.
+/// A remedy for CommandParser::on_stray_argument, for commands that take one run.
 std::string one_run(const std::string& argument);
 
 // The configurations of configs/, by name.

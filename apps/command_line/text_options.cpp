@@ -7,7 +7,7 @@
 
 namespace capstan {
 
-/// As data.format, or lines.
+/// The values of --input: those of data.format, and lines.
 static std::vector<std::string> input_formats() {
   std::vector<std::string> names = data_format_names();
   names.insert(names.begin() + 1, "lines");
@@ -68,7 +68,7 @@ void for_each_batch(TextInput& texts, size_t size, const std::function<void(cons
       if (batch.size() >= size || texts.idle()) hand_on();
     }
   } catch (const Error&) {
-    hand_on();  // what precedes the text that cannot be read
+    hand_on();  // the texts that precede the one that cannot be read
     throw;
   }
   hand_on();

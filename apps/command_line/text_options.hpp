@@ -1,4 +1,5 @@
-// What the commands that read texts with a trained model share: predict, score and embed.
+// What the commands that read texts with a trained model share: predict, score and embed. (eval and replay share
+// --set.) tests/cli/test_inputs.cpp and test_predictions.cpp hold it.
 #pragma once
 
 #include <functional>
@@ -20,14 +21,14 @@ struct TextOptions {
 
 /// Adds RUN, FILE, --input, --text-column and --set.
 void add_text_options(CommandParser& command, TextOptions& options);
-/// Adds --set, of keys of a run that is there.
+/// Adds --set, for keys of a run that exists.
 void add_set_option(CommandParser& command, std::vector<std::string>& overrides);
 
 /// The texts for `run`, which must outlive them. `command` reads them, for messages: capstan predict.
 TextInput open_texts(const Run& run, TextOptions options, const std::string& command);
 
-/// Hands the texts on in batches, smaller ones where the input is a pipe that has no more at the moment; what `take`
-/// prints is then flushed. An error comes after what precedes it was handed on.
+/// Calls `take` with the texts in batches of `size`, or smaller ones where the input is a pipe that has no more at the
+/// moment, and flushes what it has printed. Where a text causes an error, the texts in front of it are taken first.
 void for_each_batch(TextInput& texts, size_t size, const std::function<void(const std::vector<InputText>&)>& take);
 
 }  // namespace capstan

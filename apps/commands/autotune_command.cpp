@@ -13,13 +13,13 @@ namespace capstan {
 namespace {
 
 int search(const AutotuneOptions& options) {
-  const AutotuneEnd found = autotune(
+  const AutotuneEnd result = autotune(
       options, [](const Command& body) { return run_command(body); }, std::cout, output_columns());
-  if (found.end == SearchEnd::stopped) return exit_interrupted;
-  if (found.end == SearchEnd::failed) return exit_failed;  // the log has the reason
-  log_info(disk_line(found.folder.string()));
-  say_next(found.config, (found.folder / "best").string());
-  return report_failures(found.failed);
+  if (result.end == SearchEnd::stopped) return exit_interrupted;
+  if (result.end == SearchEnd::failed) return exit_failed;  // the log has the reason
+  log_info(disk_line(result.folder.string()));
+  say_next(result.config, (result.folder / "best").string());
+  return report_failures(result.failed);
 }
 
 }  // namespace

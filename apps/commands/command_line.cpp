@@ -1,3 +1,4 @@
+// The whole command line: all commands, the options that all of them have, and what runs before any of them.
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
@@ -33,7 +34,8 @@ void apply(const LogOptions& options) {
   if (!options.level.empty()) set_log_level(enum_value<LogLevel>(options.level).value());
 }
 
-/// What decides about speed, and on which machine it was: the first question about a slow or a different result.
+/// Logs, for --verbose, what a slow or a different result is asked about first: version, threads, kernels and
+/// libraries.
 void describe_machine() {
   const BlasInfo blas = blas_info();
   log_debug(fmt::format("capstan {}: {} threads, kernels for {}, {} for {}, products of floats by {}", CAPSTAN_VERSION,

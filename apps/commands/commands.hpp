@@ -1,4 +1,6 @@
-// The subcommands of `capstan`: each adds itself to the command line, with what it does.
+// The subcommands of `capstan`: each adds itself to the command line, with what it does, from a file NAME_command.cpp.
+// A new one is such a file, a name here and an entry in command_line.cpp (docs/adding.md). Commands only read options,
+// call run/ or serve/ and print; tests/cli runs them.
 #pragma once
 
 #include "apps/command_line/command.hpp"

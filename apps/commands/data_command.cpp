@@ -26,7 +26,7 @@ std::string text_of(const DataTable::Cell& cell) {
   return std::get<std::string>(cell);
 }
 
-/// Long tables are cut: the JSON has all rows.
+/// Prints the first rows of a table. The JSON has all of them.
 void print_table(const DataTable& table, std::ostream& out) {
   constexpr size_t shown = 50;
   Table text{table.columns};
@@ -53,7 +53,7 @@ nlohmann::ordered_json json_of(const DataTable& table) {
   return rows;
 }
 
-/// Warnings, errors and tables.
+/// Prints warnings, errors and tables.
 void print_text(const DataReport& report, std::ostream& out) {
   for (const DataWarning& warning : report.warnings) out << "warning: " << printable(warning.message) << '\n';
   for (const std::string& error : report.errors) out << "error: " << printable(error) << '\n';
@@ -64,7 +64,7 @@ void print_text(const DataReport& report, std::ostream& out) {
   }
 }
 
-/// One object on one line: a list of objects for each table, then "warnings" and "errors".
+/// Prints one object on one line: a list of objects for each table, then "warnings" and "errors".
 void print_json(const DataReport& report, std::ostream& out) {
   nlohmann::ordered_json json;
   for (const DataTable& table : report.tables) json[table.name] = json_of(table);

@@ -31,6 +31,8 @@ void print_vectors(const std::vector<InputText>& texts, const std::vector<std::v
   }
 }
 
+/// Everything that can be refused is checked before the texts are read. Vectors for a file are kept until the last one,
+/// since its header has their number.
 int embed(const EmbedOptions& options) {
   refuse_ranks("capstan embed");
   if (!options.output.empty() && !ends_with(options.output, ".npy"))
@@ -41,17 +43,17 @@ int embed(const EmbedOptions& options) {
   if (!options.output.empty()) refuse_data_file(options.output, run.config());
   const int64_t size = run.embedding_size();  // refuses a model without vectors before the texts are read
   TextInput input = open_texts(run, options.texts, "capstan embed");
-  std::vector<std::vector<float>> all;
+  std::vector<std::vector<float>> rows;
   for_each_batch(input, 256, [&](const std::vector<InputText>& texts) {
     std::vector<std::vector<float>> vectors = run.embed(texts);
     if (options.output.empty())
       print_vectors(texts, vectors);
     else
-      all.insert(all.end(), std::make_move_iterator(vectors.begin()), std::make_move_iterator(vectors.end()));
+      rows.insert(rows.end(), std::make_move_iterator(vectors.begin()), std::make_move_iterator(vectors.end()));
   });
   if (options.output.empty()) return exit_done;
-  replace_file(options.output, npy_content(all, size));
-  say_next(fmt::format("{}: {} vectors of {} elements", options.output, all.size(), size),
+  replace_file(options.output, npy_content(rows, size));
+  say_next(fmt::format("{}: {} vectors of {} elements", options.output, rows.size(), size),
            fmt::format("numpy.load(\"{}\") in Python", options.output),
            fmt::format("{} {}", facts_of(run.config().model).command, options.texts.run));
   return exit_done;

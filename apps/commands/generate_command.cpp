@@ -29,8 +29,8 @@ void print_completions(const Run& run, const InputText& prompt, CompletionOption
   if (options.samples > 1) {
     bool first = true;
     options.on_piece = [](int64_t, std::string_view) { return std::cout.good(); };
-    for (const Completion& one : run.generate(prompt, options)) {
-      std::cout << (first ? "" : "---\n") << given << one.text << std::endl;
+    for (const Completion& completion : run.generate(prompt, options)) {
+      std::cout << (first ? "" : "---\n") << given << completion.text << std::endl;
       first = false;
     }
     return;

@@ -31,7 +31,7 @@ ImportHints hints_of(const ImportOptions& options) {
   return hints;
 }
 
-/// A file for one module, or a run folder for a model: each has options of its own.
+/// Refuses options that do not go together: a module is written to a file, a model to a run folder, each with its own.
 void check_choice(const ImportOptions& options) {
   if (options.run.empty() == options.output.empty())
     throw ConfigError("give --output FILE for a module, or --run FOLDER for a whole model; see capstan import --help");
@@ -78,7 +78,7 @@ constexpr const char* known_modules =
     "For example:  capstan import aft.safetensors --prefix encoder.aft. --into blocks.0.mixer -o mixer.safetensors\n"
     "              capstan import flash.safetensors --run runs/flash --causal --chunk 256";
 
-/// What is written, and where.
+/// Options for what is written, and where.
 void add_output_options(CommandParser& command, ImportOptions& options) {
   command.add_option("-o,--output", options.output, "safetensors file to write", "FILE");
   command.add_option(
@@ -105,7 +105,7 @@ void add_output_options(CommandParser& command, ImportOptions& options) {
                    "accept what cannot be computed exactly; the size of the effect is printed and recorded");
 }
 
-/// What the file does not say.
+/// Options for what the file does not say.
 void add_hint_options(CommandParser& command, ImportOptions& options) {
   ImportHints& hints = options.hints;
   const auto number = [&](const std::string& name, int64_t& value, const std::string& help) {

@@ -33,6 +33,8 @@ struct InspectOptions {
   double bandwidth = 1, latency = 50, speed = 0;
 };
 
+/// Prints a line for each tensor of a file: name, type, shape, root mean square and range of its elements. Rows that
+/// the file leaves out count as zeros.
 void print_tensors(const std::string& path) {
   const SafetensorsFile file(path);
   std::cout << path << '\n';
@@ -67,17 +69,19 @@ void print_model(const RunModel& model, int64_t length) {
   if (summary.text.empty()) std::cout << parameters_text(model.params()) << '\n';
 }
 
-/// Share of a connection's rate that Open MPI reaches over TCP in both directions: less where several ranks send to
-/// one (docs/scaling.md).
+/// The share of a connection's rate that Open MPI reaches over TCP in both directions, which is less where several
+/// ranks send to one (docs/scaling.md).
 double network_share(int ranks) { return ranks == 2 ? 0.8 : 0.7; }
 
-/// Tokens per second of one rank: systems reach about half the rate of matrix products on one thread.
+/// Tokens per second of one rank on one thread: a step reaches about half the rate of matrix products.
 double estimated_speed(const ModelSummary& summary) {
   constexpr double share = 0.5;
   set_threads(1);
   return share * product_rate() / summary.training_flops();
 }
 
+/// Prints what a step would take on several ranks, from a model of costs (train/rank_steps/rank_cost.hpp): nothing is
+/// trained or sent.
 void print_ranks(const InspectOptions& options, const RunConfig& config, const RunModel& model, int64_t length) {
   const TrainConfig& train = config.train;
   const int64_t rows = train.batch_tokens > 0 ? std::max<int64_t>(1, train.batch_tokens / length) : train.batch_size;
@@ -94,7 +98,7 @@ void print_ranks(const InspectOptions& options, const RunConfig& config, const R
   const RankCost cost = predict_cost(plan);
   RankPlan alone = plan;
   alone.ranks = 1;
-  const double one = predict_cost(alone).step();
+  const double seconds_alone = predict_cost(alone).step();
   std::cout << fmt::format(
       "\n{} ranks, {:g} Gbit/s, latency {:g} us; a batch of {:.0f} tokens in {} lanes, {:.0f} tokens/s per rank{}\n",
       plan.ranks, options.bandwidth, options.latency, tokens, plan.lanes, speed,
@@ -112,8 +116,8 @@ void print_ranks(const InspectOptions& options, const RunConfig& config, const R
   line("weights", cost.gather, fmt::format("{} sent", bytes_text(cost.weight_bytes)));
   line("short messages", cost.rounds, "");
   line("step", cost.step(),
-       fmt::format("{:.2f} times as fast as one rank, {:.0f} % of {}", one / cost.step(),
-                   100 * one / cost.step() / plan.ranks, plan.ranks));
+       fmt::format("{:.2f} times as fast as one rank, {:.0f} % of {}", seconds_alone / cost.step(),
+                   100 * seconds_alone / cost.step() / plan.ranks, plan.ranks));
   DataExtent extent = least_extent(config);
   extent.vocabulary = options.vocabulary;
   extent.classes = options.classes;
@@ -125,6 +129,8 @@ void print_ranks(const InspectOptions& options, const RunConfig& config, const R
                            bytes_text(need.gradients), bytes_text(need.optimizer));
 }
 
+/// What is given decides: configurations (.yaml) describe a model without weights, a .safetensors file has tensors
+/// alone, anything else is a run.
 int inspect(const InspectOptions& options) {
   if (options.machine) {
     if (!options.what.empty()) throw ConfigError("--machine measures this machine, without a run or a file");

@@ -20,17 +20,17 @@ struct MetricsOptions {
 
 int show_metrics(const MetricsOptions& options) {
   const std::vector<std::string> folders = run_folders(options.runs);
-  const bool one = folders.size() == 1;
+  const bool single = folders.size() == 1;
   Table csv;
-  for (const RunRecord& run : one ? std::vector{read_record(folders.front())} : read_records(folders)) {
+  for (const RunRecord& run : single ? std::vector{read_record(folders.front())} : read_records(folders)) {
     if (options.format == "text") {
-      if (!one) std::cout << printable_line(run.folder) << ":\n";
+      if (!single) std::cout << printable_line(run.folder) << ":\n";
       print_text(curve_table(run, TableStyle::people), std::cout, output_columns());
       continue;
     }
     Table curve = curve_table(run, TableStyle::programs);
     for (auto& row : curve)
-      if (!one) row.insert(row.begin(), &row == &curve.front() ? "run" : run.folder);
+      if (!single) row.insert(row.begin(), &row == &curve.front() ? "run" : run.folder);
     csv.insert(csv.end(), csv.empty() ? curve.begin() : curve.begin() + 1, curve.end());
   }
   print_csv(csv, std::cout);

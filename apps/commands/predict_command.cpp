@@ -31,7 +31,7 @@ struct PredictCommandOptions {
 
 constexpr size_t most_explained = 10;
 
-/// The n-grams that say most about a label, in a line each.
+/// A line with a label's decision value, then a line for each of the n-grams that add most to it or take most from it.
 std::string explanation_lines(const TextExplanation& explanation, const std::string& label, size_t column) {
   std::vector<std::pair<double, std::string>> ngrams{{explanation.bias[column], "(constant)"}};
   for (const TextExplanation::Ngram& ngram : explanation.ngrams) ngrams.emplace_back(ngram.logits[column], ngram.name);
@@ -46,14 +46,16 @@ std::string explanation_lines(const TextExplanation& explanation, const std::str
   return lines;
 }
 
-void explain(const Run& run, const InputText& text, const Prediction& said) {
+void explain(const Run& run, const InputText& text, const Prediction& prediction) {
   const TextExplanation explanation = run.explain(text);
-  for (const Guess& label : said.labels) {
+  for (const Guess& label : prediction.labels) {
     const auto column = std::find(run.classes().begin(), run.classes().end(), label.text) - run.classes().begin();
     std::cout << explanation_lines(explanation, label.text, static_cast<size_t>(column));
   }
 }
 
+/// Prints predictions batch by batch, or adds them as columns to the table that was read: then the file is written at
+/// the end, whole or not at all.
 int predict(PredictCommandOptions options) {
   refuse_ranks("capstan predict");
   if (!options.output.empty() && options.shown.errors)
@@ -80,22 +82,22 @@ int predict(PredictCommandOptions options) {
   std::vector<std::vector<AddedField>> added;
   Progress progress(log_info, "predicting", static_cast<double>(input.bytes()));
   for_each_batch(input, static_cast<size_t>(predictions.batch_size), [&](const std::vector<InputText>& texts) {
-    const std::vector<Prediction> said = run.predict(texts, predictions);
+    const std::vector<Prediction> results = run.predict(texts, predictions);
     predictions.first += static_cast<int64_t>(texts.size());
     for (size_t i = 0; i < texts.size(); ++i) {
       if (options.output.empty()) {
-        if (writer.write(texts[i], said[i]) && options.explain) explain(run, texts[i], said[i]);
+        if (writer.write(texts[i], results[i]) && options.explain) explain(run, texts[i], results[i]);
         continue;
       }
-      added.push_back(writer.fields(said[i]));
+      added.push_back(writer.fields(results[i]));
       progress.add(texts[i].text.size());
     }
   });
   if (!options.output.empty()) {
-    const bool there = std::filesystem::exists(options.output);
+    const bool existed = std::filesystem::exists(options.output);
     replace_file(options.output, input.with_fields(writer.columns(), added));
     log_info(fmt::format("{}: {} rows with their predictions{}", options.output, added.size(),
-                         there ? "; replaced what was there" : ""));
+                         existed ? "; replaced what was there" : ""));
   }
   if (const std::string summary = writer.summary(); !summary.empty()) log_info(summary);
   return exit_done;

@@ -22,7 +22,7 @@ struct ReplayCommand {
   bool trust = false;
 };
 
-/// "1000..1500"
+/// Sets the steps from a text such as "1000..1500".
 void take_steps(const std::string& text, ReplayOptions& options) {
   const size_t dots = text.find("..");
   const auto number = [&](const std::string& digits) {

@@ -24,7 +24,7 @@ struct ReportOptions {
   bool curves_only = false, trust = false;
 };
 
-/// Losses of different tasks cannot share an axis.
+/// Throws ConfigError for models of different types: their losses cannot share an axis.
 void check_one_task(const std::vector<RunRecord>& runs) {
   const auto task = [](const RunRecord& run) { return run.config.model.index(); };
   for (const RunRecord& run : runs)
@@ -48,7 +48,7 @@ std::string unread_files(const SavedRun& run) {
   return fmt::format("{} could not be read, or may not be what the run was trained with", join(paths));
 }
 
-/// Writes on from the beginning of a text.
+/// The beginning of a text, and what the model writes after it.
 std::pair<std::string, std::string> sample_of(const SavedRun& run, const Batch& example) {
   constexpr int64_t begun = 24, written = 240;  // tokens
   std::vector<int32_t> prompt;
@@ -137,6 +137,8 @@ void add_model_view(const ReportOptions& options, ReportedRun& reported) {
   }
 }
 
+/// The page is written at the end, whole or not at all. What is wrong with the options is found before any model is
+/// opened.
 int write_report(const ReportOptions& options) {
   if (!options.split.empty()) split_named(options.split);
   check_output(options.output);

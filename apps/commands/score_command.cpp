@@ -32,6 +32,7 @@ void print_score(const TextScore& score, const InputText& text, bool jsonl) {
   std::cout << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
 }
 
+/// Prints a line for each text, and the sum of all in the log.
 int score(ScoreOptions options) {
   refuse_ranks("capstan score");
   const Run run = Run::open(options.texts.run, options.texts.overrides);

@@ -26,11 +26,11 @@ struct ServeCommandOptions {
 
 #ifdef CAPSTAN_SERVE
 
-/// SIGTERM, SIGINT and SIGHUP, of which no thread but one takes notice: a handler could interrupt a product
-/// (train/loop/signals.hpp).
+/// Watches for SIGTERM, SIGINT and SIGHUP on a thread of its own, and blocks them in all others: a handler could
+/// interrupt a product (train/loop/signals.hpp).
 class ServeSignals : NoCopy {
  public:
-  /// Threads that are started later are like the calling one.
+  /// Blocks the signals in the calling thread and those of the pool; threads that are started later inherit it.
   ServeSignals() {
     sigemptyset(&watched_);
     for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&watched_, signal);
@@ -39,8 +39,8 @@ class ServeSignals : NoCopy {
   }
   ~ServeSignals() { end(); }
 
-  /// Runs the server, on which signals act until it has ended: none may find it half destroyed. Before and after, a
-  /// signal ends the process.
+  /// Runs the server, on which signals act until run() has ended, so that none finds it half destroyed. Before and
+  /// after, a signal ends the process.
   void run(Server& server) {
     server_ = &server;
     try {
@@ -60,6 +60,7 @@ class ServeSignals : NoCopy {
     pthread_sigmask(SIG_UNBLOCK, &watched_, nullptr);
   }
 
+  /// Waits for a signal with a pause, so that end() need not send one to wake it.
   void watch() {
     for (bool drains = false; !done_;) {
       const timespec pause{0, 50'000'000};
@@ -88,7 +89,8 @@ class ServeSignals : NoCopy {
   std::thread thread_;
 };
 
-/// The token of the file, or of the environment.
+/// The token of the file or, without one, of CAPSTAN_TOKEN; empty without both. Throws ConfigError for one that no
+/// header could have.
 std::string token_of(const std::string& file) {
   const char* const set = std::getenv("CAPSTAN_TOKEN");
   std::string token = set != nullptr ? set : "";
@@ -113,7 +115,7 @@ int serve(ServeCommandOptions options) {
       options.serve.host != "localhost")
     log_warning("anybody who reaches this address can use the models: set CAPSTAN_TOKEN, or give --token-file");
   const std::string& host = options.serve.host;
-  const bool is_ipv6 = host.find(':') != std::string::npos;  // in addresses of pages it has brackets
+  const bool is_ipv6 = host.find(':') != std::string::npos;  // which is in brackets in the addresses of pages
   log_info(
       fmt::format("http://{}:{}/ serves {}", is_ipv6 ? "[" + host + "]" : host, server.port(), join(server.models())));
   signals.run(server);

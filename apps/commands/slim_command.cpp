@@ -18,13 +18,13 @@ struct SlimCommandOptions {
 };
 
 int slim(const SlimCommandOptions& given) {
-  const SlimRun said = slim_run(given.run, given.output, given.options);
+  const SlimRun result = slim_run(given.run, given.output, given.options);
   const auto amount = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
-  std::cout << fmt::format("{}: {} of weights in place of {}", given.output, amount(said.bytes),
-                           amount(said.bytes_before));
-  if (said.ngrams_before > 0) std::cout << fmt::format("; {} of {} n-grams", said.ngrams, said.ngrams_before);
+  std::cout << fmt::format("{}: {} of weights in place of {}", given.output, amount(result.bytes),
+                           amount(result.bytes_before));
+  if (result.ngrams_before > 0) std::cout << fmt::format("; {} of {} n-grams", result.ngrams, result.ngrams_before);
   std::cout << '\n';
-  std::cout << effect_text(said, given.options) << '\n';
+  std::cout << effect_text(result, given.options) << '\n';
   say_next("for prediction alone: it cannot be trained further",
            fmt::format("{} {}", facts_of(load_run_config(given.output).model).command, shell_word(given.output)),
            fmt::format("capstan verify {}", shell_word(given.output)));

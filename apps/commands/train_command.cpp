@@ -18,6 +18,7 @@ struct TrainOptions {
   TrainRunOptions run;
 };
 
+/// --minutes is short for two keys, which are set in front of the overrides, so that those of the user win.
 int train_model(TrainOptions& options) {
   std::vector<std::string>& overrides = options.config.overrides;
   if (options.minutes > 0)  // in front: what is given with --set wins

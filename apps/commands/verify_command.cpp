@@ -19,11 +19,11 @@ struct VerifyOptions {
 
 int verify(const VerifyOptions& options) {
   std::vector<std::string> runs;
-  for (const std::string& folder : options.runs)  // one call each: together, sweeps beside runs would be left out
+  for (const std::string& folder : options.runs)  // one call each: beside runs, short runs of searches are left out
     for (const std::string& run : run_folders({folder})) runs.push_back(run);
   int64_t damaged = 0;
   for (const std::string& run : runs) {
-    const int code = run_command([&] {  // so that a folder that cannot be read does not hide the others
+    const int code = run_command([&] {  // by itself: one folder that cannot be read must not hide the others
       if (!options.trust) refuse_links_outside(run);
       const std::vector<RunPart> parts = check_run(run);
       const bool damage = any_damaged(parts);

@@ -17,7 +17,7 @@ void describe(Fields&, AbsoluteErrorConfig&) {}
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// 1 - p, p of what is true.
+/// The sum over examples of 1 - p, where p is the probability of the true class.
 inline Var loss_sum(const AbsoluteErrorConfig&, const LossInput& input) {
   return sum(Var(factors_of_truth(input)) * (1 - exp(log_probability_of_truth(input))));
 }

@@ -1,3 +1,4 @@
+// A tokenizer with one id for each ASCII character (docs/adding.md, a tokenizer).
 #pragma once
 
 #include "core/strings/utf8.hpp"
@@ -20,7 +21,7 @@ class AsciiTokenizer final : public Tokenizer {
     check_utf8(text, file);
     std::vector<int32_t> ids;
     for (const char c : text)
-      if (const auto byte = static_cast<uint8_t>(c); byte < 0x80 || byte >= 0xc0)  // others continue a character
+      if (const auto byte = static_cast<uint8_t>(c); byte < 0x80 || byte >= 0xc0)  // other bytes continue a character
         ids.push_back(byte < 0x80 ? byte : 26);
     return ids;
   }

@@ -7,6 +7,7 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
+// The mean of a text's vectors as a product with weights 1 / length, so that the gradient comes with the product.
 Var BagOfTokens::logits(const Ids& tokens, const Context& context) const {
   const int64_t texts = tokens.dim(0), length = tokens.dim(1);
   Array weights = Array::zeros(Shape{texts, 1, length});

@@ -1,3 +1,4 @@
+// capstan tokens: the ids of each text's tokens, a line for each text.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"

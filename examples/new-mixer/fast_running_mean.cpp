@@ -13,13 +13,14 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
+/// What decoding keeps of each sequence.
 struct RunningMeanState final : MixerState {
   RunningMeanState(int64_t batch, int64_t width) : MixerState(batch), sum(Array::zeros({batch, width})) {}
   void reset() override {
     MixerState::reset();
     sum = Array::zeros(sum.shape());
   }
-  // What has a row for each sequence, so that sequences can be selected and copied.
+  // The arrays that have a row for each sequence, so that sequences can be selected and copied.
   std::vector<Array*> parts() override { return {&sum}; }
   int64_t elements(int64_t) const override { return sum.dim(1); }
 
@@ -92,13 +93,13 @@ Var RunningMean::prefill(const Var& x, MixerState& mixer_state) const {
   const std::vector<Var> vg = split(to_vg_(x), -1, {hidden_, hidden_});
   const int64_t before = state.position(0);
   const bool causal = !shape_.prefix || before > 0;
-  Array counts(Shape{1, length, 1}), all(Shape{1, length, 1});
+  Array counts(Shape{1, length, 1}), totals(Shape{1, length, 1});  // tokens that are seen: new ones, and all
   for (int64_t t = 0; t < length; ++t) {
     counts.mutable_data()[t] = static_cast<real>(causal ? t + 1 : length);
-    all.mutable_data()[t] = static_cast<real>(before) + counts[t];
+    totals.mutable_data()[t] = static_cast<real>(before) + counts[t];
   }
   const Var averages = matmul(Var(averaging_weights(Segments::full(batch, length), causal)), vg[0]);
-  const Var mean = (reshape(Var(state.sum), {batch, 1, hidden_}) + averages * Var(counts)) / Var(all);
+  const Var mean = (reshape(Var(state.sum), {batch, 1, hidden_}) + averages * Var(counts)) / Var(totals);
   state.sum = (Var(state.sum) + sum(vg[0], {1})).value();
   state.advance(batch, length);
   return to_out_(sigmoid(vg[1]) * mean);
@@ -110,8 +111,8 @@ Var RunningMean::step(const Var& x, MixerState& mixer_state) const {
   const int64_t rows = x.dim(0);
   // Linear::step multiplies with weights that are packed once for the whole generation.
   const std::vector<Var> vg = split(Var(to_vg_.step(x.value(), state.decode())), -1, {hidden_, hidden_});
-  // By rows: an operation on all of them may round the last elements of an array, which its vectors do not fill, in
-  // another way than those before, and a row's bits must not depend on how many rows there are.
+  // Row by row, since a row's bits must not depend on how many rows there are: an operation on all of them may round
+  // the last elements of the array, which fill no vector register, in another way than the others.
   Array sums = state.sum.clone(), gated(Shape{rows, hidden_});
   for (int64_t row = 0; row < rows; ++row) {
     const auto count = static_cast<real>(state.position(row) + 1);
@@ -125,7 +126,7 @@ Var RunningMean::step(const Var& x, MixerState& mixer_state) const {
   return Var(to_out_.step(gated, state.decode()));
 }
 
-// For the table of `inspect`: beyond the products with the parameters, which are counted there.
+// The cost for the table of `inspect`, without the products with the parameters, which are counted there.
 MixerCost RunningMean::cost(int64_t length) const {
   const double hidden = static_cast<double>(hidden_);
   return {/*mixing_flops=*/2 * hidden * static_cast<double>(length), /*decode_flops=*/3 * hidden,

@@ -1,3 +1,4 @@
+// The mixer with forward() alone: ForwardMixer decodes by calling it again for each token, over all tokens so far.
 #include "running_mean.hpp"
 
 #include "core/ops/ops.hpp"

@@ -1,4 +1,5 @@
-// A mixer of our own: every token sees the mean of the tokens up to it.
+// A mixer of our own: every token sees the mean of the tokens up to it. running_mean.cpp has it with forward() alone,
+// fast_running_mean.cpp with decoding of its own; a program takes one of the two.
 #pragma once
 
 #include <memory>

@@ -1,3 +1,6 @@
+// A folder for transformers is always written; formats of other programs are that folder and a script that makes their
+// files. Weights keep the run's types, and large tables the run's rows (Weights). What config.json says is read by the
+// exported Python code (run/exports/huggingface), so that keys change in both.
 #include "run/exports/export_run.hpp"
 
 #include <cstdint>
@@ -25,12 +28,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What an export says about its model, for people.
-/// README.md with the YAML header of model hubs. `opened_by`: the class of transformers that opens the export;
-/// `tables`: as write_pytorch_weights() returns them.
+/// README.md, which describes the model to people, with the YAML header of model hubs. `opened_by`: the class of
+/// transformers that opens the export; `tables`: as write_pytorch_weights() returns them.
 std::string model_card(const SavedRun& run, const char* opened_by, const nlohmann::json& tables);
-
-// Which run an export is of.
 
 /// The number of the form in which models are exported. It grows when what reads an earlier export cannot read this.
 constexpr int64_t export_format = 1;
@@ -59,7 +59,7 @@ std::string metrics_table(const SavedRun& run) {
   return table;
 }
 
-/// A path's last part: where files are is nobody's business.
+/// Shortens a path to its last part: an export is published, and folders may have the names of people.
 void keep_name(ConfigNode& path) {
   const std::filesystem::path whole(path.text);
   path.text = (whole.has_filename() ? whole : whole.parent_path()).filename().string();
@@ -81,6 +81,7 @@ std::string recipe(const RunConfig& config) {
   return write_yaml(tree, Comments::none);
 }
 
+/// The lines of the model card that say what the model cannot do, and where its answers differ from bare probabilities.
 std::string limits_of(const SavedRun& run) {
   std::string text;
   if (const auto limit = run.model->position_limit()) text += fmt::format("- Texts have at most {} tokens.\n", *limit);
@@ -165,23 +166,23 @@ nlohmann::json export_origin(const SavedRun& run) {
   return origin;
 }
 
-// A run as a folder for the Python library transformers.
-/// Writes config.json, generation_config.json, model.safetensors, the Python files that compute the model, the
-/// tokenizer and a model card.
+/// Writes a folder for the Python library transformers: config.json, generation_config.json, model.safetensors, the
+/// Python files that compute the model, the tokenizer and a model card.
 void write_huggingface(const SavedRun& run, const std::filesystem::path& folder);
 
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// The weights of a run as a safetensors file for PyTorch.
-/// Writes the tensors in the types that the run has them in. Of a table of n-grams the run has the rows that are not
-/// zero: so has the file, with a tensor NAME_rows that says which rows these are. Returns, by name, what a reader needs
-/// to make whole tables of them: rows, stored (how many of them), bytes and form (of NAME_rows) and factor.
+/// Writes the weights as a safetensors file for PyTorch, in the types that the run has them in. Of a table of n-grams
+/// the run has the rows that are not zero: so has the file, with a tensor NAME_rows that says which rows these are.
+/// Returns, by name, what a reader needs to make whole tables of them: rows, stored (how many of them), bytes and form
+/// (of NAME_rows) and factor.
 nlohmann::json write_pytorch_weights(const SavedRun& run, const std::filesystem::path& file);
 
 using nlohmann::json;
 
-/// A run may lack the rows of zeros of any large tensor. Only the modules of these have a place for the rows' numbers.
+/// A run stores any large tensor without its rows of zeros. Only the modules of these tensors can read them so (they
+/// have a place for the rows' numbers); all others are written whole.
 bool is_ngram_table(const std::string& name) {
   for (const char* const table : {"ngrams.table", "ngram_embedding.table", "linear.weight", "linear.scale"})
     if (name == table) return true;
@@ -216,7 +217,7 @@ class Weights {
     const StoredRows& stored = *tensor.stored;
     const FileTensor part = tensor.without_zeros();
     const auto bytes = static_cast<int64_t>(stored.bytes().size());
-    gaps_ = stored.form() == StoredRows::Form::gaps;  // as all tables of a file
+    gaps_ = stored.form() == StoredRows::Form::gaps;  // all tables of a file have the same form
     tensors_.push_back({tensor.name, tensor.dtype, part.shape, part.bytes, nullptr, tensor.factor});
     tensors_.push_back({tensor.name + safetensors::pytorch_rows_suffix, DType::u8, {bytes}, stored.bytes().data()});
     rows_[tensor.name] = stored.rows();
@@ -281,7 +282,8 @@ ModelClass class_of(const RunConfig& config) {
   throw std::logic_error("export: unknown task");
 }
 
-/// How `capstan predict` reads a text and what it leaves out of its answer; transformers' pipelines then do the same.
+/// Adds how `capstan predict` reads a text and what it leaves out of its answer; transformers' pipelines do the same
+/// then.
 void add_pipeline(const SavedRun& run, const ModelClass& model, json& config) {
   const ModelFacts facts = facts_of(run.config.model);
   if (facts.predicts == Predicts::next_token) return;
@@ -330,7 +332,7 @@ json config_json(const SavedRun& run, const json& tables) {
   return result;
 }
 
-/// What capstan generate does by itself: it never writes unknown words and separators.
+/// The settings of generation by which transformers writes as capstan generate does: never unknown words or separators.
 json generation_json(const SavedRun& run) {
   json result = {{"_from_model_config", false}, {"pad_token_id", 0}};
   std::vector<int32_t> never;
@@ -348,7 +350,7 @@ void write_huggingface(const SavedRun& run, const fs::path& folder) {
   const auto write = [&](const std::string& name, const std::string& text) {
     write_file((folder / name).string(), text);
   };
-  const TokenizerFiles tokenizer = tokenizer_files(run);  // may refuse
+  const TokenizerFiles tokenizer = tokenizer_files(run);  // may refuse, so it comes before anything is written
   const json tables = write_pytorch_weights(run, folder / "model.safetensors");
   write("config.json", json_text(config_json(run, tables), 2) + "\n");
   if (facts_of(run.config.model).predicts == Predicts::next_token)

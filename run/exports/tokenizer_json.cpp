@@ -1,3 +1,5 @@
+// Each kind of tokenizer becomes a pipeline of the library's own steps (normalizer, pre-tokenizer, model, decoder),
+// chosen so that every text gets the same ids. Regular expressions here repeat the rules of data/tokenizers.
 #include "run/exports/tokenizer_json.hpp"
 
 #include <algorithm>
@@ -45,13 +47,13 @@ json split(const json& pattern, const char* behaviour) {
   return {{"type", "Split"}, {"pattern", pattern}, {"behavior", behaviour}, {"invert", false}};
 }
 
-/// How text becomes pieces of it, pieces ids, and ids text.
+/// How text becomes pieces (normaliser, splitter), pieces become ids (model), and ids become text (decoder).
 struct Pipeline {
   std::vector<json> normaliser, splitter, decoder;
   json model;
 };
 
-/// The steps that make one spelling of a text.
+/// The steps by which all spellings of a text become one.
 std::vector<json> normaliser_of(const json& saved) {
   const Normalisation rule = normalisation_from(saved);
   std::vector<json> steps;
@@ -88,13 +90,14 @@ Pipeline characters(const json& saved) {
 
 /// Words are joined by one blank, lines by '\n'.
 std::vector<json> word_decoder() {
-  // The prefix is that of no word: each gets a blank in front.
+  // WordPiece puts a blank in front of every piece that lacks its prefix. No word begins with this one.
   return {{{"type", "WordPiece"}, {"prefix", std::string(1, '\0')}, {"cleanup", false}},
           {{"type", "Fuse"}},
           replace(text(" \n"), "\n"),
           replace(text("\n "), "\n")};
 }
 
+/// The word tokenizer: words and line ends are tokens, in a text that is normalised first.
 Pipeline words(const json& saved) {
   const bool by_blanks = saved.at("split").get<std::string>() == "blanks";
   json vocabulary = {{"<unk>", 0}, {"\n", 1}};
@@ -104,7 +107,7 @@ Pipeline words(const json& saved) {
   if (saved.at("lower_case").get<bool>())
     for (char c = 'A'; c <= 'Z'; ++c)
       words.normaliser.push_back(replace(text(std::string(1, c)), std::string(1, static_cast<char>(c - 'A' + 'a'))));
-  if (by_blanks)  // the word <eos> is the end of a line, too
+  if (by_blanks)  // the word tokenizer reads a word <eos> as the end of a line, too
     words.normaliser.push_back(replace(regex("(?<![^ \\t\\r\\x0B\\f\\n])<eos>(?![^ \\t\\r\\x0B\\f\\n])"), "\n"));
   words.splitter = {
       split(regex("[ \\t\\r\\x0B\\f]+"), "Removed"),
@@ -114,7 +117,7 @@ Pipeline words(const json& saved) {
   return words;
 }
 
-/// Tokens between blanks, of generated data.
+/// The tokenizer of generated data, whose tokens are separated by blanks.
 Pipeline blank_separated(const std::vector<std::string>& tokens) {
   json vocabulary;
   for (size_t id = 0; id < tokens.size(); ++id) vocabulary[tokens[id]] = id;
@@ -133,8 +136,8 @@ std::vector<std::string> pieces_of(const Tokenizer& tokenizer) {
 using Piece = SentencePieceContent::Piece;
 using PieceType = SentencePieceContent::Type;
 
-/// SentencePiece joins the neighbours whose joint piece has the highest score; the library has a list of pairs, of
-/// which the first joins before the others.
+/// SentencePiece joins the neighbours whose joint piece has the highest score. The library has a list of pairs instead,
+/// an earlier one joining first: all ways to cut a piece in two pieces, by falling score of the whole.
 json merges_of(const std::vector<Piece>& pieces) {
   std::unordered_map<std::string, size_t> ids;
   std::vector<size_t> order;
@@ -156,6 +159,7 @@ json merges_of(const std::vector<Piece>& pieces) {
   return merges;
 }
 
+/// The pieces of a SentencePiece model, as BPE with merges or as Unigram with scores.
 json sentencepiece_tokens(const SentencePieceContent& content) {
   if (content.is_bpe) {
     json vocabulary;
@@ -168,12 +172,14 @@ json sentencepiece_tokens(const SentencePieceContent& content) {
   size_t unknown = 0;
   for (const Piece& piece : content.pieces) {
     if (piece.type == PieceType::unknown) unknown = vocabulary.size();
-    // Bytes stand for characters that no piece has, whatever their score.
+    // The scores of byte pieces have no effect, since bytes only stand for characters that no piece has.
     vocabulary.push_back({piece.text, static_cast<double>(piece.score)});
   }
   return {{"type", "Unigram"}, {"vocab", vocabulary}, {"unk_id", unknown}, {"byte_fallback", content.byte_fallback}};
 }
 
+/// A SentencePiece model that Capstan has learnt. Throws Error for one that changes texts, whose rules are not known
+/// here.
 Pipeline sentencepiece(const json& saved) {
   const SentencePieceContent content =
       sentencepiece_content(from_base64(saved.at("model").get<std::string>()), "tokenizer.json");
@@ -204,7 +210,7 @@ Pipeline pipeline_of(const Tokenizer& tokenizer) {
   throw Error(fmt::format("export: the tokenizer '{}' has no counterpart in the library tokenizers", kind));
 }
 
-/// Tokens after the tokenizer's, which no text has.
+/// Tokens after those of the tokenizer, which are never found in a text: for ends, separators, masks and padding.
 struct AddedTokens {
   std::map<std::string, int32_t> ids;
   json config;
@@ -220,7 +226,7 @@ struct AddedTokens {
       ids["<mask>"] = next++;
       config["mask_token"] = "<mask>";
     }
-    ids["<pad>"] = next;  // outside the vocabulary: what is padded is not read
+    ids["<pad>"] = next;  // outside of the model's vocabulary, since padding is never read
     config["pad_token"] = "<pad>";
   }
   json list() const {
@@ -275,7 +281,8 @@ int64_t longest_text(const SavedRun& run) {
   const Predicts predicts = facts_of(run.config.model).predicts;
   const int64_t longest = predicts == Predicts::hidden_tokens ? data.longest : data.text.max_length;
   const auto positions = run.model->position_limit();
-  if (!positions || predicts == Predicts::next_token) return longest;  // which goes on in a further window
+  if (!positions || predicts == Predicts::next_token)
+    return longest;  // beyond its positions it goes on in a further window
   return longest > 0 ? std::min(longest, *positions) : *positions;
 }
 

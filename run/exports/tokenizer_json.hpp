@@ -1,4 +1,5 @@
-// Tokenizers in the form of the library `tokenizers`: the same ids.
+// Tokenizers in the form of the library `tokenizers`, for export_run.cpp. They must give the ids that Capstan's give,
+// for any text: tests/interop/transformers_tokenizers.py compares them.
 #pragma once
 
 #include <string>

@@ -1,9 +1,11 @@
+// The three public implementations of AFT, which differ in names, in the order of axes and in whether there is an
+// output projection. tests/apps/test_import.cpp compares outputs with those of PyTorch twins (tests/parity/systems).
 #include "run/imports/import_tensors.hpp"
 
 namespace capstan {
 namespace {
 
-/// q|k|v rows in one matrix, and the three biases, from three Linear layers.
+/// Packs three Linear layers into one matrix (3 inner, width), rows of q, k and v in this order, and three biases.
 void pack_projections(Import& import, const std::vector<std::string>& names, ImportedModule& module, int64_t inner,
                       bool has_bias = true) {
   const int64_t width = module.width;

@@ -1,3 +1,5 @@
+// Attention and encoder layers of torch.nn, and TransformerModel of PyTorch's tutorials. Files have weights but neither
+// heads nor activation, which are hints. tests/apps/test_import_modules.cpp and test_import_models.cpp compare outputs.
 #include <cmath>
 
 #include "run/imports/import_tensors.hpp"
@@ -5,7 +7,7 @@
 namespace capstan {
 namespace {
 
-/// `attention`: what precedes in_proj_weight.
+/// Takes the projections of a torch.nn.MultiheadAttention. `attention`: what precedes in_proj_weight in their names.
 void take_attention(Import& import, const std::string& attention, const ImportHints& hints, ImportedModule& module) {
   if (import.has(attention + "bias_k"))
     throw Error(fmt::format(
@@ -46,7 +48,7 @@ ImportedModule import_encoder_layer(Import& import, const ImportHints& hints) {
   module.source = "TransformerEncoderLayer";
   module.is_block = true;
   take_attention(import, "self_attn.", hints, module);
-  const bool bias = import.has("linear1.bias");  // of all parts or of none
+  const bool bias = import.has("linear1.bias");  // torch.nn gives all parts a bias, or none
   take_feed_forward(import, "linear1", "linear2", bias, module);
   for (const auto& [from, to] :
        {std::pair<std::string, std::string>{"norm1.", "mixer_norm."}, {"norm2.", "feed_forward_norm."}}) {
@@ -82,8 +84,9 @@ std::optional<TransformerNames> names_in(const Import& import) {
   return std::nullopt;
 }
 
-/// The module multiplies the embedding by sqrt(width), as `sinusoidal` does. Another table than that of sines and
-/// cosines is taken as learned positions, with the factor in the embedding.
+/// Takes the table of positions. The module multiplies the embedding by sqrt(width), as `sinusoidal` does. A table
+/// other than that of sines and cosines becomes learned positions, for which the factor is multiplied into the
+/// embedding.
 void take_positions(Import& import, ModelConfig& stack, ImportedTensors& tensors) {
   const int64_t width = stack.width;
   stack.positions = Positions::sinusoidal;

@@ -1,3 +1,5 @@
+// Fastformer as its authors' notebook has it: attention, layer and classifier. tests/apps/test_import.cpp,
+// test_import_modules.cpp and test_import_models.cpp compare outputs with those of PyTorch twins.
 #include <cmath>
 
 #include "run/imports/import_tensors.hpp"
@@ -5,9 +7,11 @@
 namespace capstan {
 namespace {
 
-/// BERT's value, which the notebook uses.
+/// The epsilon of BERT's norms, which the notebook uses.
 constexpr double bert_norm_eps = 1e-12;
 
+/// The attention of Fastformer, alone (FastSelfAttention) or with its output layer and norm (FastAttention). query and
+/// key, each (D, D), are packed into to_qk (2 D, D); query_att and key_att are (heads, D).
 ImportedModule import_fastformer(Import& import, const ImportHints& hints) {
   const bool whole = import.has("self.query_att.weight");
   const std::string self = whole ? "self." : "";
@@ -62,9 +66,9 @@ ImportedModule import_fastformer_layer(Import& import, const ImportHints& hints)
   return module;
 }
 
-/// The notebook pools with e^a / (sum e^a + 1e-8), Capstan with a softmax, which has no bias: that cancels. |a - bias|
-/// is at most the sum of the weights' sizes, because tanh is at most 1: so is the difference of the pooled vector
-/// bounded.
+/// The notebook pools with e^a / (sum e^a + 1e-8), Capstan with a softmax, from which the bias of a cancels. Since tanh
+/// is at most 1, a is at least the bias minus the sum of the weights' absolute values (`least`), and the pooled vectors
+/// differ by a factor of at most 1 + 1e-8 / e^least.
 void take_pooling(Import& import, int64_t width, ImportedModel& model) {
   const std::string from = "fastformer_model.poolers.0.";
   if (import.has("fastformer_model.poolers.1.att_fc1.weight"))
@@ -82,7 +86,6 @@ void take_pooling(Import& import, int64_t width, ImportedModel& model) {
                     effect));
 }
 
-/// Fastformer's classifier.
 ImportedModel import_fastformer_model(Import& import, const ImportHints& hints) {
   ImportedModel model;
   model.source = "Fastformer's classifier";

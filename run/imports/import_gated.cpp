@@ -1,4 +1,5 @@
-// GAU and FLASH of FLASH-pytorch, which have much in common, and GAU-alpha.
+// GAU and FLASH of FLASH-pytorch (the `port` of the comments), which have much in common, and GAU-alpha.
+// tests/apps/test_import_gated.cpp and test_import_models.cpp compare outputs with those of PyTorch twins.
 #include <cmath>
 
 #include "nn/systems/gated/unit.hpp"
@@ -43,7 +44,7 @@ void take_projections(Import& import, ImportedModule& module, GatedUnitConfig& c
   config.bias = true;
 }
 
-/// Gains and offsets of the views, in the order of Capstan.
+/// Gains and offsets of the views, each (views, key_dim). `order`: the port's row for each of Capstan's.
 void take_views(Import& import, const std::string& name, const std::vector<int64_t>& order, int64_t key_dim,
                 ImportedModule& module) {
   const auto views = static_cast<int64_t>(order.size());
@@ -74,6 +75,8 @@ void take_norm(Import& import, ImportedModule& module) {
   module.is_block = true;
 }
 
+/// GAU of the port. It divides logits by the length of a text, padding included, so that a causal module is met for
+/// texts of one length only (hints.length).
 ImportedModule import_gau(Import& import, const ImportHints& hints) {
   ImportedModule module;
   module.source = "GAU";
@@ -88,7 +91,7 @@ ImportedModule import_gau(Import& import, const ImportHints& hints) {
   config.kernel = hints.laplace ? AttentionKernel::laplace : AttentionKernel::squared_relu;
   config.logits = LogitForm::length;
   config.whole_length = true;
-  // The keys that a token of a bidirectional module sees are as many as the text has.
+  // A token of a bidirectional module sees as many keys as the text has tokens, so that counting them gives the length.
   config.normaliser = any_length ? Normaliser::counted : Normaliser::paper;
   if (!any_length) config.paper_length = hints.length;
   module.notes.push_back(
@@ -106,6 +109,8 @@ void add_plain_norm(const std::string& name, int64_t width, ImportedTensors& ten
   tensors[name + ".gain"] = {{width}, std::vector<float>(static_cast<size_t>(width), 1)};
 }
 
+/// A layer of GAU-alpha: i_dense (2 hidden + key, D) is u, v and the shared features, o_dense (D, hidden) the output.
+/// Attention is a softmax with logits scaled by the logarithm of the length, and the norm comes after the residual.
 ImportedModule gau_layer(Import& import, int64_t width, const NormConfig& norm) {
   ImportedModule module;
   module.is_block = true;
@@ -123,9 +128,9 @@ ImportedModule gau_layer(Import& import, int64_t width, const NormConfig& norm) 
   take_linear(import, "gau.o_dense", "to_out", width, hidden, config.bias, tensors);
   ImportedTensor gain{{2, key}, {}}, offset{{2, key}, {}};
   for (const std::string view : {"gau.q_scaleoffset", "gau.k_scaleoffset"}) {
-    const auto append = [&](const std::string& name, bool is_there, ImportedTensor& to) {
+    const auto append = [&](const std::string& name, bool in_file, ImportedTensor& to) {
       const std::vector<float> values =
-          is_there ? import.take(name, {key}).to_floats() : std::vector<float>(static_cast<size_t>(key), 0);
+          in_file ? import.take(name, {key}).to_floats() : std::vector<float>(static_cast<size_t>(key), 0);
       to.values.insert(to.values.end(), values.begin(), values.end());
     };
     append(view + ".weight", true, gain);
@@ -147,6 +152,7 @@ ImportedModule gau_layer(Import& import, int64_t width, const NormConfig& norm) 
   return module;
 }
 
+/// GAU-alpha with its output layer, as a masked language model.
 ImportedModel import_gau_alpha(Import& import, const ImportHints& hints) {
   ImportedModel model;
   model.source = "GAU-alpha";
@@ -183,21 +189,22 @@ ImportedModel import_gau_alpha(Import& import, const ImportHints& hints) {
   return model;
 }
 
-/// rotary_pos_emb.freqs: the angle per position of each pair of neighbouring features.
+/// Takes rotary_pos_emb.freqs, the angle per position of each pair of neighbouring features. Capstan computes the
+/// angles from a base, which is found from the second frequency: freqs[i] = base^(-i / pairs).
 void take_rotary(Import& import, GatedUnitConfig& config) {
   config.rotary.enabled = import.has("rotary_pos_emb.freqs");
   if (!config.rotary.enabled) return;
   const FileTensor& tensor = import.take("rotary_pos_emb.freqs", {-1});
-  const std::vector<double> found = tensor.to_doubles();
-  const auto pairs = static_cast<double>(found.size());
-  config.rotary.dims = 2 * static_cast<int64_t>(found.size());
+  const std::vector<double> frequencies = tensor.to_doubles();
+  const auto pairs = static_cast<double>(frequencies.size());
+  config.rotary.dims = 2 * static_cast<int64_t>(frequencies.size());
   config.rotary.pairs = RotaryPairs::interleaved;
   if (config.rotary.dims == 0 || config.rotary.dims > config.key_dim)
     throw Error(fmt::format("{} rotates {} of {} features", tensor.name, config.rotary.dims, config.key_dim));
-  if (found.size() > 1) config.rotary.base = std::round(std::pow(found[1], -pairs));
+  if (frequencies.size() > 1) config.rotary.base = std::round(std::pow(frequencies[1], -pairs));
   if (!(config.rotary.base >= 2 && config.rotary.base <= 1e9)) config.rotary.base = RotaryConfig{}.base;
   const double largest =
-      largest_difference(found, [&](double pair) { return std::pow(config.rotary.base, -pair / pairs); });
+      largest_difference(frequencies, [&](double pair) { return std::pow(config.rotary.base, -pair / pairs); });
   if (largest > 1e-6)
     import.approximate(
         fmt::format("the frequencies in {} are not those of rotary positions with base {}, which are used instead: "
@@ -205,6 +212,7 @@ void take_rotary(Import& import, GatedUnitConfig& config) {
                     tensor.name, config.rotary.base, largest));
 }
 
+/// FLASH of the port: two linear and two quadratic views of the shared features, in groups of hints.chunk tokens.
 ImportedModule import_flash(Import& import, const ImportHints& hints) {
   ImportedModule module;
   module.source = "FLASH";
@@ -228,7 +236,6 @@ ImportedModule import_flash(Import& import, const ImportHints& hints) {
   return module;
 }
 
-/// FLASHTransformer.
 ImportedModel import_flash_model(Import& import, const ImportHints& hints) {
   ImportedModel model;
   model.source = "FLASHTransformer";
@@ -248,7 +255,7 @@ ImportedModel import_flash_model(Import& import, const ImportHints& hints) {
                     largest));
   for (int64_t layer = 0; layer < import.count("layers", "qk_offset_scale.gamma"); ++layer) {
     Import of_layer = import.below(fmt::format("layers.{}.", layer));
-    of_layer.take("rotary_pos_emb.freqs", {-1});  // which a module alone may be made without
+    of_layer.take("rotary_pos_emb.freqs", {-1});  // import_flash() would take a module without them
     add_block(import_flash(of_layer, hints), stack, model.parameters);
   }
   take_layer_norm(import, "to_logits.0", "final_norm", width, model.parameters);

@@ -50,13 +50,14 @@ void finish_token_model(const ModelConfig& stack, bool causal, bool output_bias,
 
 namespace {
 
-/// By the first importer of `kind` (modules, models) that recognises the file.
+/// Imports by the first importer of `kind` (modules or models) that recognises the file. Importers take tensors by name
+/// and check_nothing_left() refuses the rest, so that no weight is dropped without a word.
 template <class Imported>
 Imported import_by(std::vector<Importer<Imported>> Importers::*kind, const SafetensorsFile& file,
                    const std::string& prefix, const ImportHints& hints, const char* remedy) {
   Import import(file, prefix, hints.approximate);
   std::vector<std::string> names;
-  // In the order in which a file is shown to them.
+  // The first one that recognises the file imports it. An error lists all of them in this order.
   for (const Importers& system :
        {aft_importers(), fastformer_importers(), gau_importers(), flash_importers(), attention_importers()})
     for (const Importer<Imported>& importer : system.*kind) {
@@ -76,7 +77,8 @@ Imported import_by(std::vector<Importer<Imported>> Importers::*kind, const Safet
 ImportedModule import_module(const SafetensorsFile& file, const std::string& prefix, const ImportHints& hints) {
   ImportedModule module =
       import_by(&Importers::modules, file, prefix, hints, "; set --prefix to what precedes these names in the file");
-  // What train.init_from reads of it: values that no configuration may have are refused here.
+  // train.init_from will read this layer from the file's metadata: values that no configuration may have are refused
+  // now.
   load_config_text<LayerConfig>(to_yaml(module.layer), file.path() + ": the layer");
   return module;
 }
@@ -124,11 +126,11 @@ Ids read_ids(const SafetensorsFile& file, const std::string& name) {
 /// The largest difference, as a share of the largest element of `wanted`, of the elements that count; infinite where
 /// one is not finite.
 template <class Counts>
-double difference_of(const Array& found, const Array& wanted, const Counts& counts) {
+double difference_of(const Array& computed, const Array& wanted, const Counts& counts) {
   double difference = 0, largest = 0;
   for (int64_t i = 0; i < wanted.size(); ++i) {
     if (!counts(i)) continue;
-    const double a = static_cast<double>(wanted[i]), b = static_cast<double>(found[i]);
+    const double a = static_cast<double>(wanted[i]), b = static_cast<double>(computed[i]);
     if (!std::isfinite(a) || !std::isfinite(b)) return INFINITY;
     difference = std::max(difference, std::abs(a - b));
     largest = std::max(largest, std::abs(a));
@@ -136,7 +138,8 @@ double difference_of(const Array& found, const Array& wanted, const Counts& coun
   return largest > 0 ? difference / largest : difference;
 }
 
-/// `what`: outputs of the module.
+/// Throws Error for a difference above the tolerance, or returns the line that says how well outputs are met. `what`:
+/// the name of the outputs; `of`: module or model; `check`: what the user should look at first.
 std::string verified(double difference, const std::string& path, const char* what, const char* of, const char* check) {
   constexpr double tolerance = 1e-5;
   if (!(difference <= tolerance))
@@ -197,12 +200,12 @@ std::string verify_import(const Model& model, const std::string& path) {
   Array wanted{Shape(file.at("logits").shape)};
   file.at("logits").copy_to(wanted.mutable_data());
   const TapePause no_tape;
-  const Array found = model.logits(tokens, Context{segments}).value();
-  if (found.shape() != wanted.shape())
-    throw Error(fmt::format("{}: logits has shape {}, the model gives {}", path, wanted.shape(), found.shape()));
-  const int64_t width = found.dim(-1);
-  const auto counts = [&](int64_t i) { return found.rank() < 3 || segments.ids()[i / width] != 0; };
-  return verified(difference_of(found, wanted, counts), path, "logits", "model", "the options");
+  const Array computed = model.logits(tokens, Context{segments}).value();
+  if (computed.shape() != wanted.shape())
+    throw Error(fmt::format("{}: logits has shape {}, the model gives {}", path, wanted.shape(), computed.shape()));
+  const int64_t width = computed.dim(-1);
+  const auto counts = [&](int64_t i) { return computed.rank() < 3 || segments.ids()[i / width] != 0; };
+  return verified(difference_of(computed, wanted, counts), path, "logits", "model", "the options");
 }
 
 }  // namespace capstan

@@ -1,4 +1,6 @@
-// Weights of published PyTorch modules and models, as a Capstan mixer and as a whole model.
+// Weights of published PyTorch modules and models, as a Capstan mixer and as a whole model. import_run.cpp calls it for
+// `capstan import`. tests/apps/test_import*.cpp compare outputs with those of PyTorch, and tests/fuzz/fuzz_import*.cpp
+// hold that no file does harm.
 #pragma once
 
 #include <string>
@@ -13,9 +15,8 @@ namespace capstan {
 /// - AFT_FULL: fc_q, fc_k, fc_v (.weight, .bias), position_biases (n, n): aft-full, dense, no output projection;
 /// - AFTLocal: query, key, value, output (.weight, .bias), pos_bias (n, n), local_mask: aft-local, dense;
 /// - FastSelfAttention: query, query_att, key, key_att, transform: fastformer without output projection;
-/// - FastAttention: the same after "self.", and output.dense: fastformer with output projection; with output.LayerNorm
-/// a
-///   post-norm block without feed-forward network;
+/// - FastAttention: the same after "self.", and output.dense: fastformer with output projection; with output.LayerNorm,
+///   a post-norm block without feed-forward network;
 /// - FastformerLayer: the same after "attention.", intermediate and output: a post-norm block;
 /// - GAU (FLASH-pytorch): to_hidden.0, to_qk.0, offsetscale, to_out.0, rel_pos_bias: gau with n = hints.length (the
 ///   port's n is the length of each text, padding included);
@@ -33,13 +34,11 @@ ImportedModule import_module(const SafetensorsFile& file, const std::string& pre
 
 /// Recognises, by their parameter names after `prefix`,
 /// - FLASHTransformer (FLASH-pytorch): token_emb, abs_pos_emb, layers, to_logits: a language model with hints.causal,
-/// else a
-///   masked one;
+///   else a masked one;
 /// - the classifier of Fastformer's notebook: word_embedding, fastformer_model, dense_linear;
 /// - GAU-alpha (JunnYu's port), with cls: a masked language model;
 /// - TransformerModel of PyTorch's tutorials and examples: embedding, encoder or input_emb, transformer_encoder or
-/// encoder,
-///   pos_encoder, linear or decoder: a language model with hints.causal, else a masked one.
+///   encoder, pos_encoder, linear or decoder: a language model with hints.causal, else a masked one.
 ///
 /// A masked model needs hints.mask_token: its row of the embedding becomes that of Capstan's mask token. Output layers
 /// are never tied, so that they have the file's numbers. Throws Error as import_module().

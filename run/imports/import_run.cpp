@@ -82,6 +82,8 @@ RunConfig run_config(const RunConfig& base, const ConfigOptions& options) {
   return read_config<RunConfig>(load_tree(to_node(base), options.files, options.overrides, problems), problems);
 }
 
+/// The tokenizer of a run: that of a file, or ids as numbers without one. Throws Error unless its tokens and the
+/// `added` ones of the data are as many as the rows of the embedding.
 std::shared_ptr<const Tokenizer> tokenizer_for(const std::string& file, int64_t vocabulary, int64_t added) {
   std::shared_ptr<const Tokenizer> tokenizer;
   if (file.empty())
@@ -98,6 +100,7 @@ std::shared_ptr<const Tokenizer> tokenizer_for(const std::string& file, int64_t 
   return tokenizer;
 }
 
+/// Writes the run folder with a checkpoint of step 0, whole or not at all.
 void save(const fs::path& folder, const RunConfig& config, const Tokenizer& tokenizer,
           const std::vector<std::string>& classes, const Ancestor& origin, RunModel& model) {
   RunState state;

@@ -1,4 +1,5 @@
-// A published model as a run folder.
+// `capstan import`: a published model as a run folder, or a published module as a file of weights.
+// tests/cli/test_import_run.cpp holds that every command works on such a run, tests/apps/test_import*.cpp the rest.
 #pragma once
 
 #include <ostream>
@@ -25,8 +26,8 @@ void import_run(const ImportRunOptions& options, std::ostream& out);
 
 struct ImportFileOptions {
   std::string file, prefix, output;
-  std::string
-      into;  // of the model that gets the weights: a mixer, blocks.0.mixer, or a block; empty: names as they are
+  /// The mixer (blocks.0.mixer) or block of the model that gets the weights; empty: names as they are.
+  std::string into;
   std::string verify;  // empty: not verified
   ImportHints hints;
 };
@@ -34,7 +35,7 @@ struct ImportFileOptions {
 /// Writes a file of weights for train.init_from. `out` receives the configuration that they are for.
 void import_file(const ImportFileOptions& options, std::ostream& out);
 
-/// What the user of an import should know.
+/// Prints what the user of an import should know, a line each.
 void print_notes(const std::vector<std::string>& notes, const std::vector<std::string>& approximations,
                  std::ostream& out);
 

@@ -34,11 +34,11 @@ class Import {
   }
 
   bool has(const std::string& name) const { return file_.find(prefix_ + name) != nullptr; }
-  /// Layers: how many of LIST.0.NAME, LIST.1.NAME, ... there are.
+  /// How many of the layers LIST.0.NAME, LIST.1.NAME, ... there are.
   int64_t count(const std::string& list, const std::string& name) const {
-    int64_t found = 0;
-    while (has(fmt::format("{}.{}.{}", list, found, name))) ++found;
-    return found;
+    int64_t layers = 0;
+    while (has(fmt::format("{}.{}.{}", list, layers, name))) ++layers;
+    return layers;
   }
 
   /// Extents of a tensor that is there; throws Error otherwise.
@@ -124,7 +124,7 @@ inline void take_feed_forward(Import& import, const std::string& up, const std::
   module.layer.feed_forward.expansion = static_cast<double>(hidden) / static_cast<double>(width);
 }
 
-/// Adds a block after those that are there.
+/// Adds a block after those that the configuration has.
 void add_block(const ImportedModule& block, ModelConfig& config, ImportedTensors& tensors);
 
 /// Language model or masked one, as the hints say, with an output of its own. Of a masked model the embedding gets a

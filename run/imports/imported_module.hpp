@@ -1,4 +1,5 @@
-// The result of importing a published module or model, and what its file does not say.
+// The result of importing a published module or model, and what its file does not say. Importers make it, import_run
+// writes it, and run/warm_start reads ImportedConfig back from the file's metadata.
 #pragma once
 
 #include <cstdint>

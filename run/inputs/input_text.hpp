@@ -1,4 +1,5 @@
-// A text that is given to a model.
+// A text that is given to a model, with the place that messages name, and loops over several texts whose error names
+// the text. Predictions, the server and the Python package use it. tests/cli/test_predictions.cpp holds the errors.
 #pragma once
 
 #include <algorithm>
@@ -49,23 +50,23 @@ class TextError : public Error {
 /// Throws NotFinite naming `place` unless all of what a model has computed for the text there is finite.
 template <class T>
 void require_finite(const T* values, int64_t count, const std::string& place) {
-  const T* const found = std::find_if(values, values + count, [](T value) { return !std::isfinite(value); });
-  if (found != values + count) throw_not_finite(place, static_cast<double>(*found));
+  const T* const bad = std::find_if(values, values + count, [](T value) { return !std::isfinite(value); });
+  if (bad != values + count) throw_not_finite(place, static_cast<double>(*bad));
 }
 inline void require_finite(double value, const std::string& place) { require_finite(&value, 1, place); }
 
 /// encode(text) of every text. Throws TextError for the first for which that throws Error.
 template <class Encode>
 auto encode_all(const std::vector<InputText>& texts, const Encode& encode) {
-  std::vector<decltype(encode(texts.front()))> all;
+  std::vector<decltype(encode(texts.front()))> encoded;
   for (size_t i = 0; i < texts.size(); ++i) {
     try {
-      all.push_back(encode(texts[i]));
+      encoded.push_back(encode(texts[i]));
     } catch (const Error& error) {
       throw TextError(i, error);
     }
   }
-  return all;
+  return encoded;
 }
 
 /// body(i) for each of `count` texts, in parallel, each on one thread. Throws TextError for the first for which that

@@ -1,3 +1,6 @@
+// What a file is: its --input, else its ending, else the format of the run's data, else the tabs of its first lines.
+// Standard input has no name, so that its first line decides. What is logged says how a file was taken and how to ask
+// for another way.
 #include "run/inputs/text_input.hpp"
 
 #include <algorithm>
@@ -38,7 +41,7 @@ bool has_tables(const SourceConfig& data) {
   return std::holds_alternative<LabelledSourceConfig>(data) || std::holds_alternative<PairSourceConfig>(data);
 }
 
-/// Texts of one column each in a folder, a file each.
+/// Is the input a folder in which each file is a text of one column?
 bool are_files(const TextInputOptions& options, const SourceConfig& data) {
   if (options.format != format_by_name) return format_is_of_files(options.format);
   const auto* const labelled = std::get_if<LabelledSourceConfig>(&data);
@@ -62,7 +65,7 @@ const TableFormat* table_format(const TextInputOptions& options, const SourceCon
   if (!options.text_columns.empty() || (options.labels && by_ending == tsv)) return tsv;
   if (!file || !has_tables(data)) return nullptr;
   if (trained != nullptr && trained != tsv) return trained;
-  // A line of a pair of texts has a tab, too.
+  // Lines of several texts have tabs between them without being a table with labels: the number of tabs decides.
   const size_t texts = facts_of(data).text.columns;
   const auto tabs = tabs_of_lines(options.file);
   const bool pairs = texts > 1 && tabs && *tabs + 1 == texts;
@@ -83,7 +86,8 @@ std::vector<std::string> text_names(const SourceConfig& data, const TableFormat&
 
 /// The fields of a line that may be the first of a table.
 std::vector<std::string> fields_of(const std::string& line, const TableFormat& format) {
-  const auto rows = first_rows(line + '\n' + line, "stdin", format, 1);  // one row alone proves no unusual delimiter
+  // The line is given twice, because one row alone proves no unusual delimiter.
+  const auto rows = first_rows(line + '\n' + line, "stdin", format, 1);
   return rows.empty() ? std::vector<std::string>() : column_names(rows.front());
 }
 
@@ -99,10 +103,10 @@ bool begins_table(const std::string& line, const SourceConfig& data, const Table
   const std::vector<std::string> wanted = text_names(data, format);
   const std::vector<std::string> names = fields_of(line, format);
   if (wanted.empty() || names.empty()) return false;
-  const bool found = std::all_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
+  const bool has_all = std::all_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   });
-  return found && (format.fields == TableFormat::Fields::keys || names.size() > wanted.size());
+  return has_all && (format.fields == TableFormat::Fields::keys || names.size() > wanted.size());
 }
 
 /// The format of a table of the run's data that begins with this line; null for a line of text.
@@ -115,8 +119,8 @@ const TableFormat* piped_format(const std::string& line, const SourceConfig& dat
   return nullptr;
 }
 
-/// A line that is read as a text, but may be a row of a table: with a class in a field of its own, only the name of the
-/// run's text, or only names that columns usually have.
+/// The format of which a line, which is read as a text, may be a row: a field is a class of the run, or all fields are
+/// names that columns usually have, or they are the names of the run's texts. Null where nothing suggests a table.
 const TableFormat* doubtful_format(const std::string& line, const SourceConfig& data,
                                    const std::vector<std::string>& classes) {
   for (const TableFormat& format : table_formats()) {
@@ -182,10 +186,10 @@ ColumnChoice TextInput::choose_columns() const {
   std::optional<ClassNames> classes;
   if (!options_.classes.empty())
     classes = ClassNames::from_list(options_.classes, "the classes of the run", config.first_label);
-  const FoundColumns found = columns_of_table(config, options_.text_columns, content_, in_->name(), *format_,
-                                              classes ? &*classes : nullptr, options_.labels);
-  if (!found.said.empty()) log_info(found.said);
-  return found.choice;
+  const FoundColumns columns = columns_of_table(config, options_.text_columns, content_, in_->name(), *format_,
+                                                classes ? &*classes : nullptr, options_.labels);
+  if (!columns.said.empty()) log_info(columns.said);
+  return columns.choice;
 }
 
 void TextInput::read_files() {
@@ -198,19 +202,19 @@ void TextInput::read_files() {
   };
   const bool class_folders = std::any_of(files.begin(), files.end(), in_class);
   size_t left_out = 0;
-  for (const FoundFile& found : files) {
+  for (const FoundFile& entry : files) {
     // Beside the folders of classes, there are lists of addresses and counts of words in the original IMDB.
-    if (class_folders && (options_.labels ? !in_class(found) : found.name.find('/') == std::string::npos)) {
+    if (class_folders && (options_.labels ? !in_class(entry) : entry.name.find('/') == std::string::npos)) {
       ++left_out;
       continue;
     }
-    std::string text = read_text_file(found.path);
-    if (options_.utf8) check_utf8(text, found.path);
+    std::string text = read_text_file(entry.path);
+    if (options_.utf8) check_utf8(text, entry.path);
     rows_.emplace_back(std::move(text));
-    rows_.back().place = found.path;
+    rows_.back().place = entry.path;
     rows_.back().label = labelled != nullptr && labelled->format == format_of_file_names
-                             ? class_of_file_name(found.name, options_.classes)
-                             : std::filesystem::path(found.path).parent_path().filename().string();
+                             ? class_of_file_name(entry.name, options_.classes)
+                             : std::filesystem::path(entry.path).parent_path().filename().string();
     rows_.back().labels = {rows_.back().label};
   }
   rows_given_ = true;

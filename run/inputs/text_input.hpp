@@ -1,4 +1,6 @@
-// The texts that a command reads: lines, rows of a table with the columns of the run's data, or whole files.
+// The texts that a command reads: lines, rows of a table with the columns of the run's data, or whole files. Commands
+// open it by apps/command_line/text_options. tests/cli/test_inputs.cpp and test_tables.cpp hold what a file is taken
+// for.
 #pragma once
 
 #include <optional>
@@ -15,9 +17,9 @@ namespace capstan {
 struct TextInputOptions {
   std::string file = "-";                 // -: standard input
   std::string format = "auto";            // lines, tsv, csv, jsonl, fasttext or folders; auto: by name and content
-  std::vector<std::string> text_columns;  // other ones than those of the run
+  std::vector<std::string> text_columns;  // in place of those of the run's data; empty: those
   std::vector<std::string> classes;       // of the run: a column of them holds labels
-  bool labels = false;                    // tables only
+  bool labels = false;                    // read labels, which only tables and folders have
   bool utf8 = false;                      // refuse other text
   std::string command;                    // that reads the texts, for messages: capstan predict RUN
 };
@@ -57,14 +59,14 @@ class TextInput {
   std::optional<TextReader> in_;           // of all but files
   size_t columns_;                         // texts of a row that are separate
   std::string content_;                    // of a table
-  bool header_ = false;                    // has it one?
+  bool header_ = false;                    // does the table have one?
   Dialect dialect_ = {};                   // of its fields
-  std::vector<InputText> rows_;            // of a table
+  std::vector<InputText> rows_;            // of a table or of files
   size_t at_ = 0;                          // in rows_
   bool undecided_ = false;                 // lines or a table: the first line says it
   std::optional<std::string> first_line_;  // that was read to decide it
   int64_t line_ = 0;
-  bool tab_said_ = false;
+  bool tab_said_ = false;  // was it logged that a line looks like a row of a table?
 };
 
 }  // namespace capstan

@@ -17,9 +17,10 @@ std::vector<CacheRule> rules_to_try() {
   return rules;
 }
 
-size_t best_of(const AdaptiveEvaluation& found) {
-  return static_cast<size_t>(std::min_element(found.loss_sums.begin(), found.loss_sums.end()) -
-                             found.loss_sums.begin());
+/// The index of the rule with the least loss.
+size_t best_of(const AdaptiveEvaluation& tried) {
+  return static_cast<size_t>(std::min_element(tried.loss_sums.begin(), tried.loss_sums.end()) -
+                             tried.loss_sums.begin());
 }
 
 }  // namespace
@@ -36,10 +37,10 @@ AdaptedFigures evaluate_adapted(const SavedRun& run, const DataSource& data, Spl
   adaptive.rate = options.rate;
   adaptive.decay = options.decay;
   const BatchSource* const training = options.rate > 0 ? &data.training() : nullptr;
-  const auto evaluate = [&](Split of) {
+  const auto evaluate = [&](Split evaluated) {
     const SavedRun copy =
         options.rate > 0 ? open_run(std::filesystem::path(run.weights).parent_path(), ParamMemory::allocated) : run;
-    return evaluate_adaptive(copy.model->model(), copy.model->params(), *data.evaluation(of), training, adaptive,
+    return evaluate_adaptive(copy.model->model(), copy.model->params(), *data.evaluation(evaluated), training, adaptive,
                              log_info);
   };
   AdaptedFigures figures;
@@ -58,9 +59,9 @@ AdaptedFigures evaluate_adapted(const SavedRun& run, const DataSource& data, Spl
     }
   }
   const Stopwatch watch;
-  const AdaptiveEvaluation found = evaluate(split);
-  figures.targets = found.targets;
-  figures.loss_sum = found.loss_sums.front();
+  const AdaptiveEvaluation result = evaluate(split);
+  figures.targets = result.targets;
+  figures.loss_sum = result.loss_sums.front();
   if (!std::isfinite(figures.loss_sum))
     throw Error(fmt::format("--adapt: at a rate of {:g} the loss is not finite: give a smaller one", options.rate));
   figures.seconds = watch.seconds();

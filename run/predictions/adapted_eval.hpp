@@ -1,4 +1,5 @@
-// What a language model makes of a split when it learns from what it has scored (train/evaluation/adaptive.hpp).
+// What a language model makes of a split when it learns from what it has scored (train/evaluation/adaptive.hpp), for
+// `capstan eval --cache` and `--adapt`. tests/train/test_adaptive.cpp and tests/cli/test_eval.cpp hold it.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@ struct AdaptOptions {
   bool any() const { return cache > 0 || rate > 0; }
 };
 
+/// Of the split, scored while the model learned from what it had scored.
 struct AdaptedFigures {
   int64_t targets = 0;
   double loss_sum = 0;            // nats

@@ -1,4 +1,6 @@
-// Texts with blanks, filled by a masked language model.
+// Texts with blanks, filled by a masked language model: fill_blanks() of predictions.hpp. All windows of a batch of
+// texts are read together in padded groups; scores of the vocabulary are then computed for a few blanks at a time,
+// since a row of them may be large. tests/cli/test_predictions.cpp holds the result.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -11,17 +13,18 @@
 namespace capstan {
 namespace {
 
-/// Blanks whose scores of the whole vocabulary are in memory at once.
+/// How many blanks have their scores of the whole vocabulary in memory at once.
 constexpr size_t blanks_at_once = 256;
 
+/// A hidden token: its text, and its place among the text's tokens.
 struct Blank {
   size_t text, token;
 };
 
-/// What the model reads to fill some blanks: tokens of a text.
+/// What the model reads to fill some blanks: tokens [begin, end) of a text.
 struct Window {
   size_t text, begin, end;
-  size_t first_blank, blanks;
+  size_t first_blank, blanks;  // index of the first of them, and their number
 };
 
 class BlankFiller {
@@ -29,7 +32,8 @@ class BlankFiller {
   BlankFiller(const SavedRun& run, const PredictOptions& options)
       : run_(run), model_(run.model->that_predicts(Predicts::hidden_tokens)), options_(options) {}
 
-  /// The text between the blanks is encoded piece by piece.
+  /// The tokens of a text, with the mask token in place of each blank. The text between blanks is encoded piece by
+  /// piece.
   std::vector<int32_t> tokens_of(const InputText& input) const {
     const std::string& text = input.text;
     std::vector<int32_t> ids;
@@ -88,8 +92,8 @@ class BlankFiller {
     return prediction;
   }
 
-  /// The likeliest tokens for a blank after token `previous`, with the probabilities that the loss is made of. Those
-  /// that are no text are left out.
+  /// The likeliest tokens for a blank after token `previous`, with the probabilities that the loss is made of: over the
+  /// whole vocabulary. Tokens that are no text (added ones, the unknown word) are not among the guesses.
   std::vector<Guess> guesses(const float* logits, int64_t vocabulary, int32_t previous) const {
     const auto size = static_cast<size_t>(run_.tokenizer->vocabulary_size());
     const std::optional<int32_t> unknown = run_.tokenizer->unknown_token();
@@ -155,7 +159,7 @@ std::vector<Prediction> fill_blanks(const SavedRun& run, const std::vector<Input
   std::vector<std::vector<Guess>> guesses(blanks.size());
   for_padded_groups(rows, [&](const std::vector<int64_t>& indices, const Batch& group) {
     std::vector<int32_t> places;
-    std::vector<size_t> numbers;  // of the blanks at these places
+    std::vector<size_t> numbers;  // the indices of the blanks at these places
     for (size_t row = 0; row < indices.size(); ++row) {
       const Window& window = windows[static_cast<size_t>(indices[row])];
       for (size_t b = window.first_blank; b < window.first_blank + window.blanks; ++b) {
@@ -166,11 +170,11 @@ std::vector<Prediction> fill_blanks(const SavedRun& run, const std::vector<Input
     }
     const Var states = model.states(group.tokens, places, Context{Segments(group.segment_ids)});
     for (size_t begin = 0; begin < numbers.size(); begin += blanks_at_once) {
-      std::vector<int32_t> some(std::min(blanks_at_once, numbers.size() - begin));
-      std::iota(some.begin(), some.end(), static_cast<int32_t>(begin));
+      std::vector<int32_t> rows_now(std::min(blanks_at_once, numbers.size() - begin));
+      std::iota(rows_now.begin(), rows_now.end(), static_cast<int32_t>(begin));
       const Array logits =
-          model.state_logits(gather(states, Ids(Shape{static_cast<int64_t>(some.size())}, some))).value();
-      for (size_t i = 0; i < some.size(); ++i) {
+          model.state_logits(gather(states, Ids(Shape{static_cast<int64_t>(rows_now.size())}, rows_now))).value();
+      for (size_t i = 0; i < rows_now.size(); ++i) {
         const Blank& blank = blanks[numbers[begin + i]];
         guesses[numbers[begin + i]] =
             filler.guesses(logits.data() + static_cast<int64_t>(i) * logits.dim(1), logits.dim(1),
@@ -180,7 +184,7 @@ std::vector<Prediction> fill_blanks(const SavedRun& run, const std::vector<Input
   });
   std::vector<std::vector<std::vector<Guess>>> of_text(texts.size());
   for (size_t b = 0; b < blanks.size(); ++b) of_text[blanks[b].text].push_back(std::move(guesses[b]));
-  for_each_text(texts.size(), [&](size_t i) {  // one logit that is no number makes none of all probabilities
+  for_each_text(texts.size(), [&](size_t i) {  // if one logit is NaN, so are all probabilities: one is enough to check
     for (const std::vector<Guess>& blank : of_text[i]) require_finite(blank.front().probability, texts[i].place);
   });
   std::vector<Prediction> predictions;

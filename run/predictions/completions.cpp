@@ -29,8 +29,9 @@ std::string StopFilter::finish() { return std::exchange(pending_, ""); }
 
 namespace {
 
-/// A model without a position limit would read a text of any length, in a time that grows with its square and with
-/// memory that grows with it: reads its last tokens only. A source of pairs is not cut.
+/// Keeps the last tokens of a long text where the model has no position limit: it would read a text of any length, in a
+/// time that grows with its square. A source of pairs is refused instead, since its beginning matters as much as its
+/// end.
 void bound_prompt(const SavedRun& run, std::vector<int32_t>& tokens, const std::string& place) {
   const SourceFacts facts = facts_of(run.config.data);
   const auto most = static_cast<size_t>(std::max<int64_t>(1 << 14, 4 * facts.longest));
@@ -65,7 +66,7 @@ GenerateOptions generation_of(const SavedRun& run, const CompletionOptions& opti
 std::vector<int32_t> tokens_to_continue(const SavedRun& run, const InputText& text) {
   std::vector<int32_t> tokens = prompt_of(run, text.text, text.place);
   bound_prompt(run, tokens, text.place);
-  if (tokens.empty()) tokens.push_back(run.tokenizer->start_token());  // something must be read
+  if (tokens.empty()) tokens.push_back(run.tokenizer->start_token());  // a model predicts only after a token
   return tokens;
 }
 

@@ -1,4 +1,7 @@
-// What a language model writes after a text or, trained on pairs, after a source.
+// What a language model writes after a text or, trained on pairs, after a source: for `capstan generate` and, by the
+// parts below, for the server's engine. Both must write the same text for a request: tests/serve/test_endpoints.cpp and
+// test_company.cpp hold it, tests/run/test_probabilities.cpp that tokens are chosen by the probabilities that eval
+// counts.
 #pragma once
 
 #include <cstdint>
@@ -29,14 +32,14 @@ struct Completion {
   GenerateEnd end = GenerateEnd::max_tokens;
 };
 
-/// Passes text on, except for what may be the beginning of a stop string.
+/// Passes text on, but holds back an end that may be the beginning of a stop string.
 class StopFilter {
  public:
   explicit StopFilter(std::vector<std::string> stops) : stops_(std::move(stops)) {}
 
   /// The text that can be shown now; done() is true from the end of a stop string on.
   std::string push(const std::string& text);
-  /// What was held back.
+  /// What was held back, once there is no more text.
   std::string finish();
   bool done() const { return done_; }
 
@@ -62,8 +65,8 @@ class SampleText {
   StopFilter filter_;
 };
 
-/// The tokens that are read of a text which is continued: prompt_of(), or a start token where that is empty. Without a
-/// position limit, only the last ones of a very long text.
+/// The tokens that are read of a text which is continued: prompt_of(), or a start token where that is empty. A model
+/// without a position limit reads only the last ones of a very long text.
 std::vector<int32_t> tokens_to_continue(const SavedRun& run, const InputText& text);
 /// How they are continued: with the tokens that end a text or that no text has. on_token is left empty.
 GenerateOptions generation_of(const SavedRun& run, const CompletionOptions& options);

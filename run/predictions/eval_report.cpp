@@ -61,33 +61,35 @@ std::vector<std::string> aligned_with(const std::string& heading, std::vector<st
   return aligned(std::move(names));
 }
 
+/// Prints a row for each class or label; columns that the report has no figures for are left out.
 void print_classes(const EvalReport& report, std::ostream& out) {
-  const std::vector<ClassFigures> all = report.class_figures();
-  if (all.empty()) return;
+  const std::vector<ClassFigures> figures = report.class_figures();
+  if (figures.empty()) return;
   const std::vector<std::string> names = aligned_with("class", report.classes);
-  const bool thresholds = all.front().threshold.has_value();
+  const bool thresholds = figures.front().threshold.has_value();
   const bool ranked = report.ranked && report.ranked->kept();
   out << fmt::format("\n{}{:>11}{:>9}{:>9}{}{:>10}{}\n", names[0], "precision", "recall", "f1",
                      ranked ? "  avg.prec" : "", "examples", thresholds ? "  threshold" : "");
-  for (size_t c = 0; c < all.size(); ++c) {
+  for (size_t c = 0; c < figures.size(); ++c) {
+    const ClassFigures& of_class = figures[c];
     const std::string average =
-        !ranked
-            ? ""
-            : fmt::format("{:>10}", all[c].average_precision ? fmt::format("{:.4f}", *all[c].average_precision) : "-");
-    out << fmt::format("{}{:>11}{:>9}{:>9}{}{:>10}{}\n", names[c + 1], all[c].text(all[c].precision),
-                       all[c].text(all[c].recall), all[c].text(all[c].f1), average, all[c].examples,
-                       thresholds ? fmt::format("{:>11.2f}", *all[c].threshold) : "");
+        !ranked ? ""
+                : fmt::format("{:>10}",
+                              of_class.average_precision ? fmt::format("{:.4f}", *of_class.average_precision) : "-");
+    out << fmt::format("{}{:>11}{:>9}{:>9}{}{:>10}{}\n", names[c + 1], of_class.text(of_class.precision),
+                       of_class.text(of_class.recall), of_class.text(of_class.f1), average, of_class.examples,
+                       thresholds ? fmt::format("{:>11.2f}", *of_class.threshold) : "");
   }
 }
 
 /// Thresholds of the curves: 0.05, 0.1 ... 0.95.
 std::vector<double> curve_thresholds() {
-  std::vector<double> all;
-  for (int step = 1; step < 20; ++step) all.push_back(step / 20.0);
-  return all;
+  std::vector<double> thresholds;
+  for (int step = 1; step < 20; ++step) thresholds.push_back(step / 20.0);
+  return thresholds;
 }
 
-/// Neighbouring thresholds with the same figures share a line.
+/// Prints a curve for each class, a line per threshold. Neighbouring thresholds with the same figures share a line.
 void print_curves(const EvalReport& report, std::ostream& out) {
   if (!report.ranked || !report.ranked->kept()) return;
   for (size_t c = 0; c < report.classes.size(); ++c) {
@@ -99,12 +101,12 @@ void print_curves(const EvalReport& report, std::ostream& out) {
     };
     for (const double threshold : curve_thresholds()) {
       const LabelCounts at = report.ranked->at(static_cast<int64_t>(c), threshold);
-      const std::string now = fmt::format("{:>11.4f}{:>9.4f}{:>9.4f}", at.precision(), at.recall(), at.f1());
+      const std::string line = fmt::format("{:>11.4f}{:>9.4f}{:>9.4f}", at.precision(), at.recall(), at.f1());
       const std::string here = fmt::format("{:.2f}", threshold);
-      if (!first.empty() && now != figures) print();
-      if (now != figures) first = here;
+      if (!first.empty() && line != figures) print();
+      if (line != figures) first = here;
       last = here;
-      figures = now;
+      figures = line;
     }
     print();
   }
@@ -139,7 +141,7 @@ void print_most_frequent_confusions(const EvalReport& report, std::ostream& out)
                        printable_line(report.classes[static_cast<size_t>(c.predicted)]));
 }
 
-/// How a text is named that has no place: by its first words.
+/// The name of a text that has no place, for messages: its first words.
 std::string named(Split split, const std::string& text) {
   constexpr size_t shown = 60;  // columns
   const std::string line = printable_line(text);
@@ -178,84 +180,84 @@ std::string named(Split split, const std::string& text) {
 std::string ClassFigures::text(double figure) const { return occurs ? fmt::format("{:.4f}", figure) : "-"; }
 
 std::vector<Figure> EvalReport::figures() const {
-  std::vector<Figure> all{{"targets", static_cast<double>(total.targets), 0}, {"loss", total.loss(), 6}};
+  std::vector<Figure> list{{"targets", static_cast<double>(total.targets), 0}, {"loss", total.loss(), 6}};
   const auto add_metrics = [&](bool label_sets) {
     for (const Metric& metric : metrics()) {
       const auto value = metric.compute({total, labels});
       const bool of_sets = metric.of == Metric::Of::label_sets || metric.of == Metric::Of::classes;
-      if (&metric != &metrics().front() && of_sets == label_sets && value) all.push_back({metric.name, *value, 4});
+      if (&metric != &metrics().front() && of_sets == label_sets && value) list.push_back({metric.name, *value, 4});
     }
   };
-  const auto add_power = [&](const std::string& name, double value) {  // of e, which is soon beyond the largest number
-    if (std::isfinite(value)) all.push_back({name, value, 3});
+  const auto add_power = [&](const std::string& name, double value) {  // a power of e, infinite for a large loss
+    if (std::isfinite(value)) list.push_back({name, value, 3});
   };
   const auto add_of_tokens = [&](const std::string& prefix, double loss_sum, double loss) {
     add_power(prefix + "perplexity", std::exp(loss));
     if (!text) return;
-    all.push_back({prefix + "bits_per_byte", loss_sum / std::log(2.0) / static_cast<double>(text->bytes), 4});
+    list.push_back({prefix + "bits_per_byte", loss_sum / std::log(2.0) / static_cast<double>(text->bytes), 4});
     if (const int64_t words = text->words.value_or(0); words > 0)
       add_power(prefix + "word_perplexity", std::exp(loss_sum / static_cast<double>(words)));
   };
   if (predicts_tokens) add_of_tokens("", total.loss_sum, total.loss());
   if (adapted) {
-    all.push_back({"adapted_loss", adapted->loss(), 6});
+    list.push_back({"adapted_loss", adapted->loss(), 6});
     add_of_tokens("adapted_", adapted->loss_sum, adapted->loss());
     if (adapted->rule) {
-      all.push_back({"cache_sharpness", adapted->rule->sharpness, 1});
-      all.push_back({"cache_weight", adapted->rule->weight, 2});
+      list.push_back({"cache_sharpness", adapted->rule->sharpness, 1});
+      list.push_back({"cache_weight", adapted->rule->weight, 2});
     }
   }
   add_metrics(false);
   if (pairs) {
-    all.push_back({"pairs", static_cast<double>(pairs->pairs), 0});
-    all.push_back({"exact_match", pairs->exact_match, 4});
-    all.push_back({"log_probability", pairs->log_probability, 4});
+    list.push_back({"pairs", static_cast<double>(pairs->pairs), 0});
+    list.push_back({"exact_match", pairs->exact_match, 4});
+    list.push_back({"log_probability", pairs->log_probability, 4});
   }
   if (labels) {
-    if (labels->thresholds.empty()) all.push_back({"threshold", labels->threshold, 2});
-    all.push_back({"micro_precision", labels->all.precision(), 4});
-    all.push_back({"micro_recall", labels->all.recall(), 4});
+    if (labels->thresholds.empty()) list.push_back({"threshold", labels->threshold, 2});
+    list.push_back({"micro_precision", labels->all.precision(), 4});
+    list.push_back({"micro_recall", labels->all.recall(), 4});
     add_metrics(true);
     for (const PrecisionAt& at : labels->precision_at)
-      all.push_back({fmt::format("precision_at_{}", at.k), at.precision, 4});
+      list.push_back({fmt::format("precision_at_{}", at.k), at.precision, 4});
   }
   if (classification) {
     const int64_t occurring = classification->occurring(), known = classification->classes();
-    all.push_back({"macro_f1", classification->macro_f1(), 4,
-                   occurring < known ? fmt::format("over {} of {} classes", occurring, known) : ""});
+    list.push_back({"macro_f1", classification->macro_f1(), 4,
+                    occurring < known ? fmt::format("over {} of {} classes", occurring, known) : ""});
     if (plain) {
-      all.push_back({"plain_accuracy", plain->accuracy(), 4});
-      all.push_back({"plain_macro_f1", plain->macro_f1(), 4});
+      list.push_back({"plain_accuracy", plain->accuracy(), 4});
+      list.push_back({"plain_macro_f1", plain->macro_f1(), 4});
     }
-    all.push_back({"calibration_error", classification->calibration_error(), 4});
+    list.push_back({"calibration_error", classification->calibration_error(), 4});
   }
   if (ranked)
-    if (const auto mean = ranked->mean_average_precision()) all.push_back({"average_precision", *mean, 4});
-  return all;
+    if (const auto mean = ranked->mean_average_precision()) list.push_back({"average_precision", *mean, 4});
+  return list;
 }
 
 std::vector<ClassFigures> EvalReport::class_figures() const {
-  std::vector<ClassFigures> all;
+  std::vector<ClassFigures> list;
   if (labels)
     for (size_t c = 0; c < labels->of_label.size(); ++c) {
       const LabelCounts& label = labels->of_label[c];
-      all.push_back({label.precision(), label.recall(), label.f1(), label.actual});
-      if (!labels->thresholds.empty()) all.back().threshold = labels->thresholds[c];
+      list.push_back({label.precision(), label.recall(), label.f1(), label.actual});
+      if (!labels->thresholds.empty()) list.back().threshold = labels->thresholds[c];
     }
   if (const auto& r = classification)
     for (int64_t c = 0; c < r->classes(); ++c)
-      all.push_back(
+      list.push_back(
           {r->precision(c), r->recall(c), r->f1(c), r->of_class(c), std::nullopt, std::nullopt, r->occurs(c)});
-  for (size_t c = 0; ranked && c < all.size(); ++c)
-    all[c].average_precision = ranked->average_precision(static_cast<int64_t>(c));
-  return all;
+  for (size_t c = 0; ranked && c < list.size(); ++c)
+    list[c].average_precision = ranked->average_precision(static_cast<int64_t>(c));
+  return list;
 }
 
 double EvalReport::figure(const std::string& name) const {
   std::vector<std::string> names;
-  for (const Figure& one : figures()) {
-    if (one.name == name) return one.value;
-    names.push_back(one.name);
+  for (const Figure& candidate : figures()) {
+    if (candidate.name == name) return candidate.value;
+    names.push_back(candidate.name);
   }
   throw Error(fmt::format("the evaluation has no figure {}; it has {}", name, join(names)));
 }
@@ -305,7 +307,7 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
   if (!std::isfinite(report.total.loss())) refuse_not_finite(run, *split_batches, split);
   if (facts_of(run.config.data).has_pairs && split != Split::train)
     report.pairs = evaluate_pairs(run, data.evaluation_pairs(split), completions);
-  if (facts.predicts == Predicts::next_token) report.text = data.text_size(split);  // all of the text
+  if (facts.predicts == Predicts::next_token) report.text = data.text_size(split);  // each of its tokens is scored
   if (adapting.any()) report.adapted = evaluate_adapted(run, data, split, adapting);
   return report;
 }
@@ -326,6 +328,7 @@ void print_text(const EvalReport& report, std::ostream& out, bool curves) {
 
 namespace {
 
+/// Adds "confusion", a matrix, or for many classes "confusions", a list.
 void add_confusion(const EvalReport& report, nlohmann::ordered_json& json) {
   const ClassificationReport& r = *report.classification;
   if (r.classes() > widest_confusion_matrix) {
@@ -358,13 +361,13 @@ void print_json(const EvalReport& report, std::ostream& out) {
                                {"recall", classes[c].recall},
                                {"f1", classes[c].f1},
                                {"examples", classes[c].examples}});
-    nlohmann::ordered_json& one = json["classes"].back();
-    if (classes[c].threshold) one["threshold"] = *classes[c].threshold;
-    if (classes[c].average_precision) one["average_precision"] = *classes[c].average_precision;
+    nlohmann::ordered_json& added = json["classes"].back();
+    if (classes[c].threshold) added["threshold"] = *classes[c].threshold;
+    if (classes[c].average_precision) added["average_precision"] = *classes[c].average_precision;
     if (report.ranked && report.ranked->kept())
       for (const double threshold : curve_thresholds()) {
         const LabelCounts at = report.ranked->at(static_cast<int64_t>(c), threshold);
-        one["curve"].push_back({{"threshold", threshold}, {"precision", at.precision()}, {"recall", at.recall()}});
+        added["curve"].push_back({{"threshold", threshold}, {"precision", at.precision()}, {"recall", at.recall()}});
       }
   }
   if (report.classification) add_confusion(report, json);

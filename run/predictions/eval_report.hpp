@@ -1,4 +1,6 @@
 // Output of `capstan eval`: figures, one per line, and for classifiers a table of the classes; or all of it as JSON.
+// Programs, the report and the Python package get figures by name, so that the names are part of the interface.
+// tests/cli/test_eval.cpp, test_multi_label.cpp and test_decisions.cpp hold what is printed.
 #pragma once
 
 #include <optional>
@@ -36,7 +38,7 @@ struct Figure {
   std::string name;
   double value;
   int digits;             // that are printed; 0: a count
-  std::string over = "";  // what is less than it seems: "over 70 of 77 classes"
+  std::string over = "";  // what the figure leaves out: "over 70 of 77 classes"
 };
 
 /// Figures of one class, or of one label.
@@ -50,6 +52,7 @@ struct ClassFigures {
   std::string text(double figure) const;
 };
 
+/// What eval found: parts that the kind of model, or of data, does not have are empty.
 struct EvalReport {
   std::string split;
   Evaluation total;
@@ -63,7 +66,7 @@ struct EvalReport {
   std::optional<AdaptedFigures> adapted;               // of a language model that learns from what it has scored
   std::optional<TextSize> text;                        // of the split
 
-  /// All numbers: "loss", "accuracy", "macro_f1" and so on.
+  /// All figures: "loss", "accuracy", "macro_f1" and so on.
   std::vector<Figure> figures() const;
   /// The figures of each of `classes`; none unless the model is a classifier.
   std::vector<ClassFigures> class_figures() const;

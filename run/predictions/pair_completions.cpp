@@ -14,6 +14,7 @@
 namespace capstan {
 namespace {
 
+/// What ends a target, and the tokens that it must not have.
 struct Limits {
   int32_t end, separator;
   std::vector<int32_t> banned;
@@ -37,13 +38,13 @@ std::vector<PairCompletion> search(const SavedRun& run, const std::vector<int32_
   beam.max_tokens = limits.tokens;
   beam.stop_token = limits.end;
   beam.banned = limits.banned;
-  std::vector<PairCompletion> found;
+  std::vector<PairCompletion> best;
   for (Hypothesis& text : beam_search(run.model->that_predicts(Predicts::next_token), prompt, beam)) {
-    if (static_cast<int64_t>(found.size()) == options.best) break;
-    found.push_back({run.tokenizer->decode(text.tokens), {}, text.log_probability, text.finished});
-    found.back().tokens = std::move(text.tokens);
+    if (static_cast<int64_t>(best.size()) == options.best) break;
+    best.push_back({run.tokenizer->decode(text.tokens), {}, text.log_probability, text.finished});
+    best.back().tokens = std::move(text.tokens);
   }
-  return found;
+  return best;
 }
 
 std::vector<PairCompletion> sample(const SavedRun& run, const std::vector<Prompt>& prompts,
@@ -65,7 +66,8 @@ std::vector<PairCompletion> sample(const SavedRun& run, const std::vector<Prompt
   return written;
 }
 
-/// Groups of prompts of one length, by their indices.
+/// Groups of at most `most` prompts, as their indices. Prompts of a group have the same length: generate_together()
+/// takes them in step.
 std::vector<std::vector<size_t>> groups_of(const std::vector<std::vector<int32_t>>& prompts, int64_t most) {
   std::map<size_t, std::vector<size_t>> by_length;
   for (size_t i = 0; i < prompts.size(); ++i) by_length[prompts[i].size()].push_back(i);
@@ -78,7 +80,8 @@ std::vector<std::vector<size_t>> groups_of(const std::vector<std::vector<int32_t
   return groups;
 }
 
-/// The TextError for the first prompt of a group for which write(i) throws NotFinite.
+/// The TextError for the first prompt of a group for which write(i) throws NotFinite. The prompts are written again one
+/// by one, because an error of the group does not say whose it is.
 std::exception_ptr first_not_finite(const std::vector<size_t>& group, const std::function<void(size_t)>& write) {
   for (const size_t i : group) {
     try {
@@ -130,7 +133,7 @@ std::vector<int32_t> prompt_of(const SavedRun& run, std::string_view text, const
 std::vector<std::vector<PairCompletion>> complete(const SavedRun& run, const std::vector<std::vector<int32_t>>& prompts,
                                                   const PairOptions& options, int64_t first) {
   check_options(options);
-  std::vector<std::vector<PairCompletion>> all(prompts.size());
+  std::vector<std::vector<PairCompletion>> completions(prompts.size());
   const std::vector<std::vector<size_t>> groups = groups_of(prompts, options.beam > 1 ? 1 : options.batch);
   std::vector<std::exception_ptr> errors(groups.size());
   parallel_units(static_cast<int64_t>(groups.size()), [&](int64_t unit) {
@@ -139,13 +142,13 @@ std::vector<std::vector<PairCompletion>> complete(const SavedRun& run, const std
     const auto prompt = [&](size_t i) { return Prompt{prompts[i], first + static_cast<int64_t>(i)}; };
     try {
       if (options.beam > 1) {
-        all[group.front()] = search(run, prompts[group.front()], options);
+        completions[group.front()] = search(run, prompts[group.front()], options);
         return;
       }
       std::vector<Prompt> together;
       for (const size_t i : group) together.push_back(prompt(i));
       std::vector<PairCompletion> written = sample(run, together, options);
-      for (size_t i = 0; i < group.size(); ++i) all[group[i]] = {std::move(written[i])};
+      for (size_t i = 0; i < group.size(); ++i) completions[group[i]] = {std::move(written[i])};
     } catch (const NotFinite&) {
       errors[static_cast<size_t>(unit)] = first_not_finite(group, [&](size_t i) {
         static_cast<void>(options.beam > 1 ? search(run, prompts[i], options) : sample(run, {prompt(i)}, options));
@@ -156,7 +159,7 @@ std::vector<std::vector<PairCompletion>> complete(const SavedRun& run, const std
   });
   for (const std::exception_ptr& error : errors)
     if (error != nullptr) std::rethrow_exception(error);
-  return all;
+  return completions;
 }
 
 }  // namespace capstan

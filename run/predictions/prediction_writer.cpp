@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Above this, `brief` shows only some.
+/// With more classes than this, `brief` shows only the `brief_classes` likeliest.
 constexpr size_t many_classes = 10;
 constexpr int64_t brief_classes = 3;
 
@@ -87,7 +87,7 @@ std::vector<AddedField> PredictionWriter::fields(const Prediction& prediction) c
     add("predicted", name);
     add("probability", fmt::format("{:.4f}", probability), true);
   };
-  for (const PairCompletion& one : prediction.completions) add("predicted", one.text);
+  for (const PairCompletion& completion : prediction.completions) add("predicted", completion.text);
   if (!prediction.filled.empty()) add("predicted", prediction.filled);
   if (prediction.probabilities.empty()) return fields;
   if (multi_label_)
@@ -113,11 +113,11 @@ std::vector<AddedField> PredictionWriter::columns() const {
 
 std::string PredictionWriter::summary() const {
   if (!format_.errors) return "";
-  return fmt::format("{} of {} texts ({:.2f} %) are predicted wrongly", wrong_, all_,
-                     100 * static_cast<double>(wrong_) / static_cast<double>(std::max<int64_t>(all_, 1)));
+  return fmt::format("{} of {} texts ({:.2f} %) are predicted wrongly", wrong_, compared_,
+                     100 * static_cast<double>(wrong_) / static_cast<double>(std::max<int64_t>(compared_, 1)));
 }
 
-/// In the order of the classes; none without `errors`.
+/// The true labels of a text, in the order of the classes; none without `errors`.
 std::vector<std::string> PredictionWriter::true_labels(const InputText& text) const {
   if (classes_ == nullptr) return {};
   std::vector<int32_t> indices;
@@ -142,7 +142,7 @@ std::vector<size_t> PredictionWriter::likeliest(const Prediction& prediction) co
 bool PredictionWriter::write_labels(const InputText& text, const Prediction& prediction) {
   const std::vector<std::string> truth = true_labels(text);
   if (format_.errors) {
-    ++all_;
+    ++compared_;
     if (truth == names_of(prediction.labels)) return false;
     ++wrong_;
   }
@@ -152,16 +152,16 @@ bool PredictionWriter::write_labels(const InputText& text, const Prediction& pre
 
 std::string PredictionWriter::labels_json(const InputText& text, const Prediction& prediction,
                                           const std::vector<std::string>& truth) const {
-  Json all;
-  for (const size_t c : likeliest(prediction)) all[run_.classes[c]] = prediction.probabilities[c];
+  Json probabilities;
+  for (const size_t c : likeliest(prediction)) probabilities[run_.classes[c]] = prediction.probabilities[c];
   if (format_.top_k == 0)
-    for (size_t c = 0; c < run_.classes.size(); ++c) all[run_.classes[c]] = prediction.probabilities[c];
+    for (size_t c = 0; c < run_.classes.size(); ++c) probabilities[run_.classes[c]] = prediction.probabilities[c];
   Json line;
   if (multi_label_)
     line["labels"] = names_of(prediction.labels);
   else
     line = {{"label", prediction.labels.front().text}, {"probability", prediction.labels.front().probability}};
-  line["probabilities"] = all;
+  line["probabilities"] = probabilities;
   if (format_.errors) {
     if (multi_label_)
       line["true_labels"] = truth;
@@ -196,13 +196,13 @@ std::string PredictionWriter::labels_tsv(const InputText& text, const Prediction
 
 void PredictionWriter::write_blanks(const InputText& text, const Prediction& prediction) {
   if (format_.jsonl) {
-    Json all = Json::array();
+    Json blanks = Json::array();
     for (const std::vector<Guess>& blank : prediction.blanks) {
-      Json one = Json::array();
-      for (const Guess& guess : blank) one.push_back({{"token", guess.text}, {"probability", guess.probability}});
-      all.push_back(one);
+      Json guesses = Json::array();
+      for (const Guess& guess : blank) guesses.push_back({{"token", guess.text}, {"probability", guess.probability}});
+      blanks.push_back(guesses);
     }
-    out_ << json_line({{"filled", prediction.filled}, {"blanks", all}, {"text", text.text}});
+    out_ << json_line({{"filled", prediction.filled}, {"blanks", blanks}, {"text", text.text}});
     return;
   }
   out_ << tsv_field(prediction.filled);
@@ -213,17 +213,18 @@ void PredictionWriter::write_blanks(const InputText& text, const Prediction& pre
 
 bool PredictionWriter::write_completions(const InputText& text, const Prediction& prediction) {
   const PairCompletion& best = prediction.completions.front();
-  ++all_;
+  ++compared_;
   if (format_.errors) {
-    // The tokenizer may change case and spaces of either text.
+    // The label is encoded and decoded, since the tokenizer may have changed case and spaces of what was written.
     if (best.text == run_.tokenizer->decode(run_.tokenizer->encode(text.label, text.place))) return false;
     ++wrong_;
   }
   if (format_.jsonl) {
     Json line{{"completion", best.text}, {"log_probability", best.log_probability}, {"finished", best.finished}};
     if (format_.top_k > 0)
-      for (const PairCompletion& one : prediction.completions)
-        line["completions"].push_back({{"completion", one.text}, {"log_probability", one.log_probability}});
+      for (const PairCompletion& completion : prediction.completions)
+        line["completions"].push_back(
+            {{"completion", completion.text}, {"log_probability", completion.log_probability}});
     if (format_.errors) {
       line["target"] = text.label;
       line["place"] = text.place;
@@ -236,9 +237,9 @@ bool PredictionWriter::write_completions(const InputText& text, const Prediction
   if (format_.errors) {
     fields = {tsv_field(text.label), tsv_field(best.text), text.place};
   } else {
-    for (const PairCompletion& one : prediction.completions) {
-      fields.push_back(tsv_field(one.text));
-      if (format_.top_k > 0) fields.push_back(fmt::format("{:.4f}", one.log_probability));
+    for (const PairCompletion& completion : prediction.completions) {
+      fields.push_back(tsv_field(completion.text));
+      if (format_.top_k > 0) fields.push_back(fmt::format("{:.4f}", completion.log_probability));
     }
   }
   if (format_.echo || format_.errors) fields.push_back(tsv_field(text.text));

@@ -1,4 +1,5 @@
-// Predictions as lines of text: what `capstan predict` prints.
+// Predictions as lines of text: what `capstan predict` prints. Scripts read the columns and keys:
+// tests/cli/test_commands.cpp, test_predictions.cpp and test_multi_label.cpp hold them.
 #pragma once
 
 #include <memory>
@@ -55,9 +56,9 @@ class PredictionWriter {
   std::ostream& out_;
   std::unique_ptr<ClassNames> classes_;  // with `errors`
   bool multi_label_;
-  bool says_labels_;       // tsv: what is predicted comes before the probabilities
-  std::string separator_;  // of several labels
-  int64_t all_ = 0, wrong_ = 0;
+  bool says_labels_;                  // tsv: what is predicted comes before the probabilities
+  std::string separator_;             // of several labels
+  int64_t compared_ = 0, wrong_ = 0;  // texts that have a label or target, and those predicted wrongly
 };
 
 }  // namespace capstan

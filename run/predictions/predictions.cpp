@@ -1,3 +1,6 @@
+// Texts of a batch are read together in padded groups of similar length (for_padded_groups()), texts that are scored or
+// embedded one by one on all threads. A TextError names the first text that cannot be used, so that a command can print
+// what precedes it.
 #include "run/predictions/predictions.hpp"
 
 #include <algorithm>
@@ -22,7 +25,7 @@ bool completes_pairs(const SavedRun& run) {
 
 std::vector<std::string_view> columns_of(const InputText& text) { return {text.columns.begin(), text.columns.end()}; }
 
-/// What a model that reads texts reads of one.
+/// The part of a text that a model which reads texts (a linear classifier) is given.
 std::string text_read(const SavedRun& run, const TextRule& rule, const InputText& text) {
   return example_text(columns_of(text), *run.tokenizer, rule, text.place);
 }
@@ -36,14 +39,14 @@ Array unchecked_logits(const SavedRun& run, const std::vector<InputText>& texts)
     return model.text_logits(encode_all(texts, [&](const InputText& text) { return text_read(run, rule, text); }));
   const auto rows = encode_all(
       texts, [&](const InputText& text) { return encode_text(columns_of(text), *run.tokenizer, rule, text.place); });
-  Array all(Shape{static_cast<int64_t>(rows.size()), model.classes()});
+  Array logits(Shape{static_cast<int64_t>(rows.size()), model.classes()});
   for_padded_groups(rows, [&](const std::vector<int64_t>& indices, const Batch& group) {
-    const Array some = model.logits(group.tokens, Context{Segments(group.segment_ids)}).value();
+    const Array of_group = model.logits(group.tokens, Context{Segments(group.segment_ids)}).value();
     for (size_t i = 0; i < indices.size(); ++i)
-      std::copy_n(some.data() + static_cast<int64_t>(i) * some.dim(1), some.dim(1),
-                  all.mutable_data() + indices[i] * some.dim(1));
+      std::copy_n(of_group.data() + static_cast<int64_t>(i) * of_group.dim(1), of_group.dim(1),
+                  logits.mutable_data() + indices[i] * of_group.dim(1));
   });
-  return all;
+  return logits;
 }
 
 /// (N, C): what the model computes before it makes probabilities of it. Throws TextError where it is not finite.
@@ -58,12 +61,12 @@ Array class_logits(const SavedRun& run, const std::vector<InputText>& texts) {
 
 std::vector<Prediction> label_texts(const SavedRun& run, const std::vector<InputText>& texts,
                                     const PredictOptions& options) {
-  const Array all = run.model->model().probabilities(Var(class_logits(run, texts)));
+  const Array of_texts = run.model->model().probabilities(Var(class_logits(run, texts)));
   const bool several = is_multi_label(run);
   const auto classes = static_cast<int64_t>(run.classes.size());
   std::vector<Prediction> predictions(texts.size());
   for (size_t row = 0; row < texts.size(); ++row) {
-    const float* const probabilities = all.data() + static_cast<int64_t>(row) * classes;
+    const float* const probabilities = of_texts.data() + static_cast<int64_t>(row) * classes;
     Prediction& prediction = predictions[row];
     prediction.probabilities.assign(probabilities, probabilities + classes);
     const int64_t given = several ? -1 : decide(run.rule, probabilities, classes);
@@ -96,10 +99,10 @@ std::vector<Prediction> complete_texts(const SavedRun& run, const std::vector<In
 
 std::vector<std::vector<float>> decision_values_of(const SavedRun& run, const std::vector<InputText>& texts) {
   run.model->that_predicts(Predicts::classes);
-  const Array all = class_logits(run, texts);
+  const Array logits = class_logits(run, texts);
   std::vector<std::vector<float>> rows;
-  for (int64_t row = 0; row < all.dim(0); ++row)
-    rows.emplace_back(all.data() + row * all.dim(1), all.data() + (row + 1) * all.dim(1));
+  for (int64_t row = 0; row < logits.dim(0); ++row)
+    rows.emplace_back(logits.data() + row * logits.dim(1), logits.data() + (row + 1) * logits.dim(1));
   return rows;
 }
 
@@ -126,7 +129,7 @@ void check_predictions(const SavedRun& run, const PredictOptions& options) {
     completions.best = options.top_k;
     check_options(completions);
   } else if (facts_of(run.config.model).predicts == Predicts::next_token) {
-    run.model->that_predicts(Predicts::classes);  // an error that says what is needed
+    run.model->that_predicts(Predicts::classes);  // throws the error that says which model is needed
   }
 }
 
@@ -134,7 +137,7 @@ std::vector<Prediction> predictions_of(const SavedRun& run, const std::vector<In
                                        const PredictOptions& options) {
   check_predictions(run, options);
   const auto size = static_cast<size_t>(std::max<int64_t>(options.batch_size, 1));
-  std::vector<Prediction> all;
+  std::vector<Prediction> predictions;
   for (size_t begin = 0; begin < texts.size(); begin += size) {
     const std::vector<InputText> batch(
         texts.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -145,17 +148,18 @@ std::vector<Prediction> predictions_of(const SavedRun& run, const std::vector<In
                          : completes_pairs(run)                  ? complete_texts
                                                                  : fill_blanks;
     try {
-      for (Prediction& prediction : predict(run, batch, here)) all.push_back(std::move(prediction));
+      for (Prediction& prediction : predict(run, batch, here)) predictions.push_back(std::move(prediction));
     } catch (const TextError& error) {
       throw TextError(begin + error.index(), error);
     }
   }
-  return all;
+  return predictions;
 }
 
 namespace {
 
-/// ln p of tokens [first, end) of a sequence, each in its window.  first >= 1
+/// ln p of tokens [first, end) of a sequence, each in its window; first >= 1. Windows of a model with a position limit
+/// overlap by half, so that a token sees at least half a window (window_begin()).
 double log_probability(const Model& model, const std::vector<int32_t>& sequence, int64_t first) {
   const auto count = static_cast<int64_t>(sequence.size()) - 1;  // inputs
   const std::optional<int64_t> limit = model.position_limit();
@@ -174,6 +178,7 @@ double log_probability(const Model& model, const std::vector<int32_t>& sequence,
   return sum;
 }
 
+/// The score of one text, with the start of a document in front and its end after it where the model knows documents.
 TextScore score_of(const SavedRun& run, const InputText& text) {
   const Model& model = run.model->that_predicts(Predicts::next_token);
   const bool pairs = facts_of(run.config.data).has_pairs;
@@ -188,9 +193,9 @@ TextScore score_of(const SavedRun& run, const InputText& text) {
                             sequence.size(), *limit));
   if (const auto end = end_of_document(run)) sequence.push_back(*end);
   if (sequence.size() <= first) return {};
-  const double found = log_probability(model, sequence, static_cast<int64_t>(first));
-  require_finite(found, text.place);
-  return {found, static_cast<int64_t>(sequence.size() - first)};
+  const double log_p = log_probability(model, sequence, static_cast<int64_t>(first));
+  require_finite(log_p, text.place);
+  return {log_p, static_cast<int64_t>(sequence.size() - first)};
 }
 
 }  // namespace

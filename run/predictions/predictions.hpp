@@ -1,5 +1,6 @@
 // What a model says about texts: the labels of a classifier, the tokens that a masked language model finds for blanks,
-// and what a language model of pairs writes after a source.
+// and what a language model of pairs writes after a source; scores and vectors of texts. Run, the commands and the
+// server call it. tests/run/test_run.cpp and tests/cli/test_predictions.cpp hold the results.
 #pragma once
 
 #include <string>
@@ -17,7 +18,7 @@ struct Guess {
   double probability = 0;
   // Of a blank:
   int32_t token = -1;
-  std::string space = "";  // that is written between text in front, which does not end in white space, and the token
+  std::string space = "";  // written between the token and the text in front, unless that ends in white space
 };
 
 struct Prediction {

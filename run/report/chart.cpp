@@ -10,6 +10,7 @@
 namespace capstan {
 namespace {
 
+// Colours and dash patterns are classes c0 ... and d0 ... of report.css; sizes are in pixels of the picture.
 constexpr int colours = 6, dash_patterns = 4;
 constexpr double width = 360, height = 216, left = 46, right = 16, top = 10, bottom = 38;
 constexpr size_t most_points = 300, most_dots = 60;
@@ -25,8 +26,8 @@ struct Range {
   bool empty() const { return low > high; }
 };
 
-/// The 95th percentile of a line where the highest are more than twice as high: the start of training would squeeze the
-/// rest of the chart.
+/// The highest value of a line, or its 95th percentile where the highest value is more than twice as far above the
+/// lowest as that percentile: the start of training would squeeze the rest of the chart.
 double top_without_outliers(const ChartLine& line) {
   std::vector<double> values;
   for (const ChartPoint& point : line.points)
@@ -103,6 +104,8 @@ std::string axes_svg(const ChartAxes& axes, const Chart& chart) {
                            escaped(chart.x_label));
 }
 
+/// A line with its dots, and its values for the page's script. At most most_points points are drawn, and dots only if
+/// they can be told apart.
 std::string line_svg(const ChartAxes& axes, const ChartLine& line) {
   const bool marked = line.style == LineStyle::marked;
   const std::vector<ChartPoint> points = thinned(line.points, most_points);
@@ -122,7 +125,7 @@ std::string line_svg(const ChartAxes& axes, const ChartLine& line) {
                      colour_class(line.colour), marked ? "marked" : "thin", escaped(line.name), values, path, dots);
 }
 
-/// The values of lines of one point each.
+/// The values of lines of one point each, as text instead of a picture.
 std::string numbers_html(const Chart& chart) {
   std::string out;
   for (const ChartLine& line : chart.lines)
@@ -178,7 +181,7 @@ std::string tick_text(double value, double step) {
     const int power = power_of(value);
     return fmt::format("{:.{}g}e{}", value / std::pow(10, power), std::clamp(power - power_of(step), 0, 10) + 2, power);
   }
-  int digits = 0;  // of the step after the decimal point
+  int digits = 0;  // that the step has after the decimal point
   for (double shown = step / factor; digits < 8 && std::abs(shown - std::round(shown)) > 1e-6 * shown; ++digits)
     shown *= 10;
   return fmt::format("{:.{}f}{}", value / factor, digits, unit);

@@ -1,4 +1,6 @@
-// Line charts as SVG.
+// Line charts as SVG, for the page of `capstan report` and sweep_picture.cpp. report.css has the colours and report.js
+// reads the attributes data-values and data-x. tests/run/test_report_parts.cpp and tests/fuzz/fuzz_ticks.cpp hold ticks
+// and text.
 #pragma once
 
 #include <optional>

@@ -57,7 +57,7 @@ std::string confusions_html(const EvalReport& report) {
                            : "<p class=\"sub\">Commonest confusions</p>" + table_html(table, "commonest confusions");
 }
 
-/// The most frequent first.
+/// A table of the classes or labels, the most frequent first.
 std::string classes_html(const EvalReport& report) {
   const std::vector<ClassFigures> figures = report.class_figures();
   std::vector<size_t> order(figures.size());

@@ -16,16 +16,16 @@
 namespace capstan {
 namespace {
 
-constexpr size_t most_cells = 128;
+constexpr size_t most_cells = 128;  // of a side of the picture
 /// Distinguishable with every kind of colour blindness, on light and dark backgrounds.
 constexpr std::array<uint8_t, 3> orange{230, 97, 1}, blue{33, 113, 200}, grey{128, 128, 128};
 
 Pixels coloured(const Matrix& matrix, float limit) {
   Pixels pixels{static_cast<uint32_t>(matrix.columns), static_cast<uint32_t>(matrix.rows), {}};
   for (const float value : matrix.values) {
-    const bool there = std::isfinite(value);
-    const auto& colour = !there ? grey : value > 0 ? orange : blue;
-    const float opacity = there ? std::min(1.0F, std::abs(value) / limit) : 0.16F;
+    const bool has_value = std::isfinite(value);
+    const auto& colour = !has_value ? grey : value > 0 ? orange : blue;
+    const float opacity = has_value ? std::min(1.0F, std::abs(value) / limit) : 0.16F;
     pixels.rgba.insert(pixels.rgba.end(), colour.begin(), colour.end());
     pixels.rgba.push_back(static_cast<uint8_t>(std::lround(255 * opacity)));
   }
@@ -129,7 +129,7 @@ std::string to_png(const Pixels& pixels) {
   std::string header;
   append_big_endian(header, pixels.width);
   append_big_endian(header, pixels.height);
-  header += {8, 6, 0, 0, 0};  // bits, colour with opacity; deflate, filters of type 0, not interlaced
+  header += {8, 6, 0, 0, 0};  // 8 bits, colour with opacity, deflate, filters of type 0, not interlaced
   std::string rows;
   for (size_t row = 0; row < pixels.height; ++row) {
     rows += '\0';  // no filter

@@ -1,4 +1,5 @@
-// Matrices as pictures.
+// Matrices as pictures, for the biases and weights of mixers in `capstan report` (model_view, page.cpp).
+// tests/run/test_report_parts.cpp holds pooling, colours and PNG.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,7 @@ std::string escaped_short(std::string_view text, size_t characters) {
     if (count == characters) return out + "\xE2\x80\xA6";
     const Utf8Character next = first_character(text);
     if (next.code_point == '\r' && next.state == Utf8Character::State::valid) {
-      out += "\xE2\x90\x8D";  // the symbol for it, before the line feed of CR LF
+      out += "\xE2\x90\x8D";  // the symbol for a carriage return, U+240D
       text.remove_prefix(1);
       continue;
     }
@@ -60,7 +60,7 @@ std::string escaped(std::string_view text) { return escaped_short(text, text.siz
 
 namespace {
 
-/// Whether no cell below the header begins as a word does.
+/// Whether no cell below the header begins with a letter or a character beyond ASCII.
 bool is_numeric(const Table& table, size_t column) {
   return std::none_of(table.begin() + 1, table.end(), [column](const auto& row) {
     const auto first = static_cast<unsigned char>(row[column].empty() ? '-' : row[column].front());
@@ -81,7 +81,7 @@ std::string table_html(const Table& table, const std::string& name, bool coloure
     for (size_t i = 0; i < table[row].size(); ++i) {
       const std::string& cell = table[row][i];
       const char* const tag = row == 0 || i == 0 ? "th" : "td";
-      const bool wraps = row > 0 && kinds[i][0] == '\0';  // in an element, whose width can be limited
+      const bool wraps = row > 0 && kinds[i][0] == '\0';  // text is in a <div>, whose width the style sheet can limit
       out +=
           fmt::format("<{0}{1}{2}>{3}{4}{5}{6}</{0}>", tag, kinds[i],
                       row == 0 ? " scope=\"col\""

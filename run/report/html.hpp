@@ -1,4 +1,5 @@
-// Text inside HTML.
+// Text and tables inside HTML, for all of run/report. Texts may be from a stranger's run: whatever goes into a page
+// that is not written by Capstan must pass through escaped(). tests/run/test_report_parts.cpp holds it.
 #pragma once
 
 #include <string>

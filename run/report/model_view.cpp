@@ -1,3 +1,6 @@
+// Values come from the model's own functions (mixing_weights(), position_bias()); this file only cuts them to what a
+// page can show and takes out what a token does not see. Names of n-grams are found by hashing the training texts
+// again, since a model keeps their hashes alone.
 #include "run/report/model_view.hpp"
 
 #include <algorithm>
@@ -18,10 +21,11 @@ namespace {
 constexpr size_t most_layers = 8, most_heads = 4;
 constexpr int64_t most_tokens = 128, most_positions = 512;
 
-/// What each token of one row sees.
+/// What each token of one row sees, by the same rules as the model: a map shows no value where it sees nothing.
 struct Sight {
   Context context;
   bool causal, whole_sources;
+  /// Does target t see source s?
   bool sees(int64_t t, int64_t s) const {
     const Ids& segments = context.segments.ids();
     if (segments[t] != segments[s]) return false;
@@ -31,7 +35,7 @@ struct Sight {
   }
 };
 
-/// values: (heads, T, T).
+/// A map of targets and sources for each of the first heads. values: (heads, T, T).
 std::vector<HeatMap> maps_of(const Array& values, const Sight& sight) {
   const auto heads = static_cast<size_t>(values.dim(0)), length = static_cast<size_t>(values.dim(1));
   std::vector<HeatMap> maps;
@@ -47,19 +51,20 @@ std::vector<HeatMap> maps_of(const Array& values, const Sight& sight) {
 }
 
 /// The weights of the last token for each word, per head; for additive attention, which pools, those of the whole text.
+/// A word has the sum of the weights of its tokens. values: (heads, T, T).
 std::vector<std::vector<float>> word_weights(const Array& values, const Words& words) {
   const auto heads = static_cast<size_t>(values.dim(0)), length = static_cast<size_t>(values.dim(1));
-  std::vector<std::vector<float>> all;
+  std::vector<std::vector<float>> of_heads;
   for (size_t head = 0; head < std::min(heads, most_heads); ++head) {
     std::vector<float> weights(words.texts.size(), 0);
     const float* const row = values.data() + (head * length + length - 1) * length;
     for (size_t token = 0; token < length; ++token) weights[words.of_token[token]] += row[token];
-    all.push_back(std::move(weights));
+    of_heads.push_back(std::move(weights));
   }
-  return all;
+  return of_heads;
 }
 
-/// One text's: (1, H, T, T).
+/// The view of one kind of weights of one text: (1, H, T, T).
 WeightsView view_of_weights(const MixingWeights& weights, const Words& words, const Sight& sight) {
   const Array& values = weights.values;
   const Array heads = values.reshape(Shape{values.dim(1), values.dim(2), values.dim(3)});
@@ -102,7 +107,7 @@ Batch shown_part(const Batch& row, int64_t most) {
   return part;
 }
 
-/// Pooling `cls` puts a token of the model in front of the text.
+/// Adds the token that pooling `cls` puts in front of the text.
 void add_first_token(Words& words, Sight& sight) {
   words.texts.insert(words.texts.begin(), "[cls] ");
   for (size_t& word : words.of_token) ++word;
@@ -110,7 +115,7 @@ void add_first_token(Words& words, Sight& sight) {
   sight.context = Context::evaluation(1, static_cast<int64_t>(words.of_token.size()));
 }
 
-/// Each begins and ends with a space, so that it is a separate word.
+/// What stands for tokens that are no text. Each begins and ends with a space, so that words_of() makes it a word.
 constexpr const char *between_texts_text = " \u2016 ", *before_target_text = " \u2192 ";
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
@@ -182,8 +187,10 @@ ModelView view_of(const SavedRun& run, const std::optional<Batch>& example) {
 
 namespace {
 
+// N-grams that are shown of a class (`few_shown` from `many_classes` classes on), and those whose names are looked for:
+// more, since some are not found.
 constexpr size_t most_shown = 12, few_shown = 5, many_classes = 20, wanted = 20;
-constexpr size_t votes = 3;  // texts that vote for a name
+constexpr size_t votes = 3;  // texts that vote for the name of a bucket
 
 }  // namespace
 
@@ -196,9 +203,9 @@ std::vector<ClassNgrams> ngram_view(const SavedRun& run, const LabelledTexts& tr
     for (const BucketWeight& weight : of_class) open[weight.bucket] = votes;
   const auto wanted_still = [&](uint32_t bucket) { return open.count(bucket) > 0; };
   for (int64_t i = 0; i < training.size() && !open.empty(); ++i) {
-    const NamedNgrams found = model.named_ngrams(training.text(i), wanted_still);
-    std::set<uint32_t> voted;  // a text has one vote
-    for (const auto* const ngrams : {&found.words, &found.characters})
+    const NamedNgrams of_text = model.named_ngrams(training.text(i), wanted_still);
+    std::set<uint32_t> voted;  // a text has one vote for each bucket
+    for (const auto* const ngrams : {&of_text.words, &of_text.characters})
       for (const NamedNgram& ngram : *ngrams) {
         if (!voted.insert(ngram.bucket).second) continue;
         ++names[ngram.bucket][ngram.name];
@@ -226,12 +233,13 @@ std::string ngrams_html(const std::vector<ClassNgrams>& classes) {
       "unit norm; in n-grams of characters, _ is the edge of a word and \u00b7 where it goes on; ^ and $ are the ends "
       "of a "
       "text.</p><dl class=\"ngrams\">";
-  for (const ClassNgrams& of : classes) {
-    out += fmt::format("<div><dt>{}</dt>", escaped_short(of.name));
-    for (size_t i = 0; i < std::min(of.ngrams.size(), classes.size() > many_classes ? few_shown : most_shown); ++i) {
-      const NgramWeight& ngram = of.ngrams[i];
+  const size_t shown = classes.size() > many_classes ? few_shown : most_shown;
+  for (const ClassNgrams& of_class : classes) {
+    out += fmt::format("<div><dt>{}</dt>", escaped_short(of_class.name));
+    for (size_t i = 0; i < std::min(of_class.ngrams.size(), shown); ++i) {
+      const NgramWeight& ngram = of_class.ngrams[i];
       out += fmt::format("<dd style=\"--share:{:.3f}\"><span>{}</span> {:.2f}</dd>",
-                         ngram.weight / of.ngrams.front().weight, escaped_short(ngram.name), ngram.weight);
+                         ngram.weight / of_class.ngrams.front().weight, escaped_short(ngram.name), ngram.weight);
     }
     out += "</div>";
   }

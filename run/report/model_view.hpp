@@ -1,4 +1,6 @@
-// A view into a trained model: its position biases, and its weights for the words of an example text.
+// A view into a trained model: its position biases, and its weights for the words of an example text; of a linear
+// classifier its n-grams. `capstan report` fills it (apps/commands/report_command.cpp) and page.cpp shows it.
+// tests/run/test_report_parts.cpp holds the words, tests/cli/test_report.cpp the page.
 #pragma once
 
 #include <optional>
@@ -16,7 +18,7 @@ namespace capstan {
 struct WeightsView {
   std::string name;  // "attention", "query pool"
   std::vector<HeatMap> maps;
-  std::vector<std::vector<float>> words;  // (heads, words), each head's sum is 1
+  std::vector<std::vector<float>> words;  // (heads, words); the weights of a head add up to 1
 };
 
 struct LayerView {

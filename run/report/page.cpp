@@ -19,9 +19,8 @@
 namespace capstan {
 namespace {
 
-// What metrics.jsonl tells about runs, as charts.
-/// Charts of training and validation with a legend; `names` are those of the runs. Empty for models that are solved
-/// for, which have no curves.
+/// What metrics.jsonl tells about runs: charts of training and validation with a legend; `names` are those of the runs.
+/// Empty for models that are solved for, which have no curves.
 std::string curves_html(const std::vector<RunRecord>& runs, const std::vector<std::string>& names);
 
 /// A readable unit for this many seconds, and its length in seconds.
@@ -30,6 +29,7 @@ std::pair<const char*, double> time_unit(double seconds) {
   return seconds >= 2 * 60 ? std::make_pair("minutes", 60.0) : std::make_pair("seconds", 1.0);
 }
 
+/// Adds the lines of all runs to charts.
 class Curves {
  public:
   Curves(const std::vector<RunRecord>& runs, const std::vector<std::string>& names) : runs_(runs), names_(names) {}
@@ -38,7 +38,7 @@ class Curves {
   template <class X, class Y>
   void add_training(Chart& chart, const X& x, const Y& y, bool beside_validation = false) const {
     for (size_t i = 0; i < runs_.size(); ++i) {
-      // One run alone has a second colour to spare.
+      // Training and validation of a run share a colour, unless there is one run alone.
       ChartLine line{name(i, "training"), {}, static_cast<int>(beside_validation && runs_.size() == 1 ? 1 : i)};
       for (const TrainPoint& point : runs_[i].train) line.points.push_back({x(point), y(point)});
       chart.lines.push_back(std::move(line));
@@ -115,7 +115,7 @@ std::string curves_html(const std::vector<RunRecord>& runs, const std::vector<st
   return legend_html(names, curved) + "<div class=\"charts\">" + figures + "</div>\n";
 }
 
-// A view into a trained model, as HTML.
+/// A view into a trained model, as HTML; empty if there is nothing to show.
 std::string model_html(const ModelView& view);
 
 /// A word on one line: line ends are shown as a symbol.
@@ -125,7 +125,7 @@ std::string on_one_line(const std::string& word) {
   return out;
 }
 
-/// The text; the more of the head's weight a word has, the darker it is.
+/// The text, each word the darker the more of the head's weight it has.
 std::string words_html(const std::vector<std::string>& words, const std::vector<float>& weights, size_t head) {
   const float most = std::max(1e-9F, *std::max_element(weights.begin(), weights.end()));
   std::string out = fmt::format("<p class=\"words\"><b>head {}</b> ", head + 1);
@@ -167,7 +167,7 @@ std::string model_html(const ModelView& view) {
   return out;
 }
 
-/// What all folders begin with, up to a slash.
+/// What the folders of all runs begin with, up to a slash.
 std::string common_folder(const std::vector<RunRecord>& runs) {
   std::string common = runs.front().folder;
   for (const RunRecord& run : runs) {
@@ -192,7 +192,7 @@ std::string title_of(const std::vector<RunRecord>& runs) {
   return folder.empty() ? fmt::format("{} runs", runs.size()) : fmt::format("{}: {} runs", folder, runs.size());
 }
 
-/// What the figures of a run's best validation are from.
+/// The name of the data that the figures of a run's best validation are from.
 const char* held_out(const RunRecord& run) {
   return run.best && !run.best->by.empty() ? run.best->by.c_str() : "validation";
 }
@@ -206,8 +206,8 @@ std::string lead_html(const std::vector<RunRecord>& runs, const std::vector<std:
     ended = std::max(ended, run.ended);
   }
   std::vector<std::string> files;
-  for (const SourceFiles& of : facts_of(best.config.data).files)
-    if (files.empty()) files = of.paths;
+  for (const SourceFiles& source : facts_of(best.config.data).files)
+    if (files.empty()) files = source.paths;
   std::string out = fmt::format("<p>A {} on data of type {}{}{}.", type_of(best.config.model),
                                 type_of(best.config.data), files.empty() ? "" : ": ", escaped_short(join_first(files)));
   constexpr size_t day = 11;  // "2026-11-24 "

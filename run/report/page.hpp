@@ -1,4 +1,5 @@
-// The page of `capstan report`.
+// The page of `capstan report`, also for the Python package. tests/cli/test_report.cpp holds what is on it, and
+// tests/interop/report_pages.py and browser.py open it in a browser.
 #pragma once
 
 #include <optional>
@@ -22,8 +23,9 @@ struct ReportedRun {
   std::vector<std::string> notes = {};              // why something is missing
 };
 
-/// One HTML document, which loads nothing and forbids the browser to; light or dark as the reader's system prefers.
-/// Results are before settings. What was derived from the models is by run, the best first.
+/// One HTML document, which loads nothing and forbids the browser to load anything; light or dark as the reader's
+/// system prefers. Results precede settings. `runs`: the best first; what was derived from their models is shown run by
+/// run.
 std::string report_page(const std::vector<ReportedRun>& runs);
 
 // report.css and report.js, as run/CMakeLists.txt puts them into the program.

@@ -1,3 +1,5 @@
+// Runs are grouped into lines by the keys in which they differ, except the key of the axis, and a point is the mean
+// over the runs that differ in seed or fold alone. Places on the axis are equally far apart, whatever their values.
 #include "run/report/sweep_picture.hpp"
 
 #include <algorithm>
@@ -23,7 +25,7 @@ constexpr const char* picture_style =
     ".line{fill:none;stroke-width:2}.dots{stroke-dasharray:none;stroke-linecap:round;stroke-width:6}"
     ".bars{stroke-dasharray:none;stroke-width:1.2}"
     "@media(prefers-color-scheme:dark){text{fill:#ddd}}";
-// Of a light and a dark page.
+// Colours that can be told apart on a light and on a dark page.
 constexpr const char* line_colours[] = {"#1b7f79", "#d1383d", "#7a4fc4", "#b7791f",
                                         "#2f6fbf", "#c4508b", "#3a9d5d", "#8a6d3b"};
 constexpr const char* line_dashes[] = {"none", "6 4", "2 3", "10 3 2 3"};
@@ -66,23 +68,24 @@ bool follows_from(const DifferingKey& other, const DifferingKey& over) {
   return changes;
 }
 
+/// The key with this path or this end of a path. Throws Error where there is none, or more than one.
 DifferingKey key_called(const std::string& name, const std::vector<RunRecord>& runs) {
-  std::vector<DifferingKey> found;
+  std::vector<DifferingKey> matches;
   std::vector<std::string> names;
   for (DifferingKey& key : differing_keys(runs, KeysOf::any_run)) {
-    if (key.path == name || ends_with(key.path, "." + name)) found.push_back(key);
+    if (key.path == name || ends_with(key.path, "." + name)) matches.push_back(key);
     names.push_back(key.path);
   }
-  if (found.size() == 1) return found.front();
-  if (found.empty())
+  if (matches.size() == 1) return matches.front();
+  if (matches.empty())
     throw Error(fmt::format("--over {}: the runs do not differ in such a key{}", printable_line(name),
                             names.empty() ? "" : ", but in " + join(names)));
   std::vector<std::string> paths;
-  for (const DifferingKey& key : found) paths.push_back(key.path);
+  for (const DifferingKey& key : matches) paths.push_back(key.path);
   throw Error(fmt::format("--over {}: give more of the key, one of {}", printable_line(name), join(paths)));
 }
 
-/// What a line is called by: the keys in which runs differ at one place of the axis.
+/// The keys by whose values a line is named: those in which runs differ at one place of the axis.
 std::vector<DifferingKey> line_keys(const std::vector<RunRecord>& runs, const DifferingKey& over) {
   std::vector<DifferingKey> keys;
   for (DifferingKey& key : differing_keys(runs, KeysOf::any_run))
@@ -91,7 +94,8 @@ std::vector<DifferingKey> line_keys(const std::vector<RunRecord>& runs, const Di
   return keys;
 }
 
-/// Name and hue of each run's line: of a key, where runs whose lines are called alike so far differ in it.
+/// Name and hue of each run's line. Key by key, a run's value is added to the name of its line if runs with the same
+/// name so far differ in the key: names have no more parts than it takes to tell lines apart.
 std::vector<SweepLine> named_lines(const std::vector<RunRecord>& runs, const DifferingKey& over) {
   std::vector<SweepLine> of_runs(runs.size());
   for (const DifferingKey& key : line_keys(runs, over)) {
@@ -123,19 +127,22 @@ std::vector<SweepLine> lines_of(const std::vector<RunRecord>& runs, const Differ
   return lines;
 }
 
-/// Seconds of training until the validation loss was `loss`, between two validations as on a straight line.
+/// Seconds of training until the validation loss was `loss`, interpolated linearly between two validations; NAN: never.
 double seconds_until(const RunRecord& run, double loss) {
-  double before = NAN, at = 0;
+  double last_loss = NAN, last_seconds = 0;
   for (const ValidPoint& point : run.valid) {
-    const double now = point.value("loss");
-    if (now <= loss)
-      return before > loss ? at + (point.seconds - at) * (before - loss) / (before - now) : point.seconds;
-    before = now;
-    at = point.seconds;
+    const double next_loss = point.value("loss");
+    if (next_loss <= loss) {
+      if (!(last_loss > loss)) return point.seconds;
+      return last_seconds + (point.seconds - last_seconds) * (last_loss - loss) / (last_loss - next_loss);
+    }
+    last_loss = next_loss;
+    last_seconds = point.seconds;
   }
   return NAN;
 }
 
+/// The value of a run on the vertical axis; NAN if it has none.
 double value_of(const RunRecord& run, PictureValue value) {
   switch (value) {
     case PictureValue::score:
@@ -165,7 +172,7 @@ void measure(SweepPoint& point, const Value& value) {
   if (values.size() > 1) point.deviation = std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
-/// The best validation loss of the line to reach, by place.
+/// The best validation loss of the line called `name`, which the others are to reach, by place.
 std::map<std::string, double> losses_to_reach(std::vector<SweepLine>& lines, const std::string& name) {
   std::vector<std::string> names;
   for (SweepLine& line : lines) {
@@ -198,7 +205,8 @@ std::string axis_title(const std::vector<RunRecord>& runs, const SweepPictureOpt
   return "";
 }
 
-/// Heights as near to the wanted ones as the distance of names allows, in the same order.
+/// Heights of names near the wanted ones, in the same order: moved down until they are apart, then up where the last
+/// ones would be below the chart.
 std::vector<double> apart(const std::vector<double>& wanted) {
   std::vector<double> placed;
   for (const double height : wanted)
@@ -259,6 +267,7 @@ class SweepDrawing {
     return picture_height - at_bottom - (scaled(value) - low) / (high - low) * (picture_height - at_top - at_bottom);
   }
 
+  /// Colour and dash pattern of a line: lines of one hue share the colour and differ in the pattern.
   std::string look(const SweepLine& line) const {
     std::vector<std::string> hues;
     std::map<std::string, size_t> with_hue;
@@ -273,7 +282,7 @@ class SweepDrawing {
                        line_dashes[dash % std::size(line_dashes)]);
   }
 
-  /// The line, its dots and bars; `last`: the height at its end.
+  /// The line, its dots and bars; `last` receives the height at its end, and stays as it is if nothing is drawn.
   std::string line_svg(const SweepLine& line, double& last) const {
     std::string path, dots, bars;
     const auto add = [&](double at, const SweepPoint& point, bool dot) {
@@ -299,6 +308,7 @@ class SweepDrawing {
         look_of, path, dots, bars);
   }
 
+  /// All lines, and a legend at their ends: names in the order of the ends, moved apart.
   std::string lines_svg() const {
     std::string out;
     std::vector<std::pair<double, const SweepLine*>> ends;

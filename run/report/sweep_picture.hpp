@@ -1,4 +1,5 @@
-// A picture of a sweep: a result of its runs over one key of their configuration.
+// A picture of a sweep: a result of its runs over one key of their configuration, as `capstan compare --picture` draws
+// it. tests/run/test_sweep_picture.cpp holds lines, names and points.
 #pragma once
 
 #include <string>

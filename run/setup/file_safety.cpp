@@ -18,7 +18,7 @@ bool holds_run(const fs::path& folder) {
          (fs::exists(folder / "checkpoints", unknown) || fs::exists(folder / ".lock", unknown));
 }
 
-/// Is a path, relative to the folder of a run, one that training writes?
+/// Is a path, relative to the folder of a run, one that training writes or an earlier version wrote?
 bool is_written_by_training(const fs::path& path) {
   const std::string first = path.begin()->string();
   if (first == "checkpoints") return true;
@@ -35,8 +35,8 @@ void refuse_links_outside(const fs::path& folder, const char* remedy) {
   for (fs::recursive_directory_iterator entry(inside, error), end; !error && entry != end; entry.increment(error)) {
     std::error_code unknown;
     if (!entry->is_symlink(unknown)) continue;
-    const fs::path way = fs::weakly_canonical(entry->path(), unknown).lexically_relative(inside);
-    if (unknown || way.empty() || *way.begin() == "..")
+    const fs::path inside_run = fs::weakly_canonical(entry->path(), unknown).lexically_relative(inside);
+    if (unknown || inside_run.empty() || *inside_run.begin() == "..")
       throw Error(fmt::format("{}: links to {}, outside of the run: {}", entry->path().string(),
                               fs::read_symlink(entry->path(), unknown).string(), remedy));
   }
@@ -49,8 +49,8 @@ bool are_known(const SavedRun& run, const DataSource& data, Split split) {
   if (facts.files.empty()) return true;
   if (split == Split::test || !run.state) return false;
   const auto saved = run.state->identity.find("data");
-  const std::string now = data.identity();
-  return saved != run.state->identity.end() && renewed_identity(run.config.data, saved->second, now) == now;
+  const std::string identity = data.identity();
+  return saved != run.state->identity.end() && renewed_identity(run.config.data, saved->second, identity) == identity;
 }
 
 void refuse_file_of_run(const fs::path& path) {
@@ -83,7 +83,7 @@ void refuse_data_file(const std::string& path, const RunConfig& config) {
       std::vector<FoundFile> found;
       try {
         found = list_files({source});
-      } catch (const Error&) {  // what is not there is not overwritten
+      } catch (const Error&) {  // a file that is missing cannot be overwritten
         continue;
       }
       for (const FoundFile& file : found)

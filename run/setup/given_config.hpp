@@ -1,4 +1,5 @@
-// The configuration that a user gives, in files and values.
+// The configuration that a user gives, in files and values, of a single run. train_run, sweep and the commands read it
+// here; what a run has written is read by saved_config.hpp.
 #pragma once
 
 #include <functional>
@@ -21,7 +22,7 @@ RunConfig load_run(const ConfigOptions& options, const ConfigCheck& check = {});
 /// The files and values that a user gives, over the defaults; not checked. Throws ConfigError when they cannot be read.
 ConfigNode load_config_tree(const ConfigOptions& options, ProblemList& problems);
 /// The configuration of such a tree, checked, with the columns of its data found. `problems`: those already found in
-/// the tree. `said`: what was logged of the data, which is not said twice.
+/// the tree. `said`: the line about the data that was logged last, which a sweep of many runs does not repeat; updated.
 RunConfig read_run(const ConfigNode& tree, ProblemList problems, const ConfigCheck& check, std::string& said);
 
 }  // namespace capstan

@@ -42,7 +42,7 @@ std::string cpu_model() {
   return text;
 }
 
-/// What the bits of a sum or a product depend on.
+/// What the bits of a sum or a product depend on. Portable kernels give the same on every model of CPU.
 Settings kernels_in_use(const RunConfig& config) {
   Settings facts = this_machine(config.train);
   if (config.train.kernels == KernelChoice::portable) return facts;
@@ -67,8 +67,8 @@ Settings lines_as_facts(const std::string& name, const std::string& text) {
 }
 
 bool makes_cache(const RunConfig& config) {
-  const ConfigNode all = to_node(config);
-  const ConfigNode* const data = all.find("data");
+  const ConfigNode tree = to_node(config);
+  const ConfigNode* const data = tree.find("data");
   const ConfigNode* const cache = data != nullptr ? data->find("cache") : nullptr;
   return cache != nullptr && cache->kind == NodeKind::scalar && !cache->text.empty();
 }
@@ -77,10 +77,10 @@ bool makes_cache(const RunConfig& config) {
 
 int threads_of_rank(Communicator& ranks, int64_t threads) {
   if (threads > 0 || ranks.size() == 1) return static_cast<int>(threads);
-  const std::vector<std::string> all = ranks.gather(allowed_cpus());
-  const std::string& mine = all[static_cast<size_t>(ranks.rank())];
+  const std::vector<std::string> cpus = ranks.gather(allowed_cpus());
+  const std::string& own = cpus[static_cast<size_t>(ranks.rank())];
   const auto sharing = std::count_if(ranks.neighbours().begin(), ranks.neighbours().end(),
-                                     [&](int rank) { return all[static_cast<size_t>(rank)] == mine; });
+                                     [&](int rank) { return cpus[static_cast<size_t>(rank)] == own; });
   set_threads(0);
   return std::max(1, capstan::threads() / static_cast<int>(sharing));
 }

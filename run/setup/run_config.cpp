@@ -7,7 +7,7 @@
 namespace capstan {
 namespace {
 
-/// What has no meaning for weights that are solved for in one go.
+/// Refuses keys without a meaning for weights that are solved for in one go.
 void check_solved(const RunConfig& config, Problems& problems) {
   if (!facts_of(config.model).is_solved) return;
   const auto refuse = [&](bool given, const char* key, const char* why) {
@@ -19,7 +19,7 @@ void check_solved(const RunConfig& config, Problems& problems) {
   refuse(config.train.minutes > 0, "train.minutes", "is solved for, in no number of steps");
 }
 
-/// Sizes that are left open are for a plan to choose.
+/// Refuses sizes that are left open where no plan (run/training/plan) will choose them.
 void check_open(const RunConfig& config, Problems& problems) {
   const ModelConfig* const model = find_model(config.model);
   if (model == nullptr) return;

@@ -1,4 +1,6 @@
-// The whole configuration of a run.
+// The whole configuration of a run, which its config.yaml records. Nearly all of run/ includes it. Runs of earlier
+// versions must stay readable: a key that is renamed or removed needs an entry in run/yaml/moved_keys.cpp, and a
+// default that changes must keep the meaning of config.yaml files, which name all keys (tests/cli/test_old_runs.cpp).
 #pragma once
 
 #include <filesystem>
@@ -13,6 +15,8 @@
 
 namespace capstan {
 
+/// The content of a config.yaml. Its copies and moves are compiled once, in run_config.cpp: each source that copies a
+/// configuration would otherwise compile those of all of its parts.
 struct RunConfig {
   RunConfig();
   RunConfig(const RunConfig&);

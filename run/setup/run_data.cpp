@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 /// wildcard counts.
 std::vector<std::string> missing_paths(const RunConfig& config) {
   std::vector<std::string> missing;
-  const ConfigNode all = to_node(config);
-  const ConfigNode* const data = all.find("data");
+  const ConfigNode tree = to_node(config);
+  const ConfigNode* const data = tree.find("data");
   const auto look = [&](const std::string& key, const ConfigNode& value) {
     fs::path path = value.text.substr(0, value.text.find_first_of("*?["));
     if (path.string() != value.text) path = path.parent_path();
@@ -59,8 +59,9 @@ Split held_out_split(const std::string& name, const DataSource& data) {
 
 namespace {
 
-/// Where the folder has a run on the same files, the columns that it reads: what it leaves unset, an earlier version
-/// did not look for.
+/// Takes the columns from the run in the folder, where it has one on the same files: training that goes on must read
+/// what it has read. Keys that the saved run leaves unset stay unset, since the version that wrote it did not look for
+/// them. Returns whether there is such a run.
 template <class Source>
 bool take_columns(const RunConfig& config, Source& data) {
   const fs::path folder = folder_of(config);
@@ -68,26 +69,27 @@ bool take_columns(const RunConfig& config, Source& data) {
   if (!fs::exists(folder / "config.yaml", unknown) || !Checkpoints(folder / "checkpoints").last()) return false;
   try {
     const RunConfig saved = load_run_config(folder);
-    const auto* const then = std::get_if<Source>(&saved.data);
-    if (then == nullptr || then->train != data.train) return false;
-    const auto take = [](auto& now, const auto& before) {
-      if (now == std::decay_t<decltype(now)>()) now = before;
+    const auto* const saved_data = std::get_if<Source>(&saved.data);
+    if (saved_data == nullptr || saved_data->train != data.train) return false;
+    const auto take = [](auto& ours, const auto& before) {
+      if (ours == std::decay_t<decltype(ours)>()) ours = before;
     };
-    take(data.header, then->header);
+    take(data.header, saved_data->header);
     if constexpr (std::is_same_v<Source, LabelledSourceConfig>) {
-      take(data.label_column, then->label_column);
-      take(data.label_columns, then->label_columns);
-      take(data.text_columns, then->text_columns);
-      if (LabelledSourceConfig found = data; then->multi_label && !data.multi_label) {  // as lists have set it
-        find_columns(found, facts_of(config.model).classifies());
-        data.multi_label = found.multi_label;
+      take(data.label_column, saved_data->label_column);
+      take(data.label_columns, saved_data->label_columns);
+      take(data.text_columns, saved_data->text_columns);
+      // The saved run has found that texts have several labels, from lists of them in its column.
+      if (LabelledSourceConfig with_columns = data; saved_data->multi_label && !data.multi_label) {
+        find_columns(with_columns, facts_of(config.model).classifies());
+        data.multi_label = with_columns.multi_label;
       }
     } else {
-      take(data.source_column, then->source_column);
-      take(data.target_column, then->target_column);
+      take(data.source_column, saved_data->source_column);
+      take(data.target_column, saved_data->target_column);
     }
     return true;
-  } catch (const Error&) {  // training reports it
+  } catch (const Error&) {  // training reads the same files and reports it
     return false;
   }
 }
@@ -95,13 +97,13 @@ bool take_columns(const RunConfig& config, Source& data) {
 }  // namespace
 
 std::string find_data_columns(RunConfig& config, const std::string& said) {
-  std::string found;
+  std::string line;
   if (auto* const labelled = std::get_if<LabelledSourceConfig>(&config.data))
-    found = take_columns(config, *labelled) ? "" : find_columns(*labelled, facts_of(config.model).classifies());
+    line = take_columns(config, *labelled) ? "" : find_columns(*labelled, facts_of(config.model).classifies());
   if (auto* const pairs = std::get_if<PairSourceConfig>(&config.data))
-    found = take_columns(config, *pairs) ? "" : find_columns(*pairs);
-  if (!found.empty() && found != said) log_info(found);
-  return found;
+    line = take_columns(config, *pairs) ? "" : find_columns(*pairs);
+  if (!line.empty() && line != said) log_info(line);
+  return line;
 }
 
 namespace {
@@ -115,7 +117,8 @@ double held_out(const TextSourceConfig& data, Split split) {
   return split == Split::valid ? data.valid_fraction : split == Split::test ? data.test_fraction : 0;
 }
 
-/// Nothing is read for a split, nor held out for it; none is held out of training data that there are not.
+/// Takes a split out of a configuration: its files, and the share of the training data that is held out for it. Without
+/// training data, no split can be held out of them.
 template <class Source>
 void leave_out(Source& data, Split split) {
   part_of(data, split).clear();
@@ -232,16 +235,16 @@ namespace {
 
 /// Throws ConfigError where other texts of the training data are held out than when the run was trained: it has learnt
 /// some of them.
-void refuse_other_cut(const RunConfig& trained, const RunConfig& now) {
+void refuse_other_cut(const RunConfig& trained, const RunConfig& evaluated) {
   static const std::set<std::string> keys{"data.valid_fraction", "data.test_fraction", "data.folds",
                                           "data.fold",           "data.split",         "data.split_seed"};
   bool held = false;
-  with_files(now.data, [&](const auto& data) {
+  with_files(evaluated.data, [&](const auto& data) {
     for (const Split split : {Split::valid, Split::test})
       held = held || (part_of(data, split).empty() && held_out(data, split) > 0);
   });
   std::string key;
-  for (const ConfigDifference& difference : diff_configs(trained, now)) {
+  for (const ConfigDifference& difference : diff_configs(trained, evaluated)) {
     if (difference.path == "data.train") return;
     if (keys.count(difference.path) > 0) key = difference.path;
   }
@@ -320,9 +323,10 @@ std::optional<DecisionGoal> decision_goal(const RunConfig& config, const DataSou
     goal.kind = Kind::cost;
     goal.rule.assign(classes.size() * classes.size(), 1);
     for (size_t c = 0; c < classes.size(); ++c) goal.rule[c * classes.size() + c] = 0;
-    for (const MistakeCost& one : config.train.costs)
-      goal.rule[static_cast<size_t>(index_of("costs", one.truth) * goal.classes + index_of("costs", one.predicted))] =
-          one.cost;
+    for (const MistakeCost& mistake : config.train.costs) {
+      const int64_t row = index_of("costs", mistake.truth), column = index_of("costs", mistake.predicted);
+      goal.rule[static_cast<size_t>(row * goal.classes + column)] = mistake.cost;
+    }
   } else if (!multi_label && facts.class_weights != nullptr && data.has(Split::train)) {
     goal.rule = weights_of(*facts.class_weights, data.class_counts(), data.training().examples_per_epoch(), false);
   }

@@ -1,3 +1,6 @@
+// Sizes come from a model that is made without memory (ParamMemory::none), the same code that makes the real one, so
+// that no second formula can differ from it. Keys that would help are found by halving every number of the
+// configuration and asking again.
 #include "run/setup/run_memory.hpp"
 
 #include <algorithm>
@@ -19,14 +22,13 @@
 namespace capstan {
 namespace {
 
-// The numbers of a configuration with their keys, to be read and changed.
-/// A number in a struct, which must outlive it.
+/// A number of a configuration, to be read and changed. The struct that it is in must outlive it.
 struct NumberKey {
   std::string path;  // "model.layers.0.mixer.window"
   std::variant<std::int64_t*, double*> value;
 };
 
-/// The numbers that there are.
+/// All numbers of a configuration, in the order of describe().
 template <class Config>
 std::vector<NumberKey> number_keys(Config& config) {
   std::vector<NumberKey> keys;
@@ -39,7 +41,7 @@ std::vector<NumberKey> number_keys(Config& config) {
 
 /// Tokens that the forward pass has in memory at once.
 double batch_tokens(const TrainConfig& train, const DataExtent& data) {
-  const double all = static_cast<double>(data.examples) * data.example_tokens;
+  const double epoch = static_cast<double>(data.examples) * data.example_tokens;
   const double batch = train.batch_tokens > 0 ? std::max(static_cast<double>(train.batch_tokens), data.example_tokens)
                                               : static_cast<double>(train.batch_size) * data.example_tokens;
   // At least one lane of a batch is in memory: threads take lanes one by one.
@@ -48,7 +50,7 @@ double batch_tokens(const TrainConfig& train, const DataExtent& data) {
                            ? std::max(static_cast<double>(train.micro_batch_tokens), data.example_tokens)
                            : lane;
   // A batch is not always filled to its last token.
-  return std::max(data.example_tokens, std::min({all, lane, micro}) - data.example_tokens);
+  return std::max(data.example_tokens, std::min({epoch, lane, micro}) - data.example_tokens);
 }
 
 /// Blocks of gradients that one thread holds while it adds up the lanes of a rank, besides that of the parameters.
@@ -99,7 +101,7 @@ struct Saving {
 
 /// The keys whose halves save a tenth of the memory or more, the best one first.
 std::vector<Saving> savings(const RunConfig& config, const DataExtent& data, double total, int64_t ranks) {
-  std::vector<Saving> found;
+  std::vector<Saving> candidates;
   RunConfig smaller = config;
   for (const NumberKey& key : number_keys(smaller)) {
     const auto consider = [&](auto& value, auto half) {
@@ -111,8 +113,8 @@ std::vector<Saving> savings(const RunConfig& config, const DataExtent& data, dou
       extent.examples = data.examples;
       if (extent.example_tokens <= 1) extent.example_tokens = data.example_tokens;
       try {
-        found.push_back({key.path, memory_need(smaller, extent, ranks).total()});
-      } catch (const Error&) {  // a value that does not fit to the others
+        candidates.push_back({key.path, memory_need(smaller, extent, ranks).total()});
+      } catch (const Error&) {  // half of the value does not go with other keys
       } catch (const std::invalid_argument&) {
       }
       value = before;
@@ -122,10 +124,12 @@ std::vector<Saving> savings(const RunConfig& config, const DataExtent& data, dou
     if (const auto* const number = std::get_if<double*>(&key.value); number != nullptr && **number > 0)
       consider(**number, **number / 2);
   }
-  found.erase(std::remove_if(found.begin(), found.end(), [&](const Saving& s) { return !(s.total < 0.9 * total); }),
-              found.end());
-  std::stable_sort(found.begin(), found.end(), [](const Saving& a, const Saving& b) { return a.total < b.total; });
-  return found;
+  candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
+                                  [&](const Saving& saving) { return !(saving.total < 0.9 * total); }),
+                   candidates.end());
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Saving& a, const Saving& b) { return a.total < b.total; });
+  return candidates;
 }
 
 }  // namespace
@@ -143,7 +147,7 @@ DataExtent extent_of(const RunConfig& config, const DataSource& data) {
   extent.vocabulary = model_vocabulary(config, data.tokenizer());
   extent.classes = static_cast<int64_t>(data.classes().size());
   extent.examples = data.training().examples_per_epoch();
-  if (facts_of(config.model).is_solved) return extent;  // which has no batches
+  if (facts_of(config.model).is_solved) return extent;  // it is not trained in batches
   if (facts_of(config.data).has_labels && data.training().batches_per_epoch(0) > 0)
     extent.example_tokens = static_cast<double>(data.training().batch(0, 0).tokens.dim(1));
   return extent;
@@ -154,7 +158,7 @@ MemoryNeed memory_need(const RunConfig& config, const DataExtent& data, int64_t 
     return countable_need(config, data, ranks);
   } catch (const ConfigError&) {
     throw;
-  } catch (const Error&) {  // sizes that overflow
+  } catch (const Error&) {  // a product of sizes overflows
     MemoryNeed need;
     need.parameters = std::numeric_limits<double>::infinity();
     return need;

@@ -1,4 +1,6 @@
-// What a run needs at least in memory, known from its configuration before anything is allocated.
+// What a run needs at least in memory, known from its configuration before anything is allocated. Training refuses a
+// run that needs more than there is, so the need must be a lower bound. tests/run/test_run_memory.cpp holds what
+// counts.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,6 @@
+// A run folder is read in an order in which nothing is allocated by a size that a file states before the file is known
+// to fit: configuration, tokenizer, classes, then a model without memory that the weights are compared with, and only
+// then the model.
 #include "run/setup/run_model.hpp"
 
 #include <algorithm>
@@ -136,7 +139,8 @@ void check_trained_with(const RunFiles& run, const std::string& tokenizer_text, 
   const auto names = [&](const std::string& fingerprint) {
     return tokenizer->second.find(fingerprint) != std::string::npos;
   };
-  // The file is usually the text that the fingerprint is of: to write that anew takes longer.
+  // The fingerprint is that of the text which the tokenizer writes. The file usually is this text, and hashing it takes
+  // less time than writing it anew.
   if (tokenizer != trained.end() && !names(Fingerprint().add(tokenizer_text).hex()) &&
       !names(run.tokenizer->fingerprint()))
     refuse("tokenizer.json");
@@ -152,7 +156,7 @@ WordEdges word_edges(const Tokenizer& tokenizer) {
   WordEdges edges{std::vector<bool>(size, false), std::vector<bool>(size, false)};
   const std::optional<int32_t> unknown = tokenizer.unknown_token();
   for (size_t id = 0; id < size; ++id) {
-    // A line's first word would lose the blank in front of it.
+    // As after token 0, since a token at the beginning of a text would lose the blank in front of it.
     const std::string text = tokenizer.piece(static_cast<int32_t>(id), 0);
     if (text.empty() || unknown == static_cast<int32_t>(id)) continue;
     edges.begins[id] = is_word_byte(text.front());

@@ -1,3 +1,5 @@
+// Rates are medians over rounds in which both formats take turns, because other programs on the machine make some
+// rounds slow. CAPSTAN_PRODUCT_RATES takes the place of a measurement in tests.
 #include "run/setup/run_precision.hpp"
 
 #include <algorithm>
@@ -29,7 +31,7 @@ constexpr double enough_seconds = 0.3;
 constexpr int64_t most_work = int64_t{1} << 27;  // multiplications of a product
 constexpr int64_t most_width = 1024, least_rows = 128;
 
-/// Of fewer rows and columns where it is large: the rate of a product no longer depends on its size there.
+/// The map with fewer rows and columns where it is large: the rate of a large product hardly depends on its size.
 AffineMap narrowed(AffineMap map) {
   map.in = std::min(map.in, most_width);
   map.out = std::min(map.out, most_width);
@@ -39,7 +41,7 @@ AffineMap narrowed(AffineMap map) {
 
 enum Format { in_float32, in_bf16 };
 
-/// The matrices of a map, which are not zero: nothing is faster with them than in training.
+/// The matrices of a map. Their elements are not zero, so that no product takes less time than in training.
 class Workload {
  public:
   explicit Workload(const AffineMap& map)
@@ -129,7 +131,7 @@ bool is_affine(const std::string& name, const Param& param) {
          !starts_with(name, "embed.") && !starts_with(name, "positions.");
 }
 
-/// Of the largest affine map of a step, as its threads compute it; nothing for a model without one.
+/// The rates of the largest affine map of a step, as its threads compute it; nothing for a model without one.
 std::optional<ProductRates> rates_of(const RunConfig& config, const DataSource& data) {
   const RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()),
                        ParamMemory::none);
@@ -168,7 +170,7 @@ PrecisionChoice choose_precision(const ProductRates& rates) {
 PrecisionChoice choose_precision(const RunConfig& config, const DataSource& data) {
   if (config.train.kernels == KernelChoice::portable)
     return {Precision::float32, "train.precision: auto is float32: portable kernels gain nothing by bf16"};
-  // Emulated bf16 has no speed.
+  // Without given rates, a CPU that only emulates bf16 has an obstacle, too: emulation is never faster.
   const std::string obstacle = given_rates() ? bf16_refusal() : bf16_obstacle();
   if (!obstacle.empty())
     return {Precision::float32,

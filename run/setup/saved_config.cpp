@@ -17,7 +17,7 @@ void refuse_newer(const std::filesystem::path& folder) {
     if (const auto last = Checkpoints(folder / "checkpoints").last()) read_state(*last);
   } catch (const NewerFile&) {
     throw;
-  } catch (const Error&) {  // the configuration is what the caller reports
+  } catch (const Error&) {  // the caller reports the configuration, which is also wrong
   }
 }
 

@@ -66,13 +66,13 @@ Ancestor WeightsOrigin::ancestor() const {
 
 std::map<std::string, std::string> WeightsOrigin::aliases() const {
   const auto text = tensors->metadata().find("aliases");
-  std::map<std::string, std::string> found;
-  if (text == tensors->metadata().end()) return found;
+  std::map<std::string, std::string> targets;
+  if (text == tensors->metadata().end()) return targets;
   const nlohmann::json aliases = try_parse_json(text->second);
-  if (!aliases.is_object()) return found;
+  if (!aliases.is_object()) return targets;
   for (const auto& [name, target] : aliases.items())
-    if (target.is_string()) found[name] = target.get<std::string>();
-  return found;
+    if (target.is_string()) targets[name] = target.get<std::string>();
+  return targets;
 }
 
 namespace {
@@ -104,6 +104,7 @@ std::vector<float> values_of(const WeightsOrigin& origin, const char* name, int6
   return values;
 }
 
+/// The classifier of train.init_from, whose n-grams must have the buckets of this run. Throws Error otherwise.
 std::shared_ptr<const BaseClassifier> read_base(const RunConfig& config) {
   const WeightsOrigin origin = open_weights(config.train.init_from);
   if (!origin.config)
@@ -135,10 +136,10 @@ std::shared_ptr<const BaseClassifier> read_base(const RunConfig& config) {
 }
 
 std::string hash_of(const BaseClassifier& base) {
-  std::string all;
+  std::string hashes;
   for (const auto* const values : {&base.scale, &base.weight, &base.bias})
-    all += hash_hex({reinterpret_cast<const char*>(values->data()), values->size() * sizeof(float)});
-  return all;
+    hashes += hash_hex({reinterpret_cast<const char*>(values->data()), values->size() * sizeof(float)});
+  return hashes;
 }
 
 }  // namespace

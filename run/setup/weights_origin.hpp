@@ -1,4 +1,6 @@
-// A file of weights that another run, an import or another program has written, and what is known of it.
+// A file of weights that another run, an import or another program has written, and what is known of it: what
+// train.init_from names. run/warm_start fills a model from it, and a linear classifier starts from it here.
+// tests/cli/test_warm_start.cpp and test_warm_refusals.cpp hold what is taken and refused.
 #pragma once
 
 #include <filesystem>
@@ -23,6 +25,8 @@ struct ExportedModel {
   std::string tokenizer;  // its fingerprint
 };
 
+/// An opened file of weights, and what is known of them by the files beside it: `config`, `tokenizer` and `classes`
+/// only in a run folder.
 struct WeightsOrigin {
   std::string file;
   std::unique_ptr<SafetensorsFile> tensors;

@@ -29,6 +29,8 @@ std::string size_text(const fs::path& file) {
   return error ? "" : fmt::format("{} bytes", bytes);
 }
 
+/// One pass over a run folder. Checkpoints are read first, since the newest whole one says what the other files must
+/// be.
 class RunCheck {
  public:
   explicit RunCheck(fs::path folder) : folder_(std::move(folder)), checkpoints_(folder_ / "checkpoints") {}
@@ -52,7 +54,8 @@ class RunCheck {
   void add(const std::string& name, State state, const std::string& what, const std::string& consequence = "") {
     parts_.push_back({name, state, what, consequence});
   }
-  /// What is lost with a file that training writes when it begins.
+  /// What is lost with a file that training writes when it begins: nothing, since the same command writes it again, but
+  /// all of a slim run, which nothing trains.
   std::string written_again() const {
     if (state_ && state_->slim) return "the slim run: make it again from the one that it was made from (capstan slim)";
     std::error_code unknown;
@@ -65,7 +68,7 @@ class RunCheck {
                             : fmt::format(" --set folder={} name={}", shell_word(own.parent_path().string()),
                                           shell_word(own.filename().string())));
   }
-  /// `read` returns what it found; an Error is damage.
+  /// Adds a part whose content `read` returns, or as damaged where it throws Error. Returns whether it is whole.
   template <class Read>
   bool add_read(const std::string& name, const std::string& consequence, const Read& read) {
     try {
@@ -79,7 +82,7 @@ class RunCheck {
     }
   }
 
-  /// A process that trains here may save and remove checkpoints meanwhile: they are then looked for again.
+  /// Reads all checkpoints. A process that trains here may save and remove some meanwhile: they are then listed again.
   void read_checkpoints() {
     constexpr int most_readings = 5;
     for (int i = 0; i < most_readings && !read_present_checkpoints(); ++i) {
@@ -91,7 +94,7 @@ class RunCheck {
       state_ = states_.rbegin()->second;
   }
 
-  /// Checks what has not been checked. Returns false when a checkpoint went away meanwhile.
+  /// Checks the checkpoints that have not been checked. Returns false when one went away meanwhile.
   bool read_present_checkpoints() {
     if (!fs::is_directory(checkpoints_.folder())) return true;
     bool stayed = true;
@@ -155,14 +158,15 @@ class RunCheck {
 
   /// Throws Error unless the newest whole checkpoint was trained with this. `renewed`: what an earlier version recorded
   /// as this one does.
-  void refuse_other(const char* what, const std::string& found,
+  void refuse_other(const char* what, const std::string& ours,
                     const std::function<std::string(const std::string&)>& renewed = {}) const {
     if (!state_) return;
     const auto trained = state_->identity.find(what);
-    if (trained != state_->identity.end() && (renewed ? renewed(trained->second) : trained->second) != found)
+    if (trained != state_->identity.end() && (renewed ? renewed(trained->second) : trained->second) != ours)
       throw Error(fmt::format("not what step {} was trained with", state_->step));
   }
 
+  /// metrics.jsonl must begin with the bytes that the last checkpoint recorded; what follows them is of steps after it.
   void check_metrics() {
     const fs::path path = folder_ / "metrics.jsonl";
     if (!fs::exists(path) && (!state_ || state_->metrics_bytes <= 0)) return;
@@ -184,7 +188,7 @@ class RunCheck {
     const auto last = link_step("last"), best = link_step("best");
     const auto resumable =
         std::count_if(states_.begin(), states_.end(), [](const auto& found) { return found.second.has_optimizer; });
-    const bool solved = config_ && facts_of(config_->model).is_solved;  // in one go: there is no other checkpoint
+    const bool solved = config_ && facts_of(config_->model).is_solved;  // a solved run has only one checkpoint
     const bool keeps_one = damage_.size() == 1 && resumable == 1 && !solved;
     const std::string only = fmt::format("the only complete checkpoint: damage to it loses the run{}",
                                          keeps_one ? " (train.keep_last: 2 keeps another)" : "");
@@ -262,7 +266,8 @@ class RunCheck {
     }
   }
 
-  /// Other runs' tokens are in the same folder, also with this tokenizer: of other texts, or cut into other documents.
+  /// Whether tokens are those of this run. Other runs may have theirs in the same folder, with the same tokenizer, of
+  /// other texts or cut into other documents.
   bool are_of_run(const TokenCache& cache, const std::string& tokens) {
     const auto data = state_->identity.find("data");
     try {
@@ -277,7 +282,7 @@ class RunCheck {
   fs::path folder_;
   Checkpoints checkpoints_;
   std::map<int64_t, std::optional<std::string>> damage_;  // of each step that has a folder
-  std::map<int64_t, RunState> states_;                    // of those that are whole
+  std::map<int64_t, RunState> states_;                    // by step, of the checkpoints that are whole
   std::optional<RunState> state_;                         // of the last whole checkpoint
   std::optional<RunConfig> config_;
   std::shared_ptr<const Tokenizer> tokenizer_;

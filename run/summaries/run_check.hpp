@@ -1,4 +1,6 @@
-// What of a run's folder is whole, and what could be lost.
+// What of a run's folder is whole, and what could be lost: `capstan verify`. A new file of a run folder needs a check
+// here. tests/cli/test_verify.cpp holds what is found, tests/train/test_damaged_runs.cpp what damage a checkpoint can
+// have.
 #pragma once
 
 #include <filesystem>
@@ -22,7 +24,7 @@ struct RunPart {
 std::vector<RunPart> check_run(const std::filesystem::path& folder);
 
 bool any_damaged(const std::vector<RunPart>& parts);
-/// A row per part.
+/// A row per part, and below it the consequence.
 void print_parts(const std::vector<RunPart>& parts, std::ostream& out);
 
 }  // namespace capstan

@@ -15,7 +15,7 @@ namespace capstan {
 namespace fs = std::filesystem;
 namespace {
 
-/// Since the newest file of the folder was written; of its checkpoints, metrics.jsonl tells.
+/// Seconds since the newest file of the folder was written. Checkpoints are not looked at: metrics.jsonl is as new.
 double age_of(const fs::path& folder) {
   std::error_code unknown;
   auto newest = fs::file_time_type::min();
@@ -24,6 +24,7 @@ double age_of(const fs::path& folder) {
   return std::max(0.0, std::chrono::duration<double>(fs::file_time_type::clock::now() - newest).count());
 }
 
+/// What the folder tells of a run. An error is a note of the run, so that the list goes on.
 ListedRun listed(const fs::path& folder) {
   ListedRun run;
   run.folder = folder.string();
@@ -81,10 +82,10 @@ void print_json(const std::vector<ListedRun>& runs, std::ostream& out) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const ListedRun& run : runs) {
     list.push_back({{"run", run.folder}, {"kind", run.kind}, {"data", run.data}, {"step", run.step}});
-    nlohmann::ordered_json& one = list.back();
-    if (!std::isnan(run.score)) one.update({{"metric", run.metric}, {"score", run.score}, {"of", run.of}});
-    one.update({{"bytes", run.bytes}, {"age_seconds", std::floor(run.age)}});
-    if (!run.problem.empty()) one["problem"] = run.problem;
+    nlohmann::ordered_json& entry = list.back();
+    if (!std::isnan(run.score)) entry.update({{"metric", run.metric}, {"score", run.score}, {"of", run.of}});
+    entry.update({{"bytes", run.bytes}, {"age_seconds", std::floor(run.age)}});
+    if (!run.problem.empty()) entry["problem"] = run.problem;
   }
   out << list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
 }

@@ -1,4 +1,5 @@
-// The runs that there are, with what each is: `capstan list`.
+// The runs in some folders, with what each is: `capstan list`. It reads configurations and metrics, no weights.
+// tests/cli/test_strange_runs.cpp and test_old_runs.cpp hold that no run stops the list.
 #pragma once
 
 #include <optional>
@@ -10,6 +11,7 @@
 
 namespace capstan {
 
+/// A line of `capstan list`. A run that cannot be read is listed all the same, with the problem.
 struct ListedRun {
   std::string folder, kind, data, metric;  // metric: by which the score is measured; empty: not validated
   std::string of;                          // evaluated_on()
@@ -19,7 +21,7 @@ struct ListedRun {
   std::string problem;  // why it could not be read; empty: it could
 };
 
-/// Those of run_folders(), what was written last first.
+/// The runs of run_folders(), the one that was written last first.
 std::vector<ListedRun> list_runs(const std::vector<std::string>& folders);
 
 void print_text(const std::vector<ListedRun>& runs, std::ostream& out, size_t width);

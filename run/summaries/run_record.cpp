@@ -1,3 +1,5 @@
+// metrics.jsonl is read line by line, and lines that cannot be read are skipped: a run may be training while it is
+// read, or may be of an earlier version that wrote fewer fields.
 #include "run/summaries/run_record.hpp"
 
 #include <algorithm>
@@ -27,7 +29,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// A number of an event; NAN if it has none (JSON has no NAN and stores null).
+/// A number of an event; NAN where the event has none, or null, as which JSON stores NAN.
 double number(const nlohmann::json& event, const char* key) {
   const auto value = event.find(key);
   return value != event.end() && value->is_number() ? value->get<double>() : NAN;
@@ -38,6 +40,7 @@ int64_t whole(const nlohmann::json& event, const char* key) {
   return value != event.end() ? whole_number(*value).value_or(0) : 0;
 }
 
+/// Adds one line of metrics.jsonl. Events of other kinds only count with their step.
 void add_event(const nlohmann::json& event, RunRecord& run) {
   const auto kind = event.find("event");
   run.step = std::max(run.step, whole(event, "step"));
@@ -84,7 +87,7 @@ void read_times(const std::filesystem::path& log, RunRecord& run) {
   }
 }
 
-/// By which measure all runs can be ranked: the one that each was judged by, or the loss if they differ in that.
+/// The measure by which all runs can be ranked: the one that each was judged by, or the loss if they differ in that.
 const Metric& common_monitor(const std::vector<RunRecord>& runs) {
   std::map<std::string, size_t> judged;
   for (const RunRecord& run : runs)
@@ -106,7 +109,7 @@ double rank(const RunRecord& run, const Metric& monitor) {
   return std::isnan(value) ? INFINITY : value;
 }
 
-/// Whether it is a link, such as that of a search to its best run, to a folder that is listed, too.
+/// Whether a folder is a link, such as that of a search to its best run, to another of the folders.
 bool leads_to_another(const std::string& folder, const std::vector<std::string>& folders) {
   std::error_code unknown;
   if (!std::filesystem::is_symlink(folder, unknown)) return false;
@@ -140,10 +143,10 @@ RunRecord read_record(const std::filesystem::path& folder) {
   if (run.step == 0) throw Error(fmt::format("{}: no steps recorded: has training started?", metrics.string()));
   const bool solved = facts_of(run.config.model).is_solved;
   if (run.best && run.best->by.empty() && solved && usual_split(run.config) == Split::test)
-    run.best->by = cross_validation;  // of an earlier version, which did not say so
+    run.best->by = cross_validation;  // earlier versions did not record it
   sum_up(run);
   read_times(folder / "train.log", run);
-  if (solved) {  // the loss of its line of training is that of held-out texts
+  if (solved) {  // its line of training has the loss of held-out texts, which is no training loss
     run.train_loss = NAN;
     for (TrainPoint& point : run.train) point.loss = NAN;
   }
@@ -190,17 +193,17 @@ std::vector<std::string> paths_of(const SourceFacts& facts, const std::string& k
 std::string evaluation_of(const RunRecord& run) {
   const SourceFacts facts = facts_of(run.config.data);
   const std::vector<std::string> own = paths_of(facts, "valid");
-  std::string all = std::string(type_of(run.config.model)) + "\n" + type_of(run.config.data) + "\n";
-  if (run.best) all += run.best->by + "\n";
+  std::string evaluation = std::string(type_of(run.config.model)) + "\n" + type_of(run.config.data) + "\n";
+  if (run.best) evaluation += run.best->by + "\n";
   for (const std::string& path : own.empty() ? paths_of(facts, "train") : own)
-    all += std::filesystem::path(path).lexically_normal().string() + "\n";
+    evaluation += std::filesystem::path(path).lexically_normal().string() + "\n";
   const ConfigNode config = to_node(run.config);
   for (const ConfigNode& key : config.find("data")->children) {
     static const std::set<std::string> cuts{"valid_fraction", "folds", "split", "split_seed"};
     const bool decides = facts.files.empty() ? key.key != "train" : own.empty() && cuts.count(key.key) > 0;
-    if (decides) all += key.key + ": " + write_flow(key) + "\n";
+    if (decides) evaluation += key.key + ": " + write_flow(key) + "\n";
   }
-  return all;
+  return evaluation;
 }
 
 bool is_folded(const RunConfig& config) {
@@ -246,10 +249,10 @@ std::string evaluated_on(const RunRecord& run, bool whole) {
   const char* const noun = facts_of(run.config.model).classifies() ? "texts" : "tokens";
   const std::string count = run.best->targets > 0 ? fmt::format("{} {}", run.best->targets, noun) : noun;
   const std::string own = file_names(run.config, "valid"), train = file_names(run.config, "train");
-  const std::string of = whole && !train.empty() ? " of " + train : "";
-  if (run.best->by == cross_validation) return fmt::format("{}{}, cross-validated", count, of);
+  const std::string of_files = whole && !train.empty() ? " of " + train : "";
+  if (run.best->by == cross_validation) return fmt::format("{}{}, cross-validated", count, of_files);
   if (!own.empty()) return fmt::format("{} of {}", count, own);
-  return facts_of(run.config.data).files.empty() ? count : fmt::format("{} held out{}", count, of);
+  return facts_of(run.config.data).files.empty() ? count : fmt::format("{} held out{}", count, of_files);
 }
 
 namespace {
@@ -259,13 +262,13 @@ bool is_run(const std::filesystem::path& folder) {
   return std::filesystem::exists(folder / "config.yaml", unknown);
 }
 
-/// Whether a search has its short runs in the folders of this one.
+/// Whether a folder is that of a search, which has short runs in the folders below it.
 bool is_search(const std::filesystem::path& folder) {
   std::error_code unknown;
   return std::filesystem::exists(folder / search_file, unknown);
 }
 
-/// The runs in a folder that is none itself, and in its folders, down to `levels` below it.
+/// The runs in a folder that is no run itself, and in its folders, down to `levels` below it.
 std::vector<std::string> runs_in(const std::filesystem::path& folder, int levels, ShortRuns short_runs) {
   std::error_code unknown;
   if (is_run(folder)) return {};
@@ -290,7 +293,8 @@ std::vector<std::string> run_folders(const std::vector<std::string>& folders, Sh
   std::error_code unknown;
   for (const std::string& folder : folders)
     if (!std::filesystem::exists(std::filesystem::symlink_status(folder, unknown))) throw Error(no_run(folder));
-  const bool runs_given = std::any_of(folders.begin(), folders.end(), [](const auto& one) { return is_run(one); });
+  const bool runs_given =
+      std::any_of(folders.begin(), folders.end(), [](const auto& folder) { return is_run(folder); });
   std::vector<std::string> runs, left_out;
   const auto add = [&](const std::string& run) {
     if (std::find(runs.begin(), runs.end(), run) == runs.end()) runs.push_back(run);

@@ -1,4 +1,6 @@
-// The record of a run without its weights: configuration and metrics.jsonl.
+// The record of a run without its weights: configuration and metrics.jsonl, and which runs can be compared. Reports,
+// lists, searches and the Python package read runs by it. train/records/metrics writes the lines of metrics.jsonl,
+// whose fields runs of earlier versions have, too. tests/run/test_run_table.cpp and tests/cli/test_report.cpp hold it.
 #pragma once
 
 #include <cmath>
@@ -34,6 +36,7 @@ struct ValidPoint {
   }
 };
 
+/// A run as its folder tells it: what config.yaml, metrics.jsonl and train.log say.
 struct RunRecord {
   std::string folder;
   std::string begun, ended;  // "2026-11-24 17:47", of the first and the last line of train.log; empty without these
@@ -49,8 +52,8 @@ struct RunRecord {
   std::optional<ValidPoint> best;  // by train.monitor
 };
 
-/// The value of one metric; the smaller, the better: one that is better if higher is negative. NAN if the run has no
-/// such value.
+/// The value of one metric as a cost, which is better if smaller: a metric that is better if higher counts negative.
+/// NAN if the run has no such value.
 double cost_of(const ValidPoint& point, const Metric& metric);
 /// Is `a` better than `b` by more than chance explains? For shares of targets: by more than the standard error of b's.
 /// For other metrics, whose error is not known: at all.
@@ -64,9 +67,9 @@ RunRecord read_record(const std::filesystem::path& folder);
 /// some. Throws Error when no record is left.
 std::vector<RunRecord> read_records(const std::vector<std::string>& folders);
 
-/// Places of runs whose figures can be compared: with one type of model, evaluated on the same texts as far as files,
-/// split and number of texts tell. Groups and the runs in them are in the order of `runs`; those without a validation
-/// so far are with the first that will have the same one.
+/// Indices into `runs` of groups of runs whose figures can be compared: with one type of model, evaluated on the same
+/// texts as far as files, split and number of texts tell. Groups and the runs in them are in the order of `runs`; those
+/// without a validation so far are with the first that will have the same one.
 std::vector<std::vector<size_t>> comparable(const std::vector<RunRecord>& runs);
 
 /// The names of the files that a key of `data` lists, without their folders; "" if there are none.

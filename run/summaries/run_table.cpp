@@ -37,18 +37,18 @@ class Cells {
   bool programs_;
 };
 
-/// The metrics that any run has a value of; in front loss and accuracy, always.
+/// The metrics of which any run has a value, and always loss and accuracy, in the order of metrics().
 std::vector<const Metric*> metrics_of(const std::vector<RunRecord>& runs) {
-  std::vector<const Metric*> found;
+  std::vector<const Metric*> shown;
   for (const Metric& metric : metrics())
     if (metric.of == Metric::Of::all || std::any_of(runs.begin(), runs.end(), [&](const RunRecord& run) {
           return run.best && std::isfinite(run.best->value(metric.name));
         }))
-      found.push_back(&metric);
-  return found;
+      shown.push_back(&metric);
+  return shown;
 }
 
-/// "micro-F1"; of the loss, which training has too, "valid loss".
+/// The heading of a metric's column: "micro-F1", but "valid loss", since training has a loss, too.
 std::string heading(const Metric& metric, TableStyle style) {
   if (style == TableStyle::programs) return std::string("valid_") + metric.name;
   std::string title = metric.title;
@@ -145,9 +145,9 @@ Table seed_table(const std::vector<RunRecord>& runs) {
     Row row = values;
     row.push_back(std::to_string(members.size()));
     const auto add = [&, &of_group = members](const auto& value) {
-      std::vector<double> all;
-      for (const RunRecord* const run : of_group) all.push_back(value(*run));
-      row.push_back(mean_and_deviation(all));
+      std::vector<double> of_runs;
+      for (const RunRecord* const run : of_group) of_runs.push_back(value(*run));
+      row.push_back(mean_and_deviation(of_runs));
     };
     if (!validated) add([](const RunRecord& run) { return run.train_loss; });
     for (const Metric* const metric : shown) add([&](const RunRecord& run) { return run.best->value(metric->name); });
@@ -220,7 +220,7 @@ RunComparison compared(const std::vector<RunRecord>& runs) {
   Table table = run_table(runs, TableStyle::people);
   std::vector<std::string> common;
   const bool solved = std::all_of(runs.begin(), runs.end(), [](const RunRecord& run) {
-    return facts_of(run.config.model).is_solved;  // in one step
+    return facts_of(run.config.model).is_solved;  // then steps say nothing: there is one
   });
   for (size_t i = table.front().size(); i-- > 1;) {
     const std::string value = table[1][i];
@@ -235,7 +235,7 @@ RunComparison compared(const std::vector<RunRecord>& runs) {
 
 namespace {
 
-/// In lines that end after a comma where one has no room for more.
+/// Prints a list after its title, wrapped after commas into lines of `width` columns.
 void print_list(const std::string& title, const std::vector<std::string>& list, std::ostream& out, size_t width) {
   std::string line = title;
   for (size_t i = 0; i < list.size(); ++i) {
@@ -262,8 +262,8 @@ void print_block(const std::vector<RunRecord>& runs, std::ostream& out, size_t w
 }  // namespace
 
 std::string what_is_compared(const std::vector<RunRecord>& group) {
-  const std::string of = evaluated_on(group.front());
-  return fmt::format("{}: {}", type_of(group.front().config.model), of.empty() ? "without validation" : of);
+  const std::string texts = evaluated_on(group.front());
+  return fmt::format("{}: {}", type_of(group.front().config.model), texts.empty() ? "without validation" : texts);
 }
 
 void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out, size_t width) {
@@ -307,10 +307,10 @@ bool ends_with_name(const std::string& path, const std::string& name) {
 }  // namespace
 
 std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs, KeysOf of) {
-  std::vector<Leaves> all(runs.size());
-  for (size_t i = 0; i < runs.size(); ++i) add_leaves(to_node(runs[i].config), "", all[i]);
+  std::vector<Leaves> of_runs(runs.size());
+  for (size_t i = 0; i < runs.size(); ++i) add_leaves(to_node(runs[i].config), "", of_runs[i]);
   std::vector<std::string> all_paths;
-  for (const Leaves& leaves : all)
+  for (const Leaves& leaves : of_runs)
     for (const auto& [path, value] : leaves)
       if (std::find(all_paths.begin(), all_paths.end(), path) == all_paths.end()) all_paths.push_back(path);
   std::vector<DifferingKey> keys;
@@ -318,7 +318,7 @@ std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs, Key
     if (path == "name" || path == "folder") continue;  // every row shows the folder
     DifferingKey key{path, "", {}};
     bool everywhere = true;
-    for (const Leaves& leaves : all) {
+    for (const Leaves& leaves : of_runs) {
       const auto leaf = std::find_if(leaves.begin(), leaves.end(), [&path](const auto& l) { return l.first == path; });
       everywhere = everywhere && leaf != leaves.end();
       key.values.push_back(leaf != leaves.end() ? leaf->second : "");

@@ -1,4 +1,5 @@
-// Comparison of runs: the tables of `capstan compare`, `capstan sweep` and `capstan report`.
+// Comparison of runs: the tables of `capstan compare`, `capstan sweep` and `capstan report`, of which scripts read the
+// CSV. tests/run/test_run_table.cpp holds rows and columns.
 #pragma once
 
 #include <ostream>
@@ -18,8 +19,8 @@ enum class TableStyle { people, programs };
 /// A row per run: the keys in which they differ, losses, accuracy, time, memory.
 Table run_table(const std::vector<RunRecord>& runs, TableStyle style);
 
-/// The same without the columns that say nothing, and those that are the same in all of several runs: what these say is
-/// in `common`, "step 200".
+/// run_table() without the columns that say nothing, and without those that are the same in all of several runs, which
+/// are in `common`: "step 200".
 struct RunComparison {
   std::vector<std::string> common;
   Table table;
@@ -37,7 +38,7 @@ Table curve_table(const RunRecord& run, TableStyle style);
 /// Aligned columns: the first to the left, the others to the right. Cells are made printable. With `width` columns of a
 /// terminal, what does not fit is in further tables below, each with the first column, and long cells are cut.
 void print_text(Table table, std::ostream& out, size_t width = 0);
-/// RFC 4180.
+/// CSV as in RFC 4180, but with line ends of one byte.
 void print_csv(const Table& table, std::ostream& out);
 
 /// "linear-classifier: 5452 texts of train.tsv, cross-validated".
@@ -57,7 +58,7 @@ struct DifferingKey {
 /// Keys of all runs, or also those that only some have: there a `type` or the length of a list differs, too.
 enum class KeysOf { all_runs, any_run };
 std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs, KeysOf of = KeysOf::all_runs);
-/// All that two runs have in common if they repeat each other: keys and values without names, seed and data.fold.
+/// A text that is the same for runs which repeat each other: keys and values without names, seed and data.fold.
 std::string repeated_settings(const RunRecord& run);
 
 /// For each path the shortest suffix that is meaningful and not a suffix of another path.

@@ -1,3 +1,6 @@
+// A candidate is a configuration of the sweep, candidate 0 the given one; a trial is a run folder with fewer steps or
+// examples, in short-DIVISOR/. Trials that have ended are known by their folders and times, so that a search goes on
+// where it was: no state of the halving itself is kept.
 #include "run/training/autotune.hpp"
 #include "run/setup/weights_origin.hpp"
 
@@ -29,7 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* given_run = "default";  // the configuration as it is
+constexpr const char* given_run = "default";  // the run of the configuration as it is
 constexpr const char* best_link = "best";
 
 /// Seconds that trials have taken so far, by the name of their run: a search that goes on counts them.
@@ -43,7 +46,7 @@ class TrialTimes {
       if (seconds.is_number()) seconds_[run] = seconds.get<double>();
     if (saved.contains(complete_key) && saved[complete_key].is_string()) complete_ = saved[complete_key];
   }
-  double of(const std::string& run) const {
+  double seconds_of(const std::string& run) const {
     const auto found = seconds_.find(run);
     return found != seconds_.end() ? found->second : 0;
   }
@@ -51,7 +54,7 @@ class TrialTimes {
     seconds_[run] += seconds;
     write();
   }
-  /// The candidates of which a search was complete, as a hash; empty: of none.
+  /// A hash of the candidates of the last search that was complete; empty: there was none.
   const std::string& complete() const { return complete_; }
   void set_complete(const std::string& candidates) {
     if (complete_ == candidates) return;
@@ -60,7 +63,7 @@ class TrialTimes {
   }
 
  private:
-  static constexpr const char* complete_key = "complete";  // the name of no run: these have values
+  static constexpr const char* complete_key = "complete";  // no run is called so: names of runs have values in them
 
   void write() const {
     make_folders(fs::path(path_).parent_path().string());
@@ -131,19 +134,20 @@ class Autotune {
 
  private:
   std::string hash_of_candidates() const {
-    std::string all;
-    for (const RunConfig& candidate : candidates_) all += to_yaml(candidate);
-    return hash_hex(all);
+    std::string yaml;
+    for (const RunConfig& candidate : candidates_) yaml += to_yaml(candidate);
+    return hash_hex(yaml);
   }
-  /// A search of the same candidates was complete, and its whole runs are there.
+  /// Whether a search of the same candidates was complete and its whole runs still exist.
   bool is_complete() const {
     return times_.complete() == hash_of_candidates() && is_finished(candidates_[0]) &&
            std::all_of(candidates_.begin(), candidates_.end(), [&](const RunConfig& candidate) {
-             return times_.of(candidate.name) == 0 || is_finished(candidate);
+             return times_.seconds_of(candidate.name) == 0 || is_finished(candidate);
            });
   }
 
-  /// How much trials are shortened depends on the time: with another one, a complete search would begin again.
+  /// A search that is complete is not repeated: with other minutes, trials would be shortened otherwise and begin
+  /// again.
   SearchEnd search() {
     if (is_complete()) return SearchEnd::complete;
     return search_by_halving(
@@ -157,17 +161,18 @@ class Autotune {
          }});
   }
 
+  /// One trial: a run that is trained in the time that is left, or one that an earlier call has trained.
   TrialOutcome attempt(const Trial& trial, double left) {
     RunConfig config = shortened(candidates_[trial.candidate], trial.divisor);
     if (trial.divisor > 1) config.name = fmt::format("short-{}/{}", trial.divisor, config.name);
-    const double before = times_.of(config.name);
-    const bool first = trial.candidate == 0;  // the result if nothing else is: never cut short
+    const double before = times_.seconds_of(config.name);
+    const bool first = trial.candidate == 0;  // never cut short: it is the result if no other is better
     const bool known = before > 0 && is_finished(config);
     if (!known) {
       if (!first && before >= left) return {false, NAN, before};
-      if (!train(config, first, left - before)) return {false, NAN, times_.of(config.name)};
+      if (!train(config, first, left - before)) return {false, NAN, times_.seconds_of(config.name)};
     }
-    const TrialOutcome outcome{true, cost_of_run(config), times_.of(config.name)};
+    const TrialOutcome outcome{true, cost_of_run(config), times_.seconds_of(config.name)};
     if (trial.divisor > 1) drop(config, true);  // its result is in metrics.jsonl
     if (!known)
       log_info(fmt::format("{}: {} {:.4f} after {:.1f} s; {:.0f} s are left", config.name, config.train.monitor,
@@ -229,7 +234,7 @@ class Autotune {
       if (best == nullptr || cost_of_run(candidate) < cost_of_run(*best)) best = &candidate;
     }
     print_comparison(read_records(whole), table, width);
-    // The best of many candidates is in part the luckiest.
+    // The best of many candidates is so in part by chance: only a clear gain replaces the configuration as it is.
     const RunConfig& given = candidates_[0];
     if (best != &given && !clearly_better(validation_of(*best), validation_of(given), metric_of(given.train.monitor))) {
       log_info(fmt::format("{} is better than {} by less than a standard error: {} stays the best", best->name,
@@ -317,7 +322,7 @@ std::string incomparable_key(const RunConfig& a, const RunConfig& b) {
   for (const ConfigDifference& difference : diff_configs(a, b)) {
     for (const std::string& key : keys)
       if (within(difference.path, key)) return key;
-    // The loss of a language model is one per token.
+    // The loss of a language model is per token: other tokens, other losses.
     if (labelled(a) == nullptr && within(difference.path, tokenizer)) return tokenizer;
   }
   return "";

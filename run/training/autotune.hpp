@@ -1,4 +1,6 @@
-// Search for a better configuration in a given time.
+// Search for a better configuration in a given time: `capstan autotune`, by halving.hpp. A search that goes on must
+// come to the same choices: times are kept in autotune.json and trials in run folders. tests/cli/test_autotune.cpp
+// breaks one off, tests/run/test_halving.cpp holds what is tried.
 #pragma once
 
 #include <filesystem>
@@ -18,6 +20,7 @@ struct AutotuneOptions {
   TrainRunOptions run;
 };
 
+/// How a search ended. The result itself is in its folder.
 struct AutotuneEnd {
   SearchEnd end;
   std::vector<std::string> failed;  // "runs/search/lr=1: exit code 1"

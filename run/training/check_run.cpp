@@ -1,3 +1,5 @@
+// What is checked before training begins, for one message with all problems: files, memory, and what the machine lacks.
+// tests/cli/test_bad_input.cpp holds the messages.
 #include "run/training/train_run.hpp"
 
 #include "data/files/file_list.hpp"
@@ -28,7 +30,7 @@ void check_forced(const RunConfig& config, Problems& problems) {
 namespace {
 
 void check_memory(const RunConfig& config, const Communicator& ranks, Problems& problems) {
-  if (has_plan_to_make(config)) return;  // the plan sees to the memory
+  if (has_plan_to_make(config)) return;  // the plan chooses sizes that fit
   if (const auto memory =
           memory_problem(config, least_extent(config), memory_limit(), ranks.size(), ranks.sharing_memory()))
     problems.add(memory->key, memory->message);

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Its weights come in one go: there are no older checkpoints, and there is no state of an optimizer.
+/// Whether a run is solved for: it has one checkpoint and no state of an optimizer, so nothing to remove.
 bool is_solved(const fs::path& folder) { return facts_of(load_run_config(folder).model).is_solved; }
 
 std::vector<CleanedPart> parts_of(const fs::path& folder) {
@@ -52,13 +52,13 @@ std::string disk_line(const fs::path& folder) {
     for (const std::string& run : run_folders({folder.string()}, ShortRuns::with))
       for (const CleanedPart& part : parts_of(run)) resuming += part.bytes;
     bytes = bytes_below(folder.string());
-  } catch (const Error&) {  // what was trained is whole, so a folder that cannot be listed is no failure
+  } catch (const Error&) {  // training has succeeded, and a line of the log must not turn that into a failure
     return folder.string();
   }
-  const std::string all = fmt::format("{}: {} on disk", folder.string(), bytes_text(static_cast<double>(bytes)));
+  const std::string size = fmt::format("{}: {} on disk", folder.string(), bytes_text(static_cast<double>(bytes)));
   constexpr int64_t little = 1'000'000;
-  return resuming < little ? all
-                           : fmt::format("{}, {} of it for resuming alone (capstan clean {} removes it)", all,
+  return resuming < little ? size
+                           : fmt::format("{}, {} of it for resuming alone (capstan clean {} removes it)", size,
                                          bytes_text(static_cast<double>(resuming)), shell_word(folder.string()));
 }
 

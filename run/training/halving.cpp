@@ -14,6 +14,7 @@ constexpr size_t kept = 3;  // one of so many goes on
 constexpr int most_rungs = 4;
 constexpr int rungs_when_short = 3;
 
+/// A candidate with what its trial came to.
 struct Tried {
   size_t candidate = 0;
   TrialOutcome outcome;
@@ -25,19 +26,20 @@ bool better(const TrialOutcome& a, const TrialOutcome& b) {
 }
 
 /// Candidates 1 to count, or `some` of them, in the order in which they were listed.
-std::vector<size_t> drawn(size_t count, size_t some, uint64_t seed) {
+std::vector<size_t> drawn(size_t count, size_t wanted, uint64_t seed) {
   std::vector<size_t> chosen(count);
   std::iota(chosen.begin(), chosen.end(), size_t{0});
-  if (some < count) {
+  if (wanted < count) {
     const RandomKey key = random_key(seed, "candidates of the search");
     for (size_t i = 0; i < count; ++i) chosen[i] = permuted(i, count, key, 0);
-    chosen.resize(some);
+    chosen.resize(wanted);
     std::sort(chosen.begin(), chosen.end());
   }
-  for (size_t& candidate : chosen) ++candidate;  // 0 has been tried
+  for (size_t& candidate : chosen) ++candidate;  // candidate 0 has been tried as a whole already
   return chosen;
 }
 
+/// The time that is left of a search, and its trials.
 class Search {
  public:
   Search(double seconds, const TryOut& try_out, const HalvingEvents& events)
@@ -61,7 +63,7 @@ class Search {
     std::stable_sort(tried.begin(), tried.end(),
                      [](const Tried& a, const Tried& b) { return better(a.outcome, b.outcome); });
     std::vector<size_t> order;
-    for (const Tried& one : tried) order.push_back(one.candidate);
+    for (const Tried& trial : tried) order.push_back(trial.candidate);
     return order;
   }
 
@@ -86,15 +88,16 @@ class Search {
 }  // namespace
 
 HalvingPlan plan_halving(size_t candidates, double full_seconds, double seconds) {
-  // A rung takes n / divisor full trials; each of the k rungs about as long as the first.
+  // The first rung takes as long as n / divisor full trials. Every other takes about as long: a third of the
+  // candidates, each three times as long.
   const double full = std::max(full_seconds, 1e-9);
   int64_t divisor = 1;
   for (int rungs = 1; rungs <= most_rungs; ++rungs, divisor *= kept)
     if (static_cast<double>(candidates) * full * rungs / static_cast<double>(divisor) <= seconds)
       return {candidates, divisor};
   divisor = kept * kept;
-  const double some = std::floor(seconds * static_cast<double>(divisor) / (full * rungs_when_short));
-  return {static_cast<size_t>(std::clamp(some, 0.0, static_cast<double>(candidates))), divisor};
+  const double affordable = std::floor(seconds * static_cast<double>(divisor) / (full * rungs_when_short));
+  return {static_cast<size_t>(std::clamp(affordable, 0.0, static_cast<double>(candidates))), divisor};
 }
 
 SearchEnd search_by_halving(size_t candidates, double seconds, uint64_t seed, const TryOut& try_out,

@@ -1,6 +1,7 @@
 // Successive halving: which of many configurations is the best, in a given time (Jamieson & Talwalkar 2016; every rung
 // keeps a third, as in Li et al. 2018). All are tried with a small share of the training, the best third of them with
-// three times as much, and so on up to the whole.
+// three times as much, and so on up to the whole. It knows nothing of runs: autotune.cpp trains, and
+// tests/run/test_halving.cpp gives it candidates of known cost and time.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@ struct Trial {
   int64_t divisor = 1;
 };
 
+/// What a trial returns. One that is not done is left out of its rung, but its seconds count.
 struct TrialOutcome {
   bool done = true;  // false: it failed, or was stopped since the time was over
   double cost = 0;   // what is compared: the smaller, the better; NAN is the worst
@@ -32,6 +34,7 @@ HalvingPlan plan_halving(size_t candidates, double full_seconds, double seconds)
 
 using TryOut = std::function<TrialOutcome(const Trial& trial, double seconds_left)>;
 
+/// What the caller of a search is asked and told; either may be empty.
 struct HalvingEvents {
   std::function<bool()> stop;                            // asked before every trial
   std::function<void(const HalvingPlan& rung)> on_rung;  // before the trials of a rung

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Throws ConfigError where texts must be known before any is learnt of.
+/// The model of a configuration. Throws ConfigError for settings that need all texts before the first one is learnt.
 const LinearClassifierConfig& online_model(const RunConfig& config) {
   const auto* const model = std::get_if<LinearClassifierConfig>(&config.model);
   if (model == nullptr)
@@ -69,11 +69,12 @@ void OnlineRun::learn(const std::vector<InputText>& texts, const std::vector<Lab
   check(texts.size() == labels.size() && (weights.empty() || weights.size() == texts.size()),
         "OnlineRun: {} texts, {} labels, {} weights", texts.size(), labels.size(), weights.size());
   std::vector<std::string> read_texts = encode_all(texts, [&](const InputText& text) { return read(text); });
-  std::vector<OnlineText> all;
+  std::vector<OnlineText> examples;
   for (size_t i = 0; i < texts.size(); ++i)
-    if (!read_texts[i].empty()) all.push_back({std::move(read_texts[i]), labels[i], weights.empty() ? 1 : weights[i]});
+    if (!read_texts[i].empty())
+      examples.push_back({std::move(read_texts[i]), labels[i], weights.empty() ? 1 : weights[i]});
   const std::lock_guard<std::shared_mutex> lock(*mutex_);
-  classifier_->learn(all);
+  classifier_->learn(examples);
 }
 
 int64_t OnlineRun::texts() const {

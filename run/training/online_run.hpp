@@ -1,4 +1,6 @@
-// A run of a linear classifier that learns from texts as they come.
+// A run of a linear classifier that learns from texts as they come: partial_fit() of the Python package. The file
+// online.safetensors must stay readable, since a run that is opened goes on from it. python/tests/test_partial_fit.py
+// and tests/train/linear/test_online_classifier.cpp hold it.
 #pragma once
 
 #include <filesystem>
@@ -13,14 +15,14 @@
 
 namespace capstan {
 
-/// In the folder of the checkpoint: what is needed to go on learning.
+/// The file in the folder of the checkpoint that has what is needed to go on learning.
 constexpr const char* online_name = "online.safetensors";
 
 /// Threads may learn and ask at the same time: one waits for the other.
 class OnlineRun {
  public:
-  /// Has learnt nothing. Throws ConfigError unless the configuration is that of a linear classifier without
-  /// train.init_from whose weights of classes are equal or listed.
+  /// A classifier that has learnt nothing. Throws ConfigError unless the configuration is that of a linear classifier
+  /// without train.init_from whose weights of classes are equal or listed.
   OnlineRun(RunConfig config, std::vector<std::string> classes);
   /// Goes on from a run of a linear classifier: as it was, if write() wrote it, else with what its weights tell.
   explicit OnlineRun(const SavedRun& run);
@@ -33,7 +35,7 @@ class OnlineRun {
   std::vector<std::vector<float>> decision_values(const std::vector<InputText>& texts) const;
   std::vector<std::vector<float>> probabilities(const std::vector<InputText>& texts) const;
   const std::vector<std::string>& classes() const { return classes_; }
-  /// By the weights of classes; empty without.
+  /// The rule of decisions that the weights of classes give; empty without weights.
   DecisionRule rule() const;
 
   /// Writes a new run folder.

@@ -1,3 +1,5 @@
+// The pilot of plan.hpp: a model is trained for some steps at a thousandth of the rate and thrown away. Tests give
+// times by CAPSTAN_STEP_SECONDS instead (tests/cli/test_minutes.cpp), since measured ones differ from run to run.
 #include "run/training/plan.hpp"
 
 #include <algorithm>
@@ -20,13 +22,14 @@ namespace {
 constexpr int warm_up = 2, least_steps = 1, most_steps = 200;
 constexpr double enough_seconds = 3;
 
-/// A step: the median of some after the first ones, which touch the memory. A checkpoint: an estimate.
+/// Seconds of a step, as the median of some after the first ones, which take longer since they touch new memory; and an
+/// estimate for a checkpoint.
 PilotTimes step_times(const RunModel& model, ParamStore& params, const DataSource& data, const TrainConfig& config) {
   LocalStep step(model.model(), params, data.training(), config);
   RunState state;
   std::vector<double> seconds;
-  const Stopwatch all;
-  for (int i = 0; i < most_steps && (i < warm_up + least_steps || all.seconds() < enough_seconds); ++i) {
+  const Stopwatch since_first;
+  for (int i = 0; i < most_steps && (i < warm_up + least_steps || since_first.seconds() < enough_seconds); ++i) {
     const Stopwatch watch;
     step.run(state, config.lr * 1e-3, [] { return StopStatus{}; });
     if (i >= warm_up) seconds.push_back(watch.seconds());
@@ -36,14 +39,15 @@ PilotTimes step_times(const RunModel& model, ParamStore& params, const DataSourc
   return {*middle, 0, seconds_to_save(step.parts(state))};
 }
 
+/// Seconds of an evaluation on the validation data, in proportion to those of a few batches.
 double evaluation_seconds(const RunModel& model, const DataSource& data, int64_t micro_batch_tokens) {
   if (!data.has(Split::valid)) return 0;
   const std::unique_ptr<BatchSource> valid = data.validation();
   const int64_t batches = valid->batches_per_epoch(0);
   const int64_t tried = std::min<int64_t>(batches, 4 * threads());
-  const SomeBatches some(*valid, {tried, batches - tried}, 0);
+  const SomeBatches first_batches(*valid, {tried, batches - tried}, 0);
   const Stopwatch watch;
-  evaluate(model.model(), some, micro_batch_tokens);
+  evaluate(model.model(), first_batches, micro_batch_tokens);
   return watch.seconds() * static_cast<double>(batches) / static_cast<double>(std::max<int64_t>(tried, 1));
 }
 

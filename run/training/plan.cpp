@@ -1,3 +1,6 @@
+// The width is chosen so that training reads about tokens_per_parameter tokens for each parameter (after Hoffmann et
+// al. 2022, arXiv 2203.15556, with a smaller number, since n-grams are in tables), by times that a few pilots have
+// measured. tests/run/test_plan.cpp gives pilots of known times.
 #include "run/training/plan.hpp"
 
 #include <algorithm>
@@ -23,10 +26,10 @@ constexpr int64_t least_buckets = 1 << 14, most_buckets = 1 << 22;
 constexpr double buckets_per_token = 0.8;
 /// A plan is looked at again after its number of steps divided by this.
 constexpr int64_t looks_again_at = 10;
-/// It stays if it then takes between these shares of the time: the pace of a few steps is not known more exactly, and
-/// with tables that start again with every epoch a few steps less may cost a whole epoch.
+/// A plan stays as it is if it then takes between these shares of the time: the pace of a few steps is not known more
+/// exactly, and with tables that start again with every epoch a few steps less may cost a whole epoch.
 constexpr double least_use = 0.96, most_use = 1.02;
-/// Of the time. A plan that leaves more of it unused says so.
+/// A plan that takes less than this share of the time says so.
 constexpr double well_used = 0.9;
 
 bool has_fresh_tables(const RunConfig& config) {
@@ -45,19 +48,19 @@ int64_t steps_of_epoch(const RunConfig& config, const DataSource& data) {
   return std::max<int64_t>(1, batches / each + (batches % each != 0 ? 1 : 0));
 }
 
-/// An evaluation says little when the tables were emptied shortly before: those of tables that are emptied at every
-/// epoch fall on the ends of epochs and, at even distances, between them.
+/// Steps between evaluations; 0: none. An evaluation says little when tables were emptied shortly before: with tables
+/// that are emptied at every epoch, evaluations fall on the ends of epochs and, at even distances, between them.
 int64_t evaluation_interval(const RunConfig& config, const DataSource& data, int64_t steps_per_epoch) {
   const std::unique_ptr<BatchSource> valid = data.has(Split::valid) ? data.validation() : nullptr;
   const int64_t every = evaluation_interval(data.training(), valid.get(), config.train);
   if (every <= 0 || !has_fresh_tables(config)) return every;
-  const bool open = !config.train.valid_every;  // then no more often
+  const bool open = !config.train.valid_every;  // an interval that was left open may become longer, but not shorter
   if (every >= steps_per_epoch) return (every + (open ? steps_per_epoch - 1 : 0)) / steps_per_epoch * steps_per_epoch;
   const double parts = static_cast<double>(steps_per_epoch) / static_cast<double>(every);
   return steps_per_epoch / static_cast<int64_t>(open ? std::floor(parts) : std::round(parts));
 }
 
-/// At most so many steps: without an epoch at the end that is not worth beginning where its tables start again.
+/// `steps`, or fewer: where tables start again with every epoch, without a last epoch that is not worth beginning.
 int64_t worthwhile(const RunConfig& config, int64_t steps, int64_t steps_per_epoch) {
   const int64_t epoch = steps / steps_per_epoch, rest = steps % steps_per_epoch;
   return !has_fresh_tables(config) || worth_beginning(epoch, rest, steps_per_epoch) ? steps : steps - rest;
@@ -87,6 +90,8 @@ double dropout_for(double passes) {
   return std::round(100 * std::clamp(0.05 * std::log2(std::max(passes, 1.0)), 0.0, 0.3)) / 100;
 }
 
+/// Makes the plan of plan(): times a first width, then chooses the width from what it has timed, and so on until the
+/// choice stays, at most four times. Time that pilots take is part of train.minutes.
 class Planner {
  public:
   Planner(const RunConfig& config, const DataSource& data, double seconds, const Pilot& pilot, const Fits& fits)
@@ -108,7 +113,7 @@ class Planner {
     RunConfig config = with_sizes(open_width ? first_width() : width_of(open_), 1);
     if (!fits_(config)) return {config, {}};
     PilotTimes times = time(config);
-    // What a step takes besides operations is known from the second pilot on, so that the choice may change.
+    // Only the second pilot shows what a step takes besides its operations, so that the choice may change after it.
     for (int trial = 0; trial < 3 && open_width; ++trial) {
       const int64_t width = choose_width();
       if (width == width_of(config)) break;
@@ -176,19 +181,19 @@ class Planner {
 
   /// The widest model up to usual_width that can be made and fits; where there is none, the narrowest that can be made.
   int64_t first_width() const {
-    std::optional<int64_t> found;
+    std::optional<int64_t> widest;
     for (int64_t width = least_width; width <= most_width; width += width_step) {
       const RunConfig config = with_sizes(width, 1);
       if (!flops(config)) continue;
-      if (found && (width > usual_width || !fits_(config))) break;
-      found = width;
+      if (widest && (width > usual_width || !fits_(config))) break;
+      widest = width;
     }
-    if (!found)
+    if (!widest)
       throw ConfigError(
           fmt::format("model.width: no width from {} to {} in steps of {} goes with the other settings of "
                       "the model; give one",
                       least_width, most_width, width_step));
-    return *found;
+    return *widest;
   }
 
   double passes_of(int64_t steps) const { return static_cast<double>(steps) / static_cast<double>(steps_per_epoch_); }
@@ -207,7 +212,8 @@ class Planner {
     return worthwhile(config, std::min(steps_in_time(times), longest_plan(open_, steps_per_epoch_)), steps_per_epoch_);
   }
 
-  /// The width whose training would be nearest to tokens_per_parameter and use the time.
+  /// The width whose training would be nearest to tokens_per_parameter and use the time. An operation of the forward
+  /// pass is one parameter and token, and training takes six FLOPs for it.
   int64_t choose_width() const {
     std::optional<int64_t> best;
     double best_score = 0;
@@ -218,13 +224,13 @@ class Planner {
       const double parameters = *needed / 6;
       if (best && (parameters > most_parameters_per_token * text_ || !fits_(config))) break;
       const PilotTimes times = predicted(*needed);
-      const int64_t all = steps_in_time(times), used = steps(config, times);
+      const int64_t in_time = steps_in_time(times), used = steps(config, times);
       const double tokens = passes_of(used) * text_;
       // A run ends with an epoch; the time that is then left is lost. A tenth of it weighs as much as 1.8 times the
       // parameters.
       constexpr double weight = 6;
       const double lost =
-          std::log(static_cast<double>(std::min(all, static_cast<int64_t>(most_passes) * steps_per_epoch_)) /
+          std::log(static_cast<double>(std::min(in_time, static_cast<int64_t>(most_passes) * steps_per_epoch_)) /
                    static_cast<double>(used));
       const double score = std::abs(std::log(tokens / (tokens_per_parameter * parameters))) + weight * lost;
       if (!best || score < best_score) {
@@ -263,13 +269,13 @@ class Planner {
     return lines;
   }
 
-  const RunConfig& open_;
+  const RunConfig& open_;  // with what the plan has to choose left open
   const DataSource& data_;
-  double seconds_;
+  double seconds_;  // that are left for the run
   const Pilot& pilot_;
   const Fits& fits_;
   const int64_t steps_per_epoch_, valid_every_;
-  std::vector<std::pair<double, PilotTimes>> piloted_;  // with the operations per token
+  std::vector<std::pair<double, PilotTimes>> piloted_;  // operations per token, and the times of that model
   int64_t columns_ = 1;
   double text_ = 0;  // tokens of an epoch
 };
@@ -316,19 +322,19 @@ void drop_other_correction(RunConfig& config, std::vector<std::string>& report) 
   Correction& corrected = config.train.corrected;
   const auto& [step, steps, planned, minutes] = corrected;
   if (step == 0) return;
-  const int64_t then = planned > 0                                       ? planned
-                       : std::filesystem::exists(folder / "config.yaml") ? load_run_config(folder).train.steps
-                                                                         : config.train.steps;
-  if (then == config.train.steps) {
+  const int64_t earlier_steps = planned > 0                                       ? planned
+                                : std::filesystem::exists(folder / "config.yaml") ? load_run_config(folder).train.steps
+                                                                                  : config.train.steps;
+  if (earlier_steps == config.train.steps) {
     if (minutes > 0 && config.train.minutes > 0 && minutes != config.train.minutes)
       throw ConfigError(
           fmt::format("train.minutes: the {} steps of this configuration were planned for {:g} min: give --minutes "
                       "{:g}, which plans anew",
-                      then, minutes, config.train.minutes));
+                      earlier_steps, minutes, config.train.minutes));
     return;
   }
-  report.push_back(fmt::format("train.corrected: was of a plan of {} steps; training ends after train.steps = {}", then,
-                               config.train.steps));
+  report.push_back(fmt::format("train.corrected: was of a plan of {} steps; training ends after train.steps = {}",
+                               earlier_steps, config.train.steps));
   corrected = {};
 }
 

@@ -1,3 +1,5 @@
+// The piece is trained by train_run() in a scratch folder, from the saved checkpoint, and then both checkpoints and
+// both metrics.jsonl are compared field by field, without what belongs to a session.
 #include "run/training/replay.hpp"
 
 #include <unistd.h>
@@ -47,7 +49,7 @@ class ScratchFolder : NoCopy {
   fs::path path_;
 };
 
-/// The steps of a replay that were not given.
+/// The options with the steps that were not given. Throws ConfigError for steps without a checkpoint.
 ReplayOptions with_steps(ReplayOptions options, const Checkpoints& checkpoints) {
   const std::vector<int64_t> steps = checkpoints.steps();
   if (steps.empty())
@@ -79,26 +81,29 @@ ReplayOptions with_steps(ReplayOptions options, const Checkpoints& checkpoints) 
 }
 
 /// The first elements that differ in bits.
-std::optional<std::string> first_difference(const FileTensor& then, const FileTensor& now) {
-  if (then.shape != now.shape || then.dtype != now.dtype) return "another shape or type";
+std::optional<std::string> first_difference(const FileTensor& saved_tensor, const FileTensor& computed_tensor) {
+  if (saved_tensor.shape != computed_tensor.shape || saved_tensor.dtype != computed_tensor.dtype)
+    return "another shape or type";
   constexpr int64_t at_once = 1 << 20;
-  std::vector<float> was, is;
-  for (int64_t begin = 0; begin < then.size; begin += at_once) {
-    const int64_t end = std::min(begin + at_once, then.size);
-    was.resize(static_cast<size_t>(end - begin));
-    is.resize(was.size());
-    then.copy_part(begin, end, was.data());
-    now.copy_part(begin, end, is.data());
-    if (std::memcmp(was.data(), is.data(), was.size() * sizeof(float)) == 0) continue;
-    for (size_t i = 0; i < was.size(); ++i)
-      if (std::memcmp(&was[i], &is[i], sizeof(float)) != 0)
-        return fmt::format("element {}: saved {}, computed {}", begin + static_cast<int64_t>(i), was[i], is[i]);
+  std::vector<float> saved_part, computed_part;
+  for (int64_t begin = 0; begin < saved_tensor.size; begin += at_once) {
+    const int64_t end = std::min(begin + at_once, saved_tensor.size);
+    saved_part.resize(static_cast<size_t>(end - begin));
+    computed_part.resize(saved_part.size());
+    saved_tensor.copy_part(begin, end, saved_part.data());
+    computed_tensor.copy_part(begin, end, computed_part.data());
+    if (std::memcmp(saved_part.data(), computed_part.data(), saved_part.size() * sizeof(float)) == 0) continue;
+    for (size_t i = 0; i < saved_part.size(); ++i)
+      if (std::memcmp(&saved_part[i], &computed_part[i], sizeof(float)) != 0)
+        return fmt::format("element {}: saved {}, computed {}", begin + static_cast<int64_t>(i), saved_part[i],
+                           computed_part[i]);
   }
   return std::nullopt;
 }
 
-void compare_tensors(const std::string& name, const fs::path& then, const fs::path& now, ReplayReport& report) {
-  const SafetensorsFile saved((then / name).string()), computed((now / name).string());
+void compare_tensors(const std::string& name, const fs::path& saved_folder, const fs::path& computed_folder,
+                     ReplayReport& report) {
+  const SafetensorsFile saved((saved_folder / name).string()), computed((computed_folder / name).string());
   std::vector<std::string> differ;
   for (const FileTensor& tensor : saved.tensors()) {
     const FileTensor* const other = computed.find(tensor.name);
@@ -115,13 +120,16 @@ void compare_tensors(const std::string& name, const fs::path& then, const fs::pa
         fmt::format("{}: {} of {} tensors, first {}", name, differ.size(), saved.tensors().size(), differ.front()));
 }
 
-/// What is of the session that computed it rather than of the run.
+/// Fields of a state that belong to the session that computed it rather than to the run.
 const std::vector<std::string> of_session{"seconds",  "metrics_bytes", "metrics_checksum", "working_folder",
                                           "checksum", "machine",       "has_optimizer",    "has_model"};
 
-void compare_states(RunState then, RunState now, ReplayReport& report) {
-  for (RunState* const state : {&then, &now}) state->settings.erase("max_minutes");  // which a replay does not keep to
-  const nlohmann::json saved = parse_json(to_json(then)).at("state"), computed = parse_json(to_json(now)).at("state");
+/// Compares all fields of two states. Differences of configuration and data are named by key and part.
+void compare_states(RunState saved_state, RunState computed_state, ReplayReport& report) {
+  for (RunState* const state : {&saved_state, &computed_state})
+    state->settings.erase("max_minutes");  // a replay has no such limit
+  const nlohmann::json saved = parse_json(to_json(saved_state)).at("state"),
+                       computed = parse_json(to_json(computed_state)).at("state");
   size_t fields = 0, differ = 0;
   for (const auto& [name, value] : saved.items()) {
     if (std::find(of_session.begin(), of_session.end(), name) != of_session.end()) continue;
@@ -130,11 +138,12 @@ void compare_states(RunState then, RunState now, ReplayReport& report) {
     if (value == other) continue;
     ++differ;
     if (name == "settings")
-      for (const std::string& change : changes(then.settings, now.settings))
+      for (const std::string& change : changes(saved_state.settings, computed_state.settings))
         report.differences.push_back("config.yaml: train." + change);
     else if (name == "identity")
-      for (const auto& [part, text] : then.identity)
-        if (const auto found = now.identity.find(part); found == now.identity.end() || found->second != text)
+      for (const auto& [part, text] : saved_state.identity)
+        if (const auto found = computed_state.identity.find(part);
+            found == computed_state.identity.end() || found->second != text)
           report.differences.push_back(fmt::format("{} of the run: another one", part));
     if (name != "settings" && name != "identity")
       report.differences.push_back(
@@ -159,8 +168,10 @@ std::map<std::string, nlohmann::json> metrics_of(const fs::path& folder, int64_t
   return lines;
 }
 
-void compare_metrics(const fs::path& then, const fs::path& now, ReplayReport& report) {
-  const auto saved = metrics_of(then, report.from, report.to), computed = metrics_of(now, report.from, report.to);
+/// Compares the lines of metrics.jsonl on the steps of the piece, and names the first that differs.
+void compare_metrics(const fs::path& saved_folder, const fs::path& computed_folder, ReplayReport& report) {
+  const auto saved = metrics_of(saved_folder, report.from, report.to),
+             computed = metrics_of(computed_folder, report.from, report.to);
   size_t differ = 0;
   for (const auto& [name, line] : saved) {
     const auto other = computed.find(name);
@@ -175,7 +186,8 @@ void compare_metrics(const fs::path& then, const fs::path& now, ReplayReport& re
       }
     report.differences.push_back(fmt::format("metrics.jsonl: {}, {}", name, what));
   }
-  // The last line of a run that ends is of an incomplete window, which a run that went on from there does not have.
+  // Where training ends, it writes a last line about fewer steps than usual. A run that went on from there lacks that
+  // line.
   const std::string last = fmt::format("train of step {}", report.to);
   for (const auto& [name, line] : computed)
     if (saved.count(name) == 0 && name != last && ++differ == 1)
@@ -186,20 +198,21 @@ void compare_metrics(const fs::path& then, const fs::path& now, ReplayReport& re
     report.differences.back() += fmt::format(" ({} lines differ)", differ);
 }
 
-void compare_checkpoints(const fs::path& then, const fs::path& now, ReplayReport& report) {
-  if (const auto damage = damage_of(then)) {
-    report.differences.push_back(fmt::format("{}: {}", then.string(), *damage));
+/// Compares weights, optimizer and state, as far as the saved checkpoint still has them.
+void compare_checkpoints(const fs::path& saved_folder, const fs::path& computed_folder, ReplayReport& report) {
+  if (const auto damage = damage_of(saved_folder)) {
+    report.differences.push_back(fmt::format("{}: {}", saved_folder.string(), *damage));
     return;
   }
-  const RunState saved = read_state(then), computed = read_state(now);
+  const RunState saved = read_state(saved_folder), computed = read_state(computed_folder);
   for (const std::string& change : changes(saved.machine, computed.machine))
     report.notes.push_back("machine: " + change);
   if (saved.has_model)
-    compare_tensors(model_name, then, now, report);
+    compare_tensors(model_name, saved_folder, computed_folder, report);
   else
     report.notes.push_back("the weights were removed from the checkpoint: they are not compared");
   if (saved.has_optimizer)
-    compare_tensors(optimizer_name, then, now, report);
+    compare_tensors(optimizer_name, saved_folder, computed_folder, report);
   else
     report.notes.push_back("the optimizer's state was removed from the checkpoint: it is not compared");
   compare_states(saved, computed, report);
@@ -216,32 +229,32 @@ ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Comm
   config.folder = scratch.path().string();
   ReplayReport report;
   TrainRunOptions options;
-  fs::path then;
+  fs::path saved_checkpoint;
   if (solved) {
     const auto last = saved.last();
     if (!last) throw Error(fmt::format("{}: there is no checkpoint to compare with", saved.folder().string()));
-    then = *last;
-    if (read_state(then).slim)
+    saved_checkpoint = *last;
+    if (read_state(saved_checkpoint).slim)
       throw Error(fmt::format("{}: a slim run has other weights than its training: replay that of which it was made",
                               folder.string()));
-    if (fs::exists(then / online_name))
+    if (fs::exists(saved_checkpoint / online_name))
       throw Error(fmt::format("{}: partial_fit learnt from texts that the run does not know", folder.string()));
   } else {
     const ReplayOptions steps = with_steps(given, saved);
     report.from = *steps.from;
     report.to = *steps.to;
-    then = saved.of_step(report.to);
+    saved_checkpoint = saved.of_step(report.to);
     if (report.from > 0) options.resume_from = saved.of_step(report.from).string();
-    options.end = PieceEnd{report.to, read_state(then).validated_step == report.to};
-    config.train.max_minutes = 0;  // the time of another machine
+    options.end = PieceEnd{report.to, read_state(saved_checkpoint).validated_step == report.to};
+    config.train.max_minutes = 0;  // this machine may need more time for the same steps
   }
   if (train_run(config, options, ranks).interrupted) throw Stopped();
   if (!ranks.first()) return report;
-  const fs::path now = folder_of(config);
-  const auto computed = Checkpoints(now / "checkpoints").last();
+  const fs::path computed_folder = folder_of(config);
+  const auto computed = Checkpoints(computed_folder / "checkpoints").last();
   if (!computed) throw Error(fmt::format("{}: nothing was computed", folder.string()));
-  compare_checkpoints(then, *computed, report);
-  if (!solved) compare_metrics(folder, now, report);
+  compare_checkpoints(saved_checkpoint, *computed, report);
+  if (!solved) compare_metrics(folder, computed_folder, report);
   return report;
 }
 

@@ -1,3 +1,6 @@
+// A linear classifier keeps the n-grams with the greatest importance (Model::row_importance()), as many as the size
+// allows; the size is found by bisection over a list of shares, each written and measured anew. The copy is written to
+// a folder of another name, which is renamed when it is whole.
 #include "run/training/slim_run.hpp"
 
 #include <algorithm>
@@ -24,7 +27,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The tensors of a file, made smaller, with the memory that has them.
+/// The tensors of a file, made smaller, and the memory that they are in until they are written.
 class SmallTensors {
  public:
   SmallTensors(const ParamStore& params, const SafetensorsFile& file) : params_(params), file_(file) {}
@@ -48,7 +51,7 @@ class SmallTensors {
     leave_out_zeros(bytes);
   }
 
-  /// Some rows of a table.
+  /// The rows of a table that `rows` has, each element in 8 bits, times one factor for the table.
   void add_f8(const Param& param, const std::shared_ptr<const StoredRows>& rows) {
     const std::vector<float> from = values(param);
     std::vector<unsigned char>& bytes = memory(param.var.size());
@@ -122,10 +125,15 @@ std::shared_ptr<const StoredRows> best_rows(const std::vector<float>& importance
 /// The weights of a copy, written anew until their size suits, and what they say of some texts.
 class SlimWeights {
  public:
-  SlimWeights(const SavedRun& run, fs::path path, int64_t step, SlimRun& said)
-      : run_(run), params_(run.model->params()), full_(run.weights), path_(std::move(path)), step_(step), said_(said) {
+  SlimWeights(const SavedRun& run, fs::path path, int64_t step, SlimRun& result)
+      : run_(run),
+        params_(run.model->params()),
+        full_(run.weights),
+        path_(std::move(path)),
+        step_(step),
+        result_(result) {
     importance_ = run.model->model().row_importance();
-    said_.ngrams_before =
+    result_.ngrams_before =
         std::count_if(importance_.begin(), importance_.end(), [](float of_row) { return of_row > 0; });
   }
   bool has_ngrams() const { return !importance_.empty(); }
@@ -134,7 +142,7 @@ class SlimWeights {
     before_ = probabilities_of(run_.model->model());
   }
 
-  /// At most this share of the run's file.
+  /// Writes the weights, with at most this share of the bytes of the run's checkpoint.
   void write(double share) {
     SmallTensors tensors(params_, full_);
     const std::shared_ptr<const StoredRows> rows = has_ngrams() ? rows_of(share) : nullptr;
@@ -147,7 +155,7 @@ class SlimWeights {
         tensors.add_as_is(param);
     }
     tensors.write(path_, step_);
-    if (!texts_.empty()) said_.effect = effect();
+    if (!texts_.empty()) result_.effect = effect();
   }
 
   /// The smallest of some shares with an effect within the limit, by bisection.
@@ -157,7 +165,7 @@ class SlimWeights {
     while (low < high) {
       const size_t middle = (low + high) / 2;
       write(shares[middle]);
-      if (said_.ngrams > 0 && said_.effect.mean <= said_.limit)
+      if (result_.ngrams > 0 && result_.effect.mean <= result_.limit)
         high = middle;
       else
         low = middle + 1;
@@ -166,20 +174,22 @@ class SlimWeights {
   }
 
   void check_some_are_left() const {
-    if (said_.ngrams > 0 || said_.ngrams_before == 0) return;
+    if (result_.ngrams > 0 || result_.ngrams_before == 0) return;
     throw ConfigError(fmt::format("--size: no n-gram fits into the given share of {} bytes; give at least {:.2f}",
-                                  said_.bytes_before,
+                                  result_.bytes_before,
                                   std::min(1.0, static_cast<double>(header_bytes + 100 * row_bytes()) /
-                                                    static_cast<double>(said_.bytes_before))));
+                                                    static_cast<double>(result_.bytes_before))));
   }
 
  private:
-  static constexpr int64_t header_bytes = 1500;  // and the few numbers beside the tables
+  static constexpr int64_t header_bytes = 1500;  // of the file's header and the few numbers beside the tables
 
-  bool is_table(const Param& param) const {  // by its name: there may be as many classes as n-grams
+  /// Does a parameter have a row for each n-gram? Its name says it; by shape, classes might be as many as n-grams.
+  bool is_table(const Param& param) const {
     return has_ngrams() && (param.name == "linear.weight" || param.name == "linear.scale");
   }
-  /// Of all tables: their elements, and the gap.
+  /// Bytes of one n-gram in the file: its elements in all tables, and in each a byte for the distance from the row
+  /// before.
   int64_t row_bytes() const {
     int64_t bytes = 0;
     for (const Param& param : params_.params())
@@ -187,34 +197,35 @@ class SlimWeights {
     return bytes;
   }
   std::shared_ptr<const StoredRows> rows_of(double share) {
-    const auto most_bytes = static_cast<int64_t>(share * static_cast<double>(said_.bytes_before));
+    const auto most_bytes = static_cast<int64_t>(share * static_cast<double>(result_.bytes_before));
     auto rows = best_rows(importance_, std::max<int64_t>(most_bytes - header_bytes, 0), row_bytes());
-    said_.ngrams = rows->count();
+    result_.ngrams = rows->count();
     return rows;
   }
   std::vector<float> probabilities_of(const Model& model) const {
-    const Array found = model.probabilities(Var(model.text_logits(texts_)));
-    return {found.data(), found.data() + found.size()};
+    const Array probabilities = model.probabilities(Var(model.text_logits(texts_)));
+    return {probabilities.data(), probabilities.data() + probabilities.size()};
   }
+  /// Opens the file that was written, as a user of it would, and compares its probabilities with those of the run.
   SlimEffect effect() const {
     const SafetensorsFile written(path_.string());
     const RunModel slim(run_.config, model_vocabulary(run_.config, *run_.tokenizer),
                         static_cast<int64_t>(run_.classes.size()), written, ParamMemory::none);
     const std::vector<float> after = probabilities_of(slim.model());
     const size_t classes = after.size() / texts_.size();
-    SlimEffect found;
-    found.texts = static_cast<int64_t>(texts_.size());
+    SlimEffect changes;
+    changes.texts = static_cast<int64_t>(texts_.size());
     for (size_t begin = 0; begin < after.size(); begin += classes) {
       double most = 0;
       for (size_t i = begin; i < begin + classes; ++i)
         most = std::max(most, std::abs(static_cast<double>(after[i] - before_[i])));
-      found.mean += most / static_cast<double>(texts_.size());
-      found.most = std::max(found.most, most);
-      found.labels += labels_of(after, begin, classes) != labels_of(before_, begin, classes) ? 1 : 0;
+      changes.mean += most / static_cast<double>(texts_.size());
+      changes.most = std::max(changes.most, most);
+      changes.labels += labels_of(after, begin, classes) != labels_of(before_, begin, classes) ? 1 : 0;
     }
-    return found;
+    return changes;
   }
-  /// The likeliest class, or those that reach their thresholds.
+  /// The class by the run's rule, or the labels that reach their thresholds.
   std::vector<size_t> labels_of(const std::vector<float>& probabilities, size_t begin, size_t classes) const {
     const auto first = probabilities.begin() + static_cast<std::ptrdiff_t>(begin),
                last = first + static_cast<std::ptrdiff_t>(classes);
@@ -230,10 +241,10 @@ class SlimWeights {
   SafetensorsFile full_;
   fs::path path_;
   int64_t step_;
-  SlimRun& said_;
+  SlimRun& result_;
   std::vector<float> importance_;
   std::vector<std::string> texts_;
-  std::vector<float> before_;  // (texts, classes)
+  std::vector<float> before_;  // (texts, classes): the run's probabilities
 };
 
 /// The run's data. Throws Error that says what is missing.
@@ -247,54 +258,56 @@ std::unique_ptr<DataSource> data_to_measure(const SavedRun& run) {
   return open_saved_data(run);
 }
 
-/// The loss of some batches that are held out, if there are any, as the run and as the copy have it.
-void measure_loss(const SavedRun& run, const fs::path& weights, SlimRun& said) {
+/// Measures the loss of the run and of the copy on some batches, evenly spaced in the validation data or, without
+/// these, in the training data.
+void measure_loss(const SavedRun& run, const fs::path& weights, SlimRun& result) {
   constexpr int64_t most_batches = 32;
   try {
     const std::unique_ptr<DataSource> data = data_to_measure(run);
     const Split split = data->has(Split::valid) ? Split::valid : Split::train;
-    const auto all = data->evaluation(split);
-    const int64_t count = all->batches_per_epoch(0), step = (count + most_batches - 1) / most_batches;
-    const SomeBatches some(*all, {1, std::max<int64_t>(step - 1, 0)}, 0);
+    const auto batches = data->evaluation(split);
+    const int64_t count = batches->batches_per_epoch(0), step = (count + most_batches - 1) / most_batches;
+    const SomeBatches sampled(*batches, {1, std::max<int64_t>(step - 1, 0)}, 0);
     const SafetensorsFile file(weights.string());
     const RunModel slim(run.config, model_vocabulary(run.config, *run.tokenizer),
                         static_cast<int64_t>(run.classes.size()), file, ParamMemory::values);
-    said.loss_before = evaluate(run.model->model(), some, 0).loss();
-    said.loss = evaluate(slim.model(), some, 0).loss();
-    said.batches = some.batches_per_epoch(0);
-    said.measured_on = split == Split::valid ? "validation" : "training";
+    result.loss_before = evaluate(run.model->model(), sampled, 0).loss();
+    result.loss = evaluate(slim.model(), sampled, 0).loss();
+    result.batches = sampled.batches_per_epoch(0);
+    result.measured_on = split == Split::valid ? "validation" : "training";
   } catch (const Error& error) {
-    said.measured_on = error.what();
+    result.measured_on = error.what();
   }
 }
 
-/// Some of the run's texts, those that it was not trained on if there are any; `said` gets what they are.
-std::vector<std::string> some_texts(const SavedRun& run, SlimRun& said) {
+/// Some of the run's texts, those that it was not trained on if there are any; `result` gets what they are.
+std::vector<std::string> some_texts(const SavedRun& run, SlimRun& result) {
   constexpr int64_t most_texts = 1000;
   try {
     const std::unique_ptr<DataSource> data = data_to_measure(run);
     const Split split = data->has(Split::valid) ? Split::valid : Split::train;
-    const LabelledTexts all = data->texts(split);
-    const int64_t count = std::min(all.size(), most_texts);
+    const LabelledTexts of_split = data->texts(split);
+    const int64_t count = std::min(of_split.size(), most_texts);
     std::vector<std::string> texts;
-    for (int64_t i = 0; i < count; ++i) texts.push_back(all.text(i * all.size() / count));
-    said.measured_on = split == Split::valid ? "validation texts" : "training texts";
-    if (split == Split::train) said.limit = most_slim_change / 3;
+    for (int64_t i = 0; i < count; ++i) texts.push_back(of_split.text(i * of_split.size() / count));
+    result.measured_on = split == Split::valid ? "validation texts" : "training texts";
+    if (split == Split::train) result.limit = most_slim_change / 3;
     return texts;
   } catch (const Error& error) {
-    said.measured_on = error.what();
+    result.measured_on = error.what();
     return {};
   }
 }
 
-void write_weights(const SavedRun& run, const fs::path& path, int64_t step, const SlimOptions& options, SlimRun& said) {
-  SlimWeights weights(run, path, step, said);
+void write_weights(const SavedRun& run, const fs::path& path, int64_t step, const SlimOptions& options,
+                   SlimRun& result) {
+  SlimWeights weights(run, path, step, result);
   if (!weights.has_ngrams()) {
     weights.write(1);
-    return measure_loss(run, path, said);
+    return measure_loss(run, path, result);
   }
-  said.measured_on = "given texts";
-  const std::vector<std::string> texts = options.texts.empty() ? some_texts(run, said) : options.texts;
+  result.measured_on = "given texts";
+  const std::vector<std::string> texts = options.texts.empty() ? some_texts(run, result) : options.texts;
   if (!texts.empty()) weights.measure_on(texts);
   if (options.size == 0 && !texts.empty())
     weights.write_smallest();
@@ -305,22 +318,23 @@ void write_weights(const SavedRun& run, const fs::path& path, int64_t step, cons
 
 }  // namespace
 
-std::string effect_text(const SlimRun& said, const SlimOptions& options) {
+std::string effect_text(const SlimRun& result, const SlimOptions& options) {
   const bool chosen = options.size == 0;
-  if (said.batches > 0)
-    return fmt::format("the loss of {} batches of {} data is {:.5f} in place of {:.5f}", said.batches, said.measured_on,
-                       said.loss, said.loss_before);
-  if (said.ngrams_before == 0) return fmt::format("what this does to the loss is not measured: {}", said.measured_on);
-  if (said.effect.texts == 0)
+  if (result.batches > 0)
+    return fmt::format("the loss of {} batches of {} data is {:.5f} in place of {:.5f}", result.batches,
+                       result.measured_on, result.loss, result.loss_before);
+  if (result.ngrams_before == 0)
+    return fmt::format("what this does to the loss is not measured: {}", result.measured_on);
+  if (result.effect.texts == 0)
     return fmt::format("what this does to probabilities is not measured{}: {}", chosen ? ", so all n-grams stay" : "",
-                       said.measured_on);
-  std::string text =
-      fmt::format("of {} {}, probabilities change by {:.4f} on average and {:.4f} at most, {} get another label",
-                  said.effect.texts, said.measured_on, said.effect.mean, said.effect.most, said.effect.labels);
+                       result.measured_on);
+  std::string text = fmt::format(
+      "of {} {}, probabilities change by {:.4f} on average and {:.4f} at most, {} get another label",
+      result.effect.texts, result.measured_on, result.effect.mean, result.effect.most, result.effect.labels);
   if (chosen)
     text += fmt::format("; this size is the smallest that was found to change them by at most {:.2g} on average",
-                        said.limit);
-  if (said.limit < most_slim_change)
+                        result.limit);
+  if (result.limit < most_slim_change)
     text += " (texts that a model was not trained on change up to three times as much)";
   return text;
 }
@@ -334,8 +348,8 @@ SlimRun slim_run(const fs::path& run_folder, const fs::path& output, const SlimO
   const SavedRun run = open_run(run_folder);
   RunState state = run.state.value_or(RunState{});
   if (state.slim) throw Error(fmt::format("{}: this run is slim already; copy its folder", run.folder.string()));
-  SlimRun said;
-  said.bytes_before = bytes_below(fs::canonical(run.weights).parent_path().string());  // not of a link
+  SlimRun result;
+  result.bytes_before = bytes_below(fs::canonical(run.weights).parent_path().string());  // resolved: `best` is a link
   state.slim = true;
   state.has_optimizer = false;
   state.best_step = state.step;
@@ -347,16 +361,16 @@ SlimRun slim_run(const fs::path& run_folder, const fs::path& output, const SlimO
     write_run_files(part, run.config, *run.tokenizer, run.classes);
     if (const fs::path metrics = run.folder / "metrics.jsonl"; fs::exists(metrics))
       write_file((part / "metrics.jsonl").string(), read_file(metrics.string()));
-    write_weights(run, checkpoint / model_name, state.step, options, said);
+    write_weights(run, checkpoint / model_name, state.step, options, result);
     write_file((checkpoint / state_name).string(), to_json(state));
     for (const char* const link : {"best", "last"}) replace_link((part / "checkpoints" / link).string(), name);
     for (const fs::path& written : {checkpoint, part / "checkpoints"}) sync_folder(written.string());
-    said.bytes = bytes_below(checkpoint.string());
-    if (said.bytes >= said.bytes_before)
+    result.bytes = bytes_below(checkpoint.string());
+    if (result.bytes >= result.bytes_before)
       throw Error(fmt::format("{}: a slim copy would not be smaller ({} bytes in place of {}); use the run itself",
-                              run.folder.string(), said.bytes, said.bytes_before));
+                              run.folder.string(), result.bytes, result.bytes_before));
   });
-  return said;
+  return result;
 }
 
 }  // namespace capstan

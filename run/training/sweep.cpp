@@ -1,3 +1,6 @@
+// Runs are trained one after the other in child processes made by fork(), with the memory of the parent but no thread
+// of it: the pool's threads are ended before. Configurations are combined as trees (ConfigNode) and only then read, so
+// that every problem has the place in the file where its value is written.
 #include "run/training/sweep.hpp"
 
 #include <signal.h>
@@ -30,7 +33,7 @@
 namespace capstan {
 namespace {
 
-/// Blocks the signals during its lifetime.
+/// Blocks the signals during its lifetime: one that came between fork() and the child's own handlers would be lost.
 class SignalsHeld {
  public:
   SignalsHeld() {
@@ -47,6 +50,8 @@ class SignalsHeld {
   sigset_t before_;
 };
 
+/// Runs in the child process: gives signals their default effect, ends with the parent, and exits with what `body`
+/// returns.
 [[noreturn]] void be_the_child(const std::function<int()>& body, pid_t parent) {
   for (const int number : {SIGINT, SIGTERM, SIGUSR1}) ::signal(number, SIG_DFL);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -54,7 +59,7 @@ class SignalsHeld {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  std::_Exit(body());  // without closing what the parent has opened
+  std::_Exit(body());  // runs no destructors: what the parent has opened is the parent's to close
 }
 
 }  // namespace
@@ -126,7 +131,8 @@ std::string axis_problem(const Axis& axis) {
   return "";
 }
 
-/// {train: {lr: [...]}} means train.lr: [...], so that --set sweep.train.lr=[...] works, too.
+/// Adds the axes below a node. {train: {lr: [...]}} means train.lr: [...], so that --set sweep.train.lr=[...] works,
+/// too.
 void add_axes(const ConfigNode& node, const std::string& path, std::vector<Axis>& axes, ProblemList& problems) {
   for (const ConfigNode& child : node.children) {
     const std::string below = join_path(path, child.key);
@@ -139,11 +145,12 @@ void add_axes(const ConfigNode& node, const std::string& path, std::vector<Axis>
       problems.add(child.key_place, join_path(sweep_key, below), "is given twice");
     if (same == axes.end())
       axes.push_back({below, child});
-    else if (child.place.order > same->values.place.order)  // an override
+    else if (child.place.order > same->values.place.order)  // a later file or an override replaces the values
       same->values = child;
   }
 }
 
+/// The axes of a sweep. Throws ConfigError with all problems, and for too many runs before any is made.
 std::vector<Axis> axes_of(const ConfigNode& sweep) {
   ProblemList problems;
   std::vector<Axis> axes;
@@ -208,29 +215,31 @@ class RunProblems {
   void add(const std::string& run, const std::string& what) {
     std::istringstream lines(what);
     for (std::string line; std::getline(lines, line);) {
-      auto found = std::find_if(found_.begin(), found_.end(), [&](const Found& f) { return f.line == line; });
-      if (found == found_.end()) found = found_.insert(found_.end(), {line, run, 0});
-      ++found->runs;
+      auto known = std::find_if(problems_.begin(), problems_.end(),
+                                [&](const Problem& problem) { return problem.line == line; });
+      if (known == problems_.end()) known = problems_.insert(problems_.end(), {line, run, 0});
+      ++known->runs;
     }
   }
+  /// Throws ConfigError that names for each problem a run that has it, unless all `runs` have it.
   void throw_if_any(size_t runs) const {
-    if (found_.empty()) return;
+    if (problems_.empty()) return;
     std::string text;
-    for (const Found& found : found_) {
-      text += (text.empty() ? "" : "\n") + found.line;
-      if (found.runs == runs) continue;
-      text += fmt::format(" (in {}{})", found.first_run,
-                          found.runs > 1 ? fmt::format(" and {} more", found.runs - 1) : std::string());
+    for (const Problem& problem : problems_) {
+      text += (text.empty() ? "" : "\n") + problem.line;
+      if (problem.runs == runs) continue;
+      text += fmt::format(" (in {}{})", problem.first_run,
+                          problem.runs > 1 ? fmt::format(" and {} more", problem.runs - 1) : std::string());
     }
     throw ConfigError(text);
   }
 
  private:
-  struct Found {
+  struct Problem {
     std::string line, first_run;
-    size_t runs;
+    size_t runs;  // how many have it
   };
-  std::vector<Found> found_;
+  std::vector<Problem> problems_;
 };
 
 /// The tree with the values of one combination.

@@ -1,6 +1,10 @@
 // `sweep:` in a configuration: several runs, one for every combination of some keys' values.
 //
 //   sweep: {train.lr: [1e-3, 3e-3], seed: [1, 2, 3]}
+//
+// `capstan sweep` and autotune.cpp train by it. Names of runs must stay as they are, since a sweep that goes on finds
+// its runs by them. tests/run/test_sweep.cpp holds combinations and names, tests/cli/test_sweep.cpp processes and
+// signals.
 #pragma once
 
 #include <filesystem>

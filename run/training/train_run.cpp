@@ -1,3 +1,6 @@
+// The order of train_run() is: threads and agreement of ranks, data, plan, check of memory, precision, model, and only
+// then the run folder, so that a run that is refused leaves it untouched (but for the n-grams of a linear classifier,
+// which are kept there while they are read). What is chosen on the way is in `config`, which is written to the folder.
 #include "run/training/train_run.hpp"
 
 #include "core/base/error.hpp"
@@ -29,7 +32,8 @@
 namespace capstan {
 namespace {
 
-/// Keys of training that are set, but are for training in steps.
+/// Keys that are set but have no effect on a model that is solved for. A key of `train` with an effect on such models
+/// must be copied here.
 std::vector<std::string> keys_of_steps(const RunConfig& config) {
   RunConfig without = config;
   TrainConfig& used = without.train = TrainConfig();
@@ -42,13 +46,13 @@ std::vector<std::string> keys_of_steps(const RunConfig& config) {
   used.costs = config.train.costs;
   used.progress = config.train.progress;
   used.memory = config.train.memory;
-  used.kernels = config.train.kernels;  // its bits are portable with either value: the mark is what is wanted
+  used.kernels = config.train.kernels;  // bits are portable with either value, so that a user may ask for it
   std::vector<std::string> keys;
   for (const ConfigDifference& key : diff_configs(config, without)) keys.push_back(key.path);
   return keys;
 }
 
-/// `config` says whether a warning has been heeded.
+/// Warnings of data and keys, without that of unequal classes where the configuration shows that it was heeded.
 std::vector<std::string> warnings(const RunConfig& config, const DataSource& data) {
   const ClassWeights* const weights = facts_of(config.model).class_weights;
   const bool heeded = (weights != nullptr && !std::holds_alternative<EqualClasses>(*weights)) ||
@@ -63,9 +67,10 @@ std::vector<std::string> warnings(const RunConfig& config, const DataSource& dat
   return lines;
 }
 
+/// The first lines of a run's log: machine, data and model.
 std::vector<std::string> preamble(const RunConfig& config, const DataSource& data, const RunModel& model) {
   std::vector<std::string> lines{machine_line()};
-  for (const std::string& line : data.description())  // n-grams are of texts: the tokens do not matter
+  for (const std::string& line : data.description())  // n-grams are made of texts, so that tokens do not matter
     if (!facts_of(config.model).is_solved || !starts_with(line, "tokenizer: ")) lines.push_back(line);
   if (facts_of(config.model).is_solved) return lines;
   const SourceFacts facts = facts_of(config.data);
@@ -88,12 +93,12 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
 struct Choices {
   std::vector<std::string> lines;
   std::string warning;                    // "": none
-  bool chose_precision = false;           // now, not when the run was begun
+  bool chose_precision = false;           // was the precision chosen now, and not when the run was begun?
   double planning = 0;                    // seconds of this command that are part of train.minutes
-  int64_t most_steps = int64_t{1} << 60;  // that a second look at the plan may give the run: no limit
+  int64_t most_steps = int64_t{1} << 60;  // the most that a second look may give the run; no limit without a plan
 };
 
-/// The configuration with what it leaves open as this run was begun, if it was.
+/// The configuration with what it leaves open filled in as when this run was begun, if it was.
 RunConfig as_begun(const RunConfig& config) {
   const std::filesystem::path folder = folder_of(config);
   return std::filesystem::exists(folder / "config.yaml") ? with_plan_of(load_run_config(folder), config) : config;
@@ -173,6 +178,7 @@ struct Prepared {
   Choices choices;
 };
 
+/// What a session needs to know of a run. The identity is what a checkpoint records and a resumed run must have.
 Session::Options session_options(const Prepared& run, int64_t steps) {
   const DataSource& data = run.data;
   Session::Options session{folder_of(run.config),
@@ -195,27 +201,29 @@ Session::Options session_options(const Prepared& run, int64_t steps) {
   return session;
 }
 
-/// What is said instead of fingerprints where a run's data differ in nothing but their content: the files.
-void require_same_content(const Prepared& run, const std::string& saved, const std::string& now) {
+/// Throws Error where data differ from those of the run in nothing but their content: it names the files, which say
+/// more than the fingerprints would. Other differences are for the session to report.
+void require_same_content(const Prepared& run, const std::string& saved, const std::string& ours) {
   const auto settings = [](const std::string& identity) {
     return identity.substr(0, identity.find("fingerprint of "));
   };
-  if (saved == now || settings(saved) != settings(now)) return;
+  if (saved == ours || settings(saved) != settings(ours)) return;
   const std::string& from = run.options.resume_from;
   const std::filesystem::path folder = from.empty() ? folder_of(run.config) : run_folder_of(from);
-  const std::vector<SourceFiles> then = facts_of(load_run_config(folder).data).files,
-                                 given = facts_of(run.config.data).files;
+  const std::vector<SourceFiles> saved_files = facts_of(load_run_config(folder).data).files,
+                                 our_files = facts_of(run.config.data).files;
   std::string changes;
-  for (size_t i = 0; i < std::min(then.size(), given.size()); ++i)
-    if (then[i].paths != given[i].paths && given[i].key != std::string("test"))
-      changes +=
-          fmt::format("data.{} was [{}], is now [{}]; ", given[i].key, join(then[i].paths), join(given[i].paths));
+  for (size_t i = 0; i < std::min(saved_files.size(), our_files.size()); ++i)
+    if (saved_files[i].paths != our_files[i].paths && our_files[i].key != std::string("test"))
+      changes += fmt::format("data.{} was [{}], is now [{}]; ", our_files[i].key, join(saved_files[i].paths),
+                             join(our_files[i].paths));
   throw Error(fmt::format("{} holds a run with other data: {}continue with what it was started with, or {}",
                           folder.string(), changes.empty() ? "the content of the files has changed; " : changes,
                           begin_another));
 }
 
-/// The session goes on from the folder's checkpoint, or begins. Afterwards the folder lacks only files of training.
+/// The session goes on from the folder's checkpoint, or begins. Afterwards the folder has all files but those that
+/// training writes.
 void begin(Session& session, const Prepared& run, const RunParts& parts) {
   const auto& [config, options, data, model, choices] = run;
   for (const std::string& line : preamble(config, data, model)) session.log().info(line);
@@ -224,13 +232,13 @@ void begin(Session& session, const Prepared& run, const RunParts& parts) {
   if (!choices.warning.empty()) session.log().warn(choices.warning);
   if (!options.quiet)
     for (const std::string& line : warnings(config, data)) session.log().warn(line);
-  // What an earlier version saved lacks the keys that were added since: they have their defaults.
+  // The configuration that an earlier version saved lacks the keys that were added since: they get their defaults.
   const RenewIdentity renewed = [&run](const std::string& name, const std::string& saved) {
     if (name == "model") return to_yaml(saved_part<TaskConfig>(saved, "model", "the model of the checkpoint"));
     if (name != "data") return saved;
-    const std::string now = run.data.identity(), then = renewed_identity(run.config.data, saved, now);
-    require_same_content(run, then, now);
-    return then;
+    const std::string ours = run.data.identity(), renewed_text = renewed_identity(run.config.data, saved, ours);
+    require_same_content(run, renewed_text, ours);
+    return renewed_text;
   };
   const bool resumed = session.resume(parts, renewed);
   if (!resumed && !config.train.init_vectors.empty())
@@ -243,6 +251,7 @@ void begin(Session& session, const Prepared& run, const RunParts& parts) {
   session.record();
 }
 
+/// The configuration of training, with the progress that is to be shown.
 TrainConfig shown(const Prepared& run) {
   TrainConfig config = run.config.train;
   if (run.options.quiet) config.progress = ProgressMode::none;
@@ -257,17 +266,17 @@ LookAgain second_look(const Prepared& run, Session& session) {
     const auto given = given_step_seconds();
     const PlanProgress now{step, run.choices.planning + seconds, given ? given->later : pace.recent_step(),
                            run.choices.most_steps};
-    const PlanCheck found = check_plan(run.config, run.data, now, pace);
+    const PlanCheck checked = check_plan(run.config, run.data, now, pace);
     RunConfig config = run.config;
     config.train.corrected.step = step;
-    config.train.corrected.steps = found.steps;
+    config.train.corrected.steps = checked.steps;
     replace_file((session.options().folder / "config.yaml").string(), to_yaml(config));
-    session.log().info(found.report);
-    return found.steps;
+    session.log().info(checked.report);
+    return checked.steps;
   };
 }
 
-/// A model that is trained in steps.
+/// Trains a model in steps.
 TrainResult train_in_steps(const Prepared& run, Communicator& ranks) {
   const auto& [config, options, data, model, choices] = run;
   const std::unique_ptr<BatchSource> valid = data.has(Split::valid) ? data.validation() : nullptr;
@@ -284,15 +293,15 @@ TrainResult train_in_steps(const Prepared& run, Communicator& ranks) {
                              {model.model(), data.training(), valid.get(), profiler ? &*profiler : nullptr,
                               second_look(run, session), options.end});
   if (profiler) profiler->finish();
-  if (result.ended && !config.train.keep_optimizer) session.clean();  // the best model is left
+  if (result.ended && !config.train.keep_optimizer) session.clean();  // leaves the best model
   return result;
 }
 
-/// A linear classifier.
+/// Solves for a linear classifier.
 TrainResult solve(const Prepared& run, const NgramRows& ngrams, Communicator& ranks) {
   Session session(session_options(run, 1), shown(run), ranks);
   ParamStore& params = run.model.params();
-  Optimizer none(session.config().optimizer, params, {{0, params.flat_size()}});  // its file belongs to a checkpoint
+  Optimizer none(session.config().optimizer, params, {{0, params.flat_size()}});  // a checkpoint has the file of one
   const RunParts parts{params, none, nullptr, session.state()};
   begin(session, run, parts);
   std::optional<LabelledTexts> valid;

@@ -1,4 +1,6 @@
-// One training run, for `capstan train` and `capstan sweep`.
+// One training run: for `capstan train`, sweeps, searches, replays and train() of run/run.hpp. What a run does must
+// depend on its config.yaml and its checkpoint alone, so that it can be resumed and replayed with the same bits:
+// tests/cli/test_interruption.cpp, test_replay.cpp and test_old_runs.cpp hold it. check_run.cpp has the checks.
 #pragma once
 
 #include <optional>
@@ -18,8 +20,8 @@ struct TrainRunOptions {
   bool quiet = false;               // only errors on the console, for one of many runs
   bool force = false;               // train even if the memory cannot be enough
   RankOptions ranks = {};
-  bool mixed_kernels = false;  // train even if ranks round differently
-  std::optional<PieceEnd> end = std::nullopt;
+  bool mixed_kernels = false;                  // train even if ranks round differently
+  std::optional<PieceEnd> end = std::nullopt;  // train a piece of the run only: for replays
 };
 
 /// Steps of the run before those that are profiled.

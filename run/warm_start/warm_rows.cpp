@@ -1,3 +1,5 @@
+// Rows are matched by name: tokens and classes get a text each (row_names()), and a row of the parameter takes the row
+// of the file with the same text. Positions match by index, distances by their difference from the middle row.
 #include "run/warm_start/warm_start.hpp"
 
 #include <algorithm>
@@ -28,7 +30,7 @@ bool same_but_rows(const Param& param, const FileTensor& tensor) {
          std::equal(shape.begin() + 1, shape.end(), tensor.shape.begin() + 1);
 }
 
-/// The n-grams that a table is of; null where the model has none.
+/// The configuration of the n-grams in a table; null where the model has none.
 const NgramTableConfig* ngrams_of(const TaskConfig& config, const std::string& table) {
   if (table == "ngrams.table") return facts_of(config).text_ngrams;
   const ModelConfig* const model = find_model(config);
@@ -65,22 +67,22 @@ WarmRows::WarmRows(const RunConfig& config, const RowNames& rows, const WeightsO
 
 bool WarmRows::other_tokenizer() const { return origin_.exported && origin_.exported->tokenizer != rows_.tokenizer; }
 
-RowMapping WarmRows::by_name(const Param& param, const FileTensor& tensor, const std::vector<std::string>& now,
-                             const std::vector<std::string>& then, const char* what) const {
+RowMapping WarmRows::by_name(const Param& param, const FileTensor& tensor, const std::vector<std::string>& ours,
+                             const std::vector<std::string>& theirs, const char* what) const {
   const int64_t rows = param.var.dim(0), count = tensor.shape[0];
-  if (then.empty()) {
+  if (theirs.empty()) {
     if (rows == count) return {same_rows(rows), fmt::format("rows by index: the {} of the file are not known", what)};
     return {{}, fmt::format("{} rows in the file, whose {} are not known", count, what)};
   }
-  if (static_cast<int64_t>(then.size()) != count)
-    return {{}, fmt::format("{} rows in the file, for {} {} of its run", count, then.size(), what)};
-  check(static_cast<int64_t>(now.size()) == rows, "warm start: {} has {} rows for {} {}", param.name, rows, now.size(),
-        what);
-  if (now == then) return {same_rows(rows), ""};
+  if (static_cast<int64_t>(theirs.size()) != count)
+    return {{}, fmt::format("{} rows in the file, for {} {} of its run", count, theirs.size(), what)};
+  check(static_cast<int64_t>(ours.size()) == rows, "warm start: {} has {} rows for {} {}", param.name, rows,
+        ours.size(), what);
+  if (ours == theirs) return {same_rows(rows), ""};
   std::unordered_map<std::string, int64_t> places;
-  for (size_t i = 0; i < then.size(); ++i) places.emplace(then[i], static_cast<int64_t>(i));
+  for (size_t i = 0; i < theirs.size(); ++i) places.emplace(theirs[i], static_cast<int64_t>(i));
   RowMapping mapping{{}, fmt::format("found by their {} among {}", what, count)};
-  for (const std::string& name : now) {
+  for (const std::string& name : ours) {
     const auto place = places.find(name);
     mapping.rows.push_back(place != places.end() ? place->second : -1);
   }
@@ -88,15 +90,15 @@ RowMapping WarmRows::by_name(const Param& param, const FileTensor& tensor, const
 }
 
 std::string WarmRows::ngram_difference(const std::string& table) const {
-  const NgramTableConfig* const now = ngrams_of(config_.model, table);
-  const NgramTableConfig* const then = origin_.config     ? ngrams_of(origin_.config->model, table)
-                                       : origin_.exported ? ngrams_of(origin_.exported->model, table)
-                                                          : nullptr;
-  if (now == nullptr || then == nullptr) return "the n-grams of the file are not known";
+  const NgramTableConfig* const ours = ngrams_of(config_.model, table);
+  const NgramTableConfig* const theirs = origin_.config     ? ngrams_of(origin_.config->model, table)
+                                         : origin_.exported ? ngrams_of(origin_.exported->model, table)
+                                                            : nullptr;
+  if (ours == nullptr || theirs == nullptr) return "the n-grams of the file are not known";
   const auto orders = [](const NgramTableConfig& ngrams) { return "[" + join(ngrams.orders) + "]"; };
-  if (now->buckets != then->buckets) return fmt::format("buckets were {}, are {}", then->buckets, now->buckets);
-  if (now->orders != then->orders) return fmt::format("orders were {}, are {}", orders(*then), orders(*now));
-  if (now->scale != then->scale) return fmt::format("scale was {}, is {}", then->scale, now->scale);
+  if (ours->buckets != theirs->buckets) return fmt::format("buckets were {}, are {}", theirs->buckets, ours->buckets);
+  if (ours->orders != theirs->orders) return fmt::format("orders were {}, are {}", orders(*theirs), orders(*ours));
+  if (ours->scale != theirs->scale) return fmt::format("scale was {}, is {}", theirs->scale, ours->scale);
   const bool other = origin_.exported ? other_tokenizer() || origin_.tensors->at("embed.weight").shape[0] !=
                                                                  static_cast<int64_t>(rows_.tokens.size())
                                       : theirs_.tokens.empty() || theirs_.tokens != rows_.tokens;
@@ -124,11 +126,12 @@ RowMapping WarmRows::map(const Param& param, const FileTensor& tensor) const {
   if (name == "embed.weight") return by_name(param, tensor, rows_.tokens, theirs_.tokens, "tokens");
   if (name == "output.weight" ||
       name == "output.bias") {  // without the tokens that a model adds for itself, which are the last ones
-    const auto first = [](std::vector<std::string> names, int64_t count) {
+    const auto first_of = [](std::vector<std::string> names, int64_t count) {
       names.resize(std::min(names.size(), static_cast<size_t>(count)));
       return names;
     };
-    return by_name(param, tensor, first(rows_.tokens, shape[0]), first(theirs_.tokens, tensor.shape[0]), "tokens");
+    return by_name(param, tensor, first_of(rows_.tokens, shape[0]), first_of(theirs_.tokens, tensor.shape[0]),
+                   "tokens");
   }
   if (name == "head.weight" || name == "head.bias" || name == "ngrams.output.weight")
     return by_name(param, tensor, rows_.classes, theirs_.classes, "classes");
@@ -136,7 +139,7 @@ RowMapping WarmRows::map(const Param& param, const FileTensor& tensor) const {
     if (const std::string difference = ngram_difference(name); !difference.empty()) return {{}, difference};
   }
   if (shape == tensor.shape) return {same_rows(shape[0]), ""};
-  // The middle row of a table of distances is that of distance 0.
+  // A table of distances has distance 0 in its middle row, one of positions has position 0 in its first.
   const bool distances = ends_with(name, ".relative_bias.table");
   if (!distances && !is_position_table(name)) return other_shape();
   RowMapping mapping{same_rows(shape[0]),

@@ -1,3 +1,6 @@
+// Tensors are matched to parameters by name (ChosenTensors), rows by meaning (warm_rows.cpp). Every parameter and every
+// tensor gets a line of the log that says what became of it, so that nothing is dropped in silence; shapes that do not
+// fit are an error with all of them.
 #include "run/warm_start/warm_start.hpp"
 
 #include <algorithm>
@@ -34,6 +37,8 @@ std::string names_in(const SafetensorsFile& file) {
   return join_first(names);
 }
 
+/// Chooses the tensors that no pattern of train.init_skip names. A tensor with an alias is listed under both names.
+/// Throws Error for a pattern that matches nothing.
 ChosenTensors choose_tensors(const WeightsOrigin& origin, const std::vector<std::string>& skip) {
   ChosenTensors chosen;
   std::set<std::string> used;
@@ -58,7 +63,7 @@ ChosenTensors choose_tensors(const WeightsOrigin& origin, const std::vector<std:
   return chosen;
 }
 
-/// Is a value that is not in the file to be expected, because it belongs to what the model is used for?
+/// Does a parameter belong to what the model is used for? A file of another use lacks it, which init_strict allows.
 bool is_output(const std::string& name) {
   for (const char* const part : {"head.", "output.", "pooling.", "ngrams."})
     if (starts_with(name, part)) return true;
@@ -70,7 +75,8 @@ struct Line {
   std::string fate, name, shape, note;
 };
 
-/// One line for blocks that are alike: "blocks.0.mixer.x" and "blocks.1.mixer.x" become "blocks.N.mixer.x".
+/// The lines of the log. Blocks that are alike share a line: "blocks.0.mixer.x" and "blocks.1.mixer.x" become
+/// "blocks.N.mixer.x".
 std::vector<std::string> table_of(const std::vector<Line>& lines) {
   std::vector<std::pair<Line, int64_t>> groups;
   for (Line line : lines) {
@@ -106,11 +112,14 @@ std::vector<std::string> table_of(const std::vector<Line>& lines) {
 
 std::string shape_of(const FileTensor& tensor) { return to_string(Shape(tensor.shape)); }
 
+/// Copies tensors into parameters, and keeps a line for each about what became of it.
 class Filling {
  public:
   Filling(const RunConfig& config, const RowNames& rows, const WeightsOrigin& origin, ParamStore& params)
       : origin_(origin), params_(params), rows_(config, rows, origin) {}
 
+  /// Fills all parameters. Throws Error for shapes that do not fit, where nothing fits, and with `strict` for
+  /// parameters (other than outputs) that are not filled as a whole.
   void fill(const ChosenTensors& from, bool strict) {
     std::set<const FileTensor*> taken;
     std::vector<std::string> missing;
@@ -122,8 +131,8 @@ class Filling {
       warn(param, rows);
       if (tensor != nullptr) taken.insert(tensor);
       loaded += rows;
-      const bool all = rows == param.var.dim(0);
-      if (!all && !is_output(param.name)) missing.push_back(param.name);
+      const bool complete = rows == param.var.dim(0);
+      if (!complete && !is_output(param.name)) missing.push_back(param.name);
     }
     for (const std::string& name : from.skipped)
       lines_.push_back({"left out", name, shape_of(origin_.tensors->at(name)), "by train.init_skip"});
@@ -162,7 +171,7 @@ class Filling {
                       filled, rows, origin_.tokenizer_file().string()));
   }
 
-  /// Rows that were filled.
+  /// Returns how many rows were filled.
   int64_t take(const Param& param, const FileTensor* tensor) {
     const int64_t rows = param.var.dim(0);
     const std::string shape = to_string(param.var.shape());
@@ -214,9 +223,9 @@ bool is_number(const std::string& name) {
 }
 
 /// Classes that are called 0, 1, ... mean something else in other data.
-bool numbers_may_mislead(const std::vector<std::string>& now, const std::vector<std::string>& then) {
-  return now != then && !now.empty() && !then.empty() && std::all_of(now.begin(), now.end(), is_number) &&
-         std::all_of(then.begin(), then.end(), is_number);
+bool numbers_may_mislead(const std::vector<std::string>& ours, const std::vector<std::string>& theirs) {
+  return ours != theirs && !ours.empty() && !theirs.empty() && std::all_of(ours.begin(), ours.end(), is_number) &&
+         std::all_of(theirs.begin(), theirs.end(), is_number);
 }
 
 /// Keys of the model that change what weights compute, with both values: a line each.
@@ -241,7 +250,8 @@ std::vector<std::string> model_differences(const RunConfig& config, const Weight
   return lines;
 }
 
-/// Between an imported layer and one that may have a feed-forward network of its own.
+/// The differences of an imported layer and one of the model, without `repeat` and, where the file has no feed-forward
+/// network, without that of the model.
 std::vector<ConfigDifference> layer_differences(LayerConfig imported, const LayerConfig& layer) {
   if (imported.feed_forward.type == FeedForwardKind::none) imported.feed_forward = layer.feed_forward;
   imported.repeat = layer.repeat;
@@ -279,15 +289,18 @@ void check_imported_mixer(const RunConfig& config, const WeightsOrigin& origin) 
         origin.file, block, join(lines, "\n")));
 }
 
-/// Where the run of a best checkpoint still has the optimizer's state; empty if nowhere.
+/// The part of a message that says where the run of a best checkpoint still has the optimizer's state; empty if
+/// nowhere.
 std::string newer_states(const WeightsOrigin& origin) {
   if (!origin.state) return "";
   const Checkpoints run(origin.folder().parent_path());
-  const std::string found = run.complete_ones({}, Checkpoints::Use::resuming);
-  return found.empty() ? "" : fmt::format(" (the best loses it once two newer checkpoints have it), but in {}", found);
+  const std::string places = run.complete_ones({}, Checkpoints::Use::resuming);
+  return places.empty() ? ""
+                        : fmt::format(" (the best loses it once two newer checkpoints have it), but in {}", places);
 }
 
-/// The whole checkpoint, optimizer included.
+/// Reads the whole checkpoint, optimizer included. Throws Error unless tokens, classes, optimizer and shapes are the
+/// same.
 void take_checkpoint(const WeightsOrigin& origin, const RunConfig& config, const RowNames& rows,
                      const RunParts& parts) {
   const auto refuse = [&](const std::string& why) {
@@ -307,10 +320,10 @@ void take_checkpoint(const WeightsOrigin& origin, const RunConfig& config, const
     const auto found = settings.find(key);
     return found != settings.end() ? found->second : std::string("?");
   };
-  const Settings now = settings_of(config.train);
-  if (type(origin.state->settings, "optimizer") != type(now, "optimizer"))
+  const Settings ours = settings_of(config.train);
+  if (type(origin.state->settings, "optimizer") != type(ours, "optimizer"))
     refuse(fmt::format("train.optimizer was {}, is {}", type(origin.state->settings, "optimizer"),
-                       type(now, "optimizer")));
+                       type(ours, "optimizer")));
   RunState state;
   try {
     read_checkpoint(origin.folder(), {parts.params, parts.optimizer, parts.average, state, parts.ranks, parts.owned});

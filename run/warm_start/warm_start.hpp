@@ -1,4 +1,6 @@
-// The weights that a run starts from: train.init_from.
+// The weights that a run starts from: train.init_from. Training calls it once, before the first step; a run that goes
+// on from a checkpoint does not. tests/cli/test_warm_start.cpp and test_warm_refusals.cpp hold what is taken and
+// refused.
 #pragma once
 
 #include <filesystem>
@@ -13,11 +15,11 @@ namespace capstan {
 
 // Which rows of a tensor fill which rows of a parameter, when a run starts from weights of another.
 
-/// What a run knows of the rows of its tables, to find them again in those of another run.
+/// Names for the rows of a run's tables, by which they are found in the tables of another run.
 struct RowNames {
   std::vector<std::string> tokens;   // a name for every token id, that every vocabulary gives to the same token
   std::vector<std::string> classes;  // by label
-  std::string tokenizer;             // fingerprint
+  std::string tokenizer;             // the fingerprint of the tokenizer
 };
 RowNames row_names(const RunConfig& config, const Tokenizer& tokenizer, std::vector<std::string> classes);
 
@@ -28,25 +30,27 @@ struct RowMapping {
   bool misfit = false;  // it has the name of a parameter of another shape
 };
 
-/// Rows of tables mean something: a token, a class, a position, a bucket of n-grams.
+/// Finds the rows of tables by what they mean: a token, a class, a position, a bucket of n-grams.
 class WarmRows {
  public:
-  /// All must outlive it.
+  /// All three must outlive it.
   WarmRows(const RunConfig& config, const RowNames& rows, const WeightsOrigin& origin);
 
   RowMapping map(const Param& param, const FileTensor& tensor) const;
 
  private:
-  RowMapping by_name(const Param& param, const FileTensor& tensor, const std::vector<std::string>& now,
-                     const std::vector<std::string>& then, const char* what) const;
+  /// Matches rows by their names in this run (`ours`) and in the file (`theirs`; empty: not known).
+  RowMapping by_name(const Param& param, const FileTensor& tensor, const std::vector<std::string>& ours,
+                     const std::vector<std::string>& theirs, const char* what) const;
   /// Is the origin an export that was made with another tokenizer, or does not say with which?
   bool other_tokenizer() const;
+  /// Why n-grams do not have the same buckets in the file; empty: they have.
   std::string ngram_difference(const std::string& table) const;
 
   const RunConfig& config_;
   const RowNames& rows_;
   const WeightsOrigin& origin_;
-  RowNames theirs_;
+  RowNames theirs_;  // of the run that the file is from; empty where that is not known
 };
 
 /// Fills the parameters from config.train.init_from, without the tensors of init_skip: a parameter takes the tensor of

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view blanks = " \t\r";
 
-/// The fields of a line, from its end.
+/// The fields of a line, from its end: a word at its beginning may have blanks, the numbers after it have none.
 class FieldsFromEnd {
  public:
   explicit FieldsFromEnd(std::string_view line) : left_(trimmed(line, blanks)) {}
@@ -47,6 +47,7 @@ int64_t fields_in(std::string_view line) {
   return count;
 }
 
+/// One pass over a file of word vectors, which writes those of the vocabulary into a table of `width` columns.
 class VectorFile {
  public:
   VectorFile(const std::string& path, int64_t width, std::unordered_map<std::string, int64_t> rows, float* table)
@@ -110,6 +111,7 @@ class VectorFile {
                               found, width_, found));
   }
 
+  /// Reads a line. Numbers are only parsed for words of the vocabulary, which are few of the file's.
   void take(const std::string& line) {
     if (trimmed(line, blanks).empty()) return;
     const int64_t numbers = fields_in(line) - 1;  // a word may have blanks in it
@@ -140,8 +142,8 @@ class VectorFile {
 
   const std::string& path_;
   int64_t width_, line_ = 0, vectors_ = 0, found_ = 0;
-  std::optional<int64_t> stated_;                  // vectors, by the first line
-  std::unordered_map<std::string, int64_t> rows_;  // of words; -1: filled
+  std::optional<int64_t> stated_;                  // how many vectors there are, as the first line says
+  std::unordered_map<std::string, int64_t> rows_;  // by word, its row in the table; -1: filled
   float* table_;
 };
 
@@ -149,10 +151,10 @@ class VectorFile {
 
 std::vector<std::string> fill_word_vectors(const RunConfig& config, const Tokenizer& tokenizer, const RunParts& parts,
                                            const LogLine& log) {
-  const auto& all = parts.params.params();
+  const auto& params = parts.params.params();
   const auto embed =
-      std::find_if(all.begin(), all.end(), [](const Param& param) { return param.name == "embed.weight"; });
-  if (embed == all.end())
+      std::find_if(params.begin(), params.end(), [](const Param& param) { return param.name == "embed.weight"; });
+  if (embed == params.end())
     throw ConfigError("train.init_vectors: the model has no embedding of words; use a model with blocks");
   std::unordered_map<std::string, int64_t> rows;
   for (int64_t id = 0; id < tokenizer.vocabulary_size(); ++id)

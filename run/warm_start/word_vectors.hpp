@@ -1,4 +1,5 @@
-// Word vectors that exist, as the start of an embedding: train.init_vectors.
+// Word vectors that exist, as the start of an embedding: train.init_vectors. Training calls it once, before the first
+// step. tests/cli/test_word_vectors.cpp holds what is read and refused.
 #pragma once
 
 #include <string>

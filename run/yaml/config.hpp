@@ -3,6 +3,8 @@
 //
 //   const auto config = load_config<RunConfig>({"base.yaml", "mine.yaml"}, {"model.layers.0.mixer.window=64"});
 //   save(to_yaml(config));
+//
+// run/setup reads every configuration of a run by it; tests/run/yaml holds what is read, written and refused.
 #pragma once
 
 #include "run/yaml/config_reader.hpp"

@@ -52,7 +52,8 @@ void merge(ConfigNode& base, ConfigNode over) {
     base = std::move(over);
     return;
   }
-  // A file's map is what later files and messages speak of; an override lays single keys on it.
+  // Messages about a map name the last file that has it. An override only sets keys in a map, so that the map keeps its
+  // place unless no file has it or the override gives it another type.
   const bool is_override = over.place.line == 0, new_type = types_differ(base, over);
   if (over.place.given() && (new_type || !is_override || !base.place.given())) base.place = over.place;
   if (over.key_place.given()) base.key_place = over.key_place;

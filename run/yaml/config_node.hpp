@@ -1,4 +1,6 @@
-// The tree between YAML and the config structs: values with their places, and how trees are merged.
+// The tree between YAML and the config structs: values with their places, and how trees are merged. The rest of
+// run/yaml builds, reads and writes it. tests/run/yaml/test_config_read.cpp holds what wins in a merge,
+// test_config_errors.cpp which place a message names.
 #pragma once
 
 #include <cstddef>

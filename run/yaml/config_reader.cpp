@@ -165,7 +165,7 @@ Constraint element_constraint(const Constraint& list) {
 
 void ProblemsBelow::add(const std::string& path, const std::string& message) {
   const ConfigNode* node = &node_;
-  Place place = spot_.place;
+  Place place = location_.place;
   for (std::size_t start = 0; node && !path.empty() && start <= path.size();) {
     const std::size_t end = std::min(path.find('.', start), path.size());
     const std::string key = path.substr(start, end - start);
@@ -178,7 +178,7 @@ void ProblemsBelow::add(const std::string& path, const std::string& message) {
     if (node && node->place.given()) place = node->place;
     start = end + 1;
   }
-  spot_.problems.add(place, path.empty() ? spot_.path : join_path(spot_.path, path), message);
+  location_.problems.add(place, path.empty() ? location_.path : join_path(location_.path, path), message);
 }
 
 void FieldReader::report_unknown_keys() const {
@@ -187,10 +187,11 @@ void FieldReader::report_unknown_keys() const {
     const std::string meant = nearest(child.key, known_);
     const std::string what = type_ ? fmt::format("unknown key for type {}", type_) : "unknown key";
     const std::string hint = meant.empty() ? "known here: " + join(known_) : fmt::format("did you mean {}?", meant);
-    const Place& place = child.key_place.given() ? child.key_place : spot_.place;
+    const Place& place = child.key_place.given() ? child.key_place : location_.place;
     const std::string name = in_quotes(child.key, 60);
     const bool plain = name.size() == child.key.size() + 2;  // nothing was escaped or shortened
-    spot_.problems.add(place, join_path(spot_.path, plain ? child.key : name), fmt::format("{}, {}", what, hint));
+    location_.problems.add(place, join_path(location_.path, plain ? child.key : name),
+                           fmt::format("{}, {}", what, hint));
   }
 }
 

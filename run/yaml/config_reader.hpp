@@ -1,4 +1,6 @@
-// Tree to config struct: checks every value and collects every problem.
+// Tree to config struct: checks every value and collects every problem, so that one message names them all. Called by
+// read_config() (config.hpp). A field of a new type needs a branch in read_value(), to_node() and type_text().
+// tests/run/yaml/test_config_errors.cpp holds the messages.
 #pragma once
 
 #include "run/yaml/config_node.hpp"
@@ -54,12 +56,12 @@ Constraint element_constraint(const Constraint& list);
 /// Problems at places found by their path below a node.
 class ProblemsBelow final : public Problems {
  public:
-  ProblemsBelow(const ConfigNode& node, const Location& location) : node_(node), spot_(location) {}
+  ProblemsBelow(const ConfigNode& node, const Location& location) : node_(node), location_(location) {}
   void add(const std::string& path, const std::string& message) override;
 
  private:
   const ConfigNode& node_;
-  const Location& spot_;
+  const Location& location_;
 };
 
 template <class T>
@@ -70,7 +72,7 @@ class FieldReader {
  public:
   /// `type` is the struct's name as a variant's alternative, or nullptr.
   FieldReader(const ConfigNode& map, const Location& location, const char* type)
-      : map_(map), spot_(location), type_(type) {
+      : map_(map), location_(location), type_(type) {
     if (type) known_.emplace_back("type");
   }
 
@@ -79,10 +81,10 @@ class FieldReader {
     known_.emplace_back(name);
     const ConfigNode* node = map_.find(name);
     if (node && !is_void(*node)) {
-      read_value(*node, spot_.child(name, *node), constraint, field);
+      read_value(*node, location_.child(name, *node), constraint, field);
     } else {  // the default must satisfy the constraint, too
       const ConfigNode node_of_default = to_node(field);
-      read_value(node_of_default, spot_.child(name, node_of_default), constraint, field);
+      read_value(node_of_default, location_.child(name, node_of_default), constraint, field);
     }
   }
 
@@ -93,7 +95,7 @@ class FieldReader {
   bool is_void(const ConfigNode& child) const { return type_ && child.of_other_type; }
 
   const ConfigNode& map_;
-  const Location& spot_;
+  const Location& location_;
   const char* type_;
   std::vector<std::string> known_;
 };

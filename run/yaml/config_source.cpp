@@ -32,8 +32,8 @@ std::optional<std::string> read_file(const std::string& path, std::string& reaso
   return std::nullopt;
 }
 
-/// Parses a file's text and merges it into `root`. False if it could not be parsed.
-/// The file of a run is translated.
+/// Parses a file's text and merges it into `root`. False if it could not be parsed. A config.yaml that a run has
+/// written may have keys of an earlier version, which are translated (moved_keys.hpp).
 bool merge_text(ConfigNode& root, std::string text, const Place& start, ProblemList& problems) {
   if (starts_with(text, "\xEF\xBB\xBF")) text.erase(0, 3);  // byte order mark
   auto tree = parse_yaml(text, start, Places::kept, "", problems);
@@ -97,6 +97,7 @@ std::string set_below(ConfigNode& node, const std::vector<std::string>& parts, s
   return "";
 }
 
+/// Merges one --set. False if it could not be applied, with the reason in `problems`.
 bool merge_override(ConfigNode& root, const std::string& override, int order, ProblemList& problems) {
   constexpr std::size_t longest = 200;
   Place place{"--set " + override, order, 0, 0};

@@ -1,4 +1,6 @@
 // The sources of a configuration: defaults, then YAML files, then overrides, each merged into the result so far.
+// load_config() and run/setup call it. tests/run/yaml/test_config_errors.cpp, test_config_fuzz.cpp and
+// tests/fuzz/fuzz_yaml.cpp and fuzz_set.cpp hold that no text leads to anything but a tree or a ConfigError.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,5 @@
+// Rows with the same text (text_of_rows()) document the same struct or key, however deep they are: this is how
+// repetitions are found, without knowing any struct.
 #include "run/yaml/config_table.hpp"
 
 #include <algorithm>
@@ -46,7 +48,7 @@ TypedPath typed(const std::string& path) {
   return {path.substr(0, open), path.substr(open + 1, close - open - 1), path.substr(close + 1)};
 }
 
-/// Past the last of the rows that are inside of rows[at].
+/// The index after the rows that are inside of rows[at].
 size_t end_of(const std::vector<TableRow>& rows, size_t at) {
   const std::string& path = rows[at].path;
   size_t end = at + 1;
@@ -56,8 +58,9 @@ size_t end_of(const std::vector<TableRow>& rows, size_t at) {
   return end;
 }
 
-/// What rows [begin, end) say but for their defaults, their paths without the first `prefix` bytes.
-std::string said(const std::vector<TableRow>& rows, size_t begin, size_t end, size_t prefix) {
+/// All that rows [begin, end) have but their defaults, as one text; of their paths the first `prefix` bytes are left
+/// out. Rows with the same text document the same keys.
+std::string text_of_rows(const std::vector<TableRow>& rows, size_t begin, size_t end, size_t prefix) {
   std::string text;
   for (size_t i = begin; i < end; ++i)
     for (const std::string& part : {rows[i].path.substr(prefix), rows[i].type, rows[i].limits, rows[i].help})
@@ -65,14 +68,14 @@ std::string said(const std::vector<TableRow>& rows, size_t begin, size_t end, si
   return text;
 }
 
-/// Rows in which only the innermost type and the default differ are one, which lists the types.
+/// Joins rows in which only the innermost type and the default differ into one, which lists the types.
 std::vector<TableRow> joined_types(const std::vector<TableRow>& rows) {
   std::map<std::string, size_t> first;  // first row with a text
   std::vector<TableRow> joined;
   std::vector<std::string> defaults;  // of each of these, that of the first type
   for (const TableRow& row : rows) {
     const TypedPath path = typed(row.path);
-    const std::string text = path.before + '\0' + path.after + '\0' + said({row}, 0, 1, row.path.size());
+    const std::string text = path.before + '\0' + path.after + '\0' + text_of_rows({row}, 0, 1, row.path.size());
     const auto [found, is_new] = first.emplace(text, joined.size());
     if (is_new || path.type.empty()) {
       joined.push_back(row);
@@ -88,20 +91,20 @@ std::vector<TableRow> joined_types(const std::vector<TableRow>& rows) {
   return joined;
 }
 
-/// Structs that earlier rows have, by what their rows say.
+/// The structs of earlier rows, found by the text of their rows.
 class KnownStructs {
  public:
   explicit KnownStructs(const std::vector<TableRow>& rows) : rows_(rows) {}
 
   /// Remembers rows [begin, end), whose paths begin with `path`.
   void add(const std::string& path, size_t begin, size_t end) {
-    known_.emplace(said(rows_, begin, end, path.size()), Place{path, begin, end});
+    known_.emplace(text_of_rows(rows_, begin, end, path.size()), Place{path, begin, end});
   }
-  /// What is to be said in place of such rows, if they are known: what differs, after the sentence with the reference.
-  /// Nothing for rows that are joined with those that are known.
+  /// The text in place of such rows, if they are known: a reference to the known ones and what differs. It is empty for
+  /// rows that joined_types() joins with the known ones.
   std::optional<std::string> reference(const std::string& path, size_t begin, size_t end) const {
-    const std::string text = said(rows_, begin, end, path.size());
-    const auto found = known_.lower_bound(text);  // that of the same rows, or of these and more
+    const std::string text = text_of_rows(rows_, begin, end, path.size());
+    const auto found = known_.lower_bound(text);  // the entry of the same rows, or of these and more
     if (found == known_.end() || found->first.compare(0, text.size(), text) != 0) return std::nullopt;
     const Place& known = found->second;
     std::vector<std::string> others, absent;
@@ -187,8 +190,8 @@ std::string explain_key(const std::vector<TableRow>& rows, const std::string& ke
   std::string wanted = settable_key(key);
   for (size_t i = 1; i < wanted.size(); ++i)  // any entry of a list has the keys of the first one
     if (wanted[i - 1] == '.' && std::isdigit(static_cast<unsigned char>(wanted[i])) != 0) wanted[i] = '0';
-  std::map<std::tuple<std::string, std::string>, size_t> known;  // the key and what is said of it, in `found`
-  std::vector<std::pair<TableRow, std::vector<std::string>>> found;
+  std::map<std::tuple<std::string, std::string>, size_t> known;  // by key and text of its row, its index in `matches`
+  std::vector<std::pair<TableRow, std::vector<std::string>>> matches;
   std::vector<std::string> names, last_parts;
   for (size_t i = 0; i < rows.size(); ++i) {
     const std::string name = settable_key(rows[i].path), tail = "." + name;
@@ -198,13 +201,13 @@ std::string explain_key(const std::vector<TableRow>& rows, const std::string& ke
         tail.compare(tail.size() - wanted.size() - 1, std::string::npos, "." + wanted) != 0)
       continue;
     const auto [at, is_new] = known.emplace(
-        std::tuple(name, said(rows, i, i + 1, rows[i].path.size()) + rows[i].default_value), found.size());
-    if (is_new) found.emplace_back(rows[i], std::vector<std::string>());
-    std::vector<std::string>& types = found[at->second].second;
+        std::tuple(name, text_of_rows(rows, i, i + 1, rows[i].path.size()) + rows[i].default_value), matches.size());
+    if (is_new) matches.emplace_back(rows[i], std::vector<std::string>());
+    std::vector<std::string>& types = matches[at->second].second;
     const std::string type = typed(rows[i].path).type;
     if (!type.empty() && std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
   }
-  if (found.empty()) {
+  if (matches.empty()) {
     if (const std::string advice = moved_advice(key); !advice.empty())
       throw ConfigError(fmt::format("config explain: {}: {}", key, advice));
     std::string near = nearest(wanted, names);
@@ -214,7 +217,7 @@ std::string explain_key(const std::vector<TableRow>& rows, const std::string& ke
                     near.empty() ? "; `capstan config table` lists all keys" : ", did you mean " + near + "?"));
   }
   std::string text;
-  for (const auto& [row, types] : found) {
+  for (const auto& [row, types] : matches) {
     const std::string name = settable_key(row.path);
     const bool required = row.default_value == "must be given";
     text += fmt::format("{}{}{}\n  {}\n  {}{}\n", text.empty() ? "" : "\n", name,

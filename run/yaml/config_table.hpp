@@ -1,4 +1,6 @@
-// The reference of all keys: a Markdown table made from the same describe() lists that read them.
+// The reference of all keys: rows made from the same describe() lists that read them. `capstan config table` prints
+// them as Markdown, from which scripts/update-docs.sh makes docs/configuration.md, and `capstan config explain` shows
+// one. tests/run/yaml/test_config_write.cpp holds the rows, tests/cli/test_configs.sh that the page is up to date.
 #pragma once
 
 #include "core/strings/strings.hpp"
@@ -14,9 +16,9 @@ struct TableRow {
 /// Markdown: key, values, default, meaning.
 std::string markdown_table(const std::vector<TableRow>& rows);
 
-/// Without what stands there before: keys of a struct that an earlier key has, too, and keys that several types of a
-/// variant share, which name them all: `mixer(gau, flash).key_dim`. Both are found if defaults differ, too, and name
-/// these. The maps `compat` are left out.
+/// The rows without repetitions: a struct whose keys are also those of an earlier key refers to that key, and a key
+/// that several types of a variant share has one row, which names them all: `mixer(gau, flash).key_dim`. Where only
+/// defaults differ, the row or the reference lists them. The maps `compat` are left out.
 std::vector<TableRow> shortened(const std::vector<TableRow>& rows);
 
 /// The limits of a number, or of the length of a text or list, in few characters: "≥0", "1…100", "not empty". A bound
@@ -105,12 +107,12 @@ class FieldTable {
 
   template <class... Ts>
   void add_alternatives(const std::string& path, const std::variant<Ts...>& field) {
-    const auto one = [&](auto* none) {
+    const auto add_alternative = [&](auto* none) {
       using T = std::remove_pointer_t<decltype(none)>;
       if constexpr (!ListsTypes<T>::value)
         add_inner(path + "(" + T::type_name + ")", std::holds_alternative<T>(field) ? std::get<T>(field) : T{});
     };
-    (one(static_cast<Ts*>(nullptr)), ...);
+    (add_alternative(static_cast<Ts*>(nullptr)), ...);
   }
 
   std::string path_;

@@ -32,7 +32,7 @@ template <class T>
 constexpr bool is_scalar_field = std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t> ||
                                  std::is_same_v<T, double> || std::is_same_v<T, std::string>;
 
-/// Whether an alternative of a variant stands for several types.
+/// Whether an alternative of a variant stands for several types, such as all mixers that a program has registered.
 template <class T, class = void>
 struct ListsTypes : std::false_type {};
 template <class T>
@@ -50,7 +50,7 @@ std::vector<std::string> names_of_alternative() {
 template <class... Ts>
 std::vector<std::string> type_names(const std::variant<Ts...>*) {
   std::vector<std::string> names;
-  for (const auto& some : {names_of_alternative<Ts>()...}) names.insert(names.end(), some.begin(), some.end());
+  for (const auto& own : {names_of_alternative<Ts>()...}) names.insert(names.end(), own.begin(), own.end());
   return names;
 }
 

@@ -1,4 +1,5 @@
-// Config struct to tree, and tree to YAML text.
+// Config struct to tree, and tree to YAML text. A run's config.yaml is this text, which must read back to the same
+// values: tests/run/yaml/test_config_write.cpp holds it for every field type.
 #pragma once
 
 #include "run/yaml/config_node.hpp"

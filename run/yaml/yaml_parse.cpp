@@ -1,3 +1,5 @@
+// The tree is built from the events of yaml-cpp's parser rather than from its node tree: an event has its line and
+// column, and a text with too many or too deep values is refused before memory is taken for them.
 #include "run/yaml/config_source.hpp"
 
 #include <yaml-cpp/eventhandler.h>

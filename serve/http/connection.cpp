@@ -1,3 +1,6 @@
+// All functions run on one thread as handlers of Boost. A connection has one deadline at a time, for what the client
+// has to do next, and none while its request is computed. tests/serve/test_clients.cpp holds deadlines, limits and
+// ends.
 #include "serve/http/connection.hpp"
 
 #include <fmt/core.h>
@@ -12,13 +15,13 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 namespace net = boost::asio;
 
-/// More than this of a stream waits to be sent: the client is dropped.
+/// A client with more bytes of a stream than this unsent is dropped.
 constexpr size_t most_unsent = 4 << 20;
-/// Of a refused body, what is still read so that the client sees the answer.
+/// So many bytes of a refused body are still read, so that the client sees the answer.
 constexpr size_t most_drained = 8 << 20;
-/// A client that moves so much at a time is not stalled; also what is joined to be sent at once.
+/// A client that moves so many bytes at a time is not stalled; also the most that is joined to be sent at once.
 constexpr size_t step_bytes = 64 << 10;
-/// The buffer of bodies of any size.
+/// The size of the buffer by which bodies of any size are read.
 constexpr size_t body_buffer = 16 << 10;
 constexpr double linger_seconds = 1;
 constexpr const char* go_on = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -78,7 +81,7 @@ void Connection::shed(const std::string& why) {
   close();
 }
 
-/// A client that has something to do has so many seconds for it: then the connection is closed.
+/// Gives a client that has something to do so many seconds for it, after which the connection is closed.
 void Connection::arm(double seconds) {
   deadline_.expires_after(std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds)));
   deadline_.async_wait([weak = weak_from_this()](beast::error_code error) {
@@ -87,7 +90,8 @@ void Connection::arm(double seconds) {
   });
 }
 
-/// A request that has begun keeps its time: one that trickles is not waited for.
+/// Says what the client has to do next. Its body must come within the time that began with the head, so that a client
+/// which trickles is not waited for.
 void Connection::wait(Waits what) {
   address_.waiting += what == Waits::nothing ? 0 : 1;
   address_.waiting -= waits_ == Waits::nothing ? 0 : 1;
@@ -102,7 +106,7 @@ void Connection::wait(Waits what) {
   }
 }
 
-/// `bytes`: since wait().
+/// Notes that a client has moved `bytes` since wait().
 void Connection::moved(size_t bytes) {
   if (bytes < moved_ + step_bytes) return;
   moved_ = bytes;
@@ -188,8 +192,8 @@ void Connection::hand_over() {
   state_->handler.answer(std::move(request), std::make_shared<Reply>(shared_from_this()));
 }
 
-/// While a request is computed, reads on: that is how it is seen that the client has left. What comes is the begin of
-/// the next request; after it, only writing tells.
+/// Reads on while a request is computed: only so is it seen that the client has left. Bytes that come are the beginning
+/// of the next request; from then on, only writing shows it.
 void Connection::watch() {
   if (buffer_.size() > 0) return;
   watching_ = true;
@@ -215,7 +219,7 @@ void Connection::send(uint64_t exchange, HttpAnswer answer_given) {
   if (exchange == exchange_ && !answered_) answer(std::move(answer_given));
 }
 
-/// Each request once.
+/// Reports for the log what was answered, once for each request.
 void Connection::tell(int status) {
   if (state_->handler.answered)
     state_->handler.answered(client_, request_, status, std::chrono::duration<double>(Clock::now() - begun_).count());
@@ -292,7 +296,8 @@ void Connection::done() {
   read_request();
 }
 
-/// Closes, after what the client still sends: closing at once would take the answer away from it.
+/// Closes after reading what the client still sends, `left` bytes at most: closing at once would reset the connection,
+/// and the client might never see the answer.
 void Connection::linger(size_t left) {
   beast::error_code error;
   socket_.shutdown(net::ip::tcp::socket::shutdown_send, error);

@@ -1,4 +1,6 @@
-// One client of a server, and what the server knows of all of them. Includes Boost: for the sources of this folder.
+// One client of a server, and what the server knows of all of them. Includes Boost: for the sources of this folder
+// only. All but Reply and HttpHandler::error runs on the server's thread, so that nothing here is locked.
+// tests/serve/test_clients.cpp holds what becomes of clients that vanish, trickle or do not read.
 #pragma once
 
 #include <atomic>
@@ -28,10 +30,11 @@ struct HttpState : std::enable_shared_from_this<HttpState> {
 
   HttpState(HttpLimits given, HttpHandler handles) : limits(given), handler(std::move(handles)) {}
   void accept();
-  /// Ends the connection whose client has moved nothing for longest, of the address with most that wait, or of this
-  /// one. False where all are being answered.
+  /// Ends the connection whose client has moved nothing for longest: of the address `of` or, where that is null, of the
+  /// one with the most connections that wait. False where all are being answered.
   bool make_room(const Address* of);
-  /// The same for the memory of requests that are not whole yet, and of answers that are not taken.
+  /// The same for the memory of requests that are not whole yet, after `grown` has taken more of it, and for the memory
+  /// of answers that are not taken.
   void bound_held(const Address& grown);
   void bound_unsent();
 
@@ -43,13 +46,14 @@ struct HttpState : std::enable_shared_from_this<HttpState> {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work{context.get_executor()};
   boost::asio::ip::tcp::acceptor acceptor{context};
   boost::asio::steady_timer pause{context};
-  std::list<Connection*> all;
+  std::list<Connection*> all;  // connections, which put themselves in and take themselves out
   std::map<std::string, Address> addresses;
   size_t held = 0, unsent = 0;  // bytes of all connections
   bool closing = false;
 };
 
-/// All of it runs on the server's thread.
+/// A connection lives as long as a handler of Boost or a Reply holds it: it reads a request, hands it over, writes what
+/// comes of it, and reads the next one.
 class HttpState::Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Clock = std::chrono::steady_clock;
@@ -75,6 +79,7 @@ class HttpState::Connection : public std::enable_shared_from_this<Connection> {
  private:
   friend class Reply;
 
+  // The life of a request: read_request, read, take_head, read ... hand_over, answer or stream, write, done.
   void wait(Waits what);
   void arm(double seconds);
   void moved(size_t bytes);
@@ -100,11 +105,11 @@ class HttpState::Connection : public std::enable_shared_from_this<Connection> {
   Clock::time_point begun_;
   Address& address_;
   std::list<Connection*>::iterator place_;
-  uint64_t exchange_ = 0;                    // which request it is
+  uint64_t exchange_ = 0;                    // the number of the present request, so that late replies are dropped
   std::shared_ptr<std::atomic<bool>> gone_;  // of the present request
   Waits waits_ = Waits::nothing;
-  Clock::time_point since_;
-  size_t moved_ = 0, held_ = 0, unsent_bytes_ = 0;
+  Clock::time_point since_;                         // for stalled()
+  size_t moved_ = 0, held_ = 0, unsent_bytes_ = 0;  // moved_: bytes at `since_`
   bool answered_ = true, keep_alive_ = true, chunked_ = true, head_only_ = false, streams_ = false, ended_ = false;
   bool has_head_ = false, watching_ = false, writing_ = false, wants_request_ = false;
   std::deque<std::string> unsent_;  // the first is being sent while writing_

@@ -1,3 +1,6 @@
+// What connections may take together is bounded here: their number, the memory of requests that are not whole, and of
+// answers that are not sent. Where a bound is reached, the client that has moved nothing for longest goes first, of the
+// address that takes most.
 #include "serve/http/http.hpp"
 
 #include <fmt/core.h>
@@ -13,9 +16,9 @@ namespace {
 
 namespace net = boost::asio;
 
-/// Of requests that are not whole yet, unless a single one may be longer.
+/// The bytes of all requests that are not whole yet; more, if a single one may be longer.
 constexpr size_t usual_held_bytes = 64 << 20;
-/// Answers that are computed and not sent may have so much; above it, who has taken nothing for a second is dropped.
+/// The bytes of all answers that are not sent; above it, clients that have taken nothing for a second are dropped.
 constexpr size_t usual_unsent_bytes = 256 << 20;
 constexpr double patience_seconds = 1;
 
@@ -24,40 +27,41 @@ using Waits = Connection::Waits;
 
 /// The connection with the largest rank; null where none has one.
 template <class Rank>
-Connection* largest(const std::list<Connection*>& all, const Rank& rank) {
-  Connection* found = nullptr;
+Connection* largest(const std::list<Connection*>& connections, const Rank& rank) {
+  Connection* first = nullptr;
   decltype(rank(std::declval<const Connection&>())) most;
-  for (Connection* const some : all)
-    if (auto own = rank(*some); own > most) {
+  for (Connection* const connection : connections)
+    if (auto own = rank(*connection); own > most) {
       most = own;
-      found = some;
+      first = connection;
     }
-  return found;
+  return first;
 }
 
 }  // namespace
 
 bool HttpState::make_room(const Address* of) {
   const auto now = Connection::Clock::now();
-  Connection* const slowest = largest(all, [&](const Connection& some) -> std::optional<std::pair<size_t, double>> {
-    if (some.waits() == Waits::nothing || (of != nullptr && of != &some.address())) return {};
-    return std::pair{some.address().waiting, some.stalled(now)};
+  using Rank = std::optional<std::pair<size_t, double>>;
+  Connection* const slowest = largest(all, [&](const Connection& connection) -> Rank {
+    if (connection.waits() == Waits::nothing || (of != nullptr && of != &connection.address())) return {};
+    return std::pair{connection.address().waiting, connection.stalled(now)};
   });
   if (slowest != nullptr) slowest->shed("the server has no room for a request that comes so slowly: try again later");
   return slowest != nullptr;
 }
 
 void HttpState::bound_held(const Address& grown) {
-  const size_t one = limits.body_bytes + unparsed_bytes(limits), most = std::max(usual_held_bytes, one);
-  const size_t share = std::max(one, share_of(most));
+  const size_t of_one = limits.body_bytes + unparsed_bytes(limits), most = std::max(usual_held_bytes, of_one);
+  const size_t share = std::max(of_one, share_of(most));
   const auto now = Connection::Clock::now();
   while (grown.held > share || held > most) {
     const Address* from = &grown;
     if (grown.held <= share)
       for (const auto& [name, address] : addresses) from = address.held > from->held ? &address : from;
-    Connection* const slowest = largest(all, [&](const Connection& some) -> std::optional<double> {
-      if (some.waits() != Waits::for_body || &some.address() != from) return {};
-      return some.stalled(now);
+    Connection* const slowest = largest(all, [&](const Connection& connection) -> std::optional<double> {
+      if (connection.waits() != Waits::for_body || &connection.address() != from) return {};
+      return connection.stalled(now);
     });
     if (slowest == nullptr) return;
     slowest->shed("too many requests are on their way: send this one again later, or faster");
@@ -67,9 +71,10 @@ void HttpState::bound_held(const Address& grown) {
 void HttpState::bound_unsent() {
   const auto now = Connection::Clock::now();
   while (unsent > usual_unsent_bytes) {
-    Connection* const slowest = largest(all, [&](const Connection& some) -> std::optional<double> {
-      const double seconds = some.stalled(now);
-      return some.waits() == Waits::for_reader && seconds > patience_seconds ? std::optional(seconds) : std::nullopt;
+    Connection* const slowest = largest(all, [&](const Connection& connection) -> std::optional<double> {
+      const double seconds = connection.stalled(now);
+      const bool stalls = connection.waits() == Waits::for_reader && seconds > patience_seconds;
+      return stalls ? std::optional(seconds) : std::nullopt;
     });
     if (slowest == nullptr) return;
     slowest->close();
@@ -79,7 +84,7 @@ void HttpState::bound_unsent() {
 void HttpState::accept() {
   acceptor.async_accept([me = shared_from_this()](boost::beast::error_code error, net::ip::tcp::socket socket) {
     if (me->closing) return;
-    if (error) {  // no descriptors are left
+    if (error) {  // usually there are no descriptors left
       me->make_room(nullptr);
       me->pause.expires_after(std::chrono::milliseconds(20));
       return me->pause.async_wait([me](boost::beast::error_code) {
@@ -141,7 +146,7 @@ void HttpServer::run() {
       state_->context.run();
       done = true;
     } catch (const std::exception&) {
-      // No memory for one client: its connection has ended with what it was about, and others go on.
+      // There was no memory for one client. Its connection has ended, and others go on.
     }
   }
 }

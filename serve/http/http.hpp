@@ -1,4 +1,5 @@
-// An HTTP/1.1 server on one thread.
+// An HTTP/1.1 server on one thread, by Boost, which only the sources of this folder include. server.cpp is its only
+// user. tests/serve/test_clients.cpp holds limits and slow clients, tests/fuzz/fuzz_request.cpp what bytes are refused.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// How requests are answered.
+// Requests, answers and limits, without Boost: what serve/http and the rest of serve have in common.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@ namespace capstan {
 struct HttpRequest {
   std::string method, path, query, body;                  // query: of the address, after the ?
   std::string authorization, content_type, origin, host;  // headers; empty without
-  std::string client;                                     // its address
-  bool has_body = false;                                  // says the head; the body may be empty all the same
+  std::string client;                                     // the client's address
+  bool has_body = false;                                  // as the head says; the body may be empty all the same
 };
 
 struct HttpLimits {
   size_t header_bytes = 16 << 10, body_bytes = 4 << 20, connections = 2048;
   double idle_seconds = 30;  // for a request to come in whole, and for a client to take what it is sent
-  double client_share =
-      1;  // of connections, and of memory for requests that are not whole yet, that one address may have
+  /// The share of connections, and of memory for requests that are not whole yet, that one address may have.
+  double client_share = 1;
 };
 
 struct HttpAnswer {
@@ -47,9 +47,10 @@ class HttpReply {
   virtual bool gone() const = 0;
 };
 
-/// What a server does with requests. All are called on its thread, and must return at once.
+/// What a server does with requests. All must return at once. They are called on the server's thread, but `error` on
+/// any: a reply that is dropped asks for it.
 struct HttpHandler {
-  /// The answer to a request of which the body is not read yet, if it is refused.
+  /// The answer to a request that is refused by its head, before the body is read; none: it is let pass.
   std::function<std::optional<HttpAnswer>(const HttpRequest&)> refuse;
   std::function<void(HttpRequest, std::shared_ptr<HttpReply>)> answer;
   /// The answer to what is no request or breaks a limit: 400, 413, 431, or 503 to a client that must make room.

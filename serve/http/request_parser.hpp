@@ -1,5 +1,5 @@
-// What the bytes of a client are, without a connection. Includes Boost: for connection.cpp, and for the fuzzer of
-// requests.
+// What the bytes of a client are, without a connection: for connection.cpp, and for tests/fuzz/fuzz_request.cpp, which
+// holds that any bytes are either a request or refused. Includes Boost.
 #pragma once
 
 #include <fmt/core.h>
@@ -20,7 +20,7 @@ namespace capstan {
 
 using RequestParser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
-/// What a connection holds of bytes that are not parsed yet.
+/// How many bytes a connection holds at most that are not parsed yet.
 constexpr size_t unparsed_bytes(const HttpLimits& limits) { return limits.header_bytes + (64 << 10); }
 
 inline void set_limits(RequestParser& parser, const HttpLimits& limits) {

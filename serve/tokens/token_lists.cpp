@@ -1,3 +1,5 @@
+// Offsets count the characters of pieces as long as the pieces are the text. Where they are not (unknown or normalised
+// text), each part of the text that is tokenized apart is tokenized again, and its pieces are looked for in that part.
 #include "serve/tokens/token_lists.hpp"
 
 #include <algorithm>
@@ -88,14 +90,14 @@ int64_t characters_of(std::string_view text) {
 
 bool is_blank_at(std::string_view text, size_t at) { return at < text.size() && (text[at] == ' ' || text[at] == '\t'); }
 
-/// The parts of a text that are tokenized apart, by where they end, the last first.
+/// Where the parts of a text end that are tokenized apart, the last part first.
 std::vector<size_t> ends_of_units(const Tokenizer& tokenizer, std::string_view text) {
   std::vector<size_t> ends;
   for (size_t end = text.size(); end > 0; end = tokenizer.boundary(text, end - 1)) ends.push_back(end);
   return ends;
 }
 
-/// Where a piece is in text[from, end); npos if it is not.
+/// Where a piece is in text[from, end), without its leading space if the text has another blank there; npos: nowhere.
 size_t place_of(std::string_view text, size_t from, size_t end, std::string_view piece) {
   const std::string_view part = text.substr(0, end);
   if (part.substr(from, piece.size()) == piece) return from;
@@ -106,7 +108,7 @@ size_t place_of(std::string_view text, size_t from, size_t end, std::string_view
   return std::min(part.find(piece, from), part.find(bare, from));
 }
 
-/// The bytes in front of each token, unit by unit: none where the units have other tokens than the text.
+/// The bytes in front of each token, found part by part; empty where the parts have other tokens than the text.
 std::vector<size_t> places_by_units(const Tokenizer& tokenizer, std::string_view text,
                                     const std::vector<int32_t>& tokens) {
   std::vector<size_t> ends = ends_of_units(tokenizer, text), places;
@@ -118,11 +120,11 @@ std::vector<size_t> places_by_units(const Tokenizer& tokenizer, std::string_view
       if (index == tokens.size() || tokens[index] != token) return {};
       const bool known = tokenizer.unknown_token() != token;
       const std::string piece = known ? tokenizer.piece(token, index > 0 ? tokens[index - 1] : -1) : "";
-      const size_t found = known ? place_of(text, at, *end, piece) : std::string_view::npos;
-      if (found != std::string_view::npos) {
-        places.push_back(found);
-        const bool bare = !piece.empty() && piece.front() == ' ' && text.substr(found, 1) != " ";
-        at = std::min(*end, found + piece.size() - (bare ? 1 : 0));
+      const size_t place = known ? place_of(text, at, *end, piece) : std::string_view::npos;
+      if (place != std::string_view::npos) {
+        places.push_back(place);
+        const bool bare = !piece.empty() && piece.front() == ' ' && text.substr(place, 1) != " ";
+        at = std::min(*end, place + piece.size() - (bare ? 1 : 0));
         continue;
       }
       at = std::max(at, begin);

@@ -1,4 +1,5 @@
-// The lists of tokens in an answer: `logprobs` in the format of OpenAI's completions.
+// The lists of tokens in an answer: `logprobs` in the format of OpenAI's completions. completions.cpp fills them.
+// tests/serve/test_endpoints.cpp holds names, probabilities and offsets.
 #pragma once
 
 #include <array>
@@ -25,7 +26,7 @@ std::string token_text(const SavedRun& run, int32_t token, int32_t previous);
 
 /// Bytes that text takes in JSON, without its quotes.
 int64_t json_bytes(std::string_view text);
-/// Of the text of a token, on average.
+/// json_bytes() of the text of a token, on average over the vocabulary.
 int64_t mean_name_bytes(const SavedRun& run);
 
 /// The lists as text of JSON, which takes a tenth of the memory that values would. Those of a prompt are written once,
@@ -55,12 +56,12 @@ class CharacterCount {
  public:
   /// The number of characters in front of the one to which the first byte of the piece belongs.
   int64_t add(std::string_view piece);
-  /// The text ends here, as what is left of a character does.
+  /// Ends the text: what is left of a character counts, too.
   void finish();
   int64_t count() const { return count_ + (pending_.empty() ? 0 : 1); }
 
  private:
-  std::string pending_;  // begin of a character
+  std::string pending_;  // the beginning of a character that is not whole yet
   int64_t count_ = 0;
 };
 
