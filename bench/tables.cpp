@@ -183,8 +183,9 @@ void print_decode(const TableOptions& options) {
     setup.batch = 1;
     print_weights(setup, options.rounds);
     for (const bool bf16 : {false, true}) {
-      setup.bf16 = bf16;
-      for (const int64_t position : {256, 8192}) print_streams(setup, position, options.rounds);
+      Setup rounded = setup;
+      rounded.bf16 = bf16;
+      for (const int64_t position : {256, 8192}) print_streams(rounded, position, options.rounds);
     }
     setup.max_length = positions[1].second + tokens;
     const auto at_position = [&](int64_t position) {

@@ -106,7 +106,7 @@ class Server::State {
  public:
   explicit State(const ServeOptions& options)
       : options_(checked(options)),
-        models_(open_models()),
+        models_(open_models(true)),
         http_(options.host, static_cast<int>(options.port), http_limits(options),
               {[this](const HttpRequest& head) { return refuse(head); },
                [this](HttpRequest request, std::shared_ptr<HttpReply> reply) { answer(std::move(request), reply); },
@@ -141,7 +141,8 @@ class Server::State {
   void reload();
 
  private:
-  Models open_models();
+  /// `first`: when the server starts, before models_ is there; the settings of the process are then made, too.
+  Models open_models(bool first);
   Scheduler::Limits limits() const {
     const auto share = [&](int64_t total) {
       return std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(total) * options_.client_share));
@@ -163,7 +164,7 @@ class Server::State {
   Worker reader_, reader_of_large_;  // two, so that requests which take long to parse do not delay others
 };
 
-Models Server::State::open_models() {
+Models Server::State::open_models(bool first) {
   Models models;
   for (const std::string& where : options_.runs) {
     SavedRun run = open_run(where);
@@ -173,7 +174,7 @@ Models Server::State::open_models() {
           fmt::format("{}: the folder's name is the model's, and must be UTF-8 without control characters: rename it, "
                       "or give a link to it",
                       where));
-    if (models_.empty() && models.empty()) {
+    if (first && models.empty()) {
       set_threads(static_cast<int>(options_.threads > 0 ? options_.threads : run.config.threads));
       use_kernels(run.config.train);
     }
@@ -190,7 +191,7 @@ Models Server::State::open_models() {
     }
     models.push_back(std::make_shared<Engine>(std::move(run), name, engine, std::move(metrics)));
   }
-  if (models_.empty()) reserve_product_memory();
+  if (first) reserve_product_memory();
   return models;
 }
 
@@ -199,7 +200,7 @@ void Server::State::reload() {
   if (loader_.joinable()) loader_.join();
   loader_ = std::thread([this] {
     try {
-      Models models = open_models();
+      Models models = open_models(false);
       const std::lock_guard lock(mutex_);
       models_ = std::move(models);
       log_info("the models have been opened anew");

@@ -41,8 +41,6 @@ std::vector<std::string> recipe_names();
 
 // Commands that run as several processes: `mpirun -n 4 capstan train ...`.
 
-class CommandParser;
-
 /// --mpi and --rank-timeout.
 void add_rank_options(CommandParser& command, RankOptions& options);
 

@@ -42,13 +42,22 @@ int64_t gzip_size(std::string_view text) {
   constexpr int level = 9, gzip_window = 15 + 16, memory = 8;
   if (deflateInit2(&stream, level, Z_DEFLATED, gzip_window, memory, Z_DEFAULT_STRATEGY) != Z_OK)
     throw Error("gzip: zlib could not be initialised");
-  std::vector<unsigned char> out(deflateBound(&stream, text.size()));
+  constexpr size_t piece = size_t{1} << 30;
+  std::vector<unsigned char> out(size_t{1} << 16);
   stream.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = out.data();
-  stream.avail_out = static_cast<uInt>(out.size());
-  const int status = deflate(&stream, Z_FINISH);
-  const auto size = static_cast<int64_t>(stream.total_out);
+  int64_t size = 0;
+  int status = Z_OK;
+  for (size_t given = 0; status == Z_OK;) {
+    const size_t part = std::min(text.size() - given, piece);  // zlib counts in 32 bits
+    given += part;
+    stream.avail_in = static_cast<uInt>(part);
+    do {
+      stream.next_out = out.data();
+      stream.avail_out = static_cast<uInt>(out.size());
+      status = deflate(&stream, given == text.size() ? Z_FINISH : Z_NO_FLUSH);
+      size += static_cast<int64_t>(out.size() - stream.avail_out);
+    } while (stream.avail_out == 0 && status == Z_OK);
+  }
   deflateEnd(&stream);
   if (status != Z_STREAM_END) throw Error("gzip: zlib could not compress the text");
   return size;

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "core/strings/utf8.hpp"
+#include "run/report/chart.hpp"
 
 namespace capstan {
 namespace {

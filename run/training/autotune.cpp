@@ -2,7 +2,6 @@
 // examples, in short-DIVISOR/. Trials that have ended are known by their folders and times, so that a search goes on
 // where it was: no state of the halving itself is kept.
 #include "run/training/autotune.hpp"
-#include "run/setup/weights_origin.hpp"
 
 #include <algorithm>
 #include <cmath>

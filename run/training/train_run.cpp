@@ -15,6 +15,7 @@
 #include "run/setup/run_model.hpp"
 #include "run/setup/run_precision.hpp"
 #include "run/setup/saved_config.hpp"
+#include "run/setup/weights_origin.hpp"
 #include "run/summaries/run_record.hpp"
 #include "run/training/plan.hpp"
 #include "run/warm_start/warm_start.hpp"

@@ -96,7 +96,7 @@ class VectorFile {
     FieldsFromEnd fields(line);
     const auto width = parse_integer(std::string(fields.next())), count = parse_integer(std::string(fields.next()));
     if (!width || !count || !fields.left().empty()) {
-      if (line.find('\0') != std::string::npos || static_cast<unsigned char>(line.front()) == 0xba)
+      if (line.find('\0') != std::string::npos || (!line.empty() && static_cast<unsigned char>(line.front()) == 0xba))
         throw Error(fmt::format("{}: is no text: of fastText, give the .vec file beside the .bin", path_));
       return false;
     }
@@ -133,7 +133,7 @@ class VectorFile {
   float value_of(std::string_view field, int64_t index) const {
     float value = 0;
     const auto [end, problem] = std::from_chars(field.data(), field.data() + field.size(), value);
-    if (problem == std::errc::result_out_of_range && field.find("e-") != std::string_view::npos) return 0;
+    if (problem == std::errc::result_out_of_range && field.find_first_of("eE") + 1 == field.find('-', 1)) return 0;
     if (problem != std::errc() || end != field.data() + field.size() || !std::isfinite(value))
       throw Error(
           fmt::format("{}: number {} is '{}': expected a finite number", place(), index + 1, field.substr(0, 40)));
