@@ -1,4 +1,5 @@
-// Rows of CSV.
+// Reads CSV (RFC 4180, with other delimiters and quotes) record by record, and finds its delimiter.
+// tests/data/test_csv.cpp and tests/fuzz/fuzz_csv.cpp hold both; commands and sources use it by way of csv_format().
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@ namespace capstan {
 /// unless only a semicolon, a tab or a bar divides the first row and most others into equally many fields. Throws Error
 /// where that leaves a doubt.
 char csv_delimiter(std::string_view content, const std::string& file, char quote = '"');
-/// The same, unless the dialect says it.
+/// `given`, with csv_delimiter() as its delimiter if it has none.
 Dialect csv_dialect(std::string_view content, const std::string& file, Dialect given);
 
 class CsvReader {

@@ -5,6 +5,7 @@
 namespace capstan {
 namespace {
 
+/// Lines divided by tabs. Quotes are text.
 class TsvReader {
  public:
   explicit TsvReader(std::string_view content) : lines_(content) {}
@@ -16,7 +17,7 @@ class TsvReader {
     record = {{fields.begin(), fields.end()}, line.text, line.number};
     return true;
   }
-  void skip_line() {}  // no row is broken
+  void skip_line() {}  // next() throws for no row
 
  private:
   Lines lines_;
