@@ -20,10 +20,10 @@ std::string tokens_file(const std::string& folder, size_t split) {
   return fmt::format("{}/{}.tokens", folder, split_names[split]);
 }
 
-/// A JSON document after its fingerprint, so that damage shows.
+/// A JSON document with its fingerprint in a line in front of it, so that damage shows.
 std::string sealed(const std::string& json) { return Fingerprint().add(json).hex() + "\n" + json; }
 
-/// Throws Error when the document was changed.
+/// The document of a file that sealed() made. Throws Error when it was changed.
 std::string unsealed(const std::string& path) {
   const std::string all = read_file(path);
   const size_t end = std::min(all.find('\n'), all.size());
@@ -45,7 +45,7 @@ std::string to_json(const TokenIndex& index) {
       {"width", index.width}, {"fingerprint", index.fingerprint}, {"left_out", index.left_out}, {"splits", splits}});
 }
 
-/// entry[at], a place in something of which there are `count`.
+/// entry[at], which must be a whole number from `low` to `count`. Throws Error for another one.
 int64_t place_at(const nlohmann::json& entry, size_t at, int64_t low, int64_t count) {
   const auto place = whole_number(entry.at(at), low, count);
   if (!place)
@@ -66,7 +66,7 @@ TokenIndex::File file_from(const nlohmann::json& entry, const FileCounts& counts
   return file;
 }
 
-/// Throws Error unless the file holds tokens of that width below `vocabulary`.
+/// Throws Error unless all tokens of a block of the file are below `vocabulary`: models look rows of tables up by them.
 void check_ids(std::string_view block, int width, int64_t vocabulary, const std::string& path) {
   uint32_t largest = 0;
   for (size_t at = 0; at + static_cast<size_t>(width) <= block.size(); at += static_cast<size_t>(width)) {
@@ -143,7 +143,7 @@ std::shared_ptr<const Tokenizer> TokenCache::find_tokenizer(const std::string& s
   try {
     return tokenizer_from_json(unsealed(path), path);
   } catch (const Error&) {
-    return nullptr;  // it is learnt again, and is the same
+    return nullptr;  // learning it again gives the same
   }
 }
 
@@ -198,7 +198,7 @@ TokenCacheWriter::TokenCacheWriter(const TokenCache& cache, const LogLine& log)
 TokenCacheWriter::~TokenCacheWriter() {
   try {
     remove_tree(partial_);
-  } catch (const std::exception&) {  // the next one clears it away
+  } catch (const std::exception&) {  // the next process removes it
   }
 }
 

@@ -44,7 +44,7 @@ char byte_of(const std::string& piece, const std::string& origin) {
   return static_cast<char>(byte);
 }
 
-/// Does a blank follow something else in a piece?
+/// Is there a blank after a character that is none, so that the piece holds the beginning of a further word?
 bool reaches_across_words(const std::string& piece) {
   const size_t first = piece.find_first_not_of(' ');
   return first != std::string::npos && piece.find(' ', first) != std::string::npos;
@@ -104,9 +104,9 @@ void SentencePieceTokenizer::learn_manners() {
   const auto back_and_forth = [this](std::string_view text) {
     std::vector<int32_t> ids;
     encode_part(text, ids);
-    std::string all;
-    for (const int32_t id : ids) all += pieces_[static_cast<size_t>(id)];
-    return all;
+    std::string decoded;
+    for (const int32_t id : ids) decoded += pieces_[static_cast<size_t>(id)];
+    return decoded;
   };
   const std::string a = back_and_forth("a");  // U+FFFD where the model does not know it
   invents_blank_ = a[0] == ' ';
