@@ -8,7 +8,7 @@
 namespace capstan {
 namespace {
 
-constexpr int64_t pairs_per_chunk = 1024;
+constexpr int64_t pairs_per_chunk = 1024;  // which are packed together; another number would change the batches of runs
 
 }  // namespace
 
