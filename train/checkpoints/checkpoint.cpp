@@ -23,8 +23,8 @@ int64_t step_of(const std::string& name) {
   return std::stoll(digits);
 }
 
-/// What a link to a checkpoint says; empty if it is no link. Any other name than one of this folder leads out of it.
-/// Throws FileError for one that cannot be read: its checkpoint must not look like one that may be removed.
+/// What a link to a checkpoint names; empty if it is no link. Throws FileError for a link that cannot be read: its
+/// checkpoint must not look like one that may be removed.
 std::string target_of(const fs::path& link) {
   std::error_code error;
   const std::string target = fs::read_symlink(link, error).string();
@@ -32,6 +32,7 @@ std::string target_of(const fs::path& link) {
   if (code != 0 && code != ENOENT && code != EINVAL && code != ENOTDIR) throw_file_error("read", link.string(), code);
   return target;
 }
+/// Does a link name something else than a checkpoint of its folder?
 bool leads_elsewhere(const fs::path& link) { return !target_of(link).empty() && step_of(target_of(link)) < 0; }
 
 }  // namespace
@@ -60,10 +61,10 @@ std::vector<int64_t> Checkpoints::steps() const {
 }
 
 std::vector<std::string> Checkpoints::leftovers() const {
-  std::vector<std::string> found;
+  std::vector<std::string> names;
   for (const std::string& name : names_in_folder(folder_.string()))
-    if (step_of(name) < 0 && name != "last" && name != "best") found.push_back(name);
-  return found;
+    if (step_of(name) < 0 && name != "last" && name != "best") names.push_back(name);
+  return names;
 }
 
 std::optional<fs::path> Checkpoints::last() const {
@@ -140,7 +141,8 @@ void Checkpoints::prune(int64_t current, int64_t keep_last) {
   remove_files(best, /*model=*/false);
 }
 
-/// Removes the optimizer's state, and the model too if that is said. First the run's state says so.
+/// Removes the optimizer's state, and with `model` the model too. The run's state says so first, or a kill in between
+/// would look like damage.
 void Checkpoints::remove_files(int64_t step, bool model) {
   const fs::path checkpoint = of_step(step);
   RunState state = read_state(checkpoint);
@@ -185,7 +187,7 @@ void Checkpoints::remove_for_resuming(bool tensors) {
     if (const auto damage = damage_of(of_step(step)))
       throw Error(fmt::format("{}: nothing is removed; capstan verify says what is lost", *damage));
   if (linked.empty()) return;
-  for (const char* const name : {"best", "last"})  // without its link, a checkpoint looks like an older one
+  for (const char* const name : {"best", "last"})  // a checkpoint without its link looks like one that may be removed
     if (const std::string problem = link_problem(name);
         !problem.empty() && (name == std::string("last") || !read_state(of_step(linked.back())).best.empty()))
       throw Error(
@@ -211,7 +213,7 @@ void Checkpoints::load(const fs::path& checkpoint, const RunParts& parts, const 
 std::optional<Checkpoints::Resumed> Checkpoints::load_newest(const RunParts& parts, const AcceptState& accept) {
   const auto newest = last();
   if (!newest) return std::nullopt;
-  // Later steps than that of `last` are of a run that was resumed from an earlier checkpoint: of another history.
+  // Later steps than that of `last` are left of a run that was resumed from an earlier checkpoint: another history.
   const int64_t newest_step = step_of(newest->filename().string());
   std::vector<fs::path> candidates{*newest};
   const std::vector<int64_t> all = steps();
@@ -252,7 +254,7 @@ std::optional<Checkpoints::Resumed> Checkpoints::load_newest(const RunParts& par
       damaged.front().second, folder_.string()));
 }
 
-/// Renames a damaged checkpoint, if it is there; returns a note on it.
+/// Renames a damaged checkpoint, if it is there; returns where it is now, for a warning.
 std::string Checkpoints::set_aside(const fs::path& checkpoint) {
   if (checkpoint.parent_path() != folder_ || !fs::exists(fs::symlink_status(checkpoint))) return "";
   const std::string name = damaged_prefix + checkpoint.filename().string();
@@ -299,9 +301,9 @@ fs::path checkpoint_to_use(const fs::path& where) {
         "{}: there is no model here: give a run folder, a checkpoint's folder or a .safetensors file", where.string()));
   try {
     const RunState state = read_state(last);
-    // A run with validation has one, unless that was lost.
+    // The state names a best checkpoint, whose link was lost: opening it says so.
     if (!state.best.empty() && (state.has_model || state.best_step != state.step)) return best;
-  } catch (const Error&) {  // damage is told of where the model is opened
+  } catch (const Error&) {  // open_model() reports the damage
   }
   return last;
 }
