@@ -1,6 +1,6 @@
 // Files are written in the order model, optimizer, state: a folder with a state has all that it names. Every rank
-// writes what it owns at its place in the file that rank 0 has made. Tensors are written with all values or, where at
-// least an eighth of the rows are zeros, without these rows.
+// writes what it owns at its place in the file that rank 0 has made. Large tensors are written without their rows of
+// zeros where these are at least an eighth of all.
 #include "train/checkpoints/checkpoint_files.hpp"
 
 #include <cerrno>

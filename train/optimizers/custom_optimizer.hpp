@@ -1,5 +1,5 @@
 // Optimizers that a program registers (train/optimizers/register_optimizer.hpp). All of them are one alternative of
-// OptimizerConfig.
+// OptimizerConfig, so what is written for the variant works for them. tests/run/test_custom_optimizer.cpp.
 #pragma once
 
 #include <string>
@@ -18,7 +18,8 @@ struct CustomOptimizer {
   void (*update)(const AnyConfig& options, const Update& update, std::vector<OptimizerState>& states);
 };
 
-/// Used by register_optimizer(). Throws std::invalid_argument for a name that is registered already.
+/// Used by register_optimizer(), on one thread, before any configuration is read. Throws std::invalid_argument for a
+/// name that is registered already.
 void add_custom_optimizer(const CustomOptimizer& optimizer);
 
 /// The configuration of a registered optimizer.
