@@ -104,13 +104,13 @@ class SomeBatches final : public BatchSource {
 };
 
 // The measures of a validation. A measure is one row of the table in evaluate.cpp (docs/adding.md): train.monitor,
-// metrics.jsonl, event files, the log, state.json, `capstan compare` and `capstan eval` follow from it. Names are read
-// from the files of old runs, so they must not change.
+// metrics.jsonl, the log, state.json, `capstan compare` and `capstan eval` follow from it. Names are read from the
+// files of old runs, so they must not change.
 
 struct Validation;
 
 struct Metric {
-  const char* name;     // in metrics.jsonl and `capstan eval`; in state.json after best_, in event files after valid/
+  const char* name;     // in metrics.jsonl and `capstan eval`; in state.json after best_
   const char* monitor;  // in train.monitor
   const char* title;    // in the log and in tables
   enum class Better { lower, higher } better;

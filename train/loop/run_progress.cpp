@@ -62,7 +62,7 @@ bool RunProgress::step_done(const StepNumbers& numbers, int64_t epoch) {
   return true;
 }
 
-/// The line of the steps since the last logged one.
+/// Writes the line of the steps since the last logged one into metrics.jsonl.
 void RunProgress::record_window(int64_t epoch) {
   if (!metrics_) return;
   const double targets = static_cast<double>(state_.window_targets);

@@ -8,8 +8,8 @@
 namespace capstan {
 namespace {
 
-/// Elements of a piece: about a 256th of all, but whole SIMD registers and no more than a second-level cache has room for.
-/// Another size gives other bits of the gradient norm.
+/// Elements of a piece: about a 256th of all, but whole SIMD registers and no more than a second-level cache has room
+/// for. Another size gives other bits of the gradient norm.
 int64_t piece_size(int64_t elements) {
   constexpr int64_t unit = 64, pieces = 256, longest = 65536;
   return std::clamp(round_up(elements / pieces, unit), unit, longest);
