@@ -1,3 +1,5 @@
+// An epoch is a plan: an order of examples and where batches begin in it. Permutations are computed place by place
+// (permuted_place), so only the plan of the present epoch is in memory.
 #include "data/batches/batcher.hpp"
 
 #include <numeric>

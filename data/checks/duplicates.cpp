@@ -1,3 +1,5 @@
+// Marks are sorted by hash, so copies are neighbours. A sample is taken by the hash, too: all copies of a text are in
+// it, or none.
 #include "data/checks/duplicates.hpp"
 
 #include <algorithm>

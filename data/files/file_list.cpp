@@ -1,3 +1,5 @@
+// A pattern is divided at its slashes; the parts in front of the first wildcard are a folder that is walked, and the
+// names below it are held against the rest. Paths are sorted as bytes, whatever the locale.
 #include "data/files/file_list.hpp"
 
 #include <fnmatch.h>

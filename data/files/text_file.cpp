@@ -1,3 +1,5 @@
+// A TextReader asks a source for blocks of 64 KB: a file, a decompressor that reads the file in blocks of its own, or
+// standard input. Nothing is held but the present block, so a compressed file may unpack to any size, up to max_mb.
 #include "data/files/text_file.hpp"
 
 #include <poll.h>

@@ -1,3 +1,5 @@
+// A delimiter is found by trying each of four on the first rows. Records are cut from the front of the content, which
+// may be mapped, so a field is copied only once, and a quoted one may go over lines.
 #include "data/formats/csv_format.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Columns are numbers: from 1, or negative from the end, so that the last column is -1 in tables of any width. Names
+// become numbers when the header is read.
 #include "data/formats/table_columns.hpp"
 
 #include <algorithm>

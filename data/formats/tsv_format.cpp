@@ -1,3 +1,5 @@
+// The format tsv of tables (table_format.hpp): lines divided by tabs, read and written by way of delimited.hpp.
+// tests/fuzz/fuzz_tsv.cpp.
 #include "core/strings/strings.hpp"
 #include "data/files/text_file.hpp"
 #include "data/formats/delimited.hpp"

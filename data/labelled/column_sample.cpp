@@ -1,3 +1,6 @@
+// Each column is summed up once (column_of), as shares of its values that are words, numbers, dates and the like; every
+// question is then answered by these shares and by what the names say. Names count more than values; a doubt is
+// returned as candidates.
 #include "data/labelled/column_sample.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// ColumnFinder sets the keys of a configuration from the first training table: the header, then the labels, then the
+// text. NewTable does the same for a table of a command, where the classes of the run are known and tell the columns of
+// labels.
 #include "data/labelled/found_columns.hpp"
 
 #include <algorithm>

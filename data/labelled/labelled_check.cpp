@@ -1,3 +1,5 @@
+// Collecting, and the tables of the report; the warnings are in labelled_warnings.cpp. Copies of texts are found by
+// hashes (data/checks/duplicates.hpp), so no text is kept but the first three.
 #include "data/labelled/labelled_check.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Tables are read row by row, by way of their format (table_format.hpp), large ones from a mapped file whose pages are
+// given back; files of classes are read one by one. Every distinct set of label names is kept once, and rows have its
+// number.
 #include "data/labelled/labelled_rows.hpp"
 
 #include <algorithm>

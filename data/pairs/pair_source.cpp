@@ -1,3 +1,5 @@
+// Rows are read by data/formats, a share is held out by a draw that depends on split_seed, and sources and targets are
+// tokenised on all threads, in order. The end of a document and the separator are the two ids after the vocabulary.
 #include "data/pairs/pair_source.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Texts are tokenised in parts of 256 KB on all threads and taken in order (core/machine/in_order.hpp). Parts end where
+// the tokenizer, or the end of a document, allows it, so the tokens are those of the whole text.
 #include "data/text/text_loading.hpp"
 
 #include <sys/stat.h>

@@ -1,3 +1,6 @@
+// A file is in memory, or mapped and read part by part. Lines that are not UTF-8 are cut out of it: of a mapped file,
+// into a copy. Splits are cut by share of bytes at places that do not change the tokens, or chosen by the hash of the
+// files' names.
 #include "data/text/text_split.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Nothing is stored for training windows: the n-th one of an epoch is found by an offset and a permutation, which are
+// functions of seed and epoch (core/base/random.hpp). Windows for evaluation are listed once, and batches take the
+// longest first.
 #include "data/text/text_windows.hpp"
 
 #include <algorithm>

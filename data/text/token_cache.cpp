@@ -1,3 +1,5 @@
+// index.json and tokenizers are JSON with a fingerprint in front. Tokens are checked against their checksum and the
+// size of the vocabulary whenever they are opened. What is made gets its name by a rename, when it is on the disk.
 #include "data/text/token_cache.hpp"
 
 #include <algorithm>

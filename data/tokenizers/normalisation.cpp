@@ -1,3 +1,5 @@
+// Runs of ASCII characters are copied or lowered; what is around other characters goes to utf8proc, and very long runs
+// of marks in parts, which take a time that grows with their number and not with its square.
 #include "data/tokenizers/normalisation.hpp"
 
 #include <utf8proc.h>

@@ -1,3 +1,5 @@
+// A text is encoded line by line, and a line word by word where the pieces of the model allow it. What the model does
+// with blanks is found by encoding short texts (learn_manners).
 #include "data/tokenizers/sentencepiece_tokenizer.hpp"
 
 #include <sentencepiece_processor.h>

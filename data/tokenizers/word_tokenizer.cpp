@@ -1,3 +1,5 @@
+// Words are counted on all threads, in blocks of the texts, and ordered by count and then by their bytes, so the
+// vocabulary does not depend on the threads.
 #include "data/tokenizers/word_tokenizer.hpp"
 
 #include <algorithm>

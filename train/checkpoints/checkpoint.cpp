@@ -1,3 +1,6 @@
+// Every change of the folder is a rename, a new link or a removal, in an order that leaves it usable after each (the
+// head of checkpoint.hpp). Which checkpoint is damaged is decided by reading its files and checksums
+// (checkpoint_files.hpp).
 #include "train/checkpoints/checkpoint.hpp"
 
 #include <algorithm>

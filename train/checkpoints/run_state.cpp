@@ -1,3 +1,5 @@
+// state.json is {"state": ..., "xxh3_128": checksum of the state's JSON}. Fields are listed once, for writing and
+// reading, apart from those that need a rule of their own (best_*, threshold, validates).
 #include "train/checkpoints/run_state.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,5 @@
+// Cross-validation chooses a mix; then both kinds of each problem are solved for with all rows, in units that files
+// keep, and added up in the parameters in a fixed order.
 #include "train/linear/fit_linear.hpp"
 
 #include <algorithm>

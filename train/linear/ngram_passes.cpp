@@ -1,3 +1,5 @@
+// In turn: passes over a sample, with two classes only; the factor that suits the held-out rows; passes over all learnt
+// rows; the factor again, and the figures at it. What is finished is saved with the place (PassPlace).
 #include "train/linear/ngram_passes.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// As pass_solver.cpp, but scales and bias are those of the texts so far, groups grow from 1 to 256 texts, and sums and
+// counts take memory only for buckets that were in a text.
 #include "train/linear/online_classifier.hpp"
 
 #include <algorithm>

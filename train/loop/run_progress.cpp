@@ -1,3 +1,5 @@
+// Losses are summed in the state's window from one logged step to the next, so that a run that goes on in between logs
+// the whole window. The line of an incomplete one follows the checkpoint's mark of metrics.jsonl, and is replaced then.
 #include "train/loop/run_progress.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// The loop asks at each turn, in this order: a signal, the end of a piece, a validation that is due, a limit, a
+// checkpoint that is due, the second look at a plan; then it takes a step. A resumed run enters at the same place and
+// finds the same answers.
 #include "train/loop/trainer.hpp"
 
 #include <algorithm>
