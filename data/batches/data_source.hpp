@@ -119,9 +119,9 @@ class DataSource {
   virtual LabelledTexts texts(Split split) const;
   /// Throws Error unless the split consists of files whose text is kept.
   virtual FileEvaluation evaluation_per_file(Split split) const;
-  /// In the order of the data. Throws Error unless the data are pairs.
+  /// The pairs of a held-out split, in the order of the data. Throws Error unless the data are pairs.
   virtual std::vector<EvaluationPair> evaluation_pairs(Split split) const;
-  /// For measures per byte and per word; none unless the data is text.
+  /// The size of a split's text, for measures per byte and per word; none unless the data is text.
   virtual std::optional<TextSize> text_size(Split) const { return std::nullopt; }
 
   /// Rows and lines that were skipped because they cannot be used, a line for the log each.

@@ -38,7 +38,7 @@ bool ExampleSet::read_bytes(int64_t example, std::string& to) const {
   return true;
 }
 
-/// From now on, tokens take four bytes.
+/// Writes all tokens anew with four bytes each, since one is about to be added that does not fit into a byte.
 void ExampleSet::widen() {
   auto wide = std::make_unique<ByteStore>(tokens_->folder(), most_in_memory_);
   for (int64_t example = 0; example < size(); ++example) {

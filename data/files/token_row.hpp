@@ -17,7 +17,7 @@ namespace capstan {
 class TokenRow {
  public:
   TokenRow() = default;
-  /// In memory.
+  /// A row in memory.
   TokenRow(std::vector<int32_t> tokens);  // NOLINT(google-explicit-constructor): a row is what the vector holds
   /// A mapped file of `size` tokens of `width` bytes each (1, 2 or 4; unsigned, little-endian). Reading takes a
   /// bounded amount of memory, in whatever order. Throws Error when the file is not of that size.

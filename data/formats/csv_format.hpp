@@ -22,7 +22,7 @@ class CsvReader {
   CsvReader(std::string_view content, std::string file, Dialect dialect = {','});
   /// False at the end. Throws Error for an open quote and for text after a closing one.
   bool next(TableRecord& record);
-  /// After an Error: goes on with the line after the one that it names.
+  /// Call it after an Error: next() goes on with the line after the one that the Error names.
   void skip_line();
 
  private:

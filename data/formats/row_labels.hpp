@@ -33,7 +33,8 @@ double weight_of(const std::string& field, const std::string& column, const std:
 /// Sets the label, the labels or the target of a row from its field. Throws Error naming `place` for an empty one.
 void set_label(LabelledText& row, const std::string& field, const ColumnChoice& choice, const std::string& place);
 
-/// The same from all labels of the row: without `label_separator`, it must be one.
+/// Sets the label, or the labels, of a row that were read from a list or from several columns. Throws Error naming
+/// `place` for an empty one, and for other than one label where choice.label_separator is empty.
 void set_labels(LabelledText& row, std::vector<std::string> labels, const ColumnChoice& choice,
                 const std::string& place);
 

@@ -13,7 +13,8 @@ struct ColumnName {
   /// How surely the column has the labels; 0: the name does not say so. 4: "label"; 3: "sentiment"; 2: it has such a
   /// word ("airline_sentiment", "is_spam"); 1: beside a word for an identifier ("category_id").
   int label = 0;
-  /// The same of the texts. 2: "review"; 1: it has such a word ("comment_text").
+  /// How surely the column has the texts. 2: "review"; 1: it has such a word ("comment_text"); 0: the name does not
+  /// say.
   int text = 0;
   /// It names something else: an identifier, a date, a split, a source.
   bool other = false;

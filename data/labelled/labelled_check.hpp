@@ -93,7 +93,7 @@ class LabelledCheck {
   void add_row(Split split, const std::string& text, const Row& row);
   void add_empty(Split split) { ++counts(split).empty; }
 
-  /// After all rows. `classes`: their names, by label.
+  /// Call it after all rows: counts classes and copies of texts. `classes`: their names, by label.
   void finish(std::vector<std::string> classes);
 
   const LabelledSourceConfig& config() const { return config_; }

@@ -52,7 +52,7 @@ class RowTexts {
   LabelledRow add(LabelledText&& row, uint32_t file);
   /// The text and the boundaries of its columns. Safe to call from several threads while none adds.
   LabelledText read(const LabelledRow& row) const;
-  /// As they were in the data: one, or any number.
+  /// The labels of a row as they were in the data: one, or any number.
   const std::vector<std::string>& labels(const LabelledRow& row) const {
     return labels_[static_cast<size_t>(row.label_names)];
   }

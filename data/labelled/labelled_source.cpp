@@ -94,17 +94,17 @@ void check_several_classes(const std::vector<LabelledRow>& train, const ClassNam
   const LabelSet labels = check.sets().labels(first.label_set);
   const bool same =
       std::all_of(train.begin(), train.end(), [&](const LabelledRow& row) { return row.label_set == first.label_set; });
-  std::string found;
+  std::string problem;
   if (same && labels.empty())
-    found = fmt::format("none of {} examples has a label", train.size());
+    problem = fmt::format("none of {} examples has a label", train.size());
   else if (same && !check.sets().multi_label())
-    found = fmt::format("all {} examples have the label '{}'", train.size(), join(texts.labels(first)));
+    problem = fmt::format("all {} examples have the label '{}'", train.size(), join(texts.labels(first)));
   else if (classes.names().size() < 2)
-    found = fmt::format("'{}' is the only label", join(classes.names()));
+    problem = fmt::format("'{}' is the only label", join(classes.names()));
   else
     return;
   throw Error(fmt::format("{}: {}; a classifier needs at least two classes (is {} right?)",
-                          check.files()[first.file].path, found,
+                          check.files()[first.file].path, problem,
                           config.label_columns.empty() ? "label_column" : "label_columns"));
 }
 

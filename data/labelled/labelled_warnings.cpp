@@ -14,7 +14,7 @@
 namespace capstan {
 namespace {
 
-/// With fewer examples, shares and counts mean little.
+/// With fewer examples, shares and counts mean little, and most subjects are left out.
 constexpr size_t examples_needed = 20;
 
 double share(int64_t part, size_t all) { return static_cast<double>(part) / static_cast<double>(all); }

@@ -27,10 +27,10 @@ std::string sealed(const std::string& json) { return Fingerprint().add(json).hex
 
 /// The document of a file that sealed() made. Throws Error when it was changed.
 std::string unsealed(const std::string& path) {
-  const std::string all = read_file(path);
-  const size_t end = std::min(all.find('\n'), all.size());
-  const std::string json = all.substr(std::min(end + 1, all.size()));
-  if (Fingerprint().add(json).hex() != all.substr(0, end)) throw Error(fmt::format("{} is damaged", path));
+  const std::string content = read_file(path);
+  const size_t end = std::min(content.find('\n'), content.size());
+  const std::string json = content.substr(std::min(end + 1, content.size()));
+  if (Fingerprint().add(json).hex() != content.substr(0, end)) throw Error(fmt::format("{} is damaged", path));
   return json;
 }
 
@@ -113,11 +113,11 @@ TokenIndex index_from_json(const std::string& text, const FileCounts& files, int
     index.fingerprint = json.at("fingerprint").get<std::string>();
     index.left_out = json.at("left_out").get<std::vector<std::string>>();
     for (size_t i = 0; i < split_names.size(); ++i) {
-      const auto& found = json.at("splits").at(split_names[i]);
+      const auto& entry = json.at("splits").at(split_names[i]);
       TokenIndex::Split& split = index.splits[i];
-      split.size = whole_number_at(found, "tokens", 0, int64_t{1} << 53);
-      split.checksum = found.at("checksum").get<std::string>();
-      for (const auto& file : found.at("files")) split.files.push_back(file_from(file, files, split.size));
+      split.size = whole_number_at(entry, "tokens", 0, int64_t{1} << 53);
+      split.checksum = entry.at("checksum").get<std::string>();
+      for (const auto& file : entry.at("files")) split.files.push_back(file_from(file, files, split.size));
     }
   } catch (const nlohmann::json::exception&) {
     throw Error("the index lacks a key, or one has the wrong type");

@@ -46,7 +46,7 @@ extern const std::array<const char*, 3> split_names;
 
 /// How many files each of data.train, valid and test has.
 using FileCounts = std::array<size_t, 3>;
-/// For readers that do not open the files.
+/// Stands for any numbers of files: for readers of an index that do not open the files that it names.
 constexpr FileCounts any_files = {size_t{1} << 53, size_t{1} << 53, size_t{1} << 53};
 
 /// Reads an index of tokens that have ids below `vocabulary`. Throws Error for anything but JSON that a writer of this

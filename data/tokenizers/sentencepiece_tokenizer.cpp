@@ -118,10 +118,10 @@ void SentencePieceTokenizer::learn_manners() {
 }
 
 void SentencePieceTokenizer::encode_part(std::string_view part, std::vector<int32_t>& ids) const {
-  std::vector<int> found;
-  const auto status = processor_->Encode({part.data(), part.size()}, &found);
+  std::vector<int> part_ids;
+  const auto status = processor_->Encode({part.data(), part.size()}, &part_ids);
   if (!status.ok()) throw Error(fmt::format("SentencePiece cannot encode a text: {}", status.message()));
-  ids.insert(ids.end(), found.begin(), found.end());
+  ids.insert(ids.end(), part_ids.begin(), part_ids.end());
 }
 
 void SentencePieceTokenizer::encode_line(std::string_view line, std::vector<int32_t>& ids) const {

@@ -74,9 +74,9 @@ std::optional<fs::path> Checkpoints::last() const {
   const fs::path link = folder_ / "last";
   if (const std::string target = target_of(link); step_of(target) >= 0) return folder_ / target;
   // No link: nothing was saved, or the first save was killed just before it made the link.
-  const std::vector<int64_t> all = steps();
-  if (all.empty()) return std::nullopt;
-  return of_step(all.back());
+  const std::vector<int64_t> saved_steps = steps();
+  if (saved_steps.empty()) return std::nullopt;
+  return of_step(saved_steps.back());
 }
 
 std::string Checkpoints::link_problem(const std::string& name) const {
@@ -90,12 +90,12 @@ std::string Checkpoints::link_problem(const std::string& name) const {
 }
 
 std::string Checkpoints::complete_ones(const fs::path& but, Use use) const {
-  std::vector<std::string> found;
+  std::vector<std::string> complete;
   for (const int64_t step : steps())
     if (const fs::path here = of_step(step);
         here != but && (use == Use::resuming ? can_resume(here) : !damage_of(here) && read_state(here).has_model))
-      found.push_back(here.string());
-  return found.empty() ? "" : fmt::format("complete checkpoints: {}", join(found));
+      complete.push_back(here.string());
+  return complete.empty() ? "" : fmt::format("complete checkpoints: {}", join(complete));
 }
 
 void Checkpoints::save(const RunParts& parts, bool best, int64_t keep_last) {
@@ -173,15 +173,15 @@ std::vector<int64_t> Checkpoints::linked_steps() const {
 }
 
 std::vector<fs::path> Checkpoints::for_resuming() const {
-  std::vector<fs::path> found;
+  std::vector<fs::path> paths;
   const std::vector<int64_t> linked = linked_steps();
   for (const int64_t step : steps())
-    if (std::find(linked.begin(), linked.end(), step) == linked.end()) found.push_back(of_step(step));
+    if (std::find(linked.begin(), linked.end(), step) == linked.end()) paths.push_back(of_step(step));
   for (const int64_t step : linked)
     for (const char* const name : {optimizer_name, model_name})
       if ((name == optimizer_name || step != linked.front()) && fs::exists(of_step(step) / name))
-        found.push_back(of_step(step) / name);
-  return found;
+        paths.push_back(of_step(step) / name);
+  return paths;
 }
 
 void Checkpoints::remove_for_resuming(bool tensors) {
@@ -219,8 +219,8 @@ std::optional<Checkpoints::Resumed> Checkpoints::load_newest(const RunParts& par
   // Later steps than that of `last` are left of a run that was resumed from an earlier checkpoint: another history.
   const int64_t newest_step = step_of(newest->filename().string());
   std::vector<fs::path> candidates{*newest};
-  const std::vector<int64_t> all = steps();
-  for (auto step = all.rbegin(); step != all.rend(); ++step)
+  const std::vector<int64_t> saved_steps = steps();
+  for (auto step = saved_steps.rbegin(); step != saved_steps.rend(); ++step)
     if (of_step(*step) != *newest && (newest_step < 0 || *step < newest_step)) candidates.push_back(of_step(*step));
   std::vector<std::pair<fs::path, std::string>> damaged;
   for (const fs::path& candidate : candidates) {

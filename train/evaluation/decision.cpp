@@ -248,9 +248,9 @@ void HeldOutPredictions::add(const float* probabilities, int64_t truth) {
 }
 
 std::string HeldOutPredictions::bytes() const {
-  std::string all(reinterpret_cast<const char*>(truths_.data()), truths_.size() * sizeof(int32_t));
-  all.append(reinterpret_cast<const char*>(probabilities_.data()), probabilities_.size() * sizeof(float));
-  return all;
+  std::string result(reinterpret_cast<const char*>(truths_.data()), truths_.size() * sizeof(int32_t));
+  result.append(reinterpret_cast<const char*>(probabilities_.data()), probabilities_.size() * sizeof(float));
+  return result;
 }
 
 void HeldOutPredictions::add(std::string_view bytes) {

@@ -42,9 +42,9 @@ struct Decisions {
 void gather(const Collected& collected, Communicator& ranks) {
   const auto& [labels, predictions, ranked] = collected;
   const auto add_others = [&](auto& mine) {
-    const std::vector<std::string> all = ranks.gather(mine.bytes());
-    for (size_t rank = 0; rank < all.size(); ++rank)
-      if (static_cast<int>(rank) != ranks.rank()) mine.add(std::string_view(all[rank]));
+    const std::vector<std::string> collected_by_rank = ranks.gather(mine.bytes());
+    for (size_t rank = 0; rank < collected_by_rank.size(); ++rank)
+      if (static_cast<int>(rank) != ranks.rank()) mine.add(std::string_view(collected_by_rank[rank]));
   };
   if (labels != nullptr && ranks.size() > 1) add_others(*labels);
   if (predictions == nullptr) return;

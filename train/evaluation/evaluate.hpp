@@ -115,7 +115,7 @@ struct Metric {
   const char* title;    // in the log and in tables
   enum class Better { lower, higher } better;
   enum class Unit { nats, share, number } unit;
-  /// Of which classifiers: all models, those that give a text one label, any number of labels, or either.
+  /// Which models have the measure: all, classifiers that give a text one label, any number of labels, or either.
   enum class Of { all, one_label, label_sets, classes } of;
   bool of_targets;  // a share of the targets, whose standard error follows from their number
   /// Nothing where the model's task has no such measure.
@@ -129,7 +129,7 @@ struct Metric {
 
 /// The first is the loss.
 const std::vector<Metric>& metrics();
-/// By its name in train.monitor. Throws std::invalid_argument for another.
+/// The measure of this name in train.monitor. Throws std::invalid_argument for an unknown name.
 const Metric& metric_of(const std::string& monitor);
 std::vector<std::string> monitor_names();
 

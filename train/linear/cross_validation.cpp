@@ -292,22 +292,22 @@ LabelReport HeldOut::label_report(const SvmMix& mix, std::vector<double> thresho
 }
 
 HeldOutPredictions HeldOut::predictions(const SvmMix& mix) const {
-  HeldOutPredictions all(rows_.classes());
+  HeldOutPredictions result(rows_.classes());
   visit(mix, [&](const std::vector<double>& logits, const RowLabels& labels, double) {
-    all.add(probabilities_of(logits, false).data(), labels.front());
+    result.add(probabilities_of(logits, false).data(), labels.front());
   });
-  return all;
+  return result;
 }
 
 std::vector<double> HeldOut::accuracies(const SvmMix& mix) const {
-  std::vector<double> all;
+  std::vector<double> result;
   for (const Part& part : parts_) {
     if (part.held_out.empty()) continue;
     LogitSums sums;
     add(part, mix, sums);
-    all.push_back(sums.of_rows.accuracy());
+    result.push_back(sums.of_rows.accuracy());
   }
-  return all;
+  return result;
 }
 
 }  // namespace capstan

@@ -102,8 +102,8 @@ double NgramRows::expected_entries(const LabelledTexts& texts) const {
     const TextNgrams found = count_ngrams(quiet.text(i), orders_of(config_), most_bucket_bits);
     entries[static_cast<size_t>(i)] = static_cast<int64_t>(found.words.size() + found.characters.size());
   });
-  const auto all = static_cast<double>(std::accumulate(entries.begin(), entries.end(), int64_t{0}));
-  return all / static_cast<double>(count) * static_cast<double>(rows());
+  const auto total = static_cast<double>(std::accumulate(entries.begin(), entries.end(), int64_t{0}));
+  return total / static_cast<double>(count) * static_cast<double>(rows());
 }
 
 void NgramRows::read_weights(const LabelledTexts& texts) {
@@ -240,8 +240,8 @@ void NgramRows::shorten_blocks(const Change& change) {
 /// thread counts in buckets of its own.
 std::vector<int32_t> NgramRows::rows_with(size_t buckets) const {
   std::vector<int32_t> count(buckets, 0);
-  const auto all = static_cast<int64_t>(buckets);
-  parallel_for(all, all / std::max(threads(), 1), [&](int64_t begin, int64_t end) {
+  const auto bucket_count = static_cast<int64_t>(buckets);
+  parallel_for(bucket_count, bucket_count / std::max(threads(), 1), [&](int64_t begin, int64_t end) {
     const auto first = static_cast<uint32_t>(begin), last = static_cast<uint32_t>(end);
     const auto before = [](const NgramCount& entry, uint32_t bucket) { return entry.bucket() < bucket; };
     for (int64_t row = 0; row < rows(); ++row) {

@@ -124,7 +124,7 @@ class NgramRows {
   const std::vector<double>& class_weights() const { return class_weights_; }
   /// How much a text counts, whatever its labels.
   double weight(int64_t row) const { return weights_.empty() ? 1 : weights_[static_cast<size_t>(row)]; }
-  /// The same with a mean of 1.
+  /// weight(row) divided by the mean of all rows.
   double relative_weight(int64_t row) const { return weight(row) / mean_weight_; }
   /// How much a text counts for a class or label: times the weight of its class or, with several labels, times that of
   /// `label` if the text has it.

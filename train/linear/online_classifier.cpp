@@ -334,12 +334,12 @@ void OnlineClassifier::guess_rest(const SafetensorsFile& params) {
   for_rows<float>(scales, 1,
                   [&](int64_t, const float* scale) { largest = std::max(largest, static_cast<double>(*scale)); });
   const auto rarest = static_cast<double>(config_.min_texts);
-  const double all = (1 + rarest) * math::exp(largest - 1);  // texts and one
-  texts_ = static_cast<int64_t>(std::lround(all)) - 1;
+  const double texts_and_one = (1 + rarest) * math::exp(largest - 1);
+  texts_ = static_cast<int64_t>(std::lround(texts_and_one)) - 1;
   weight_of_texts_ = static_cast<double>(texts_);
   for_rows<float>(scales, 1, [&](int64_t f, const float* scale) {
     if (*scale == 0) return;
-    const double with = std::max(all / math::exp(static_cast<double>(*scale) - 1) - 1, rarest);
+    const double with = std::max(texts_and_one / math::exp(static_cast<double>(*scale) - 1) - 1, rarest);
     texts_with_[static_cast<size_t>(f)] = static_cast<uint32_t>(std::lround(with));
     sums_[static_cast<size_t>(f)] = static_cast<float>(usual_squares * with);
   });

@@ -38,7 +38,7 @@ class OnlineClassifier {
   /// threads at once.
   void learn(const std::vector<OnlineText>& texts);
   int64_t texts() const { return texts_; }
-  /// With the choices that were made.
+  /// The configuration with the choices that were made: words, min_texts and buckets.
   const LinearClassifierConfig& config() const { return config_; }
 
   /// For each text C logits, those of a LinearClassifier with the parameters that fill() writes.

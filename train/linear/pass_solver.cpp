@@ -1,6 +1,6 @@
 // 256 rows are computed on all threads with the same weights; then each thread updates the buckets that it has, in the
-// order of the rows, so that no two write the same and sums have a fixed order. Loops are compiled for each small
-// number of classes.
+// order of the rows, so that no two write the same and sums have a fixed order. Loops are compiled for some small
+// numbers of classes.
 #include "train/linear/pass_solver.hpp"
 
 #include <algorithm>
@@ -227,16 +227,16 @@ void PassSolver::divide_buckets(int64_t count) {
   constexpr int64_t most_pieces = 1 << 12;
   const int64_t buckets = rows_.config().buckets, pieces = std::min(most_pieces, buckets), parts = team_size();
   std::vector<int64_t> entries(static_cast<size_t>(pieces), 0);
-  int64_t all = 0, before = 0;
+  int64_t total = 0, before = 0;
   for (int64_t i = 0; i < count; ++i)
     for (const NgramValue& entry : batch_[static_cast<size_t>(i)].values.all) {
       ++entries[static_cast<size_t>(entry.bucket / (buckets / pieces))];
-      ++all;
+      ++total;
     }
   borders_.assign(1, 0);
   for (int64_t piece = 0; piece < pieces && static_cast<int64_t>(borders_.size()) < parts; ++piece) {
     before += entries[static_cast<size_t>(piece)];
-    if (before * parts >= all * static_cast<int64_t>(borders_.size()))
+    if (before * parts >= total * static_cast<int64_t>(borders_.size()))
       borders_.push_back((piece + 1) * (buckets / pieces));
   }
   borders_.push_back(buckets);

@@ -56,7 +56,7 @@ class PassSolver {
   bool read(WorkFile::Saved& from);
 
   /// The scores x W of some rows, (rows, columns). May stop.
-  std::vector<float> scores(const std::vector<uint32_t>& of) const;
+  std::vector<float> scores(const std::vector<uint32_t>& some_rows) const;
   /// The logits of a row, (classes): factor times its scores, plus the logits of the shares.
   std::vector<double> logits(const float* scores, double factor) const;
   /// The share of words among the n-grams of the rows that were read last.
@@ -82,7 +82,7 @@ class PassSolver {
   Part part_of(const NgramValue* first, const NgramValue* last, int64_t begin, int64_t end) const;
   void score(const std::vector<NgramValue>& row, float* out) const;
   void update(const Part& part, const Row& row, float share, float rate);
-  void scores_to_slopes(int64_t of, Row& row) const;
+  void scores_to_slopes(int64_t row_number, Row& row) const;
 
   const NgramRows& rows_;
   uint64_t seed_;

@@ -58,12 +58,12 @@ class RunProgress {
   /// cannot be continued.
   void record(const std::string& metrics_file, int64_t step, bool own);
 
-  /// After every step, which was one of `epoch`. Returns true at the end of a window of logged steps.
+  /// Call it after every step, which was one of `epoch`. Returns true at the end of a window of logged steps.
   bool step_done(const StepNumbers& numbers, int64_t epoch);
-  /// At the end of a session: the steps since the last logged one would not be seen otherwise. The line follows the
-  /// checkpoint's mark, so a run that goes on from here replaces it by that of the whole window.
+  /// Call it at the end of a session: the steps since the last logged one would not be seen otherwise. The line follows
+  /// the checkpoint's mark, so a run that goes on from here replaces it by that of the whole window.
   void close_window();
-  /// After all of training at once, without steps.
+  /// Call it after a training that is done at once, without steps: logs it as one window.
   void all_done();
   /// Seconds to the end of the run from this step on; negative when not known.
   double time_left() const { return pace_.time_left(state_.step, seconds()); }

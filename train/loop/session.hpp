@@ -102,7 +102,7 @@ class Session {
   TrainResult interrupt(int signal, const RunParts& parts);
   /// Saves a run that ends before its limits, because no more of it was wanted.
   TrainResult end_piece(const RunParts& parts);
-  /// After the end: removes what only more training needs, with a warning where that fails.
+  /// Call it after the end: removes what only more training needs, with a warning where that fails.
   void clean();
   /// interrupt() for a run that has nothing to save yet, or saves unfinished work itself.
   TrainResult give_up(int signal, const char* remedy = "the same command begins the run again");

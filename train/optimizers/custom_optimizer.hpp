@@ -24,7 +24,8 @@ void add_custom_optimizer(const CustomOptimizer& optimizer);
 
 /// The configuration of a registered optimizer.
 struct CustomOptimizerConfig {
-  /// With the defaults of its config struct. Throws ConfigError, with the registered names, for an unknown name.
+  /// The optimizer of this name, with the defaults of its config struct. Throws ConfigError, with the registered names,
+  /// for an unknown name.
   explicit CustomOptimizerConfig(const std::string& name);
   /// The registered names, in alphabetical order.
   static std::vector<std::string> type_names();

@@ -50,7 +50,7 @@ class Optimizer {
   int64_t steps() const { return steps_; }
   void set_steps(int64_t steps) { steps_ = steps; }
 
-  /// For checkpoints, in the order of the config's states().
+  /// The states, for checkpoints, in the order of the config's states().
   std::vector<OptimizerState>& states() { return states_; }
   const std::vector<OptimizerState>& states() const { return states_; }
 

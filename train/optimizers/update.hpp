@@ -48,7 +48,7 @@ class OptimizerState {
     int64_t begin, end, at;
     double lr_factor;  // the same for all of them
   };
-  /// In ascending order, as long as possible.
+  /// The pieces in ascending order; each is as long as possible.
   const std::vector<Piece>& pieces() const { return pieces_; }
 
   /// Does it hold the parameter, or would it on another rank?

@@ -202,13 +202,13 @@ void RankGradients::reduce_dense(std::vector<Lanes::Node>& nodes, const std::vec
 double RankGradients::norm(double scale) {
   const std::vector<double> mine = squares_of_pieces(params_, shares_, ranks_.rank());
   const ProfileSpan span("wait for ranks", Pass::none);
-  std::vector<std::vector<double>> all;
+  std::vector<std::vector<double>> squares_by_rank;
   for (const std::string& text :
        ranks_.gather({reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double)})) {
-    all.emplace_back(text.size() / sizeof(double));
-    if (!text.empty()) std::memcpy(all.back().data(), text.data(), text.size());
+    squares_by_rank.emplace_back(text.size() / sizeof(double));
+    if (!text.empty()) std::memcpy(squares_by_rank.back().data(), text.data(), text.size());
   }
-  return gradient_norm(shares_, all, scale);
+  return gradient_norm(shares_, squares_by_rank, scale);
 }
 
 /// Every owner sends its part to all others, in place.

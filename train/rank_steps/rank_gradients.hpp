@@ -60,7 +60,7 @@ class RankGradients {
   /// asked to stop.
   void add_gradients(const Batch& rows, const BatchShare& share, const PassOptions& options, const AskStopStatus& own,
                      StepSums& sums);
-  /// After the last batch: a signal that any rank was sent, and the clock of rank 0.
+  /// What all ranks know since the last batch: a signal that any rank was sent, and the clock of rank 0.
   const StopStatus& stop_status() const { return stop_status_; }
   /// Collective, where a rank was told to stop between two batches.
   void note_signal(int signal) {
