@@ -1,3 +1,5 @@
+// An epoch is a plan: an order of examples and where batches begin in it. Permutations are computed place by place
+// (permuted_place), so only the plan of the present epoch is in memory.
 #include "data/batches/batcher.hpp"
 
 #include <numeric>
@@ -9,7 +11,7 @@ namespace {
 
 constexpr int64_t batches_per_chunk = 64;
 
-/// Labels (B), or sets of labels as (B, C) with 1 where the example has the label.
+/// The labels of examples `rows`: (B), or for sets of labels (B, C) with 1 where the example has the label.
 Ids batch_labels(const ExampleSet& examples, const std::vector<int64_t>& rows) {
   const auto count = static_cast<int64_t>(rows.size());
   const int64_t columns = examples.label_columns();
@@ -24,7 +26,7 @@ Ids batch_labels(const ExampleSet& examples, const std::vector<int64_t>& rows) {
   return labels;
 }
 
-/// names[i]: what Batch::examples says of row i. At least `width` columns.
+/// A batch of the examples `rows`, with at least `width` columns. names[i]: what Batch::examples says of row i.
 Batch labelled_batch(const ExampleSet& examples, const std::vector<int64_t>& rows, const std::vector<int64_t>& names,
                      int64_t width = 0) {
   std::vector<std::vector<int32_t>> tokens;
@@ -40,6 +42,7 @@ Batch labelled_batch(const ExampleSet& examples, const std::vector<int64_t>& row
   return batch;
 }
 
+/// The entries of batch `index` of a plan.
 std::vector<int64_t> entries(const BatchPlan& plan, int64_t index) {
   check_batch_index(index, plan.batches());
   const auto begin = plan.order.begin() + plan.starts[static_cast<size_t>(index)];
@@ -81,8 +84,8 @@ std::vector<Batch> split_rows(const Batch& batch, int64_t tokens) {
 }
 
 BatchExtent BatchSource::extent(int64_t epoch, int64_t index) const {
-  const Batch all = batch(epoch, index);
-  return {all.tokens.dim(0), all.tokens.dim(1)};
+  const Batch whole = batch(epoch, index);
+  return {whole.tokens.dim(0), whole.tokens.dim(1)};
 }
 
 Batch BatchSource::rows(int64_t epoch, int64_t index, int64_t begin, int64_t end) const {
@@ -174,13 +177,13 @@ Batch ExampleBatches::batch(int64_t epoch, int64_t index) const {
 }
 
 Batch ExampleBatches::rows(int64_t epoch, int64_t index, int64_t begin, int64_t end) const {
-  const std::vector<int64_t> all = places(epoch, index);
-  check(begin >= 0 && begin <= end && end <= static_cast<int64_t>(all.size()), "batch: rows [{}, {}) of {}", begin, end,
-        all.size());
-  const std::vector<int64_t> mine(all.begin() + begin, all.begin() + end);
+  const std::vector<int64_t> batch_places = places(epoch, index);
+  check(begin >= 0 && begin <= end && end <= static_cast<int64_t>(batch_places.size()), "batch: rows [{}, {}) of {}",
+        begin, end, batch_places.size());
+  const std::vector<int64_t> row_places(batch_places.begin() + begin, batch_places.begin() + end);
   std::vector<int64_t> examples;
-  for (const int64_t place : mine) examples.push_back(example(epoch, place));
-  return labelled_batch(examples_, examples, mine, extent(epoch, index).columns);
+  for (const int64_t place : row_places) examples.push_back(example(epoch, place));
+  return labelled_batch(examples_, examples, row_places, extent(epoch, index).columns);
 }
 
 }  // namespace capstan

@@ -1,4 +1,6 @@
-// Batches as pure functions of (seed, epoch, index): a training run resumes by storing the last two.
+// Batches as pure functions of (seed, epoch, index): a training run resumes by storing the last two. The interface of
+// all sources of batches (BatchSource), which train/ reads, and the batches of labelled examples. The order that a seed
+// gives must not change, or runs go on with other batches: tests/data/test_batches.cpp.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +55,8 @@ class BatchSource {
   /// Throws std::invalid_argument for an index outside the epoch.
   virtual Batch batch(int64_t epoch, int64_t index) const = 0;
 
-  /// Serves processes that compute part of a batch. Sources that can make a part alone override both.
+  /// The size of batch(epoch, index). This and rows() serve ranks that compute a part of a batch; sources that can make
+  /// a part without the rest override both.
   virtual BatchExtent extent(int64_t epoch, int64_t index) const;
   /// Rows [begin, end) of batch(epoch, index), as wide as all of it.
   virtual Batch rows(int64_t epoch, int64_t index, int64_t begin, int64_t end) const;
@@ -69,7 +72,7 @@ struct BatchPlan {
 /// The plan of the epoch that was asked for last. Safe to use from several threads.
 class EpochPlan {
  public:
-  /// make(): the plan of `epoch`.
+  /// The plan that make() gives for `epoch`, made unless it is that of the last call.
   std::shared_ptr<const BatchPlan> of(int64_t epoch, const std::function<BatchPlan()>& make) const {
     const std::lock_guard lock(mutex_);
     if (epoch != epoch_) plan_ = std::make_shared<const BatchPlan>(make());
@@ -83,7 +86,8 @@ class EpochPlan {
   mutable std::shared_ptr<const BatchPlan> plan_;
 };
 
-/// Cuts `order` one batch after the other; length(entry) is the number of tokens of an entry of `order`.
+/// Cuts `order` into batches of config's size, one after the other; length(entry) is the number of tokens of an entry
+/// of `order`. A batch has at least one entry, whatever its length.
 template <class Length>
 BatchPlan cut_batches(std::vector<int64_t> order, const BatchConfig& config, const Length& length) {
   BatchPlan plan;
@@ -140,8 +144,8 @@ class ExampleBatches final : public BatchSource {
   EpochPlan plan_;
 };
 
-/// (rows.size(), longest row, or `width` if that is more) with tokens, segment ids 1 for tokens and 0 for padding;
-/// labels are left to the caller.
+/// A batch of shape (rows.size(), longest row, or `width` if that is more) with tokens, and segment ids 1 for tokens
+/// and 0 for padding; labels are left to the caller.
 Batch pad_rows(const std::vector<std::vector<int32_t>>& rows, int64_t width = 0);
 
 /// Hands on all rows in padded groups, the longest first: take(indices of the group's rows, the group). A group has at

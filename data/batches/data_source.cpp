@@ -55,16 +55,17 @@ std::string renewed_identity(const std::string& saved, const std::string& now, c
     return lines;
   };
   std::vector<std::string> lines = lines_of(saved);
-  auto after = lines.begin();  // the place of the line of `now` before
+  auto after = lines.begin();  // the place after the line that precedes in `now`
   for (const std::string& line : lines_of(now)) {
     const std::string key = key_of(line);
-    const auto same = std::find_if(lines.begin(), lines.end(), [&](const std::string& l) { return key_of(l) == key; });
-    const auto standard =
+    const auto saved_line =
+        std::find_if(lines.begin(), lines.end(), [&](const std::string& l) { return key_of(l) == key; });
+    const auto default_setting =
         std::find_if(defaults.begin(), defaults.end(), [&](const auto& setting) { return setting.first == key; });
-    if (same != lines.end())
-      after = same + 1;
-    else if (standard != defaults.end())
-      after = lines.insert(after, key + ": " + standard->second) + 1;
+    if (saved_line != lines.end())
+      after = saved_line + 1;
+    else if (default_setting != defaults.end())
+      after = lines.insert(after, key + ": " + default_setting->second) + 1;
   }
   std::string text;
   for (const std::string& line : lines) text += line + "\n";

@@ -1,8 +1,10 @@
-// A source of data: everything that a run needs to know of `data:`. A source is a pair of files with
+// A source of data: everything that run/ and train/ need to know of `data:`, whatever its type. A source is a pair of
+// files with
 //   - a config struct with `type_name`, fields and describe(), and validate() where fields depend on each other,
 //   - SourceFacts facts(const Config&),
 //   - std::unique_ptr<DataSource> make_source(const Config&, const SourceInputs&),
-// and an entry in the variant SourceConfig (data/sources/data_config.hpp).
+// and an entry in the variant SourceConfig (data/sources/data_config.hpp). tests/data/test_data_source.cpp holds
+// identities that earlier versions have saved: a source whose identity changes refuses to go on with old runs.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +41,7 @@ struct SourceFacts {
   const char* longest_key = "";      // the key of `data` that sets it
   int64_t added_tokens = 0;          // ids that examples use after the tokenizer's vocabulary
   bool has_start = false;      // texts begin with a token in front: the end of a document or Tokenizer::start_token()
-  bool has_documents = false;  // the first of them ends every document
+  bool has_documents = false;  // the first added token ends every document
   bool has_pairs = false;      // documents are a source and a target; the second added token is between them
   double least_bytes = 0;      // least memory of the examples; 0: not known
   TextRule text = {};          // how a text given to a trained classifier becomes an example
@@ -111,14 +113,15 @@ class DataSource {
   virtual std::unique_ptr<BatchSource> evaluation(Split split) const = 0;
   /// What a validation during training reads: the split valid or, where the configuration says so, a part of it.
   virtual std::unique_ptr<BatchSource> validation() const { return evaluation(Split::valid); }
-  /// The texts of a split with their labels, those of training in the order of its first epoch. Throws Error unless
-  /// the examples are labelled texts.
+  /// The texts of a split with their labels; those of training in the permuted order of the first epoch, before
+  /// examples are sorted by length, so that a beginning of them is a sample. Throws Error unless the examples are
+  /// labelled texts.
   virtual LabelledTexts texts(Split split) const;
   /// Throws Error unless the split consists of files whose text is kept.
   virtual FileEvaluation evaluation_per_file(Split split) const;
-  /// In the order of the data. Throws Error unless the data are pairs.
+  /// The pairs of a held-out split, in the order of the data. Throws Error unless the data are pairs.
   virtual std::vector<EvaluationPair> evaluation_pairs(Split split) const;
-  /// For measures per byte and per word; none unless the data is text.
+  /// The size of a split's text, for measures per byte and per word; none unless the data is text.
   virtual std::optional<TextSize> text_size(Split) const { return std::nullopt; }
 
   /// Rows and lines that were skipped because they cannot be used, a line for the log each.
@@ -129,7 +132,7 @@ class DataSource {
   std::vector<std::string> description() const;
 
  protected:
-  /// Lines on a split that there is, without its name.
+  /// Lines for the log about a split that the source has, without its name.
   virtual std::vector<std::string> describe_split(Split split) const = 0;
   /// Throws Error unless there is such a split; `remedy` follows "give data.<split>".
   void check_has(Split split, const std::string& remedy = "") const;

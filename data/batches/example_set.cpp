@@ -26,9 +26,9 @@ void ExampleSet::copy(int64_t begin, int64_t end, std::vector<int32_t>& to) cons
 }
 
 std::vector<int32_t> ExampleSet::tokens(int64_t example) const {
-  std::vector<int32_t> found;
-  copy(offset(example), offset(example + 1), found);
-  return found;
+  std::vector<int32_t> tokens;
+  copy(offset(example), offset(example + 1), tokens);
+  return tokens;
 }
 
 bool ExampleSet::read_bytes(int64_t example, std::string& to) const {
@@ -38,12 +38,12 @@ bool ExampleSet::read_bytes(int64_t example, std::string& to) const {
   return true;
 }
 
-/// From now on, tokens take four bytes.
+/// Writes all tokens anew with four bytes each, since one is about to be added that does not fit into a byte.
 void ExampleSet::widen() {
   auto wide = std::make_unique<ByteStore>(tokens_->folder(), most_in_memory_);
   for (int64_t example = 0; example < size(); ++example) {
-    const std::vector<int32_t> some = tokens(example);
-    wide->append(some.data(), some.size() * sizeof(int32_t));
+    const std::vector<int32_t> example_tokens = tokens(example);
+    wide->append(example_tokens.data(), example_tokens.size() * sizeof(int32_t));
   }
   tokens_ = std::move(wide);
   narrow_ = false;
@@ -93,25 +93,25 @@ void ExampleSet::weigh_last(double weight) {
 }
 
 std::string ExampleSet::fingerprint() const {
-  Fingerprint all;
-  all.begin(static_cast<uint64_t>(token_count()) * sizeof(int32_t));
+  Fingerprint content;
+  content.begin(static_cast<uint64_t>(token_count()) * sizeof(int32_t));
   constexpr int64_t block = 1 << 18;
-  std::vector<int32_t> some;
+  std::vector<int32_t> tokens;
   for (int64_t at = 0; at < token_count(); at += block) {
-    copy(at, std::min(token_count(), at + block), some);
-    all.part({reinterpret_cast<const char*>(some.data()), some.size() * sizeof(int32_t)});
+    copy(at, std::min(token_count(), at + block), tokens);
+    content.part({reinterpret_cast<const char*>(tokens.data()), tokens.size() * sizeof(int32_t)});
   }
-  all.add(offsets_).add(labels_);
-  if (label_columns_ > 0) all.add(label_offsets_);
-  if (has_weights()) all.add({reinterpret_cast<const char*>(weights_.data()), weights_.size() * sizeof(double)});
-  return all.hex();
+  content.add(offsets_).add(labels_);
+  if (label_columns_ > 0) content.add(label_offsets_);
+  if (has_weights()) content.add({reinterpret_cast<const char*>(weights_.data()), weights_.size() * sizeof(double)});
+  return content.hex();
 }
 
 std::string ClassificationData::fingerprint() const {
-  Fingerprint all;
-  all.add(train.fingerprint()).add(valid.fingerprint());
-  for (const std::string& name : classes) all.add(name);
-  return all.hex();
+  Fingerprint content;
+  content.add(train.fingerprint()).add(valid.fingerprint());
+  for (const std::string& name : classes) content.add(name);
+  return content.hex();
 }
 
 }  // namespace capstan

@@ -1,4 +1,5 @@
-// What every source of labelled examples makes, and what batches are cut from.
+// What every source of labelled examples makes, and what batches are cut from (ExampleBatches). Runs save the
+// fingerprint, so the bytes that it hashes must not change: tests/data/test_batches.cpp and test_data_source.cpp.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +28,11 @@ class ExampleSet {
 
   int64_t size() const { return static_cast<int64_t>(offsets_.size()) - 1; }
   int64_t length(int64_t example) const { return offset(example + 1) - offset(example); }
-  /// Any thread may ask for tokens and texts while none adds.
+  /// Any number of threads may ask for tokens and bytes while none adds.
   std::vector<int32_t> tokens(int64_t example) const;
-  /// The tokens as characters, of which they are the codes; false if some of any example are not below 256.
+  /// Writes the tokens of an example as bytes; false if any example has a token that is not below 256.
   bool read_bytes(int64_t example, std::string& to) const;
-  /// Not of multi-label examples.
+  /// The label of an example; must not be called for multi-label examples.
   int32_t label(int64_t example) const { return labels_[static_cast<size_t>(example)]; }
   LabelSet labels(int64_t example) const;
   /// Number of classes of multi-label examples; 0: each has one label.
@@ -60,7 +61,7 @@ class ExampleSet {
  private:
   int64_t offset(int64_t example) const { return offsets_[static_cast<size_t>(example)]; }
   void widen();
-  /// Tokens [begin, end) of all.
+  /// Tokens [begin, end) of all examples together.
   void copy(int64_t begin, int64_t end, std::vector<int32_t>& to) const;
 
   std::unique_ptr<ByteStore> tokens_;
@@ -70,7 +71,7 @@ class ExampleSet {
   std::vector<int32_t> labels_;
   int64_t label_columns_ = 0;
   std::vector<int64_t> label_offsets_;  // of multi-label examples only
-  std::vector<double> weights_;         // empty: 1
+  std::vector<double> weights_;         // of each example; empty: all are 1
 };
 
 /// A classification task. `test` is empty where the configuration names none.

@@ -1,4 +1,4 @@
-// Labelled examples in memory as a source of data.
+// Labelled examples as a source of data: what the sources `labelled` and `listops` make, once they have their examples.
 #pragma once
 
 #include <memory>

@@ -3,6 +3,7 @@
 namespace capstan {
 namespace {
 
+/// The text of tokens; a separator, the id after the vocabulary, becomes a line end.
 std::string text_of(const int32_t* tokens, int64_t count, const Tokenizer& tokenizer) {
   std::string text;
   int32_t previous = -1;

@@ -1,4 +1,6 @@
-// The texts of labelled examples, for models that read texts rather than tokens.
+// The texts of labelled examples, for models that read texts rather than tokens: linear classifiers, in training
+// (train/linear), evaluation and prediction. All of them must read the same text of a row, so they take it from here:
+// tests/train/linear/test_linear.cpp.
 #pragma once
 
 #include <cstdint>
@@ -33,12 +35,12 @@ class LabelledTexts {
   double weight(int64_t i) const { return examples_.weight(place(i)); }
   /// Texts have any number of labels, instead of one.
   bool multi_label() const { return examples_.label_columns() > 0; }
-  /// From now on, text() adds so much to the progress of work on all texts.
+  /// From now on, each call of text() adds `each` to the progress.
   void report_to(Progress& progress, double each = 1) {
     progress_ = &progress;
     each_ = each;
   }
-  /// So many texts were asked for in an earlier session.
+  /// Adds the progress of `count` texts that were asked for in an earlier session.
   void report_earlier(int64_t count) const {
     if (progress_ != nullptr) progress_->skip(each_ * static_cast<double>(count));
   }

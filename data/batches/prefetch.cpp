@@ -63,7 +63,7 @@ std::optional<Prefetcher::Prepared> Prefetcher::next() {
   if (depth_ == 0) return make();
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return !ready_.empty() || finished_; });
-  if (ready_.empty()) {  // batches made before the failure are handed out first
+  if (ready_.empty()) {  // batches that were made before a failure have been handed out
     if (failure_) std::rethrow_exception(failure_);
     return std::nullopt;
   }

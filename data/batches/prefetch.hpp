@@ -1,4 +1,6 @@
-// Reads batches in order, with the next ones prepared in a thread of their own.
+// Reads batches in order, with the next ones prepared in a thread of their own: for training steps (BatchReader) and
+// evaluation (Prefetcher). Results do not depend on it: tests/data/test_prefetch.cpp and
+// tests/train/test_batch_reader.cpp.
 #pragma once
 
 #include <condition_variable>
@@ -34,7 +36,7 @@ class Prefetcher : NoCopy {
   Prefetcher(const BatchSource& source, const Options& options);
   ~Prefetcher();
 
-  /// The next batch; none once end_epoch is reached. Throws what the source threw.
+  /// The next batch; none once end_epoch is reached. Throws what the source threw, after the batches in front of it.
   std::optional<Prepared> next();
 
  private:
@@ -49,7 +51,7 @@ class Prefetcher : NoCopy {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Prepared> ready_;
-  std::exception_ptr failure_;
+  std::exception_ptr failure_;  // what the source threw; the thread has ended
   bool finished_ = false, stopping_ = false;
   std::thread thread_;
 };
@@ -62,6 +64,7 @@ class BatchReader {
 
   /// Number of batches of this epoch.
   int64_t batches(int64_t epoch) const;
+  /// Throws what the source throws.
   Batch batch(int64_t epoch, int64_t index);
 
  private:

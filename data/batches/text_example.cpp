@@ -8,7 +8,7 @@
 namespace capstan {
 namespace {
 
-/// Lengths of at most `limit` tokens in all, made by shortening the longest first.
+/// The lengths with at most `limit` tokens in all: the longest loses a token at a time.
 std::vector<size_t> shortened(std::vector<size_t> lengths, size_t limit) {
   size_t total = std::accumulate(lengths.begin(), lengths.end(), size_t{0});
   for (; total > limit; --total) --*std::max_element(lengths.begin(), lengths.end());

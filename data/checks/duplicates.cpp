@@ -1,3 +1,5 @@
+// Marks are sorted by hash, so copies are neighbours. A sample is taken by the hash, too: all copies of a text are in
+// it, or none.
 #include "data/checks/duplicates.hpp"
 
 #include <algorithm>
@@ -12,7 +14,7 @@ using Marks = const TextMark*;
 /// Counts the copies of one text, which are ordered by split and place.
 void count_copies(Marks begin, Marks end, Duplicates& found) {
   std::array<const TextMark*, checked_splits> first{};
-  const TextMark* other = nullptr;  // the first with another label
+  const TextMark* other = nullptr;  // the first copy with another label than that of `begin`
   for (const TextMark* mark = begin; mark != end; ++mark) {
     Duplicates::OfSplit& split = found.splits[mark->split];
     if (first[mark->split] != nullptr) {

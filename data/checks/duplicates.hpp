@@ -1,4 +1,5 @@
-// Texts that occur more than once, within a split or in two, found by their hashes.
+// Texts that occur more than once, within a split or in two, found by their hashes: for the warnings and reports of
+// text and of labelled texts. tests/data/test_checks.cpp holds the counts, also those that are estimated from a sample.
 #pragma once
 
 #include <array>
@@ -41,7 +42,7 @@ struct Duplicates {
   std::vector<TextPair> conflicts;  // copies with different labels, at most `shown`
 };
 
-/// Sorts the marks.
+/// Counts the copies among all marks, which it sorts: by hash, split and place.
 Duplicates find_duplicates(std::vector<TextMark>& marks);
 
 /// All marks or, of more than `most`, a sample: those whose hash is divisible by stride(), a power of two. Equal texts
@@ -51,7 +52,7 @@ class MarkSample {
   explicit MarkSample(size_t most = size_t{1} << 22) : most_(most) {}
   void add(const TextMark& mark);
   uint64_t stride() const { return stride_; }
-  /// The sample's duplicates, scaled for each split to all texts, in number and in weight.
+  /// The sample's duplicates, scaled for each split to all texts, in number and in weight. Call it once, at the end.
   Duplicates duplicates();
 
  private:
@@ -62,7 +63,7 @@ class MarkSample {
   size_t most_;
   uint64_t stride_ = 1;
   std::vector<TextMark> marks_;
-  std::array<Sum, checked_splits> all_;
+  std::array<Sum, checked_splits> all_;  // of all texts, in the sample or not
 };
 
 }  // namespace capstan

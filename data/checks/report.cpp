@@ -14,7 +14,7 @@ constexpr std::string_view mark = "\xef\xbb\xbf";
 /// Bytes of a piece that are kept for the next one: one less than the longest sequence that is looked for.
 constexpr size_t kept = 4;
 
-/// "Ã" or "Â" before a character that stands for a byte 80 to BF, or "â€".
+/// Does a text begin with "Ã" or "Â" and a character that stands for a byte 80 to BF, or with "â€"?
 bool is_mojibake(std::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : 0; };
   if (byte(0) != 0xc3) return false;
@@ -29,15 +29,15 @@ std::string counted(int64_t count, const char* what) {
 }  // namespace
 
 std::string EncodingFacts::remarks() const {
-  std::vector<std::string> all;
-  if (utf16) all.emplace_back("UTF-16, not UTF-8");
-  if (bom) all.emplace_back("byte order mark");
-  if (invalid > 0) all.push_back(counted(invalid, "byte") + " not UTF-8");
-  if (nul > 0) all.push_back(counted(nul, "NUL byte"));
-  if (crlf > 0 && lf == 0) all.emplace_back("line ends are CRLF");
-  if (mixed_line_ends()) all.push_back(fmt::format("mixed line ends ({} LF, {} CRLF)", lf, crlf));
-  if (mojibake > 0) all.push_back(counted(mojibake, "wrongly converted character") + " such as \"\xc3\x83\xc2\xa9\"");
-  return join(all);
+  std::vector<std::string> lines;
+  if (utf16) lines.emplace_back("UTF-16, not UTF-8");
+  if (bom) lines.emplace_back("byte order mark");
+  if (invalid > 0) lines.push_back(counted(invalid, "byte") + " not UTF-8");
+  if (nul > 0) lines.push_back(counted(nul, "NUL byte"));
+  if (crlf > 0 && lf == 0) lines.emplace_back("line ends are CRLF");
+  if (mixed_line_ends()) lines.push_back(fmt::format("mixed line ends ({} LF, {} CRLF)", lf, crlf));
+  if (mojibake > 0) lines.push_back(counted(mojibake, "wrongly converted character") + " such as \"\xc3\x83\xc2\xa9\"");
+  return join(lines);
 }
 
 void EncodingCheck::push(std::string_view piece) {

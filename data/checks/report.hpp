@@ -1,4 +1,6 @@
-// What `capstan train` warns of and `capstan data check` prints.
+// What `capstan train` warns of and `capstan data check` prints, and what both say of lengths and of the bytes of
+// files. Sources of data fill it in, apps/commands/data_command.cpp prints it. Names of warnings, tables and columns
+// are what programs read (docs/data.md): tests/data/test_checks.cpp and tests/cli/test_data_check.cpp.
 #pragma once
 
 #include <algorithm>
@@ -33,14 +35,13 @@ struct DataReport {
   std::vector<std::string> errors;  // what would stop the training
 };
 
-// How long texts are.
-
+/// How long texts are, in tokens or whatever was given.
 struct LengthSummary {
   int64_t least = 0, median = 0, most_of = 0, greatest = 0;  // most_of: 95 % are at most that long
   double mean = 0;
 };
 
-/// All zero for no lengths.
+/// All are 0 for no lengths. The median is the lower one of two.
 inline LengthSummary summary_of(std::vector<int64_t> lengths) {
   if (lengths.empty()) return {};
   std::sort(lengths.begin(), lengths.end());
@@ -50,8 +51,7 @@ inline LengthSummary summary_of(std::vector<int64_t> lengths) {
           sum / static_cast<double>(count)};
 }
 
-// How a file's bytes are written: UTF-8 or not, line ends, and signs that it was converted wrongly.
-
+/// How a file's bytes are written: UTF-8 or not, line ends, and signs that it was converted wrongly.
 struct EncodingFacts {
   int64_t bytes = 0, invalid = 0, nul = 0;  // invalid: bytes that are not UTF-8
   int64_t lf = 0, crlf = 0;                 // lines that end so
@@ -63,7 +63,7 @@ struct EncodingFacts {
   std::string remarks() const;
 };
 
-/// Collects the facts of a file that comes in pieces.
+/// Collects the facts of a file that comes in pieces; they do not depend on where it is cut.
 class EncodingCheck {
  public:
   void push(std::string_view piece);

@@ -5,8 +5,8 @@
 namespace capstan {
 namespace {
 
-constexpr size_t shown = 10;
-constexpr int shown_alike = 3;
+constexpr size_t shown = 10;    // problems in a message
+constexpr int shown_alike = 3;  // of these, that differ by their place only
 
 }  // namespace
 

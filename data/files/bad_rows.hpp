@@ -1,4 +1,6 @@
-// What to do about the rows of data files that cannot be used.
+// What to do about the rows of data files that cannot be used (data.on_error). Every reader of tables, pairs and texts
+// has one BadRows, so that a user sees all problems of all files at once. tests/data/test_bad_rows.cpp holds the
+// messages and what is left out.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +38,8 @@ class BadRows {
     }
   }
 
-  /// A bad row had this label, as far as that can be said.
+  /// A bad row had this label, where that is known; "" counts nothing. At most most_labels labels are counted, since a
+  /// wrong column may give every row one of its own.
   void lost(const std::string& label) {
     if (!label.empty() && (lost_.size() < most_labels || lost_.count(label) > 0)) ++lost_[label];
   }
@@ -46,8 +49,8 @@ class BadRows {
   int64_t count() const { return count_; }
   /// The first problems, three at most of those that say the same, and a line that counts the others.
   std::vector<std::string> listed() const;
-  /// Throws Error with the first problems and the count of all, unless bad rows are to be skipped. `any_good`: is there
-  /// another row?
+  /// Throws Error with the first problems and the count of all, unless bad rows are to be skipped. `any_good`: whether
+  /// a row is left; without one, the remedy is not to skip them.
   void check(bool any_good = true) const;
   /// What was skipped, in one line; none when nothing was.
   std::vector<std::string> summary() const;
@@ -61,7 +64,7 @@ class BadRows {
   static constexpr size_t most_labels = 1000;
   std::map<std::string, int64_t> lost_;
   std::vector<std::string> first_;
-  std::map<std::string, int> alike_;  // what is said of places -> how often it is in first_
+  std::map<std::string, int> alike_;  // a problem without its place -> how often it is in first_
 };
 
 }  // namespace capstan

@@ -1,3 +1,5 @@
+// A pattern is divided at its slashes; the parts in front of the first wildcard are a folder that is walked, and the
+// names below it are held against the rest. Paths are sorted as bytes, whatever the locale.
 #include "data/files/file_list.hpp"
 
 #include <fnmatch.h>
@@ -25,14 +27,14 @@ std::vector<std::string> parts_of(std::string_view path) {
 
 bool has_wildcard(std::string_view text) { return text.find_first_of("*?[") != std::string_view::npos; }
 
-/// reachable[j]: the path's parts so far can be matched by the first j parts of the pattern.
-/// No backtracking, so no pattern is slow.
+/// reachable[j] says whether the first j parts of the pattern match the parts of the path so far. There is no
+/// backtracking, so no pattern is slow.
 bool parts_match(const std::vector<std::string>& path, const std::vector<std::string>& pattern) {
   std::vector<bool> reachable(pattern.size() + 1, false);
   reachable[0] = true;
-  const auto skip_any = [&](std::vector<bool>& at) {  // `**` may match no folder at all
+  const auto skip_any = [&](std::vector<bool>& matched) {  // `**` may match no folder at all
     for (size_t j = 0; j < pattern.size(); ++j)
-      if (at[j] && pattern[j] == "**") at[j + 1] = true;
+      if (matched[j] && pattern[j] == "**") matched[j + 1] = true;
   };
   skip_any(reachable);
   for (const std::string& part : path) {

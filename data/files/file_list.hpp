@@ -1,4 +1,6 @@
-// Lists the files that a user names by paths, patterns and folders.
+// Lists the files that a user names by paths, patterns and folders: for data.train and its like, and for --input of
+// commands. The order of the files is the order of their rows and tokens, and therefore part of what a run was trained
+// on. tests/data/test_text_file.cpp holds it and the patterns.
 #pragma once
 
 #include <string>
@@ -26,7 +28,8 @@ std::string missing_file(const std::string& path);
 /// The files that `paths` name, sorted by path, each once: files as they are; folders with everything below them;
 /// patterns with `*`, `?` and `[a-z]` (within a name) and `**` (any number of folders). From folders and patterns,
 /// hidden files and folders, empty files and binary files (looks_binary) are left out. Throws Error for a path that
-/// does not exist, and for a folder or pattern that gives no text. `left_out` gets the empty and the binary files.
+/// does not exist, and for a folder or pattern that gives no text. `left_out` gets the empty and the binary files of
+/// folders, not those of patterns.
 std::vector<FoundFile> list_files(const std::vector<std::string>& paths, const FileFilter& filter = {},
                                   std::vector<std::string>* left_out = nullptr);
 
@@ -34,7 +37,7 @@ std::vector<FoundFile> list_files(const std::vector<std::string>& paths, const F
 /// Throws Error for a file that two paths name.
 std::vector<FoundFile> list_sources(const std::vector<std::string>& paths, const FileFilter& filter = {});
 
-/// Does a whole path match a pattern?
+/// Does a whole path match a pattern? Takes a time in proportion to the product of their numbers of parts.
 bool matches_pattern(std::string_view path, std::string_view pattern);
 
 }  // namespace capstan

@@ -1,4 +1,5 @@
-// The parts of data: what is trained on, and what is held out.
+// The parts of data: what is trained on (train), and what is held out (valid, test). Used wherever something exists
+// once per split: configurations, examples, token files.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@ namespace capstan {
 enum class Split { train, valid, test };
 constexpr Split all_splits[] = {Split::train, Split::valid, Split::test};
 
-/// What a struct with members train, valid and test has of a split.
+/// The member of a struct with the members train, valid and test that belongs to a split.
 template <class Parts>
 auto& part_of(Parts& parts, Split split) {
   return split == Split::train ? parts.train : split == Split::valid ? parts.valid : parts.test;
@@ -37,10 +38,8 @@ std::vector<Row> take_marked(std::vector<Row>& rows, const std::vector<bool>& ma
   return taken;
 }
 
-// Errors about files name the key of the configuration that names the file.
-
-/// What `read` returns. An Error that it throws begins with the key of the split ("data.test"), unless it is a
-/// ConfigError.
+/// Returns what `read` returns. An Error that it throws gets the key of the split in front ("data.test: ..."), so that
+/// a user finds the file in the configuration; a ConfigError has its key already.
 template <class Read>
 auto with_key(Split split, const Read& read) {
   try {

@@ -1,3 +1,5 @@
+// A TextReader asks a source for blocks of 64 KB: a file, a decompressor that reads the file in blocks of its own, or
+// standard input. Nothing is held but the present block, so a compressed file may unpack to any size, up to max_mb.
 #include "data/files/text_file.hpp"
 
 #include <poll.h>
@@ -46,11 +48,12 @@ size_t read_input(char* to, size_t size) {
   }
 }
 
+/// A compressed file, read in blocks for the decompressors below.
 class PackedFile {
  protected:
   explicit PackedFile(RegularFile file)
       : file_(std::move(file)), packed_(std::clamp<size_t>(file_.size() + 1, 4096, block_size), '\0') {}
-  /// The next piece of the file; empty at its end, which `truncated` says must not be yet.
+  /// The next piece of the file; empty at its end. `truncated`: more must come, so that the end is an Error.
   std::string_view piece(const char* kind, bool truncated) {
     const size_t got = file_.read(packed_.data(), packed_.size());
     if (got == 0 && truncated) fail(fmt::format("the {} file is truncated; copy or compress it again", kind));
@@ -63,7 +66,7 @@ class PackedFile {
   std::string packed_;
 };
 
-/// The file may hold several members, and zeros after them.
+/// The file may hold several members, as `cat a.gz b.gz` makes them, and zeros after them (tar pads with these).
 class GzipFile final : public PackedFile {
  public:
   explicit GzipFile(RegularFile file) : PackedFile(std::move(file)) {
@@ -103,7 +106,7 @@ class GzipFile final : public PackedFile {
     } else if (state == Z_MEM_ERROR) {
       throw std::bad_alloc();
     } else if (state != Z_OK && state != Z_BUF_ERROR && stream_.avail_out == room) {
-      // Text in front of the damage is given out first: the state stays.
+      // Text in front of the damage is given out first; zlib reports the damage once more at the next call.
       const std::string reason = stream_.msg != nullptr ? stream_.msg : zError(state);
       if (!had_member_ && reason == "incorrect header check")
         fail("is not a gzip file; remove .gz from its name if it is plain text");
@@ -115,7 +118,7 @@ class GzipFile final : public PackedFile {
   bool in_member_ = false, had_member_ = false;
 };
 
-/// The file may hold several frames.
+/// The file may hold several frames, one after the other.
 class ZstdFile final : public PackedFile {
  public:
   explicit ZstdFile(RegularFile file) : PackedFile(std::move(file)), stream_(ZSTD_createDStream()) {
@@ -161,7 +164,7 @@ class ZstdFile final : public PackedFile {
   bool had_text_ = false;
 };
 
-/// `read` of a file that the function owns.
+/// A function that reads a file, which it owns.
 template <class File>
 TextReader::Source source_of(RegularFile file) {
   return [file = std::make_shared<File>(std::move(file))](char* to, size_t size) { return file->read(to, size); };

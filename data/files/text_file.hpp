@@ -1,4 +1,6 @@
-// Reading texts, of files, plain, gzip or zstd, and of standard input; their lines.
+// Reads texts from plain, gzip and zstd files and from standard input, as a whole, in pieces or line by line. Every
+// reader of data and every command with an --input goes through it. Memory is bounded whatever a file holds:
+// tests/data/test_text_file.cpp and test_text_reader.cpp, tests/fuzz/fuzz_gzip.cpp and fuzz_zstd.cpp.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +16,7 @@ namespace capstan {
 /// Million bytes that one file may hold, unpacked, where the configuration does not say (data.max_file_mb): a few
 /// kilobytes can unpack to terabytes.
 constexpr int64_t usual_max_file_mb = 4096;
+/// No limit, for readers that keep only a piece at a time.
 constexpr int64_t any_file_mb = int64_t{1} << 40;
 
 /// A text that is read from its beginning. Throws Error, which names the text and the remedy, if it cannot be read, is
@@ -37,8 +40,9 @@ class TextReader {
   /// Reads the next line, without its '\n'; false at the end. Throws Error for a line of more than `most` bytes: a text
   /// without ends of lines would fill the memory.
   bool read_line(std::string& line, size_t most = size_t{1} << 26);
-  /// All that is left.
+  /// All that is left; max_mb bounds it.
   std::string read_rest();
+  /// Reads the next piece where the last one was given out; false if there is one.
   bool at_end();
   /// Is the rest of the next line not there at the moment, as in a pipe that another program writes?
   bool idle() const;

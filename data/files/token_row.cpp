@@ -9,8 +9,9 @@
 
 namespace capstan {
 
-/// Pages that were read count as memory of the process until they are given back, so all of them are from time to time:
-/// they mostly stay in the system's cache, and the few that are read again soon cost a fault each.
+/// Pages that were read count as memory of the process until they are given back. So all of them are given back
+/// whenever about 64 MB were read: they mostly stay in the system's cache, and one that is read again soon costs a page
+/// fault.
 struct TokenRow::Mapping {
   MappedFile file;
   int width;
@@ -19,7 +20,7 @@ struct TokenRow::Mapping {
   Mapping(const std::string& path, int token_width) : file(path), width(token_width) {}
 
   void note(size_t bytes) const {
-    constexpr size_t around = 1 << 18, most = 1 << 26;  // a fault also maps its neighbours in the system's cache
+    constexpr size_t around = 1 << 18, most = 1 << 26;  // around: a fault also maps neighbours that are in the cache
     if (touched.fetch_add(bytes + around) + bytes + around < most) return;
     touched = 0;
     file.release(0, file.size());

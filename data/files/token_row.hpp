@@ -1,4 +1,6 @@
-// A long row of token ids, in memory or in a file.
+// A long row of token ids, in memory or in a mapped file, for data/text; and the fingerprint of data and tokenizers.
+// Runs save fingerprints and compare them when they go on, so the bytes that are hashed must not change:
+// tests/data/test_token_row.cpp and test_data_source.cpp.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +17,9 @@ namespace capstan {
 class TokenRow {
  public:
   TokenRow() = default;
-  /// In memory.
+  /// A row in memory.
   TokenRow(std::vector<int32_t> tokens);  // NOLINT(google-explicit-constructor): a row is what the vector holds
-  /// A file of `size` tokens of `width` bytes each (1, 2 or 4, unsigned, little-endian), mapped. Reading takes a
+  /// A mapped file of `size` tokens of `width` bytes each (1, 2 or 4; unsigned, little-endian). Reading takes a
   /// bounded amount of memory, in whatever order. Throws Error when the file is not of that size.
   static TokenRow mapped(const std::string& path, int64_t size, int width);
   /// The least width that holds every id of a vocabulary.
@@ -38,10 +40,8 @@ class TokenRow {
   std::shared_ptr<const Mapping> mapping_;
 };
 
-// Tells whether data or a tokenizer is still what a run began with.
-
-/// XXH3-128 over everything added. Each piece is preceded by its length,
-/// so that moving a byte from one piece to the next shows.
+/// XXH3-128 over everything added: tells whether data or a tokenizer is still what a run began with. Each piece is
+/// preceded by its length, so that moving a byte from one piece to the next shows.
 class Fingerprint {
  public:
   Fingerprint& add(std::string_view bytes);

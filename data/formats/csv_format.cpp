@@ -1,3 +1,5 @@
+// A delimiter is found by trying each of four on the first rows. Records are cut from the front of the content, which
+// may be mapped, so a field is copied only once, and a quoted one may go over lines.
 #include "data/formats/csv_format.hpp"
 
 #include <algorithm>
@@ -8,8 +10,8 @@
 
 namespace capstan {
 
-/// How well a delimiter divides the first rows: the share of those that it divides as the first one; 0 where that is
-/// not divided. A single row proves only the comma.
+/// How well a delimiter divides the first rows: the share of the rows that it divides into as many fields as the first
+/// one; 0 if it does not divide the first one. A single row proves nothing but the comma.
 static double share_divided(std::string_view content, char delimiter, char quote) {
   constexpr size_t rows_read = 20;
   CsvReader reader(content, "", {delimiter, quote});
@@ -27,7 +29,7 @@ static double share_divided(std::string_view content, char delimiter, char quote
   return static_cast<double>(alike) / static_cast<double>(rows);
 }
 
-/// Of a first line "sep=;"; none without one.
+/// The delimiter that a first line "sep=;" names; none without such a line.
 static std::optional<char> named_delimiter(std::string_view content) {
   constexpr std::string_view start = "sep=";
   const size_t after = start.size() + 1;
@@ -37,7 +39,7 @@ static std::optional<char> named_delimiter(std::string_view content) {
 }
 
 char csv_delimiter(std::string_view content, const std::string& file, char quote) {
-  constexpr double most = 0.5;  // some rows may lack their quotes
+  constexpr double least_share = 0.5;  // rows whose texts hold delimiters may lack their quotes
   if (const auto named = named_delimiter(content)) return *named;
   std::optional<char> probable;
   for (const char delimiter : {',', ';', '\t', '|'}) {
@@ -48,7 +50,7 @@ char csv_delimiter(std::string_view content, const std::string& file, char quote
                       "sep= and one of them into a first line of its own",
                       file, name_of_delimiter(*probable), name_of_delimiter(delimiter), *probable, delimiter));
     if (share == 1) return delimiter;
-    if (share >= most && !probable) probable = delimiter;
+    if (share >= least_share && !probable) probable = delimiter;
   }
   return probable.value_or(',');
 }
@@ -63,7 +65,8 @@ CsvReader::CsvReader(std::string_view content, std::string file, Dialect dialect
   if (named_delimiter(content)) skip_line();
 }
 
-/// The field whose opening quote is at the front.
+/// Reads the field whose opening quote is at the front. For a quote that is not closed, the reader stays where the
+/// field begins, so that skip_line() leaves out one line and not the rest of the file.
 std::string CsvReader::quoted_field() {
   const int64_t first_line = line_;
   const std::string_view opening = rest_;

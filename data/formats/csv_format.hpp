@@ -1,4 +1,5 @@
-// Rows of CSV.
+// Reads CSV (RFC 4180, with other delimiters and quotes) record by record, and finds its delimiter.
+// tests/data/test_csv.cpp and tests/fuzz/fuzz_csv.cpp hold both; commands and sources use it by way of csv_format().
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@ namespace capstan {
 /// unless only a semicolon, a tab or a bar divides the first row and most others into equally many fields. Throws Error
 /// where that leaves a doubt.
 char csv_delimiter(std::string_view content, const std::string& file, char quote = '"');
-/// The same, unless the dialect says it.
+/// `given`, with csv_delimiter() as its delimiter if it has none.
 Dialect csv_dialect(std::string_view content, const std::string& file, Dialect given);
 
 class CsvReader {
@@ -21,7 +22,7 @@ class CsvReader {
   CsvReader(std::string_view content, std::string file, Dialect dialect = {','});
   /// False at the end. Throws Error for an open quote and for text after a closing one.
   bool next(TableRecord& record);
-  /// After an Error: goes on with the line after the one that it names.
+  /// Call it after an Error: next() goes on with the line after the one that the Error names.
   void skip_line();
 
  private:

@@ -8,6 +8,7 @@
 namespace capstan {
 namespace {
 
+/// A field in quotes, which are doubled within it, where the dialect has quotes and the text needs them.
 std::string csv_field(const std::string& text, const Dialect& dialect) {
   const char special[] = {dialect.delimiter, dialect.quote, '\r', '\n'};
   if (dialect.quote == '\0' || text.find_first_of(special, 0, sizeof special) == std::string::npos) return text;

@@ -1,6 +1,8 @@
-// What TSV and CSV share: rows of fields with a delimiter. A reader of rows has
+// What TSV and CSV share: rows of fields with a delimiter, read into a table and written with new columns. Included by
+// the two formats alone. A reader of rows, which they bring, has
 //   bool next(TableRecord&)   false at the end; throws Error for a row that is broken
 //   void skip_line()          after an Error: goes on with the line after the one that it names
+// tests/data/test_labelled_source.cpp holds them to the other formats, tests/cli/test_tables.cpp what is written.
 #pragma once
 
 #include <string>
@@ -16,13 +18,14 @@ namespace capstan {
 
 struct TableRecord {
   std::vector<std::string> fields;
-  std::string_view text;  // as in the file
-  int64_t line = 0;
+  std::string_view text;  // as in the file; of CSV without the last '\n', but with a '\r' in front of it
+  int64_t line = 0;       // where the record begins, from 1
 
   bool is_empty_line() const { return fields.size() == 1 && fields[0].empty(); }
 };
 
-/// TableFormat::first_rows. Broken rows count, too, but are left out: reading the table reports them.
+/// TableFormat::first_rows: up to `count` records, the header among them. Broken rows count, too, but are left out:
+/// reading the table reports them.
 template <class Reader>
 std::vector<std::vector<std::string>> first_records(Reader reader, size_t count) {
   std::vector<std::vector<std::string>> rows;
@@ -43,7 +46,7 @@ std::vector<std::vector<std::string>> first_records(Reader reader, size_t count)
 /// TableFormat::read. `format`: its name.
 template <class Reader>
 void read_records(Reader reader, const TableInput& input, const char* format, char delimiter) {
-  constexpr size_t rows_compared = 1000;
+  constexpr size_t rows_compared = 1000;  // that say how many fields a row has where no header does
   TableColumns columns(input, format, delimiter);
   if (!input.choice.header) columns.set_rows(first_records(reader, rows_compared));
   bool header = input.choice.header, more = true;
@@ -71,11 +74,12 @@ void read_records(Reader reader, const TableInput& input, const char* format, ch
   }
 }
 
-/// Writes a table with new columns.
+/// Writes a table with new columns: the records as they were, each with its new fields at the end.
 class DelimitedWriter {
  public:
   DelimitedWriter(const TableOutput& output, Dialect dialect);
 
+  /// Throws Error for a header that has one of the new names already.
   void add(const TableRecord& record);
   std::string take() { return std::move(written_); }
 
@@ -86,8 +90,8 @@ class DelimitedWriter {
   const TableOutput& output_;
   Dialect dialect_;
   const char* line_end_;
-  bool header_;  // is the next row one?
-  size_t next_ = 0;
+  bool header_;      // is the next row one?
+  size_t next_ = 0;  // row of output_.rows
   std::string written_;
 };
 

@@ -1,3 +1,6 @@
+// The format jsonl of tables (table_format.hpp): an object per line, or a file that is one array of objects, whose
+// elements are cut out by counting brackets and then read like lines. tests/data/test_labelled_source.cpp,
+// test_multi_label.cpp, tests/fuzz/fuzz_jsonl.cpp.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -14,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A row as it is read.
+/// A row while it is read: its object, and what errors need to say about it.
 struct JsonRow {
   const json& object;
   const std::string& place;
@@ -32,16 +35,17 @@ struct JsonRow {
   }
 
   std::string text(const std::string& key) const {
-    const json& found = value(key);
-    if (!found.is_string())
-      throw Error(fmt::format("{}: '{}' must be a string, found {}", place, key, json_excerpt(found)));
-    return found.get<std::string>();
+    const json& field = value(key);
+    if (!field.is_string())
+      throw Error(fmt::format("{}: '{}' must be a string, found {}", place, key, json_excerpt(field)));
+    return field.get<std::string>();
   }
 };
 
-/// A label as a field of another table would have it: 3, also of 3.0, or true; none of what is no label.
+/// The text of a label, as a field of TSV or CSV would have it: a string as it is, 3 of 3 and of 3.0, true or false.
+/// None of other values.
 std::optional<std::string> json_label(const json& value) {
-  constexpr double exact = 9007199254740992;  // whole numbers up to here are doubles
+  constexpr double exact = 9007199254740992;  // 2^53: up to here every whole number is exactly a double
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_integer() || value.is_boolean()) return value.dump();
   const double number = value.is_number_float() ? value.get<double>() : 0.5;
@@ -52,20 +56,20 @@ std::optional<std::string> json_label(const json& value) {
 constexpr const char* label_types = "a string, a whole number, true or false";
 
 std::string label_of(const JsonRow& row, const std::string& key) {
-  const json& found = row.value(key);
-  if (found.is_null() && row.choice.label_separator.empty()) return "";  // as an empty field
-  if (auto label = json_label(found)) return *std::move(label);
-  const bool several = found.is_array() && !row.choice.targets;
-  throw Error(fmt::format("{}: '{}' must be {}, found {}{}", row.place, key, label_types, json_excerpt(found),
+  const json& field = row.value(key);
+  if (field.is_null() && row.choice.label_separator.empty()) return "";  // null is what an empty field is elsewhere
+  if (auto label = json_label(field)) return *std::move(label);
+  const bool several = field.is_array() && !row.choice.targets;
+  throw Error(fmt::format("{}: '{}' must be {}, found {}{}", row.place, key, label_types, json_excerpt(field),
                           several ? "; for several labels per text, set data.multi_label: true" : ""));
 }
 
-/// A list of labels, or what a field of a table would be.
+/// Sets the labels of a row that may have several: from a list, or from one text as in a field of TSV or CSV.
 void set_json_labels(LabelledText& to, const JsonRow& row, const std::string& key) {
-  const json& found = row.value(key);
-  if (!found.is_array()) return set_label(to, label_of(row, key), row.choice, row.place);
+  const json& field = row.value(key);
+  if (!field.is_array()) return set_label(to, label_of(row, key), row.choice, row.place);
   std::vector<std::string> labels;
-  for (const json& label : found) {
+  for (const json& label : field) {
     auto text = json_label(label);
     if (!text)
       throw Error(fmt::format("{}: label {} in '{}' must be {}, found {}", row.place, labels.size() + 1, key,
@@ -170,14 +174,16 @@ void read_array(const TableInput& input) {
     });
 }
 
-/// Keys and values of the first objects; lists and other values as JSON writes them. None where a line is no object.
+/// The keys of the first object, then the values of up to `count` objects under these keys, lists and the like as JSON
+/// writes them. An object that cannot be read ends them: it may be cut where a sample of the file ends. None if that is
+/// the first one.
 template <class Objects>
 std::vector<std::vector<std::string>> first_objects(Objects objects, size_t count) {
   std::vector<std::vector<std::string>> rows;
   for (Line line; rows.size() <= count && objects.next(line);) {
     if (line.text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     const json object = try_parse_json(line.text);
-    if (!object.is_object()) return rows.size() > 1 ? rows : decltype(rows){};  // the end of a sample may be cut
+    if (!object.is_object()) return rows.size() > 1 ? rows : decltype(rows){};
     if (rows.empty()) {
       rows.emplace_back();
       for (const auto& [key, value] : object.items()) rows.front().push_back(key);
@@ -192,6 +198,7 @@ std::vector<std::vector<std::string>> first_objects(Objects objects, size_t coun
   return rows;
 }
 
+/// Every line keeps its bytes up to its last brace, so that numbers and the order of keys stay as they were.
 std::string objects_with_fields(const TableOutput& output) {
   if (is_array(output.content))
     throw Error(

@@ -1,4 +1,4 @@
-// Tables that have a row in every line.
+// Tables that have a row in every line: JSONL, fastText, and formats that a program adds (docs/adding.md).
 #pragma once
 
 #include <utility>
@@ -9,8 +9,8 @@
 
 namespace capstan {
 
-/// Takes read(Line, place) of every line that is not blank; place: "file:line". An Error that it throws makes a bad
-/// row.
+/// TableFormat::read: gives input.take the row that read(Line, place) makes of every line that is not blank; place:
+/// "file:line". An Error that it throws makes a bad row.
 template <class Read>
 void read_lines(const TableInput& input, const Read& read) {
   Lines lines(input.content);

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::string_view label_blanks = " \t\r\v\f";
 
-/// A string of Python as JSON writes it: in double quotes. `text` begins with its quote, which it loses as far as the
-/// string goes.
+/// Takes the string of Python or JSON that `text` begins with from its front, and returns it as JSON writes it, in
+/// double quotes.
 std::string json_string(std::string_view& text) {
   const char quote = text.front();
   std::string json = "\"";
@@ -31,7 +31,7 @@ std::string json_string(std::string_view& text) {
   return json + '"';
 }
 
-/// Does what split_labels() made of a text in brackets begin like a list?
+/// Was the text a list in brackets that split_labels() could not read, so that it divided it by the separator instead?
 bool is_broken_list(const std::vector<std::string>& labels) {
   if (labels.empty() || labels.front()[0] != '[' || labels.back().empty() || labels.back().back() != ']') return false;
   const char next = labels.front()[1];
@@ -51,7 +51,7 @@ void check_labels(const std::vector<std::string>& labels, const std::string& pla
     throw Error(fmt::format("{}: label {} of {} is empty", place, empty - labels.begin() + 1, labels.size()));
 }
 
-/// Keeps each label once, in order; true if one was there twice.
+/// Keeps each label once, in order; returns true if one was there twice.
 bool remove_repeated(std::vector<std::string>& labels) {
   std::set<std::string> seen;
   const auto known = [&](const std::string& label) { return !seen.insert(label).second; };

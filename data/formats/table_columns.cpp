@@ -1,3 +1,5 @@
+// Columns are numbers: from 1, or negative from the end, so that the last column is -1 in tables of any width. Names
+// become numbers when the header is read.
 #include "data/formats/table_columns.hpp"
 
 #include <algorithm>
@@ -101,7 +103,7 @@ void TableColumns::check_width(const std::vector<std::string>& fields, const std
   const bool many = fields.size() > width_, tsv = delimiter_ == '\t';
   const std::string expected =
       header_.empty() ? fmt::format("most rows have {}", width_) : fmt::format("the header has {}", width_);
-  // A quote that is not closed on its line.
+  // A field with an odd number of quotes is quoted over several lines, or holds a tab within its quotes.
   const bool open_quote = std::any_of(fields.begin(), fields.end(), [](const std::string& field) {
     return std::count(field.begin(), field.end(), '"') % 2 == 1;
   });
@@ -134,13 +136,13 @@ size_t TableColumns::place(int64_t column) const {
 }
 
 int64_t TableColumns::number(const std::string& column, const std::string& keys) const {
-  std::vector<int64_t> found;
+  std::vector<int64_t> numbers;
   for (size_t c = 0; c < header_.size(); ++c)
-    if (header_[c] == column) found.push_back(static_cast<int64_t>(c) + 1);
-  if (found.size() == 1) return found.front();
-  if (found.size() > 1)
+    if (header_[c] == column) numbers.push_back(static_cast<int64_t>(c) + 1);
+  if (numbers.size() == 1) return numbers.front();
+  if (numbers.size() > 1)
     throw Error(fmt::format("{}:1: the columns {} are called '{}'; choose one by its number with {}", input_.file,
-                            join(found, " and "), column, keys));
+                            join(numbers, " and "), column, keys));
   const auto value = parse_integer(column);
   if (value && *value != 0) return *value;
   if (!input_.choice.header)

@@ -1,4 +1,5 @@
-// The columns of a table of fields in rows (TSV, CSV).
+// The columns of a table of fields in rows (TSV, CSV): which of them are read, and how a row becomes a LabelledText.
+// Errors name file and line; tests/data/test_labelled_source.cpp holds their texts.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +37,12 @@ class TableColumns {
   LabelledText row(const std::vector<std::string>& fields, int64_t line) const;
 
  private:
+  /// Finds the columns that the ColumnChoice names.
   void choose();
-  /// `keys`: those that choose it, for errors.
+  /// The number of a column by its name or number: from 1, or negative from the end. `keys`: those that choose it, for
+  /// errors.
   int64_t number(const std::string& column, const std::string& keys) const;
+  /// Index, from 0, of the column of this number; width_ or more if there is none.
   size_t place(int64_t column) const;
   void check_width(const std::vector<std::string>& fields, const std::string& where) const;
   [[noreturn]] void throw_too_few(const std::string& where) const;
@@ -49,7 +53,7 @@ class TableColumns {
   char delimiter_;
   std::vector<std::string> header_ = {};
   size_t width_ = 0;
-  int64_t label_ = 1, weight_ = 0;  // 0: there is none
+  int64_t label_ = 1, weight_ = 0;  // numbers of columns; weight_ 0: there is none
   std::vector<int64_t> text_ = {}, label_columns_ = {};
 };
 

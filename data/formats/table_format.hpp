@@ -1,5 +1,7 @@
-// The formats of tables of labelled texts. A format is one file, with its declaration here and its entry in the list of
-// table_format.cpp.
+// The formats of tables of labelled texts, for data/labelled and data/pairs, for --input of `capstan predict` and its
+// like, and for the tables that it writes. A format is one file, with its declaration here and its entry in the list of
+// table_format.cpp (docs/adding.md). All formats give the same rows for the same table:
+// tests/data/test_labelled_source.cpp and test_multi_label.cpp.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +63,7 @@ struct LabelledText {
 /// Takes a row, and how many bytes of the content were read with it.
 using TakeRow = std::function<void(LabelledText&& row, size_t end)>;
 
-/// A table, and what is read of it.
+/// A table, what is read of it, and who takes the rows. All references must outlive the call of TableFormat::read.
 struct TableInput {
   std::string_view content;  // without a byte order mark
   const std::string& file;
@@ -116,10 +118,11 @@ TableFormat jsonl_format();
 /// Lines of text whose words with the prefix __label__ are their labels.
 TableFormat fasttext_format();
 
+/// All formats. Their order is that of messages and of docs/configuration.md.
 const std::vector<TableFormat>& table_formats();
 
-/// The values of data.format that are no table: by the name of the file; one text per file, in a folder per class, or
-/// with a name that begins with its class.
+/// The values of data.format that are no format of tables. "auto": the file's name tells the format. "folders" and
+/// "file-names": each file is one text, whose class is its folder, or what its name begins with.
 constexpr const char *format_by_name = "auto", *format_of_folders = "folders", *format_of_file_names = "file-names";
 inline bool format_is_of_files(std::string_view name) {
   return name == format_of_folders || name == format_of_file_names;
@@ -127,7 +130,7 @@ inline bool format_is_of_files(std::string_view name) {
 
 /// "auto", the names of all formats, "folders" and "file-names".
 std::vector<std::string> data_format_names();
-/// The format of this name; null for the others.
+/// The format of this name; null for "auto", "folders", "file-names" and unknown names.
 const TableFormat* format_named(std::string_view name);
 /// The format by whose ending a file's name ends; null if there is none.
 const TableFormat* format_by_ending(const std::string& path);

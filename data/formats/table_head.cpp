@@ -10,7 +10,7 @@
 
 namespace capstan {
 
-/// The beginning of a file, enough for a sample, up to the end of a line.
+/// The beginning of a file, about a megabyte, up to the end of a line: enough for a sample.
 static std::string head_of(const std::string& path) {
   constexpr size_t enough = size_t{1} << 20;
   TextReader reader(path);

@@ -1,4 +1,4 @@
-// The first rows of the tables of a configuration, from which its columns are found.
+// The first rows of the first table of a configuration, from which data/labelled and data/pairs find its columns.
 #pragma once
 
 #include <set>
@@ -12,7 +12,7 @@ namespace capstan {
 struct TableHead {
   std::string file, content;                   // of the first file; content: its beginning
   const TableFormat* format = nullptr;         // null where there are no rows
-  std::vector<std::vector<std::string>> rows;  // of keys: those of the first row, then the values of each
+  std::vector<std::vector<std::string>> rows;  // of a format with keys: the keys, then the values of each row
 
   bool has_keys() const { return format != nullptr && format->fields == TableFormat::Fields::keys; }
 };

@@ -1,3 +1,5 @@
+// The format tsv of tables (table_format.hpp): lines divided by tabs, read and written by way of delimited.hpp.
+// tests/fuzz/fuzz_tsv.cpp.
 #include "core/strings/strings.hpp"
 #include "data/files/text_file.hpp"
 #include "data/formats/delimited.hpp"
@@ -5,6 +7,7 @@
 namespace capstan {
 namespace {
 
+/// Lines divided by tabs. Quotes are text.
 class TsvReader {
  public:
   explicit TsvReader(std::string_view content) : lines_(content) {}
@@ -16,7 +19,7 @@ class TsvReader {
     record = {{fields.begin(), fields.end()}, line.text, line.number};
     return true;
   }
-  void skip_line() {}  // no row is broken
+  void skip_line() {}  // next() throws for no row
 
  private:
   Lines lines_;

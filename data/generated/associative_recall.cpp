@@ -84,14 +84,14 @@ RecallExample AssociativeRecall::example(std::string_view split, int64_t index) 
 }
 
 std::string AssociativeRecall::fingerprint() const {
-  Fingerprint all;
-  all.add(std::vector<int64_t>{config_.train, config_.valid});
+  Fingerprint content;
+  content.add(std::vector<int64_t>{config_.train, config_.valid});
   for (const char* const split : {"train", "valid"})
     for (int64_t index = 0; index < 16; ++index) {
-      const RecallExample some = example(split, index);
-      all.add(some.tokens).add(some.labels);
+      const RecallExample drawn = example(split, index);
+      content.add(drawn.tokens).add(drawn.labels);
     }
-  return all.hex();
+  return content.hex();
 }
 
 namespace {

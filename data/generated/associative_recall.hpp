@@ -1,7 +1,8 @@
 // Multi-query associative recall (MQAR; Arora et al. 2023, arXiv 2312.04927), for language models: pairs of keys and
 // values, then every key again, whose value is to be recalled.
 //   k1 v1 k2 v2 0 0 k2 0 k1 0 0 0   ->   at k2: v2, at k1: v1
-// Generated, so that it needs no file.
+// Generated, so that it needs no file: the source `associative-recall`. Runs save a hash of some sequences, so the
+// draws must not change: tests/data/test_associative_recall.cpp and test_data_source.cpp.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +51,7 @@ void describe(Fields& f, AssociativeRecallConfig& c) {
 
 void validate(const AssociativeRecallConfig& c, Problems& problems);
 
-/// One sequence. labels: the value where a key is asked, else ignored_target.
+/// One sequence. labels: the value where a key is asked for, else ignored_target.
 struct RecallExample {
   std::vector<int32_t> tokens, labels;
 };
@@ -73,7 +74,7 @@ class AssociativeRecall {
 
  private:
   AssociativeRecallConfig config_;
-  std::vector<double> slot_weights_;
+  std::vector<double> slot_weights_;  // by slot: what its probability is proportional to
 };
 
 SourceFacts facts(const AssociativeRecallConfig& config);

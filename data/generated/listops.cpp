@@ -60,6 +60,7 @@ RandomKey draw_key(const ListOpsConfig& config, std::string_view split) {
   return random_key(static_cast<uint64_t>(config.seed), fmt::format("listops/{}", split));
 }
 
+/// Draws until there are `count` expressions that are not among those seen, and adds them to these.
 ExampleSet make_split(const ListOpsConfig& config, std::string_view split, int64_t count,
                       std::unordered_set<std::string>& seen) {
   constexpr uint64_t patience =
@@ -135,7 +136,7 @@ SourceFacts facts(const ListOpsConfig& config) {
   facts.has_labels = true;
   facts.longest = config.max_length - 1;
   facts.longest_key = "max_length";
-  constexpr double per_example = 100;  // a hash in a set, a label, an offset
+  constexpr double per_example = 100;  // bytes: a hash in a set, a label, an offset
   facts.least_bytes = static_cast<double>(config.train + config.valid + config.test) *
                       (sizeof(int32_t) * static_cast<double>(config.min_length + 1) + per_example);
   return facts;

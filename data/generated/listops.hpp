@@ -1,6 +1,7 @@
 // ListOps (Nangia and Bowman 2018; the form of Long Range Arena, Tay et al. 2021): nested expressions such as
 //   [MAX 2 9 [MIN 4 7 ] 0 ]   ->   9
-// whose value, a digit, is the label. Generated, so that it needs no file.
+// whose value, a digit, is the label. Generated, so that it needs no file: the source `listops`. Runs save a
+// fingerprint of the examples, so the draws must not change: tests/data/test_listops.cpp and test_data_source.cpp.
 #pragma once
 
 #include <cstdint>

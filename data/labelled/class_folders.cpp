@@ -18,9 +18,9 @@ bool names_part(const std::string& folder) {
 }  // namespace
 
 void refuse_parts_as_classes(const std::vector<FoundFile>& files, const std::vector<std::string>& paths) {
-  std::map<std::string, std::set<std::string>> parts;  // with the folders in each
-  for (const FoundFile& found : files) {
-    const std::vector<std::string_view> names = split(found.name, "/");
+  std::map<std::string, std::set<std::string>> parts;  // a folder -> the folders in it
+  for (const FoundFile& file : files) {
+    const std::vector<std::string_view> names = split(file.name, "/");
     if (names.size() < 2) continue;
     std::set<std::string>& inner = parts[std::string(names[0])];
     if (names.size() > 2) inner.emplace(names[1]);
@@ -45,16 +45,16 @@ void refuse_parts_as_classes(const std::vector<FoundFile>& files, const std::vec
 
 std::string class_of_file_name(const std::string& name, const std::vector<std::string>& wanted) {
   const auto goes_on = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || (c & 0x80) != 0; };
-  const std::string own = name.substr(name.rfind('/') + 1);  // npos + 1 is 0
+  const std::string file_name = name.substr(name.rfind('/') + 1);  // npos + 1 is 0
   if (wanted.empty()) {
-    const size_t digit = own.find_first_of("0123456789");
+    const size_t digit = file_name.find_first_of("0123456789");
     if (digit == std::string::npos) return "";
-    return own.substr(0, own.find_last_not_of(" ._-", digit == 0 ? 0 : digit - 1) + (digit == 0 ? 0 : 1));
+    return file_name.substr(0, file_name.find_last_not_of(" ._-", digit == 0 ? 0 : digit - 1) + (digit == 0 ? 0 : 1));
   }
   std::string best;
   for (const std::string& label : wanted)
-    if (starts_with(own, label) && label.size() > best.size() &&
-        (own.size() == label.size() || !goes_on(own[label.size()])))
+    if (starts_with(file_name, label) && label.size() > best.size() &&
+        (file_name.size() == label.size() || !goes_on(file_name[label.size()])))
       best = label;
   return best;
 }

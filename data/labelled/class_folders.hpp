@@ -1,4 +1,6 @@
-// Folders, and names of files, that were given as classes.
+// Classes of data with one text per file, which are its folder (format: folders) or what its name begins with (format:
+// file-names): what is taken for a class, what is refused or left out. For the reader of rows and for --input of
+// commands; tests/data/test_labelled_source.cpp ("one folder per class") and test_tables_people_have.cpp hold it.
 #pragma once
 
 #include <cstdint>

@@ -61,9 +61,9 @@ std::optional<int32_t> ClassNames::find(const std::string& label) const {
   if (found != indices_.end()) return found->second;
   const std::string form = common_form(label);
   if (const auto alike = forms_.find(form); alike != forms_.end() && alike->second >= 0) return alike->second;
-  for (const auto& [one, other] : {std::pair("true", "1"), {"false", "0"}, {"1", "true"}, {"0", "false"}})
-    if (form == one && forms_.count(one) == 0)
-      if (const auto same = forms_.find(other); same != forms_.end() && same->second >= 0) return same->second;
+  for (const auto& [spelling, synonym] : {std::pair("true", "1"), {"false", "0"}, {"1", "true"}, {"0", "false"}})
+    if (form == spelling && forms_.count(spelling) == 0)
+      if (const auto known = forms_.find(synonym); known != forms_.end() && known->second >= 0) return known->second;
   const auto index = accepts_indices_ ? parse_integer(form) : std::nullopt;
   if (index && *index >= first_number_ && *index - first_number_ < static_cast<int64_t>(names_.size()))
     return static_cast<int32_t>(*index - first_number_);
@@ -72,7 +72,7 @@ std::optional<int32_t> ClassNames::find(const std::string& label) const {
 
 int32_t ClassNames::index_of(const std::string& label, const std::string& place) const {
   if (const auto found = find(label)) return *found;
-  // A search for the nearest name visits all names, and only ten of a million messages are shown.
+  // A search for the nearest name visits all names, and of a million messages only ten are shown.
   constexpr int most_hints = 100;
   const std::string meant =
       (accepts_indices_ && parse_integer(label)) || hints_ >= most_hints ? "" : nearest(label, names_);

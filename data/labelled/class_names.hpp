@@ -1,4 +1,7 @@
-// Names of classes and their labels.
+// The names of classes, and which class a label of the data means. The index of a name is the column of a model's
+// output, and a run saves the names in this order (classes.txt), so the order must not change:
+// tests/data/test_labelled_source.cpp
+// ("class names") and tests/cli/test_old_runs.cpp.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +28,16 @@ class ClassNames {
   /// The index of a label; none if it is unknown. A label that another format writes otherwise is known, too: "true"
   /// and "True", 1 and 1.0, with and without quotes, unless several classes differ by this alone.
   std::optional<int32_t> find(const std::string& label) const;
-  /// Throws Error for an unknown label, with the nearest and the known ones; `place` is its file:line.
+  /// Throws Error for an unknown label, with the nearest and the known ones; `place` is its file:line. For one thread
+  /// at a time: it counts the hints that it has given.
   int32_t index_of(const std::string& label, const std::string& place) const;
 
  private:
   explicit ClassNames(std::vector<std::string> names);
 
   std::vector<std::string> names_;
-  std::unordered_map<std::string, int32_t> indices_, forms_;  // by name; by form, -1 of several classes
+  std::unordered_map<std::string, int32_t> indices_,
+      forms_;  // by name; by common_form(), -1 if several classes have it
   bool accepts_indices_ = false;
   int64_t first_number_ = 0;
   mutable int hints_ = 0;  // given by index_of() so far

@@ -9,6 +9,7 @@ namespace {
 
 using Words = std::set<std::string>;
 
+// Whole names of columns of labels, and words that such names contain.
 const Words label_names = {"label", "labels", "class", "category", "sentiment", "topic", "target", "intent",
                            "tag",   "rating", "stars", "polarity", "emotion",   "score", "genre",  "grade"};
 const Words label_words = {"label", "labels",   "class",   "classes", "category", "categories", "sentiment",
@@ -16,10 +17,11 @@ const Words label_words = {"label", "labels",   "class",   "classes", "category"
                            "stars", "polarity", "emotion", "genre",   "grade",    "is"};
 const Words text_names = {"text",    "review", "sentence", "body",        "content", "message",
                           "comment", "tweet",  "question", "description", "document"};
+// Usual names that tell a header from a row, but not what to read.
 const Words other_names = {"title",  "answer", "id",      "idx",        "index",   "name",   "date",
                            "source", "query",  "premise", "hypothesis", "subject", "summary"};
 const Words identifiers = {"id", "ids", "idx", "index", "uuid", "guid", "key", "code"};
-// What a table says of a text beside its label.
+// Words of columns that say something else of a text than its label.
 const Words remarks = {"date",   "datetime", "time",       "timestamp",   "created",  "updated",  "year",    "month",
                        "day",    "split",    "fold",       "subset",      "source",   "url",      "link",    "href",
                        "user",   "username", "email",      "file",        "filename", "path",     "count",   "length",
@@ -94,7 +96,7 @@ bool may_name_column(const std::string& field) {
 }
 
 bool are_numbers_of_columns(const std::vector<std::string>& fields) {
-  const size_t first = !fields.empty() && fields.front().empty() ? 1 : 0;  // the index
+  const size_t first = !fields.empty() && fields.front().empty() ? 1 : 0;  // pandas does not name its index
   for (size_t c = first; c < fields.size(); ++c)
     if (fields[c] != std::to_string(c - first)) return false;
   return fields.size() > first + 1;

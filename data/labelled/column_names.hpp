@@ -1,4 +1,5 @@
-// What the names of columns say of what is in them.
+// What the names of columns say of their content, by lists of English words. For ColumnSample, and for --input of
+// commands. A word that is added can change which column a new run reads: tests/data/test_checks.cpp ("columns: ...").
 #pragma once
 
 #include <string>
@@ -10,10 +11,10 @@ struct ColumnName {
   explicit ColumnName(const std::string& name);
 
   /// How surely the column has the labels; 0: the name does not say so. 4: "label"; 3: "sentiment"; 2: it has such a
-  /// word
-  /// ("airline_sentiment", "is_spam"); 1: beside a word for an identifier ("category_id").
+  /// word ("airline_sentiment", "is_spam"); 1: beside a word for an identifier ("category_id").
   int label = 0;
-  /// The same of the texts. 2: "review"; 1: it has such a word ("comment_text").
+  /// How surely the column has the texts. 2: "review"; 1: it has such a word ("comment_text"); 0: the name does not
+  /// say.
   int text = 0;
   /// It names something else: an identifier, a date, a split, a source.
   bool other = false;
@@ -21,10 +22,11 @@ struct ColumnName {
   bool usual = false;
 };
 
-/// "Class Index", "review_text", "Toxic?", also with letters of other scripts: not a number, nor a sentence.
+/// Could a field be the name of a column: "Class Index", "review_text", "Toxic?", also with letters of other scripts?
+/// Numbers and sentences are not.
 bool may_name_column(const std::string& field);
 
-/// 0, 1, 2, ...: as pandas names the columns of a table without names.
+/// Are the fields 0, 1, 2, ..., as pandas names the columns of a table without names, perhaps after an empty one?
 bool are_numbers_of_columns(const std::vector<std::string>& fields);
 
 }  // namespace capstan

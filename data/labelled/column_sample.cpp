@@ -1,3 +1,6 @@
+// Each column is summed up once (column_of), as shares of its values that are words, numbers, dates and the like; every
+// question is then answered by these shares and by what the names say. Names count more than values; a doubt is
+// returned as candidates.
 #include "data/labelled/column_sample.hpp"
 
 #include <algorithm>
@@ -13,11 +16,12 @@
 namespace capstan {
 namespace {
 
-// Fewer rows say little. A column of labels has at least this many rows per label.
+// With fewer than rows_needed rows, values say little. A column of labels has at least examples_per_class rows per
+// label.
 constexpr size_t rows_needed = 20, examples_per_class = 5;
-constexpr double nearly_all = 0.95, most = 0.5;
+constexpr double nearly_all = 0.95, most = 0.5;  // shares of the values
 
-/// Is it text of words, or in a script without blanks, and no identifier?
+/// Does a value hold a blank or a character beyond ASCII? Texts do, in scripts without blanks too; identifiers do not.
 bool has_words(std::string_view value) {
   return std::any_of(value.begin(), value.end(),
                      [](char c) { return c == ' ' || static_cast<unsigned char>(c) > 127; });
@@ -49,7 +53,7 @@ ColumnSample::ColumnSample(std::vector<std::vector<std::string>> rows, std::opti
   sum_up(rows, 1);
   begins_with_names_ = header.value_or(looks_like_names());
   if (begins_with_names_) return;
-  const size_t width = common_width(rows);  // rows of another one cannot be used
+  const size_t width = common_width(rows);  // reading the table refuses rows of another width
   rows.erase(std::remove_if(rows.begin(), rows.end(), [&](const auto& fields) { return fields.size() != width; }),
              rows.end());
   sum_up(rows, 0);
@@ -67,8 +71,8 @@ void ColumnSample::sum_up(const std::vector<std::vector<std::string>>& rows, siz
 ColumnSample::Column ColumnSample::column_of(const std::vector<std::vector<std::string>>& rows, size_t column,
                                              size_t begin) const {
   constexpr double large = 1e6;
-  const double part = 1 / static_cast<double>(std::max<size_t>(rows.size() - begin, 1));
-  Column found;
+  const double row_share = 1 / static_cast<double>(std::max<size_t>(rows.size() - begin, 1));
+  Column facts;
   std::set<std::string> different;
   bool lists = true, several = false;
   for (size_t r = begin; r < rows.size(); ++r) {
@@ -78,28 +82,28 @@ ColumnSample::Column ColumnSample::column_of(const std::vector<std::vector<std::
     const auto listed = lists ? listed_labels(value) : std::nullopt;
     lists = listed.has_value();
     several = several || (listed && listed->size() != 1);
-    found.mean_bytes += part * static_cast<double>(rows[r][column].size());
-    found.words += has_words(value) ? part : 0;
-    found.filled += value.empty() ? 0 : part;
-    found.dates += is_date(value) ? part : 0;
-    found.splits += names_split(value) ? part : 0;
+    facts.mean_bytes += row_share * static_cast<double>(rows[r][column].size());
+    facts.words += has_words(value) ? row_share : 0;
+    facts.filled += value.empty() ? 0 : row_share;
+    facts.dates += is_date(value) ? row_share : 0;
+    facts.splits += names_split(value) ? row_share : 0;
     if (!is_number(value)) continue;
     const double number = std::strtod(value.c_str(), nullptr);
-    found.numbers += part;
-    found.fractions += std::floor(number) != number ? part : 0;
-    found.large += std::abs(number) >= large ? part : 0;
-    found.flags += number == 0 || number == 1 ? 1 : 0;
+    facts.numbers += row_share;
+    facts.fractions += std::floor(number) != number ? row_share : 0;
+    facts.large += std::abs(number) >= large ? row_share : 0;
+    facts.flags += number == 0 || number == 1 ? 1 : 0;
   }
-  found.different = different.size();
-  found.repeats_first = different.count(first_row_[column]) > 0;
-  found.lists = lists && several;
-  return found;
+  facts.different = different.size();
+  facts.repeats_first = different.count(first_row_[column]) > 0;
+  facts.lists = lists && several;
+  return facts;
 }
 
 bool ColumnSample::looks_like_names() const {
   const size_t begin = first_row_.size() > 1 && first_row_.front().empty() ? 1 : 0;  // pandas does not name the index
   size_t end = first_row_.size();
-  while (end > begin + 1 && first_row_[end - 1].empty()) --end;  // "v1,v2,,,"
+  while (end > begin + 1 && first_row_[end - 1].empty()) --end;  // "v1,v2,,,", as spreadsheets write
   if (are_numbers_of_columns(first_row_))
     return std::any_of(columns_.begin(), columns_.end(),
                        [](const Column& column) { return column.words >= most && column.numbers == 0; });
@@ -107,7 +111,8 @@ bool ColumnSample::looks_like_names() const {
              names_end = first_row_.begin() + static_cast<std::ptrdiff_t>(end);
   if (!std::all_of(names_begin, names_end, may_name_column)) return false;
   const bool differ = std::set<std::string>(names_begin, names_end).size() == end - begin;
-  // Among few labels one that no other row has, beside one word in a column of texts.
+  // Without usual names, the first row is a header if a column of numbers has a word there, or if a column of few
+  // labels has one there that no other row has, and a column of texts a single word.
   bool usual = false, of_numbers = begin > 0 && rows_ > 1 && columns_[0].numbers >= nearly_all, of_labels = false,
        of_texts = false;
   for (size_t c = begin; c < end; ++c) {
@@ -156,12 +161,12 @@ bool ColumnSample::looks_like_labels(size_t column) const {
 bool ColumnSample::cannot_be_labels(size_t column) const {
   constexpr double nearly_different = 0.9;
   constexpr size_t many = 20;
-  const Column& of = columns_[column];
-  if (of.left_out) return true;
+  const Column& facts = columns_[column];
+  if (facts.left_out) return true;
   if (rows_ < rows_needed) return false;
-  return static_cast<double>(of.different) >= nearly_different * static_cast<double>(rows_) || of.filled < most ||
-         (of.fractions > 0 && of.different > many) || of.large >= nearly_all || of.dates >= nearly_all ||
-         of.splits >= nearly_all;
+  return static_cast<double>(facts.different) >= nearly_different * static_cast<double>(rows_) || facts.filled < most ||
+         (facts.fractions > 0 && facts.different > many) || facts.large >= nearly_all || facts.dates >= nearly_all ||
+         facts.splits >= nearly_all;
 }
 
 void ColumnSample::leave_out(const std::string& column) {
@@ -175,15 +180,15 @@ LabelSearch ColumnSample::find_label(bool single) const {
   if (columns_.empty()) return {};
   if (!begins_with_names_) return label_of_rows(single);
   for (int surely = 4; surely > 0; --surely) {
-    std::vector<size_t> found, likely;
+    std::vector<size_t> named, likely;
     for (size_t c = 0; c < columns_.size(); ++c) {
       if (names_[c].label != surely || (surely < 4 && single && cannot_be_labels(c))) continue;
-      found.push_back(c);
+      named.push_back(c);
       if (looks_like_labels(c)) likely.push_back(c);
     }
     if (single && likely.size() == 1) return {likely.front()};
-    if (found.size() == 1) return {found.front()};
-    if (found.size() > 1) return {std::nullopt, found};
+    if (named.size() == 1) return {named.front()};
+    if (named.size() > 1) return {std::nullopt, named};
   }
   return label_by_values(single);
 }

@@ -1,4 +1,6 @@
-// What the columns of a table look like, judged by its first rows: for advice on keys.
+// What the columns of a table look like, judged by its first rows: find_columns() sets keys by it, and warnings advise
+// on keys. A changed limit can change which columns a new run reads: tests/data/test_checks.cpp ("columns: ...") and
+// test_tables_people_have.cpp have tables as people write them.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +33,7 @@ class ColumnSample {
   /// Whether the fields of the first row are too long to name columns.
   bool begins_with_text() const;
 
-  /// Index, from 0, of a column by its number (from 1 or from the end) or name.
+  /// Index, from 0, of a column by its number (from 1, or from -1 at the end) or name; none if there is no such column.
   std::optional<size_t> index_of(const std::string& column) const;
   /// How a configuration names a column: by its name in the first row, if that is unique, else by its number from 1.
   std::string name_of(size_t column) const;
@@ -67,11 +69,12 @@ class ColumnSample {
  private:
   struct Column {
     size_t different = 0, flags = 0;  // flags: values that are 0 or 1
-    // Shares of the values; fractions, large and dates: numbers that are no labels, and dates.
+    // mean_bytes is of a value; the others are shares of the values. fractions, large: of numbers that are no labels.
     double mean_bytes = 0, numbers = 0, words = 0, filled = 0, fractions = 0, large = 0, dates = 0, splits = 0;
     bool repeats_first = false;  // does the field of the first row occur in another one?
     bool lists = false, left_out = false;
   };
+  /// Fills in all that is known of rows `begin` to the end; names are those of the first row.
   void sum_up(const std::vector<std::vector<std::string>>& rows, size_t begin);
   Column column_of(const std::vector<std::vector<std::string>>& rows, size_t column, size_t begin) const;
   bool looks_like_names() const;

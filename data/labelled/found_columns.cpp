@@ -1,3 +1,6 @@
+// ColumnFinder sets the keys of a configuration from the first training table: the header, then the labels, then the
+// text. NewTable does the same for a table of a command, where the classes of the run are known and tell the columns of
+// labels.
 #include "data/labelled/found_columns.hpp"
 
 #include <algorithm>
@@ -22,7 +25,8 @@ bool names_column(const std::vector<std::string>& header, const std::string& col
   return is_name(column) && std::find(header.begin(), header.end(), column) != header.end();
 }
 
-/// As set, or true for a first row with a name that the configuration uses; unset: as the sample finds.
+/// Is the first row a header: as configured, or if it has a column's name that the configuration uses. Unset: the
+/// sample decides.
 std::optional<bool> header_of(const LabelledSourceConfig& config, const Rows& rows) {
   if (config.header || rows.empty()) return config.header;
   std::vector<std::string> columns = config.text_columns;
@@ -35,7 +39,8 @@ std::optional<bool> header_of(const LabelledSourceConfig& config, const Rows& ro
   return named ? std::optional(true) : std::nullopt;
 }
 
-/// Forgets the names of the training if a table has no header. True where that is a guess.
+/// Removes the names of columns from the configuration if the table has none of them and does not begin with a header.
+/// Returns true in this case: that there is no header is a guess.
 bool forget_names(LabelledSourceConfig& config, const Rows& rows) {
   LabelledSourceConfig unset = config;
   unset.header.reset();
@@ -49,7 +54,7 @@ bool forget_names(LabelledSourceConfig& config, const Rows& rows) {
   return true;
 }
 
-/// What a user should know of how the content is read: an unusual delimiter; empty: nothing.
+/// What a user should know of how the content is read, which is an unusual delimiter; empty for the usual one.
 std::string remark_of(std::string_view content, const std::string& file, const TableFormat& format,
                       const Dialect& dialect) {
   const char usual = format.name == std::string_view("tsv") ? '\t' : ',';
@@ -81,7 +86,8 @@ class NewTable {
            });
   }
 
-  /// `needed`: where nothing is found, what the training had.
+  /// The column of the labels; none where there are several (label_columns). `needed`: where none is found, the one
+  /// that the training had.
   std::optional<size_t> label(bool needed) const {
     if (!config_.label_columns.empty()) return std::nullopt;
     const auto trained = sample_.index_of(config_.label_column.value_or("1"));
@@ -100,13 +106,13 @@ class NewTable {
                         "texts with --text-column or data.text_columns",
                         file, column));
     if (!config_.text_columns.empty()) return config_.text_columns;
-    std::vector<bool> any(sample_.columns()), no_labels(any);
-    for (size_t c = 0; c < any.size(); ++c) {
-      any[c] = c != label || any.size() == 1;
-      no_labels[c] = any[c] && !has_labels(c);
+    std::vector<bool> not_the_label(sample_.columns()), without_labels(not_the_label);
+    for (size_t c = 0; c < not_the_label.size(); ++c) {
+      not_the_label[c] = c != label || not_the_label.size() == 1;
+      without_labels[c] = not_the_label[c] && !has_labels(c);
     }
-    auto text = sample_.text_or_last(no_labels);
-    if (!text) text = sample_.text_or_last(any);
+    auto text = sample_.text_or_last(without_labels);
+    if (!text) text = sample_.text_or_last(not_the_label);
     if (!text || *text + 1 == sample_.columns()) return {};
     return {std::to_string(*text + 1)};
   }
@@ -116,19 +122,19 @@ class NewTable {
 
   /// Are nearly all values classes: their names or, with `numbers`, also their numbers?
   bool holds_classes(size_t column, bool numbers) const {
-    constexpr size_t others = 20;  // 1 of 20 may be no class
-    size_t known = 0, all = 0;
+    constexpr size_t others = 20;  // one value of 20 may be no class
+    size_t known = 0, total = 0;
     for (size_t r = sample_.begins_with_names() ? 1 : 0; r < rows_.size(); ++r) {
       if (column >= rows_[r].size()) continue;
       const std::string value(label_text(rows_[r][column]));
       for (const std::string& label :
            config_.multi_label ? split_labels(value, config_.label_separator) : std::vector<std::string>{value}) {
         const auto number = classes_->find(label);
-        all += label.empty() ? 0 : 1;
+        total += label.empty() ? 0 : 1;
         known += number && (numbers || classes_->names()[static_cast<size_t>(*number)] == label) ? 1 : 0;
       }
     }
-    return known > 0 && others * (all - known) <= all;
+    return known > 0 && others * (total - known) <= total;
   }
 
   const LabelledSourceConfig& config_;
@@ -167,7 +173,7 @@ class ColumnFinder {
 
  private:
   void add(const std::string& key, const std::string& value) { said_ += fmt::format(" data.{}={}", key, value); }
-  /// The column of a key that JSONL has by itself.
+  /// The column of a key that is read without being named, in JSONL; none in other formats.
   std::optional<size_t> usual(const char* key) const { return keys_ ? sample_.index_of(key) : std::nullopt; }
 
   void find_label() {
@@ -193,7 +199,7 @@ class ColumnFinder {
     for (const size_t c : found.candidates) names.push_back(sample_.name_of(c));
     for (size_t c = 0; c < sample_.columns(); ++c) {
       all.push_back(sample_.name_of(c));
-      if (sample_.has_flags(c)) flags.push_back(all.back());  // also one that is 0 in the first rows
+      if (sample_.has_flags(c)) flags.push_back(all.back());  // a rare label may be 0 in all rows of the sample
     }
     const bool of_flags = names.size() > 1 && std::all_of(found.candidates.begin(), found.candidates.end(),
                                                           [&](size_t c) { return sample_.has_flags(c); });
@@ -204,7 +210,7 @@ class ColumnFinder {
         of_flags ? fmt::format(", or data.label_columns=[{}] if each of them is a label", join(flags)) : ""));
   }
 
-  /// Each of several columns is a label.
+  /// Finds label_columns, each of which is a label, and whether texts have exactly one of them.
   void find_labels() {
     std::vector<size_t> places;
     for (std::string& column : config_.label_columns) {
@@ -221,7 +227,7 @@ class ColumnFinder {
     add("multi_label", "true");
   }
 
-  /// Is one of the labels 1? Also true of a row that cannot be used.
+  /// Is exactly one of the labels 1? Also true for a row that cannot be used, which reading the table reports.
   bool has_one(const std::vector<std::string>& row) const {
     int64_t count = 0;
     try {
@@ -232,7 +238,8 @@ class ColumnFinder {
     return count == 1;
   }
 
-  /// "1,Good, and cheap": a delimiter in a text that lacks its quotes.
+  /// Throws ConfigError for a table such as "1,Good, and cheap", whose texts hold delimiters and lack their quotes: the
+  /// last column would be the end of a text.
   void refuse_divided_texts() const {
     constexpr size_t least_rows = 3;
     const size_t rows = rows_.size(), columns = sample_.columns();
@@ -268,6 +275,7 @@ class ColumnFinder {
     }
   }
 
+  /// Throws ConfigError where other columns of words have the same name as that of the text.
   void refuse_namesakes(size_t text, const std::vector<bool>& allowed) const {
     std::vector<size_t> columns{text + 1};
     for (const size_t c : sample_.namesakes(text))
@@ -286,7 +294,7 @@ class ColumnFinder {
   Rows rows_;
   ColumnSample sample_;
   std::optional<size_t> label_ = {};
-  std::vector<size_t> labels_ = {};  // of label_columns
+  std::vector<size_t> labels_ = {};  // the columns of label_columns
 };
 
 }  // namespace

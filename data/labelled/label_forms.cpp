@@ -20,7 +20,7 @@ bool is_invisible(uint32_t code) {
          code == 0x3000 || code == 0xfeff;
 }
 
-/// take(character, its bytes) of a text that is valid UTF-8.
+/// Calls take(code point, its bytes) for every character of a text, which must be valid UTF-8.
 template <class Take>
 void for_each_character(std::string_view text, const Take& take) {
   while (!text.empty()) {

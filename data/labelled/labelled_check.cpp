@@ -1,3 +1,5 @@
+// Collecting, and the tables of the report; the warnings are in labelled_warnings.cpp. Copies of texts are found by
+// hashes (data/checks/duplicates.hpp), so no text is kept but the first three.
 #include "data/labelled/labelled_check.hpp"
 
 #include <algorithm>
@@ -16,13 +18,14 @@ uint32_t LabelledCheck::add_file(Split split, const std::string& path) {
   return static_cast<uint32_t>(files_.size() - 1);
 }
 
-/// A quote that most rows have around a field, or around the parts of one that holds delimiters; 0: none.
+/// A quote that most rows have around a field, or around the parts of a field that holds delimiters; 0 if there is
+/// none.
 static char unread_quote(const std::vector<std::vector<std::string>>& rows) {
   constexpr size_t least_rows = 3;
   for (const char quote : {'\'', '"'}) {
     const auto is_quoted = [quote](const std::vector<std::string>& row) {
       const auto opened = std::find_if(row.begin(), row.end(), [quote](const std::string& field) {
-        const bool is_label = quote == '"' && field.find(' ') == std::string::npos;  // tsv loses those of labels
+        const bool is_label = quote == '"' && field.find(' ') == std::string::npos;  // label_text() takes these off
         return field.size() > 1 && field.front() == quote && !is_label;
       });
       return std::any_of(opened, row.end(), [quote](const std::string& field) {
@@ -54,7 +57,7 @@ void LabelledCheck::set_content(uint32_t number, std::string_view content, const
   }
   file.encoding = encoding.finish();
   if (format != nullptr && format->line_ends && file.encoding.lf > 0)
-    file.encoding.crlf = 0;  // those in fields may be of another kind
+    file.encoding.crlf = 0;  // line ends within quoted fields may be of another kind than those of the rows
 }
 
 void LabelledCheck::refuse_other_columns(uint32_t number) const {
@@ -74,13 +77,13 @@ void LabelledCheck::refuse_other_columns(uint32_t number) const {
 
 void LabelledCheck::add_row(Split split, const std::string& text, const Row& row) {
   constexpr size_t shown = 3;
-  OfSplit& all = counts(split);
-  all.rows.push_back(row);
-  if (all.first.size() < shown) all.first.push_back(text);
-  if (config_.max_length > 0 && row.tokens > config_.max_length) ++all.cut;
+  OfSplit& facts = counts(split);
+  facts.rows.push_back(row);
+  if (facts.first.size() < shown) facts.first.push_back(text);
+  if (config_.max_length > 0 && row.tokens > config_.max_length) ++facts.cut;
   if (text.find_first_of(" \t\n") != std::string::npos) return;
-  ++all.single_words;
-  if (is_number(text)) ++all.numbers;
+  ++facts.single_words;
+  if (is_number(text)) ++facts.numbers;
 }
 
 void LabelledCheck::finish(std::vector<std::string> classes) {
@@ -147,12 +150,13 @@ DataTable tables_table(const LabelledCheck& check) {
 DataTable first_rows_table(const LabelledCheck& check) {
   DataTable table{"first_rows", "First rows", {"row", "label", "text"}, {}};
   for (const Split split : all_splits) {
-    const LabelledCheck::OfSplit& of = check.of(split);
-    for (size_t i = 0; i < of.first.size() && table.rows.size() < 3; ++i) {
+    const LabelledCheck::OfSplit& facts = check.of(split);
+    for (size_t i = 0; i < facts.first.size() && table.rows.size() < 3; ++i) {
       std::vector<std::string> names;
-      for (const int32_t label : check.labels(of.rows[i])) names.push_back(check.classes()[static_cast<size_t>(label)]);
+      for (const int32_t label : check.labels(facts.rows[i]))
+        names.push_back(check.classes()[static_cast<size_t>(label)]);
       constexpr size_t columns = 70;
-      const std::string line = printable_line(of.first[i]);
+      const std::string line = printable_line(facts.first[i]);
       const std::string_view begin = first_columns(line, columns);
       table.rows.push_back({check.place(static_cast<size_t>(split), i), join(names, check.config().label_separator),
                             fmt::format("{}{}", begin, begin.size() < line.size() ? "..." : "")});
@@ -168,15 +172,15 @@ DataTable splits_table(const LabelledCheck& check) {
                    "in train", "in valid", "other label"},
                   {}};
   for (const Split split : all_splits) {
-    const LabelledCheck::OfSplit& of = check.of(split);
-    if (of.rows.empty() && of.empty == 0) continue;
+    const LabelledCheck::OfSplit& facts = check.of(split);
+    if (facts.rows.empty() && facts.empty == 0) continue;
     std::vector<int64_t> lengths;
-    for (const LabelledCheck::Row& row : of.rows) lengths.push_back(row.tokens);
+    for (const LabelledCheck::Row& row : facts.rows) lengths.push_back(row.tokens);
     const LengthSummary summary = summary_of(std::move(lengths));
     const Duplicates::OfSplit& twice = check.duplicates().splits[static_cast<size_t>(split)];
-    table.rows.push_back({std::string(to_string(split)), static_cast<int64_t>(of.rows.size()), of.empty, summary.least,
-                          summary.median, summary.mean, summary.most_of, summary.greatest, of.cut, twice.repeated,
-                          twice.also_in[0], twice.also_in[1], twice.other_label});
+    table.rows.push_back({std::string(to_string(split)), static_cast<int64_t>(facts.rows.size()), facts.empty,
+                          summary.least, summary.median, summary.mean, summary.most_of, summary.greatest, facts.cut,
+                          twice.repeated, twice.also_in[0], twice.also_in[1], twice.other_label});
   }
   return table;
 }
@@ -193,7 +197,7 @@ DataTable classes_table(const LabelledCheck& check) {
   return table;
 }
 
-/// A table of multi-label data; of other data it has no rows.
+/// Has rows for multi-label data only.
 DataTable labels_table(const LabelledCheck& check) {
   DataTable table{"labels", "Texts by their number of labels", {"labels", "train", "valid", "test"}, {}};
   if (!check.config().multi_label) return table;

@@ -1,5 +1,6 @@
 // What may be wrong with labelled texts although they can be read. Collected while they are read, for the warnings of
-// `capstan train` and the tables of `capstan data check`.
+// `capstan train` and the tables of `capstan data check`; tests/data/test_checks.cpp holds both. The class also gives
+// the reader the numbers of files and of sets of labels.
 #pragma once
 
 #include <array>
@@ -64,11 +65,11 @@ class LabelledCheck {
     std::vector<Row> rows;
     int64_t empty = 0, cut = 0;             // texts without tokens; longer than max_length
     int64_t numbers = 0, single_words = 0;  // texts that are nothing else
-    std::vector<int64_t> of_class;          // examples that have it
-    std::vector<std::string> first;         // texts of the first rows
+    std::vector<int64_t> of_class;          // by class: examples that have it; filled in by finish()
+    std::vector<std::string> first;         // texts of the first three rows
   };
 
-  /// `whole`: all that `capstan data check` shows; otherwise what costs little.
+  /// `whole`: all that `capstan data check` shows; otherwise what costs little. `config` must outlive this.
   LabelledCheck(const LabelledSourceConfig& config, bool whole)
       : config_(config), whole_(whole), sets_(config.multi_label) {}
   bool whole() const { return whole_; }
@@ -83,7 +84,7 @@ class LabelledCheck {
   /// needed again.
   void set_content(uint32_t file, std::string_view content, const TableFormat* format,
                    const std::function<void(size_t end)>& passed = {});
-  /// The line of the first row of a file, header apart.
+  /// The line of the first row of a file, not counting a header; 0: it has no row.
   void set_first_line(uint32_t file, int64_t line) { files_[file].first_line = line; }
   /// Throws Error where, without a header, a table has other columns than the first one, so that others would be read.
   void refuse_other_columns(uint32_t file) const;
@@ -92,7 +93,7 @@ class LabelledCheck {
   void add_row(Split split, const std::string& text, const Row& row);
   void add_empty(Split split) { ++counts(split).empty; }
 
-  /// After all rows. `classes`: their names, by label.
+  /// Call it after all rows: counts classes and copies of texts. `classes`: their names, by label.
   void finish(std::vector<std::string> classes);
 
   const LabelledSourceConfig& config() const { return config_; }
@@ -117,8 +118,10 @@ class LabelledCheck {
   Duplicates duplicates_;
 };
 
-/// What to set if the labels are identifiers or texts.
+/// What to set if the labels are identifiers or texts, for the end of a message: "set data.label_column=sentiment
+/// (...)".
 std::string label_column_remedy(const LabelledCheck& check);
+/// Their names, DataWarning::check, are those of the table in docs/data.md.
 std::vector<DataWarning> warnings_of(const LabelledCheck& check);
 /// Tables and warnings.
 DataReport report_of(const LabelledCheck& check);

@@ -1,4 +1,6 @@
-// The configuration of labelled texts for classifiers.
+// The configuration of labelled texts for classifiers: `data:` of a run, with its keys, limits and help. A run saves
+// the settings in its identity, so a new key needs a default that means what runs without it meant:
+// tests/data/test_data_source.cpp (identities of earlier versions) and tests/cli/test_old_runs.cpp.
 #pragma once
 
 #include <optional>
@@ -47,6 +49,7 @@ struct LabelledSourceConfig {
   std::string table_format() const {
     return format == format_by_name && (!delimiter.empty() || quote != "\"") ? "csv" : format;
   }
+  /// `delimiter` and `quote` as characters; of those that validate() accepts.
   Dialect dialect() const {
     const bool is_tab = delimiter == "tab" || delimiter == "\\t";
     return {is_tab              ? '\t'

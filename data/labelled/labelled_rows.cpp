@@ -1,3 +1,6 @@
+// Tables are read row by row, by way of their format (table_format.hpp), large ones from a mapped file whose pages are
+// given back; files of classes are read one by one. Every distinct set of label names is kept once, and rows have its
+// number.
 #include "data/labelled/labelled_rows.hpp"
 
 #include <algorithm>
@@ -21,7 +24,7 @@ namespace {
 
 constexpr uint64_t large_file = uint64_t{64} << 20;  // is mapped instead of held in memory
 
-/// A file's content. What was passed of a mapped one leaves the memory of this process.
+/// A file's content, mapped if the file is large; what was passed of a mapped one leaves the memory of this process.
 class TableContent {
  public:
   TableContent(const std::string& path, int64_t max_mb, Progress& progress) : progress_(progress) {
@@ -36,7 +39,7 @@ class TableContent {
   std::string_view all() const {
     return mapped_ ? std::string_view(reinterpret_cast<const char*>(mapped_->data()), mapped_->size()) : held_;
   }
-  /// The bytes before `end` were read.
+  /// Call it when the bytes in front of `end` were read.
   void passed(size_t end) {
     constexpr size_t step = size_t{8} << 20;
     if (end < passed_ + step && end < all().size()) return;
@@ -53,7 +56,7 @@ class TableContent {
   size_t passed_ = 0;
 };
 
-/// Says which files are no text of a class. `what`: why.
+/// Logs which files are not read. `what`: why, as the end of a sentence.
 void say_left_out(const std::vector<std::string>& files, const char* what, Split split, const LogLine& log) {
   if (!files.empty() && log)
     log(fmt::format("data.{}: left out {} file{} {}: {}", to_string(split), files.size(), files.size() == 1 ? "" : "s",
@@ -83,20 +86,20 @@ std::vector<LabelledRow> read_folders(const std::vector<std::string>& paths, Spl
   const int64_t bad_before = loading.bad.count();
   std::vector<std::string> loose;
   std::map<std::string, int64_t> folders;  // files in each
-  for (const FoundFile& found : files) {
-    const std::string label = label_of_file(found.name, config, wanted);
+  for (const FoundFile& file : files) {
+    const std::string label = label_of_file(file.name, config, wanted);
     if (label.empty()) {
-      loose.push_back(found.path);
+      loose.push_back(file.path);
       continue;
     }
     ++folders[label];
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), label) == wanted.end()) continue;
-    std::string text = read_text_file(found.path, config.max_file_mb);
+    std::string text = read_text_file(file.path, config.max_file_mb);
     progress.add(static_cast<double>(text.size()));
-    const uint32_t number = loading.check.add_file(split, found.path);
+    const uint32_t number = loading.check.add_file(split, file.path);
     loading.check.set_content(number, text, nullptr);
     loading.check.set_first_line(number, 1);
-    if (loading.utf8 && !loading.bad.guard([&] { check_utf8(text, found.path); })) {
+    if (loading.utf8 && !loading.bad.guard([&] { check_utf8(text, file.path); })) {
       loading.bad.lost(label);
       continue;
     }
@@ -114,7 +117,7 @@ std::vector<LabelledRow> read_folders(const std::vector<std::string>& paths, Spl
   }
   if (in_folders) report_folders(folders, wanted, split, loading.log);
   say_left_out(no_texts, "that are empty or binary", split, loading.log);
-  // The original IMDB has lists of addresses and counts of words there.
+  // With named classes, files beside their folders are expected: the original IMDB has lists of addresses there.
   if (wanted.empty() || !in_folders)
     say_left_out(loose, in_folders ? "beside the folders of the classes" : "whose names do not begin with a class",
                  split, loading.log);
@@ -133,14 +136,14 @@ std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Spli
   columns.empty_labels = !loading.classifies;
   columns.dialect = config.dialect();
   Progress progress(loading.log, "reading", 0);
-  for (const FoundFile& found : list_files(paths)) {
-    progress.begin("reading " + found.path);
-    TableContent content(found.path, config.max_file_mb, progress);
+  for (const FoundFile& file : list_files(paths)) {
+    progress.begin("reading " + file.path);
+    TableContent content(file.path, config.max_file_mb, progress);
     const int64_t bad_before = bad.count();
     const size_t rows_before = rows.size();
-    const TableFormat& format = format_of(found.path, config.table_format());
-    const uint32_t number = loading.check.add_file(split, found.path);
-    read_table(content.all(), found.path, format, columns, bad, loading.utf8, [&](LabelledText&& row, size_t end) {
+    const TableFormat& format = format_of(file.path, config.table_format());
+    const uint32_t number = loading.check.add_file(split, file.path);
+    read_table(content.all(), file.path, format, columns, bad, loading.utf8, [&](LabelledText&& row, size_t end) {
       if (row.weight > 0) rows.push_back(texts.add(std::move(row), number));
       content.passed(end);
     });
@@ -149,7 +152,7 @@ std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Spli
     loading.check.set_content(number, content.all(), &format, [&](size_t end) { content.passed(end); });
     loading.check.set_first_line(number, any ? rows[rows_before].line : 0);
     if (any) loading.check.refuse_other_columns(number);
-    if (!any && bad.count() == bad_before) throw Error(fmt::format("{}: holds no examples", found.path));
+    if (!any && bad.count() == bad_before) throw Error(fmt::format("{}: holds no examples", file.path));
   }
   return rows;
 }
@@ -170,7 +173,7 @@ LabelledRow RowTexts::add(LabelledText&& row, uint32_t file) {
     texts_.append(&boundary, sizeof(boundary));
   }
   texts_.append(row.text);
-  std::string key = row.label;  // with the lengths of several: they may have any characters
+  std::string key = row.label;  // several labels have their lengths in front, since they may hold any characters
   for (const std::string& label : row.labels) key += fmt::format("\n{} {}", label.size(), label);
   const auto [known, is_new] = numbers_.emplace(std::move(key), static_cast<int32_t>(labels_.size()));
   added.label_names = known->second;
@@ -181,18 +184,18 @@ LabelledRow RowTexts::add(LabelledText&& row, uint32_t file) {
 }
 
 LabelledText RowTexts::read(const LabelledRow& row) const {
-  LabelledText found;
-  found.line = row.line;
+  LabelledText result;
+  result.line = row.line;
   int64_t at = row.text;
   for (size_t i = 0; i + 1 < columns_; ++i) {
     uint64_t boundary = 0;
     texts_.read(at, &boundary, sizeof(boundary));
-    found.boundaries.push_back(boundary);
+    result.boundaries.push_back(boundary);
     at += static_cast<int64_t>(sizeof(boundary));
   }
-  found.text.resize(row.size);
-  texts_.read(at, found.text.data(), row.size);
-  return found;
+  result.text.resize(row.size);
+  texts_.read(at, result.text.data(), row.size);
+  return result;
 }
 
 std::string place_of(const LabelledRow& row, const LabelledCheck& check) {

@@ -1,4 +1,6 @@
-// The rows of labelled data as they are read: their texts are many, so that they may be in a file meanwhile.
+// Reads the rows of labelled data, for labelled_source. Until they are tokenised, their texts are in a ByteStore, which
+// moves to a file when they are many; of a row only what is needed to find its text stays in memory.
+// tests/data/test_labelled_source.cpp, test_tables_people_have.cpp and test_bad_rows.cpp hold what is read.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +20,7 @@ namespace capstan {
 /// The classes that the configuration names; empty when it names none.
 std::vector<std::string> named_classes(const LabelledSourceConfig& config);
 
-/// What happens to the rows while they are read.
+/// By what rules rows are read, and who is told what about them. All references must outlive it.
 struct Loading {
   const LabelledSourceConfig& config;
   bool utf8;
@@ -31,7 +33,7 @@ struct Loading {
 
 /// A row without its text.
 struct LabelledRow {
-  int64_t text = 0, line = 0;             // where its text is in RowTexts; its line in the file
+  int64_t text = 0, line = 0;             // where RowTexts has its boundaries and text; its line in the file
   uint32_t size = 0;                      // of the text
   uint32_t file : 31, repeats_label : 1;  // the file's number in the check
   int32_t label_names = 0;                // the number that RowTexts has for them, as they were in the data
@@ -42,13 +44,15 @@ struct LabelledRow {
 /// The texts of rows, and the different labels that they have.
 class RowTexts {
  public:
-  /// Every text has so many columns, which columns() tells apart; 1: it has one.
+  /// Every text has so many columns, which LabelledText::columns() of read() tells apart; 1: the columns are one text.
+  /// `folder`: of the ByteStore.
   RowTexts(size_t columns, std::string folder) : columns_(columns), texts_(std::move(folder)) {}
 
+  /// Throws Error for a text of more than 4 GB. `file`: its number in the check.
   LabelledRow add(LabelledText&& row, uint32_t file);
-  /// The text and the boundaries of its columns.
+  /// The text and the boundaries of its columns. Safe to call from several threads while none adds.
   LabelledText read(const LabelledRow& row) const;
-  /// As they were in the data: one, or any number.
+  /// The labels of a row as they were in the data: one, or any number.
   const std::vector<std::string>& labels(const LabelledRow& row) const {
     return labels_[static_cast<size_t>(row.label_names)];
   }
@@ -64,7 +68,8 @@ class RowTexts {
 /// "train.tsv:17"
 std::string place_of(const LabelledRow& row, const LabelledCheck& check);
 
-/// The rows of all files.
+/// The rows of all files, in the order of list_files(). Rows that cannot be used go to loading.bad. Throws Error with
+/// the key of the split for files that cannot be read or hold no rows.
 std::vector<LabelledRow> read_rows(const std::vector<std::string>& paths, Split split, const Loading& loading,
                                    RowTexts& texts);
 

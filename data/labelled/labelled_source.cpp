@@ -1,3 +1,6 @@
+// From files to examples: rows are read, labels become classes, a share or a fold of each class is held out, and all
+// texts are tokenised on all threads, in order. The draws depend on data.split_seed and on the sentences that name
+// them, so neither these nor the order of the rows may change.
 #include "data/labelled/labelled_source.hpp"
 
 #include <algorithm>
@@ -23,7 +26,7 @@ ClassNames class_names(const LabelledSourceConfig& config, const std::vector<Lab
   if (!config.classes.empty()) return ClassNames::from_list(config.classes, "data: classes", config.first_label);
   if (!config.classes_file.empty()) return ClassNames::from_file(config.classes_file, config.first_label);
   if (!config.label_columns.empty()) return ClassNames::from_list(config.label_columns, "data: label_columns");
-  std::vector<bool> used(texts.labels().size());  // others are those of other splits
+  std::vector<bool> used(texts.labels().size());  // by training rows: other splits may have further labels
   for (const LabelledRow& row : train) used[static_cast<size_t>(row.label_names)] = true;
   std::vector<std::string> labels;
   for (size_t i = 0; i < used.size(); ++i)
@@ -43,7 +46,7 @@ void refuse_unique_labels(const ClassNames& classes, const std::vector<LabelledR
                   join_first(loading.config.train), labels, examples, label_column_remedy(loading.check)));
 }
 
-/// predict could not join such names, nor a table hold them.
+/// Throws Error for a class whose name contains the separator: `capstan predict` could not join it with others.
 void check_separator(const LabelledSourceConfig& config, const ClassNames& classes) {
   if (!config.multi_label) return;
   for (const std::string& name : classes.names())
@@ -57,15 +60,15 @@ LabelSet labels_of(const std::vector<std::string>& names, const ClassNames& clas
   LabelSet labels;
   for (const std::string& name : names) labels.push_back(classes.index_of(name, place));
   std::sort(labels.begin(), labels.end());
-  labels.erase(std::unique(labels.begin(), labels.end()), labels.end());  // once by its name, once by its number
+  labels.erase(std::unique(labels.begin(), labels.end()), labels.end());  // a text may give a class by name and number
   return labels;
 }
 
-/// The rows' labels become numbers in the check's sets.
+/// Sets label_set of the rows, and removes those with unknown labels, which are bad.
 void set_labels(std::vector<LabelledRow>& rows, const ClassNames& classes, const Loading& loading,
                 const RowTexts& texts) {
   constexpr int32_t not_known = -1;
-  std::vector<int32_t> sets(texts.labels().size(), not_known);  // labels that are wrong are reported for each row
+  std::vector<int32_t> sets(texts.labels().size(), not_known);  // unknown labels stay so, and are reported for each row
   const auto unknown = [&](LabelledRow& row) {
     return !loading.bad.guard([&] {
       int32_t& set = sets[static_cast<size_t>(row.label_names)];
@@ -84,29 +87,30 @@ void set_labels(std::vector<LabelledRow>& rows, const ClassNames& classes, const
   rows.erase(std::remove_if(rows.begin(), rows.end(), unknown), rows.end());
 }
 
-/// Throws Error unless there are examples to tell apart.
+/// Throws Error unless there are two classes, and training examples of different ones.
 void check_several_classes(const std::vector<LabelledRow>& train, const ClassNames& classes, const RowTexts& texts,
                            const LabelledCheck& check, const LabelledSourceConfig& config) {
   const LabelledRow& first = train.front();
   const LabelSet labels = check.sets().labels(first.label_set);
   const bool same =
       std::all_of(train.begin(), train.end(), [&](const LabelledRow& row) { return row.label_set == first.label_set; });
-  std::string found;
+  std::string problem;
   if (same && labels.empty())
-    found = fmt::format("none of {} examples has a label", train.size());
+    problem = fmt::format("none of {} examples has a label", train.size());
   else if (same && !check.sets().multi_label())
-    found = fmt::format("all {} examples have the label '{}'", train.size(), join(texts.labels(first)));
+    problem = fmt::format("all {} examples have the label '{}'", train.size(), join(texts.labels(first)));
   else if (classes.names().size() < 2)
-    found = fmt::format("'{}' is the only label", join(classes.names()));
+    problem = fmt::format("'{}' is the only label", join(classes.names()));
   else
     return;
   throw Error(fmt::format("{}: {}; a classifier needs at least two classes (is {} right?)",
-                          check.files()[first.file].path, found,
+                          check.files()[first.file].path, problem,
                           config.label_columns.empty() ? "label_column" : "label_columns"));
 }
 
-/// The examples of class c that are held out, as positions in an order drawn for it: a share, or a fold. Classes begin
-/// with different folds, so that what is left over of them does not all go to one.
+/// Positions [first, second) of the examples of class c that are held out, in an order that is drawn for it: a share of
+/// `count`, or a fold. Folds of classes are shifted against each other, so that what is left over of all classes does
+/// not go to the same fold.
 std::pair<size_t, size_t> held_positions(size_t c, size_t count, const LabelledSourceConfig& config) {
   if (config.folds > 0) {
     const auto folds = static_cast<size_t>(config.folds), fold = (static_cast<size_t>(config.fold) + c) % folds;
@@ -117,8 +121,9 @@ std::pair<size_t, size_t> held_positions(size_t c, size_t count, const LabelledS
   return {0, std::clamp<size_t>(share, 1, count - 1)};
 }
 
-/// Moves examples of each class, multi-label of all, to the result: those at positions [begin, end) = range(class,
-/// count) of an order that is drawn for the class and `purpose` (with {} for the class). Both keep their order.
+/// Moves some examples of each class, or of all together if a text has any number of labels, to the result: those at
+/// positions [begin, end) = range(class, count) of an order that is drawn for the class and `purpose`, a sentence with
+/// {} for the class. Both keep their order.
 template <class Range>
 std::vector<LabelledRow> take_of_classes(std::vector<LabelledRow>& sources, int64_t classes,
                                          const LabelledSourceConfig& config, const char* purpose, const Range& range) {
@@ -147,29 +152,31 @@ void thin_out(std::vector<LabelledRow>& train, int64_t classes, const LabelledSo
 /// Moves a share or a fold of every class from train to the result.
 std::vector<LabelledRow> hold_out(std::vector<LabelledRow>& train, int64_t classes,
                                   const LabelledSourceConfig& config) {
-  const size_t all = train.size();
+  const size_t examples = train.size();
   std::vector<LabelledRow> valid =
       take_of_classes(train, classes, config, "held-out examples of class {}",
                       [&](size_t c, size_t count) { return held_positions(c, count, config); });
   if (config.folds > 0 && (train.empty() || valid.empty()))
-    throw ConfigError(fmt::format("data.folds: {} examples are too few for {} folds; lower it", all, config.folds));
+    throw ConfigError(
+        fmt::format("data.folds: {} examples are too few for {} folds; lower it", examples, config.folds));
   return valid;
 }
 
 struct Encoded {
   std::string text;
   std::vector<int32_t> ids;
-  int64_t length = 0;  // before any were cut off
+  int64_t length = 0;  // in tokens, before any were cut off
 };
 
-ExampleSet encode(const std::vector<LabelledRow>& all, const RowTexts& texts, const Tokenizer& tokenizer, Split split,
-                  int64_t classes, const Loading& loading, Progress& progress) {
+/// Tokenises the rows of a split, on all threads; examples and errors are in the order of the rows.
+ExampleSet encode(const std::vector<LabelledRow>& split_rows, const RowTexts& texts, const Tokenizer& tokenizer,
+                  Split split, int64_t classes, const Loading& loading, Progress& progress) {
   const LabelledSourceConfig& config = loading.config;
   const TextRule rule = text_rule(config);
   ExampleSet examples = config.multi_label ? ExampleSet::multi_label(std::max<int64_t>(classes, 1), loading.scratch)
                                            : ExampleSet(loading.scratch);
-  examples.reserve(all.size());
-  loading.check.reserve(split, all.size());
+  examples.reserve(split_rows.size());
+  loading.check.reserve(split, split_rows.size());
   const auto work = [&](const LabelledRow* row) {
     LabelledText text = texts.read(*row);
     const auto columns = config.separator ? text.columns() : std::vector<std::string_view>{text.text};
@@ -181,20 +188,20 @@ ExampleSet encode(const std::vector<LabelledRow>& all, const RowTexts& texts, co
   InOrder<const LabelledRow*, Encoded> rows(work, [&](const LabelledRow* row, auto& outcome) {
     progress.add(1);
     loading.bad.guard([&] {
-      const Encoded& found = outcome.get();
-      if (found.ids.empty()) loading.check.add_empty(split);
-      if (!found.ids.empty()) {
-        examples.add(found.ids, loading.check.sets().labels(row->label_set));
+      const Encoded& text = outcome.get();
+      if (text.ids.empty()) loading.check.add_empty(split);
+      if (!text.ids.empty()) {
+        examples.add(text.ids, loading.check.sets().labels(row->label_set));
         examples.weigh_last(row->weight);
         loading.check.add_row(
-            split, found.text,
-            {hash_bits(found.text), row->line, found.length, row->file, row->label_set, row->repeats_label != 0});
+            split, text.text,
+            {hash_bits(text.text), row->line, text.length, row->file, row->label_set, row->repeats_label != 0});
       } else if (!config.skip_empty)
         throw Error(fmt::format("{}: the text is empty; set skip_empty: true to leave such rows out",
                                 place_of(*row, loading.check)));
     });
   });
-  for (const LabelledRow& row : all) rows.add(&row, row.size);
+  for (const LabelledRow& row : split_rows) rows.add(&row, row.size);
   rows.finish();
   return examples;
 }
@@ -207,7 +214,7 @@ std::shared_ptr<const Tokenizer> made_tokenizer(const TokenizerConfig& config, c
   return make_tokenizer(config, std::vector<std::string_view>(read.begin(), read.end()));
 }
 
-/// Throws Error, unless rows are skipped, for bad ones.
+/// load_labelled() and check_source(). Throws Error for bad rows unless these are skipped.
 ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer> tokenizer) {
   const LabelledSourceConfig& config = loading.config;
   BadRows& bad = loading.bad;
@@ -223,7 +230,8 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
                               join(bad.listed(), "\n")));
   };
   const bool named = !config.classes.empty() || !config.classes_file.empty();
-  if (!named || train.empty()) check_train(!train.empty());  // else unknown labels are reported first
+  if (!named || train.empty())
+    check_train(!train.empty());  // otherwise bad rows are reported together with unknown labels
   const ClassNames classes = class_names(config, train, texts);
   check_separator(config, classes);
   if (loading.classifies && !named) refuse_unique_labels(classes, train, loading);
@@ -237,9 +245,9 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
 
   ClassificationData data;
   data.classes = classes.names();
-  size_t all = 0;
-  for (const Split split : all_splits) all += rows[split].size();
-  Progress progress(loading.log, "", static_cast<double>(all), in_texts);
+  size_t row_count = 0;
+  for (const Split split : all_splits) row_count += rows[split].size();
+  Progress progress(loading.log, "", static_cast<double>(row_count), in_texts);
   progress.begin("tokenising");
   if (!tokenizer) tokenizer = made_tokenizer(config.tokenizer, train, texts);
   data.tokenizer = std::move(tokenizer);
@@ -281,7 +289,7 @@ ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared
 DataReport check_source(const LabelledSourceConfig& checked, const SourceInputs& inputs) {
   LabelledSourceConfig config = checked;
   config.tokenizer = unsaved(config.tokenizer);
-  BadRows bad = bad_rows(config, OnError::skip);  // so that what follows is counted, too
+  BadRows bad = bad_rows(config, OnError::skip);  // the report counts what follows bad rows, too
   LabelledCheck check(config, true);
   const ClassificationData data =
       load({config, needs_utf8(config.tokenizer), bad, check, inputs.classifies, inputs.log}, nullptr);
@@ -311,7 +319,7 @@ SourceFacts facts(const LabelledSourceConfig& config) {
 }
 
 std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, const SourceInputs& inputs) {
-  // Not in the identity: what the fingerprint covers (labels and weights).
+  // Keys whose effect is in the labels and weights, which the fingerprint covers, are not part of the identity.
   const std::vector<std::string> without = {"classes",         "classes_file",  "first_label",   "multi_label",
                                             "label_separator", "label_columns", "unique_labels", "weight_column"};
   LabelledSourceConfig known = config, named = config;

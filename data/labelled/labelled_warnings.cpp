@@ -1,3 +1,6 @@
+// The warnings about labelled data (warnings_of() of labelled_check.hpp), one function per subject. The name of a
+// warning is what programs read, and docs/data.md has a table of them with their limits; tests/data/test_checks.cpp has
+// data for each.
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -11,14 +14,14 @@
 namespace capstan {
 namespace {
 
-/// With fewer examples, shares and counts mean little.
+/// With fewer examples, shares and counts mean little, and most subjects are left out.
 constexpr size_t examples_needed = 20;
 
 double share(int64_t part, size_t all) { return static_cast<double>(part) / static_cast<double>(all); }
 
 std::string percent(double part) { return fmt::format("{:.3g} %", 100 * part); }
 
-/// Text after --set.
+/// A setting as it follows --set on a command line, in quotes where it has a blank.
 std::string setting(const std::string& key, const std::string& value) {
   const std::string text = key + "=" + value;
   return text.find(' ') == std::string::npos ? text : "\"" + text + "\"";
@@ -129,11 +132,12 @@ class Warnings {
 
   /// Classes that differ by case, blanks, or by how another format writes the same label.
   void alike() {
-    std::map<std::string, std::vector<std::string>> found;
+    std::map<std::string, std::vector<std::string>> names_by_form;
     for (size_t c = 0; c < check_.classes().size(); ++c)
-      found[folded_label(name(c))].push_back(fmt::format("'{}' ({})", visible_label(name(c)), train_.of_class[c]));
+      names_by_form[folded_label(name(c))].push_back(
+          fmt::format("'{}' ({})", visible_label(name(c)), train_.of_class[c]));
     std::vector<std::string> groups;
-    for (const auto& [folded, names] : found)
+    for (const auto& [folded, names] : names_by_form)
       if (names.size() > 1) groups.push_back(join_first(names, " and "));
     if (groups.empty()) return;
     add("alike-labels",
@@ -142,20 +146,20 @@ class Warnings {
                     join_first(groups, "; ")));
   }
 
-  /// What pandas, R and spreadsheets write where there is no label.
+  /// Classes that are called what pandas, R and spreadsheets write where there is no label.
   void missing_values() {
-    std::vector<std::string> found;
+    std::vector<std::string> classes;
     for (size_t c = 0; c < check_.classes().size(); ++c) {
       std::string folded = name(c);
       for (char& letter : folded) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
       for (const char* const none : {"nan", "none", "null", "<na>", "n/a", "#n/a"})
-        if (folded == none) found.push_back(fmt::format("'{}' ({})", name(c), train_.of_class[c]));
+        if (folded == none) classes.push_back(fmt::format("'{}' ({})", name(c), train_.of_class[c]));
     }
-    if (!found.empty())
+    if (!classes.empty())
       add("missing-labels",
           fmt::format("classes that probably stand for no label (with their training examples): {}; if "
                       "so, leave out these rows",
-                      join_first(found)));
+                      join_first(classes)));
   }
 
   void repeated() {
@@ -198,7 +202,7 @@ class Warnings {
         fmt::format("data.multi_label is true, but no training text has more than one label; {}", remedy));
   }
 
-  /// Classes that are joined from others: names which only contain a separator have parts that do not recur.
+  /// Classes that are several labels joined by a separator. In names that merely contain one, the parts do not recur.
   bool joined_labels() {
     if (train_.rows.size() < examples_needed) return false;
     for (const std::string_view separator : {",", ";", "|"}) {
@@ -231,10 +235,10 @@ class Warnings {
     const std::vector<std::string>& columns = check_.config().text_columns;
     if (sampled_ != nullptr && label_) {
       const ColumnSample& sample = sampled_->sample;
-      const auto now = sample.index_of(columns.empty() ? "-1" : columns[0]), better = sample.likely_text(*label_);
-      longer = now && better && sample.mean_bytes(*better) > much_longer * sample.mean_bytes(*now);
+      const auto read = sample.index_of(columns.empty() ? "-1" : columns[0]), longest = sample.likely_text(*label_);
+      longer = read && longest && sample.mean_bytes(*longest) > much_longer * sample.mean_bytes(*read);
       if (longer)
-        remedy = fmt::format("set data.text_columns=[\"{}\"], whose values are longer", sample.name_of(*better));
+        remedy = fmt::format("set data.text_columns=[\"{}\"], whose values are longer", sample.name_of(*longest));
     }
     const int64_t different = static_cast<int64_t>(examples) - check_.duplicates().splits[0].repeated;
     const char* what = nullptr;
@@ -251,16 +255,16 @@ class Warnings {
     constexpr double many = 0.05;
     const int64_t limit = check_.config().max_length;
     for (const Split split : all_splits) {
-      const LabelledCheck::OfSplit& of = check_.of(split);
-      if (of.rows.empty() || share(of.cut, of.rows.size()) <= many) continue;
+      const LabelledCheck::OfSplit& facts = check_.of(split);
+      if (facts.rows.empty() || share(facts.cut, facts.rows.size()) <= many) continue;
       std::vector<int64_t> lengths;
-      for (const LabelledCheck::Row& row : of.rows) lengths.push_back(row.tokens);
+      for (const LabelledCheck::Row& row : facts.rows) lengths.push_back(row.tokens);
       const LengthSummary summary = summary_of(std::move(lengths));
       add("truncated",
           fmt::format("{}: {} of the texts have more than data.max_length = {} tokens and lose their {}; for 95 % of "
                       "them to be whole, set data.max_length={} (and model.max_length, if the model has one); the "
                       "longest has {}",
-                      to_string(split), percent(share(of.cut, of.rows.size())), limit,
+                      to_string(split), percent(share(facts.cut, facts.rows.size())), limit,
                       check_.config().truncate == Truncate::tail ? "beginning" : "end", summary.most_of,
                       summary.greatest));
     }
@@ -269,11 +273,11 @@ class Warnings {
   void empty() {
     constexpr double many = 0.05;
     for (const Split split : all_splits) {
-      const LabelledCheck::OfSplit& of = check_.of(split);
-      const size_t all = of.rows.size() + static_cast<size_t>(of.empty);
-      if (of.empty == 0 || share(of.empty, all) <= many) continue;
+      const LabelledCheck::OfSplit& facts = check_.of(split);
+      const size_t all = facts.rows.size() + static_cast<size_t>(facts.empty);
+      if (facts.empty == 0 || share(facts.empty, all) <= many) continue;
       add("empty", fmt::format("{}: {} of {} texts are empty{}; is data.text_columns right?", to_string(split),
-                               of.empty, all, check_.config().skip_empty ? " and left out (data.skip_empty)" : ""));
+                               facts.empty, all, check_.config().skip_empty ? " and left out (data.skip_empty)" : ""));
     }
   }
 

@@ -8,7 +8,7 @@
 namespace capstan {
 namespace {
 
-constexpr int64_t pairs_per_chunk = 1024;
+constexpr int64_t pairs_per_chunk = 1024;  // which are packed together; another number would change the batches of runs
 
 }  // namespace
 
@@ -74,13 +74,13 @@ int64_t PackedPairs::batches_per_epoch(int64_t epoch) const { return (plan(epoch
 
 Batch PackedPairs::batch(int64_t epoch, int64_t index) const {
   const auto current = plan(epoch);
-  const int64_t all = current->batches(), first = index * rows_, count = std::min(all - first, rows_);
-  check_batch_index(index, (all + rows_ - 1) / rows_);
+  const int64_t row_count = current->batches(), first = index * rows_, count = std::min(row_count - first, rows_);
+  check_batch_index(index, (row_count + rows_ - 1) / rows_);
   std::vector<std::pair<int64_t, int64_t>> rows;  // begin and end in the plan's order
   int64_t longest = 0;
   for (int64_t place = first; place < first + count; ++place) {
-    const auto row =
-        static_cast<size_t>(seed_ ? permuted_place(place, all, random_key(*seed_, "order of rows"), epoch) : place);
+    const auto row = static_cast<size_t>(
+        seed_ ? permuted_place(place, row_count, random_key(*seed_, "order of rows"), epoch) : place);
     rows.emplace_back(current->starts[row], current->starts[row + 1]);
     int64_t length = 0;
     for (int64_t at = rows.back().first; at < rows.back().second; ++at)

@@ -1,4 +1,5 @@
-// Pairs as tokens, and rows of batches that several of them share.
+// Pairs as tokens, and rows of batches that several of them share: the batches of PairSource. A batch is a function of
+// seed, epoch and index alone, which a resumed run relies on, and the draws must not change: tests/data/test_pairs.cpp.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 namespace capstan {
 
-/// Sequences `end, source ..., separator, target ..., end`, one after the other. The first `end` starts the document,
-/// as in text with documents.
+/// Sequences `end, source ..., separator, target ..., end`, one after the other in memory. The first `end` starts the
+/// document, as in text with documents; the last one is a label alone, so a pair takes length() - 1 places of a row.
 class PairSet {
  public:
   int64_t size() const { return static_cast<int64_t>(prompts_.size()); }
@@ -32,7 +33,7 @@ class PairSet {
 
  private:
   std::vector<int32_t> tokens_;
-  std::vector<int64_t> offsets_{0}, prompts_;
+  std::vector<int64_t> offsets_{0}, prompts_;  // where pairs begin, and the end; prompt_length() of each
 };
 
 /// Rows of up to `row_length` tokens. Within every 1,024 pairs of the order, the longest is placed first, in the first

@@ -1,3 +1,5 @@
+// Rows are read by data/formats, a share is held out by a draw that depends on split_seed, and sources and targets are
+// tokenised on all threads, in order. The end of a document and the separator are the two ids after the vocabulary.
 #include "data/pairs/pair_source.hpp"
 
 #include <algorithm>
@@ -28,9 +30,9 @@ struct PairRow {
 /// One split: tokens, and what is known of them.
 struct PairSplit {
   PairSet pairs;
-  std::vector<std::string> targets;       // texts; of training none
-  std::vector<int64_t> sources, lengths;  // tokens of the sources before they are cut, and of the targets
-  int64_t cut = 0;                        // sources
+  std::vector<std::string> targets;       // the texts of the targets; none of training
+  std::vector<int64_t> sources, lengths;  // tokens of each source before it is cut, and of each target
+  int64_t cut = 0;                        // sources that were cut
   int64_t unknown = 0;                    // tokens that stand for what the vocabulary does not have
 };
 
@@ -43,20 +45,20 @@ std::vector<PairRow> read_rows(const PairSourceConfig& config, const std::vector
                                BadRows& bad, bool utf8) {
   return with_key(split, [&] {
     std::vector<PairRow> rows;
-    for (const FoundFile& found : list_files(paths)) {
-      const TableFormat& format = format_of(found.path, config.format);
-      const std::string content = read_text_file(found.path, config.max_file_mb);
+    for (const FoundFile& file : list_files(paths)) {
+      const TableFormat& format = format_of(file.path, config.format);
+      const std::string content = read_text_file(file.path, config.max_file_mb);
       const int64_t bad_before = bad.count();
-      auto read = read_table(content, found.path, format, pair_columns(config, format), bad, utf8);
-      if (read.empty() && bad.count() == bad_before) throw Error(fmt::format("{}: holds no pairs", found.path));
+      auto read = read_table(content, file.path, format, pair_columns(config, format), bad, utf8);
+      if (read.empty() && bad.count() == bad_before) throw Error(fmt::format("{}: holds no pairs", file.path));
       for (LabelledText& row : read)
-        rows.push_back({std::move(row.text), std::move(row.label), fmt::format("{}:{}", found.path, row.line)});
+        rows.push_back({std::move(row.text), std::move(row.label), fmt::format("{}:{}", file.path, row.line)});
     }
     return rows;
   });
 }
 
-/// Moves a share of the rows to the result; both keep their order.
+/// Moves a share of the rows, at least one and not all, to the result; both keep their order.
 std::vector<PairRow> hold_out(std::vector<PairRow>& rows, double fraction, int64_t seed) {
   if (rows.size() < 2 || fraction <= 0) return {};
   const auto share = static_cast<size_t>(std::llround(static_cast<double>(rows.size()) * fraction));
@@ -72,6 +74,7 @@ struct EncodedPair {
   int64_t length = 0;  // of the source before it was cut
 };
 
+/// Tokenises on all threads; pairs and errors are in the order of the rows.
 PairSplit encode(const PairSourceConfig& config, std::vector<PairRow> rows, const Tokenizer& tokenizer, Split split,
                  BadRows& bad) {
   const auto end = static_cast<int32_t>(tokenizer.vocabulary_size());
@@ -142,18 +145,18 @@ PairData load(const PairSourceConfig& config, std::shared_ptr<const Tokenizer> t
 }
 
 std::vector<DataWarning> warnings_of(const PairSourceConfig& config, const PairData& data) {
-  constexpr int64_t many = 20;  // one of so many
+  constexpr int64_t many = 20;  // more than one of so many is worth a warning
   std::vector<DataWarning> warnings;
   for (const Split split : all_splits) {
-    const PairSplit& of = data[split];
-    if (many * of.cut > of.pairs.size())
+    const PairSplit& part = data[split];
+    if (many * part.cut > part.pairs.size())
       warnings.push_back(
           {"truncated", fmt::format("{}: {} of {} sources are longer than max_source = {} and are cut; raise it",
-                                    to_string(split), of.cut, of.pairs.size(), config.max_source)});
-    if (many * of.unknown > of.pairs.token_count())
+                                    to_string(split), part.cut, part.pairs.size(), config.max_source)});
+    if (many * part.unknown > part.pairs.token_count())
       warnings.push_back({"unknown", fmt::format("{}: {} of {} tokens are <unk>, text that the vocabulary does not "
                                                  "cover; set data.tokenizer=byte or data.tokenizer=sentencepiece",
-                                                 to_string(split), of.unknown, of.pairs.token_count())});
+                                                 to_string(split), part.unknown, part.pairs.token_count())});
   }
   return warnings;
 }
@@ -163,12 +166,12 @@ class PairSource final : public DataSource {
   PairSource(const PairSourceConfig& config, PairData data, const SourceInputs& inputs)
       : config_(config), data_(std::move(data)), batches_(inputs.batches) {
     if (has(Split::train)) training_.emplace(data_[Split::train].pairs, config.max_length, inputs.batches, inputs.seed);
-    // Not in the identity: what the fingerprint of the tokens covers.
+    // Keys whose effect is in the tokens, which the fingerprint covers, are not part of the identity.
     const std::vector<std::string> without = {"source_column", "target_column", "max_source",
                                               "truncate",      "header",        "format"};
-    Fingerprint all;
-    for (const Split split : {Split::train, Split::valid}) all.add(data_[split].pairs.fingerprint());
-    identity_ = source_identity(settings_of(config), without, all.hex());
+    Fingerprint content;
+    for (const Split split : {Split::train, Split::valid}) content.add(data_[split].pairs.fingerprint());
+    identity_ = source_identity(settings_of(config), without, content.hex());
   }
 
   const Tokenizer& tokenizer() const override { return *data_.tokenizer; }
@@ -188,13 +191,13 @@ class PairSource final : public DataSource {
 
  protected:
   std::vector<std::string> describe_split(Split split) const override {
-    const PairSplit& of = data_[split];
-    const LengthSummary source = summary_of(of.sources), target = summary_of(of.lengths);
+    const PairSplit& part = data_[split];
+    const LengthSummary source = summary_of(part.sources), target = summary_of(part.lengths);
     return {
         fmt::format("{} pairs, {} tokens; sources of {} tokens in the median, {} at most ({} cut to {}); targets of {} "
                     "in the median, {} at most",
-                    of.pairs.size(), of.pairs.token_count(), source.median, source.greatest, of.cut, config_.max_source,
-                    target.median, target.greatest)};
+                    part.pairs.size(), part.pairs.token_count(), source.median, source.greatest, part.cut,
+                    config_.max_source, target.median, target.greatest)};
   }
 
  private:
@@ -207,16 +210,17 @@ class PairSource final : public DataSource {
 
 std::vector<EvaluationPair> PairSource::evaluation_pairs(Split split) const {
   check_has(split);
-  const PairSplit& of = data_[split];
+  const PairSplit& part = data_[split];
   if (split == Split::train)
     throw Error("data: the text of training targets is not kept; choose the split valid or test");
-  std::vector<EvaluationPair> all;
-  for (int64_t pair = 0; pair < of.pairs.size(); ++pair) {
-    const int32_t* const begin = of.pairs.tokens(pair);
-    const int32_t *const target = begin + of.pairs.prompt_length(pair), *const end = begin + of.pairs.length(pair) - 1;
-    all.push_back({{begin, target}, {target, end}, of.targets[static_cast<size_t>(pair)]});
+  std::vector<EvaluationPair> result;
+  for (int64_t pair = 0; pair < part.pairs.size(); ++pair) {
+    const int32_t* const begin = part.pairs.tokens(pair);
+    const int32_t *const target = begin + part.pairs.prompt_length(pair), *const end =
+                                                                              begin + part.pairs.length(pair) - 1;
+    result.push_back({{begin, target}, {target, end}, part.targets[static_cast<size_t>(pair)]});
   }
-  return all;
+  return result;
 }
 
 }  // namespace
@@ -297,7 +301,7 @@ std::unique_ptr<DataSource> make_source(const PairSourceConfig& config, const So
 DataReport check_source(const PairSourceConfig& checked, const SourceInputs&) {
   PairSourceConfig config = checked;
   config.tokenizer = unsaved(config.tokenizer);
-  BadRows bad(OnError::skip);  // so that what follows is counted, too
+  BadRows bad(OnError::skip);  // the report counts what follows bad rows, too
   const PairData data = load(config, nullptr, bad);
   DataTable table{"splits",
                   "Splits (lengths in tokens; sources before they are cut)",
@@ -305,11 +309,11 @@ DataReport check_source(const PairSourceConfig& checked, const SourceInputs&) {
                   {}};
   DataReport report;
   for (const Split split : all_splits) {
-    const PairSplit& of = data[split];
-    if (of.pairs.size() == 0) continue;
-    const LengthSummary source = summary_of(of.sources), target = summary_of(of.lengths);
-    table.rows.push_back({std::string(to_string(split)), of.pairs.size(), source.median, source.most_of,
-                          source.greatest, of.cut, target.median, target.most_of, target.greatest});
+    const PairSplit& part = data[split];
+    if (part.pairs.size() == 0) continue;
+    const LengthSummary source = summary_of(part.sources), target = summary_of(part.lengths);
+    table.rows.push_back({std::string(to_string(split)), part.pairs.size(), source.median, source.most_of,
+                          source.greatest, part.cut, target.median, target.most_of, target.greatest});
   }
   report.tables = {table};
   report.warnings = warnings_of(config, data);

@@ -1,4 +1,7 @@
-// Pairs of texts, a source and a target, for language models.
+// Pairs of texts, a source and a target, for language models: the source `pairs` (data/batches/data_source.hpp says
+// what a source brings) and its configuration. Rows are read as in data/labelled, with the target as a label that is a
+// text. Fingerprints and held-out pairs are saved by runs and must not change: tests/data/test_pairs.cpp,
+// test_data_source.cpp.
 #pragma once
 
 #include <memory>
@@ -75,7 +78,7 @@ DataReport check_source(const PairSourceConfig& config, const SourceInputs& inpu
 /// nothing was.
 std::string find_columns(PairSourceConfig& config);
 
-/// The columns of a file of this format. labels: its rows have targets.
+/// The columns of a file of this format, for the source and for --input of commands. `targets`: its rows have targets.
 ColumnChoice pair_columns(const PairSourceConfig& config, const TableFormat& format, bool targets = true);
 
 }  // namespace capstan

@@ -18,7 +18,7 @@ std::vector<std::string> types_of(const IsMeant& is_meant, const std::variant<Ca
   return types;
 }
 
-/// For sources without files: what the log says about them.
+/// The report on a source that has no check of its own: what the log says about its splits.
 template <class Config>
 DataReport check_source(const Config& config, const SourceInputs& inputs) {
   DataTable table{"splits", "Splits", {"split"}, {}};

@@ -1,4 +1,6 @@
-// Everything that a configuration may name as its data.
+// Everything that a configuration may name as its data: the one list of sources, for run/ and the commands. A source
+// that is added needs its include and its entry in the variant (docs/adding.md); the functions follow from it.
+// tests/data/test_data_source.cpp tries all sources by this interface.
 #pragma once
 
 #include <memory>
@@ -28,8 +30,8 @@ std::vector<std::string> generated_types();
 /// Throws Error when too little can be read to count it.
 DataReport check_source(const SourceConfig& config, const SourceInputs& inputs);
 
-/// An identity of such data that an earlier version saved, as this one would have: keys that are new have their
-/// defaults.
+/// An identity of such data that an earlier version saved, as this version would have saved it: keys that are new have
+/// their defaults. `now`: the identity of the data as this version finds them.
 std::string renewed_identity(const SourceConfig& config, const std::string& saved, const std::string& now);
 
 /// Reads the data. Throws Error naming file, line and remedy; ConfigError for settings that contradict each other.

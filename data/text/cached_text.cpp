@@ -1,4 +1,8 @@
-
+// Large text by way of data.cache (load_cached_text() of text_loading.hpp). A folder is named by a hash of the files'
+// content and of the settings that its tokens depend on. Where it has the tokens, they are checked and mapped;
+// otherwise one process makes them under a lock, in a hidden folder that is renamed when all of it is on the disk. The
+// tokens are those of a text in memory: tests/data/test_token_cache.cpp, and test_token_cache_safety.cpp for kills and
+// full disks.
 #include "core/base/error.hpp"
 #include "core/config/settings.hpp"
 #include "data/files/token_row.hpp"
@@ -11,7 +15,8 @@ namespace {
 /// Raise it when the same key would mean other tokens or another form of the files.
 constexpr const char* version = "capstan tokens 2";
 
-/// What is made of a text depends on its files, in their order, and on how they are split.
+/// The name of a text's folder: what is made of the text depends on its files, in their order, and on how they are
+/// split.
 std::string key_of_text(const TextSourceConfig& config, const FileLists& lists, const LogLine& log, CacheUse use) {
   Fingerprint key;
   key.add(version);
@@ -45,7 +50,7 @@ bool may_be_saved(const TokenizerConfig& config) {
   return !std::holds_alternative<SavedTokenizerConfig>(config) && (pieces == nullptr || pieces->model.empty());
 }
 
-/// The text of a piece that was tokenised before, read once more.
+/// Reads the text of a piece once more, which was tokenised earlier. Throws Error if the file has become shorter.
 std::string text_again(OnError on_error, bool utf8, int64_t max_file_mb, const FoundFile& file,
                        const TokenIndex::File& piece) {
   BadRows bad(on_error, "line");
@@ -65,6 +70,7 @@ std::pair<size_t, size_t> place_of(const Piece& piece, const SplitText& text) {
   throw std::logic_error("a piece of no text");
 }
 
+/// One call of load_cached_text(): finds the tokens of a text in the cache, or makes them.
 class CachedText {
  public:
   CachedText(const TextSourceConfig& config, const FileLists& lists, std::shared_ptr<const Tokenizer> tokenizer,
@@ -93,6 +99,8 @@ class CachedText {
   }
 
  private:
+  /// The tokens in the cache; none if there are none or they are damaged, which `about_damage` (may be empty) is told.
+  /// Also finds the tokenizer that an earlier run has learnt from this text.
   std::optional<TokenIndex> find(const LogLine& about_damage) {
     if (!tokenizer_ && may_be_saved(config_.tokenizer)) tokenizer_ = cache_.find_tokenizer(tokenizer_key_);
     if (!tokenizer_) return std::nullopt;
@@ -121,6 +129,7 @@ class CachedText {
     return index;
   }
 
+  /// A tokenizer of a text that changed meanwhile is used, but not saved; build() then refuses the tokens.
   void learn(const std::vector<Piece>& pieces, const TokenCacheWriter& writer) {
     Progress progress(log_, "data: learning the tokenizer", 0);
     tokenizer_ = learn_tokenizer(config_, pieces, &progress);

@@ -14,6 +14,7 @@ struct Gap {
   size_t begin, end;
 };
 
+/// The first line of blanks alone, with the end of the line in front of it.
 std::optional<Gap> blank_line(std::string_view text) {
   for (size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
     const size_t next = text.find_first_not_of(blanks, at + 1);
@@ -121,7 +122,7 @@ size_t DocumentCutter::certain(std::string_view text) const {
   const size_t end = marker != nullptr ? marker_begin(text, marker->text) : text.size();
   const size_t last = text.substr(0, end).find_last_not_of(blanks_and_ends);
   if (last == std::string_view::npos) return 0;
-  return boundary_(text, std::min(last + 1, text.size() - 1));  // seen from the end, the boundary would be the end
+  return boundary_(text, std::min(last + 1, text.size() - 1));  // the end of `text` itself would count as a boundary
 }
 
 void number_documents(Batch& batch, int32_t end_of_document) {

@@ -1,4 +1,5 @@
-// Where a document ends and the next one begins, in text and in tokens.
+// Where a document ends and the next one begins, in text and in tokens (data.documents), for text_loading and
+// text_windows. tests/data/test_documents.cpp holds that neither pieces nor threads change the documents.
 //
 // With documents, the text between two of them is not encoded. Instead every document is followed by one token, the end
 // of a document. Its id is the first one after the tokenizer's vocabulary, so tokenizers do not depend on it. Documents
@@ -62,8 +63,8 @@ size_t document_boundary(const DocumentsConfig& config, std::string_view text, s
 /// the end of its last line; a document of nothing else is none. What it gives does not depend on the pieces.
 class DocumentCutter {
  public:
-  /// A part of a document; with the last one, which may be empty, the document ends.
-  /// Parts are cut where the boundary allows it.
+  /// Takes a part of a document; with the last part, which may be empty, the document ends. Parts are cut where the
+  /// boundary allows it.
   using Visit = std::function<void(std::string_view part, bool last)>;
 
   /// boundary: Tokenizer::boundary().
@@ -83,7 +84,7 @@ class DocumentCutter {
   Boundary boundary_;
   std::string kept_;
   size_t enough_ = 0;  // bytes of kept_ that are worth a search, so that not every piece searches them again
-  bool open_ = false;  // a part of the document has been given
+  bool open_ = false;  // a part of the present document has been given
 };
 
 /// Gives the documents of every row segment ids of their own, 1, 2, ...: a token `end_of_document` is the first one of

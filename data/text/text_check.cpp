@@ -1,4 +1,6 @@
-
+// `capstan data check` of text (check_text() of text_loading.hpp), and the warnings of a training about it. All of the
+// text is read and tokenised, in pieces; repeated texts are found by hashes, of which a sample is kept when they are
+// many. The report is the same for text in memory and from files: tests/data/test_checks.cpp.
 #include <algorithm>
 #include <optional>
 
@@ -25,6 +27,7 @@ struct SplitCounts {
   int64_t files = 0, bytes = 0, tokens = 0, unknown = 0, texts = 0, text_bytes = 0;
 };
 
+/// Counts the texts and tokens of the splits.
 class TextCounts {
  public:
   explicit TextCounts(const DocumentsConfig& documents)
@@ -55,10 +58,10 @@ class TextCounts {
 
 void TextCounts::add_texts(size_t split, const std::vector<Piece>& pieces, Progress* progress) {
   const Boundary anywhere = [](std::string_view, size_t at) { return at; };
-  SplitCounts& of = of_[split];
+  SplitCounts& counts = of_[split];
   for (const Piece& piece : pieces) {
-    ++of.files;
-    of.bytes += static_cast<int64_t>(piece.end - piece.begin);
+    ++counts.files;
+    counts.bytes += static_cast<int64_t>(piece.end - piece.begin);
     DocumentCutter cutter(cut_, anywhere);
     std::optional<Hash> open;  // hash of a text that comes in parts
     int64_t bytes = 0;
@@ -68,9 +71,9 @@ void TextCounts::add_texts(size_t split, const std::vector<Piece>& pieces, Progr
       if (open) open->add(part);
       if (!last) return;
       const HashBits bits = open ? open->bits() : hash_bits(part);
-      marks_.add({bits, static_cast<uint32_t>(split), 0, static_cast<uint64_t>(of.texts), bytes});
-      ++of.texts;
-      of.text_bytes += bytes;
+      marks_.add({bits, static_cast<uint32_t>(split), 0, static_cast<uint64_t>(counts.texts), bytes});
+      ++counts.texts;
+      counts.text_bytes += bytes;
       open.reset();
       bytes = 0;
     };
@@ -92,7 +95,8 @@ void warn_of_unknown(const TextCounts& counts, std::vector<DataWarning>& warning
   }
 }
 
-/// Few lines of a text are unlike all others, so only many of them are worth a warning; of documents, every one is.
+/// Lines occur again in any text, so shared lines are worth a warning only when they are half of a split or more; a
+/// shared document always is.
 void warn_of_shared(const TextCounts& counts, std::vector<DataWarning>& warnings) {
   const double many = counts.has_documents() ? 0 : 0.5;
   for (size_t s = 1; s < checked_splits; ++s) {
@@ -117,18 +121,19 @@ DataTable splits_table(const TextCounts& counts) {
                    "in train", "in train %", "in valid"},
                   {}};
   for (size_t s = 0; s < checked_splits; ++s) {
-    const SplitCounts& of = counts.of(s);
-    if (of.bytes == 0) continue;
+    const SplitCounts& split = counts.of(s);
+    if (split.bytes == 0) continue;
     const Duplicates::OfSplit& twice = counts.duplicates().splits[s];
-    table.rows.push_back({std::string(to_string(all_splits[s])), of.files, of.bytes, of.tokens,
-                          share(of.bytes, of.tokens), 100 * share(of.unknown, of.tokens), of.texts, twice.repeated,
-                          100 * share(twice.repeated_weight, of.text_bytes), twice.also_in[0],
-                          100 * share(twice.weight_also_in[0], of.text_bytes), twice.also_in[1]});
+    table.rows.push_back({std::string(to_string(all_splits[s])), split.files, split.bytes, split.tokens,
+                          share(split.bytes, split.tokens), 100 * share(split.unknown, split.tokens), split.texts,
+                          twice.repeated, 100 * share(twice.repeated_weight, split.text_bytes), twice.also_in[0],
+                          100 * share(twice.weight_also_in[0], split.text_bytes), twice.also_in[1]});
   }
   return table;
 }
 
-/// The bytes of each file. Files without remarks are listed only where there are few.
+/// The size of each file, and what is unusual about its bytes. Files without remarks are listed only where there are
+/// few.
 DataTable files_table(const TextSourceConfig& config, const FileLists& lists, const LogLine& log,
                       std::vector<DataWarning>& warnings) {
   constexpr size_t listed = 20, named = 5;
@@ -182,7 +187,7 @@ class Scratch : NoCopy {
   ~Scratch() {
     try {
       if (!path_.empty()) remove_tree(path_);
-    } catch (const std::exception&) {  // the next one clears it away
+    } catch (const std::exception&) {  // the next process removes it
     }
   }
   /// ReadRule::copies.
@@ -232,7 +237,7 @@ std::vector<DataWarning> warnings_of(const SplitText& text, const TextSourceConf
 DataReport check_text(const TextSourceConfig& checked, const LogLine& log) {
   TextSourceConfig config = checked;
   config.tokenizer = unsaved(config.tokenizer);
-  config.on_error = OnError::skip;  // so that the other lines are counted
+  config.on_error = OnError::skip;  // the report counts the other lines, too
   const FileLists lists = lists_of(config);
   DataReport report;
   DataTable files = files_table(config, lists, log, report.warnings);

@@ -1,4 +1,5 @@
-// Text as one long row of tokens per split.
+// Text as one long row of tokens per split, and what is known of the files in it: what load_text() gives, whether the
+// tokens are in memory or in the cache, and what windows are cut from.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +20,10 @@ namespace capstan {
 /// The tokens of one split.
 struct TextCorpus {
   struct File {
-    std::string path, name;      // name: below the folder it was found in
-    int64_t begin = 0, end = 0;  // its tokens
-    int64_t bytes = 0;
-    std::function<std::string()> text = {};  // reads it; held-out splits only, for measures on it (compression, say)
+    std::string path, name;                  // name: below the folder it was found in
+    int64_t begin = 0, end = 0;              // its tokens
+    int64_t bytes = 0;                       // of the part of the file that belongs to the split
+    std::function<std::string()> text = {};  // reads this part; held-out splits only, for measures of the text itself
     size_t source = 0;                       // index into `sources`, where there are weights
   };
   /// An entry of data.train with a weight.
@@ -46,7 +47,7 @@ struct TextCorpus {
 struct TextData : PerSplit<TextCorpus> {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::vector<std::string> left_out;  // what was left out, a line each
-  std::vector<DataWarning> warnings;  // of text in memory
+  std::vector<DataWarning> warnings;  // of text in memory; for text from the cache they would cost a reading
   std::string fingerprint;            // XXH3-128 over the tokens of train and valid
 };
 

@@ -1,3 +1,5 @@
+// Texts are tokenised in parts of 256 KB on all threads and taken in order (core/machine/in_order.hpp). Parts end where
+// the tokenizer, or the end of a document, allows it, so the tokens are those of the whole text.
 #include "data/text/text_loading.hpp"
 
 #include <sys/stat.h>
@@ -21,7 +23,7 @@ namespace {
 /// Share of the training text held out for a split that has no files of its own.
 double share_of(const std::vector<std::string>& files, double fraction) { return files.empty() ? fraction : 0; }
 
-/// The files of a source follow one another.
+/// Where each weighted source begins and ends in the tokens. The files of a source follow one another.
 std::vector<TextCorpus::Source> weighted_sources(const TextSourceConfig& config,
                                                  const std::vector<TextCorpus::File>& files) {
   std::vector<TextCorpus::Source> sources;
@@ -34,6 +36,7 @@ std::vector<TextCorpus::Source> weighted_sources(const TextSourceConfig& config,
   return sources;
 }
 
+/// Throws Error for a marker that the training text does not have: all of it would be one document.
 void check_marker(const DocumentsConfig& documents, const std::vector<Piece>& train) {
   const auto* const marker = std::get_if<MarkerDocumentsConfig>(&documents);
   if (marker == nullptr || std::any_of(train.begin(), train.end(), [marker](const Piece& piece) {
@@ -48,7 +51,7 @@ void check_marker(const DocumentsConfig& documents, const std::vector<Piece>& tr
 
 constexpr size_t part_bytes = size_t{1} << 18, tokens_at_once = size_t{1} << 18;
 
-/// A text that is tokenised at once.
+/// A stretch of a piece that one thread tokenises at once.
 struct Part {
   const Piece* piece;
   std::string text;
@@ -83,16 +86,16 @@ std::unique_ptr<const SplitText> read_split_text(const TextSourceConfig& config,
   auto text = std::make_unique<SplitText>();
   BadRows bad(config.on_error, "line");
   for (size_t i = 0; i < lists.size(); ++i) {
-    ReadRule own = rule;
-    if (!own.copies.empty()) own.copies += fmt::format("{}-", i);
-    text->sources[i] = with_key(all_splits[i], [&] { return read_sources(lists[i], own, bad); });
+    ReadRule list_rule = rule;
+    if (!list_rule.copies.empty()) list_rule.copies += fmt::format("{}-", i);
+    text->sources[i] = with_key(all_splits[i], [&] { return read_sources(lists[i], list_rule, bad); });
   }
   bad.check();
   text->left_out = bad.summary();
   text->bad_lines = bad.listed();
   Boundary boundary = tokenizer != nullptr ? boundary_of(*tokenizer) : boundary_of(config.tokenizer);
   if (has_documents(config.documents))
-    boundary = [&](std::string_view all, size_t at) { return document_boundary(config.documents, all, at); };
+    boundary = [&](std::string_view content, size_t at) { return document_boundary(config.documents, content, at); };
   text->pieces = split_sources(text->sources[0], {config.split, share_of(config.valid, config.valid_fraction),
                                                   share_of(config.test, config.test_fraction), std::move(boundary)});
   add_whole(text->sources[1], text->pieces.valid);
@@ -182,6 +185,7 @@ bool changed_just_now(const std::vector<FoundFile>& files) {
   return false;
 }
 
+/// The key in a note of key_of_content(); empty if there is none, or it is damaged.
 std::string noted_key(const std::string& note) {
   std::error_code absent;
   if (std::filesystem::file_size(note, absent) != 32 || absent) return "";

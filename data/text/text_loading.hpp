@@ -1,4 +1,6 @@
-// The steps that load_text() and the check of a text are made of, whether the tokens end in memory or on the disk.
+// The steps that load_text() and the check of a text are made of, whether the tokens end in memory or on the disk:
+// files are listed, read, cut into the pieces of the splits, and tokenised. Used within data/text alone. Both ways give
+// the same tokens: tests/data/test_token_cache.cpp; on any number of threads: tests/data/tokenizers/test_threads.cpp.
 #pragma once
 
 #include <array>
@@ -34,17 +36,21 @@ struct SplitText {
   std::vector<std::string> bad_lines;  // what was wrong with the first of these lines
 };
 
-/// `tokenizer` may be null: then the cuts are those of config.tokenizer.
+/// Reads the files and cuts them into splits where the tokenizer allows it. `tokenizer` may be null: then the cuts are
+/// those of the one that config.tokenizer will make. Throws Error for bad lines unless these are skipped, and for a
+/// marker of documents that the training text does not have.
 std::unique_ptr<const SplitText> read_split_text(const TextSourceConfig& config, const FileLists& lists,
                                                  const Tokenizer* tokenizer, const ReadRule& rule);
+/// Must lines be UTF-8 for this tokenizer or, where it is null, for that of the configuration?
 bool must_be_utf8(const TextSourceConfig& config, const Tokenizer* tokenizer);
 
-/// Made from the training text where config.tokenizer needs that.
+/// The tokenizer that config.tokenizer says, made from the training text where it needs that.
 std::shared_ptr<const Tokenizer> learn_tokenizer(const TextSourceConfig& config, const std::vector<Piece>& train,
                                                  Progress* progress);
 
-/// Calls put(tokens) for one block after the other, and file(piece, begin, end) for each piece with the range of its
-/// tokens. Returns the number of tokens.
+/// Tokenises on all threads. Calls put(tokens) for one block after the other, and file(piece, begin, end) for each
+/// piece with the range of its tokens, on the calling thread and in the order of the text. Returns the number of
+/// tokens.
 int64_t encode(const std::vector<Piece>& pieces, const DocumentsConfig& documents, const Tokenizer& tokenizer,
                Progress* progress, const std::function<void(const std::vector<int32_t>&)>& put,
                const std::function<void(const Piece&, int64_t, int64_t)>& file);
@@ -60,7 +66,8 @@ void describe_corpora(const TextSourceConfig& config, TextData& data);
 std::optional<TextData> load_cached_text(const TextSourceConfig& config, const FileLists& lists,
                                          std::shared_ptr<const Tokenizer> tokenizer, const LogLine& log, CacheUse use);
 
-/// What may be wrong although it can be read, as far as it costs little: of a text in memory whose tokens are made.
+/// What may be wrong with a text although it can be read, as far as it costs little: for a text in memory that has been
+/// tokenised.
 std::vector<DataWarning> warnings_of(const SplitText& text, const TextSourceConfig& config, const TextData& data);
 
 /// Checks all of a text, large or small, reading and tokenising it.
@@ -75,8 +82,8 @@ size_t size_of_text(const std::vector<FoundFile>& files);
 /// that a replaced file or a date set back is noticed).
 std::string state_of_files(const std::vector<FoundFile>& files);
 
-/// XXH3-128 over the names and the content of the files. What it found is noted in `folder` under the files' state, so
-/// that it need not read them again; not with CacheUse::read.
+/// XXH3-128 over the names and the content of the files: a part of the name of the text's folder in the cache. The
+/// result is noted in `folder` under the files' state, so that they need not be read again; not with CacheUse::read.
 std::string key_of_content(const std::vector<FoundFile>& files, const std::string& folder, const LogLine& log,
                            CacheUse use);
 

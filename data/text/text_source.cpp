@@ -55,7 +55,7 @@ TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokeniz
 
 namespace {
 
-/// Words between blanks, and ends of lines: what WikiText counts, with its <eos> for every line.
+/// The number of words between blanks plus that of line ends: what WikiText counts, which has an <eos> for every line.
 int64_t count_words(const std::string& text) {
   int64_t count = 0;
   bool inside = false;
@@ -67,7 +67,7 @@ int64_t count_words(const std::string& text) {
   return count;
 }
 
-/// The text itself is the fingerprint's business; where each weighted source of it ends is not.
+/// For the identity: the fingerprint covers the text, but not where each weighted source of it ends.
 std::string sources_text(const TextCorpus& corpus) {
   std::string text;
   for (size_t i = 0; i < corpus.sources.size(); ++i)
@@ -119,7 +119,7 @@ class TextSource final : public DataSource {
     return std::make_unique<EvaluationWindows>(data_[split], options, batches_);
   }
   std::unique_ptr<EvaluationWindows> validation_windows() const {
-    // The mean of so many bytes of this repository's sources is within 0.01 nats of that of all (standard error).
+    // The standard error of the mean loss of so many bytes, measured on this repository's sources, is 0.01 nats.
     constexpr int64_t enough_tokens = 250'000;
     EvaluationWindows::Options options = all_of(false);
     if (config_.validation == ValidationRule::quick) {

@@ -1,4 +1,6 @@
-// Text for language models: files, patterns and folders become one long row of tokens per split.
+// Text for language models: files, patterns and folders become one long row of tokens per split. The source `text`
+// (data/batches/data_source.hpp says what a source brings). Splits and fingerprints of a text must not change, since
+// runs save them: tests/data/test_text_source.cpp, test_real_files.cpp and test_data_source.cpp.
 #pragma once
 
 #include <memory>

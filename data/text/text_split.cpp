@@ -1,3 +1,6 @@
+// A file is in memory, or mapped and read part by part. Lines that are not UTF-8 are cut out of it: of a mapped file,
+// into a copy. Splits are cut by share of bytes at places that do not change the tokens, or chosen by the hash of the
+// files' names.
 #include "data/text/text_split.hpp"
 
 #include <algorithm>
@@ -13,7 +16,7 @@
 namespace capstan {
 namespace {
 
-/// Checks text [begin, end) part by part, so that a line may be as long as the memory is small.
+/// Throws Error unless bytes [begin, end) are UTF-8. Goes part by part, so that a line may be larger than the memory.
 void check_line(const Text& text, size_t begin, size_t end, const std::string& path, int64_t number) {
   TextPlace place{number, 1};
   while (begin < end) {
@@ -25,7 +28,8 @@ void check_line(const Text& text, size_t begin, size_t end, const std::string& p
   }
 }
 
-/// Calls keep(begin, end) for what is left between lines that are not UTF-8; never, when all lines are.
+/// Calls keep(begin, end) for each stretch between lines that are not UTF-8, which go to `bad`; never if all lines are
+/// UTF-8.
 template <class Keep>
 void leave_out_bad_lines(const Text& text, const std::string& path, BadRows& bad, const Keep& keep) {
   const size_t size = text.view().size();
@@ -89,7 +93,7 @@ void read_to_files(SourceText& source, const ReadRule& rule, const std::string& 
   source.size = left_size;
 }
 
-/// The last place at or before a share of the text where it may be cut.
+/// Where a text is cut after about this share of it: the boundary says how far back.
 size_t cut_position(std::string_view text, double share, const Boundary& boundary) {
   // 1 - 0.05 - 0.05 is a little less than 0.9: a product just below a whole number is that number.
   constexpr double rounding = 1e-12;

@@ -1,4 +1,5 @@
-// From files to the pieces of text that belong to training, validation and test.
+// From files to the pieces of text that belong to training, validation and test, for text_loading. Where a file is cut
+// and which files are held out must not change: runs would go on with other data (tests/data/test_text_source.cpp).
 #pragma once
 
 #include <string>
@@ -52,8 +53,8 @@ using Pieces = PerSplit<std::vector<Piece>>;
 
 struct SplitRule {
   TextSplit split = TextSplit::tail;
-  double valid = 0, test = 0;  // shares
-  Boundary boundary;
+  double valid = 0, test = 0;  // shares of each file or, by_file, of the number of files
+  Boundary boundary;           // where a file may be cut
 };
 
 /// The pieces of files, of which shares are held out. Throws Error when nothing is left to train on.

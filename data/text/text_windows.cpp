@@ -1,3 +1,6 @@
+// Nothing is stored for training windows: the n-th one of an epoch is found by an offset and a permutation, which are
+// functions of seed and epoch (core/base/random.hpp). Windows for evaluation are listed once, and batches take the
+// longest first.
 #include "data/text/text_windows.hpp"
 
 #include <algorithm>
@@ -13,7 +16,7 @@ Mixture::Mixture(const std::vector<double>& weights, int64_t places) : places_(p
   check(places >= 0, "mixture: {} places", places);
   for (const double weight : weights)
     check(weight > 0 && std::isfinite(weight), "mixture: weight {} is not a number above 0", weight);
-  // Shares of the largest weight, whose sum cannot overflow.
+  // Weights are taken as shares of the largest one, whose sum cannot overflow.
   const double largest = *std::max_element(weights.begin(), weights.end());
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0,
                                        [largest](double sum, double weight) { return sum + weight / largest; });
@@ -231,8 +234,8 @@ Batch EvaluationWindows::batch(int64_t, int64_t index) const {
     std::fill_n(labels.back().begin(), window.counted - window.begin, ignored_target);
     const bool at_front = window.begin == window.text_begin;
     tokens.emplace_back(static_cast<size_t>(window.end - window.begin), options_.start_token);
-    const int64_t behind = at_front ? 1 : 0;  // the start token
-    corpus_.tokens.copy(window.begin - 1 + behind, window.end - 1, tokens.back().data() + behind);
+    const int64_t skipped = at_front ? 1 : 0;  // the start token stays in front of a text's first token
+    corpus_.tokens.copy(window.begin - 1 + skipped, window.end - 1, tokens.back().data() + skipped);
   }
   return next_token_batch(tokens, labels, numbers, corpus_.end_of_document);
 }

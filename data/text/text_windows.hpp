@@ -1,5 +1,7 @@
-// Windows of a row of tokens, for training and for evaluation of language models.
-// The label of a position is the token after its own.
+// Windows of a row of tokens, for training and for evaluation of language models: the batches of TextSource. The label
+// of a position is the token after its own. A training window is a function of seed, epoch and place alone, which a
+// resumed run relies on, and the draws must not change: tests/data/test_text_source.cpp, test_mixture.cpp and
+// test_documents.cpp.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +13,6 @@
 #include "data/text/text_corpus.hpp"
 
 namespace capstan {
-
-// Whose turn it is, where several sources share an epoch by weights.
 
 /// Deals the places of an epoch to sources. Source i has exactly count(i) of them in every epoch, places w_i / sum(w)
 /// rounded by the largest remainders, so that the counts add up. Its places are spread evenly: of the first source's,
@@ -39,11 +39,11 @@ class Mixture {
   std::vector<int64_t> counts_;
 };
 
-/// Examples of sequence_length + 1 tokens. `contiguous`: an epoch draws an offset in [0, sequence_length), cuts the
-/// text from there into windows that share no label, and visits each of them once in permuted order; what is left over
-/// at the two ends, less than two windows, differs from epoch to epoch. `random`: as many windows, from anywhere.
-/// Batch::examples = the place in the epoch's order. Where the corpus has documents, each of them is a segment of its
-/// own, and one that a window cuts is two of them.
+/// Examples of sequence_length + 1 tokens. `contiguous`: an epoch draws an offset in [0, sequence_length), or as far as
+/// a short text allows, cuts the text from there into windows that share no label, and visits each of them once in
+/// permuted order; what is left over at the two ends, less than two windows, differs from epoch to epoch. `random`: as
+/// many windows, from anywhere. Batch::examples = the place in the epoch's order. Where the corpus has documents, each
+/// of them is a segment of its own, and one that a window cuts is two of them.
 ///
 /// A corpus with sources is cut source by source, and an epoch has as many windows as all of them have together. A
 /// Mixture deals these to the sources by their weights; a source of n windows whose turn it is for the k-th time since
@@ -76,13 +76,13 @@ class TrainingWindows final : public BatchSource {
   Share share(size_t source) const;
 
  private:
-  /// Tokens [begin, end), whose windows have an order of their own.
+  /// Tokens [begin, end), whose windows have an order of their own. offsets: how many an epoch may draw from.
   struct Stretch {
     int64_t begin, end, windows, offsets;
     std::string name;  // in the keys of its random numbers
   };
   static std::vector<Stretch> cut(const TextCorpus& corpus, const Options& options);
-  /// text: what an error calls it.
+  /// `length`: of a window. `text`: what an error calls the stretch.
   static Stretch make_stretch(int64_t begin, int64_t end, int64_t length, const std::string& text);
   static Mixture mix(const TextCorpus& corpus, const std::vector<Stretch>& stretches);
   int64_t window_begin(const Stretch& stretch, int64_t epoch, int64_t place) const;
@@ -122,7 +122,8 @@ class EvaluationWindows final : public BatchSource {
   int64_t file_of(int64_t window) const { return windows_.at(static_cast<size_t>(window)).file; }
 
  private:
-  /// Labels are tokens [begin, end); those before `counted` are context only.
+  /// Labels are tokens [begin, end); those before `counted` are context only. text_begin: of the text that it is part
+  /// of, whose first token follows the start token.
   struct Window {
     int64_t file, text_begin, begin, counted, end;
   };
@@ -130,7 +131,7 @@ class EvaluationWindows final : public BatchSource {
   /// Keeps `count` windows at equal distances, ordered so that each `rows` of them are from all over the text: the
   /// losses of such batches differ as little as those of samples, and say how far the mean is from that of all.
   void keep(int64_t count, int64_t rows);
-  /// After the last document that ends within tokens [begin, end); `end` when none does.
+  /// The position after the last document that ends within tokens [begin, end); `end` when none does.
   int64_t boundary_within(int64_t begin, int64_t end) const;
 
   const TextCorpus& corpus_;

@@ -1,3 +1,5 @@
+// index.json and tokenizers are JSON with a fingerprint in front. Tokens are checked against their checksum and the
+// size of the vocabulary whenever they are opened. What is made gets its name by a rename, when it is on the disk.
 #include "data/text/token_cache.hpp"
 
 #include <algorithm>
@@ -20,15 +22,15 @@ std::string tokens_file(const std::string& folder, size_t split) {
   return fmt::format("{}/{}.tokens", folder, split_names[split]);
 }
 
-/// A JSON document after its fingerprint, so that damage shows.
+/// A JSON document with its fingerprint in a line in front of it, so that damage shows.
 std::string sealed(const std::string& json) { return Fingerprint().add(json).hex() + "\n" + json; }
 
-/// Throws Error when the document was changed.
+/// The document of a file that sealed() made. Throws Error when it was changed.
 std::string unsealed(const std::string& path) {
-  const std::string all = read_file(path);
-  const size_t end = std::min(all.find('\n'), all.size());
-  const std::string json = all.substr(std::min(end + 1, all.size()));
-  if (Fingerprint().add(json).hex() != all.substr(0, end)) throw Error(fmt::format("{} is damaged", path));
+  const std::string content = read_file(path);
+  const size_t end = std::min(content.find('\n'), content.size());
+  const std::string json = content.substr(std::min(end + 1, content.size()));
+  if (Fingerprint().add(json).hex() != content.substr(0, end)) throw Error(fmt::format("{} is damaged", path));
   return json;
 }
 
@@ -45,7 +47,7 @@ std::string to_json(const TokenIndex& index) {
       {"width", index.width}, {"fingerprint", index.fingerprint}, {"left_out", index.left_out}, {"splits", splits}});
 }
 
-/// entry[at], a place in something of which there are `count`.
+/// entry[at], which must be a whole number from `low` to `count`. Throws Error for another one.
 int64_t place_at(const nlohmann::json& entry, size_t at, int64_t low, int64_t count) {
   const auto place = whole_number(entry.at(at), low, count);
   if (!place)
@@ -66,7 +68,7 @@ TokenIndex::File file_from(const nlohmann::json& entry, const FileCounts& counts
   return file;
 }
 
-/// Throws Error unless the file holds tokens of that width below `vocabulary`.
+/// Throws Error unless all tokens of a block of the file are below `vocabulary`: models look rows of tables up by them.
 void check_ids(std::string_view block, int width, int64_t vocabulary, const std::string& path) {
   uint32_t largest = 0;
   for (size_t at = 0; at + static_cast<size_t>(width) <= block.size(); at += static_cast<size_t>(width)) {
@@ -111,11 +113,11 @@ TokenIndex index_from_json(const std::string& text, const FileCounts& files, int
     index.fingerprint = json.at("fingerprint").get<std::string>();
     index.left_out = json.at("left_out").get<std::vector<std::string>>();
     for (size_t i = 0; i < split_names.size(); ++i) {
-      const auto& found = json.at("splits").at(split_names[i]);
+      const auto& entry = json.at("splits").at(split_names[i]);
       TokenIndex::Split& split = index.splits[i];
-      split.size = whole_number_at(found, "tokens", 0, int64_t{1} << 53);
-      split.checksum = found.at("checksum").get<std::string>();
-      for (const auto& file : found.at("files")) split.files.push_back(file_from(file, files, split.size));
+      split.size = whole_number_at(entry, "tokens", 0, int64_t{1} << 53);
+      split.checksum = entry.at("checksum").get<std::string>();
+      for (const auto& file : entry.at("files")) split.files.push_back(file_from(file, files, split.size));
     }
   } catch (const nlohmann::json::exception&) {
     throw Error("the index lacks a key, or one has the wrong type");
@@ -143,7 +145,7 @@ std::shared_ptr<const Tokenizer> TokenCache::find_tokenizer(const std::string& s
   try {
     return tokenizer_from_json(unsealed(path), path);
   } catch (const Error&) {
-    return nullptr;  // it is learnt again, and is the same
+    return nullptr;  // learning it again gives the same
   }
 }
 
@@ -198,7 +200,7 @@ TokenCacheWriter::TokenCacheWriter(const TokenCache& cache, const LogLine& log)
 TokenCacheWriter::~TokenCacheWriter() {
   try {
     remove_tree(partial_);
-  } catch (const std::exception&) {  // the next one clears it away
+  } catch (const std::exception&) {  // the next process removes it
   }
 }
 

@@ -1,4 +1,6 @@
-// Rows of tokens on the disk, made once from a text:
+// Rows of tokens on the disk (data.cache), made once from a text by cached_text.cpp, mapped by later runs, checked by
+// `capstan verify`. The files and their names are read by other versions: raise `version` of cached_text.cpp when they
+// change. tests/data/test_token_cache.cpp, test_token_cache_safety.cpp and tests/fuzz/fuzz_cache_index.cpp hold them.
 //   <folder>/<key of the text>/                          everything made from one text
 //     .lock                                              held while something is made
 //     .partial/                                          unfinished work; garbage when the lock is free
@@ -30,12 +32,12 @@ struct TokenIndex {
     int64_t text_begin = 0, text_end = 0;  // its bytes within the file's usable text
   };
   struct Split {
-    int64_t size = 0;
+    int64_t size = 0;      // in tokens
     std::string checksum;  // XXH3-128 of its .tokens file
     std::vector<File> files;
   };
   int width = 1;            // bytes per token
-  std::string fingerprint;  // TextData::fingerprint()
+  std::string fingerprint;  // TextData::fingerprint
   std::vector<std::string> left_out;
   std::array<Split, 3> splits;  // train, valid, test
 };
@@ -44,7 +46,7 @@ extern const std::array<const char*, 3> split_names;
 
 /// How many files each of data.train, valid and test has.
 using FileCounts = std::array<size_t, 3>;
-/// For readers that do not open the files.
+/// Stands for any numbers of files: for readers of an index that do not open the files that it names.
 constexpr FileCounts any_files = {size_t{1} << 53, size_t{1} << 53, size_t{1} << 53};
 
 /// Reads an index of tokens that have ids below `vocabulary`. Throws Error for anything but JSON that a writer of this
@@ -56,7 +58,7 @@ class TokenWriter {
  public:
   TokenWriter(const std::string& path, int width) : file_(path), width_(width) {}
   void add(const std::vector<int32_t>& tokens);
-  /// The tokens are on the disk. Returns the checksum.
+  /// Returns when the tokens are on the disk, with their checksum.
   std::string finish();
 
  private:
@@ -66,7 +68,7 @@ class TokenWriter {
   Fingerprint checksum_;
 };
 
-/// What was made from one text.
+/// What was made from one text: reading it.
 class TokenCache {
  public:
   explicit TokenCache(std::string folder) : folder_(std::move(folder)) {}

@@ -1,10 +1,12 @@
-// Tokenizers of generated data: tokens are words between blanks.
+// Tokenizers of generated data: tokens are words between blanks. For data/generated, and for `tokenizer: saved`, which
+// reads ids that another program wrote. tests/data/tokenizers/test_tokenizer.cpp and tests/data/test_listops.cpp.
 #pragma once
 
 #include "data/tokenizers/tokenizer.hpp"
 
 namespace capstan {
 
+/// What both have in common: a text may be cut between any two words.
 class BlankSeparatedTokenizer : public Tokenizer {
  public:
   bool needs_utf8() const override { return false; }

@@ -10,6 +10,7 @@ namespace capstan {
 
 namespace {
 
+/// Calls visit(code point) for every character of the normalised text, which must be valid UTF-8.
 template <class Visit>
 void each_code_point(std::string_view text, const Normalisation& normalisation, const Visit& visit) {
   std::string changed;
@@ -36,15 +37,15 @@ CharTokenizer::CharTokenizer(std::vector<uint32_t> code_points, const Normalisat
 
 CharTokenizer CharTokenizer::from_texts(const Texts& texts, const Normalisation& normalisation) {
   const CharTokenizer empty({}, normalisation);
-  std::set<uint32_t> found;
+  std::set<uint32_t> points;
   for (size_t i = 0; i < texts.count(); ++i) {
     TextPlace place;
     for_blocks(texts.open(i), boundary_of(empty), [&](std::string_view text) {
       check_utf8(text, "text", place);
-      each_code_point(text, normalisation, [&](uint32_t point) { found.insert(point); });
+      each_code_point(text, normalisation, [&](uint32_t point) { points.insert(point); });
     });
   }
-  return CharTokenizer({found.begin(), found.end()}, normalisation);
+  return CharTokenizer({points.begin(), points.end()}, normalisation);
 }
 
 int32_t CharTokenizer::id_of(uint32_t code_point) const {

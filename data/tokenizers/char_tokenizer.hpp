@@ -1,3 +1,5 @@
+// Text to one token per character (`tokenizer: char`). A run keeps the vocabulary in tokenizer.json, and old ones must
+// be read: tests/data/tokenizers/test_tokenizer.cpp and test_normalisation.cpp.
 #pragma once
 
 #include <unordered_map>
@@ -25,6 +27,7 @@ class CharTokenizer final : public Tokenizer {
 
   /// Throws std::invalid_argument unless the code points are characters and ascend strictly.
   explicit CharTokenizer(std::vector<uint32_t> code_points, const Normalisation& normalisation = {});
+  /// Throws Error for text that is not UTF-8.
   static CharTokenizer from_texts(const Texts& texts, const Normalisation& normalisation = {});
 
   std::string kind() const override { return "char"; }

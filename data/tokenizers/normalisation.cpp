@@ -1,3 +1,5 @@
+// Runs of ASCII characters are copied or lowered; what is around other characters goes to utf8proc, and very long runs
+// of marks in parts, which take a time that grows with their number and not with its square.
 #include "data/tokenizers/normalisation.hpp"
 
 #include <utf8proc.h>
@@ -24,6 +26,7 @@ utf8proc_option_t options_of(const Normalisation& rule) {
   return static_cast<utf8proc_option_t>(options);
 }
 
+/// Appends what utf8proc makes of a text.
 void append_mapped(std::string& result, std::string_view text, utf8proc_option_t options) {
   struct Free {
     void operator()(utf8proc_uint8_t* bytes) const { std::free(bytes); }
@@ -40,8 +43,8 @@ void append_mapped(std::string& result, std::string_view text, utf8proc_option_t
 /// handled in parts. The longest sequence that occurs in a language has five or so.
 constexpr size_t most_marks = 1000;
 
-/// The marks at the end of a text of which `marks` end it and `point` follows: what is ordered is its decomposition,
-/// which can have marks where the code point itself is none, and the reverse.
+/// How many marks are at the end of a text after `point` is appended, if `marks` were there before. What is ordered is
+/// the decomposition of `point`, which can have marks where the code point itself is none, and the reverse.
 size_t marks_after(size_t marks, utf8proc_int32_t point, utf8proc_option_t options) {
   std::array<utf8proc_int32_t, 32> parts{};  // 18 is the most that one decomposes to
   int boundclass = UTF8PROC_BOUNDCLASS_START;

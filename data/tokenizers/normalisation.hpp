@@ -1,4 +1,6 @@
-// One spelling for texts that mean the same: Unicode's normal forms and case folding, by utf8proc.
+// One spelling for texts that mean the same: Unicode's normal forms and case folding, by utf8proc. Tokenizers apply it
+// to what they learn from and to what they read. Saved in tokenizer.json, where runs older than these keys have
+// nothing: tests/data/tokenizers/test_normalisation.cpp.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -33,19 +35,20 @@ void describe_normalisation(Fields& f, Normalisation& c) {
 
 inline bool changes_nothing(const Normalisation& rule) { return rule.form == NormalForm::none && !rule.case_fold; }
 
-/// `text` must be valid UTF-8. A text that is cut before an ASCII character gives the same in two pieces: no rule joins
-/// one of these to what precedes it.
+/// The text in the form of the rule. `text` must be valid UTF-8. A text that is cut in front of an ASCII character
+/// gives the same in two pieces: no rule joins such a character to what precedes it.
 std::string normalised(std::string_view text, const Normalisation& rule);
 
 /// The largest position <= `at` with an ASCII character after it, or the text's end:
 /// normalised() may work on the two sides alone.
 size_t normalisation_boundary(std::string_view text, size_t at);
 
-/// What case folding makes of the characters that it changes although they are in lower case: U+00DF becomes "ss".
-/// After lowering each letter, these replacements fold it.
+/// What case folding makes of the characters that it changes although they are in lower case: U+00DF becomes "ss". A
+/// program that lowers each letter and then makes these replacements folds as this one does (exports for transformers).
 std::vector<std::pair<std::string, std::string>> folded_lower_case();
 
-/// Adds what is not the default to a frozen tokenizer: those of runs older than these keys keep their fingerprints.
+/// Adds what is not the default to the JSON of a tokenizer: those of runs older than these keys keep their
+/// fingerprints.
 void add_to_json(const Normalisation& rule, nlohmann::json& json);
 Normalisation normalisation_from(const nlohmann::json& json);
 

@@ -1,3 +1,6 @@
+// Reads .model files of SentencePiece, which are messages of Protocol Buffers (sentencepiece_model.proto): checks what
+// the library follows without looking, and takes out the pieces for exports. A file from elsewhere may hold anything:
+// tests/data/tokenizers/test_sentencepiece.cpp and tests/fuzz/fuzz_sentencepiece_model.cpp.
 #include "data/tokenizers/sentencepiece_tokenizer.hpp"
 
 #include <cmath>
@@ -26,6 +29,7 @@ struct Field {
   uint64_t value = 0;      // of type 0
 };
 
+/// The fields of a message, in turn. Throws Error for bytes that are none.
 class Message {
  public:
   Message(std::string_view bytes, const std::string& origin) : rest_(bytes), origin_(origin) {}
@@ -78,8 +82,8 @@ struct Unit {
   uint32_t offset() const { return (bits >> 10) << ((bits & (1u << 9)) >> 6); }
 };
 
-/// A charsmap is the size of a trie in four bytes, the trie, and texts ending with \0, which the trie's values point
-/// into.
+/// Throws Error where following a charsmap would lead out of it. It is the size of a trie in four bytes, the trie, and
+/// texts ending with \0, into which the trie's values point.
 void check_charsmap(std::string_view map, const std::string& origin) {
   if (map.empty()) return;
   uint32_t trie_size = 0;

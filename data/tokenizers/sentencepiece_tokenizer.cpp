@@ -1,3 +1,5 @@
+// A text is encoded line by line, and a line word by word where the pieces of the model allow it. What the model does
+// with blanks is found by encoding short texts (learn_manners).
 #include "data/tokenizers/sentencepiece_tokenizer.hpp"
 
 #include <sentencepiece_processor.h>
@@ -44,7 +46,7 @@ char byte_of(const std::string& piece, const std::string& origin) {
   return static_cast<char>(byte);
 }
 
-/// Does a blank follow something else in a piece?
+/// Is there a blank after a character that is none, so that the piece holds the beginning of a further word?
 bool reaches_across_words(const std::string& piece) {
   const size_t first = piece.find_first_not_of(' ');
   return first != std::string::npos && piece.find(' ', first) != std::string::npos;
@@ -104,9 +106,9 @@ void SentencePieceTokenizer::learn_manners() {
   const auto back_and_forth = [this](std::string_view text) {
     std::vector<int32_t> ids;
     encode_part(text, ids);
-    std::string all;
-    for (const int32_t id : ids) all += pieces_[static_cast<size_t>(id)];
-    return all;
+    std::string decoded;
+    for (const int32_t id : ids) decoded += pieces_[static_cast<size_t>(id)];
+    return decoded;
   };
   const std::string a = back_and_forth("a");  // U+FFFD where the model does not know it
   invents_blank_ = a[0] == ' ';
@@ -116,10 +118,10 @@ void SentencePieceTokenizer::learn_manners() {
 }
 
 void SentencePieceTokenizer::encode_part(std::string_view part, std::vector<int32_t>& ids) const {
-  std::vector<int> found;
-  const auto status = processor_->Encode({part.data(), part.size()}, &found);
+  std::vector<int> part_ids;
+  const auto status = processor_->Encode({part.data(), part.size()}, &part_ids);
   if (!status.ok()) throw Error(fmt::format("SentencePiece cannot encode a text: {}", status.message()));
-  ids.insert(ids.end(), found.begin(), found.end());
+  ids.insert(ids.end(), part_ids.begin(), part_ids.end());
 }
 
 void SentencePieceTokenizer::encode_line(std::string_view line, std::vector<int32_t>& ids) const {

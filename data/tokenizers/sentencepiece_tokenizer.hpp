@@ -1,4 +1,7 @@
-// Pieces of words, by Google's SentencePiece (Kudo and Richardson, 2018, arXiv 1808.06226).
+// Pieces of words, by Google's SentencePiece (Kudo and Richardson, 2018, arXiv 1808.06226): `tokenizer: sentencepiece`.
+// The ids are those of the library, line by line; a run keeps the model in tokenizer.json. One file reads models
+// (sentencepiece_model.cpp), one trains them (sentencepiece_training.cpp), one has the class.
+// tests/data/tokenizers/test_sentencepiece.cpp and test_sentencepiece_training.cpp.
 #pragma once
 
 #include <cstdint>
@@ -84,6 +87,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   void save_to(nlohmann::json& json) const override;
 
  private:
+  /// Fill in the members below from the model.
   void learn_pieces(const std::string& origin);
   void learn_manners();
   void encode_line(std::string_view line, std::vector<int32_t>& ids) const;
@@ -92,10 +96,10 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::string model_;
   Normalisation normalisation_;
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
-  std::vector<std::string> pieces_;  // as text
-  int32_t end_of_line_ = 0;
-  bool invents_blank_ = false;  // the model puts a blank before every text
-  bool by_words_ = false;       // pieces reach across no word's beginning, and no blank is lost or invented
+  std::vector<std::string> pieces_;  // by id, as text
+  int32_t end_of_line_ = 0;          // id of the token after every line
+  bool invents_blank_ = false;       // the model puts a blank before every text
+  bool by_words_ = false;            // pieces reach across no word's beginning, and no blank is lost or invented
 };
 
 /// A SentencePiece model (the content of a .model file) with config.vocabulary_size pieces: `<unk>`, a line's end, the
@@ -104,16 +108,16 @@ class SentencePieceTokenizer final : public Tokenizer {
 /// fewer pieces, or need more.
 std::string train_sentencepiece(const SentencePieceTokenizerConfig& config, const Texts& texts);
 
-// What of a SentencePiece model its library takes on trust.
+// Models from elsewhere: SentencePiece's library follows the tables of a model without checking them.
 
-/// Throws Error: the file `origin` is not such a model or is damaged, why, and what to do.
+/// Throws the Error that says that the file `origin` is no such model or is damaged, why, and what to do.
 [[noreturn]] void refuse_sentencepiece_model(const std::string& origin, std::string_view why);
 
 /// Throws Error "<origin>: ..." unless following the model's tables stays within them: its normalisation is a trie of
 /// offsets that the library follows without looking, and scores that are no numbers have no order.
 void check_sentencepiece_model(std::string_view model, const std::string& origin);
 
-/// What a checked model holds, as far as it can be said in another form.
+/// What a checked model holds, as far as another program's format can have it: for exports (run/exports).
 struct SentencePieceContent {
   enum class Type { normal = 1, unknown, control, user_defined, unused, byte };
   struct Piece {

@@ -1,3 +1,6 @@
+// Learns a SentencePiece model from texts (train_sentencepiece() of sentencepiece_tokenizer.hpp). The library's trainer
+// ends the process where it finds a text or a size that it cannot use, so these are looked for first. The options below
+// make models by which decoding gives a text back: tests/data/tokenizers/test_sentencepiece_training.cpp.
 #include "data/tokenizers/sentencepiece_tokenizer.hpp"
 
 #include <sentencepiece_trainer.h>
@@ -11,7 +14,7 @@
 namespace capstan {
 namespace {
 
-/// SentencePiece leaves longer sentences out (its limit is 4192 bytes); nfkc may make them longer.
+/// In bytes. SentencePiece leaves out sentences of more than 4192 bytes, and nfkc may make a text longer.
 constexpr size_t longest_sentence = 1024;
 
 const char* const newline_symbol = "\n";
@@ -67,7 +70,7 @@ class Sentences final : public sentencepiece::SentenceIterator {
 
   const Texts& texts_;
   Normalisation rule_;
-  double share_ = 1, seen_ = 0, taken_ = 0;  // bytes: those that should have been taken by now, and those that were
+  double share_ = 1, seen_ = 0, taken_ = 0;  // bytes that should have been taken by now, and that were
   size_t next_text_ = 0;
   Text text_ = Text("");
   size_t at_ = 0, passed_ = 0;  // bytes of text_
@@ -81,6 +84,7 @@ size_t fixed_name(std::string_view text) {
   return text.size() >= 6 && text.substr(0, 3) == "<0x" && text[5] == '>' ? 6 : 0;
 }
 
+/// What the sentences hold, as far as the trainer counts it.
 struct Census {
   double characters = 0, blanks = 0;
   /// The trainer ends the process when it finds none, or only one, of the characters that it makes pieces of.
@@ -113,7 +117,7 @@ Census take_census(Sentences sentences) {
   return census;
 }
 
-/// The number after `words` in a message.
+/// The number after `words` in a message of the trainer; empty if there is none.
 std::string number_after(const std::string& message, const std::string& words) {
   const size_t at = message.find(words);
   if (at == std::string::npos) return "";
@@ -121,6 +125,7 @@ std::string number_after(const std::string& message, const std::string& words) {
   return message.substr(begin, message.find_first_not_of("0123456789", begin) - begin);
 }
 
+/// Throws what the trainer's message means for the keys of a configuration.
 [[noreturn]] void refuse(const SentencePieceTokenizerConfig& config, const std::string& message) {
   const std::string most = number_after(message, "set it to a value <= ");
   if (!most.empty())
@@ -154,7 +159,7 @@ std::string train_sentencepiece(const SentencePieceTokenizerConfig& config, cons
   std::vector<std::string> symbols = {newline_symbol, tab_symbol};
   // A blank too rare for character_coverage needs a piece of its own, or it would be lost.
   if (census.blanks <= 2 * (1 - config.character_coverage) * census.characters) symbols.emplace_back(blank_symbol);
-  // Below these the trainer would end the process, or give a message that does not help.
+  // With no more pieces than these the trainer would end the process, or give a message that does not help.
   const int64_t fixed = 1 + static_cast<int64_t>(symbols.size()) + (config.byte_fallback ? 256 : 0);
   if (config.vocabulary_size <= fixed) refuse(config, fmt::format("{} vs {}", config.vocabulary_size, fixed));
   std::string model;

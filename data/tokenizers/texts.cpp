@@ -8,6 +8,7 @@
 namespace capstan {
 namespace {
 
+/// Where a text is cut after about `size` bytes, at a line's end where one is near; 0 where the boundary allows no cut.
 size_t cut(std::string_view text, size_t size, const Boundary& boundary) {
   if (size >= text.size()) return text.size();
   const size_t line_end = text.rfind('\n', size - 1);

@@ -1,4 +1,5 @@
-// Texts of any size, read block by block.
+// Texts of any size, read block by block: what tokenizers learn from, and what data/text tokenises. A text in a mapped
+// file gives what one in memory gives, and takes little of it: tests/data/test_texts.cpp.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
-// Text to token ids and back.
+// Text to token ids and back: the interface of all tokenizers (docs/adding.md adds one), decoding token by token, and
+// the tokenizer of bytes. A run saves its tokenizer as JSON and compares the fingerprint, so neither may change for an
+// existing kind: tests/data/tokenizers/test_tokenizer.cpp and test_normalisation.cpp.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +16,12 @@
 
 namespace capstan {
 
-/// Immutable once made. Its kinds are listed in tokenizer_kinds.hpp.
+/// Immutable once made, so any number of threads may use it. Its kinds are listed in tokenizer_kinds.hpp.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
+  /// Its name in tokenizer.json.
   virtual std::string kind() const = 0;
   virtual int64_t vocabulary_size() const = 0;
 

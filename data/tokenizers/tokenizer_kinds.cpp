@@ -15,7 +15,7 @@
 namespace capstan {
 namespace {
 
-constexpr int64_t tokenizer_format = 1;  // of a file without a number, too
+constexpr int64_t tokenizer_format = 1;  // also that of a file that names none
 constexpr int64_t most_ids = std::numeric_limits<int32_t>::max();
 
 std::vector<uint32_t> code_points(const nlohmann::json& list) {
@@ -55,6 +55,7 @@ void write_model(const std::string& path, const std::string& model) {
   replace_file(path, model);
 }
 
+/// Is the model learnt from the training text, because no file with one is named or there?
 bool is_trained(const SentencePieceTokenizerConfig& config) {
   return config.model.empty() || !std::filesystem::exists(config.model);
 }
@@ -134,7 +135,7 @@ TokenizerConfig unsaved(TokenizerConfig config) {
 Boundary boundary_of(const TokenizerConfig& config) {
   const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config);
   if (pieces != nullptr && is_trained(*pieces)) return SentencePieceTokenizer::word_boundary;
-  TokenizerConfig empty = config;  // the vocabulary does not matter
+  TokenizerConfig empty = config;  // where a text may be cut does not depend on the vocabulary
   if (auto* word = std::get_if<WordTokenizerConfig>(&empty)) word->vocabulary.clear();
   return [tokenizer = make_tokenizer(empty, {})](std::string_view text, size_t at) {
     return tokenizer->boundary(text, at);

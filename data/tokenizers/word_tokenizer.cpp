@@ -1,3 +1,5 @@
+// Words are counted on all threads, in blocks of the texts, and ordered by count and then by their bytes, so the
+// vocabulary does not depend on the threads.
 #include "data/tokenizers/word_tokenizer.hpp"
 
 #include <algorithm>
@@ -50,10 +52,12 @@ std::string lowered(std::string_view word, bool lower_case) {
 
 using WordCounts = std::unordered_map<std::string, int64_t>;
 
-/// Words are divided by their hashes among so many counts, which can be added up at the same time.
+/// Each thread counts words in so many tables, by their hashes, so that tables of all threads can be added up in
+/// parallel.
 constexpr size_t count_shares = 64;
 using SharedCounts = std::array<WordCounts, count_shares>;
 
+/// How often each word occurs. Sums of integers: they do not depend on which thread counted what.
 SharedCounts count_words(const Texts& texts, const WordTokenizer::Rule& rule) {
   const FixedThreads fixed;
   std::vector<SharedCounts> of_threads(static_cast<size_t>(team_size()));

@@ -1,3 +1,5 @@
+// Text to one token per word (`tokenizer: word`). A run keeps the vocabulary in tokenizer.json, and old ones must be
+// read: tests/data/tokenizers/test_tokenizer.cpp; it does not depend on threads: test_threads.cpp.
 #pragma once
 
 #include <unordered_map>

@@ -1,3 +1,6 @@
+// Every change of the folder is a rename, a new link or a removal, in an order that leaves it usable after each (the
+// head of checkpoint.hpp). Which checkpoint is damaged is decided by reading its files and checksums
+// (checkpoint_files.hpp).
 #include "train/checkpoints/checkpoint.hpp"
 
 #include <algorithm>
@@ -23,8 +26,8 @@ int64_t step_of(const std::string& name) {
   return std::stoll(digits);
 }
 
-/// What a link to a checkpoint says; empty if it is no link. Any other name than one of this folder leads out of it.
-/// Throws FileError for one that cannot be read: its checkpoint must not look like one that may be removed.
+/// What a link to a checkpoint names; empty if it is no link. Throws FileError for a link that cannot be read: its
+/// checkpoint must not look like one that may be removed.
 std::string target_of(const fs::path& link) {
   std::error_code error;
   const std::string target = fs::read_symlink(link, error).string();
@@ -32,6 +35,7 @@ std::string target_of(const fs::path& link) {
   if (code != 0 && code != ENOENT && code != EINVAL && code != ENOTDIR) throw_file_error("read", link.string(), code);
   return target;
 }
+/// Does a link name something else than a checkpoint of its folder?
 bool leads_elsewhere(const fs::path& link) { return !target_of(link).empty() && step_of(target_of(link)) < 0; }
 
 }  // namespace
@@ -60,19 +64,19 @@ std::vector<int64_t> Checkpoints::steps() const {
 }
 
 std::vector<std::string> Checkpoints::leftovers() const {
-  std::vector<std::string> found;
+  std::vector<std::string> names;
   for (const std::string& name : names_in_folder(folder_.string()))
-    if (step_of(name) < 0 && name != "last" && name != "best") found.push_back(name);
-  return found;
+    if (step_of(name) < 0 && name != "last" && name != "best") names.push_back(name);
+  return names;
 }
 
 std::optional<fs::path> Checkpoints::last() const {
   const fs::path link = folder_ / "last";
   if (const std::string target = target_of(link); step_of(target) >= 0) return folder_ / target;
   // No link: nothing was saved, or the first save was killed just before it made the link.
-  const std::vector<int64_t> all = steps();
-  if (all.empty()) return std::nullopt;
-  return of_step(all.back());
+  const std::vector<int64_t> saved_steps = steps();
+  if (saved_steps.empty()) return std::nullopt;
+  return of_step(saved_steps.back());
 }
 
 std::string Checkpoints::link_problem(const std::string& name) const {
@@ -86,12 +90,12 @@ std::string Checkpoints::link_problem(const std::string& name) const {
 }
 
 std::string Checkpoints::complete_ones(const fs::path& but, Use use) const {
-  std::vector<std::string> found;
+  std::vector<std::string> complete;
   for (const int64_t step : steps())
     if (const fs::path here = of_step(step);
         here != but && (use == Use::resuming ? can_resume(here) : !damage_of(here) && read_state(here).has_model))
-      found.push_back(here.string());
-  return found.empty() ? "" : fmt::format("complete checkpoints: {}", join(found));
+      complete.push_back(here.string());
+  return complete.empty() ? "" : fmt::format("complete checkpoints: {}", join(complete));
 }
 
 void Checkpoints::save(const RunParts& parts, bool best, int64_t keep_last) {
@@ -140,7 +144,8 @@ void Checkpoints::prune(int64_t current, int64_t keep_last) {
   remove_files(best, /*model=*/false);
 }
 
-/// Removes the optimizer's state, and the model too if that is said. First the run's state says so.
+/// Removes the optimizer's state, and with `model` the model too. The run's state says so first, or a kill in between
+/// would look like damage.
 void Checkpoints::remove_files(int64_t step, bool model) {
   const fs::path checkpoint = of_step(step);
   RunState state = read_state(checkpoint);
@@ -168,15 +173,15 @@ std::vector<int64_t> Checkpoints::linked_steps() const {
 }
 
 std::vector<fs::path> Checkpoints::for_resuming() const {
-  std::vector<fs::path> found;
+  std::vector<fs::path> paths;
   const std::vector<int64_t> linked = linked_steps();
   for (const int64_t step : steps())
-    if (std::find(linked.begin(), linked.end(), step) == linked.end()) found.push_back(of_step(step));
+    if (std::find(linked.begin(), linked.end(), step) == linked.end()) paths.push_back(of_step(step));
   for (const int64_t step : linked)
     for (const char* const name : {optimizer_name, model_name})
       if ((name == optimizer_name || step != linked.front()) && fs::exists(of_step(step) / name))
-        found.push_back(of_step(step) / name);
-  return found;
+        paths.push_back(of_step(step) / name);
+  return paths;
 }
 
 void Checkpoints::remove_for_resuming(bool tensors) {
@@ -185,7 +190,7 @@ void Checkpoints::remove_for_resuming(bool tensors) {
     if (const auto damage = damage_of(of_step(step)))
       throw Error(fmt::format("{}: nothing is removed; capstan verify says what is lost", *damage));
   if (linked.empty()) return;
-  for (const char* const name : {"best", "last"})  // without its link, a checkpoint looks like an older one
+  for (const char* const name : {"best", "last"})  // a checkpoint without its link looks like one that may be removed
     if (const std::string problem = link_problem(name);
         !problem.empty() && (name == std::string("last") || !read_state(of_step(linked.back())).best.empty()))
       throw Error(
@@ -211,11 +216,11 @@ void Checkpoints::load(const fs::path& checkpoint, const RunParts& parts, const 
 std::optional<Checkpoints::Resumed> Checkpoints::load_newest(const RunParts& parts, const AcceptState& accept) {
   const auto newest = last();
   if (!newest) return std::nullopt;
-  // Later steps than that of `last` are of a run that was resumed from an earlier checkpoint: of another history.
+  // Later steps than that of `last` are left of a run that was resumed from an earlier checkpoint: another history.
   const int64_t newest_step = step_of(newest->filename().string());
   std::vector<fs::path> candidates{*newest};
-  const std::vector<int64_t> all = steps();
-  for (auto step = all.rbegin(); step != all.rend(); ++step)
+  const std::vector<int64_t> saved_steps = steps();
+  for (auto step = saved_steps.rbegin(); step != saved_steps.rend(); ++step)
     if (of_step(*step) != *newest && (newest_step < 0 || *step < newest_step)) candidates.push_back(of_step(*step));
   std::vector<std::pair<fs::path, std::string>> damaged;
   for (const fs::path& candidate : candidates) {
@@ -252,7 +257,7 @@ std::optional<Checkpoints::Resumed> Checkpoints::load_newest(const RunParts& par
       damaged.front().second, folder_.string()));
 }
 
-/// Renames a damaged checkpoint, if it is there; returns a note on it.
+/// Renames a damaged checkpoint, if it is there; returns where it is now, for a warning.
 std::string Checkpoints::set_aside(const fs::path& checkpoint) {
   if (checkpoint.parent_path() != folder_ || !fs::exists(fs::symlink_status(checkpoint))) return "";
   const std::string name = damaged_prefix + checkpoint.filename().string();
@@ -299,9 +304,9 @@ fs::path checkpoint_to_use(const fs::path& where) {
         "{}: there is no model here: give a run folder, a checkpoint's folder or a .safetensors file", where.string()));
   try {
     const RunState state = read_state(last);
-    // A run with validation has one, unless that was lost.
+    // The state names a best checkpoint, whose link was lost: opening it says so.
     if (!state.best.empty() && (state.has_model || state.best_step != state.step)) return best;
-  } catch (const Error&) {  // damage is told of where the model is opened
+  } catch (const Error&) {  // open_model() reports the damage
   }
   return last;
 }

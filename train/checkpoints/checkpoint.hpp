@@ -6,6 +6,10 @@
 // into a hidden folder, synced, renamed to step-N, and only then linked; old ones are removed last. At whichever call
 // the process is killed, `last` points to a complete checkpoint, or there is none yet. A checkpoint that was damaged
 // later is renamed to damaged-step-N when a run goes on without it.
+//
+// train/loop/session saves and resumes by it; run/ and the commands open models. What a kill, a full disk or damage may
+// leave: tests/train/test_run_files.cpp, test_damaged_runs.cpp, test_disk_use.cpp, tests/faults/long_power_loss.cpp.
+// Folders of earlier versions must be read: tests/cli/test_old_runs.cpp.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +37,8 @@ class Checkpoints {
   /// The folder that `last` points to, which may be damaged or absent, or the newest if `last` names none of this
   /// folder; empty when nothing has been saved.
   std::optional<std::filesystem::path> last() const;
-  /// Why the link `name` leads to no checkpoint of this folder; empty if it does. A copy of the folder in its place
-  /// will do.
+  /// Why the link `name` leads to no checkpoint of this folder; empty if it leads to one. A folder in place of the
+  /// link, as some programs make it when they copy, is no problem.
   std::string link_problem(const std::string& name) const;
   std::filesystem::path of_step(int64_t step) const { return folder_ / ("step-" + std::to_string(step)); }
   /// Steps that have a folder, ascending.
@@ -64,20 +68,22 @@ class Checkpoints {
   /// Points `best` at the checkpoint that the state names, in case a kill prevented it. Call it after loading.
   void repair_best(const RunState& state);
 
-  /// What is here for resuming alone: the optimizer's states, the weights of the last checkpoint where the best is
-  /// another, and all other checkpoints.
+  /// The files and folders that only resuming needs: the optimizer's states, the weights of the last checkpoint where
+  /// the best is another, and all other checkpoints.
   std::vector<std::filesystem::path> for_resuming() const;
-  /// Removes it; with `tensors`, the best model too, so that only the state of the run is left. Killed at any call, it
-  /// leaves the best model, and a run that goes on or says that it cannot; called again, it completes the work. Only
-  /// for the process that holds the run's lock. Throws Error unless the best and the last checkpoint and their links
-  /// are whole.
+  /// Removes them; with `tensors`, the best model too, so that only the state of the run is left. A kill at any call
+  /// leaves the best model, and a run that goes on or says that it cannot; the next call completes the work. Only for
+  /// the process that holds the run's lock. Throws Error unless the best and the last checkpoint and their links are
+  /// whole.
   void remove_for_resuming(bool tensors = false);
 
   enum class Use { predicting, resuming };
-  /// "complete checkpoints: a, b", without `but`: those that have what this use needs; empty when there is none.
+  /// "complete checkpoints: a, b": those that have what this use needs, except `but`; empty when there is none.
   std::string complete_ones(const std::filesystem::path& but, Use use) const;
 
  private:
+  /// Removes checkpoints and states of the optimizer that save() need not keep. `current`: the step that was just
+  /// saved.
   void prune(int64_t current, int64_t keep_last);
   void remove_files(int64_t step, bool model);
   void remove_step(int64_t step);

@@ -1,3 +1,6 @@
+// Files are written in the order model, optimizer, state: a folder with a state has all that it names. Every rank
+// writes what it owns at its place in the file that rank 0 has made. Large tensors are written without their rows of
+// zeros where these are at least an eighth of all.
 #include "train/checkpoints/checkpoint_files.hpp"
 
 #include <cerrno>
@@ -16,9 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* trained_suffix = ".trained";
+constexpr const char* trained_suffix = ".trained";  // of trained weights, where the model has averaged ones
 
-/// The parts of all parameters in a block with the layout of the store.
+/// For read_tensors(): a function that gives all of a parameter in a block with the layout of the store.
 template <class T>
 auto within(T* block) {
   return [block](const Param& param) { return ParamPart<T>{block + param.offset, 0, param.var.size()}; };
@@ -36,6 +39,7 @@ void add_tensors(std::vector<TensorToWrite>& tensors, const ParamStore& params, 
 
 std::string shape_text(const std::vector<int64_t>& extents) { return "(" + join(extents) + ")"; }
 
+/// A parameter's tensor. Throws Error if the file has none, or one of another shape.
 const FileTensor& tensor_for(const SafetensorsFile& file, const Param& param, const std::string& suffix) {
   const FileTensor* const tensor = file.find(param.name + suffix);
   if (tensor == nullptr)
@@ -47,6 +51,7 @@ const FileTensor& tensor_for(const SafetensorsFile& file, const Param& param, co
   return *tensor;
 }
 
+/// Reads the tensor of every parameter of which `holds` is true into the memory that `part` returns.
 template <class Holds, class Part>
 void read_tensors(const SafetensorsFile& file, const ParamStore& params, const std::string& suffix, const Holds& holds,
                   const Part& part) {
@@ -60,6 +65,7 @@ void read_tensors(const SafetensorsFile& file, const ParamStore& params, const s
 bool every(const Param&) { return true; }
 bool is_trained(const Param& param) { return !param.frozen; }
 
+/// Throws Error for a tensor that is of no parameter with one of the suffixes.
 void refuse_unknown(const SafetensorsFile& file, const ParamStore& params, const std::vector<std::string>& suffixes) {
   std::set<std::string> known;
   for (const Param& param : params.params())
@@ -95,13 +101,14 @@ void check_tensors(const std::string& path, int64_t step) {
         fmt::format("{}: the file has no checksum, as every file of a checkpoint has: it was changed, or another "
                     "program wrote it",
                     path));
-  const auto of = file.metadata().find("step");
-  if (of != file.metadata().end() && of->second != std::to_string(step))
-    throw Error(fmt::format("{}: the file is of step {}, {} is of step {}", path, of->second, state_name, step));
+  const auto saved_step = file.metadata().find("step");
+  if (saved_step != file.metadata().end() && saved_step->second != std::to_string(step))
+    throw Error(
+        fmt::format("{}: the file is of step {}, {} is of step {}", path, saved_step->second, state_name, step));
 }
 
-/// What `check` throws because the content of a file is wrong or the file is absent. Other failures of the system
-/// (no permission, too many open files) are no damage and pass through.
+/// The message of what `check` throws because the content of a file is wrong or the file is absent; nothing if it
+/// throws nothing. Other failures of the system (no permission, too many open files) are no damage and pass through.
 template <class Check>
 std::optional<std::string> damage(const Check& check) {
   try {
@@ -118,13 +125,14 @@ std::optional<std::string> damage(const Check& check) {
   }
 }
 
-/// Where the weights of a run that has ended are if not in its last checkpoint; empty if there are none.
+/// The best checkpoint, if it has the weights of a run that has ended and whose last checkpoint has none; else empty.
 fs::path best_with_model(const RunState& last, const fs::path& checkpoint) {
   const fs::path best = checkpoint.parent_path() / "best";
   if (last.has_model || last.best.empty() || last.best_step == last.step || !fs::exists(best / model_name)) return {};
   return best;
 }
 
+/// Throws Error unless a checkpoint has a model.
 void require_model(const RunState& state, const fs::path& checkpoint) {
   if (const fs::path best = best_with_model(state, checkpoint); !best.empty())
     throw Error(fmt::format("{}: the weights of this step were removed when the run ended; those of the best are in {}",
@@ -163,7 +171,7 @@ std::optional<std::string> damage_of_model(const std::string& path, std::optiona
 
 namespace {
 
-/// Of a table whose file leaves out rows of zeros, the others.
+/// Reads a table that is kept without its rows of zeros, as its file has it.
 void read_table(const FileTensor& tensor, const Var& table) {
   const FileTensor stored = tensor.without_zeros();
   Array rows(Shape(stored.shape));
@@ -208,7 +216,7 @@ void mark_rows(const SafetensorsParts::Part& part, int64_t width, char* bits) {
   for (int64_t at = part.begin; at < part.end;) {
     const int64_t row = at / width, next = std::min(part.end, (row + 1) * width);
     const auto* const bytes = reinterpret_cast<const char*>(values);
-    // Zeros: the first byte is one, and each is like the one before it.
+    // All bytes are zero if the first one is, and each is equal to the one before it.
     if (*bytes != 0 || std::memcmp(bytes, bytes + 1, static_cast<size_t>(next - at) * sizeof(real) - 1) != 0)
       bits[row / 8] = static_cast<char>(bits[row / 8] | 1 << (row % 8));
     values += next - at;
@@ -282,7 +290,8 @@ class TensorFile {
   std::vector<SafetensorsParts::Part> parts_;
 };
 
-/// The owned parts of a block with the layout of the store; frozen parameters have no owner; the first rank has them.
+/// For TensorFile::add(): a function that gives the part of a parameter that this rank owns, in a block with the layout
+/// of the store. Frozen parameters have no owner, so the first rank writes them.
 auto owned_within(const real* block, const RunParts& parts) {
   return [block, &parts](const Param& param) {
     if (param.frozen && parts.ranks != nullptr && !parts.ranks->first()) return ParamPart<const real>{};

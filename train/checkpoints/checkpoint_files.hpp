@@ -1,4 +1,6 @@
 // The files of one checkpoint: model.safetensors, optimizer.safetensors and state.json, each with a checksum.
+// Checkpoints (checkpoint.hpp) writes them into a hidden folder. Their bytes do not depend on the number of ranks:
+// tests/train/test_disk_use.cpp; files of earlier versions are read: tests/cli/test_old_runs.cpp.
 #pragma once
 
 #include <filesystem>
@@ -31,15 +33,14 @@ struct RunParts {
 /// Writes and syncs all files. All ranks call it; each writes what it owns into the files that rank 0 has made, and all
 /// is on the disk when rank 0 returns.
 void write_checkpoint(const std::filesystem::path& folder, const RunParts& parts);
-/// How long that takes, before one was saved and timed: all of it at a quarter of a gigabyte per second.
+/// An estimate of how long that takes, for the time left before one was timed: a quarter of a gigabyte per second.
 double seconds_to_save(const RunParts& parts);
 /// Reads all files that the checkpoint has. Throws Error naming the damaged file, the first tensor that does not fit,
 /// or the checkpoint without a model; the parts may then be partly read. Of a run that has ended, the last checkpoint
 /// may be its state alone.
 void read_checkpoint(const std::filesystem::path& checkpoint, const RunParts& parts);
 /// Names the first file that is absent, damaged or of another step, and why; nothing when all are whole or were removed
-/// on purpose. Throws
-/// FileError when a file cannot be read for another reason.
+/// on purpose. Throws FileError when a file cannot be read for another reason, NewerFile for one of a newer version.
 std::optional<std::string> damage_of(const std::filesystem::path& checkpoint);
 /// Whether training can go on from it: it is whole and has the optimizer's state.
 bool can_resume(const std::filesystem::path& checkpoint);

@@ -19,7 +19,8 @@ std::string read_probe(const std::filesystem::path& folder) {
   }
 }
 
-/// A file system over the network may show new files a little later.
+/// Does this rank see the text in the folder within five seconds? A file system over the network may show new files
+/// late.
 bool sees(const std::filesystem::path& folder, const std::string& text) {
   for (int attempt = 0; attempt < 50; ++attempt) {
     if (read_probe(folder) == text) return true;
@@ -28,7 +29,7 @@ bool sees(const std::filesystem::path& folder, const std::string& text) {
   return false;
 }
 
-/// All ranks write into one folder: throws Error unless it is the same for all.
+/// Collective: throws Error unless the folder is the same for all ranks, which all write into it.
 void check_shared(const std::filesystem::path& folder, Communicator& ranks) {
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   const std::string path = (folder / probe_name).string();

@@ -1,4 +1,6 @@
-// The folder of a run while a process trains in it.
+// The folder of a run while a process trains in it: its lock, its files, and the check that all ranks see the same one.
+// For the session of a training, and for what else changes a run (`capstan clean`). tests/train/test_loop.cpp ("a run
+// folder belongs to one process") and test_run_files.cpp.
 #pragma once
 
 #include <filesystem>

@@ -1,3 +1,5 @@
+// state.json is {"state": ..., "xxh3_128": checksum of the state's JSON}. Fields are listed once, for writing and
+// reading, apart from those that need a rule of their own (best_*, threshold, validates).
 #include "train/checkpoints/run_state.hpp"
 
 #include <nlohmann/json.hpp>
@@ -11,7 +13,7 @@
 
 namespace capstan {
 
-/// Found by the type of their argument, so not in an unnamed namespace.
+/// The JSON library finds the two by the type of their argument, so they are not in an unnamed namespace.
 static void to_json(nlohmann::json& out, const Ancestor& a) {
   out = {{"path", a.path}, {"fingerprint", a.fingerprint}, {"step", a.step}};
   if (!a.note.empty()) out["note"] = a.note;
@@ -29,7 +31,7 @@ using nlohmann::json;
 
 std::string checksum(const json& content) { return hash_hex(json_text(content)); }
 
-/// The one list of fields; f(name, field) for each.
+/// The one list of the fields that every version has saved: calls f(name, field) for each.
 template <class State, class Visit>
 void for_fields(State& s, const Visit& f) {
   f("step", s.step);
@@ -51,7 +53,7 @@ void for_fields(State& s, const Visit& f) {
   f("machine", s.machine);
 }
 
-/// Fields that old versions did not save.
+/// Calls f(name, field) for fields that old versions did not save.
 template <class State, class Visit>
 void for_later_fields(State& s, const Visit& f) {
   f("window_steps", s.window_steps);
@@ -65,7 +67,7 @@ void for_later_fields(State& s, const Visit& f) {
   f("rule", s.rule);
 }
 
-/// Counts of a run are far below 2^53; -1 says that there is none yet.
+/// Throws JsonError for a number that a run cannot have: counts are far below 2^53, and -1 says that there is none yet.
 void read_field(const json& content, const char* name, int64_t& field) {
   field = whole_number_at(content, name, -1, int64_t{1} << 53);
 }
@@ -78,6 +80,7 @@ void read_field(const json& content, const char* name, T& field) {
   content.at(name).get_to(field);
 }
 
+/// The first line in which two texts differ, in words; empty if they do not.
 std::string first_difference(const std::string& saved, const std::string& now) {
   std::istringstream a(saved), b(now);
   for (;;) {

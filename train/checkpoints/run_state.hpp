@@ -1,4 +1,7 @@
-// The state of a run, except for its tensors.
+// The state of a run, except for its tensors: state.json of a checkpoint, and what must be the same when a run goes on.
+// A field that is added needs a default for runs without it (for_later_fields in run_state.cpp), and a change that
+// earlier versions cannot read raises run_format: tests/train/test_run_state.cpp, test_resume.cpp,
+// tests/cli/test_old_runs.cpp.
 #pragma once
 
 #include <cstdint>
@@ -29,18 +32,18 @@ struct RunState {
   int64_t step = 0;              // updates so far, skipped ones included
   int64_t epoch = 0, batch = 0;  // the next batch to be read
   int64_t optimizer_step = 0;
-  int64_t tokens = 0;   // not counting padding
-  int64_t skipped = 0;  // updates skipped so far
-  int64_t skipped_in_row = 0;
+  int64_t tokens = 0;                  // read so far, not counting padding
+  int64_t skipped = 0;                 // updates skipped so far
+  int64_t skipped_in_row = 0;          // the last of them, without an update in between
   std::map<std::string, double> best;  // all metrics of best_step, by name; train.monitor says which decides
   std::optional<double> threshold;     // multi-label: chosen by the last validation
   std::vector<double> rule;  // of a classifier: DecisionRule, multi-label a threshold for each label; empty: none
   int64_t best_step = 0;
-  int64_t stalled = 0;  // evaluations since the best one
-  int64_t validated_step = -1;
+  int64_t stalled = 0;            // evaluations since the best one
+  int64_t validated_step = -1;    // the step of the last validation; -1: there was none
   std::optional<bool> validates;  // whether there are validation data; earlier versions did not save it
   double seconds = 0;             // training time over all sessions
-  double window_loss = 0;         // sum since the last logged step
+  double window_loss = 0;         // summed over the targets since the last logged step, in nats
   int64_t window_targets = 0;
   int64_t window_steps = 0;                     // since the last logged step
   int64_t metrics_bytes = -1;                   // metrics.jsonl's size at this step; -1: unknown
@@ -63,11 +66,11 @@ std::string to_json(const RunState& state);
 /// Throws Error naming `path` when the text is damaged, and NewerFile for an unknown format.
 RunState run_state_from_json(const std::string& text, const std::string& path);
 
-/// BLAS build and kernel set of this process; in bf16 also the library that computes such products. Of portable
-/// kernels, that they are.
+/// What results depend on bit by bit: BLAS build and kernel set of this process, in bf16 also the library that computes
+/// such products. With portable kernels nothing of the machine matters, and only these are named.
 Settings this_machine(const TrainConfig& config);
 
-/// The remedy where it cannot.
+/// The remedy where a run cannot continue.
 constexpr const char* begin_another =
     "begin another run with --set name=NEW, or remove the folder if nobody needs that run";
 /// Checks that a run saved as `saved` can continue as `now` (seed, identity and settings filled in): whatever the

@@ -1,4 +1,7 @@
-// The `train:` part of a configuration.
+// The `train:` part of a configuration: its keys, limits and help, and the checks that span several. Runs save the
+// settings and are resumed only if those that matter are the same (check_resumable), so a new key needs a default that
+// means what runs without it meant: tests/cli/test_old_runs.cpp, tests/train/test_resume.cpp,
+// tests/run/yaml/test_config_errors.cpp.
 #pragma once
 
 #include <cstdint>
@@ -183,10 +186,11 @@ void validate(const TrainConfig& config, Problems& problems);
 /// Why this machine cannot train in config.precision, and the remedy; empty if it can. Checked only before training:
 /// any machine may read the configuration and evaluate its run.
 std::string precision_obstacle(const TrainConfig& config);
-/// The same, and for config.kernels; `section` is what paths begin with: "train.", or nothing.
+/// Adds precision_obstacle(), and the same for config.kernels; `section` is what paths begin with: "train.", or
+/// nothing.
 void add_machine_problems(const TrainConfig& config, const std::string& section, Problems& problems);
-/// Products as config.kernels says, for this process; the fastest ones where the CPU cannot do portable ones. Never
-/// while a product runs.
+/// From now on this process computes products as config.kernels says; the fastest way where the CPU cannot do portable
+/// ones. Must not be called while a product runs.
 void use_kernels(const TrainConfig& config);
 /// Throws ConfigError with all problems under `train.`; for configurations that were not read from YAML.
 void check_config(const TrainConfig& config);

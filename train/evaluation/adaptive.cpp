@@ -1,3 +1,6 @@
+// Texts are scored one by one, in the order of the split. The cache is a ring of unit states, whose cosines with new
+// states are one product. Dynamic evaluation keeps the trained weights and the mean squares of gradients beside the
+// store.
 #include "train/evaluation/adaptive.hpp"
 
 #include <algorithm>
@@ -13,7 +16,7 @@
 namespace capstan {
 namespace {
 
-/// The rows of a split's batches in the order of their examples.
+/// The rows of a split's batches in the order of the examples, which is that of the text.
 class RowsInOrder {
  public:
   explicit RowsInOrder(const BatchSource& split) : split_(split) {
@@ -67,16 +70,16 @@ struct Votes {
 
 /// The natural logarithms of the labels' probabilities.
 std::vector<double> log_probabilities(const Array& logits, const Ids& labels) {
-  std::vector<double> found(static_cast<size_t>(labels.size()));
+  std::vector<double> result(static_cast<size_t>(labels.size()));
   const int64_t vocabulary = logits.dim(1);
   parallel_units(labels.size(), [&](int64_t row) {
-    const real* const of = logits.data() + row * vocabulary;
-    const double largest = static_cast<double>(*std::max_element(of, of + vocabulary));
+    const real* const row_logits = logits.data() + row * vocabulary;
+    const double largest = static_cast<double>(*std::max_element(row_logits, row_logits + vocabulary));
     double sum = 0;
-    for (int64_t v = 0; v < vocabulary; ++v) sum += math::exp(static_cast<double>(of[v]) - largest);
-    found[static_cast<size_t>(row)] = static_cast<double>(of[labels[row]]) - largest - math::log(sum);
+    for (int64_t v = 0; v < vocabulary; ++v) sum += math::exp(static_cast<double>(row_logits[v]) - largest);
+    result[static_cast<size_t>(row)] = static_cast<double>(row_logits[labels[row]]) - largest - math::log(sum);
   });
-  return found;
+  return result;
 }
 
 }  // namespace
@@ -91,25 +94,26 @@ std::vector<std::vector<double>> ContinuousCache::score(const Array& states, con
   const TapePause pause;
   const int64_t count = states.dim(0), size = states_.dim(0);
   const Array unit = with_unit_rows(states);
-  const Array old = linear(Var(unit), Var(states_)).value(), own = linear(Var(unit), Var(unit)).value();
-  std::vector<std::vector<double>> found(rules.size(), std::vector<double>(static_cast<size_t>(count)));
+  const Array with_remembered = linear(Var(unit), Var(states_)).value(),
+              with_each_other = linear(Var(unit), Var(unit)).value();
+  std::vector<std::vector<double>> probabilities(rules.size(), std::vector<double>(static_cast<size_t>(count)));
   parallel_units(count, [&](int64_t row) {
     for (size_t r = 0; r < rules.size(); ++r) {
       Votes votes;
       const int64_t oldest = filled_ < size ? 0 : next_;
       for (int64_t age = std::max<int64_t>(0, filled_ + row - size); age < filled_; ++age) {
         const int64_t i = (oldest + age) % size;
-        votes.add(static_cast<double>(old[row * size + i]), rules[r].sharpness,
+        votes.add(static_cast<double>(with_remembered[row * size + i]), rules[r].sharpness,
                   labels_[static_cast<size_t>(i)] == labels[row]);
       }
-      // Of this call's states, those whose successor is known when this one's is not.
+      // Of this call's states, the earlier ones count: what followed them is known before this one is scored.
       for (int64_t i = std::max<int64_t>(0, row - size); i < row; ++i)
-        votes.add(static_cast<double>(own[row * count + i]), rules[r].sharpness, labels[i] == labels[row]);
-      found[r][static_cast<size_t>(row)] = votes.all > 0 ? votes.label / votes.all : 0;
+        votes.add(static_cast<double>(with_each_other[row * count + i]), rules[r].sharpness, labels[i] == labels[row]);
+      probabilities[r][static_cast<size_t>(row)] = votes.all > 0 ? votes.label / votes.all : 0;
     }
   });
   remember(unit, labels);
-  return found;
+  return probabilities;
 }
 
 void ContinuousCache::remember(const Array& states, const Ids& labels) {
@@ -172,7 +176,7 @@ double DynamicEvaluation::learn(const Batch& text) {
   const TaskLoss loss = add_gradient(text);
   real* const values = params_.values();
   const real* const grads = params_.grads();
-  const double floor = 1e-2 * mean_rms_;  // of weights that training hardly moved
+  const double floor = 1e-2 * mean_rms_;  // or weights that training hardly moved would jump
   parallel_for(params_.dense_size(), 1 << 16, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const auto at = static_cast<size_t>(i);

@@ -1,6 +1,7 @@
 // Evaluation of a language model that learns from the text it reads: every token is scored before anything is learned
 // from it. A continuous cache remembers which token followed a state (Grave et al. 2017, arXiv 1612.04426); dynamic
-// evaluation goes on training the weights (Krause et al. 2018, arXiv 1709.07432).
+// evaluation goes on training the weights (Krause et al. 2018, arXiv 1709.07432). For `capstan eval`
+// (run/predictions/adapted_eval.hpp); tests/train/test_adaptive.cpp.
 #pragma once
 
 #include <cstdint>
@@ -30,15 +31,15 @@ struct AdaptiveOptions {
   int64_t statistics = 200;      // training texts that tell how large gradients are
 };
 
-/// Which token followed the last states of a text.
+/// Remembers which token followed each of the last `size` states of a text.
 class ContinuousCache {
  public:
   /// For states of `width` elements.
   ContinuousCache(int64_t size, int64_t width);
 
-  /// states: (n, D), one after the other; labels: (n), the tokens that followed them. Of each rule, n probabilities of
-  /// these tokens: what the cache makes of all earlier states, those of this call included. 0 while there are none.
-  /// Remembers the states.
+  /// states: (n, D), in the order of the text; labels: (n), the tokens that followed them. Returns for each rule the n
+  /// probabilities of these tokens by what followed earlier states, those of this call included; 0 while there are
+  /// none. Then remembers the states.
   std::vector<std::vector<double>> score(const Array& states, const Ids& labels, const std::vector<CacheRule>& rules);
 
  private:
@@ -49,9 +50,9 @@ class ContinuousCache {
   int64_t next_ = 0, filled_ = 0;
 };
 
-/// Trains the weights on texts that were scored, w -= rate g / RMS(g) + decay RMS(g) / mean RMS(g) (w - start), where
-/// RMS(g) is each weight's over training texts: weights that training moved most are the ones that move, and that
-/// return. Rows of tables that are updated by rows share one RMS and do not return.
+/// Trains the weights on texts that were scored, w -= rate g / (RMS(g) + e) + decay RMS(g) / mean RMS(g) (w - start),
+/// where RMS(g) is each weight's over training texts and e a hundredth of the mean: weights that training moved most
+/// are the ones that move, and that return. Rows of tables that are updated by rows share one RMS and do not return.
 class DynamicEvaluation {
  public:
   /// Computes gradients of `options.statistics` training texts. All references must outlive it.
@@ -62,8 +63,9 @@ class DynamicEvaluation {
   double learn(const Batch& text);
 
  private:
-  /// The gradient of a text's mean loss is in the store then.
+  /// Adds the gradient of the text's mean loss to those of the store.
   TaskLoss add_gradient(const Batch& text);
+  /// Adds the squares of the store's gradients to those of the texts so far.
   void note_squares();
 
   const Task& task_;

@@ -64,7 +64,7 @@ int64_t ClassificationReport::occurring() const {
 
 double ClassificationReport::macro_f1() const {
   double sum = 0;
-  for (int64_t c = 0; c < classes_; ++c) sum += f1(c);  // 0 of a class that does not occur
+  for (int64_t c = 0; c < classes_; ++c) sum += f1(c);  // a class that does not occur adds 0
   return quotient(sum, occurring());
 }
 

@@ -1,4 +1,5 @@
-// The predictions of a classifier on a split, class by class.
+// The predictions of a classifier that gives a text one label, counted class by class: for `capstan eval`, reports, and
+// validations with a goal. tests/train/test_classification_report.cpp.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@ namespace capstan {
 /// the precision of a class that was never predicted. Memory is in proportion to the classes and pairs that occur.
 class ClassificationReport {
  public:
-  /// Predicted is what `rule` decides.
+  /// `rule` decides which class is predicted.
   explicit ClassificationReport(int64_t classes, DecisionRule rule = {});
 
   /// One example: its probabilities, one per class, and its true class.
@@ -59,11 +60,11 @@ class ClassificationReport {
   int64_t classes_, examples_ = 0;
   DecisionRule rule_;
   std::map<std::pair<int64_t, int64_t>, int64_t> counts_;
-  std::vector<int64_t> of_class_, predicted_as_;  // (classes): their sums
+  std::vector<int64_t> of_class_, predicted_as_;  // (classes): sums of the counts, by true and by predicted class
   std::array<Bin, bin_count> bins_{};
 };
 
-/// What a rule decided.
+/// How good the decisions of a rule are.
 struct DecisionFigures {
   DecisionRule rule;
   int64_t correct = 0;
@@ -71,7 +72,7 @@ struct DecisionFigures {
   std::optional<double> f1 = std::nullopt;    // of the goal's class
   std::optional<double> cost = std::nullopt;  // mean, where the goal is costs
 };
-/// Of the decisions that a report has.
+/// The figures of the decisions that a report has counted.
 DecisionFigures figures_of(const ClassificationReport& report, const DecisionGoal& goal);
 
 /// Examples of class `truth` that were predicted as another class.

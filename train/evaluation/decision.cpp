@@ -1,3 +1,6 @@
+// The search for factors: for one class at a time, texts are sorted by the factor from which they get the class, and
+// one walk along them tries all factors with counts that change text by text. Whether a rule is worth having is decided
+// on texts that it was not found with (gains_by_rule).
 #include "train/evaluation/decision.hpp"
 
 #include <algorithm>
@@ -15,10 +18,9 @@ namespace capstan {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-/// Shares of a text's label and of its probabilities in its counts.
-constexpr double label_share = 0.5;
+constexpr double label_share = 0.5;  // of a text's count; its probabilities have the rest
 constexpr double largest_log_factor = 12, least_gain = 1e-9;
-constexpr int most_rounds = 4;
+constexpr int most_rounds = 4;  // over all classes
 
 /// How far text i counts as one of class c.
 double class_share(const HeldOutPredictions& held_out, int64_t i, int64_t c) {
@@ -26,7 +28,8 @@ double class_share(const HeldOutPredictions& held_out, int64_t i, int64_t c) {
          (1 - label_share) * static_cast<double>(held_out.probabilities(i)[c]);
 }
 
-/// Finds the factors with the highest F1 of a class or mean of all, one class after the other.
+/// Finds the factors with the highest F1 of class `label` or, of label -1, the highest mean of all F1, one class after
+/// the other.
 class FactorSearch {
  public:
   FactorSearch(const HeldOutPredictions& held_out, int64_t label)
@@ -83,7 +86,7 @@ class FactorSearch {
       }
     }
   }
-  /// Text i is given class c, or with `sign` -1 no longer.
+  /// Counts that text i is given class c, or with `sign` -1 that it is no longer.
   void give(int64_t i, int64_t c, double sign) {
     right_[static_cast<size_t>(c)] += sign * count(i, c);
     given_[static_cast<size_t>(c)] += sign;
@@ -97,7 +100,8 @@ class FactorSearch {
     return ranks.first == c ? ranks.second : ranks.first;
   }
 
-  /// Chooses the factor of class c anew; returns false where its old one is as good.
+  /// Chooses the factor of class c anew; returns false where its old one is as good. At first no text has class c; then
+  /// texts get it one by one, in the order of the factors that this takes.
   bool improve(int64_t c) {
     stop_point();
     const int64_t count = held_out_.size();
@@ -134,7 +138,7 @@ class FactorSearch {
     }
     const bool better = chosen != log;
     log = chosen;
-    for (int64_t i = 0; i < count; ++i) {  // all have class c now
+    for (int64_t i = 0; i < count; ++i) {  // all texts have class c now, and get what the chosen factor gives them
       rank(i);
       const int64_t given = ranks_[static_cast<size_t>(i)].first;
       if (given != c) change(i, c, given);
@@ -145,11 +149,12 @@ class FactorSearch {
   const HeldOutPredictions& held_out_;
   int64_t classes_, label_;
   std::vector<double> logs_;                    // of the factors
-  std::vector<double> right_, given_, actual_;  // by class
+  std::vector<double> right_, given_, actual_;  // by class: F1_c = 2 right_c / (given_c + actual_c)
   std::vector<Ranks> ranks_;                    // by text
 };
 
-/// The counts of the classes with given decisions. F1_c = 2 right_c / (given_c + actual_c).
+/// The counts of the classes for decisions that are given, F1_c = 2 right_c / (given_c + actual_c), and how much each
+/// text contributes to an F1.
 class ClassCounts {
  public:
   ClassCounts(const HeldOutPredictions& held_out, std::vector<int64_t> given)
@@ -181,7 +186,8 @@ class ClassCounts {
   std::vector<double> right_, all_;  // by class
 };
 
-/// What each text is given by the rule that was found without its half of the texts. Halves alternate within a class.
+/// The class that each text is given by the rule that was found on the other half of the texts. Texts of a class go to
+/// the halves in turn.
 std::vector<int64_t> decided_by_other_half(const HeldOutPredictions& held_out, int64_t label) {
   const int64_t classes = held_out.classes();
   std::vector<size_t> half_of, seen(static_cast<size_t>(classes), 0);
@@ -242,9 +248,9 @@ void HeldOutPredictions::add(const float* probabilities, int64_t truth) {
 }
 
 std::string HeldOutPredictions::bytes() const {
-  std::string all(reinterpret_cast<const char*>(truths_.data()), truths_.size() * sizeof(int32_t));
-  all.append(reinterpret_cast<const char*>(probabilities_.data()), probabilities_.size() * sizeof(float));
-  return all;
+  std::string result(reinterpret_cast<const char*>(truths_.data()), truths_.size() * sizeof(int32_t));
+  result.append(reinterpret_cast<const char*>(probabilities_.data()), probabilities_.size() * sizeof(float));
+  return result;
 }
 
 void HeldOutPredictions::add(std::string_view bytes) {

@@ -1,4 +1,6 @@
-// Which class a text is given, by the probabilities of all: the likeliest, or another rule that serves a goal better.
+// Which class a text is given, by the probabilities of all: the likeliest, or another rule that serves a goal
+// (train.monitor) better. Validations find the rule, runs save it, and every command that predicts decides by it. The
+// rule must not depend on the order of texts, or the number of ranks would change it: tests/train/test_decision.cpp.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +11,11 @@
 
 namespace capstan {
 
-/// A rule, beside probabilities that it does not change: nothing, for the likeliest class; C factors, for the class
-/// with the largest product of factor and probability; or C C costs (true class, given class), for the class with the
-/// lowest expected cost. Of equally good classes it is the first.
+/// How a class follows from probabilities, which it does not change. Empty: the likeliest class. C factors: the class
+/// with the largest product of factor and probability. C C costs, row-major (true class, given class): the class with
+/// the lowest expected cost. Of equally good classes it is the first.
 using DecisionRule = std::vector<double>;
+/// The class that a rule gives a text with these probabilities, (classes).
 int64_t decide(const DecisionRule& rule, const float* probabilities, int64_t classes);
 
 /// What decisions shall be good at (train.monitor).
@@ -38,10 +41,10 @@ class HeldOutPredictions {
   const float* probabilities(int64_t i) const { return probabilities_.data() + i * classes_; }
   int64_t truth(int64_t i) const { return truths_[static_cast<size_t>(i)]; }
 
-  /// All of them, for another process; add() takes them.
+  /// All of them, for another process; add() takes them. Throws std::invalid_argument for another number of classes.
   std::string bytes() const;
   void add(std::string_view bytes);
-  /// In an order that does not depend on the one in which they came.
+  /// Puts them into an order that does not depend on the one in which they came. best_rule() needs it.
   void sort();
 
  private:
@@ -50,9 +53,10 @@ class HeldOutPredictions {
   std::vector<int32_t> truths_;
 };
 
-/// The rule for a goal. For F1, factors are found one class after the other, with counts that are half of the labels
-/// and half of the probabilities: of a rare class, chance would choose among its few labels. Nothing where rules found
-/// on one half of the texts are no better on the other by more than the standard error. May stop.
+/// The rule for a goal: goal.rule, or for F1 factors that are found one class after the other. A text counts half by
+/// its label and half by its probabilities, since for a rare class chance would choose among few labels. Empty where
+/// rules found on one half of the texts are not better on the other half by more than the standard error. May stop
+/// (core/base/stop.hpp).
 DecisionRule best_rule(const HeldOutPredictions& held_out, const DecisionGoal& goal);
 
 }  // namespace capstan

@@ -1,3 +1,5 @@
+// evaluate() deals batches to ranks in rounds and to threads within a rank, and adds their sums in the order of the
+// batches after each round. Sums of squares travel along, so that a standard error needs no second pass.
 #include "train/evaluation/evaluate.hpp"
 
 #include <algorithm>
@@ -18,7 +20,7 @@ namespace {
 /// Tokens evaluated at once: more of them take more memory, not less time.
 constexpr int64_t most_tokens = int64_t{1} << 17;
 
-/// What several threads hand on.
+/// Hands the probabilities of rows on to what wants them, from several threads.
 struct Decisions {
   const Collected& to;
   std::mutex mutex = {};
@@ -36,13 +38,13 @@ struct Decisions {
   }
 };
 
-/// What each rank has collected becomes that of all.
+/// Collective: adds what the other ranks have collected to what this one has. RankedTexts stay those of this rank.
 void gather(const Collected& collected, Communicator& ranks) {
   const auto& [labels, predictions, ranked] = collected;
   const auto add_others = [&](auto& mine) {
-    const std::vector<std::string> all = ranks.gather(mine.bytes());
-    for (size_t rank = 0; rank < all.size(); ++rank)
-      if (static_cast<int>(rank) != ranks.rank()) mine.add(std::string_view(all[rank]));
+    const std::vector<std::string> collected_by_rank = ranks.gather(mine.bytes());
+    for (size_t rank = 0; rank < collected_by_rank.size(); ++rank)
+      if (static_cast<int>(rank) != ranks.rank()) mine.add(std::string_view(collected_by_rank[rank]));
   };
   if (labels != nullptr && ranks.size() > 1) add_others(*labels);
   if (predictions == nullptr) return;
@@ -50,6 +52,7 @@ void gather(const Collected& collected, Communicator& ranks) {
   predictions->sort();
 }
 
+/// The sums of one batch, in pieces of micro_batch_tokens tokens.
 Evaluation sums_of(const Task& task, const Batch& batch, int64_t micro_batch_tokens, Decisions& decisions) {
   const TapePause no_tape;
   Evaluation sums;
@@ -81,7 +84,7 @@ Evaluation Evaluation::of_batch(double loss_sum, int64_t targets, int64_t correc
 
 std::optional<double> Evaluation::standard_error() const {
   if (batches < 2 || !std::isfinite(loss_sum)) return std::nullopt;
-  // The linearised variance of a ratio of two sums.
+  // The linearised variance of a ratio of two sums, over batches: sum of (loss_i - loss() targets_i)^2 / targets^2.
   const double squares = loss_squares - 2 * loss() * loss_targets + loss() * loss() * target_squares;
   return std::sqrt(std::max(0.0, squares)) / static_cast<double>(targets > 0 ? targets : 1);
 }
@@ -109,14 +112,15 @@ Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_ba
   one_epoch.depth = std::max<int64_t>(one_epoch.depth, turn);
   std::optional<Prefetcher> batches;  // none where there are fewer batches than ranks
   if (own.batches_per_epoch(0) > 0) batches.emplace(own, one_epoch);
-  // The sums of a round; after those of each rank, whether it was asked to stop.
+  // A rank has `slots` places in what the ranks exchange in a round: the sums of its batches, and at the end whether it
+  // was asked to stop.
   const auto slots = static_cast<size_t>(*std::max_element(turns.begin(), turns.end())) + 1;
   Evaluation total;
   Decisions decisions{collected};
   // A batch runs on one thread, and sums are added in the batches' order: results do not depend on threads().
   for (int64_t begin = 0; begin < count; begin += round) {
-    std::vector<Evaluation> all(slots * turns.size());
-    Evaluation* const mine = all.data() + slots * static_cast<size_t>(ranks->rank());
+    std::vector<Evaluation> round_sums(slots * turns.size());
+    Evaluation* const own_sums = round_sums.data() + slots * static_cast<size_t>(ranks->rank());
     bool stopped = false;
     for (int64_t done = 0; batches && done < turn && !stopped;) {
       std::vector<Batch> group;
@@ -131,19 +135,19 @@ Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_ba
         parallel_units(static_cast<int64_t>(group.size()), [&](int64_t i) {
           const OneThread alone;
           const MemoryFor purpose("an evaluation: lower train.micro_batch_tokens or threads");
-          mine[done + i] = sums_of(task, group[static_cast<size_t>(i)], micro_batch_tokens, decisions);
+          own_sums[done + i] = sums_of(task, group[static_cast<size_t>(i)], micro_batch_tokens, decisions);
         });
       } catch (const Stopped&) {
         stopped = true;
       }
       done += static_cast<int64_t>(group.size());
     }
-    mine[slots - 1].targets = stopped ? 1 : 0;
-    ranks->gather_blocks(all.data(), slots * sizeof(Evaluation));
+    own_sums[slots - 1].targets = stopped ? 1 : 0;
+    ranks->gather_blocks(round_sums.data(), slots * sizeof(Evaluation));
     for (size_t rank = 0; rank < turns.size(); ++rank)
-      if (all[slots * rank + slots - 1].targets != 0) throw Stopped();
+      if (round_sums[slots * rank + slots - 1].targets != 0) throw Stopped();
     for (size_t rank = 0; rank < turns.size(); ++rank)
-      for (size_t i = 0; i < static_cast<size_t>(turns[rank]); ++i) total.add(all[slots * rank + i]);
+      for (size_t i = 0; i < static_cast<size_t>(turns[rank]); ++i) total.add(round_sums[slots * rank + i]);
   }
   gather(collected, *ranks);
   if (total.targets == 0) throw Error("evaluation: the split has no targets: give more text or more examples");
@@ -223,8 +227,9 @@ namespace {
 /// Texts whose losses are summed in float, and groups of them whose logits are in memory at once.
 constexpr int64_t group_size = 64, groups_at_once = 64;
 
+/// Texts that one thread reads and computes.
 struct Group {
-  Ids labels;  // as in a batch
+  Ids labels;  // (texts), or sets of labels as (texts, classes)
   Array logits;
 };
 
@@ -245,6 +250,7 @@ Group read(const Model& classifier, const LabelledTexts& texts, int64_t begin, i
   return group;
 }
 
+/// The evaluation before the first text.
 ClassifierEvaluation nothing_of(const Model& classifier, const DecisionRule& rule, int64_t texts) {
   ClassifierEvaluation result;
   result.ranked.emplace(classifier.classes(), texts);
@@ -254,6 +260,7 @@ ClassifierEvaluation nothing_of(const Model& classifier, const DecisionRule& rul
   return result;
 }
 
+/// Adds a batch of texts with one label each.
 void add(const Model& classifier, const Var& logits, const Ids& labels, ClassifierEvaluation& result) {
   CrossEntropyOptions options;
   options.ignored = ignored_target;
@@ -270,7 +277,7 @@ void add(const Model& classifier, const Var& logits, const Ids& labels, Classifi
   }
 }
 
-/// What is correct follows from the decisions.
+/// Sets total.correct, which follows from the decisions of the report.
 void count_correct(ClassifierEvaluation& result) {
   for (int64_t c = 0; c < result.report->classes(); ++c) result.total.correct += result.report->count(c, c);
 }

@@ -1,4 +1,5 @@
-// Loss and accuracy over a whole split.
+// Loss, accuracy and other measures over a whole split: validations of a training, and `capstan eval`. No result
+// depends on batches, threads or ranks: tests/train/test_evaluation.cpp, test_lanes.cpp and test_ranks.cpp.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +27,12 @@ struct Evaluation {
   double loss_squares = 0, loss_targets = 0, target_squares = 0;
   int64_t batches = 0;
 
-  /// What one batch adds.
+  /// The sums of one batch.
   static Evaluation of_batch(double loss_sum, int64_t targets, int64_t correct);
   void add(const Evaluation& other);
   double loss() const { return loss_sum / static_cast<double>(targets > 0 ? targets : 1); }
-  /// Of loss(), from how much the batches differ: none of a single one, and of a loss that is not finite.
+  /// The standard error of loss(), from how much the batches differ; none for a single batch, and for a loss that is
+  /// not finite.
   std::optional<double> standard_error() const;
   double bits() const { return loss() / 0.6931471805599453; }
   double accuracy() const { return static_cast<double>(correct) / static_cast<double>(targets > 0 ? targets : 1); }
@@ -44,14 +46,15 @@ struct Collected {
 };
 
 /// Runs `task` over epoch 0 of `split`, each batch on one thread; the result does not depend on the numbers of threads
-/// and ranks. As many batches as there are threads run at once; none is added to those that have 131,072 tokens
-/// together. All ranks call it. May stop (core/base/stop.hpp): where one rank does, all of them do. What is
-/// correct of a multi-label task follows from a threshold, so Evaluation::correct stays 0. Throws Error when there are
-/// no targets.
+/// and ranks. As many batches as there are threads run at once, but no further batch is added to those that have
+/// 131,072 tokens together. All ranks call it. May stop (core/base/stop.hpp): where one rank does, all of them do. What
+/// is correct of a multi-label task follows from a threshold, so Evaluation::correct stays 0. `micro_batch_tokens`: of
+/// split_rows(). `ranks` may be null: one process. Throws Error when there are no targets.
 Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
                     Communicator* ranks = nullptr, const Collected& collected = {});
 
-/// What gives a linear classifier its figures without a valid split: all training texts, each held out once, or some.
+/// Validation::by of a linear classifier without a valid split: all training texts, each held out once, or some of
+/// them.
 constexpr const char *cross_validation = "cross-validation", *held_out_texts = "held-out texts";
 
 /// What a validation finds.
@@ -59,7 +62,7 @@ struct Validation {
   Evaluation total;                    // multi-label: a target is a text, correct if all its labels are right
   std::optional<LabelFigures> labels;  // multi-label figures at the threshold with the highest micro-F1
   std::optional<DecisionFigures> decisions = std::nullopt;  // where there is a goal for them
-  const char* by = "";                                      // one of these two; "": the valid split
+  const char* by = "";                                      // cross_validation or held_out_texts; "": the valid split
 };
 /// evaluate(), with the threshold of a multi-label task, and the rule for the goal of decisions, chosen on this split.
 /// For the macro-F1 of a multi-label task, that is a threshold for each label, and the split is read twice. `goal` may
@@ -67,7 +70,7 @@ struct Validation {
 Validation validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
                     Communicator* ranks = nullptr, const DecisionGoal* goal = nullptr);
 
-/// A source whose every batch adds one to the progress of the work on all of them.
+/// A source that adds one to the progress with every batch that is asked for.
 class WatchedBatches final : public BatchSource {
  public:
   WatchedBatches(const BatchSource& source, Progress& progress) : source_(source), progress_(progress) {}
@@ -86,7 +89,8 @@ class WatchedBatches final : public BatchSource {
 /// Some batches of a source, as an epoch 0 of their own.
 class SomeBatches final : public BatchSource {
  public:
-  /// The batches of epoch 0 are dealt out in rounds: in each, i gets turns[i] of them. This has those of `own`.
+  /// The batches of epoch 0 are dealt out in rounds: in each, rank i gets the next turns[i] of them. This source has
+  /// those of rank `own`.
   SomeBatches(const BatchSource& source, const std::vector<int64_t>& turns, size_t own);
   int64_t examples_per_epoch() const override { return static_cast<int64_t>(indices_.size()); }
   int64_t batches_per_epoch(int64_t) const override { return static_cast<int64_t>(indices_.size()); }
@@ -99,18 +103,19 @@ class SomeBatches final : public BatchSource {
   std::vector<int64_t> indices_;
 };
 
-// The measures of a validation. A measure is one row of the table in metric.cpp: train.monitor, metrics.jsonl, event
-// files, the log, state.json, `capstan compare` and `capstan eval` follow from it.
+// The measures of a validation. A measure is one row of the table in evaluate.cpp (docs/adding.md): train.monitor,
+// metrics.jsonl, the log, state.json, `capstan compare` and `capstan eval` follow from it. Names are read from the
+// files of old runs, so they must not change.
 
 struct Validation;
 
 struct Metric {
-  const char* name;     // in metrics.jsonl and `capstan eval`; in state.json after best_, in event files after valid/
+  const char* name;     // in metrics.jsonl and `capstan eval`; in state.json after best_
   const char* monitor;  // in train.monitor
   const char* title;    // in the log and in tables
   enum class Better { lower, higher } better;
   enum class Unit { nats, share, number } unit;
-  /// Of which classifiers: all models, those that give a text one label, any number of labels, or either.
+  /// Which models have the measure: all, classifiers that give a text one label, any number of labels, or either.
   enum class Of { all, one_label, label_sets, classes } of;
   bool of_targets;  // a share of the targets, whose standard error follows from their number
   /// Nothing where the model's task has no such measure.
@@ -124,12 +129,11 @@ struct Metric {
 
 /// The first is the loss.
 const std::vector<Metric>& metrics();
-/// By its name in train.monitor. Throws std::invalid_argument for another.
+/// The measure of this name in train.monitor. Throws std::invalid_argument for an unknown name.
 const Metric& metric_of(const std::string& monitor);
 std::vector<std::string> monitor_names();
 
-// Loss, accuracy and report of a classifier over a whole split.
-
+/// Loss, accuracy and report of a classifier over a whole split.
 struct ClassifierEvaluation {
   Evaluation total;
   std::optional<ClassificationReport> report;  // where a text has one label: what the rule decides
@@ -142,8 +146,8 @@ struct ClassifierEvaluation {
 ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSource& split,
                                          const DecisionRule& rule = {});
 
-/// Of one that reads texts, independent of the number of threads. May stop (core/base/stop.hpp). Throws Error when
-/// there is no text.
+/// Evaluates a classifier that reads texts, with the same result on any number of threads. May stop
+/// (core/base/stop.hpp). Throws Error when there is no text.
 ClassifierEvaluation evaluate_classifier(const Model& classifier, const LabelledTexts& texts,
                                          const DecisionRule& rule = {});
 

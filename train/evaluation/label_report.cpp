@@ -1,3 +1,6 @@
+// A probability counts at its level, the number of the 99 thresholds that it reaches; the counts at a threshold are
+// sums over the levels from there. So one pass over the texts has the figures of all thresholds, and reports of ranks
+// add up as integers.
 #include "train/evaluation/label_report.hpp"
 
 #include <algorithm>
@@ -19,8 +22,9 @@ double quotient(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
+/// How many of the thresholds a probability reaches, at most `last`.
 int level_of(float probability, int last) {
-  if (!(probability > 0)) return 0;  // also NaN
+  if (!(probability > 0)) return 0;  // NaN reaches none either
   int level = std::clamp(static_cast<int>(std::clamp(probability, 0.0F, 1.0F) * 100), 0, last);
   while (level < last && reaches(probability, threshold_of(level + 1))) ++level;
   while (level > 0 && !reaches(probability, threshold_of(level))) --level;
@@ -101,7 +105,7 @@ LabelCounts LabelReport::of_label(int64_t label, int level) const {
 }
 
 double LabelReport::best_threshold() const {
-  std::array<int64_t, levels> right{}, predicted{};  // first of each level alone
+  std::array<int64_t, levels> right{}, predicted{};  // of each level alone; below they become those of it and all above
   int64_t actual = 0;
   for (int64_t c = 0; c < labels_; ++c)
     for (int level = 0; level < levels; ++level) {
@@ -128,9 +132,9 @@ double LabelReport::best_threshold() const {
 std::vector<double> LabelReport::best_thresholds() const {
   constexpr double texts_of_all = 10;
   const auto common = static_cast<int>(std::lround(100 * best_threshold()));
-  std::vector<LabelCounts> all(levels);
-  for (int level = 1; level < levels; ++level) all[static_cast<size_t>(level)] = at(threshold_of(level)).all;
-  const double share = texts_of_all / static_cast<double>(std::max<int64_t>(all.back().actual, 1));
+  std::vector<LabelCounts> counts_of_all(levels);
+  for (int level = 1; level < levels; ++level) counts_of_all[static_cast<size_t>(level)] = at(threshold_of(level)).all;
+  const double share = texts_of_all / static_cast<double>(std::max<int64_t>(counts_of_all.back().actual, 1));
   std::vector<double> best;
   for (int64_t label = 0; label < labels_; ++label) {
     stop_point();
@@ -139,7 +143,7 @@ std::vector<double> LabelReport::best_thresholds() const {
     for (int distance = 0; distance < levels; ++distance)
       for (const int level : {common - distance, common + distance}) {
         if (level < 1 || level >= levels) continue;
-        const LabelCounts own = of_label(label, level), &others = all[static_cast<size_t>(level)];
+        const LabelCounts own = of_label(label, level), &others = counts_of_all[static_cast<size_t>(level)];
         const double cases = static_cast<double>(own.predicted + own.actual) +
                              share * static_cast<double>(others.predicted + others.actual);
         const double f1 = (static_cast<double>(own.right) + share * static_cast<double>(others.right)) / cases;

@@ -1,4 +1,6 @@
-// The decisions of a multi-label classifier on a split, counted for every threshold at once.
+// The decisions of a multi-label classifier on a split, counted for every threshold at once: a validation chooses its
+// threshold from them, without a second pass. tests/train/test_label_report.cpp compares the figures with
+// scikit-learn's.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +16,7 @@ constexpr double usual_threshold = 0.5;
 /// Does a text have a label of this probability?
 inline bool reaches(float probability, double threshold) { return probability >= static_cast<float>(threshold); }
 
-/// What was decided of one label, or of all together. A quotient without cases is 0, as in scikit-learn with
+/// What was decided about one label, or about all together. A quotient without cases is 0, as in scikit-learn with
 /// zero_division=0.
 struct LabelCounts {
   int64_t right = 0;      // texts that have it and were given it
@@ -32,7 +34,7 @@ struct PrecisionAt {
   double precision = 0;
 };
 
-/// At one threshold, or at one per label.
+/// What decisions at one threshold, or at one per label, are worth.
 struct LabelFigures {
   double threshold = usual_threshold;
   std::vector<double> thresholds = {};  // by label; empty: the one
@@ -40,8 +42,8 @@ struct LabelFigures {
   LabelCounts all;  // summed over the labels: micro-averages
   int64_t texts = 0;
   int64_t exact = 0;  // texts that were given all of their labels and no other
-  std::vector<PrecisionAt> precision_at =
-      {};                   // k = 1, 3, 5, as far as there are so many labels; no matter the threshold
+  /// For k = 1, 3, 5, as far as there are so many labels. Does not depend on the threshold.
+  std::vector<PrecisionAt> precision_at = {};
   double macro_f1() const;  // mean of f1 over all labels
   double accuracy() const;  // exact / texts
 };
@@ -57,12 +59,12 @@ class LabelReport {
 
   int64_t labels() const { return labels_; }
   int64_t texts() const;
-  /// The one of 0.01, ... 0.99 with the highest micro-F1; ties go to the nearest to 0.5, then the lower.
+  /// The threshold of 0.01, ... 0.99 with the highest micro-F1; ties go to the nearest to 0.5, then the lower.
   double best_threshold() const;
-  /// For each label that with its highest F1, as if a few more texts had the label for which all labels together speak:
-  /// of a rare label, chance would choose. Of equally good ones the nearest to best_threshold().
+  /// For each label the threshold with its highest F1, where counts of all labels together stand for ten more texts of
+  /// the label: for a rare one, chance would choose. Ties go to the nearest to best_threshold(). May stop.
   std::vector<double> best_thresholds() const;
-  /// Throws std::invalid_argument for other thresholds than these.
+  /// The figures at one of 0.01, ... 0.99; throws std::invalid_argument for another threshold.
   LabelFigures at(double threshold) const;
 
   /// All counts, for another process; add() takes them. Throws std::invalid_argument for another number of labels.
@@ -83,8 +85,8 @@ class LabelReport {
 
   int64_t labels_;
   std::vector<double> thresholds_;
-  // (labels, has it, level); then the rises and falls over the levels of the texts that are exact (levels + 1), the
-  // hits of the 1, 3 and 5 likeliest labels, and the number of texts.
+  // (labels, has it, level); then, by level (levels + 1), how many more texts are exact than one level below, the hits
+  // of the 1, 3 and 5 likeliest labels, and the number of texts. One vector, so that ranks can add it up.
   std::vector<int64_t> counts_;
 };
 

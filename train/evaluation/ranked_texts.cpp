@@ -16,13 +16,13 @@ std::optional<double> RankedTexts::average_precision(int64_t c) const {
   std::sort(with.begin(), with.end(), std::greater<>());
   std::sort(without.begin(), without.end(), std::greater<>());
   double sum = 0;
-  size_t found = 0, wrong = 0;
-  while (found < with.size()) {
-    const float threshold = with[found];
-    const size_t before = found;
-    while (found < with.size() && with[found] == threshold) ++found;
+  size_t right = 0, wrong = 0;
+  while (right < with.size()) {
+    const float threshold = with[right];
+    const size_t before = right;
+    while (right < with.size() && with[right] == threshold) ++right;
     while (wrong < without.size() && without[wrong] >= threshold) ++wrong;
-    sum += static_cast<double>(found - before) * static_cast<double>(found) / static_cast<double>(found + wrong);
+    sum += static_cast<double>(right - before) * static_cast<double>(right) / static_cast<double>(right + wrong);
   }
   return sum / static_cast<double>(with.size());
 }
@@ -39,8 +39,9 @@ std::optional<double> RankedTexts::mean_average_precision() const {
 }
 
 LabelCounts RankedTexts::at(int64_t c, double threshold) const {
-  const auto reaching = [&](const std::vector<float>& all) {
-    return std::count_if(all.begin(), all.end(), [&](float probability) { return reaches(probability, threshold); });
+  const auto reaching = [&](const std::vector<float>& probabilities) {
+    return std::count_if(probabilities.begin(), probabilities.end(),
+                         [&](float probability) { return reaches(probability, threshold); });
   };
   if (!kept_) return {};
   const std::vector<float>&with = positive_[static_cast<size_t>(c)], &without = negative_[static_cast<size_t>(c)];

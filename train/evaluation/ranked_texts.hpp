@@ -1,4 +1,5 @@
-// How well the probabilities of a class put the texts that have it before the others.
+// How well the probabilities of a class put the texts that have it in front of the others: average precision and curves
+// for `capstan eval` and reports. tests/train/test_decision.cpp compares them with scikit-learn's.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +30,9 @@ class RankedTexts {
   /// The sum over the distinct probabilities of a class, from the highest, of precision times the rise in recall, as in
   /// scikit-learn; none where no text has the class.
   std::optional<double> average_precision(int64_t c) const;
-  /// The mean of those that there are.
+  /// The mean over the classes that have an average precision; none if no class has.
   std::optional<double> mean_average_precision() const;
-  /// The decisions that a class is given from this probability on.
+  /// The counts of a class if texts are given it from this probability on; all 0 where none are kept.
   LabelCounts at(int64_t c, double threshold) const;
 
  private:

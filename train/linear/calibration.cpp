@@ -8,7 +8,7 @@
 namespace capstan {
 namespace {
 
-/// As many texts as if a wrong label was given to them: "plus four" (Agresti and Coull 1998).
+/// So many texts count as wrong and as many as right in addition to the others: "plus four" (Agresti and Coull 1998).
 constexpr double doubted_texts = 2;
 
 /// ln(1 + e^x)
@@ -29,13 +29,13 @@ void LogitSums::add(const std::vector<double>& logits, const RowLabels& labels, 
   }
   const auto best = std::max_element(logits.begin(), logits.end());
   const double logit = logits[static_cast<size_t>(labels.front())];
-  double sum = 0, all = 0;
+  double exp_sum = 0, logit_sum = 0;
   for (const double of_class : logits) {
-    sum += math::exp(of_class - *best);
-    all += of_class;
+    exp_sum += math::exp(of_class - *best);
+    logit_sum += of_class;
   }
-  if (logits.size() > 1) margins += weight * (logit - (all - logit) / static_cast<double>(logits.size() - 1));
-  of_rows.add({weight * (math::log(sum) + *best - logit), 1, best - logits.begin() == labels.front() ? 1 : 0});
+  if (logits.size() > 1) margins += weight * (logit - (logit_sum - logit) / static_cast<double>(logits.size() - 1));
+  of_rows.add({weight * (math::log(exp_sum) + *best - logit), 1, best - logits.begin() == labels.front() ? 1 : 0});
 }
 
 BestFactor best_factor(int64_t rows, const std::function<LogitSums(double factor)>& sums_of) {
@@ -82,22 +82,22 @@ std::vector<float> probabilities_of(const std::vector<double>& logits, bool mult
 
 std::vector<double> offsets_of(const NgramRows& rows, const std::function<void(const RowVisit&)>& visit) {
   constexpr int rounds = 12;
-  constexpr double least = 0.5;  // texts of a class that is not among the rows
+  constexpr double least = 0.5;  // texts that every class counts more, or one without rows would have no logarithm
   std::vector<double> offsets(static_cast<size_t>(rows.classes()), 0);
   for (int round = 0; round < rounds; ++round) {
     std::vector<double> found(offsets.size(), least), wanted(offsets.size(), least);
-    double all = 1;
+    double total = 1;
     visit([&](std::vector<double> logits, const RowLabels& labels, double weight) {
       for (size_t c = 0; c < logits.size(); ++c) logits[c] += offsets[c];
       const std::vector<float> probabilities = probabilities_of(logits, rows.multi_label());
       for (size_t c = 0; c < logits.size(); ++c) found[c] += weight * static_cast<double>(probabilities[c]);
       for (const int32_t label : labels) wanted[static_cast<size_t>(label)] += weight;
-      all += weight;
+      total += weight;
     });
     for (size_t c = 0; c < offsets.size(); ++c)
       offsets[c] += math::log(wanted[c] / found[c]) +
-                    (rows.multi_label() ? math::log((all - found[c] + least) / (all - wanted[c] + least)) : 0);
-    if (rows.is_binary()) {  // whose logits are each other's negative
+                    (rows.multi_label() ? math::log((total - found[c] + least) / (total - wanted[c] + least)) : 0);
+    if (rows.is_binary()) {  // the logits of two classes are each other's negative
       offsets[1] = (offsets[1] - offsets[0]) / 2;
       offsets[0] = -offsets[1];
     }
@@ -128,9 +128,9 @@ int64_t RowFolds::next(int64_t row) {
 }
 
 std::vector<int64_t> folds_of(const NgramRows& rows, int64_t folds) {
-  RowFolds of(rows, folds);
+  RowFolds row_folds(rows, folds);
   std::vector<int64_t> fold(static_cast<size_t>(rows.rows()));
-  for (size_t row = 0; row < fold.size(); ++row) fold[row] = of.next(static_cast<int64_t>(row));
+  for (size_t row = 0; row < fold.size(); ++row) fold[row] = row_folds.next(static_cast<int64_t>(row));
   return fold;
 }
 

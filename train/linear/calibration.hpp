@@ -1,4 +1,6 @@
-// What held-out texts tell: how good a linear classifier is, and how sure it may be.
+// What held-out texts tell: how good a linear classifier is, and how sure it may be. Solving (cross_validation), passes
+// (ngram_passes) and online learning share it. Sums go over rows in their order, so the bits do not depend on threads:
+// tests/train/linear/test_calibration.cpp and test_linear.cpp.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +14,23 @@
 
 namespace capstan {
 
-/// What was learnt about the training data on the way.
+/// What is known of a classifier when its weights have been found.
 struct LinearFit {
-  Evaluation held_out;                            // of texts that the models did not see, from cross-validation
-  std::optional<LabelFigures> labels;             // of these, where a text has any number of labels
-  std::optional<HeldOutPredictions> predictions;  // of these, where it has one
-  std::vector<std::string> report;
+  Evaluation held_out;                            // of texts that were held out, by models that did not see them
+  std::optional<LabelFigures> labels;             // of the same texts, where a text has any number of labels
+  std::optional<HeldOutPredictions> predictions;  // of the same texts, where a text has one label
+  std::vector<std::string> report;                // lines for the log
 };
 
 /// Sums over rows that were held out.
 struct LogitSums {
   Evaluation of_rows;  // where a text has any number of labels, what is correct depends on thresholds, and stays 0
-  double margins = 0;  // logits of labels that are right less the mean of the others
+  double margins = 0;  // sum of the logits of labels that are right, less the mean logit of the others
   /// `weight`: how much the row counts in the loss.
   void add(const std::vector<double>& logits, const RowLabels& labels, bool multi_label, double weight);
 };
 
+/// A factor of scores, and the summed loss with it.
 struct BestFactor {
   double factor, loss;
 };
@@ -37,9 +40,10 @@ struct BestFactor {
 /// no row is on the wrong side. Of two classes with the same number of rows, these are the targets of Platt (1999).
 BestFactor best_factor(int64_t rows, const std::function<LogitSums(double factor)>& sums_of);
 
-/// What is added to logits so that the mean probability of each class is its share among some rows, where weights of
-/// classes have changed it. visit(f) calls f(logits, labels, weight) for each row.
+/// Takes the logits of a row, its labels, and how much it counts.
 using RowVisit = std::function<void(const std::vector<double>& logits, const RowLabels& labels, double weight)>;
+/// What is added to logits, by class, so that the mean probability of each class is its share among some rows, where
+/// weights of classes have changed it. visit(f) calls f for each of the rows, several times in all.
 std::vector<double> offsets_of(const NgramRows& rows, const std::function<void(const RowVisit&)>& visit);
 
 /// 1 for each label of a text, 0 for other classes.
@@ -48,11 +52,12 @@ std::vector<int32_t> flags_of(const RowLabels& labels, size_t classes);
 /// The probabilities of logits, as floats.
 std::vector<float> probabilities_of(const std::vector<double>& logits, bool multi_label);
 
-/// Logits of a text without known n-grams, as the shares of the classes are, each with one text more than it has.
+/// The logits of a text without known n-grams: their probabilities are the shares of the classes among the rows, where
+/// each class has one text more.
 std::vector<double> logits_of_shares(const NgramRows& rows);
 
-/// The folds of rows 0, 1, ..., which must be asked for in this order: the rows of a class (of several, the first) are
-/// spread evenly.
+/// The folds of rows 0, 1, ..., which must be asked for in this order. The rows of a class are spread evenly; of
+/// several labels, the first one counts.
 class RowFolds {
  public:
   RowFolds(const NgramRows& rows, int64_t folds);

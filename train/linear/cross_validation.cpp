@@ -1,3 +1,5 @@
+// Work is cut into units, a kind and a problem of a fold each, which threads share out and files keep (unit_work.hpp).
+// Scores of held-out rows are kept, so that mixes and factors are tried without solving again.
 #include "train/linear/cross_validation.hpp"
 
 #include <algorithm>
@@ -14,16 +16,16 @@ namespace {
 /// Shares of TF-IDF and of ratios in the sum.
 constexpr double shares[][2] = {{1, 0}, {1, 0.5}, {1, 1}, {0.5, 1}, {0, 1}};
 
-/// Passes over entries that cross-validation may take; it holds out fewer folds of larger data.
+/// Entries times problems, over all folds that are held out: larger data have fewer of these.
 constexpr double most_work = 1.5e8;
 constexpr int64_t most_scores = 30'000'000;  // of held-out rows
 
-/// Of all mixes for a logit of a held-out row, as a multiple of what solving for a class takes for an entry. Measured
-/// on AG News and R8.
+/// The work of trying all mixes on one logit of a held-out row, as a multiple of what solving for a class takes for an
+/// entry. Measured on AG News and R8.
 constexpr double logit_work = 50;
 
-/// By the cross entropy of held-out rows of CR and MPQA. With larger costs, texts of rare n-grams have a presence far
-/// above 1.
+/// Chosen by the cross entropy of held-out rows of CR and MPQA. With larger costs, texts of rare n-grams have a
+/// presence far above 1.
 constexpr double presence_cost = 0.02;
 constexpr SvmKind presence_kind{false, presence_cost};  // solve_presence() takes as long
 
@@ -37,7 +39,7 @@ std::vector<SvmMix> all_mixes() {
   return mixes;
 }
 
-/// The same as work_of while a fold is held out.
+/// work_of() where a fold is held out, so that there are fewer rows.
 double held_out_work_of(const NgramRows& rows, const SvmKind& kind) {
   const auto folds = static_cast<double>(folds_of(rows));
   return (folds - 1) / folds * work_of(kind);
@@ -58,7 +60,7 @@ int64_t most_held_out_rows(const NgramRows& rows) {
   return std::max<int64_t>(100, most_scores / (problem_count(rows) * svm_kind_count) / held_out_folds(rows));
 }
 
-/// Of all mixes: some twenty factors are tried with each held-out row.
+/// The work of trying all mixes: some twenty factors of each, with each held-out row.
 double mixes_work(const NgramRows& rows) {
   const int64_t held_out = std::min(rows.rows() / folds_of(rows), most_held_out_rows(rows)) * held_out_folds(rows);
   return logit_work * static_cast<double>(held_out * rows.classes()) /
@@ -245,8 +247,9 @@ std::vector<double> HeldOut::logits_of(const Part& part, size_t held_out, const 
     const size_t plain = static_cast<size_t>(mix.plain) * problems + p,
                  ratios = static_cast<size_t>(mix.ratios) * problems + p,
                  column = static_cast<size_t>(positive_class(rows_, static_cast<int64_t>(p)));
-    const auto mixed = [&](const float* of) {
-      return mix.plain_share * static_cast<double>(of[plain]) + mix.ratios_share * static_cast<double>(of[ratios]);
+    const auto mixed = [&](const float* kind_scores) {
+      return mix.plain_share * static_cast<double>(kind_scores[plain]) +
+             mix.ratios_share * static_cast<double>(kind_scores[ratios]);
     };
     logits[column] = mix.factor * (mixed(scores) - absence * mixed(part.unknown.data())) + absence * shares_[column];
     if (!mix.offsets.empty()) logits[column] += (1 - absence) * mix.offsets[column];
@@ -289,22 +292,22 @@ LabelReport HeldOut::label_report(const SvmMix& mix, std::vector<double> thresho
 }
 
 HeldOutPredictions HeldOut::predictions(const SvmMix& mix) const {
-  HeldOutPredictions all(rows_.classes());
+  HeldOutPredictions result(rows_.classes());
   visit(mix, [&](const std::vector<double>& logits, const RowLabels& labels, double) {
-    all.add(probabilities_of(logits, false).data(), labels.front());
+    result.add(probabilities_of(logits, false).data(), labels.front());
   });
-  return all;
+  return result;
 }
 
 std::vector<double> HeldOut::accuracies(const SvmMix& mix) const {
-  std::vector<double> all;
+  std::vector<double> result;
   for (const Part& part : parts_) {
     if (part.held_out.empty()) continue;
     LogitSums sums;
     add(part, mix, sums);
-    all.push_back(sums.of_rows.accuracy());
+    result.push_back(sums.of_rows.accuracy());
   }
-  return all;
+  return result;
 }
 
 }  // namespace capstan

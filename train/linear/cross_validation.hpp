@@ -1,4 +1,6 @@
 // Cross-validation of a linear classifier: which weights are solved for with all texts, and how sure it may be of them.
+// Used by fit_linear alone; docs/notes/ngrams.md has the reasons. The bits do not depend on threads, and what was
+// stopped goes on to the same bits: tests/train/linear/test_linear.cpp and test_unit_work.cpp.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +18,7 @@
 
 namespace capstan {
 
-/// One of the two kinds of features, with a cost.
+/// One of the two kinds of features, TF-IDF or the same times log-count ratios, with a cost C.
 struct SvmKind {
   bool ratios;
   double cost;
@@ -24,15 +26,16 @@ struct SvmKind {
 constexpr SvmKind svm_kinds[] = {{false, 0.25}, {false, 1}, {true, 0.25}, {true, 1}};
 constexpr int svm_kind_count = 4;
 
-/// A sum of two kinds, times `factor`: the logits.
+/// What makes logits of scores: factor * (plain_share * scores of `plain` + ratios_share * scores of `ratios`).
 struct SvmMix {
   int plain = -1, ratios = -1;  // of `svm_kinds`; -1: not part of it
   double plain_share = 0, ratios_share = 0, factor = 1;
-  double loss = std::numeric_limits<double>::infinity();  // that the factor minimises
+  double loss = std::numeric_limits<double>::infinity();  // of held-out rows, which the factor minimises
   std::vector<double> offsets = {};                       // by class, added to the logits where classes have weights
 };
 
-/// The problems of C classes: a class against the other one, or each against all others.
+/// How many problems are solved for: one of two classes, a class against the other; else one for each class, against
+/// all others.
 inline int64_t problem_count(const NgramRows& rows) { return rows.is_binary() ? 1 : rows.classes(); }
 /// With two classes, the problem's only class is the second one.
 inline int32_t positive_class(const NgramRows& rows, int64_t problem) {
@@ -41,45 +44,47 @@ inline int32_t positive_class(const NgramRows& rows, int64_t problem) {
 
 /// The n-grams' weights with which the score of a text that has some is about 1; of one without, it is 0.
 SvmSolution solve_presence(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed, UnitRun* run = nullptr);
-/// What unfinished work depends on, besides WorkPlace::identity.
+/// What unfinished work depends on besides WorkPlace::identity: work of another identity is not taken up.
 std::string identity_of(const NgramRows& rows, uint64_t seed);
-/// Tells the progress of units that are done at the start.
+/// Tells `progress` (may be null) of units that are done at the start.
 void skip_done(const UnitWork& units, int64_t count, const std::function<double(int64_t unit)>& work,
                Progress* progress);
-/// The parts of the rows, and how many of them are held out in turn: fewer of larger data.
+/// Into how many folds the rows are divided, and how many of these are held out in turn: fewer of larger data.
 int64_t folds_of(const NgramRows& rows);
 int64_t held_out_folds(const NgramRows& rows);
 
 /// The work of solving for one class: smaller costs need fewer passes, ratios more. Measured on AG News and R8.
 inline double work_of(const SvmKind& kind) { return (kind.cost < 1 ? 0.6 : 1) * (kind.ratios ? 1.2 : 1); }
-/// Of HeldOut.
+/// The work of HeldOut::solve() and best(), in the same unit.
 double cross_validation_work(const NgramRows& rows);
 
-/// Scores of held-out rows. A bias is what a solution says of a text without known n-grams, too, where it has no
-/// meaning. So the logits of such a text are those of the shares of the classes, and other rows get there as far as
-/// their presence is less than 1.
+/// Scores of held-out rows. The bias of a solution is also its score of a text without known n-grams, where it means
+/// nothing. So the logits of such a text are those of the shares of the classes, and rows whose presence
+/// (solve_presence) is between 0 and 1 have logits in between.
 class HeldOut {
  public:
   HeldOut(const NgramRows& rows, uint64_t seed);
 
-  /// `progress` (may be null) gets cross_validation_work() from both in all. What is finished is kept (UnitWork).
+  /// Solves for the held-out folds. `progress` (may be null) gets cross_validation_work() from this and best()
+  /// together. What is finished is kept (UnitWork). May stop (core/base/stop.hpp), as what follows may.
   void solve(Progress* progress);
   /// The mix with the lowest loss, with the best_factor().
   SvmMix best(Progress* progress) const;
   Evaluation evaluate(const SvmMix& mix) const;
   /// The decisions about the labels of held-out texts, if a text has any number of labels.
   LabelReport label_report(const SvmMix& mix, std::vector<double> thresholds = {}) const;
-  /// Their probabilities, if each has one.
+  /// The probabilities of held-out texts, if each has one label.
   HeldOutPredictions predictions(const SvmMix& mix) const;
   /// Accuracy per held-out fold.
   std::vector<double> accuracies(const SvmMix& mix) const;
 
  private:
+  /// A fold that is held out.
   struct Part {
-    std::vector<int64_t> learnt, held_out;
-    std::vector<float> scores;    // (held out, kinds, problems)
-    std::vector<float> unknown;   // (kinds, problems): the score of a text without known n-grams
-    std::vector<float> presence;  // (held out)
+    std::vector<int64_t> learnt, held_out;  // rows
+    std::vector<float> scores;              // (held out, kinds, problems)
+    std::vector<float> unknown;             // (kinds, problems): the score of a text without known n-grams
+    std::vector<float> presence;            // (held out)
   };
   void solve_unit(int64_t unit, UnitRun& run);
   std::string unit_bytes(int64_t unit) const;
@@ -93,7 +98,7 @@ class HeldOut {
   const NgramRows& rows_;
   uint64_t seed_;
   int64_t problems_;
-  std::vector<double> shares_;  // their logits
+  std::vector<double> shares_;  // logits_of_shares()
   std::vector<Part> parts_;
 };
 

@@ -1,3 +1,5 @@
+// The solver of LIBLINEAR with factors of features in place of scaled rows: entries are counts, which all problems
+// share, and a weight knows the square of its feature's factor. Rows are visited in 16s, between which it may stop.
 #include "train/linear/dual_svm.hpp"
 
 #include <algorithm>
@@ -25,12 +27,13 @@ struct CountWeights {
 };
 const CountWeights count_weights;
 
-/// A bucket's weight, and what turns a step in the dual into a step of the weight: the square of the feature's factor.
+/// A bucket's weight, and the square of the factor of its feature, which turns a step in the dual into one of the
+/// weight.
 struct Weight {
   float value, square;
 };
 
-/// f(bucket, norm * count_weight) for the entries of a row.
+/// Calls visit(bucket, norm * count_weight) for the entries of a row, words first.
 template <class Visit>
 void for_entries(const NgramRows& rows, int64_t row, const Visit& visit) {
   for (int which = 0; which < 2; ++which) {
@@ -40,11 +43,13 @@ void for_entries(const NgramRows& rows, int64_t row, const Visit& visit) {
   }
 }
 
-/// Loops over entries are functions of their own: in one that asks whether to stop, they are slower by a third.
+/// Loops over entries are functions of their own: inside a function that asks whether to stop, they are slower by a
+/// third.
 [[gnu::noinline]] void count_entries(const NgramRows& rows, int64_t row, float* counts) {
   for_entries(rows, row, [&](uint32_t bucket, float) { counts[bucket] += 1; });
 }
 
+/// By bucket: r of solve_svm().
 std::vector<float> log_count_ratios(const NgramRows& rows, const SvmProblem& problem) {
   const auto buckets = rows.scale().size();
   std::vector<float> inside(buckets, 1), outside(buckets, 1);
@@ -64,6 +69,7 @@ std::vector<float> log_count_ratios(const NgramRows& rows, const SvmProblem& pro
   return inside;
 }
 
+/// Dual coordinate descent on one problem. alpha_i >= 0 are the variables of the dual, one for each row.
 class Solver {
  public:
   Solver(const NgramRows& rows, const SvmProblem& problem) : rows_(rows), problem_(problem), random_(problem.order) {
@@ -99,24 +105,25 @@ class Solver {
     active_.resize(kept);
     if (kept == 0 || highest_ - lowest_ <= problem_.tolerance) {
       if (kept == alpha_.size()) return true;
-      reset_active();  // what was left out is checked once more
+      reset_active();  // rows that were left out are checked once more
       return false;
     }
     bound_ = highest_ <= 0 ? infinity : highest_;
     return false;
   }
 
-  /// About as many as are left: each halves the largest gradient.
+  /// An estimate of the passes that are left, for progress: each about halves the largest gradient.
   double passes_left() const {
     return 2 + 1 / M_LN2 * math::log(std::max(1.0, (highest_ - lowest_) / problem_.tolerance));
   }
 
+  /// Writes all that changes from pass to pass, for read() of a later session.
   void write(FileWriter& to) const {
     const auto count = static_cast<int64_t>(active_.size());
     to.write(&count, sizeof(count));
     for_state(*this, [&](const auto* numbers, size_t size) { to.write(numbers, size * sizeof(*numbers)); });
   }
-  /// False if there is less; nothing can be done with the solver then.
+  /// Returns false if the file does not have all of it; the solver must not be used then.
   bool read(WorkFile::Saved& from) {
     const auto rows = static_cast<int64_t>(alpha_.size());
     int64_t count = 0;
@@ -138,8 +145,9 @@ class Solver {
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-  /// visit(numbers, count) for all that changes from pass to pass.
   static_assert(std::is_trivially_copyable_v<RandomStream>);
+  /// Calls visit(numbers, count) for all that changes from pass to pass. Files of unfinished work have it in this
+  /// order.
   template <class Self, class Visit>
   static void for_state(Self& self, const Visit& visit) {
     visit(self.active_.data(), self.active_.size());
@@ -150,7 +158,7 @@ class Solver {
     visit(&self.bound_, 1);
     visit(&self.random_, 1);
   }
-  /// Of the features, the one of the bias among them.
+  /// The sum of the squares of a row's features, that of the bias among them.
   [[gnu::noinline]] double squares_of(int64_t row) const {
     double squares = problem_.presence ? 0 : 1;
     for_entries(rows_, row,
@@ -159,14 +167,15 @@ class Solver {
     for (size_t k = 0; k < base_weights_.size(); ++k) squares += static_cast<double>(scores[k] * scores[k]);
     return squares;
   }
-  /// Visits some active rows and moves those that stay active to the front; how many these are now.
+  /// Visits the active rows at places [at, end) and moves those that stay active to the front, after the `kept` ones
+  /// there. Returns how many these are now.
   [[gnu::noinline]] size_t visit(size_t at, size_t end, size_t kept) {
     double highest = highest_, lowest = lowest_;
     for (; at < end; ++at) {
       const int64_t i = active_[at];
       const auto gradient = gradient_of(i);
       const double alpha = alpha_[static_cast<size_t>(i)];
-      if (alpha == 0 && gradient > bound_) continue;  // it will stay at zero: no support vector
+      if (alpha == 0 && gradient > bound_) continue;  // no support vector: it would stay at zero
       active_[kept++] = i;
       const double projected = alpha == 0 ? std::min(gradient, 0.0) : gradient;
       highest = std::max(highest, projected);
@@ -177,12 +186,14 @@ class Solver {
     lowest_ = lowest;
     return kept;
   }
+  /// 1 / (2 C g): what the squared loss adds to the diagonal of the dual.
   double ridge(int64_t row) const {
     constexpr double least_weight = 1e-6;
     const double weight = problem_.presence ? rows_.weight(row) : rows_.weight(row, problem_.positive);
     return 0.5 / (problem_.cost * std::max(weight, least_weight));
   }
   double sign(int64_t i) const { return signs_[static_cast<size_t>(i)]; }
+  /// The derivative of the dual by alpha_i.
   double gradient_of(int64_t i) const {
     const int64_t row = problem_.rows[static_cast<size_t>(i)];
     float sum = 0;
@@ -192,6 +203,7 @@ class Solver {
     return sign(i) * (static_cast<double>(sum) + bias_) - 1 +
            ridges_[static_cast<size_t>(i)] * alpha_[static_cast<size_t>(i)];
   }
+  /// Minimises the dual over alpha_i, and changes the weights accordingly.
   void move(int64_t i, double gradient) {
     double& alpha = alpha_[static_cast<size_t>(i)];
     const double before = alpha;
@@ -217,10 +229,10 @@ class Solver {
   RandomStream random_;
   std::vector<Weight> weights_;
   std::vector<float> base_weights_;
-  std::vector<double> alpha_, diagonal_, ridges_, signs_;  // 1: the row has the label, -1: it does not
-  std::vector<int64_t> active_;
-  double bias_ = 0, highest_ = 0, lowest_ = 0;  // of the projected gradients of a pass
-  double bound_ = infinity;  // bound_: a row without influence whose gradient is above it is left out
+  std::vector<double> alpha_, diagonal_, ridges_, signs_;  // signs_ 1: the row has the label, -1: it does not
+  std::vector<int64_t> active_;                            // places in problem_.rows
+  double bias_ = 0, highest_ = 0, lowest_ = 0;             // highest_ and lowest_ of the projected gradients of a pass
+  double bound_ = infinity;                                // a row with alpha 0 and a gradient above it is left out
 };
 
 }  // namespace

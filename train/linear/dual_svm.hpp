@@ -1,4 +1,7 @@
-// Linear support vector machines over the rows of n-grams, solved in the dual.
+// Linear support vector machines over the rows of n-grams, solved in the dual: what cross-validation and fit_linear
+// solve for. The order of rows is drawn from a seed and sums go in the order of entries, so a solution has the same
+// bits on any number of threads: tests/train/linear/test_linear.cpp ("dual coordinate descent: ..."),
+// test_base_classifier.cpp.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +21,19 @@ struct SvmProblem {
   bool ratios = false;        // multiply features by their log-count ratios
   RandomKey order = {};       // of the rows
   double tolerance = 0.1;     // of the projected gradient of the dual, which is 1 at first
-  bool presence = false;      // all rows are inside, and only their n-grams count: without a bias and the base's scores
+  bool presence = false;  // all rows count as positive, and only n-grams are features: no bias, no scores of the base
 };
 
-/// y = w . x + u . s + bias; w by bucket, for the x of NgramRows, as factors of norm * count_weight(): the scale is
-/// part of w. s: the scores of the base classifier, if there is one.
+/// y = w . x + u . s + bias. w, by bucket, is multiplied with norm * count_weight() of the entries of NgramRows, whose
+/// scale is part of w. s: the scores of the base classifier, if there is one.
 struct SvmSolution {
   std::vector<float> weights;
   float bias = 0;
   std::vector<float> base_weights;  // u
 
+  /// y of a row.
   float score(const NgramRows& rows, int64_t row) const;
-  /// Of a text without known n-grams.
+  /// y of a text without known n-grams.
   float score_of_unknown(const NgramRows& rows) const;
 };
 

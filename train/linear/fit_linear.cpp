@@ -1,3 +1,5 @@
+// Cross-validation chooses a mix; then both kinds of each problem are solved for with all rows, in units that files
+// keep, and added up in the parameters in a fixed order.
 #include "train/linear/fit_linear.hpp"
 
 #include <algorithm>
@@ -16,7 +18,7 @@
 namespace capstan {
 namespace {
 
-/// Which kinds all rows will be solved with is known only after cross-validation: their mean.
+/// The mean work of the kinds: which of them all rows are solved with is known only after cross-validation.
 double solving_work() {
   double sum = 0;
   for (const SvmKind& kind : svm_kinds) sum += work_of(kind) / svm_kind_count;
@@ -28,8 +30,8 @@ real* values_of(ParamStore& params, const std::string& name) {
   return params.values() + param.offset;
 }
 
-/// The logits of a text without known n-grams become those of the shares of the classes; the n-grams get the rest of
-/// the bias.
+/// Sets the bias to the logits of the shares of the classes, which a text without known n-grams then has. The rest of
+/// the bias goes into the weights, along the presence, whose score is about 1 for other texts.
 void take_shares_as_bias(const NgramRows& rows, const SvmSolution& presence, real* weight, real* bias) {
   const int64_t classes = rows.classes();
   std::vector<double> rest(bias, bias + classes);
@@ -50,7 +52,8 @@ void take_shares_as_bias(const NgramRows& rows, const SvmSolution& presence, rea
   }
 }
 
-/// Adds `factor` times a solution to the weights and the bias of a class, and what it makes of the base's.
+/// Adds `factor` times a solution to the weights and the bias of a class, and the base classifier's weights and bias as
+/// the solution weighs its scores.
 void add_solution(const NgramRows& rows, const SvmSolution& solution, double factor, int64_t column, real* weight,
                   real* bias) {
   const int64_t classes = rows.classes(), buckets = rows.config().buckets;
@@ -70,7 +73,7 @@ void add_solution(const NgramRows& rows, const SvmSolution& solution, double fac
   }
 }
 
-/// Solves both kinds with all rows and adds them up.
+/// Solves both kinds of a mix with all rows and adds them up in the parameters.
 class AllRows {
  public:
   AllRows(const NgramRows& rows, const SvmMix& mix, uint64_t seed, ParamStore& params)
@@ -87,7 +90,7 @@ class AllRows {
     for (int64_t row = 0; row < rows.rows(); ++row) all_.push_back(row);
   }
 
-  /// Units are the kinds of each problem, then the presence.
+  /// Units of work are the two kinds of each problem, 2 p and 2 p + 1, and at the end the presence.
   void solve(Progress* progress) {
     const int64_t count = 2 * problem_count(rows_) + 1;
     UnitWork units(rows_.work(), "solving", fmt::format("{} {}", identity_of(rows_, seed_), text_of(mix_)), count,
@@ -110,7 +113,7 @@ class AllRows {
     if (rows_.is_binary()) bias_[0] = -bias_[1];
     take_shares_as_bias(rows_, presence_, weight_, bias_);
     if (!rows_.is_binary()) return;
-    // The difference from 0, since -0.0 would count as a row that is not zero and be written.
+    // 0 - w instead of -w: -0.0 would count as a row that is not zero and be written.
     for (int64_t f = 0; f < rows_.config().buckets; ++f) weight_[2 * f] = 0 - weight_[2 * f + 1];
     bias_[0] = -bias_[1];
   }
@@ -143,7 +146,7 @@ class AllRows {
     return true;
   }
 
-  /// A problem's column of the weights, and its bias: the first unit has them for both.
+  /// The result of a unit: a problem's column of the weights, and its bias, which its first unit has for both.
   std::string unit_bytes(int64_t unit) const {
     std::string bytes;
     if (unit == 2 * problem_count(rows_)) {
@@ -186,6 +189,7 @@ class AllRows {
   SvmSolution presence_;
 };
 
+/// Mean and standard deviation of the folds' accuracies, in words.
 std::string figures(const std::vector<double>& accuracies) {
   double mean = 0, squares = 0;
   for (const double a : accuracies) mean += a / static_cast<double>(accuracies.size());

@@ -1,4 +1,5 @@
-// Solves for the weights of a linear classifier.
+// Finds the weights of a linear classifier: by cross-validation and solving, or by passes where there are too many
+// n-grams. Called by train_linear; docs/notes/ngrams.md has the reasons. tests/train/linear/test_linear.cpp.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace capstan {
 /// classifier join them. A pure function of the rows and the seed; independent of the number of threads. May
 /// stop (core/base/stop.hpp). `progress` (may be null) gets fit_work() in all.
 LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress = nullptr);
-/// How much work that is; 1 is to solve for one class with all rows.
+/// How much work that is. 1 is to solve for one class with all rows or, where rows.by_passes(), to learn from one row.
 double fit_work(const NgramRows& rows);
 
 }  // namespace capstan

@@ -1,3 +1,5 @@
+// In turn: passes over a sample, with two classes only; the factor that suits the held-out rows; passes over all learnt
+// rows; the factor again, and the figures at it. What is finished is saved with the place (PassPlace).
 #include "train/linear/ngram_passes.hpp"
 
 #include <algorithm>
@@ -21,11 +23,12 @@ constexpr double softmax_rate = 1, hinge_rate = 0.15;
 constexpr int64_t sample_share = 8, most_sampled = 100'000;     // texts that tell the factor of two classes: one in 8
 constexpr int64_t held_out_share = 10, most_held_out = 20'000;  // texts that are held out: one in 10
 
-/// Which rows the passes read, and which they do not. Of several classes, there is no sample.
+/// The rows that passes learn from and those that are held out. sample: some of the learnt ones, with two classes only.
 struct Parts {
   std::vector<uint32_t> learnt, sample, held_out;
 };
 
+/// One row of so many is held out.
 int64_t folds_held_out(const NgramRows& rows) { return std::max(held_out_share, rows.rows() / most_held_out); }
 int64_t sample_size(int64_t learnt) { return std::max<int64_t>(1, std::min(learnt / sample_share, most_sampled)); }
 
@@ -43,7 +46,7 @@ Parts parts_of(const NgramRows& rows) {
   return parts;
 }
 
-/// The figures of the rows that are held out, at a factor.
+/// The scores of the rows that are held out, and their figures when a factor makes logits of them.
 class HeldOutScores {
  public:
   HeldOutScores(const NgramRows& rows, const PassSolver& solver, const std::vector<uint32_t>& held_out)
@@ -53,11 +56,11 @@ class HeldOutScores {
     return best_factor(static_cast<int64_t>(held_out_.size()), [&](double factor) { return sums(factor); });
   }
   LogitSums sums(double factor) const {
-    LogitSums all;
+    LogitSums total;
     for_rows(factor, [&](const RowLabels& labels, const std::vector<double>& logits, double weight) {
-      all.add(logits, labels, rows_.multi_label(), weight);
+      total.add(logits, labels, rows_.multi_label(), weight);
     });
-    return all;
+    return total;
   }
   LabelReport labels(double factor, const std::vector<double>& thresholds) const {
     LabelReport report(rows_.classes(), thresholds);
@@ -67,11 +70,11 @@ class HeldOutScores {
     return report;
   }
   HeldOutPredictions predictions(double factor) const {
-    HeldOutPredictions all(rows_.classes());
+    HeldOutPredictions result(rows_.classes());
     for_rows(factor, [&](const RowLabels& labels, const std::vector<double>& logits, double) {
-      all.add(probabilities_of(logits, false).data(), labels.front());
+      result.add(probabilities_of(logits, false).data(), labels.front());
     });
-    return all;
+    return result;
   }
 
  private:
@@ -100,7 +103,9 @@ double passes_work(const NgramRows& rows) {
 
 LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress) {
   const Parts parts = parts_of(rows);
-  const auto work_of = [](const std::vector<uint32_t>& some) { return passes * static_cast<double>(some.size()); };
+  const auto work_of = [](const std::vector<uint32_t>& some_rows) {
+    return passes * static_cast<double>(some_rows.size());
+  };
   PassSolver solver(rows, seed);
   const double rate = rows.is_binary() ? hinge_rate : softmax_rate;
   PassPlace place;

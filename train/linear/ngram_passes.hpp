@@ -1,5 +1,6 @@
 // Linear classifiers of more n-grams than can be solved for: passes of an adaptive method over rows that are kept, or
-// made again in each pass.
+// made again in each pass. The other way of fit_linear(), for NgramRows::by_passes(); docs/notes/ngrams.md has the
+// reasons. tests/train/linear/test_ngram_passes.cpp.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,13 @@ namespace capstan {
 /// Fills linear.scale, linear.weight and linear.bias, as fit_linear() does, in a time that is linear in the entries of
 /// the rows. Passes of AdaGrad (Duchi et al. 2011) with one sum of squares for each bucket and a rate that falls
 /// to 0: over softmax, with two classes over the squared hinge, with any number of labels over the logistic loss of
-/// each. The bias stays what the shares of the classes say, for which two classes need the factor of the logits before:
-/// passes over a sample tell it. Rows that are held out tell the factor of all. A pure function of the rows and the
-/// seed, with the same bits on any number of threads and whether rows are kept or not. May stop. `progress` (may be
-/// null) gets passes_work() in all.
+/// each. The bias stays what the shares of the classes say. With two classes, whose scores get a factor afterwards,
+/// this factor must be known before the passes: passes over a sample tell it. Rows that are held out tell the factor of
+/// the result. A pure function of the rows and the seed, with the same bits on any number of threads and whether rows
+/// are kept or not. May stop (core/base/stop.hpp); what was finished is kept (WorkFile). `progress` (may be null) gets
+/// passes_work() in all.
 LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress = nullptr);
-/// Passes over all rows.
+/// The work of fit_by_passes(): how many rows it learns from in all its passes.
 double passes_work(const NgramRows& rows);
 
 }  // namespace capstan

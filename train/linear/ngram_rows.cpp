@@ -15,14 +15,14 @@
 namespace capstan {
 namespace {
 
-constexpr int64_t few_ngrams = 4'000'000;       // so few that those of a single text are read, too
-constexpr int64_t buckets_per_ngram = 4;        // of those that are read
-constexpr int64_t most_weights = 1 << 26;       // 256 MB
-constexpr int64_t most_pass_weights = 1 << 27;  // of so many n-grams that they are not solved for
+constexpr int64_t few_ngrams = 4'000'000;       // entries: of fewer, n-grams of a single text are used, too
+constexpr int64_t buckets_per_ngram = 4;        // of n-grams that are used
+constexpr int64_t most_weights = 1 << 26;       // buckets times classes that are solved for: 256 MB
+constexpr int64_t most_pass_weights = 1 << 27;  // the same of passes
 constexpr int least_bits = 10, usual_most_bits = 22;
-constexpr int64_t most_solving = 10'000'000;    // entries times classes of so many texts that are solved for
-constexpr int64_t many_texts = 100'000;         // of which passes learn as much in a fraction of the time
-constexpr int64_t most_solved = 4'000'000'000;  // entries times classes that are solved for: half an hour of a thread
+// Entries times problems up to which is solved: half an hour of a thread. Of many_texts or more, passes learn as much
+// in a fraction of the time, so that the limit is lower.
+constexpr int64_t most_solved = 4'000'000'000, many_texts = 100'000, most_solving = 10'000'000;
 constexpr int64_t texts_at_once = 2048, blocks_per_thread = 256;
 
 std::vector<int64_t> words_of_so_many(int64_t texts) {
@@ -90,8 +90,8 @@ void NgramRows::read_labels(const LabelledTexts& texts) {
   }
 }
 
-/// By the first texts, which are about as long as the others: their order is random. It does not depend on the memory.
-/// Of few texts it is 0: reading them tells.
+/// An estimate of the number of entries by the first texts, which are a sample since the order of texts is random. It
+/// does not depend on the memory. 0 for few texts, whose number of entries is known when they have been read.
 double NgramRows::expected_entries(const LabelledTexts& texts) const {
   if (rows() <= texts_at_once) return 0;
   const int64_t count = texts_at_once;
@@ -102,8 +102,8 @@ double NgramRows::expected_entries(const LabelledTexts& texts) const {
     const TextNgrams found = count_ngrams(quiet.text(i), orders_of(config_), most_bucket_bits);
     entries[static_cast<size_t>(i)] = static_cast<int64_t>(found.words.size() + found.characters.size());
   });
-  const auto all = static_cast<double>(std::accumulate(entries.begin(), entries.end(), int64_t{0}));
-  return all / static_cast<double>(count) * static_cast<double>(rows());
+  const auto total = static_cast<double>(std::accumulate(entries.begin(), entries.end(), int64_t{0}));
+  return total / static_cast<double>(count) * static_cast<double>(rows());
 }
 
 void NgramRows::read_weights(const LabelledTexts& texts) {
@@ -119,7 +119,8 @@ void NgramRows::read_weights(const LabelledTexts& texts) {
   class_weights_ = weights_of(config_.class_weights, counts, rows(), multi_label_);
 }
 
-/// Returns false when there are too many entries.
+/// Reads the entries of all texts, with as many buckets as there may be. Returns false, without any, when there are
+/// more than `most_entries`.
 bool NgramRows::read(const LabelledTexts& texts, int64_t most_entries, double expected) {
   const NgramOrders orders = orders_of(config_);
   starts_.assign(1, 0);
@@ -154,7 +155,7 @@ bool NgramRows::read(const LabelledTexts& texts, int64_t most_entries, double ex
   return true;
 }
 
-/// In how many texts each bucket is.
+/// Counts in how many texts each bucket is, and sets the scale by it, where rows are not kept.
 void NgramRows::count_texts(const LabelledTexts& texts) {
   choose_sizes();
   const int bits = bits_of(config_.buckets);
@@ -202,7 +203,7 @@ void NgramRows::count_texts(const LabelledTexts& texts) {
   weigh(count);
 }
 
-/// change(block): the entries of one block, to be made fewer, on any thread.
+/// Calls change(entries of a block), which may make them fewer, for all blocks on all threads, and closes the gaps.
 template <class Change>
 void NgramRows::shorten_blocks(const Change& change) {
   std::vector<int64_t> sizes(starts_.size() - 1);
@@ -239,8 +240,8 @@ void NgramRows::shorten_blocks(const Change& change) {
 /// thread counts in buckets of its own.
 std::vector<int32_t> NgramRows::rows_with(size_t buckets) const {
   std::vector<int32_t> count(buckets, 0);
-  const auto all = static_cast<int64_t>(buckets);
-  parallel_for(all, all / std::max(threads(), 1), [&](int64_t begin, int64_t end) {
+  const auto bucket_count = static_cast<int64_t>(buckets);
+  parallel_for(bucket_count, bucket_count / std::max(threads(), 1), [&](int64_t begin, int64_t end) {
     const auto first = static_cast<uint32_t>(begin), last = static_cast<uint32_t>(end);
     const auto before = [](const NgramCount& entry, uint32_t bucket) { return entry.bucket() < bucket; };
     for (int64_t row = 0; row < rows(); ++row) {
@@ -262,13 +263,13 @@ std::vector<int32_t> NgramRows::rows_with(size_t buckets) const {
   return count;
 }
 
-/// Of a bucket's number, so that the weights of all classes are not too many.
+/// The most bits of a bucket's number, so that the weights of all classes are not too many.
 int NgramRows::most_bits() const {
   const int64_t weights = by_passes_ ? most_pass_weights : most_weights;
   return std::clamp(bits_of(weights / classes_ + 1) - 1, least_bits, by_passes_ ? most_bucket_bits : usual_most_bits);
 }
 
-/// Of rows that are not solved for, which may be too many to know all n-grams.
+/// Chooses min_texts and buckets for passes, whose rows may be too many to know all n-grams.
 void NgramRows::choose_sizes() {
   if (config_.min_texts == 0) config_.min_texts = 2;
   if (config_.buckets == 0) config_.buckets = int64_t{1} << most_bits();
@@ -287,7 +288,7 @@ void NgramRows::choose_buckets() {
   shorten_blocks([&](std::vector<NgramCount>& block) { join_buckets(block, most_bucket_bits, bits); });
 }
 
-/// texts: by bucket, the rows that have it.
+/// Sets the scale. texts: by bucket, how many rows have it.
 void NgramRows::weigh(const std::vector<int32_t>& texts) {
   scale_.assign(texts.size(), 0);
   for (size_t f = 0; f < texts.size(); ++f)
@@ -346,8 +347,7 @@ void NgramRows::score_with_base() {
 void NgramRows::read_row(int64_t row, RowScratch& scratch, RowValues& values) const {
   std::vector<NgramValue>& all = values.all;
   all.clear();
-  // The scales of all buckets do not fit into a cache.
-  constexpr size_t ahead = 16;
+  constexpr size_t ahead = 16;  // entries: the scales of all buckets do not fit into a cache, so they are fetched early
   const auto add_all = [&](const NgramCount* entry, const NgramCount* end) {
     for (; entry != end; ++entry) {
       if (entry + ahead < end) __builtin_prefetch(scale_.data() + entry[ahead].bucket());

@@ -1,4 +1,6 @@
-// The n-grams of all training texts, as the rows of a sparse matrix.
+// The n-grams of all training texts, as the rows of a sparse matrix: what the classes of this folder solve for and
+// learn from. They must be what LinearClassifier (models/linear_classifier.hpp) computes from a text, or training and
+// prediction would differ: tests/train/linear/test_linear.cpp ("rows of n-grams: ...").
 #pragma once
 
 #include <algorithm>
@@ -15,13 +17,14 @@
 
 namespace capstan {
 
-/// Entries of one row and one block: x[f] = norm * count_weight(count) * scale[bucket].
+/// Entries of one row and one block, its words or its characters: x[bucket] = norm * count_weight(count) *
+/// scale[bucket].
 struct NgramBlock {
   const NgramCount *begin, *end;
-  float norm;  // one over the norm of the block
+  float norm;  // one over the Euclidean norm of the block
 };
 
-/// An entry with its x.
+/// An entry with its x, norm and scale included.
 struct NgramValue {
   uint32_t bucket;
   float value;
@@ -30,10 +33,10 @@ struct NgramValue {
 /// The entries of a row: of words, then of characters, both in the order of their buckets.
 struct RowValues {
   std::vector<NgramValue> all;
-  size_t words = 0;
+  size_t words = 0;  // how many are of words
 };
 
-/// Memory of one thread that makes rows.
+/// Memory of one thread that makes rows, kept from row to row.
 struct RowScratch {
   NgramNumbers found;
   NgramMemory memory;
@@ -52,8 +55,8 @@ struct Untouched : std::allocator<T> {
   }
 };
 
-/// Bytes of the entries of all rows: up to which they are solved for exactly, and up to which they are kept, if that is
-/// more.
+/// Limits for the bytes of the entries of all rows: up to `solved` the weights are solved for, and up to `kept`, if
+/// that is more, rows are kept in memory.
 struct RowBudget {
   int64_t solved = int64_t{400} << 20;
   int64_t kept = 0;
@@ -94,18 +97,18 @@ class NgramRows {
   /// better, and make the solver slow.
   static constexpr double base_deviation = 0.3;
 
-  /// Row i is text i; `texts` must outlive this where rows are not kept(). Throws Error when entries, or the scores of
-  /// the base, take more than budget.kept with a base, which is only solved for exactly.
-  /// `base`: of the same n-grams and buckets (config.buckets may be 0), or null.
+  /// Row i is text i; `texts` must outlive this where rows are not kept(). `base`: of the same n-grams and buckets
+  /// (config.buckets may be 0), or null. With a base, which is only solved for, throws Error when entries, or the
+  /// scores of the base, take more memory than the budget has.
   NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& config, int64_t classes,
             std::shared_ptr<const BaseClassifier> base = nullptr, RowBudget budget = {}, WorkPlace work = {});
 
   int64_t rows() const { return rows_; }
   int64_t classes() const { return classes_; }
   int64_t entries() const { return entry_count_; }
-  /// Too many to be solved for exactly, in memory or in time.
+  /// Are there too many entries to be solved for, in memory or in time?
   bool by_passes() const { return by_passes_; }
-  /// Otherwise only read_row() has entries: it makes them again.
+  /// Are the entries in memory? Otherwise only read_row() has them: it makes them again.
   bool kept() const { return !texts_; }
   int64_t tokens() const { return tokens_; }  // of the texts
   /// One, or with multi_label() any number.
@@ -121,18 +124,19 @@ class NgramRows {
   const std::vector<double>& class_weights() const { return class_weights_; }
   /// How much a text counts, whatever its labels.
   double weight(int64_t row) const { return weights_.empty() ? 1 : weights_[static_cast<size_t>(row)]; }
-  /// The same with a mean of 1.
+  /// weight(row) divided by the mean of all rows.
   double relative_weight(int64_t row) const { return weight(row) / mean_weight_; }
-  /// How much it counts for a class or label: the weights of classes are of those that it has.
+  /// How much a text counts for a class or label: times the weight of its class or, with several labels, times that of
+  /// `label` if the text has it.
   double weight(int64_t row, int32_t label) const {
     if (class_weights_.empty() || (multi_label_ && !has(row, label))) return weight(row);
     return weight(row) * class_weights_[static_cast<size_t>(multi_label_ ? label : labels(row).front())];
   }
   /// With two classes and one label per text, weights of the first class are those of the second one times -1.
   bool is_binary() const { return classes_ == 2 && !multi_label_; }
-  /// The entries of a row, in either case.
+  /// The entries of a row, whether rows are kept or not, with the same bits. Any number of threads may read.
   void read_row(int64_t row, RowScratch& scratch, RowValues& values) const;
-  /// 0: words, 1: characters. Of rows that are kept.
+  /// A block of a row, where rows are kept(). which: 0 words, 1 characters.
   NgramBlock block(int64_t row, int which) const;
   const std::vector<float>& scale() const { return scale_; }  // by bucket
   const BaseClassifier* base() const { return base_.get(); }
@@ -169,7 +173,7 @@ class NgramRows {
   LinearClassifierConfig config_;
   int64_t classes_, rows_, tokens_ = 0, entry_count_ = 0;
   bool by_passes_ = false;
-  std::optional<LabelledTexts> texts_;  // of which rows are made
+  std::optional<LabelledTexts> texts_;  // of which rows are made again; none: they are kept
   std::vector<NgramCount, Untouched<NgramCount>> entries_;
   std::vector<int64_t> starts_;  // by 2 * row + block
   bool multi_label_;

@@ -1,3 +1,5 @@
+// As pass_solver.cpp, but scales and bias are those of the texts so far, groups grow from 1 to 256 texts, and sums and
+// counts take memory only for buckets that were in a text.
 #include "train/linear/online_classifier.hpp"
 
 #include <algorithm>
@@ -15,17 +17,18 @@
 namespace capstan {
 namespace {
 
-/// Chosen by test texts of the year and of four further sets (docs/notes/ngrams.md). N-grams of characters, of which a
-/// text has many more than of words, learn more slowly.
+/// Chosen by texts of several data sets (docs/notes/ngrams.md). N-grams of characters, of which a text has many more
+/// than of words, learn more slowly.
 constexpr float usual_rate = 1, rate_of_two_classes = 0.35F, share_of_characters = 0.5F;
-constexpr int64_t most_at_once = 256, texts_per_thread = 16;  // whose gradients are computed with the same weights
+constexpr int64_t most_at_once = 256, texts_per_thread = 16;  // most_at_once: gradients with the same weights
 constexpr int64_t most_online_weights = 1 << 27;
-constexpr int64_t floats_at_once = 8;
-constexpr float first_sum = 1;
-constexpr double usual_squares = 0.003;
-constexpr size_t buckets_ahead = 8;
+constexpr int64_t floats_at_once = 8;    // the width of the table is a multiple, for vector instructions
+constexpr float first_sum = 1;           // where the sums of AdaGrad begin
+constexpr double usual_squares = 0.003;  // what a text adds to the sum of a bucket, on average: for guess_rest()
+constexpr size_t buckets_ahead = 8;      // rows of the table that are fetched before they are needed
 constexpr size_t known_logarithms = 1 << 16;
 
+/// Memory of zeros, of which pages that are never written to take none.
 template <class T>
 T* zeros(int64_t count) {
   void* const memory = std::calloc(static_cast<size_t>(count), sizeof(T));
@@ -57,12 +60,11 @@ OnlineClassifier::OnlineClassifier(const LinearClassifierConfig& config, int64_t
   for (size_t i = 0; i < known_logarithms; ++i) logarithms_[i] = math::log(static_cast<double>(i + 1));
 }
 
-/// Of one more than a count.
 double OnlineClassifier::logarithm(uint32_t count) const {
   return count < known_logarithms ? logarithms_[count] : math::log(1 + static_cast<double>(count));
 }
 
-/// As logits_of_shares().
+/// The logits of the shares of the classes so far, as logits_of_shares() has them.
 std::vector<double> OnlineClassifier::bias() const {
   std::vector<double> logits;
   double mean = 0;
@@ -74,10 +76,11 @@ std::vector<double> OnlineClassifier::bias() const {
   return logits;
 }
 
-/// `itself`: 1 for a text that is about to be counted.
+/// The entries of a text by the scales so far. `itself`: 1 for a text to learn from, which counts among the texts, else
+/// 0.
 void OnlineClassifier::read_row(std::string_view text, uint32_t itself, RowScratch& scratch, RowValues& values) const {
   const int bits = bits_of(config_.buckets);
-  const double all = math::log(static_cast<double>(1 + texts_ + itself)) + 1;
+  const double log_texts = math::log(static_cast<double>(1 + texts_ + itself)) + 1;
   find_ngrams(text, orders_of(config_), bits, nullptr, &scratch.memory, scratch.found);
   values.all.clear();
   for (auto* const found : {&scratch.found.words, &scratch.found.characters}) {
@@ -90,7 +93,7 @@ void OnlineClassifier::read_row(std::string_view text, uint32_t itself, RowScrat
       const uint32_t texts_with = texts_with_[counts[i].bucket()] + itself;
       double x = 0;
       if (texts_with >= config_.min_texts)
-        x = static_cast<double>(count_weight(counts[i].count())) * (all - logarithm(texts_with));
+        x = static_cast<double>(count_weight(counts[i].count())) * (log_texts - logarithm(texts_with));
       values.all.push_back({counts[i].bucket(), static_cast<float>(x)});
       squares += x * x;
     }
@@ -215,17 +218,17 @@ void OnlineClassifier::learn(const std::vector<OnlineText>& texts) {
   const FixedThreads same;
   group_.resize(most_at_once);
   scratches_.resize(static_cast<size_t>(team_size()));
-  const auto all = static_cast<int64_t>(texts.size());
-  for (int64_t first = 0; first < all;) {
+  const auto text_count = static_cast<int64_t>(texts.size());
+  for (int64_t first = 0; first < text_count;) {
     stop_point();
-    const int64_t count = std::min(std::clamp<int64_t>(texts_ / 8, 1, most_at_once), all - first);
+    const int64_t count = std::min(std::clamp<int64_t>(texts_ / 8, 1, most_at_once), text_count - first);
     learn_group(texts.data() + first, count);
     first += count;
   }
 }
 
 std::vector<std::vector<float>> OnlineClassifier::logits(const std::vector<std::string>& texts) const {
-  std::vector<std::vector<float>> found(texts.size());
+  std::vector<std::vector<float>> rows(texts.size());
   const std::vector<double> shares = bias();
   parallel_for(static_cast<int64_t>(texts.size()), texts_per_thread, [&](int64_t begin, int64_t end) {
     RowScratch scratch;
@@ -236,7 +239,7 @@ std::vector<std::vector<float>> OnlineClassifier::logits(const std::vector<std::
       read_row(texts[static_cast<size_t>(i)], 0, scratch, values);
       std::fill(scores.begin(), scores.end(), 0.0F);
       add_scores(values, scores.data());
-      std::vector<float>& row = found[static_cast<size_t>(i)];
+      std::vector<float>& row = rows[static_cast<size_t>(i)];
       for (int64_t c = 0; c < classes_; ++c) {
         const double score = columns_ == 1 ? static_cast<double>(c == 1 ? scores[0] : -scores[0])
                                            : static_cast<double>(scores[static_cast<size_t>(c)]);
@@ -244,7 +247,7 @@ std::vector<std::vector<float>> OnlineClassifier::logits(const std::vector<std::
       }
     }
   });
-  return found;
+  return rows;
 }
 
 void OnlineClassifier::fill(ParamStore& params) const {
@@ -253,11 +256,11 @@ void OnlineClassifier::fill(ParamStore& params) const {
   const std::vector<double> shares = bias();
   std::copy(shares.begin(), shares.end(), values_of("linear.bias"));
   if (multi_label_) std::fill_n(values_of("linear.threshold"), classes_, static_cast<real>(usual_threshold));
-  const double all = math::log(static_cast<double>(1 + texts_)) + 1;
+  const double log_texts = math::log(static_cast<double>(1 + texts_)) + 1;
   for (int64_t f = 0; f < config_.buckets; ++f) {
     const uint32_t texts_with = texts_with_[static_cast<size_t>(f)];
     if (texts_with < config_.min_texts) continue;
-    scales[f] = static_cast<real>(all - logarithm(texts_with));
+    scales[f] = static_cast<real>(log_texts - logarithm(texts_with));
     const float* const from = weights_.get() + f * width_;
     for (int64_t c = 0; c < columns_; ++c) weights[f * classes_ + (columns_ == 1 ? 1 : c)] = static_cast<real>(from[c]);
     if (columns_ == 1) weights[f * classes_] = static_cast<real>(0 - from[0]);  // not -0.0, which would be written
@@ -278,17 +281,17 @@ void OnlineClassifier::write(const std::string& path) const {
                     {{"texts", std::to_string(texts_)}});
 }
 
-/// take(bucket, row) for the rows of a tensor of (buckets, columns).
+/// Calls take(bucket, row) for the rows of a tensor of (buckets, columns), some of which are in memory at once.
 template <class T, class Take>
 void OnlineClassifier::for_rows(const FileTensor& tensor, int64_t columns, const Take& take) const {
   constexpr int64_t piece = 1 << 16;
   check(tensor.size == config_.buckets * columns, "tensor {}: {} elements for {} buckets", tensor.name, tensor.size,
         config_.buckets);
-  std::vector<T> some(static_cast<size_t>(piece * columns));
+  std::vector<T> piece_values(static_cast<size_t>(piece * columns));
   for (int64_t first = 0; first < config_.buckets; first += piece) {
     const int64_t last = std::min(first + piece, config_.buckets);
-    tensor.copy_part(first * columns, last * columns, some.data());
-    for (int64_t f = first; f < last; ++f) take(f, some.data() + (f - first) * columns);
+    tensor.copy_part(first * columns, last * columns, piece_values.data());
+    for (int64_t f = first; f < last; ++f) take(f, piece_values.data() + (f - first) * columns);
   }
 }
 
@@ -322,20 +325,21 @@ void OnlineClassifier::read_rest(const SafetensorsFile& rest) {
   });
 }
 
-/// What solving for the weights knew: scales tell how many texts had each n-gram if the rarest were in as few as may
-/// be, and the bias the shares of the classes. How far the sums of squares would be is an average of what they become.
+/// Estimates what solving for the weights knew. Scales tell how many texts had each n-gram, if the rarest ones were in
+/// min_texts texts, and the bias tells the shares of the classes. Sums of squares are what they are on average after so
+/// many texts.
 void OnlineClassifier::guess_rest(const SafetensorsFile& params) {
   double largest = 1;
   const FileTensor& scales = params.at("linear.scale");
   for_rows<float>(scales, 1,
                   [&](int64_t, const float* scale) { largest = std::max(largest, static_cast<double>(*scale)); });
   const auto rarest = static_cast<double>(config_.min_texts);
-  const double all = (1 + rarest) * math::exp(largest - 1);  // texts and one
-  texts_ = static_cast<int64_t>(std::lround(all)) - 1;
+  const double texts_and_one = (1 + rarest) * math::exp(largest - 1);
+  texts_ = static_cast<int64_t>(std::lround(texts_and_one)) - 1;
   weight_of_texts_ = static_cast<double>(texts_);
   for_rows<float>(scales, 1, [&](int64_t f, const float* scale) {
     if (*scale == 0) return;
-    const double with = std::max(all / math::exp(static_cast<double>(*scale) - 1) - 1, rarest);
+    const double with = std::max(texts_and_one / math::exp(static_cast<double>(*scale) - 1) - 1, rarest);
     texts_with_[static_cast<size_t>(f)] = static_cast<uint32_t>(std::lround(with));
     sums_[static_cast<size_t>(f)] = static_cast<float>(usual_squares * with);
   });

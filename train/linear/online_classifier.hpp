@@ -1,4 +1,6 @@
-// A linear classifier that learns from texts as they come, each once.
+// A linear classifier that learns from texts as they come, each once: for run/training/online_run.hpp, which the Python
+// package uses. tests/train/linear/test_online_classifier.cpp holds the bits on any number of threads, and that
+// learning goes on alike after writing and reading.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +34,11 @@ class OnlineClassifier {
   /// config.buckets 0: as many as a table of 512 MB has.
   OnlineClassifier(const LinearClassifierConfig& config, int64_t classes, bool multi_label);
 
-  /// May stop; texts of which it has learnt then count.
+  /// Learns from texts. May stop (core/base/stop.hpp): texts that it has learnt from by then count. Not for several
+  /// threads at once.
   void learn(const std::vector<OnlineText>& texts);
   int64_t texts() const { return texts_; }
-  /// With the choices that were made.
+  /// The configuration with the choices that were made: words, min_texts and buckets.
   const LinearClassifierConfig& config() const { return config_; }
 
   /// For each text C logits, those of a LinearClassifier with the parameters that fill() writes.
@@ -43,7 +46,7 @@ class OnlineClassifier {
   /// The parameters of a LinearClassifier.
   void fill(ParamStore& params) const;
 
-  /// What fill() does not have: the sums of squares and the counts.
+  /// Writes what fill() does not have: the sums of squares and the counts.
   void write(const std::string& path) const;
   /// Goes on from the parameters of a classifier. `rest`: what write() wrote; null: it is estimated from `params`.
   void read(const SafetensorsFile& params, const SafetensorsFile* rest);
@@ -60,28 +63,32 @@ class OnlineClassifier {
     float squares = 0;          // the sum of their squares
   };
 
-  /// The scale of an n-gram in so many texts.
+  /// ln(1 + count), from a table where the count is small. An n-gram has the scale ln(1 + texts) + 1 - ln(1 + texts
+  /// with it).
   double logarithm(uint32_t count) const;
   std::vector<double> bias() const;
   void read_row(std::string_view text, uint32_t itself, RowScratch& scratch, RowValues& values) const;
+  /// scores += x W: (width).
   void add_scores(const RowValues& values, float* scores) const;
   void learn_group(const OnlineText* texts, int64_t count);
+  /// Turns the scores in row.slopes into the gradient of the text's loss by them.
   void find_slopes(const OnlineText& text, const std::vector<double>& bias, Row& row) const;
   template <class T, class Take>
   void for_rows(const FileTensor& tensor, int64_t columns, const Take& take) const;
   void read_rest(const SafetensorsFile& rest);
   void guess_rest(const SafetensorsFile& params);
+  /// Changes the weights, sums and counts of some entries of a row. share: of the rate, for n-grams of characters.
   void step(const Row& row, const NgramValue* first, const NgramValue* last, float share);
 
   LinearClassifierConfig config_;
   int64_t classes_;
   bool multi_label_;
-  int64_t columns_, width_;  // with two classes, one column: the scores of the second
+  int64_t columns_, width_;  // scores of a text (with two classes one, that of the second); weights of a bucket
   int64_t texts_ = 0;
   std::vector<double> counts_of_classes_, class_weights_, shifts_;
   double weight_of_texts_ = 0;
   std::vector<double> logarithms_;
-  Zeros<float> weights_, sums_;  // (buckets, width); (buckets), less what they begin with
+  Zeros<float> weights_, sums_;  // (buckets, width); of AdaGrad, (buckets), less first_sum, so that they begin at 0
   Zeros<uint32_t> texts_with_;   // by bucket
   std::vector<Row> group_;
   std::vector<RowScratch> scratches_;  // by thread

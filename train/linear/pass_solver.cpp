@@ -1,3 +1,6 @@
+// 256 rows are computed on all threads with the same weights; then each thread updates the buckets that it has, in the
+// order of the rows, so that no two write the same and sums have a fixed order. Loops are compiled for some small
+// numbers of classes.
 #include "train/linear/pass_solver.hpp"
 
 #include <algorithm>
@@ -16,14 +19,14 @@ namespace {
 constexpr float characters_share = 0.5F;
 /// Rows whose gradients are computed with the same weights, on all threads.
 constexpr int64_t rows_at_once = 256, rows_per_unit = 8;
-constexpr int64_t lane = 8;        // weights of a bucket are a multiple, for vector instructions
-constexpr size_t rows_ahead = 8;   // of the table, that are fetched
-constexpr float first_square = 1;  // where the sums of AdaGrad begin
+constexpr int64_t floats_per_vector = 8;  // the weights of a bucket are a multiple, for vector instructions
+constexpr size_t rows_ahead = 8;          // rows of the table that are fetched before they are needed
+constexpr float first_square = 1;         // where the sums of AdaGrad begin
 
-/// out[k] += x W, with `blocks` * lane weights for each bucket.
+/// out[k] += x W, with `blocks` * floats_per_vector weights for each bucket.
 template <int blocks>
 void add_scores(const std::vector<NgramValue>& row, const float* weights, float* out) {
-  constexpr int64_t width = blocks * lane;
+  constexpr int64_t width = blocks * floats_per_vector;
   float sums[width] = {};
   for (size_t i = 0; i < row.size(); ++i) {
     if (i + rows_ahead < row.size()) {
@@ -36,11 +39,12 @@ void add_scores(const std::vector<NgramValue>& row, const float* weights, float*
   for (int64_t k = 0; k < width; ++k) out[k] += sums[k];
 }
 
-/// W[bucket] -= rate x slopes / sqrt(sum of squares) for a part of a row.
+/// W[bucket] -= rate x slopes / sqrt(sum of squares), with `blocks` * floats_per_vector weights for each bucket, for a
+/// part of a row.
 template <int blocks>
 void step_back(const NgramValue* begin, const NgramValue* end, const float* slopes, float squares, float rate,
                float* weights, float* sums) {
-  constexpr int64_t width = blocks * lane;
+  constexpr int64_t width = blocks * floats_per_vector;
   float fixed[width];
   std::copy_n(slopes, width, fixed);
   for (const NgramValue* entry = begin; entry != end; ++entry) {
@@ -72,7 +76,7 @@ PassSolver::PassSolver(const NgramRows& rows, uint64_t seed)
             : rows.is_binary() ? Loss::hinge
                                : Loss::softmax),
       columns_(rows.is_binary() ? 1 : rows.classes()),
-      width_(columns_ == 1 ? 1 : (columns_ + lane - 1) / lane * lane),
+      width_(columns_ == 1 ? 1 : (columns_ + floats_per_vector - 1) / floats_per_vector * floats_per_vector),
       characters_share_(orders_of(rows.config()).words.empty() ? 1 : characters_share) {
   const std::vector<double> shares = logits_of_shares(rows);
   shares_ = columns_ == 1 ? std::vector<double>{shares[1]} : shares;
@@ -100,73 +104,73 @@ void PassSolver::run(const std::vector<uint32_t>& learnt, double rate, PassPlace
   batch_.resize(static_cast<size_t>(rows_at_once));
   borders_.clear();
   scratches_.resize(static_cast<size_t>(team_size()));
-  const double all = static_cast<double>(passes * std::max<int64_t>(count, 1));
-  const auto work_of = [&](int64_t rows) { return work * static_cast<double>(rows) / all; };
+  const double total_rows = static_cast<double>(passes * std::max<int64_t>(count, 1));
+  const auto work_of = [&](int64_t rows) { return work * static_cast<double>(rows) / total_rows; };
   if (progress != nullptr) progress->skip(work_of(place.pass * count + place.row));
   for (; place.pass < passes; ++place.pass, place.row = 0)
     for (; place.row < count; place.row += rows_at_once) {
       stop_point();
       save();
-      const int64_t now = std::min(rows_at_once, count - place.row);
-      const double done = static_cast<double>(place.pass * count + place.row) / all;
+      const int64_t batch_rows = std::min(rows_at_once, count - place.row);
+      const double done = static_cast<double>(place.pass * count + place.row) / total_rows;
       const auto row_of = [&](int64_t i) {
         return learnt[static_cast<size_t>(permuted_place(place.row + i, count, key, place.pass))];
       };
-      learn(row_of, now, static_cast<float>(rate * (1 - done)));
-      if (progress != nullptr) progress->add(work_of(now));
+      learn(row_of, batch_rows, static_cast<float>(rate * (1 - done)));
+      if (progress != nullptr) progress->add(work_of(batch_rows));
     }
 }
 
 void PassSolver::write(FileWriter& to) const {
-  std::vector<float> some;
+  std::vector<float> numbers;
   const auto flush = [&] {
-    to.write(some.data(), some.size() * sizeof(float));
-    some.clear();
+    to.write(numbers.data(), numbers.size() * sizeof(float));
+    numbers.clear();
   };
   for_used([&](int64_t f) {
     const auto first = weights_.begin() + f * width_;
-    some.insert(some.end(), first, first + columns_);
-    some.push_back(sums_[static_cast<size_t>(f)]);
-    if (some.size() > size_t{1} << 18) flush();
+    numbers.insert(numbers.end(), first, first + columns_);
+    numbers.push_back(sums_[static_cast<size_t>(f)]);
+    if (numbers.size() > size_t{1} << 18) flush();
   });
   flush();
 }
 
 bool PassSolver::read(WorkFile::Saved& from) {
-  std::vector<float> some(static_cast<size_t>(columns_) + 1);
+  std::vector<float> numbers(static_cast<size_t>(columns_) + 1);
   bool whole = true;
   for_used([&](int64_t f) {
-    whole = whole && from.read(some.data(), some.size() * sizeof(float));
-    std::copy_n(some.begin(), columns_, weights_.begin() + f * width_);
-    sums_[static_cast<size_t>(f)] = some.back();
+    whole = whole && from.read(numbers.data(), numbers.size() * sizeof(float));
+    std::copy_n(numbers.begin(), columns_, weights_.begin() + f * width_);
+    sums_[static_cast<size_t>(f)] = numbers.back();
   });
   return whole;
 }
 
-std::vector<float> PassSolver::scores(const std::vector<uint32_t>& of) const {
-  std::vector<float> all(of.size() * static_cast<size_t>(columns_));
-  parallel_for(static_cast<int64_t>(of.size()), rows_per_unit, [&](int64_t begin, int64_t end) {
+std::vector<float> PassSolver::scores(const std::vector<uint32_t>& some_rows) const {
+  std::vector<float> result(some_rows.size() * static_cast<size_t>(columns_));
+  parallel_for(static_cast<int64_t>(some_rows.size()), rows_per_unit, [&](int64_t begin, int64_t end) {
     RowScratch scratch;
     RowValues values;
-    std::vector<float> found(static_cast<size_t>(width_));
+    std::vector<float> row_scores(static_cast<size_t>(width_));
     for (int64_t i = begin; i < end; ++i) {
       stop_point();
-      rows_.read_row(of[static_cast<size_t>(i)], scratch, values);
-      std::fill(found.begin(), found.end(), 0.0F);
-      score(values.all, found.data());
-      std::copy_n(found.begin(), columns_, all.begin() + i * columns_);
+      rows_.read_row(some_rows[static_cast<size_t>(i)], scratch, values);
+      std::fill(row_scores.begin(), row_scores.end(), 0.0F);
+      score(values.all, row_scores.data());
+      std::copy_n(row_scores.begin(), columns_, result.begin() + i * columns_);
     }
   });
-  return all;
+  return result;
 }
 
 std::vector<double> PassSolver::logits(const float* scores, double factor) const {
-  std::vector<double> found(static_cast<size_t>(rows_.classes()));
+  std::vector<double> result(static_cast<size_t>(rows_.classes()));
   for (int64_t c = 0; c < columns_; ++c)
-    found[static_cast<size_t>(columns_ == 1 ? 1 : c)] =
+    result[static_cast<size_t>(columns_ == 1 ? 1 : c)] =
         factor * static_cast<double>(scores[c]) + shares_[static_cast<size_t>(c)];
-  if (columns_ == 1) found[0] = -found[1];
-  return found;
+  if (columns_ == 1) result[0] = -result[1];
+  return result;
 }
 
 double PassSolver::share_of_words() const {
@@ -196,11 +200,11 @@ void PassSolver::learn(const RowOf& row_of, int64_t count, float rate) {
     RowScratch& scratch = scratches_[static_cast<size_t>(thread_index())];
     for (int64_t i = unit * rows_per_unit; i < std::min(count, (unit + 1) * rows_per_unit); ++i) {
       Row& row = batch_[static_cast<size_t>(i)];
-      const int64_t of = row_of(i);
-      rows_.read_row(of, scratch, row.values);
+      const int64_t row_number = row_of(i);
+      rows_.read_row(row_number, scratch, row.values);
       row.slopes.assign(static_cast<size_t>(width_), 0);
       score(row.values.all, row.slopes.data());
-      scores_to_slopes(of, row);
+      scores_to_slopes(row_number, row);
     }
   });
   if (borders_.empty()) divide_buckets(count);
@@ -210,34 +214,35 @@ void PassSolver::learn(const RowOf& row_of, int64_t count, float rate) {
     for (int64_t i = 0; i < count; ++i) {
       const Row& row = batch_[static_cast<size_t>(i)];
       if (row.squares == 0) continue;
-      const NgramValue *const all = row.values.all.data(), *const characters = all + row.values.words;
-      update(part_of(all, characters, begin, end), row, 1, rate);
-      update(part_of(characters, all + row.values.all.size(), begin, end), row, characters_share_, rate);
+      const NgramValue *const words = row.values.all.data(), *const characters = words + row.values.words;
+      update(part_of(words, characters, begin, end), row, 1, rate);
+      update(part_of(characters, words + row.values.all.size(), begin, end), row, characters_share_, rate);
     }
   });
 }
 
-/// A part for each thread, with about as many entries of the batch.
+/// Divides the buckets among the threads, so that each has about as many entries of the first batch. Only speed depends
+/// on it.
 void PassSolver::divide_buckets(int64_t count) {
   constexpr int64_t most_pieces = 1 << 12;
   const int64_t buckets = rows_.config().buckets, pieces = std::min(most_pieces, buckets), parts = team_size();
   std::vector<int64_t> entries(static_cast<size_t>(pieces), 0);
-  int64_t all = 0, before = 0;
+  int64_t total = 0, before = 0;
   for (int64_t i = 0; i < count; ++i)
     for (const NgramValue& entry : batch_[static_cast<size_t>(i)].values.all) {
       ++entries[static_cast<size_t>(entry.bucket / (buckets / pieces))];
-      ++all;
+      ++total;
     }
   borders_.assign(1, 0);
   for (int64_t piece = 0; piece < pieces && static_cast<int64_t>(borders_.size()) < parts; ++piece) {
     before += entries[static_cast<size_t>(piece)];
-    if (before * parts >= all * static_cast<int64_t>(borders_.size()))
+    if (before * parts >= total * static_cast<int64_t>(borders_.size()))
       borders_.push_back((piece + 1) * (buckets / pieces));
   }
   borders_.push_back(buckets);
 }
 
-/// The entries of a block, which are in the order of their buckets, with buckets from `begin` to `end`.
+/// The entries [first, last) whose buckets are in [begin, end); they are in the order of their buckets.
 PassSolver::Part PassSolver::part_of(const NgramValue* first, const NgramValue* last, int64_t begin,
                                      int64_t end) const {
   const auto before = [](const NgramValue& entry, int64_t bucket) { return entry.bucket < bucket; };
@@ -248,7 +253,7 @@ PassSolver::Part PassSolver::part_of(const NgramValue* first, const NgramValue* 
 
 void PassSolver::score(const std::vector<NgramValue>& row, float* out) const {
   const float* const weights = weights_.data();
-  switch (width_ / lane) {
+  switch (width_ / floats_per_vector) {
     case 0: {
       float sum = 0;
       for (const NgramValue& entry : row) sum += entry.value * weights[entry.bucket];
@@ -268,14 +273,15 @@ void PassSolver::score(const std::vector<NgramValue>& row, float* out) const {
   }
 }
 
-/// As if the entries were multiplied by the root of `share`, and so were the weights at the end.
+/// Updates the weights by a part of a row. `share` has the effect of multiplying its entries, in training and
+/// prediction, by the root of it.
 void PassSolver::update(const Part& part, const Row& row, float share, float rate) {
   rate *= share;
   const float squares = row.squares * share;
   float* const weights = weights_.data();
   const float* const slopes = row.slopes.data();
   const auto& [begin, end] = part;
-  switch (width_ / lane) {
+  switch (width_ / floats_per_vector) {
     case 1:
       return step_back<1>(begin, end, slopes, squares, rate, weights, sums_.data());
     case 2:
@@ -293,10 +299,10 @@ void PassSolver::update(const Part& part, const Row& row, float share, float rat
   }
 }
 
-/// Scores become the derivatives of the row's loss.
-void PassSolver::scores_to_slopes(int64_t of, Row& row) const {
+/// Turns the scores in row.slopes into the derivatives of the row's loss by them.
+void PassSolver::scores_to_slopes(int64_t row_number, Row& row) const {
   std::vector<float>& slopes = row.slopes;
-  const RowLabels labels = rows_.labels(of);
+  const RowLabels labels = rows_.labels(row_number);
   for (int64_t c = 0; c < columns_; ++c)
     slopes[static_cast<size_t>(c)] += static_cast<float>(
         (shares_[static_cast<size_t>(c)] + (shifts_.empty() ? 0 : shifts_[static_cast<size_t>(c)])) / factor_);
@@ -315,10 +321,10 @@ void PassSolver::scores_to_slopes(int64_t of, Row& row) const {
   }
   if (loss_ != Loss::hinge)
     for (const int32_t label : labels) slopes[static_cast<size_t>(label)] -= 1;
-  if (rows_.weighs_classes() || rows_.weight(of) != 1)
+  if (rows_.weighs_classes() || rows_.weight(row_number) != 1)
     for (int64_t c = 0; c < columns_; ++c)
       slopes[static_cast<size_t>(c)] *=
-          static_cast<float>(rows_.weight(of, static_cast<int32_t>(columns_ == 1 ? 1 : c)));
+          static_cast<float>(rows_.weight(row_number, static_cast<int32_t>(columns_ == 1 ? 1 : c)));
   row.squares = 0;
   for (const float slope : slopes) row.squares += slope * slope;
 }

@@ -1,4 +1,6 @@
-// The weights of a linear classifier that passes over its rows change.
+// The weights of a linear classifier that passes over its rows change: the method of ngram_passes. Gradients of a batch
+// of rows are computed with the same weights, and each bucket is updated in the order of the rows, so the bits do not
+// depend on threads: tests/train/linear/test_ngram_passes.cpp.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +18,11 @@ namespace capstan {
 
 constexpr int passes = 3;
 
-/// How far the passes are.
+/// How far the passes are, as a file of unfinished work has it.
 struct PassPlace {
-  bool of_sample = true;  // or of all texts
-  int64_t pass = 0, row = 0;
-  double factor = 1;
+  bool of_sample = true;      // over the sample; false: over all texts
+  int64_t pass = 0, row = 0;  // the next ones
+  double factor = 1;          // of two classes: what makes logits of scores
 
   std::vector<int64_t> numbers() const {
     int64_t bits = 0;
@@ -48,18 +50,18 @@ class PassSolver {
   void run(const std::vector<uint32_t>& learnt, double rate, PassPlace& place, double work, Progress* progress,
            const std::function<void()>& save);
 
-  /// The weights and sums of buckets that are in use.
+  /// Writes the weights and sums of buckets that are in use.
   void write(FileWriter& to) const;
-  /// False where there is less.
+  /// Reads them; returns false where the file has less.
   bool read(WorkFile::Saved& from);
 
-  /// x W of some rows, (rows, columns).
-  std::vector<float> scores(const std::vector<uint32_t>& of) const;
-  /// Of scores x W.
+  /// The scores x W of some rows, (rows, columns). May stop.
+  std::vector<float> scores(const std::vector<uint32_t>& some_rows) const;
+  /// The logits of a row, (classes): factor times its scores, plus the logits of the shares.
   std::vector<double> logits(const float* scores, double factor) const;
-  /// Of the n-grams of the rows that were read last, how many are of words.
+  /// The share of words among the n-grams of the rows that were read last.
   double share_of_words() const;
-  /// Moves the weights to the parameters: (buckets, classes).
+  /// Writes factor times the weights to the parameters, (buckets, classes). The solver has none afterwards.
   void take(double factor, real* weight);
 
  private:
@@ -67,10 +69,11 @@ class PassSolver {
   struct Row {
     RowValues values;
     std::vector<float> slopes;  // of the loss, by score
-    float squares = 0;          // of these
+    float squares = 0;          // sum of the squares of the slopes
   };
   using Part = std::pair<const NgramValue*, const NgramValue*>;
 
+  /// Calls visit(bucket) for buckets that are in use.
   template <class Visit>
   void for_used(const Visit& visit) const;
   template <class RowOf>
@@ -79,15 +82,15 @@ class PassSolver {
   Part part_of(const NgramValue* first, const NgramValue* last, int64_t begin, int64_t end) const;
   void score(const std::vector<NgramValue>& row, float* out) const;
   void update(const Part& part, const Row& row, float share, float rate);
-  void scores_to_slopes(int64_t of, Row& row) const;
+  void scores_to_slopes(int64_t row_number, Row& row) const;
 
   const NgramRows& rows_;
   uint64_t seed_;
   Loss loss_;
-  int64_t columns_, width_;
-  float characters_share_;
-  double factor_ = 1;
-  std::vector<double> shares_;  // their logits, by column
+  int64_t columns_, width_;     // scores of a row (with two classes one); weights of a bucket
+  float characters_share_;      // of the rate, for n-grams of characters
+  double factor_ = 1;           // PassPlace::factor
+  std::vector<double> shares_;  // logits of the shares of the classes, by column
   std::vector<double> shifts_;  // that weights of classes make; none without
   std::vector<float> weights_;  // (buckets, width)
   std::vector<float> sums_;     // of squares, by bucket

@@ -11,14 +11,15 @@ namespace {
 
 const StopPoll stop = [] { return StopSignals::received() != 0; };
 
-/// What the rule that suits the goal decides of texts that were held out; nothing without a goal.
+/// The figures of the rule that suits the goal best, found and tried on the texts that were held out.
 std::optional<DecisionFigures> decide_held_out(const HeldOutPredictions& held_out, const DecisionGoal& goal) {
   ClassificationReport report(held_out.classes(), best_rule(held_out, goal));
   for (int64_t i = 0; i < held_out.size(); ++i) report.add(held_out.probabilities(i), held_out.truth(i));
   return figures_of(report, goal);
 }
 
-/// Returns false after a signal; the state is then still that of the start.
+/// Finds the weights, and sets the state to that of a finished training. Returns false after a signal; the state is
+/// then still that of the start.
 bool solve(Session& session, const NgramRows& rows, ParamStore& params, bool validates, Progress& progress) {
   const Stopwatch watch;
   LinearFit fit;

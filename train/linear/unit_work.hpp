@@ -1,4 +1,6 @@
-// Units of work that threads share out, of which a run that was killed repeats none that it had finished.
+// Units of work that threads share out, of which a run that was killed repeats none that it had saved. For
+// cross-validation and for solving with all rows; the results are those of an unbroken run:
+// tests/train/linear/test_unit_work.cpp.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +19,8 @@ namespace capstan {
 struct UnitRun {
   WorkFile unfinished;  // UnitWork::finished() removes it once the results are in the common file
   Progress* progress;   // may be null
-  double work;          // what it gets in all
-  double told = 0;
+  double work;          // what it gets from this unit in all
+  double told = 0;      // what it has got so far
   /// The share of the unit that is done, as far as that can be known.
   void tell(double share) {
     const double done = std::max(told, work * std::min(share, 1.0));
@@ -41,7 +43,7 @@ class UnitWork {
   UnitWork(const WorkPlace& place, std::string name, std::string identity, int64_t units, Results results);
 
   bool is_done(int64_t unit) const { return done_[static_cast<size_t>(unit)] != 0; }
-  /// The results are there, and are not changed any more.
+  /// Call it when the results of units are complete and will not change: from now on they may be saved at any time.
   void finished(const std::vector<int64_t>& units);
   UnitRun run_of(int64_t unit, Progress* progress, double work) const { return {file_of(unit), progress, work}; }
 
@@ -55,17 +57,17 @@ class UnitWork {
   std::mutex mutex_;
   WorkFile file_;
   std::vector<char> done_;         // by unit; read by the thread that has it
-  std::vector<int64_t> in_order_;  // those that are done
-  size_t cleared_ = 0;             // of these, whose own files are removed
+  std::vector<int64_t> in_order_;  // the units that are done, in the order in which they were
+  size_t cleared_ = 0;             // how many of these have no file of their own any more
 };
 
-/// The bytes of numbers, appended.
+/// Appends the bytes of numbers to a text.
 template <class T>
 void append_bytes(std::string& to, const T* numbers, size_t count) {
   to.append(reinterpret_cast<const char*>(numbers), count * sizeof(T));
 }
 
-/// Numbers from bytes, in turn.
+/// Reads numbers from bytes, in turn. The caller has checked that there are enough.
 class ByteReader {
  public:
   explicit ByteReader(const std::string& bytes) : bytes_(bytes) {}

@@ -12,7 +12,8 @@ namespace {
 constexpr const char* ending = ".work";
 constexpr int64_t most_numbers = 1000;
 
-/// Tests set the variable, so that they need not wait; with 0, all is saved whenever it can be.
+/// Seconds between two times that a file is saved. Tests set the variable, so that they need not wait; with 0, all is
+/// saved whenever it can be.
 double seconds_between() {
   const char* const given = std::getenv("CAPSTAN_WORK_SECONDS");
   return given != nullptr ? std::max(0.0, std::atof(given)) : 30;
@@ -22,7 +23,7 @@ double seconds_between() {
 
 WorkFile::WorkFile(const WorkPlace& place, const std::string& name, const std::string& identity)
     : path_(place.folder.empty() ? "" : (std::filesystem::path(place.folder) / (name + ending)).string()),
-      identity_(hash_hex("work 1\n" + place.identity + identity)),
+      identity_(hash_hex("work 1\n" + place.identity + identity)),  // 1: raise it when other content is written
       wait_(seconds_between()) {}
 
 std::optional<WorkFile::Saved> WorkFile::load() const {

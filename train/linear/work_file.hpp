@@ -1,4 +1,7 @@
-// What a run has worked out that no checkpoint has yet.
+// Files of what a run has worked out that no checkpoint has yet, in its folder, so that a run that is killed does not
+// begin again. They are removed at the end. One that another version wrote must not be taken up: a change of what is
+// written raises the number in work_file.cpp. tests/train/linear/test_unit_work.cpp, test_ngram_passes.cpp,
+// tests/cli/long_linear_kills.sh.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +21,24 @@ struct WorkPlace {
 };
 
 /// A file of numbers and arrays that is replaced every 30 seconds or, where that would take more than 2 % of the time,
-/// less often. It is there whole or not at all, and one of other work counts as none.
+/// less often. It is there whole or not at all, and a file of other work counts as none.
 class WorkFile {
  public:
   struct Saved {
     std::vector<int64_t> numbers;
-    RegularFile rest;
-    /// False if there is less.
+    RegularFile rest;  // open, after the numbers
+    /// Reads from the rest; false if it has less.
     bool read(void* to, size_t size) { return rest.read(to, size) == size; }
   };
 
   /// `name`: of the file. `identity`: what else its content depends on.
   WorkFile(const WorkPlace& place, const std::string& name, const std::string& identity);
 
+  /// What the file has; none if there is no file, or one of other work.
   std::optional<Saved> load() const;
+  /// Is it time to save?
   bool due() const { return !path_.empty() && since_.seconds() > wait_; }
+  /// Replaces the file by the numbers and what `rest` writes; does nothing without a folder.
   void save(const std::vector<int64_t>& numbers, const std::function<void(FileWriter& to)>& rest);
   void remove() const;
 
@@ -41,8 +47,8 @@ class WorkFile {
 
  private:
   std::string path_, identity_;
-  Stopwatch since_;
-  double wait_;
+  Stopwatch since_;  // since the last time that it was saved
+  double wait_;      // seconds between two
 };
 
 }  // namespace capstan

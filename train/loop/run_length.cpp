@@ -10,9 +10,10 @@ namespace {
 
 /// Epochs whose batches are counted one by one: counting may mean planning the whole epoch.
 constexpr int64_t counted_epochs = 100;
-/// No run gets there, and sums and products with it stay within int64_t.
+/// A number of steps that no run reaches. Sums with it stay within int64_t.
 constexpr int64_t endless = int64_t{1} << 61;
 
+/// The last step of an epoch may have fewer batches than `accumulate`.
 int64_t steps_of_epoch(const BatchSource& source, int64_t epoch, int64_t accumulate) {
   const int64_t batches = source.batches_per_epoch(epoch);
   return batches / accumulate + (batches % accumulate != 0 ? 1 : 0);
@@ -68,13 +69,13 @@ bool worth_beginning(int64_t epoch, int64_t steps, int64_t all) {
 std::optional<std::string> fresh_tables_warning(const BatchSource& source, const TrainConfig& config) {
   const int64_t total = total_steps(source, config);
   if (total == 0) return {};
-  const auto [epoch, before, of_this] = find_epoch(source, config.accumulate, total - 1, endless);
-  const int64_t last = total - before;
-  if (worth_beginning(epoch, last, of_this)) return {};
+  const auto [epoch, before, epoch_steps] = find_epoch(source, config.accumulate, total - 1, endless);
+  const int64_t last_steps = total - before;
+  if (worth_beginning(epoch, last_steps, epoch_steps)) return {};
   return fmt::format(
       "model.ngram_embedding.fresh_each_epoch: the last epoch has only {} of its {} steps, too few to refill an "
       "n-gram table: end the run with an epoch, with train.epochs: {} and train.steps: 0, or with train.steps: {}",
-      last, of_this, epoch, before);
+      last_steps, epoch_steps, epoch, before);
 }
 
 std::optional<ReachedLimit> reached_limit(const TrainConfig& config, const RunState& state, double seconds) {

@@ -1,4 +1,5 @@
-// The length of a run: in steps, from its configuration, and whether it has ended.
+// The length of a run: in steps, from its configuration, and whether it has ended. Plans, schedules, the session and
+// the loop ask here, so that they agree. tests/train/test_run_length.cpp, test_loop.cpp and test_fresh_tables.cpp.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,9 @@ std::optional<ReachedLimit> reached_limit(const TrainConfig& config, const RunSt
 /// Whether the run has reached a limit and its last step was validated, if there is something to validate it with.
 bool has_ended(const TrainConfig& config, const RunState& state);
 
-/// train.valid_every. Where that is open: at least 500, and so many that evaluations read at most a tenth as many
-/// examples as training, which takes about a twentieth of the time, at even distances, the last one at the end.
+/// Steps between evaluations: train.valid_every. Where that is open, at least 500, and so many that evaluations read at
+/// most a tenth as many examples as training, which takes about a twentieth of the time; at even distances, so that the
+/// last one is at the end. `valid` may be null.
 int64_t evaluation_interval(const BatchSource& train, const BatchSource* valid, const TrainConfig& config);
 
 /// Tables that are emptied at every epoch (train/optimizers/optimizer.hpp): is it worth while to begin epoch `epoch`

@@ -1,3 +1,5 @@
+// Losses are summed in the state's window from one logged step to the next, so that a run that goes on in between logs
+// the whole window. The line of an incomplete one follows the checkpoint's mark of metrics.jsonl, and is replaced then.
 #include "train/loop/run_progress.hpp"
 
 #include <fmt/format.h>
@@ -62,7 +64,7 @@ bool RunProgress::step_done(const StepNumbers& numbers, int64_t epoch) {
   return true;
 }
 
-/// The line of the steps since the last logged one.
+/// Writes the line of the steps since the last logged one into metrics.jsonl.
 void RunProgress::record_window(int64_t epoch) {
   if (!metrics_) return;
   const double targets = static_cast<double>(state_.window_targets);

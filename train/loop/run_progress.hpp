@@ -1,4 +1,6 @@
-// What a run says while it trains: lines of the log, the progress bar, metrics.
+// What a run says while it trains: lines of the log, the progress bar, metrics. The session and the loop call it.
+// Fields of metrics.jsonl are read by other programs and by commands of later versions: tests/train/test_loop.cpp
+// ("metrics hold what was trained on", "the steps after the last logged one"), tests/cli/test_progress.cpp.
 #pragma once
 
 #include <cmath>
@@ -17,9 +19,9 @@ namespace capstan {
 
 /// What a run counts in what it says.
 enum class RunKind {
-  tokens,  // losses are per token
-  texts,   // of a classifier
-  solved   // of one whose weights are solved for: there are no steps
+  tokens,  // a language model, whose losses are per token
+  texts,   // a classifier
+  solved   // a classifier whose weights are solved for: there are no steps
 };
 
 /// Figures of the last step.
@@ -29,10 +31,12 @@ struct StepNumbers {
   double loss = 0;                      // nats per target
 };
 
-/// `state` is read whenever something is reported; only its window (window_loss and the like) is changed.
+/// `state` is read whenever something is reported; only its window (window_loss and the like) and what it says of
+/// metrics.jsonl are changed.
 class RunProgress {
  public:
-  /// total_steps: 0 if not known. log_file: "" for one of several ranks that does not report.
+  /// total_steps: 0 if not known. log_file: "" for one of several ranks that does not report. `config` and `state` must
+  /// outlive it.
   RunProgress(const TrainConfig& config, RunState& state, int64_t total_steps, RunKind kind,
               const std::string& log_file);
 
@@ -54,12 +58,12 @@ class RunProgress {
   /// cannot be continued.
   void record(const std::string& metrics_file, int64_t step, bool own);
 
-  /// After every step, which was one of `epoch`. Returns true at the end of a window of logged steps.
+  /// Call it after every step, which was one of `epoch`. Returns true at the end of a window of logged steps.
   bool step_done(const StepNumbers& numbers, int64_t epoch);
-  /// At the end of a session: the steps since the last logged one would not be seen otherwise. The line follows the
-  /// checkpoint's mark, so a run that goes on from here replaces it by that of the whole window.
+  /// Call it at the end of a session: the steps since the last logged one would not be seen otherwise. The line follows
+  /// the checkpoint's mark, so a run that goes on from here replaces it by that of the whole window.
   void close_window();
-  /// After all of training at once, without steps.
+  /// Call it after a training that is done at once, without steps: logs it as one window.
   void all_done();
   /// Seconds to the end of the run from this step on; negative when not known.
   double time_left() const { return pace_.time_left(state_.step, seconds()); }
@@ -67,7 +71,7 @@ class RunProgress {
   void show_bar();
   void show_full_bar();
 
-  /// `best`: the state has been updated already.
+  /// Reports a validation, after the state has been updated. `best`: it is a new best. `took`: seconds.
   void validated(const Validation& result, bool best, double took);
   /// "loss 1.2345 at step 600".
   std::string best_so_far() const;
@@ -97,7 +101,7 @@ class RunProgress {
   Stopwatch session_;
   double seconds_before_ = 0;  // in earlier sessions
   bool warned_of_loss_ = false;
-  Sparingly statuses_{7}, validations_{7};
+  Sparingly statuses_{7}, validations_{7};  // how often each kind of line is shown
 };
 
 }  // namespace capstan

@@ -31,7 +31,7 @@ Session::Session(Options options, const TrainConfig& config, Communicator& ranks
   describe_now();
 }
 
-/// What the state says of this session rather than of the run's progress.
+/// Fills in what the state says of this session rather than of the run's progress.
 void Session::describe_now() {
   std::error_code unknown;
   const std::string working_folder = fs::current_path(unknown).string();
@@ -72,7 +72,7 @@ bool Session::resume(const RunParts& parts, const RenewIdentity& renewed) {
   return true;
 }
 
-/// The run becomes that of a checkpoint, whose folder is returned; nothing where there is none.
+/// Reads the checkpoint to go on from, and returns its folder; nothing where there is none. Rank 0 chooses it.
 std::optional<fs::path> Session::load(const RunState& now, const RunParts& parts, const RenewIdentity& renewed) {
   if (!ranks_.first()) {  // rank 0 decides
     const Communicator::Patience disk(ranks_);
@@ -124,7 +124,7 @@ bool Session::save_due() const {
                            state_.step % config_.save_every == 0);
 }
 
-/// One without a finite loss is never the best.
+/// A validation whose loss is not finite is never the best.
 bool Session::is_best(const Validation& found) const {
   if (!std::isfinite(found.total.loss())) return false;
   const Metric& metric = metric_of(config_.monitor);
@@ -184,8 +184,10 @@ TrainResult Session::finish(const std::string& reason, const RunParts& parts, co
     save(parts);
     progress_.close_window();
   }
-  const char* const of = options_.kind == RunKind::solved && !options_.validates ? "held-out" : "best validation";
-  const std::string best = state_.best.empty() ? std::string() : fmt::format("; {} {}", of, progress_.best_so_far());
+  const char* const validation_name =
+      options_.kind == RunKind::solved && !options_.validates ? "held-out" : "best validation";
+  const std::string best =
+      state_.best.empty() ? std::string() : fmt::format("; {} {}", validation_name, progress_.best_so_far());
   const std::string at = progress_.at_step(state_.step);
   if (went_on && options_.goal && options_.goal->finds_rule() && state_.rule.empty() && !state_.threshold)
     log().info(
@@ -207,7 +209,7 @@ void Session::clean() {
   if (!ranks_.first()) return;
   try {
     folder_.checkpoints().remove_for_resuming();
-  } catch (const Error& error) {  // the run is whole
+  } catch (const Error& error) {  // the run is finished and whole all the same
     log().warn(error.what());
   }
 }

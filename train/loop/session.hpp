@@ -1,4 +1,6 @@
-// A run folder while this process trains in it: its lock, log, records, state and checkpoints.
+// A run folder while this process trains in it: its lock, log, records, state and checkpoints. Made by run/training and
+// by train(RunInputs); the training loop and train_linear() go on in it. What a kill or a signal leaves, and that a run
+// goes on to the bits of an unbroken one: tests/train/test_resume.cpp, test_loop.cpp, test_run_files.cpp.
 #pragma once
 
 #include <filesystem>
@@ -31,10 +33,12 @@ struct TrainResult {
   RunState state;
 };
 
-/// A text of the identity that an earlier version may have saved, as this version would write it.
+/// Returns a text of the identity, which an earlier version may have saved, as this version would write it.
 using RenewIdentity = std::function<std::string(const std::string& name, const std::string& saved)>;
 
-/// Opened, resumed or started from given weights, then recorded, in this order; a training then goes on in it.
+/// It is opened by the constructor; then resume(), start_from() for a run that begins from given weights, and record()
+/// are called, in this order. A training then goes on in it, and ends with finish(), interrupt(), end_piece() or
+/// give_up().
 class Session {
  public:
   struct Options {
@@ -49,16 +53,17 @@ class Session {
   };
 
   /// Creates and locks the folder, opens the log. Handles signals from here on. Of several ranks, the first one writes.
-  /// Throws Error when another process trains there, ConfigError for patience without validation.
+  /// Throws Error when another process trains there, ConfigError for patience without validation. `ranks` must outlive
+  /// it.
   Session(Options options, const TrainConfig& config, Communicator& ranks);
 
   /// The run becomes that of its newest checkpoint, or of the one to resume from; false: there is none, and it begins.
-  /// Throws Error for a checkpoint of another run. `parts` have the state of this session.
+  /// Throws Error for a checkpoint of another run. `parts` are read into; their state must be that of this session.
   bool resume(const RunParts& parts, const RenewIdentity& renewed = {});
-  /// A run that begins has its weights from elsewhere; with validation data, it is then evaluated and saved before its
-  /// first step.
+  /// Says that a run which begins has its weights from elsewhere; with validation data, it is then evaluated and saved
+  /// before its first step.
   void start_from(const WarmStart& start, int64_t optimizer_steps);
-  /// Opens metrics.jsonl and event files. What else belongs to the folder is written before.
+  /// Opens metrics.jsonl. Other files of the folder (config.yaml, tokenizer.json) are written before this call.
   void record();
 
   const TrainConfig& config() const { return config_; }
@@ -74,24 +79,30 @@ class Session {
 
   /// The signal that this process was sent, and its clock.
   StopStatus stop_status() const { return {StopSignals::received(), progress_.session_seconds()}; }
-  /// Nothing has been saved.
+  /// Has nothing been saved yet?
   bool begins() const { return saved_step_ < 0; }
-  /// The run's start from given weights, not yet saved.
+  /// Is this the start of a run from given weights, before its first step?
   bool starts_warm() const { return state_.step == 0 && !state_.ancestry.empty(); }
   int64_t saved_step() const { return saved_step_; }
+  /// Has anything changed since the last checkpoint?
   bool unsaved() const { return unsaved_; }
   void changed() { unsaved_ = true; }
+  /// Is a checkpoint due: by train.save_every, or for a new best?
   bool save_due() const;
   /// Notes a validation of the present step: as the best so far, or as one more that is no better.
   void validated(const Validation& found, double seconds);
 
+  /// Saves a checkpoint, after the lines of metrics.jsonl that it refers to. All ranks call it, as they call what
+  /// follows.
   void save(const RunParts& parts);
-  /// Saves what is not saved. `remedy`: for a run that was finished before.
+  /// Ends a run that has reached a limit: saves what is not saved. `remedy`: how to go on with a run that was finished
+  /// before, for the log.
   TrainResult finish(const std::string& reason, const RunParts& parts, const std::string& remedy);
+  /// Saves a run that a signal has asked to stop; give_up() if it has not begun.
   TrainResult interrupt(int signal, const RunParts& parts);
   /// Saves a run that ends before its limits, because no more of it was wanted.
   TrainResult end_piece(const RunParts& parts);
-  /// After the end: removes what only more training needs, with a warning where that fails.
+  /// Call it after the end: removes what only more training needs, with a warning where that fails.
   void clean();
   /// interrupt() for a run that has nothing to save yet, or saves unfinished work itself.
   TrainResult give_up(int signal, const char* remedy = "the same command begins the run again");

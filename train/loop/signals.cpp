@@ -23,6 +23,7 @@ int64_t now() {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
+/// A handler: it may only touch the atomics above and call what is safe in a handler.
 extern "C" void note_signal(int number) {
   if (number == SIGINT && received_signal == SIGINT && second_ends) {
     std::signal(SIGINT, SIG_DFL);
@@ -41,7 +42,7 @@ sigset_t signals_from_outside() {
   return set;
 }
 
-/// For the calling thread and those of parallel_for.
+/// Sets the mask of the calling thread and of those of parallel_for.
 void mask_signals(const sigset_t& mask) {
   parallel_for(threads(), 1, [&](int64_t, int64_t) { pthread_sigmask(SIG_SETMASK, &mask, nullptr); });
 }

@@ -1,4 +1,7 @@
-// SIGINT, SIGTERM and SIGUSR1 as a request to save and stop, and the only thread that receives signals meanwhile.
+// SIGINT, SIGTERM and SIGUSR1 as a request to save and stop, and the only thread that receives signals meanwhile. For
+// sessions, sweeps and autotune; the Python package hands its own signals on. tests/train/test_signals.cpp,
+// test_loop.cpp
+// ("a signal saves and stops", "a second SIGINT") and tests/cli/test_interruption.cpp.
 #pragma once
 
 #include <csignal>
@@ -17,9 +20,9 @@ class StopSignals : NoCopy {
   StopSignals();
   ~StopSignals();
 
-  /// The signal that was received, if the first one came at least so many seconds ago; 0 for none.
+  /// The signal that was received, if the first one came at least so many seconds ago; 0 for none. Any thread may ask.
   static int received(double seconds_ago = 0);
-  /// As if it had been received; nothing where there is no StopSignals.
+  /// Acts as if the signal had been received; does nothing where there is no StopSignals.
   static void request(int signal);
   /// From here on a second SIGINT does nothing, for a process that does more than train.
   static void outlive_second();
@@ -28,7 +31,7 @@ class StopSignals : NoCopy {
   struct sigaction previous_[3];
 };
 
-/// "interrupted by SIGTERM"
+/// A signal in words: "interrupted by SIGTERM".
 std::string interruption(int signal);
 
 /// During its lifetime, handlers of signals sent to the process run on a separate thread: they are blocked in the

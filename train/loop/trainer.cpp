@@ -1,3 +1,6 @@
+// The loop asks at each turn, in this order: a signal, the end of a piece, a validation that is due, a limit, a
+// checkpoint that is due, the second look at a plan; then it takes a step. A resumed run enters at the same place and
+// finds the same answers.
 #include "train/loop/trainer.hpp"
 
 #include <algorithm>
@@ -15,16 +18,17 @@ namespace capstan {
 namespace {
 
 constexpr int64_t skips_in_row_limit = 20;
-/// How long a step may still take after a signal: what it has computed is lost where it does not end by then.
+/// How long a step may still take after a signal. What a longer one has computed is lost.
 constexpr double grace_seconds = 1;
 
 const StopPoll at_once = [] { return StopSignals::received() != 0; };
 const StopPoll after_grace = [] { return StopSignals::received(grace_seconds) != 0; };
 
+/// One call of train().
 class Loop {
  public:
   Loop(Session& session, TrainingStep& step, const TrainInputs& inputs)
-      : in_(inputs),
+      : inputs_(inputs),
         session_(session),
         config_(session.config()),
         state_(session.state()),
@@ -46,7 +50,7 @@ class Loop {
   void refuse_update(const std::string& what, double loss, double norm);
   bool validate();  // false: a signal came
 
-  TrainInputs in_;
+  TrainInputs inputs_;
   Session& session_;
   const TrainConfig& config_;
   RunState& state_;
@@ -61,23 +65,23 @@ Schedule Loop::current_schedule() const {
   if (config_.corrected.steps == 0) return {config_.schedule, config_.lr, total};
   TrainConfig planned = config_;
   planned.corrected = {};
-  return {config_.schedule, config_.lr, total_steps(in_.train, planned), {config_.corrected.step, total}};
+  return {config_.schedule, config_.lr, total_steps(inputs_.train, planned), {config_.corrected.step, total}};
 }
 
 /// A plan is looked at once, at a tenth of its steps or of its time, whichever comes first.
 void Loop::look_again() {
   constexpr double seconds_of_tenth = 6;  // of a minute
   const Correction& due = config_.corrected;
-  if (!in_.look_again || due.step == 0 || due.steps > 0 || progress_.pace().recent_step() < 0) return;
+  if (!inputs_.look_again || due.step == 0 || due.steps > 0 || progress_.pace().recent_step() < 0) return;
   const double seconds = progress_.seconds_before() + stop_status().clock;
   if (state_.step < due.step && seconds < seconds_of_tenth * config_.minutes) return;
   Communicator& ranks = session_.ranks();
   const Communicator::Patience disk(ranks);
-  const int64_t found = ranks.first() ? in_.look_again(state_.step, seconds, progress_.pace()) : 0;
+  const int64_t corrected_steps = ranks.first() ? inputs_.look_again(state_.step, seconds, progress_.pace()) : 0;
   Correction corrected = due;
   corrected.step = state_.step;
-  corrected.steps = std::stoll(ranks.broadcast(std::to_string(found)));
-  session_.correct(corrected, in_.train);
+  corrected.steps = std::stoll(ranks.broadcast(std::to_string(corrected_steps)));
+  session_.correct(corrected, inputs_.train);
   schedule_ = current_schedule();
 }
 
@@ -86,38 +90,38 @@ void Loop::describe() {
   if (config_.precision == Precision::bf16 && bf16_backend() == Bf16Backend::floats)
     progress_.log().warn("train.precision: bf16 is emulated on this machine: its rounding without its speed");
   if (has_fresh_tables(parts().params))
-    if (const auto warning = fresh_tables_warning(in_.train, config_)) progress_.log().warn(*warning);
-  if (const Correction& found = config_.corrected; found.steps > 0 && found.steps != config_.steps)
+    if (const auto warning = fresh_tables_warning(inputs_.train, config_)) progress_.log().warn(*warning);
+  if (const Correction& corrected = config_.corrected; corrected.steps > 0 && corrected.steps != config_.steps)
     progress_.log().info(
         fmt::format("train.corrected: training ends after {} steps, as was found at step {}, not after "
                     "train.steps = {}",
-                    found.steps, found.step, config_.steps));
+                    corrected.steps, corrected.step, config_.steps));
   const TrainingStep::Description ranks = step_.description();
   for (const std::string& line : ranks.lines) progress_.log().info(line);
   if (!ranks.warning.empty()) progress_.log().warn(ranks.warning);
   if (!session_.begins()) return;
   progress_.log().info(schedule_.event(0));
-  if (const int64_t all = session_.options().total_steps; all > 1 && 2 * schedule_.warmup() > all)
+  if (const int64_t total = session_.options().total_steps; total > 1 && 2 * schedule_.warmup() > total)
     progress_.log().warn(fmt::format("schedule: {} of {} steps are warm-up: lower train.schedule.{}",
-                                     std::min(schedule_.warmup(), all), all,
+                                     std::min(schedule_.warmup(), total), total,
                                      config_.schedule.warmup_fraction > 0 ? "warmup_fraction" : "warmup_steps"));
 }
 
 TrainResult Loop::run() {
   describe();
   // An evaluation is the forward pass of a step, about a third of it, for as many batches as there are.
-  if (in_.valid != nullptr)
-    progress_.pace().expect_evaluations(static_cast<double>(in_.valid->batches_per_epoch(0)) /
+  if (inputs_.valid != nullptr)
+    progress_.pace().expect_evaluations(static_cast<double>(inputs_.valid->batches_per_epoch(0)) /
                                         static_cast<double>(3 * config_.accumulate));
   progress_.pace().expect_saves(seconds_to_save(parts()));
   for (;;) {
     if (const int signal = stop_status().signal; signal != 0) return session_.interrupt(signal, parts());
-    const bool ends = in_.end && state_.step == in_.end->step;
-    if (ends && !in_.end->validated) return session_.end_piece(parts());
+    const bool ends = inputs_.end && state_.step == inputs_.end->step;
+    if (ends && !inputs_.end->validated) return session_.end_piece(parts());
     const bool regular = session_.starts_warm() ||
                          (config_.valid_every > 0 && state_.step > 0 && state_.step % *config_.valid_every == 0);
     // Also the first thing after an interrupted evaluation, so that patience counts as in an uninterrupted run.
-    if (in_.valid != nullptr && state_.validated_step != state_.step && (regular || limit()))
+    if (inputs_.valid != nullptr && state_.validated_step != state_.step && (regular || limit()))
       if (!validate()) return session_.interrupt(stop_status().signal, parts());
     if (ends) return session_.end_piece(parts());
     if (const auto reached = limit())
@@ -129,7 +133,7 @@ TrainResult Loop::run() {
 }
 
 void Loop::step() {
-  const ProfiledStep profiled(in_.profiler != nullptr ? in_.profiler->next_step() : nullptr);
+  const ProfiledStep profiled(inputs_.profiler != nullptr ? inputs_.profiler->next_step() : nullptr);
   const Stopwatch watch;
   const int64_t epoch = state_.epoch;
   numbers_.learning_rate = schedule_.rate(state_.step);
@@ -138,7 +142,7 @@ void Loop::step() {
   try {
     const StopScope scope(&after_grace);
     result = step_.run(state_, numbers_.learning_rate, [&] { return session_.stop_status(); });
-  } catch (const Stopped&) {  // as if it had not begun
+  } catch (const Stopped&) {  // the step is undone: it begins again when the run goes on
     return;
   }
   if (result.gradient_norm) numbers_.gradient_norm = *result.gradient_norm;
@@ -190,12 +194,12 @@ bool Loop::validate() {
   const size_t reserved = pool::stats().bytes_reserved;
   std::optional<Validation> result;
   step_.with_average([&] {
-    Progress progress(progress_.log().of_work(true), "evaluating", static_cast<double>(in_.valid->batches_per_epoch(0)),
-                      in_shares);
+    Progress progress(progress_.log().of_work(true), "evaluating",
+                      static_cast<double>(inputs_.valid->batches_per_epoch(0)), in_shares);
     progress.then(std::max(0.0, progress_.time_left()));
     try {
       const StopScope scope(&at_once);
-      result = capstan::validate(in_.task, WatchedBatches(*in_.valid, progress), config_.micro_batch_tokens,
+      result = capstan::validate(inputs_.task, WatchedBatches(*inputs_.valid, progress), config_.micro_batch_tokens,
                                  &session_.ranks(), session_.options().goal ? &*session_.options().goal : nullptr);
     } catch (const Stopped&) {
     }

@@ -1,4 +1,6 @@
-// The training loop.
+// The training loop: steps, validations, checkpoints and the end of a run, in the order that a resumed run repeats.
+// Called by run/training (train_run, replay); RunInputs is for programs with a model of their own.
+// tests/train/test_loop.cpp, test_resume.cpp, test_nonfinite.cpp and test_second_look.cpp.
 #pragma once
 
 #include <filesystem>

@@ -9,8 +9,8 @@ namespace capstan {
 namespace {
 
 std::map<std::string, CustomOptimizer>& custom_optimizers() {
-  static std::map<std::string, CustomOptimizer> all;
-  return all;
+  static std::map<std::string, CustomOptimizer> registered;
+  return registered;
 }
 
 const CustomOptimizer& custom_optimizer(const std::string& name) {

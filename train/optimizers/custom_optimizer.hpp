@@ -1,5 +1,5 @@
 // Optimizers that a program registers (train/optimizers/register_optimizer.hpp). All of them are one alternative of
-// OptimizerConfig.
+// OptimizerConfig, so what is written for the variant works for them. tests/run/test_custom_optimizer.cpp.
 #pragma once
 
 #include <string>
@@ -18,12 +18,14 @@ struct CustomOptimizer {
   void (*update)(const AnyConfig& options, const Update& update, std::vector<OptimizerState>& states);
 };
 
-/// Used by register_optimizer(). Throws std::invalid_argument for a name that is registered already.
+/// Used by register_optimizer(), on one thread, before any configuration is read. Throws std::invalid_argument for a
+/// name that is registered already.
 void add_custom_optimizer(const CustomOptimizer& optimizer);
 
 /// The configuration of a registered optimizer.
 struct CustomOptimizerConfig {
-  /// With the defaults of its config struct. Throws ConfigError, with the registered names, for an unknown name.
+  /// The optimizer of this name, with the defaults of its config struct. Throws ConfigError, with the registered names,
+  /// for an unknown name.
   explicit CustomOptimizerConfig(const std::string& name);
   /// The registered names, in alphabetical order.
   static std::vector<std::string> type_names();

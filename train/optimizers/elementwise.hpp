@@ -1,4 +1,6 @@
-// Optimizers with one formula for each value: AdamW, Lion, SGD.
+// Optimizers with one formula for each value: AdamW, Lion, SGD. The formulas are kernels (core/kernels/optimizer.hpp),
+// the structs here say their settings and what they keep between steps. Names of states are names of tensors in
+// checkpoints, so they must not change. tests/train/test_optimizer.cpp holds the formulas.
 #pragma once
 
 #include <vector>
@@ -51,7 +53,8 @@ void describe(Fields& f, LionConfig& c) {
     "decoupled decay of matrices: each step uses this value times the learning rate");
 }
 
-/// Stochastic gradient descent with momentum.
+/// Stochastic gradient descent with momentum: g' = g + decay w,  m = momentum m + g',  w -= lr m, or with Nesterov's
+/// momentum w -= lr (g' + momentum m).
 struct SgdConfig {
   static constexpr const char* type_name = "sgd";
   double momentum = 0.9;

@@ -1,3 +1,5 @@
+// The iteration works on X X^T or X^T X, whichever is smaller. Matrices are shared out among the threads whole, each
+// with products on one thread, which gives the same bits on any number.
 #include "train/optimizers/muon.hpp"
 
 #include <cmath>
@@ -22,13 +24,14 @@ auto as_matrix(real* data, int64_t rows, int64_t columns) {
   return xt::adapt(data, shape[0] * shape[1], xt::no_ownership(), shape);
 }
 
-/// A matrix of the store, or one of those stacked in a weight: value, gradient, momentum.
+/// A matrix of the store, or one of those stacked in a weight.
 struct Block {
-  real *w, *g, *m;
+  real *w, *g, *m;  // value, gradient, momentum: (rows, columns) each
   int64_t rows, columns;
   double lr_factor;
 };
 
+/// The matrices that this rank updates.
 std::vector<Block> matrices(ParamStore& params, OptimizerState& momentum) {
   std::vector<Block> blocks;
   for (const Param& param : params.params()) {
@@ -75,7 +78,7 @@ std::vector<StateSpec> MuonConfig::states() {
 void MuonConfig::update(const Update& update, std::vector<OptimizerState>& states) const {
   update_adamw(adamw, update, states[1], states[2]);
   const std::vector<Block> blocks = matrices(update.params, states[0]);
-  // A thread has matrices of its own, so that no result depends on how many threads there are.
+  // Each matrix is updated by one thread, so that no result depends on how many threads there are.
   const OneThreadProducts products;
   parallel_units(static_cast<int64_t>(blocks.size()),
                  [&](int64_t i) { update_matrix(*this, update, blocks[static_cast<size_t>(i)]); });

@@ -1,6 +1,6 @@
 // Momentum orthogonalised by a Newton-Schulz iteration, for matrices; AdamW for all other parameters. Jordan et al.
 // 2024, "Muon: an optimizer for hidden layers in neural networks"; learning rate and decay as in Liu et al. 2025,
-// arXiv 2502.16982.
+// arXiv 2502.16982. The bits do not depend on threads or ranks: tests/train/test_muon.cpp and test_ranks.cpp.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace capstan {
 
 /// For every matrix W (R, C) of the store (is_matrix; stacked matrices are updated separately):
 ///   M = momentum M + G,   W = (1 - lr weight_decay) W - lr 0.2 sqrt(max(R, C)) orthogonal(G + momentum M)
-/// An orthogonal matrix times sqrt(max(R, C)) has elements with a root
-/// mean square of 1, so that of the update is 0.2 in units of the learning rate, for all shapes. AdamW's updates have
-/// about 0.2 to 0.4, so one learning rate serves all parameters.
+/// An orthogonal matrix times sqrt(max(R, C)) has elements with a root mean square of 1, so that of the update is 0.2
+/// in units of the learning rate, for all shapes. AdamW's updates have about 0.2 to 0.4, so one learning rate serves
+/// all parameters.
 struct MuonConfig {
   static constexpr const char* type_name = "muon";
   double momentum = 0.95;

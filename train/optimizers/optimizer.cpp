@@ -1,3 +1,5 @@
+// Updates are kernels over pieces of the flat blocks (update.hpp). The norm is a sum over pieces of fixed size, added
+// in their order, so that it does not depend on threads or ranks.
 #include "train/optimizers/optimizer.hpp"
 
 #include <algorithm>
@@ -11,7 +13,7 @@
 namespace capstan {
 namespace {
 
-/// Elements that a pass over all parameters visits.
+/// Elements that a pass over all gradients visits: the dense ones, and those of rows with a gradient.
 int64_t visited(const ParamStore& params, const std::vector<kernels::TableRows>& tables) {
   int64_t elements = params.dense_size();
   for (const kernels::TableRows& table : tables) elements += table.count * table.width;
@@ -76,9 +78,10 @@ std::vector<double> squares_of_pieces(const ParamStore& params, const Shares& sh
     squares.resize(first + span_of_rank.end - span_of_rank.begin);
     if (first == squares.size()) continue;
     const kernels::TableRows& table = tables[region - 1];
-    const Elements& shortest = shares.pieces(region).front();
+    const Elements& first_piece = shares.pieces(region).front();
+    // All pieces of a table have as many rows as the first one, but for the last.
     for (int64_t i = 0; i < table.count; ++i) {
-      const auto piece = static_cast<size_t>(table.rows[i] * table.width / shortest.size());
+      const auto piece = static_cast<size_t>(table.rows[i] * table.width / first_piece.size());
       squares[first + piece - span_of_rank.begin] += kernels::row_squares(table.grads + i * table.width, table.width);
     }
   }

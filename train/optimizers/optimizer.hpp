@@ -1,4 +1,7 @@
-// Updates of the flat parameter block, and their state.
+// Updates of the flat parameter block, and their state: the list of optimizers, the norm of gradients, the average of
+// the weights. Training steps use it, checkpoints save it (the names of states are names of tensors). No result depends
+// on threads or ranks: tests/train/test_optimizer.cpp, test_ranks.cpp; a resumed run goes on to the same bits:
+// test_resume.cpp.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +35,8 @@ Shares shares_for(const OptimizerConfig& config, const ParamStore& params, int r
 /// One of the optimizers with its state.
 class Optimizer {
  public:
-  /// The store must be finalized. `owned`: the parts of its flat blocks that this rank updates, ascending.
+  /// The store must be finalized. `owned`: the parts of its flat blocks that this rank updates, ascending; shares_for()
+  /// gives parts that suit the optimizer.
   Optimizer(const OptimizerConfig& config, const ParamStore& params, const std::vector<Elements>& owned);
   /// Updates all parameters.
   Optimizer(const OptimizerConfig& config, const ParamStore& params)
@@ -46,7 +50,7 @@ class Optimizer {
   int64_t steps() const { return steps_; }
   void set_steps(int64_t steps) { steps_ = steps; }
 
-  /// For checkpoints, in the order of the config's states().
+  /// The states, for checkpoints, in the order of the config's states().
   std::vector<OptimizerState>& states() { return states_; }
   const std::vector<OptimizerState>& states() const { return states_; }
 
@@ -75,7 +79,7 @@ class WeightAverage {
   WeightAverage(double decay, const ParamStore& params, const std::vector<Elements>& owned);
   WeightAverage(double decay, const ParamStore& params) : WeightAverage(decay, params, {{0, params.flat_size()}}) {}
   void update(const ParamStore& params, int64_t updates);
-  /// Exchanges the averaged and the trained weights of the owned parts: evaluate between two calls.
+  /// Exchanges the averaged and the trained weights of the owned parts: evaluation is done between two calls.
   void swap(ParamStore& params);
   /// Begins anew from these weights.
   void copy(const ParamStore& params);

@@ -3,7 +3,8 @@
 //   register_optimizer<MineConfig>();         // YAML: train: {optimizer: {type: mine, momentum: 0.8}}
 //   return run_command_line(argc, argv);
 //
-// MineConfig is written as those of the library are (train/optimizers/optimizer.hpp, docs/adding.md).
+// MineConfig is written as those of the library are (train/optimizers/optimizer.hpp, docs/adding.md). A header for
+// programs: the library does not include it. tests/run/test_custom_optimizer.cpp.
 #pragma once
 
 #include <string>

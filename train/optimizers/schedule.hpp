@@ -1,4 +1,5 @@
-// The learning rate as a pure function of the step.
+// The learning rate as a pure function of the step: a resumed run needs nothing else to go on with it. Its values are
+// those of runs that exist: tests/train/test_schedule.cpp and test_second_look.cpp.
 #pragma once
 
 #include <cstdint>
@@ -49,9 +50,10 @@ void describe(Fields& f, Correction& c) {
   f("planned_minutes", c.planned_minutes, between(0, 1e6), "train.minutes of the plan");
 }
 
-/// What is wrong with a schedule whose end is known or not; empty when nothing is.
+/// What is wrong with a schedule, in words; empty when nothing is. `known_end`: whether the number of steps is known.
 std::string schedule_problem(const ScheduleConfig& config, bool known_end);
 
+/// The learning rates of a run.
 class Schedule {
  public:
   /// `total_steps` is 0 when the end is not known. Throws ConfigError when both warm-ups are given, and when the shape
@@ -73,10 +75,10 @@ class Schedule {
 
   ScheduleConfig config_;
   double peak_;
-  int64_t total_;
-  int64_t warmup_;
-  int64_t end_;   // the corrected number of steps; total_ without a correction
-  int64_t bend_;  // the step from which it counts
+  int64_t total_;   // steps, as planned; 0: not known
+  int64_t warmup_;  // steps
+  int64_t end_;     // the corrected number of steps; total_ without a correction
+  int64_t bend_;    // the step from which the correction counts
 };
 
 }  // namespace capstan

@@ -8,7 +8,8 @@
 namespace capstan {
 namespace {
 
-/// Elements of a piece: some hundred pieces at least, none longer than a second-level cache, and whole SIMD registers.
+/// Elements of a piece: about a 256th of all, but whole SIMD registers and no more than a second-level cache has room
+/// for. Another size gives other bits of the gradient norm.
 int64_t piece_size(int64_t elements) {
   constexpr int64_t unit = 64, pieces = 256, longest = 65536;
   return std::clamp(round_up(elements / pieces, unit), unit, longest);
@@ -82,10 +83,10 @@ Elements Shares::part(size_t region, int rank) const {
 }
 
 std::vector<Elements> Shares::parts(int rank) const {
-  std::vector<Elements> all;
+  std::vector<Elements> owned;
   for (size_t region = 0; region < regions(); ++region)
-    if (const Elements part = this->part(region, rank); part.size() > 0) all.push_back(part);
-  return all;
+    if (const Elements part = this->part(region, rank); part.size() > 0) owned.push_back(part);
+  return owned;
 }
 
 }  // namespace capstan

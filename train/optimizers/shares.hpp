@@ -1,5 +1,7 @@
 // Which rank owns which parameters: it finishes their gradients, keeps what the optimizer remembers of them, and
-// updates them (Rajbhandari et al. 2020, arXiv 1910.02054: stage 1 of ZeRO).
+// updates them (Rajbhandari et al. 2020, arXiv 1910.02054: stage 1 of ZeRO). One process owns all. The pieces are also
+// what gradient_norm() sums over, so they must depend on the model alone: tests/train/test_communicator.cpp and
+// test_ranks.cpp.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +16,7 @@ struct Elements {
   int64_t begin = 0, end = 0;
   int64_t size() const { return end > begin ? end - begin : 0; }
 };
+/// What two ranges have in common; of size 0 if nothing.
 inline Elements common(const Elements& a, const Elements& b) {
   return {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
 }

@@ -1,4 +1,5 @@
-// What an optimizer is made of: the state it keeps between steps, and what it is given for one update.
+// What an optimizer is made of: the state it keeps between steps, and what it is given for one update. For optimizers,
+// those of programs included, and for checkpoints, which save states under their names. tests/train/test_optimizer.cpp.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +14,9 @@
 
 namespace capstan {
 
-/// A block that an optimizer keeps: one value for every element of the parameters it holds.
+/// A block that an optimizer keeps: one value for every element of the parameters that `holds` is true of.
 struct StateSpec {
-  const char* name;  // "first_moment"; in checkpoints the end of its tensors' names
+  const char* name;  // "first_moment"; in checkpoints the end of its tensors' names, so it must not change
   bool (*holds)(const Param&) = [](const Param&) { return true; };
   bool whole_matrices = false;  // update() needs all of a matrix at once: it is not shared by ranks
 };
@@ -47,7 +48,7 @@ class OptimizerState {
     int64_t begin, end, at;
     double lr_factor;  // the same for all of them
   };
-  /// In ascending order, as long as possible.
+  /// The pieces in ascending order; each is as long as possible.
   const std::vector<Piece>& pieces() const { return pieces_; }
 
   /// Does it hold the parameter, or would it on another rank?

@@ -1,4 +1,5 @@
-// What several ranks cost: messages and time of a step, predicted.
+// What several ranks cost: messages and time of a step, predicted for `capstan inspect` and docs/scaling.md.
+// tests/train/test_rank_cost.cpp; what ranks really send is counted in test_ranks.cpp.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +26,10 @@ struct RankCost {
   double step() const { return compute + exchange + gather + rounds; }
 };
 
-/// compute = lanes of the rank * lane_seconds;  exchange = nodes * P (R - 1) / R numbers sent, or received by an owner,
-/// whichever is more;  gather = P (R - 1) / R;  rounds = latency of three gatherings of ceil(log2 R) messages, and of
-/// the two exchanges. Compute and communication do not overlap.
+/// For a step of one batch, with P numbers and R ranks: compute = lanes of the rank * lane_seconds;  exchange = nodes *
+/// P (R - 1) / R numbers sent, or received by an owner, whichever is more;  gather = P (R - 1) / R numbers;  rounds =
+/// latency of three gatherings of ceil(log2 R) messages, and of the two exchanges. Further batches add their lanes,
+/// their exchange, and one gathering. Compute and communication do not overlap. No tables that are updated by rows.
 RankCost predict_cost(const RankPlan& plan);
 
 }  // namespace capstan

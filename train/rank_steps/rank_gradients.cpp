@@ -1,3 +1,5 @@
+// Nodes are sent in buckets of a megabyte: while one bucket is added up along the tree of lanes, the next ones arrive.
+// Loss and counts are exchanged first, with the signals, so that all ranks stop or fail together.
 #include "train/rank_steps/rank_gradients.hpp"
 
 #include <algorithm>
@@ -72,15 +74,15 @@ void RankGradients::exchange_reports(const std::vector<Lanes::Node>& nodes, cons
   size_t most = 0;
   for (const Source& source : sources) most = std::max(most, source.index + 1);
   const size_t size = sizeof(Report) + most * sizeof(StepSums);
-  std::vector<char> all(size * static_cast<size_t>(ranks_.size()));
-  char* const mine = all.data() + size * static_cast<size_t>(ranks_.rank());
+  std::vector<char> reports(size * static_cast<size_t>(ranks_.size()));
+  char* const mine = reports.data() + size * static_cast<size_t>(ranks_.rank());
   const StopStatus now = own();
   const Report report{now.signal, static_cast<int16_t>(ending.problem.empty() ? 0 : 1),
                       static_cast<int16_t>(ending.stopped ? 1 : 0), now.clock, own_seconds_};
   std::memcpy(mine, &report, sizeof(report));
   for (size_t i = 0; i < nodes.size(); ++i)
     std::memcpy(mine + sizeof(report) + i * sizeof(StepSums), &nodes[i].sums, sizeof(StepSums));
-  ranks_.gather_blocks(all.data(), size);
+  ranks_.gather_blocks(reports.data(), size);
 
   bool failed = false, stopped = false;
   lane_seconds_.resize(static_cast<size_t>(ranks_.size()), 0);
@@ -88,7 +90,7 @@ void RankGradients::exchange_reports(const std::vector<Lanes::Node>& nodes, cons
   for (int rank = 0; rank < ranks_.size(); ++rank) {
     Report other;
     const auto at = static_cast<size_t>(rank);
-    std::memcpy(&other, all.data() + size * at, sizeof(other));
+    std::memcpy(&other, reports.data() + size * at, sizeof(other));
     if (stop_status_.signal == 0) stop_status_.signal = other.signal;
     if (rank == 0) stop_status_.clock = other.clock;
     failed = failed || other.failed != 0;
@@ -105,9 +107,10 @@ void RankGradients::exchange_reports(const std::vector<Lanes::Node>& nodes, cons
   std::vector<LaneRange> lanes;
   for (const Source& source : sources) {
     StepSums node;
-    std::memcpy(&node,
-                all.data() + size * static_cast<size_t>(source.rank) + sizeof(Report) + source.index * sizeof(StepSums),
-                sizeof(node));
+    std::memcpy(
+        &node,
+        reports.data() + size * static_cast<size_t>(source.rank) + sizeof(Report) + source.index * sizeof(StepSums),
+        sizeof(node));
     of_nodes.push_back(node);
     lanes.push_back(source.lanes);
   }
@@ -119,7 +122,7 @@ void RankGradients::add_gradients(const Batch& rows, const BatchShare& share, co
                                   const AskStopStatus& own, StepSums& sums) {
   Ending ending;
   std::vector<Lanes::Node> nodes = compute(rows, share, options, ending);
-  const StopScope together(nullptr);
+  const StopScope together(nullptr);  // a rank that stopped alone now would leave the others waiting
   std::vector<Source> sources;
   for (int rank = 0; rank < ranks_.size(); ++rank) {
     size_t index = 0;
@@ -136,11 +139,11 @@ void RankGradients::add_gradients(const Batch& rows, const BatchShare& share, co
   lanes_.give_back(std::move(nodes));
 }
 
-/// The nodes of one bucket, while they arrive.
+/// One bucket of all nodes, while those of other ranks arrive.
 struct RankGradients::Arrivals {
   Elements elements;
-  std::vector<real*> nodes;    // by source
-  std::vector<Array> buffers;  // of those that arrive
+  std::vector<real*> nodes;    // by source: the elements of its node
+  std::vector<Array> buffers;  // memory of the nodes that arrive
   std::vector<Pending> pending;
 };
 
@@ -199,13 +202,13 @@ void RankGradients::reduce_dense(std::vector<Lanes::Node>& nodes, const std::vec
 double RankGradients::norm(double scale) {
   const std::vector<double> mine = squares_of_pieces(params_, shares_, ranks_.rank());
   const ProfileSpan span("wait for ranks", Pass::none);
-  std::vector<std::vector<double>> all;
+  std::vector<std::vector<double>> squares_by_rank;
   for (const std::string& text :
        ranks_.gather({reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double)})) {
-    all.emplace_back(text.size() / sizeof(double));
-    if (!text.empty()) std::memcpy(all.back().data(), text.data(), text.size());
+    squares_by_rank.emplace_back(text.size() / sizeof(double));
+    if (!text.empty()) std::memcpy(squares_by_rank.back().data(), text.data(), text.size());
   }
-  return gradient_norm(shares_, all, scale);
+  return gradient_norm(shares_, squares_by_rank, scale);
 }
 
 /// Every owner sends its part to all others, in place.

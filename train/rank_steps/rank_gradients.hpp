@@ -2,6 +2,10 @@
 //
 // Every rank computes its lanes and adds them up as far as the tree of lanes allows. What is left, a few nodes, goes to
 // the ranks that own the parameters, which finish the tree. They update the parameters and send the new values to all.
+// rank_gradients.cpp has the dense parameters, rank_tables.cpp the tables that are updated by rows.
+//
+// The sums are those of one process with the same lanes, bit by bit, whatever the number of ranks:
+// tests/train/test_ranks.cpp and test_communicator.cpp. RankStep is the only user.
 #pragma once
 
 #include <functional>
@@ -15,8 +19,6 @@
 #include "train/steps/training_step.hpp"
 
 namespace capstan {
-
-// The part of a batch that one of several ranks computes.
 
 /// The lanes of a batch, and those of them that a rank computes.
 struct BatchShare {
@@ -45,8 +47,10 @@ class RankBatches final : public BatchSource {
   int rank_, ranks_;
 };
 
+/// The gradients and weights of one rank. Methods that say "collective" are called by all ranks, in the same order.
 class RankGradients {
  public:
+  /// All references must outlive it.
   RankGradients(Communicator& ranks, ParamStore& params, const Shares& shares, Lanes& lanes)
       : ranks_(ranks), params_(params), shares_(shares), lanes_(lanes) {}
 
@@ -56,7 +60,7 @@ class RankGradients {
   /// asked to stop.
   void add_gradients(const Batch& rows, const BatchShare& share, const PassOptions& options, const AskStopStatus& own,
                      StepSums& sums);
-  /// After the last batch: a signal that any rank was sent, and the clock of rank 0.
+  /// What all ranks know since the last batch: a signal that any rank was sent, and the clock of rank 0.
   const StopStatus& stop_status() const { return stop_status_; }
   /// Collective, where a rank was told to stop between two batches.
   void note_signal(int signal) {
@@ -71,8 +75,8 @@ class RankGradients {
   /// Collective: everyone gets everything from its owner.
   void gather_values();
 
-  /// The ranks' seconds per lane since the last call, and begins anew. Empty while they computed for less than a
-  /// second.
+  /// The ranks' mean seconds per lane since the last call that gave some; empty, without beginning anew, as long as all
+  /// of them have computed for less than a second.
   std::vector<double> take_lane_seconds();
 
  private:
@@ -105,11 +109,11 @@ class RankGradients {
   const Shares& shares_;
   Lanes& lanes_;
   StopStatus stop_status_;
-  double own_seconds_ = 0, longest_ = 0;
-  std::vector<double> lane_seconds_, lane_counts_;  // of each rank
+  double own_seconds_ = 0, longest_ = 0;            // of this rank's last batch, and of its longest
+  std::vector<double> lane_seconds_, lane_counts_;  // of each rank, since take_lane_seconds()
 };
 
-/// Size of a message of numbers.
+/// Bytes of a message of so many elements.
 inline size_t bytes_of(int64_t numbers) { return static_cast<size_t>(numbers) * sizeof(real); }
 
 /// The slowest rank, where it takes at least a fifth longer than the median (of two ranks: than the other).

@@ -41,15 +41,15 @@ void RankStep::with_average(const std::function<void()>& evaluate) {
 }
 
 TrainingStep::Description RankStep::description() const {
-  Description found{{ranks_.description()}, ""};
-  for (int rank = 0; rank < ranks_.size(); ++rank) found.lines.push_back("  " + ranks_.name_of(rank));
+  Description result{{ranks_.description()}, ""};
+  for (int rank = 0; rank < ranks_.size(); ++rank) result.lines.push_back("  " + ranks_.name_of(rank));
   const int64_t lanes = own_batches.share(0, 0).tree.lanes();
   if (lanes < ranks_.size())
-    found.warning = fmt::format(
+    result.warning = fmt::format(
         "train.lanes: the first batch has too few lanes ({}) for {} ranks, so that {} of them have nothing "
         "to compute; set train.lanes to {} or a multiple of it, or make batches larger",
         lanes, ranks_.size(), ranks_.size() - lanes, ranks_.size());
-  return found;
+  return result;
 }
 
 std::string RankStep::slow_warning() {

@@ -1,4 +1,6 @@
-// One training step in several ranks, which compute the lanes of a batch and own the parameters together.
+// One training step in several ranks, which compute the lanes of a batch and own the parameters together. The training
+// loop uses it as a TrainingStep; run/ makes it by make_step(). It gives the bits of a step in one process:
+// tests/train/test_ranks.cpp.
 #pragma once
 
 #include <memory>
@@ -12,8 +14,8 @@
 
 namespace capstan {
 
-/// What a rank has of a batch and of the parameters: what the step of a RankStep refers to, so that it is made before
-/// it and outlives it. A thread of the step may still be reading a batch when it ends.
+/// What a rank has of a batch and of the parameters. A base class of RankStep, in front of TrainingStep, so that it is
+/// made before that and outlives it: a thread of the step may still be reading a batch when the step is destroyed.
 struct RankPart {
   RankBatches own_batches;
   Shares shares;
@@ -44,7 +46,7 @@ class RankStep final : private RankPart, public TrainingStep {
 
   Communicator& ranks_;
   RankGradients gradients_;
-  int slow_rank_ = -1;  // that a warning has named last
+  int slow_rank_ = -1;  // the rank that a warning has named last
 };
 
 /// The step of one process or of one of several ranks. All references must outlive it. Throws ConfigError for more

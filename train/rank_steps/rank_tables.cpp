@@ -1,4 +1,6 @@
-// RankGradients: tables of n-grams, of which only rows that were read are sent.
+// RankGradients (rank_gradients.hpp): tables that are updated by rows, such as those of n-grams, of which only rows
+// that a lane has read are sent. Nodes of a table are added along the same tree as dense gradients. First counts are
+// exchanged, so that every message has a size that its receiver knows.
 #include <algorithm>
 
 #include "core/kernels/kernels.hpp"
@@ -8,12 +10,13 @@
 namespace capstan {
 namespace {
 
-/// The rows of a table's gradient within [begin, end), which are neighbours.
+/// Places [begin, end) within the ascending rows of a table's gradient.
 struct RowSpan {
   size_t begin = 0, end = 0;
   int64_t count() const { return static_cast<int64_t>(end - begin); }
 };
 
+/// The places of the rows [begin, end) of the table.
 RowSpan rows_within(const RowGrads& grads, int64_t begin, int64_t end) {
   const std::vector<int64_t>& rows = grads.rows();
   const auto place = [&](int64_t row) {
@@ -36,9 +39,10 @@ Elements rows_of_rank(const Shares& shares, const Param& table, int rank) {
   return {(part.begin - table.offset) / width, (part.end - table.offset) / width};
 }
 
+/// Some rows of a table's gradient.
 struct Rows {
-  std::vector<int64_t> rows;
-  Array values;
+  std::vector<int64_t> rows;  // ascending
+  Array values;               // (rows, width)
 };
 
 Rows copy_of(const RowGrads& grads, const RowSpan& span, int64_t width) {
@@ -58,9 +62,9 @@ class RankGradients::TableExchange {
                 const std::vector<Lanes::Node>& nodes, const std::vector<Source>& sources)
       : ranks_(gradients.ranks_), shares_(gradients.shares_), tables_(tables), nodes_(nodes), sources_(sources) {}
 
-  /// First, how many rows of every table each node of another rank has for this one.
+  /// Comes first: tells every rank how many rows of each table this rank's nodes have for it, and hears the same.
   void exchange_counts();
-  /// Then the rows themselves: begins to send those of others, and to receive this rank's, by source and table.
+  /// Come then: begin to send the rows that others own, and to receive those of this rank, by source and table.
   void send(std::vector<Pending>& pending);
   std::vector<std::vector<Rows>> receive(std::vector<Pending>& pending);
 
@@ -213,13 +217,13 @@ void RankGradients::gather_rows(const std::vector<std::vector<int64_t>>& rows) {
 
 void RankGradients::gather_values() {
   gather_dense();
-  std::vector<std::vector<int64_t>> all;
+  std::vector<std::vector<int64_t>> owned_rows;
   for (const Param* const table : tables_of(params_)) {
-    all.emplace_back();
+    owned_rows.emplace_back();
     const Elements rows = rows_of_rank(shares_, *table, ranks_.rank());
-    for (int64_t row = rows.begin; row < rows.end; ++row) all.back().push_back(row);
+    for (int64_t row = rows.begin; row < rows.end; ++row) owned_rows.back().push_back(row);
   }
-  gather_rows(all);
+  gather_rows(owned_rows);
 }
 
 }  // namespace capstan

@@ -5,7 +5,7 @@
 namespace capstan {
 namespace {
 
-/// "train.lr 0.1", "no train.lr"
+/// A fact as a message has it: "train.lr 0.1" or, where it is absent, "no train.lr".
 std::string shown(const Settings& facts, const std::string& name) {
   const auto found = facts.find(name);
   return found == facts.end() ? "no " + name : name + " " + found->second;

@@ -1,4 +1,5 @@
-// What must be the same for all ranks, or their results would not fit together.
+// What must be the same for all ranks, or their results would not fit together: run/setup/rank_agreement compares
+// configuration, data and program by it before a run begins. tests/train/test_communicator.cpp.
 #pragma once
 
 #include <string>

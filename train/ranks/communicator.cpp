@@ -1,3 +1,6 @@
+// Waiting asks the transport in turns, which become rarer, and looks for what may never come: ended and stopped
+// processes of this machine (Watch), and ranks of other machines, which tell each other for whom they wait
+// (WaitingRanks). Gathering goes in ceil(log2 R) rounds, broadcasting along a binary tree.
 #include "train/ranks/communicator.hpp"
 
 #include <fmt/core.h>
@@ -40,8 +43,8 @@ std::string machine_name() {
   return host_name() + " " + boot + " " + std::string(space, static_cast<size_t>(std::max<ssize_t>(length, 0)));
 }
 
-/// Changes while a process of this machine works, waits for a disk or looks out for messages; of one that is stopped or
-/// waits for what does not come, it stays. Empty where it cannot be known.
+/// A text that changes while a process of this machine works or looks out for messages, and stays the same while it is
+/// stopped or waits for what does not come. Empty where that cannot be known, and for a process that waits for a disk.
 std::string sign_of_life(int64_t process) {
   const std::string folder = "/proc/" + std::to_string(process);
   std::string status, times;
@@ -63,7 +66,8 @@ class Communicator::WaitingRanks : NoCopy {
  public:
   explicit WaitingRanks(Communicator& ranks) : ranks_(ranks) {}
 
-  /// Tells the others that this rank waits for `peer`, eight times within the time-out, and hears what they tell.
+  /// Tells the others that this rank waits for `peer`, at most eight times within the time-out, and hears what they
+  /// tell. A receive from each of them is always on its way: `unknown` marks those for which none has begun.
   void exchange(int peer) {
     Transport& transport = *ranks_.transport_;
     const bool tells = seconds_since(told_) >= ranks_.timeout_ / 8;
@@ -88,7 +92,7 @@ class Communicator::WaitingRanks : NoCopy {
 
   /// Has any other rank told that it waits?
   bool hears_any() const {
-    return std::any_of(heard_.begin(), heard_.end(), [&](const auto& one) { return is_fresh(one.second); });
+    return std::any_of(heard_.begin(), heard_.end(), [&](const auto& entry) { return is_fresh(entry.second); });
   }
 
   /// The rank for which `peer` waits, or the one for which that waits, and so on.
@@ -104,6 +108,7 @@ class Communicator::WaitingRanks : NoCopy {
 
  private:
   static constexpr int unknown = -1;
+  /// A message, and the memory that it is sent from or received into.
   struct Word {
     int waits_for = unknown;
     uint64_t request = 0;
@@ -112,13 +117,14 @@ class Communicator::WaitingRanks : NoCopy {
     int waits_for;
     Clock::time_point at;
   };
-  bool is_fresh(const Heard& one) const { return seconds_since(one.at) < ranks_.timeout_ / 3; }
+  /// Was it told lately, so that the rank still waits?
+  bool is_fresh(const Heard& heard) const { return seconds_since(heard.at) < ranks_.timeout_ / 3; }
 
   Communicator& ranks_;
   Clock::time_point told_;
-  std::list<Word> sent_;        // on their way
-  std::map<int, Word> next_;    // by sender
-  std::map<int, Heard> heard_;  // what came last
+  std::list<Word> sent_;        // on their way; a list, so that they stay where they are
+  std::map<int, Word> next_;    // by sender: what is being received
+  std::map<int, Heard> heard_;  // by sender: what came last
 };
 
 /// How long nothing has arrived, stops of this process not counted: a job stopped as a whole (Ctrl-Z, a
@@ -128,12 +134,14 @@ class Communicator::Watch : NoCopy {
   explicit Watch(Communicator& ranks) : ranks_(ranks) {}
   ~Watch() { ranks_.traffic_.seconds += seconds_since(start_); }
 
+  /// Call it when something has arrived.
   void moved() {
     idle_ = 0;
     checked_ = Clock::now();
     turns_ = 0;
   }
-  /// Nothing has arrived: lets others use the processor, for longer and longer.
+  /// Call it when nothing has arrived: lets others use the processor, for longer and longer, and throws RankFailure
+  /// when there is nothing to wait for.
   void pause(const std::vector<Pending>& missing) {
     const timespec nap{0, ++turns_ < 20000 ? 5'000 : 200'000};
     turns_ < 200 ? ::sched_yield() : ::nanosleep(&nap, nullptr);
@@ -141,16 +149,17 @@ class Communicator::Watch : NoCopy {
     double passed = seconds_since(checked_);
     if (passed < 0.05) return;
     ranks_.look_for_ended();
-    passed = std::min(passed, std::max(0.5, ranks_.timeout_ / 4));  // the rest was spent stopped
+    passed = std::min(passed, std::max(0.5, ranks_.timeout_ / 4));  // a longer turn means that this process was stopped
     checked_ = Clock::now();
     look_for_still(passed);
     idle_ += passed;
     if (ranks_.waiting_ != nullptr && idle_ > ranks_.timeout_ / 8)
       ranks_.waiting_->exchange(
-          std::find_if(missing.begin(), missing.end(), [](const Pending& one) { return !one.done; })->peer);
+          std::find_if(missing.begin(), missing.end(), [](const Pending& pending) { return !pending.done; })->peer);
     if (idle_ <= std::max(ranks_.timeout_, 10 * ranks_.pause_)) return;
-    const bool far = std::any_of(missing.begin(), missing.end(),
-                                 [&](const Pending& one) { return !one.done && !ranks_.is_neighbour(one.peer); });
+    const bool far = std::any_of(missing.begin(), missing.end(), [&](const Pending& pending) {
+      return !pending.done && !ranks_.is_neighbour(pending.peer);
+    });
     if (ranks_.patience_ == 0 || (far && idle_ > patience_factor * ranks_.timeout_)) ranks_.give_up(missing, idle_);
   }
 
@@ -203,7 +212,7 @@ Communicator::~Communicator() {
   try {
     const Deadline end(0.75 * timeout_, "MPI does not end: another process of the job has ended before");
     transport_->finish();
-  } catch (const std::exception&) {  // the job has ended
+  } catch (const std::exception&) {  // the job has ended, and nothing is left to be done
   }
 }
 
@@ -216,7 +225,7 @@ std::string Communicator::name_of(int rank) const {
 int64_t Communicator::sharing_memory() const {
   if (places_.empty()) return 1;
   const std::string& mine = places_[static_cast<size_t>(rank_)].memory;
-  if (starts_with(mine, "ulimit")) return 1;  // of each process
+  if (starts_with(mine, "ulimit")) return 1;  // such a limit is of each process alone
   return std::count_if(neighbours_.begin(), neighbours_.end(),
                        [&](int rank) { return places_[static_cast<size_t>(rank)].memory == mine; });
 }
@@ -249,7 +258,7 @@ void Communicator::wait(std::vector<Pending>& all) {
   Watch watch(*this);
   for (Pending& pending : all) {
     while (!test(pending)) {
-      // Others may move on meanwhile.
+      // While this message is missing, others of the list may arrive.
       bool moved = false;
       for (Pending& other : all) moved = (!other.done && test(other)) || moved;
       if (moved)
@@ -266,7 +275,7 @@ void Communicator::wait_for(Pending one) {
   wait(all);
 }
 
-/// In round k, a rank that knows the blocks of 2^k ranks, itself first, gets those of the next 2^k.
+/// In round k, a rank knows the blocks of 2^k ranks, its own first, and gets those of the next 2^k ranks.
 /// Bruck et al. 1997, "Efficient algorithms for all-to-all communications in multiport message-passing systems".
 void Communicator::gather_blocks(void* all, size_t block) {
   if (size_ == 1 || block == 0) return;
@@ -306,7 +315,8 @@ std::vector<std::vector<std::string>> Communicator::gather_lists(const std::vect
   return lists;
 }
 
-/// Along a binary tree: a rank gets it from the one without its lowest bit, and passes it on to those with a lower one.
+/// Along a binary tree: a rank gets the text from the rank whose number lacks its lowest bit, and passes it on to those
+/// whose numbers have one lower bit more.
 std::string Communicator::broadcast(std::string_view of_first) {
   if (size_ == 1) return std::string(of_first);
   int lowest = 1;

@@ -1,4 +1,7 @@
-// The processes of a job, called ranks, and what they say to each other.
+// The processes of a job, called ranks, and what they say to each other, over a Transport: training steps, evaluation,
+// checkpoints and the choices of run/ use it. All calls of a process come from one thread.
+// tests/train/test_communicator.cpp has ranks as threads that stop or do not answer; tests/cli/test_ranks.cpp has
+// processes.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +38,8 @@ struct Pending {
 
 /// Every method with "collective" in its comment is called by all ranks, in the same order. A job of one process has a
 /// communicator of size 1, whose methods return at once. Waiting throws RankFailure, which names the rank, when a rank
-/// of this machine has ended or shows no sign of life, and when nothing has arrived for too long: the rank for which
-/// those wait from which messages are missing.
+/// of this machine has ended or shows no sign of life, and when nothing has arrived for too long. If the ranks from
+/// which messages are missing wait themselves, the one for which they wait is named.
 class Communicator : NoCopy {
  public:
   /// One process.
@@ -57,12 +60,13 @@ class Communicator : NoCopy {
   /// How many ranks of this machine, this one among them, have the same memory_limit(), such as a control group.
   int64_t sharing_memory() const;
 
-  /// Collective: what all ranks give, by rank.
+  /// Collective: returns what all ranks give, by rank.
   std::vector<std::string> gather(std::string_view mine);
   /// Collective: gathers lists of texts without a \0.
   std::vector<std::vector<std::string>> gather_lists(const std::vector<std::string>& mine);
   /// Collective, blocks of one size: `all` has room for size() of them, and this rank's is in its place.
   void gather_blocks(void* all, size_t block);
+  /// Collective: the values of all ranks, by rank. T must be trivially copyable.
   template <class T>
   std::vector<T> gather_values(const T& mine) {
     std::vector<T> all(static_cast<size_t>(size_));
@@ -70,20 +74,23 @@ class Communicator : NoCopy {
     gather_blocks(all.data(), sizeof(T));
     return all;
   }
-  /// Collective: what rank 0 gives.
+  /// Collective: returns what rank 0 gives; other ranks may give anything.
   std::string broadcast(std::string_view of_first);
   /// Collective: returns when all ranks have called it.
   void barrier();
 
   /// Begins to send or receive; the memory is used until wait() has returned. Messages to a rank arrive in order.
+  /// Throws std::invalid_argument for more bytes than Transport::longest.
   Pending send(int to, const void* bytes, size_t count);
   Pending receive(int from, void* bytes, size_t count);
+  /// Returns when all are done.
   void wait(std::vector<Pending>& all);
-  /// Other ranks may compute for so many seconds before they send: waiting allows ten times as long.
+  /// Other ranks may compute for so many seconds before they send: waiting allows ten times as long, if that is more
+  /// than the time-out.
   void expect_pause(double seconds) { pause_ = seconds; }
+  static constexpr double patience_factor = 60;
   /// While it lives, waiting for a rank of this machine has no limit as long as that shows signs of life, and waiting
   /// for others has the limit patience_factor * timeout: for work that takes one rank much longer than another.
-  static constexpr double patience_factor = 60;
   class Patience : NoCopy {
    public:
     explicit Patience(Communicator& ranks) : ranks_(ranks) { ++ranks_.patience_; }
@@ -112,7 +119,9 @@ class Communicator : NoCopy {
   bool test(Pending& pending);
   void wait_for(Pending one);
   void look_for_ended() const;
+  /// Is it a rank of this machine?
   bool is_neighbour(int rank) const;
+  /// Throws RankFailure after so many seconds without any message.
   [[noreturn]] void give_up(const std::vector<Pending>& missing, double seconds) const;
   [[noreturn]] void give_up(const std::set<int>& ranks, const char* missing, double seconds) const;
 

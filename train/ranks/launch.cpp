@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 constexpr const char* plugin_variable = "CAPSTAN_MPI_PLUGIN";
 constexpr const char* plugin_file = "libcapstan_mpi.so";
 
+/// Where the plugin may be, in the order in which it is looked for.
 std::vector<std::string> plugin_places() {
   if (const char* const given = std::getenv(plugin_variable); given != nullptr && *given != '\0') return {given};
   std::error_code unknown;
@@ -27,8 +28,8 @@ std::vector<std::string> plugin_places() {
   return {(folder / plugin_file).string(), (folder.parent_path() / "lib/capstan" / plugin_file).string()};
 }
 
-/// Why a file is no whole library; empty if it is one, or is not there: dlopen() maps it without a look at its size,
-/// and a read after its end ends the process by SIGBUS.
+/// Why a file is no whole library; empty if it is one, or is not there. dlopen() maps a file without looking at its
+/// size, and a read after its end would end the process by SIGBUS.
 std::string library_problem(const std::string& path) {
   std::error_code unknown;
   if (!fs::exists(path, unknown)) return "";
@@ -36,7 +37,7 @@ std::string library_problem(const std::string& path) {
   RegularFile file(path);
   const bool whole = file.read(&header, sizeof(header)) == sizeof(header) &&
                      std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
-                     header.e_shoff <= file.size() &&  // the table of its sections is at its end
+                     header.e_shoff <= file.size() &&  // the table of sections is the last part of a library
                      uint64_t{header.e_shnum} * header.e_shentsize <= file.size() - header.e_shoff;
   return whole ? "" : path + ": the file is cut short, or no library; install Capstan again";
 }
@@ -50,7 +51,7 @@ std::unique_ptr<Transport> open_plugin(double timeout) {
       problems.push_back(std::move(problem));
       continue;
     }
-    // Global: Open MPI's own plugins look for its symbols there.
+    // Open MPI's own plugins look for its symbols among the global ones.
     library = ::dlopen(place.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (library != nullptr) break;
     const char* const problem = ::dlerror();

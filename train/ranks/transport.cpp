@@ -14,6 +14,7 @@ Deadline::Deadline(double seconds, std::string message)
         pthread_sigmask(SIG_SETMASK, &all, nullptr);  // signals are for the other threads
         std::unique_lock lock(mutex_);
         if (changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return reached_; })) return;
+        // The process ends whether the message could be written or not; compilers want its result to be used.
         if (::write(STDERR_FILENO, text.data(), text.size()) >= 0) ::_exit(1);
         ::_exit(1);
       }) {}

@@ -1,4 +1,6 @@
-// Messages between the processes of a job: what a plugin such as libcapstan_mpi.so provides.
+// Messages between the processes of a job: what a plugin such as libcapstan_mpi.so provides, and what Communicator is
+// made on. In tests, ranks are threads with a transport of their own (tests/train/rank_threads.hpp). A plugin may be
+// built apart from the program: a change of this header raises Transport::version.
 #pragma once
 
 #include <condition_variable>
@@ -49,10 +51,9 @@ using OpenTransport = Transport* (*)(char* problem, size_t room);
 constexpr const char* transport_version_name = "capstan_transport_version";
 constexpr const char* open_transport_name = "capstan_open_transport";
 
-// A limit for calls of other libraries that cannot be interrupted.
-
-/// Ends the process with a message and exit code 1 unless it is destroyed within `seconds`: where a process of a job
-/// was killed while all were starting or ending, MPI may wait for it for ever.
+/// A limit for calls of other libraries that cannot be interrupted. Ends the process with a message and exit code 1
+/// unless it is destroyed within `seconds`: where a process of a job was killed while all were starting or ending, MPI
+/// may wait for it for ever.
 class Deadline : NoCopy {
  public:
   Deadline(double seconds, std::string message);

@@ -1,3 +1,5 @@
+// A checkpoint marks how many bytes of the file belong to it, and their checksum. If they are as marked, the file is
+// cut there; otherwise it is read line by line, and what is readable is kept.
 #include "train/records/metrics.hpp"
 
 #include <algorithm>
@@ -33,12 +35,12 @@ MetricsText readable_metrics(std::string_view text, int64_t step) {
   bool later = false;
   size_t at = 0;
   for (size_t end; (end = text.find('\n', at)) != std::string_view::npos; at = end + 1) {
-    const auto of_line = step_of_line(text.substr(at, end - at));
-    // A step after which an earlier one follows was not written so.
-    if (!of_line || (later && *of_line <= step)) ++result.bad;
-    if (!of_line) continue;
-    later = later || *of_line > step;
-    if (*of_line > step) continue;
+    const auto line_step = step_of_line(text.substr(at, end - at));
+    // Steps are written in order: one up to `step` after a later one is damage.
+    if (!line_step || (later && *line_step <= step)) ++result.bad;
+    if (!line_step) continue;
+    later = later || *line_step > step;
+    if (*line_step > step) continue;
     result.kept += text.substr(at, end + 1 - at);
     ++result.lines;
   }
@@ -50,7 +52,7 @@ MetricsFile::MetricsFile(std::string path, int64_t step, const MetricsMark& mark
   check_replaceable(path_);
   std::error_code error;
   const bool exists = fs::exists(path_, error);
-  if (error) throw_file_error("read", path_, error.value());  // which does not mean that it is missing
+  if (error) throw_file_error("read", path_, error.value());  // a file that cannot be looked at is not missing
   const std::string content = exists ? read_file(path_) : "";
   const auto marked = static_cast<size_t>(std::max<int64_t>(mark.bytes, 0));
   if (mark.bytes >= 0 && content.size() >= marked && hash_hex(content.substr(0, marked)) == mark.checksum) {

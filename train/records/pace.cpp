@@ -11,17 +11,18 @@ void Pace::step_took(double seconds, int64_t tokens) {
     first_ = seconds;
     return;
   }
-  if (count_ >= std::clamp<int64_t>(++all_ / 2, 20, 200)) {
-    steps_ /= 2;
-    count_ /= 2;
+  // Halving both keeps the mean, and makes room for new steps to count more than old ones.
+  if (counted_steps_ >= std::clamp<int64_t>(++session_steps_ / 2, 20, 200)) {
+    counted_seconds_ /= 2;
+    counted_steps_ /= 2;
   }
-  steps_ += seconds;
-  ++count_;
-  constexpr size_t least = 20;
+  counted_seconds_ += seconds;
+  ++counted_steps_;
+  constexpr size_t least_steps = 20;
   constexpr double enough_seconds = 20;
   recent_.push_back(seconds);
   recent_seconds_ += seconds;
-  while (recent_.size() > least && recent_seconds_ - recent_.front() >= enough_seconds) {
+  while (recent_.size() > least_steps && recent_seconds_ - recent_.front() >= enough_seconds) {
     recent_seconds_ -= recent_.front();
     recent_.pop_front();
   }
@@ -57,8 +58,8 @@ double Pace::share_done(int64_t step, double elapsed) const {
 /// Seconds that the remaining steps will take, with evaluations and checkpoints.
 double Pace::steps_left(int64_t step) const {
   if (plan_.total_steps <= 0 || first_ < 0) return -1;
-  const double each = count_ > 0 ? steps_ / static_cast<double>(count_) : first_;
-  // At every multiple of the interval that is to come, and at the end.
+  const double each = counted_steps_ > 0 ? counted_seconds_ / static_cast<double>(counted_steps_) : first_;
+  // How often something is due: at every multiple of the interval that is still to come, and at the end.
   const auto to_come = [&](int64_t every) {
     const int64_t times = every > 0 ? (plan_.total_steps - 1) / every - step / every : 0;
     return static_cast<double>(step < plan_.total_steps ? times + 1 : 0);

@@ -1,4 +1,5 @@
-// How fast a run is and how long it will take. Results of training do not depend on it.
+// How fast a run is and how long it will take: for the progress bar, metrics and plans. Results of training do not
+// depend on it, but for the second look at a plan, which is written into the configuration. tests/train/test_pace.cpp.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@ class Pace {
   explicit Pace(const Plan& plan) : plan_(plan) {}
   void set_total(int64_t steps) { plan_.total_steps = steps; }
 
+  /// What this session has measured. Call them after every step, evaluation and checkpoint.
   void step_took(double seconds, int64_t tokens);
   void evaluation_took(double seconds) { evaluation_ = seconds; }
   void save_took(double seconds) { save_ = seconds; }
@@ -27,29 +29,30 @@ class Pace {
   void expect_evaluations(double steps) { plan_.evaluation_steps = steps; }
   void expect_saves(double seconds) { plan_.save_seconds = seconds; }
 
-  /// Since the last call of start_window(), or right after it between the last two, without evaluations and
-  /// checkpoints.
+  /// Tokens per second of steps, without evaluations and checkpoints, since the last call of start_window() or, right
+  /// after it, between the last two calls.
   double tokens_per_second() const {
     return window_seconds_ > 0 ? static_cast<double>(window_tokens_) / window_seconds_ : rate_before_;
   }
   void start_window();
 
-  /// Seconds from `step` to the end: steps at the mean cost of a quarter to half of those of this session, the last
-  /// ones, at most 200 and without its first, for short runs begin slowly: new rows of tables touch new memory; the
-  /// remaining evaluations and checkpoints, those at the end included, at the cost of the last one. Negative when not
-  /// known. `elapsed`: seconds of the run so far.
+  /// Seconds from `step` to the end, negative when not known; `elapsed`: seconds of the run so far. A step costs the
+  /// mean of the last steps of this session, a quarter to half of them and at most 200, without the first one: a run
+  /// begins slowly, since new rows of tables touch new memory. The remaining evaluations and checkpoints, those at the
+  /// end included, cost what the last one took.
   double time_left(int64_t step, double elapsed) const;
   /// The mean seconds of the last steps: those of about 20 seconds, and at least 20; negative before the second step of
   /// this session. The first one, which touches the memory, does not count.
   double recent_step() const { return recent_.empty() ? -1 : recent_seconds_ / static_cast<double>(recent_.size()); }
-  /// Seconds of so many more steps that take `each`, with their evaluations and checkpoints and those at the end.
+  /// Seconds of `steps` more steps that take `each` seconds, with their evaluations and checkpoints and those at the
+  /// end.
   double seconds_for(double steps, double each) const;
   /// The share of the steps or of the time that is done, whichever is more; 0 if neither is limited.
   double share_done(int64_t step, double elapsed) const;
 
  private:
   double steps_left(int64_t step) const;
-  /// Seconds of an evaluation, and of saving a checkpoint.
+  /// Seconds of an evaluation, where a step takes `step` seconds, and of saving a checkpoint.
   double evaluation(double step) const {
     if (plan_.evaluation_steps <= 0) return 0;
     return evaluation_ >= 0 ? evaluation_ : plan_.evaluation_steps * step;
@@ -57,13 +60,13 @@ class Pace {
   double save() const { return save_ >= 0 ? save_ : plan_.save_seconds; }
 
   Plan plan_;
-  double steps_ = 0;  // seconds in the last steps of this session, and their number
-  int64_t count_ = 0;
-  int64_t all_ = 0;  // steps of this session
-  std::deque<double> recent_;
+  double counted_seconds_ = 0;  // of the last steps of this session, whose number is counted_steps_
+  int64_t counted_steps_ = 0;
+  int64_t session_steps_ = 0;  // steps of this session without the first
+  std::deque<double> recent_;  // seconds of each step that recent_step() is the mean of, and their sum
   double recent_seconds_ = 0;
-  double first_ = -1;                   // of this session: it touches the memory, and counts until there is a second
-  double evaluation_ = -1, save_ = -1;  // -1: there was none
+  double first_ = -1;                   // seconds of the session's first step, which count until there is a second
+  double evaluation_ = -1, save_ = -1;  // seconds of the last one; -1: there was none
   double window_seconds_ = 0, rate_before_ = 0;
   int64_t window_tokens_ = 0;
 };

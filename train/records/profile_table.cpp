@@ -23,6 +23,7 @@ std::string limit_text(const ProfileRow& row, const MachineRates& machine) {
                              : fmt::format("{:.0f} % sgemm", 100 * of_sgemm);
 }
 
+/// A row of the table, per step; columns of which nothing was counted stay empty.
 std::string line(const ProfileRow& row, const Profile& profile, const MachineRates& machine) {
   const auto steps = static_cast<double>(profile.steps()), nanoseconds = static_cast<double>(row.nanoseconds);
   const auto per_step = [steps](int64_t count, double unit, const char* format) {

@@ -1,4 +1,4 @@
-// A profile as a text table.
+// `capstan train --profile`: which steps are profiled, and the profile as a text table. tests/train/test_profile.cpp.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace capstan {
 
-/// The limits of the machine that rows are compared with:
-/// bytes per second of a triad, operations per second of an sgemm.
+/// The limits of the machine that rows are compared with: bytes per second of a triad (a = b + s c), operations per
+/// second of an sgemm.
 struct MachineRates {
   double bytes = 0, flops = 0;
 };
@@ -18,8 +18,6 @@ struct MachineRates {
 /// A row per op and pass, the slowest first and time outside any op last; then the step, which is their sum; then a
 /// legend. Times, bytes and operations are per step.
 std::string to_text(const Profile& profile, const MachineRates& machine);
-
-// Profiles a limited number of a run's steps.
 
 /// Profiles `steps` steps after the first `warmup` ones, which touch memory for the first time and set up kernels.
 /// Training computes the same bits with and without it.

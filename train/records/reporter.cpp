@@ -17,7 +17,7 @@ struct Reporter::Shown {
   RunLog file;
   ProgressMode mode;
   bool bar;
-  Stopwatch since;  // the bar was drawn
+  Stopwatch since;  // since the bar was drawn
 };
 
 Reporter::Reporter(ProgressMode mode, LogLevel level, const std::string& log_file) {

@@ -1,4 +1,6 @@
-// Progress of a run: lines in train.log and where messages go (log.hpp), and on a terminal a bar with the time left.
+// Progress of a run: lines in train.log and where messages go (core/io/log.hpp), and on a terminal a bar with the time
+// left. All of train/ reports by it, through RunProgress. tests/cli/test_progress.cpp, test_log.cpp and
+// test_terminal.cpp.
 #pragma once
 
 #include <memory>
@@ -19,7 +21,7 @@ class Reporter {
   Reporter(ProgressMode mode, LogLevel level, const std::string& log_file);
   ~Reporter();
 
-  /// For those who look for a cause.
+  /// A line that is usually not shown, for users who look for a cause.
   void debug(const std::string& line);
   void info(const std::string& line);
   void warn(const std::string& line);
@@ -43,7 +45,7 @@ class Reporter {
 
   void log(LogLevel level, const std::string& line, bool shown);
 
-  std::unique_ptr<Shown> shown_;  // null: nothing is shown or written
+  std::unique_ptr<Shown> shown_;  // the file and the bar; null: nothing is shown or written
 };
 
 /// Memory of this process in bytes, now and at its peak.

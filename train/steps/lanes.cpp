@@ -1,3 +1,5 @@
+// A thread that has computed a lane adds it to its sibling if that is done, and goes on up the tree; otherwise it
+// leaves it there (finish_lane). So no thread waits for another, and the order of the sums is that of the tree.
 #include "train/steps/lanes.hpp"
 
 #include <algorithm>
@@ -43,11 +45,11 @@ int64_t lane_count(int64_t rows, int64_t columns, int64_t setting) {
   return wanted;
 }
 
-/// The lanes of one call, and the nodes that wait for their sibling.
+/// The lanes of one call of compute(), and the nodes that wait for their sibling.
 struct Lanes::Climb {
   const LaneTree& tree;
   LaneRange range;
-  std::vector<Node> waiting = std::vector<Node>(static_cast<size_t>(range.size()));  // by their first lane
+  std::vector<Node> waiting = std::vector<Node>(static_cast<size_t>(range.size()));  // by their first lane; empty: none
   Node& at(int64_t first) { return waiting[static_cast<size_t>(first - range.begin)]; }
 };
 
@@ -88,7 +90,7 @@ void Lanes::finish_lane(Climb& climb, Node node) {
   for (int64_t width = 1; 2 * width < lanes; width *= 2) {
     const bool right = (first & width) != 0;
     const int64_t left_first = right ? first - width : first, sibling = first ^ width;
-    if (sibling >= lanes) continue;  // passed through
+    if (sibling >= lanes) continue;  // a node without a right child is its left one
     if (!climb.range.holds(climb.tree.node(left_first, 2 * width))) break;
     Node other;
     {
@@ -127,7 +129,7 @@ std::vector<Lanes::Node> Lanes::compute(const Batch& rows, int64_t batch_rows, c
                      options);
     finish_lane(climb, std::move(node));
   };
-  if (tree.lanes() == 1 && range.size() == 1) {  // its operations run on all threads
+  if (tree.lanes() == 1 && range.size() == 1) {  // the operations of a single lane run on all threads
     compute_lane(0);
   } else {
     parallel_units(range.size(), [&](int64_t index) {

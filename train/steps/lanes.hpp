@@ -1,8 +1,9 @@
 // A batch in lanes: parts of fixed content, each computed by one thread, whose gradients are added up in a fixed order.
 //
 // A lane's gradient is a function of the weights, its examples, the seed and the step. Lanes are added along a binary
-// tree over their indices. So no result depends on how many threads and processes there are
-// or on which of them took a lane. And a step has no fork and join inside: threads meet when it ends.
+// tree over their indices. So no result depends on how many threads and processes there are or on which of them took a
+// lane. And a step has no fork and join inside: threads meet when it ends. Another number of lanes or another tree
+// gives other bits: tests/train/test_lanes.cpp, test_ranks.cpp and tests/run/test_portable_bits.cpp.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,6 @@
 
 namespace capstan {
 
-// Which lanes a rank computes, and the order in which their gradients are added: a function of their number alone.
-
 /// Lanes [begin, end) of a batch.
 struct LaneRange {
   int64_t begin = 0, end = 0;
@@ -27,7 +26,9 @@ struct LaneRange {
 };
 inline bool operator==(const LaneRange& a, const LaneRange& b) { return a.begin == b.begin && a.end == b.end; }
 
-/// A binary tree: node (i, 2k) = node (i, k) + node (i + k, k), where a node without a right child is its left one.
+/// The order in which the lanes of a batch are added, and which of them a rank computes: functions of their number
+/// alone. A binary tree: node (i, 2k) = node (i, k) + node (i + k, k), where a node without a right child is its left
+/// one.
 class LaneTree {
  public:
   explicit LaneTree(int64_t lanes) : lanes_(lanes) {}
@@ -40,8 +41,8 @@ class LaneTree {
     return {first, first + width < lanes_ ? first + width : lanes_};
   }
 
-  /// The nodes that are left when everything within the range is added up that is at most half of the tree, ascending.
-  /// They are O(log lanes).
+  /// The nodes that are left when the lanes of a range are added as far as the tree allows, short of its root,
+  /// ascending. They are O(log lanes).
   std::vector<LaneRange> nodes_of(const LaneRange& range) const;
 
   /// Adds up ascending nodes that together are all lanes: add(left, right) is called with their indices, and `left` is
@@ -76,10 +77,11 @@ struct StepSums {
   void add(const StepSums& other);
 };
 
+/// How the gradients of a batch are computed.
 struct PassOptions {
-  int64_t lanes = 0;               // 0: lane_count() decides
-  int64_t micro_batch_tokens = 0;  // of split_rows; a lane is cut further
-  uint64_t step = 0;               // of dropout
+  int64_t lanes = 0;               // train.lanes; 0: lane_count() decides
+  int64_t micro_batch_tokens = 0;  // a lane is cut into pieces of at most so many tokens (split_rows)
+  uint64_t step = 0;               // for the random numbers of dropout
   TapeOptions tape = {};
   bool fresh = false;  // the gradients of all parameters are 0: a batch of one lane needs no block of its own
 };
@@ -87,9 +89,9 @@ struct PassOptions {
 /// The most lanes that lane_count() chooses by itself.
 inline constexpr int64_t most_lanes = 8;
 
-/// How many lanes a batch of this many rows and columns has: `setting`, or if that is 0, up to most_lanes of at least
-/// 1,024 tokens (products of fewer rows are slower);
-/// never more than rows. Of up to 8 lanes, the largest number that divides the rows is taken if it is at least half.
+/// How many lanes a batch of this many rows and columns has: `setting`, but not more than rows. If it is 0, up to
+/// most_lanes of at least 1,024 tokens (products of fewer rows are slower) or, in its place, the largest number above
+/// half of that which divides the rows.
 int64_t lane_count(int64_t rows, int64_t columns, int64_t setting);
 
 /// Row at which a lane of a batch of `rows` rows begins.
@@ -98,7 +100,7 @@ inline int64_t lane_begin(int64_t rows, int64_t lanes, int64_t lane) { return ro
 /// Computes gradients in lanes; keeps the lanes' gradient blocks from step to step.
 class Lanes {
  public:
-  /// The sum of some lanes.
+  /// The sum of the lanes below a node of the tree.
   struct Node {
     LaneRange lanes;
     std::unique_ptr<GradBlock> grads;
@@ -123,6 +125,8 @@ class Lanes {
  private:
   struct Climb;
 
+  /// Forward and backward pass of a lane, on the calling thread's tape; gradients go where that thread's LaneGrads
+  /// says.
   StepSums pass(const Batch& batch, const PassOptions& options) const;
   std::unique_ptr<GradBlock> take_block();
   void give_block(std::unique_ptr<GradBlock> block);

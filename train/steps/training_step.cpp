@@ -41,7 +41,7 @@ TrainingStep::Result TrainingStep::run(RunState& state, double learning_rate, co
     state.batch = batch;
     throw;
   }
-  const StopScope whole(nullptr);
+  const StopScope whole(nullptr);  // from here on the step is not stopped: half an update would be none
   if (result.sums->targets == 0) return result;
   const double scale = 1 / static_cast<double>(result.sums->targets);
   const double size = norm(scale);
@@ -51,7 +51,7 @@ TrainingStep::Result TrainingStep::run(RunState& state, double learning_rate, co
     result.problem = std::isfinite(result.sums->loss) ? "the gradient is not finite" : "the loss is not finite";
     return result;
   }
-  // It leaves gradients of 0, on which `fresh` of the next step relies.
+  // The optimizer leaves gradients of 0, on which PassOptions::fresh of the next step relies.
   update([&] { optimizer_.step(params_, scale * clip_factor(size, config_.grad_clip), learning_rate); });
   state.optimizer_step = optimizer_.steps();
   if (average_) average_->update(params_, optimizer_.steps());

@@ -1,4 +1,6 @@
-// One training step: the gradients of its batches and the update of the weights, in one process or in several ranks.
+// One training step: the gradients of its batches and the update of the weights, in one process (LocalStep) or in
+// several ranks (train/rank_steps). The loop does not ask which it is. A step that fails or is stopped changes no
+// weight: tests/train/test_nonfinite.cpp and test_loop.cpp; accumulated batches are one big batch: test_loop.cpp.
 #pragma once
 
 #include <functional>
@@ -28,6 +30,7 @@ struct StopStatus {
 /// Asked between and during steps: what this process knows now.
 using AskStopStatus = std::function<StopStatus()>;
 
+/// A step, and what it keeps from one to the next: the optimizer, the average of the weights, the reader of batches.
 class TrainingStep : NoCopy {
  public:
   struct Result {
@@ -47,6 +50,7 @@ class TrainingStep : NoCopy {
   /// Sets tables with ParamOptions::fresh_each_epoch to zero; for the begin of every epoch but the first.
   void empty_fresh_tables();
 
+  /// What a checkpoint saves and restores.
   virtual RunParts parts(RunState& state) { return {params_, optimizer_, average_.get(), state}; }
   const Optimizer& optimizer() const { return optimizer_; }
   const BatchReader& batches() const { return batches_; }
@@ -67,8 +71,8 @@ class TrainingStep : NoCopy {
   virtual std::string slow_warning() = 0;
 
  protected:
-  /// `batches`: of this process. `owned`: the elements of the parameters that it updates. All references must outlive
-  /// it.
+  /// `batches`: those that this process computes. `owned`: the elements of the parameters that it updates. All
+  /// references must outlive it. Throws Error when there is no batch.
   TrainingStep(const Task& task, ParamStore& params, const BatchSource& batches, const TrainConfig& config,
                const std::vector<Elements>& owned);
 

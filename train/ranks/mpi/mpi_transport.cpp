@@ -1,4 +1,6 @@
-// libcapstan_mpi.so: messages by MPI. Built against Open MPI or MPICH with the C interface, which both have.
+// libcapstan_mpi.so: messages by MPI (train/ranks/transport.hpp). Built against Open MPI or MPICH with the C interface,
+// which both have; loaded by train/ranks/launch.cpp, so it uses nothing of the library. tests/cli/test_ranks.cpp runs
+// it.
 #include <mpi.h>
 
 #include <algorithm>
@@ -21,6 +23,7 @@ std::string text_of(int error) {
   return std::string(text, static_cast<size_t>(std::max(length, 0)));
 }
 
+/// Throws what the library says of an error. `doing`: what could not be done.
 void check(int error, const char* doing) {
   if (error != MPI_SUCCESS) throw std::runtime_error(std::string("MPI: cannot ") + doing + ": " + text_of(error));
 }
@@ -36,6 +39,7 @@ std::string library_name() {
   return name;
 }
 
+/// A request is a place in requests_, which the next one takes when it is done.
 class MpiTransport final : public Transport {
  public:
   MpiTransport() {
