@@ -3,6 +3,18 @@
 #include <fmt/core.h>
 
 namespace capstan {
+namespace {
+
+std::string labels_of(const std::string& model) {
+  std::string escaped;
+  for (const char c : model) {
+    if (c == '"' || c == '\\') escaped += '\\';
+    escaped += c == '\n' ? ' ' : c;
+  }
+  return fmt::format("model_name=\"{}\"", escaped);
+}
+
+}  // namespace
 
 void Histogram::add(double seconds) {
   size_t at = 0;
@@ -12,7 +24,7 @@ void Histogram::add(double seconds) {
 }
 
 std::string Histogram::text(const std::string& name, const std::string& labels) const {
-  std::string lines = fmt::format("# TYPE {} histogram\n", name);
+  std::string lines;
   int64_t up_to_here = 0;  // Prometheus' buckets are cumulative
   for (size_t i = 0; i < counts_.size(); ++i) {
     up_to_here += counts_[i];
@@ -37,28 +49,45 @@ void ServeMetrics::add(Time time, double seconds) {
   times_[static_cast<size_t>(time)].add(seconds);
 }
 
-std::string ServeMetrics::text(const std::string& model) const {
-  static constexpr std::array<std::pair<const char*, const char*>, 7> counts{{{"num_requests_running", "gauge"},
-                                                                              {"num_requests_waiting", "gauge"},
-                                                                              {"prompt_tokens_total", "counter"},
-                                                                              {"generation_tokens_total", "counter"},
-                                                                              {"prefix_cache_queries_total", "counter"},
-                                                                              {"prefix_cache_hits_total", "counter"},
-                                                                              {"request_success_total", "counter"}}};
-  static constexpr std::array<const char*, 4> times{"time_to_first_token_seconds", "inter_token_latency_seconds",
-                                                    "e2e_request_latency_seconds", "request_queue_time_seconds"};
-  std::string escaped;  // as label values are written
-  for (const char c : model) {
-    if (c == '"' || c == '\\') escaped += '\\';
-    escaped += c == '\n' ? ' ' : c;
-  }
-  const std::string labels = fmt::format("model_name=\"{}\"", escaped);
+int64_t ServeMetrics::value(Count count) const {
   const std::lock_guard lock(mutex_);
+  return counts_[static_cast<size_t>(count)];
+}
+
+Histogram ServeMetrics::value(Time time) const {
+  const std::lock_guard lock(mutex_);
+  return times_[static_cast<size_t>(time)];
+}
+
+std::string prometheus_text(const std::map<std::string, std::shared_ptr<ServeMetrics>>& models) {
+  using Count = ServeMetrics::Count;
+  using Time = ServeMetrics::Time;
+  struct Family {
+    Count count;
+    const char *name, *type;
+  };
+  static constexpr Family counts[] = {{Count::running, "num_requests_running", "gauge"},
+                                      {Count::waiting, "num_requests_waiting", "gauge"},
+                                      {Count::prompt_tokens, "prompt_tokens_total", "counter"},
+                                      {Count::generation_tokens, "generation_tokens_total", "counter"},
+                                      {Count::cache_queries, "prefix_cache_queries_total", "counter"},
+                                      {Count::cache_hits, "prefix_cache_hits_total", "counter"},
+                                      {Count::successes, "request_success_total", "counter"}};
+  static constexpr std::pair<Time, const char*> times[] = {{Time::first_token, "time_to_first_token_seconds"},
+                                                           {Time::between_tokens, "inter_token_latency_seconds"},
+                                                           {Time::whole, "e2e_request_latency_seconds"},
+                                                           {Time::queue, "request_queue_time_seconds"}};
   std::string lines;
-  for (size_t i = 0; i < counts.size(); ++i)
-    lines += fmt::format("# TYPE capstan_{0} {1}\ncapstan_{0}{{{2}}} {3}\n", counts[i].first, counts[i].second, labels,
-                         counts_[i]);
-  for (size_t i = 0; i < times.size(); ++i) lines += times_[i].text(fmt::format("capstan_{}", times[i]), labels);
+  for (const Family& family : counts) {
+    lines += fmt::format("# TYPE capstan_{} {}\n", family.name, family.type);
+    for (const auto& [model, metrics] : models)
+      lines += fmt::format("capstan_{}{{{}}} {}\n", family.name, labels_of(model), metrics->value(family.count));
+  }
+  for (const auto& [time, name] : times) {
+    lines += fmt::format("# TYPE capstan_{} histogram\n", name);
+    for (const auto& [model, metrics] : models)
+      lines += metrics->value(time).text(fmt::format("capstan_{}", name), labels_of(model));
+  }
   return lines;
 }
 

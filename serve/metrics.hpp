@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -33,12 +35,16 @@ class ServeMetrics {
   void add(Count count, int64_t more = 1);
   void set(Count count, int64_t value);
   void add(Time time, double seconds);
-  std::string text(const std::string& model) const;
+  int64_t value(Count count) const;
+  Histogram value(Time time) const;
 
  private:
   mutable std::mutex mutex_;
   std::array<int64_t, 7> counts_{};
   std::array<Histogram, 4> times_;
 };
+
+/// The metrics of all models by name, in Prometheus' text format, in which the lines of a metric stand together.
+std::string prometheus_text(const std::map<std::string, std::shared_ptr<ServeMetrics>>& models);
 
 }  // namespace capstan

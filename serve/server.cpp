@@ -265,10 +265,8 @@ void Server::State::answer(HttpRequest request, const std::shared_ptr<HttpReply>
                             "'self'; frame-ancestors 'none'; base-uri 'none'"},
                            {"X-Content-Type-Options", "nosniff"}}});
     if (request.path == "/metrics") {
-      std::string text;
       const std::lock_guard lock(mutex_);
-      for (const auto& [name, metrics] : metrics_) text += metrics->text(name);
-      return reply->send({200, text, "text/plain; version=0.0.4"});
+      return reply->send({200, prometheus_text(metrics_), "text/plain; version=0.0.4"});
     }
     const size_t bytes = request.body.size() + bytes_beside_body;
     const auto shared = std::make_shared<HttpRequest>(std::move(request));

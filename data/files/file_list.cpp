@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "core/base/error.hpp"
 #include "core/strings/strings.hpp"
@@ -164,8 +165,13 @@ std::vector<FoundFile> list_files(const std::vector<std::string>& paths, const F
       found.push_back({path, fs::path(path).filename().string()});
   }
   std::sort(found.begin(), found.end(), [](const FoundFile& a, const FoundFile& b) { return a.path < b.path; });
-  const auto same = [](const FoundFile& a, const FoundFile& b) { return a.path == b.path; };
-  found.erase(std::unique(found.begin(), found.end(), same), found.end());
+  std::set<std::string> known;  // canonical paths: x.txt and ./x.txt are one file
+  const auto seen = [&known](const FoundFile& file) {
+    std::error_code problem;
+    const fs::path canonical = fs::canonical(file.path, problem);
+    return !known.insert(problem ? file.path : canonical.string()).second;
+  };
+  found.erase(std::remove_if(found.begin(), found.end(), seen), found.end());
   return found;
 }
 

@@ -157,6 +157,7 @@ TEST_CASE("folders and patterns give their text files, sorted, each once") {
   CHECK(names(list_files({folder.path()}, {{"src/**/*.?pp"}, {}})) == Names{"src/d.hpp", "src/deep/c.cpp"});
   CHECK(names(list_files({folder.path("*.cpp")})) == Names{"a.cpp"});
   CHECK(names(list_files({folder.path("**/*.cpp")}, {{}, {"build"}})) == Names{"a.cpp", "src/deep/c.cpp"});
+  CHECK(names(list_files({folder.path("a.cpp"), folder.path("./a.cpp"), folder.path("src/../a.cpp")})).size() == 1);
   CHECK(names(list_files({folder.path("a.cpp"), folder.path("*.cpp"), folder.path("image.md")})) ==
         Names{"a.cpp", "image.md"});
 }

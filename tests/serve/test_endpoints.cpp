@@ -35,6 +35,9 @@ TEST_CASE("health, models, metrics and the page are answered") {
   CHECK(ask(port(), "GET", "/v1/models/spam").json()["type"] == "linear-classifier");
   const Response metrics = ask(port(), "GET", "/metrics");
   CHECK(metrics.body.find("capstan_num_requests_running{model_name=\"aft-simple\"} 0") != std::string::npos);
+  const std::string type = "# TYPE capstan_num_requests_running gauge";  // once, with the lines of all models
+  CHECK(metrics.body.find(type) == metrics.body.rfind(type));
+  CHECK(metrics.body.find("capstan_num_requests_running{model_name=\"spam\"} 0") < metrics.body.find("waiting"));
   const Response page = ask(port(), "GET", "/");
   CHECK(page.body.find("<!doctype html>") == 0);
   CHECK(page.headers.find("Content-Security-Policy") != std::string::npos);

@@ -147,6 +147,8 @@ DynamicEvaluation::DynamicEvaluation(const Task& task, ParamStore& params, const
   double sum = 0;
   for (float& square : squares_) sum += square = std::sqrt(square / static_cast<float>(texts));
   mean_rms_ = sum / static_cast<double>(std::max<size_t>(squares_.size(), 1));
+  if (mean_rms_ == 0)
+    throw Error("the gradients of the training texts are 0: there is no scale for the rate of dynamic evaluation");
   for (size_t i = 0; i < table_squares_.size(); ++i)
     table_squares_[i] = table_counts_[i] > 0 ? std::sqrt(table_squares_[i] / table_counts_[i]) : 0;
 }

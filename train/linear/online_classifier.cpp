@@ -131,9 +131,12 @@ void OnlineClassifier::find_slopes(const OnlineText& text, const std::vector<dou
   };
   if (multi_label_) {
     for (int64_t c = 0; c < classes_; ++c) slopes[c] = static_cast<float>(1 / (1 + math::exp(-logit(c))));
-    for (int64_t c = 0; c < classes_; ++c) slopes[c] *= static_cast<float>(text.weight);
-    for (const int32_t label : text.labels)
-      slopes[label] = (slopes[label] / static_cast<float>(text.weight) - 1) * weight_of(label);
+    const auto weight = static_cast<float>(text.weight);
+    for (const int32_t label : text.labels) slopes[label] -= 1;
+    for (int64_t c = 0; c < classes_; ++c) slopes[c] *= weight;
+    if (!class_weights_.empty())
+      for (const int32_t label : text.labels)
+        slopes[label] *= static_cast<float>(class_weights_[static_cast<size_t>(label)]);
   } else if (columns_ == 1) {
     const double shift = shifts_.empty() ? 0 : (shifts_[1] - shifts_[0]) / 2;
     const double score = static_cast<double>(slopes[0]) + bias[1] + shift;
@@ -215,6 +218,9 @@ void OnlineClassifier::learn_group(const OnlineText* texts, int64_t count) {
 }
 
 void OnlineClassifier::learn(const std::vector<OnlineText>& texts) {
+  for (const OnlineText& text : texts)
+    if (!(text.weight >= 0) || !std::isfinite(text.weight))
+      throw std::invalid_argument(fmt::format("a text has the weight {}: expected a number of 0 or more", text.weight));
   const FixedThreads same;
   group_.resize(most_at_once);
   scratches_.resize(static_cast<size_t>(team_size()));

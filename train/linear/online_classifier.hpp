@@ -35,7 +35,7 @@ class OnlineClassifier {
   OnlineClassifier(const LinearClassifierConfig& config, int64_t classes, bool multi_label);
 
   /// Learns from texts. May stop (core/base/stop.hpp): texts that it has learnt from by then count. Not for several
-  /// threads at once.
+  /// threads at once. Throws std::invalid_argument, and learns nothing, if a weight is negative or not finite.
   void learn(const std::vector<OnlineText>& texts);
   int64_t texts() const { return texts_; }
   /// The configuration with the choices that were made: words, min_texts and buckets.
