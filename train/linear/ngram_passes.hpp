@@ -18,7 +18,8 @@ namespace capstan {
 /// passes over a sample tell it. Rows that are held out tell the factor of all. A pure function of the rows and the
 /// seed, with the same bits on any number of threads and whether rows are kept or not. May stop. `progress` (may be
 /// null) gets passes_work() in all.
-LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress = nullptr);
+LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress,
+                        const std::vector<double>& thresholds);
 /// Passes over all rows.
 double passes_work(const NgramRows& rows);
 
