@@ -277,6 +277,12 @@ TEST_CASE("multi-label: costs give each label its threshold, of a solved classif
   const Workplace place;
   write_topics(place);
   place.write("classify.yaml", read_file(source_path("configs/classify.yaml")));
+  for (const auto& [file, seed, count] : {std::tuple("topics.tsv", 1u, 120), {"valid.tsv", 2u, 60}}) {
+    std::string rows;  // some labels are wrong, so that there are mistakes to count
+    for (const std::string& row : lines_of(topics(seed, count)))
+      rows += (rows.size() % 4 == 0 ? "sport" + row.substr(row.find('\t')) : row) + "\n";
+    place.write(file, rows);
+  }
   // Missing sport costs 9 times as much as giving it wrongly; to give food wrongly 3 times as much as missing it.
   const Words costs{"train.monitor=cost", "train.costs=[{truth: sport, cost: 9}, {predicted: food, cost: 3}]"};
   for (const bool solved : {true, false}) {
