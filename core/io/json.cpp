@@ -116,8 +116,9 @@ size_t too_deep_at(std::string_view text, size_t depth) {
 std::string place_of(std::string_view text, size_t at, const JsonRule& rule) {
   const std::string_view before = text.substr(0, at);
   const size_t line_begin = before.rfind('\n') + 1;  // npos + 1 == 0
+  const int64_t first = line_begin == 0 ? rule.column : 1;
   return fmt::format("{}:{}:{}", rule.file, rule.line + std::count(before.begin(), before.end(), '\n'),
-                     at - line_begin + 1);
+                     first + static_cast<int64_t>(at - line_begin));
 }
 
 }  // namespace

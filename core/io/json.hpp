@@ -20,6 +20,7 @@ struct JsonRule {
   int64_t line = 1;          // file line where the text begins
   size_t depth = 100;        // limit of nested lists and objects; each level costs stack where a value is used
   bool unique_keys = false;  // otherwise the last of equal keys counts
+  int64_t column = 1;        // of the line, where the text begins
 };
 
 /// Throws JsonError "file:line:column: not JSON: what is wrong", also for nesting that is too deep.

@@ -94,10 +94,10 @@ void add_labels(LabelledText& to, const JsonRow& row) {
   set_json_labels(to, row, choice.label.value_or("labels"));
 }
 
-LabelledText read_object(std::string_view line, const std::string& file, int64_t number, const std::string& place,
+LabelledText read_object(std::string_view line, const JsonRule& rule, const std::string& place,
                          const ColumnChoice& choice) {
   const std::vector<std::string> keys = choice.text.empty() ? std::vector<std::string>{"text"} : choice.text;
-  const json object = parse_json(line, {file, number});
+  const json object = parse_json(line, rule);
   if (!object.is_object())
     throw Error(fmt::format("{}: every line must be a JSON object such as {{\"label\": 1, \"text\": \"...\"}}", place));
   LabelledText row;
@@ -118,48 +118,93 @@ bool is_array(std::string_view content) {
   return first != std::string_view::npos && content[first] == '[';
 }
 
-/// The texts of the elements of an array, each with the line where it begins; not parsed, and of an array that is not
-/// closed the last one is what is left.
+/// The texts of the elements of an array, not parsed.
 class ArrayElements {
  public:
-  explicit ArrayElements(std::string_view content) : content_(content), at_(content.find('[') + 1) {
-    line_ += std::count(content.begin(), content.begin() + static_cast<int64_t>(at_), '\n');
+  explicit ArrayElements(std::string_view content) : content_(content) {
+    while (content_[at_] != '[') pass();
+    pass();
   }
 
+  /// False at the end, and at an element that the file's end cuts off.
   bool next(Line& element) {
-    for (; at_ < content_.size() && json_blanks.find(content_[at_]) != std::string_view::npos; ++at_) count_line();
+    pass_blanks();
     if (at_ >= content_.size() || content_[at_] == ']') return false;
     const size_t begin = at_;
-    element.number = line_;
+    line_ = element.number = here_;
+    column_ = column();
+    ++elements_;
     int depth = 0;
     bool in_string = false;
-    for (; at_ < content_.size(); ++at_) {
+    for (; at_ < content_.size(); pass()) {
       const char c = content_[at_];
-      count_line();
       if (in_string) {
-        if (c == '\\') ++at_;
+        if (c == '\\') pass();
         in_string = c != '"';
       } else if (c == '"') {
         in_string = true;
       } else if (c == '{' || c == '[') {
         ++depth;
-      } else if ((c == ',' && depth == 0) || (c == ']' && depth == 0)) {
+      } else if ((c == ',' || c == ']') && depth == 0) {
         break;
       } else if (c == '}' || c == ']') {
         --depth;
       }
     }
-    element.text = content_.substr(begin, std::min(at_, content_.size()) - begin);
-    if (at_ < content_.size() && content_[at_] == ',') ++at_;
+    at_ = std::min(at_, content_.size());
+    cut_ = depth > 0 || in_string;
+    if (cut_) return false;
+    element.text = content_.substr(begin, at_ - begin);
+    if (at_ < content_.size() && content_[at_] == ',') pass();
     return true;
+  }
+  /// Where the last element begins in its line.
+  int64_t element_column() const { return column_; }
+
+  /// After the last one: whether the array was closed.
+  bool closed() const { return at_ < content_.size(); }
+  std::string not_closed(const std::string& file) const {
+    if (cut_)
+      return fmt::format(
+          "{}:{}:{}: element {} of the array begins here, and the file ends at {}:{} before it does: the "
+          "file was cut when it was written or copied, or a quote or bracket is missing; get all of it, "
+          "or mend the element",
+          file, line_, column_, elements_, here_, column());
+    return fmt::format(
+        "{}:{}:{}: the file ends here, after {} elements, without the ] of its array: it was cut when "
+        "it was written or copied; get all of it, or write the ] if nothing else is missing",
+        file, here_, column(), elements_);
+  }
+  /// Throws Error where anything follows the array.
+  void refuse_more(const std::string& file) {
+    pass();
+    pass_blanks();
+    if (at_ < content_.size())
+      throw Error(
+          fmt::format("{0}:{1}:{2}: the array ends before this; a file is one array, or has an object in each "
+                      "line: jq -c '.[]' {0} > NEW.jsonl",
+                      file, here_, column()));
   }
 
  private:
-  void count_line() { line_ += content_[at_] == '\n' ? 1 : 0; }
+  void pass() {
+    if (at_ < content_.size() && content_[at_] == '\n') {
+      ++here_;
+      line_begin_ = at_ + 1;
+    }
+    ++at_;
+  }
+  int64_t column() const { return static_cast<int64_t>(at_ - line_begin_) + 1; }
+  void pass_blanks() {
+    while (at_ < content_.size() && json_blanks.find(content_[at_]) != std::string_view::npos) pass();
+  }
 
   std::string_view content_;
-  size_t at_;
-  int64_t line_ = 1;
+  size_t at_ = 0, line_begin_ = 0;
+  int64_t here_ = 1;               // the line of at_
+  int64_t line_ = 1, column_ = 1;  // where the last element begins
+  int64_t elements_ = 0;
+  bool cut_ = false;
 };
 
 /// Rows of a file that is one array of objects.
@@ -168,10 +213,16 @@ void read_array(const TableInput& input) {
   for (Line element; elements.next(element);)
     input.bad.guard([&] {
       const std::string place = fmt::format("{}:{}", input.file, element.number);
-      LabelledText row = read_object(element.text, input.file, element.number, place, input.choice);
+      JsonRule rule{input.file, element.number};
+      rule.column = elements.element_column();
+      LabelledText row = read_object(element.text, rule, place, input.choice);
       row.line = element.number;
       input.take(std::move(row), static_cast<size_t>(element.text.end() - input.content.begin()));
     });
+  if (!elements.closed())
+    input.bad.add(elements.not_closed(input.file));
+  else
+    elements.refuse_more(input.file);
 }
 
 /// The keys of the first object, then the values of up to `count` objects under these keys, lists and the like as JSON
@@ -234,7 +285,7 @@ TableFormat jsonl_format() {
                        unchecked.utf8 = false;  // the parser refuses what is not UTF-8
                        if (is_array(input.content)) return read_array(unchecked);
                        return read_lines(unchecked, [&](const Line& line, const std::string& place) {
-                         return read_object(line.text, input.file, line.number, place, input.choice);
+                         return read_object(line.text, {input.file, line.number}, place, input.choice);
                        });
                      }};
   format.endings = {".jsonl", ".ndjson", ".json"};

@@ -274,6 +274,21 @@ BadRows bad_rows(const LabelledSourceConfig& config, OnError rule) {
   return BadRows(rule, format_is_of_files(config.format) ? "file" : "row");
 }
 
+/// load(); what is wrong with the data as a whole may follow from rows that cannot be used, so that these are named
+/// first.
+ClassificationData load_after_bad_rows(const Loading& loading, std::shared_ptr<const Tokenizer> tokenizer) {
+  try {
+    return load(loading, std::move(tokenizer));
+  } catch (const ConfigError&) {
+    throw;
+  } catch (const Error& error) {
+    const std::vector<std::string> rows = loading.bad.listed();
+    const std::string said = error.what();
+    if (rows.empty() || said.find(rows.front()) != std::string::npos) throw;
+    throw Error(join(rows, "\n") + "\n" + said);
+  }
+}
+
 }  // namespace
 
 ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer,
@@ -281,7 +296,8 @@ ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared
   BadRows bad = bad_rows(config, config.on_error);
   LabelledCheck check(config, false);
   const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
-  ClassificationData data = load({config, utf8, bad, check, classifies, log, scratch}, std::move(tokenizer));
+  ClassificationData data =
+      load_after_bad_rows({config, utf8, bad, check, classifies, log, scratch}, std::move(tokenizer));
   data.warnings = warnings_of(check);
   return data;
 }
@@ -292,7 +308,7 @@ DataReport check_source(const LabelledSourceConfig& checked, const SourceInputs&
   BadRows bad = bad_rows(config, OnError::skip);  // the report counts what follows bad rows, too
   LabelledCheck check(config, true);
   const ClassificationData data =
-      load({config, needs_utf8(config.tokenizer), bad, check, inputs.classifies, inputs.log}, nullptr);
+      load_after_bad_rows({config, needs_utf8(config.tokenizer), bad, check, inputs.classifies, inputs.log}, nullptr);
   DataReport report = report_of(check);
   if (config.on_error == OnError::stop) {
     report.errors = bad.listed();

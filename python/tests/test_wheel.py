@@ -11,7 +11,9 @@ WHEEL = os.environ.get("CAPSTAN_WHEEL", "")
 def test_a_wheel_imports_in_an_empty_environment(tmp_path):
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "empty"], check=True)
     python = tmp_path / "empty" / "bin" / "python"
-    installed = subprocess.run([python, "-m", "pip", "install", "--quiet", WHEEL], capture_output=True, text=True)
+    # With PYTHONPATH, pip would take a package that is there for installed.
+    installed = subprocess.run([python, "-m", "pip", "install", "--quiet", WHEEL], capture_output=True, text=True,
+                               env={**os.environ, "PYTHONPATH": ""})
     if installed.returncode != 0 and "numpy" in installed.stderr:
         pytest.skip("NumPy cannot be installed here")
     assert installed.returncode == 0, installed.stderr

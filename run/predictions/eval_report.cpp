@@ -12,6 +12,7 @@
 #include "core/strings/printable.hpp"
 #include "core/strings/strings.hpp"
 #include "run/inputs/input_text.hpp"
+#include "run/setup/run_data.hpp"
 
 namespace capstan {
 
@@ -175,6 +176,15 @@ std::string named(Split split, const std::string& text) {
   throw_not_finite(fmt::format("{} split", to_string(split)), NAN);
 }
 
+void add_costs(EvalReport& report, const SavedRun& run, const DataSource& data) {
+  if (run.config.train.monitor != "cost") return;
+  const std::optional<DecisionGoal> goal = decision_goal(run.config, data);
+  if (!goal) return;
+  if (report.labels) report.labels->cost = mean_cost(*report.labels, goal->of_labels);
+  if (report.classification) report.cost = figures_of(*report.classification, *goal).cost;
+  if (report.plain) report.plain_cost = figures_of(*report.plain, *goal).cost;
+}
+
 }  // namespace
 
 std::string ClassFigures::text(double figure) const { return occurs ? fmt::format("{:.4f}", figure) : "-"; }
@@ -225,9 +235,11 @@ std::vector<Figure> EvalReport::figures() const {
     const int64_t occurring = classification->occurring(), known = classification->classes();
     list.push_back({"macro_f1", classification->macro_f1(), 4,
                     occurring < known ? fmt::format("over {} of {} classes", occurring, known) : ""});
+    if (cost) list.push_back({"cost", *cost, 4});
     if (plain) {
       list.push_back({"plain_accuracy", plain->accuracy(), 4});
       list.push_back({"plain_macro_f1", plain->macro_f1(), 4});
+      if (plain_cost) list.push_back({"plain_cost", *plain_cost, 4});
     }
     list.push_back({"calibration_error", classification->calibration_error(), 4});
   }
@@ -281,6 +293,7 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
     report.plain = std::move(result.plain);
     report.ranked = std::move(result.ranked);
     report.labels = std::move(result.labels);
+    add_costs(report, run, data);
     if (!std::isfinite(report.total.loss())) refuse_not_finite(run, texts, split);
     return report;
   }
@@ -304,6 +317,7 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
     report.plain = std::move(result.plain);
     report.ranked = std::move(result.ranked);
   }
+  if (facts.classifies()) add_costs(report, run, data);
   if (!std::isfinite(report.total.loss())) refuse_not_finite(run, *split_batches, split);
   if (facts_of(run.config.data).has_pairs && split != Split::train)
     report.pairs = evaluate_pairs(run, data.evaluation_pairs(split), completions);

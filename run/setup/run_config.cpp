@@ -82,11 +82,11 @@ void validate(const RunConfig& config, Problems& problems) {
   if (facts.reads_sources && !data.has_pairs)
     problems.add("model.prefix", "only data of type pairs have sources to be read as a whole");
   const bool label_sets = data.multi_label() && facts.classifies(), one_label = facts.classifies() && !label_sets;
-  if (config.train.monitor == "cost" && label_sets)
-    problems.add("train.monitor",
-                 "cost is for one label per text; with several, a label is cheapest from the probability a / (a + b), "
-                 "where a is the cost of giving it wrongly and b that of leaving it out: train with micro-f1, and give "
-                 "predict --threshold, or compare the probabilities of predict --format jsonl with one for each label");
+  if (config.train.monitor == "f1" && label_sets)
+    problems.add(
+        "train.monitor",
+        "f1 is for a classifier that gives a text one label; with several, macro-f1 finds for each of them the "
+        "threshold with its highest F1");
   else if (const Metric& metric = metric_of(config.train.monitor);
            (metric.of == Metric::Of::label_sets && !label_sets) || (metric.of == Metric::Of::one_label && !one_label) ||
            (metric.of == Metric::Of::classes && !facts.classifies()))
@@ -99,6 +99,13 @@ void validate(const RunConfig& config, Problems& problems) {
     problems.add("train.monitor_class", "monitor f1 needs the name of a class");
   if (config.train.monitor != "f1" && !config.train.monitor_class.empty())
     problems.add("train.monitor_class", "is for train.monitor: f1");
+  for (size_t i = 0; i < config.train.costs.size() && facts.classifies(); ++i)
+    if (const auto& [truth, predicted, cost] = config.train.costs[i];
+        label_sets ? truth.empty() == predicted.empty() : truth.empty() || predicted.empty())
+      problems.add(fmt::format("train.costs.{}", i),
+                   label_sets ? "with data.multi_label, name one label: as truth, for texts that have it and are not "
+                                "given it, or as predicted, for texts that are given it and do not have it"
+                              : "name both: truth, the class that a text has, and predicted, the one that it is given");
   if (config.train.monitor != "cost" && !config.train.costs.empty())
     problems.add("train.costs", "are for train.monitor: cost");
   if (data.has_labels && !facts.takes_labels)

@@ -321,6 +321,16 @@ std::optional<DecisionGoal> decision_goal(const RunConfig& config, const DataSou
     goal.label = index_of("monitor_class", config.train.monitor_class);
   } else if (monitor == "cost") {
     goal.kind = Kind::cost;
+    if (multi_label) {
+      goal.of_labels.resize(classes.size());
+      for (const MistakeCost& one : config.train.costs)
+        if (one.predicted.empty())
+          goal.of_labels[static_cast<size_t>(index_of("costs", one.truth))].missed = one.cost;
+        else
+          goal.of_labels[static_cast<size_t>(index_of("costs", one.predicted))].wrong = one.cost;
+      for (const LabelCosts& of_label : goal.of_labels) goal.rule.push_back(of_label.threshold());
+      return goal;
+    }
     goal.rule.assign(classes.size() * classes.size(), 1);
     for (size_t c = 0; c < classes.size(); ++c) goal.rule[c * classes.size() + c] = 0;
     for (const MistakeCost& mistake : config.train.costs) {

@@ -89,6 +89,7 @@ std::string mean_and_deviation(const std::vector<double>& values) {
   double mean = 0, squares = 0;
   for (const double value : values) mean += value / static_cast<double>(values.size());
   for (const double value : values) squares += (value - mean) * (value - mean);
+  if (!std::isfinite(mean)) return "-";  // a measure that these runs do not have
   const double deviation = values.size() > 1 ? std::sqrt(squares / static_cast<double>(values.size() - 1)) : NAN;
   return std::isfinite(deviation) ? fmt::format("{:.4f} ± {:.4f}", mean, deviation) : fmt::format("{:.4f}", mean);
 }
@@ -117,7 +118,9 @@ Table run_table(const std::vector<RunRecord>& runs, TableStyle style) {
 Table seed_table(const std::vector<RunRecord>& runs) {
   std::vector<DifferingKey> keys = differing_keys(runs);
   const auto repeats = [](const DifferingKey& key) { return key.path == "seed" || key.path == "data.fold"; };
-  keys.erase(std::remove_if(keys.begin(), keys.end(), repeats), keys.end());
+  const auto kept = std::remove_if(keys.begin(), keys.end(), repeats);
+  if (kept == keys.end()) return {};  // runs that are alike are copies, such as slim ones
+  keys.erase(kept, keys.end());
   struct Group {
     std::string settings;
     Row values;

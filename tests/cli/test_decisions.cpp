@@ -118,6 +118,10 @@ TEST_CASE("a rule of decision: found in training, it decides in eval, predict, s
       CHECK(report.at("loss") == plain.at("loss"));
       CHECK(report.at("plain_macro_f1") == plain.at("macro_f1"));
     }
+    if (name == std::string("cost"))
+      CHECK(report.at("cost").get<double>() < 0.95 * report.at("plain_cost").get<double>());
+    else if (name != std::string("lenient"))
+      CHECK_FALSE(report.contains("cost"));
     CHECK(lines_with(succeed(place, {"predict", run_folder, "texts.txt"}).out, "rare\t") == rare);
     succeed(place, {"slim", run_folder, "--output", slim, "--size", "1"});
     CHECK(called_rare(eval_json(place, slim)) == doctest::Approx(static_cast<double>(rare)).epsilon(0.05));

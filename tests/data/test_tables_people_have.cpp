@@ -45,7 +45,30 @@ const Table tables[] = {
      {"0", "1"},
      "a"},
     {"a JSON array with a row that is none", "a.json", "[{\"text\": \"a\", \"label\": 1},\n 7]", {}, "", "a.json:2"},
-    {"a JSON array that is cut", "a.json", "[{\"text\": \"a\", \"label\": 1},\n {\"text\": ", {}, "", "a.json:2"},
+    {"a JSON array that is cut in an element",
+     "a.json",
+     "[{\"text\": \"a\", \"label\": 1},\n {\"text\": ",
+     {},
+     "",
+     "a.json:2:2: element 2 of the array begins here, and the file ends at 2:11 before it does: the file was cut"},
+    {"a JSON array that is cut between elements",
+     "a.json",
+     "[{\"text\": \"a\", \"label\": 1},\n{\"text\": \"b\", \"label\": 0},\n",
+     {},
+     "",
+     "a.json:3:1: the file ends here, after 2 elements, without the ] of its array"},
+    {"two JSON arrays",
+     "a.json",
+     "[{\"text\": \"a\", \"label\": 1}]\n[{\"text\": \"b\", \"label\": 0}]\n",
+     {},
+     "",
+     "a.json:2:1: the array ends before this; a file is one array, or has an object in each line: jq -c"},
+    {"a JSON array whose element is wrong",
+     "a.json",
+     "[{\"text\": \"a\", \"label\": 1}, {\"text\": \"b\", \"label\" 0}]",
+     {},
+     "",
+     "a.json:1:51: not JSON"},
     {"fastText", "a.txt", "__label__pos good\n__label__neg bad\n", {}, "", "fasttext is for lines with words"},
     {"Parquet", "a.parquet", "PAR1", {}, "", "pandas.read_parquet('"},
     {"Excel", "a.xlsx", "PK", {}, "", "pandas.read_excel('"},
@@ -78,6 +101,21 @@ TEST_CASE("tables as people have them are read, or refused with the remedy") {
       CHECK_MESSAGE(contains(said, table.error), said);
     }
   }
+}
+
+TEST_CASE("a cut array: the cut leads what `data check` says, and on_error: skip goes on without the cut element") {
+  const TemporaryFolder folder;
+  const std::string one = "{\"text\": \"good\", \"label\": \"pos\"}, ";
+  LabelledSourceConfig config = config_of({folder.write("a.json", "[" + one + one + "{\"text\": \"b")});
+  const std::string said = message_of<Error>([&] { check_source(config, {}); });
+  CHECK(contains(said, "a.json:1:70: element 3 of the array begins here"));
+  CHECK_MESSAGE(said.find("element 3") < said.find("all 2 examples have the label 'pos'"), said);
+  const std::string other = "{\"text\": \"bad\", \"label\": \"neg\"}, ";
+  config = config_of({folder.write("b.json", "[" + one + other + "{\"text\": \"b")});
+  config.on_error = OnError::skip;
+  const ClassificationData data = load_labelled(config);
+  CHECK(data.train.size() == 2);
+  CHECK(data.left_out.size() == 1);
 }
 
 TEST_CASE("data.delimiter and data.quote divide the fields of csv; other uses are refused") {

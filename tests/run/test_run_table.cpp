@@ -35,6 +35,13 @@ TEST_CASE("runs that differ in their seed alone become one row: mean and deviati
   CHECK(table[2] == std::vector<std::string>{"0.002", "1", "4.0000", "0.1000"});
   CHECK(seed_table({record(1, 1e-3, 1, 0.5), record(2, 2e-3, 3, 0.7)}).empty());
   CHECK(seed_table({record(1, 1e-3, 1, 0.5)}).empty());
+  CHECK(seed_table({record(1, 1e-3, 1, 0.5), record(1, 1e-3, 1, 0.5)}).empty());  // a copy
+  RunRecord ruled = record(3, 2e-3, 4, 0.1);
+  ruled.best->metrics["macro_f1"] = 0.25;
+  const Table some = seed_table({record(1, 1e-3, 1, 0.5), record(2, 1e-3, 3, 0.7), ruled});
+  REQUIRE(some.size() == 3);
+  CHECK(some[1].back() == "-");
+  CHECK(some[2].back() == "0.2500");
 }
 
 TEST_CASE("runs are seeds of each other only if nothing else differs, though it be a key that only one of them has") {

@@ -47,15 +47,18 @@ void describe(Fields& f, RateRule& c) {
   f("factor", c.factor, greater(0), "their learning rate as a multiple of train.lr");
 }
 
-/// What it costs to take one class for another.
+/// What it costs to take one class for another or, of texts with any number of labels, to miss one of them or to give
+/// it wrongly: `predicted` or `truth` is then empty.
 struct MistakeCost {
   std::string truth, predicted;
   double cost = 1;
 };
 template <class Fields>
 void describe(Fields& f, MistakeCost& c) {
-  f("truth", c.truth, not_empty(), "class that a text has");
-  f("predicted", c.predicted, not_empty(), "class that it is given");
+  f("truth", c.truth, any(),
+    "class that a text has; with data.multi_label, alone: a label that it has and is not given");
+  f("predicted", c.predicted, any(),
+    "class that it is given; with data.multi_label, alone: a label that it is given and does not have");
   f("cost", c.cost, at_least(0), "cost of this mistake");
 }
 

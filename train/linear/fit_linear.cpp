@@ -212,8 +212,9 @@ double fit_work(const NgramRows& rows) {
   return cross_validation_work(rows) + static_cast<double>(2 * problem_count(rows) + 1) * solving_work();
 }
 
-LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress) {
-  if (rows.by_passes()) return fit_by_passes(rows, params, seed, progress);
+LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress,
+                     const std::vector<double>& thresholds) {
+  if (rows.by_passes()) return fit_by_passes(rows, params, seed, progress, thresholds);
   HeldOut held_out(rows, seed);
   if (progress != nullptr) progress->begin("cross-validation");
   held_out.solve(progress);
@@ -223,9 +224,9 @@ LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, P
   LinearFit fit;
   fit.held_out = held_out.evaluate(mix);
   if (rows.multi_label()) {
-    const std::vector<double> thresholds = held_out.label_report(mix).best_thresholds();
-    std::copy(thresholds.begin(), thresholds.end(), values_of(params, "linear.threshold"));
-    fit.labels = held_out.label_report(mix, thresholds).at(usual_threshold);
+    const std::vector<double> used = thresholds.empty() ? held_out.label_report(mix).best_thresholds() : thresholds;
+    std::copy(used.begin(), used.end(), values_of(params, "linear.threshold"));
+    fit.labels = held_out.label_report(mix, used).at(usual_threshold);
     fit.held_out.correct = fit.labels->exact;
   } else {
     fit.predictions = held_out.predictions(mix);

@@ -101,7 +101,8 @@ double passes_work(const NgramRows& rows) {
   return passes * static_cast<double>(learnt + (rows.is_binary() ? sample_size(learnt) : 0));
 }
 
-LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress) {
+LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress,
+                        const std::vector<double>& thresholds) {
   const Parts parts = parts_of(rows);
   const auto work_of = [](const std::vector<uint32_t>& some_rows) {
     return passes * static_cast<double>(some_rows.size());
@@ -134,9 +135,10 @@ LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed
   LinearFit fit;
   fit.held_out = held_out.sums(best.factor).of_rows;
   if (rows.multi_label()) {
-    const std::vector<double> thresholds = held_out.labels(best.factor, {}).best_thresholds();
-    std::copy(thresholds.begin(), thresholds.end(), values_of("linear.threshold"));
-    fit.labels = held_out.labels(best.factor, thresholds).at(usual_threshold);
+    const std::vector<double> used =
+        thresholds.empty() ? held_out.labels(best.factor, {}).best_thresholds() : thresholds;
+    std::copy(used.begin(), used.end(), values_of("linear.threshold"));
+    fit.labels = held_out.labels(best.factor, used).at(usual_threshold);
     fit.held_out.correct = fit.labels->exact;
   } else {
     fit.predictions = held_out.predictions(best.factor);
