@@ -90,10 +90,13 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
   return memory_problem(config, data, memory_limit(), ranks.size(), ranks.sharing_memory());
 }
 
+/// Fewer planned steps are warned of: most recipes warm up for a hundred.
+constexpr int64_t few_steps = 50;
+
 /// What a run chose before it trains, for its log.
 struct Choices {
   std::vector<std::string> lines;
-  std::string warning;                    // "": none
+  std::vector<std::string> warnings;
   bool chose_precision = false;           // was the precision chosen now, and not when the run was begun?
   double planning = 0;                    // seconds of this command that are part of train.minutes
   int64_t most_steps = int64_t{1} << 60;  // the most that a second look may give the run; no limit without a plan
@@ -136,6 +139,11 @@ RunConfig planned(const RunConfig& config, const DataSource& data, const TrainRu
     choices.lines.push_back(precision->line);
     choices.chose_precision = true;
   }
+  if (const int64_t steps = made.config.train.steps; steps < few_steps)
+    choices.warnings.push_back(
+        fmt::format("train.minutes: the time is enough for {} steps, too few to learn much; give more minutes, or a "
+                    "smaller model or batch",
+                    steps));
   choices.planning = since.seconds();
   return made.config;
 }
@@ -160,7 +168,8 @@ void settle_precision(RunConfig& config, const DataSource& data, const TrainRunO
     precision = agreed_precision(ranks, precision);
     if (precision == Precision::bf16) require_same_kernels(ranks, config, options.mixed_kernels);
   }
-  if (ranks.first() && !choices.chose_precision) choices.warning = slow_precision_warning(config, data);
+  if (!ranks.first() || choices.chose_precision) return;
+  if (const std::string slow = slow_precision_warning(config, data); !slow.empty()) choices.warnings.push_back(slow);
 }
 
 /// Replaces null in train.valid_every.
@@ -230,7 +239,7 @@ void begin(Session& session, const Prepared& run, const RunParts& parts) {
   for (const std::string& line : preamble(config, data, model)) session.log().info(line);
   for (const std::string& line : choices.lines) session.log().info(line);
   if (const std::string warning = blas_warning(); !warning.empty()) session.log().warn(warning);
-  if (!choices.warning.empty()) session.log().warn(choices.warning);
+  for (const std::string& line : choices.warnings) session.log().warn(line);
   if (!options.quiet)
     for (const std::string& line : warnings(config, data)) session.log().warn(line);
   // The configuration that an earlier version saved lacks the keys that were added since: they get their defaults.

@@ -38,6 +38,7 @@ TEST_CASE("a run is planned for its minutes, and its configuration repeats it") 
   CHECK(contains(first.err, "plan for 0.01 min: width "));
   const double steps = setting(place, "steps");
   CHECK(steps >= 1);
+  CHECK(contains(first.err, "too few to learn much") == (steps < 50));
   CHECK(setting(place, "minutes") == 0.01);
   CHECK(setting(place, "warmup_steps") == std::max(1.0, std::floor(steps / 10)));
   CHECK(contains(first.err, " instead of 1000000)"));
