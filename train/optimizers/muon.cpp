@@ -16,6 +16,8 @@ namespace {
 
 constexpr double update_rms = 0.2;
 constexpr int iterations = 5;
+/// Of the polynomial that Jordan et al. 2024 (Muon) chose: steep at 0, and near 1 for singular values of 0.01 to 1.
+constexpr real coefficient_a = 3.4445F, coefficient_b = -4.7750F, coefficient_c = 2.0315F;
 
 using Matrix = xt::xtensor<real, 2>;
 
@@ -68,6 +70,74 @@ void update_matrix(const MuonConfig& config, const Update& update, const Block& 
   g.fill(0);
 }
 
+/// X <- (a + b G + c G^2) X with G = X X^T, or X <- X (a + b G + c G^2) with G = X^T X, whichever G is smaller: both
+/// give the same X.
+class NewtonSchulz {
+ public:
+  NewtonSchulz(int64_t rows, int64_t columns) : rows_(rows), columns_(columns) {}
+  int64_t size() const { return std::min(rows_, columns_); }
+  int64_t length() const { return std::max(rows_, columns_); }
+
+  void step_by_step(Matrix& x) const {
+    Matrix gram = square(), factor = square(), product(x.shape());
+    for (int i = 0; i < iterations; ++i) {
+      gram_of(x, gram);
+      factor_of(gram, factor);
+      apply(factor, x, product);
+      std::swap(x, product);
+    }
+  }
+
+  /// The same, where the steps work on G alone: each multiplies X by a polynomial F of G, so G becomes F G F, and X is
+  /// multiplied by the product of all F at the end.
+  void by_gram_matrix(Matrix& x) const {
+    Matrix gram = square(), factor = square(), all = square(), product = square();
+    gram_of(x, gram);
+    for (int i = 0; i < iterations; ++i) {
+      factor_of(gram, factor);
+      if (i == 0) {
+        all = factor;
+      } else {
+        multiply(all, factor, product);
+        std::swap(all, product);
+      }
+      if (i + 1 == iterations) break;
+      multiply(gram, factor, product);
+      multiply(product, factor, gram);
+    }
+    Matrix y(x.shape());
+    apply(all, x, y);
+    std::swap(x, y);
+  }
+
+ private:
+  bool wide() const { return rows_ <= columns_; }
+  Matrix square() const {
+    return Matrix(std::array<size_t, 2>{static_cast<size_t>(size()), static_cast<size_t>(size())});
+  }
+  MatrixView view(const Matrix& m) const { return {m.data(), size()}; }
+
+  void gram_of(const Matrix& x, Matrix& gram) const {
+    const MatrixView as_is{x.data(), columns_}, transposed{x.data(), columns_, Transpose::yes};
+    gemm(size(), size(), length(), wide() ? as_is : transposed, wide() ? transposed : as_is, gram.data(), size());
+  }
+  void multiply(const Matrix& a, const Matrix& b, Matrix& to) const {
+    gemm(size(), size(), size(), view(a), view(b), to.data(), size());
+  }
+  /// a + b G + c G^2
+  void factor_of(const Matrix& gram, Matrix& factor) const {
+    multiply(gram, gram, factor);
+    xt::noalias(factor) = coefficient_b * gram + coefficient_c * factor;
+    for (size_t i = 0; i < factor.shape(0); ++i) factor(i, i) += coefficient_a;
+  }
+  void apply(const Matrix& factor, const Matrix& x, Matrix& to) const {
+    const MatrixView as_is{x.data(), columns_};
+    gemm(rows_, columns_, size(), wide() ? view(factor) : as_is, wide() ? as_is : view(factor), to.data(), columns_);
+  }
+
+  int64_t rows_, columns_;
+};
+
 }  // namespace
 
 std::vector<StateSpec> MuonConfig::states() {
@@ -87,22 +157,14 @@ void MuonConfig::update(const Update& update, std::vector<OptimizerState>& state
 void orthogonalise(real* matrix, int64_t rows, int64_t columns) {
   const double norm = std::sqrt(kernels::sum_of_squares(matrix, rows * columns));
   if (norm == 0) return;
+  const NewtonSchulz iteration(rows, columns);
   auto result = as_matrix(matrix, rows, columns);
   Matrix x = result / static_cast<real>(norm);
-  const real a = 3.4445F, b = -4.7750F, c = 2.0315F;
-  const bool wide = rows <= columns;  // X X^T or X^T X, whichever is smaller: both give the same X
-  const int64_t size = std::min(rows, columns), length = std::max(rows, columns);
-  const auto square = [size](const Matrix& m) { return MatrixView{m.data(), size}; };
-  const MatrixView as_is{x.data(), columns}, transposed{x.data(), columns, Transpose::yes};
-  const std::array<size_t, 2> square_shape{static_cast<size_t>(size), static_cast<size_t>(size)};
-  Matrix gram(square_shape), factor(square_shape), product(x.shape());
-  for (int i = 0; i < iterations; ++i) {
-    gemm(size, size, length, wide ? as_is : transposed, wide ? transposed : as_is, gram.data(), size);
-    gemm(size, size, size, square(gram), square(gram), factor.data(), size);
-    xt::noalias(factor) = b * gram + c * factor;
-    gemm(rows, columns, size, wide ? square(factor) : as_is, wide ? as_is : square(factor), product.data(), columns);
-    xt::noalias(x) = a * x + product;
-  }
+  // Operations over size^3: 20 r + 10 step by step, 4 r + 34 by the Gram matrix, where r = length / size.
+  if (2 * iteration.length() > 3 * iteration.size())
+    iteration.by_gram_matrix(x);
+  else
+    iteration.step_by_step(x);
   xt::noalias(result) = x;
 }
 

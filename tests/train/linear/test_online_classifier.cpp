@@ -57,7 +57,7 @@ TEST_CASE("online: a text with several labels may have weight 0; other weights a
   OnlineClassifier online(config_of(1 << 12), 3, true);
   online.learn({{"one two", {0, 2}, 0}, {"two three", {1}, 1}, {"three four", {}, 0.5}});
   for (const float logit : online.logits({"one two three"}).front()) CHECK(std::isfinite(logit));
-  for (const double weight : {-1.0, NAN, INFINITY})
+  for (const double weight : {-1.0, static_cast<double>(NAN), static_cast<double>(INFINITY)})
     CHECK_THROWS_AS(online.learn({{"one two", {0}, weight}}), std::invalid_argument);
 }
 
