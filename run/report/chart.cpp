@@ -11,7 +11,6 @@ namespace capstan {
 namespace {
 
 // Colours and dash patterns are classes c0 ... and d0 ... of report.css; sizes are in pixels of the picture.
-constexpr int colours = 6, dash_patterns = 4;
 constexpr double width = 360, height = 216, left = 46, right = 16, top = 10, bottom = 38;
 constexpr size_t most_points = 300, most_dots = 60;
 
@@ -81,10 +80,6 @@ class ChartAxes {
   double x_low_ = 0, x_high_ = 1;
   bool cut_ = false, log_ = false;
 };
-
-std::string colour_class(int colour) {
-  return fmt::format("c{} d{}", colour % colours, colour / colours % dash_patterns);
-}
 
 std::string axes_svg(const ChartAxes& axes, const Chart& chart) {
   std::string out;
@@ -233,14 +228,6 @@ std::string to_html(const Chart& chart) {
       "width=\"{7}\" height=\"{8}\" viewBox=\"{5} {6} {7} {8}\">{9}</svg></svg></figure>\n",
       escaped(chart.title), escaped(unit), width, height, axes_svg(axes, chart), left - 6, top - 6,
       width - left - right + 12, height - top - bottom + 12, lines, escaped(chart.x_label));
-}
-
-std::string line_sample(int colour, LineStyle style) {
-  const bool marked = style == LineStyle::marked;
-  return fmt::format(
-      "<svg class=\"sample\" viewBox=\"0 0 24 10\" aria-hidden=\"true\"><g class=\"{} {}\"><path d=\"M1 5L23 5\"/>{}"
-      "</g></svg>",
-      colour_class(colour), marked ? "marked" : "thin", marked ? "<circle cx=\"12\" cy=\"5\" r=\"2.6\"/>" : "");
 }
 
 }  // namespace capstan

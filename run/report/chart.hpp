@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "run/report/html.hpp"
+
 namespace capstan {
 
 struct ChartPoint {
   double x = 0, y = 0;
 };
-
-enum class LineStyle { thin, marked };  // marked: thick, with a dot at every point
 
 /// A line. `colour` is an index into the colours of the page's style sheet; beyond them they repeat with a dash
 /// pattern. `best` gets a ring.
@@ -50,8 +50,5 @@ std::vector<ChartPoint> smoothed(const std::vector<ChartPoint>& points);
 /// of a line, above its 95th percentile, may be cut off, which the caption then says. The values that are drawn are in
 /// the attribute data-values of each line, "x y,x y", for the page's script. Empty if there are no points.
 std::string to_html(const Chart& chart);
-
-/// A sample of a line, for legends and tables.
-std::string line_sample(int colour, LineStyle style = LineStyle::marked);
 
 }  // namespace capstan

@@ -6,10 +6,11 @@
 #include <fmt/core.h>
 
 #include "core/strings/utf8.hpp"
-#include "run/report/chart.hpp"
 
 namespace capstan {
 namespace {
+
+constexpr int colours = 6, dash_patterns = 4;  // of report.css
 
 const char* entity(uint32_t code_point) {
   switch (code_point) {
@@ -70,6 +71,18 @@ bool is_numeric(const Table& table, size_t column) {
 }
 
 }  // namespace
+
+std::string colour_class(int colour) {
+  return fmt::format("c{} d{}", colour % colours, colour / colours % dash_patterns);
+}
+
+std::string line_sample(int colour, LineStyle style) {
+  const bool marked = style == LineStyle::marked;
+  return fmt::format(
+      "<svg class=\"sample\" viewBox=\"0 0 24 10\" aria-hidden=\"true\"><g class=\"{} {}\"><path d=\"M1 5L23 5\"/>{}"
+      "</g></svg>",
+      colour_class(colour), marked ? "marked" : "thin", marked ? "<circle cx=\"12\" cy=\"5\" r=\"2.6\"/>" : "");
+}
 
 std::string table_html(const Table& table, const std::string& name, bool coloured) {
   std::string out =

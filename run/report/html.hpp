@@ -16,6 +16,16 @@ std::string escaped(std::string_view text);
 /// escaped() text, shortened to `characters` characters with an ellipsis.
 std::string escaped_short(std::string_view text, size_t characters = 120);
 
+// Lines of charts (chart.hpp), as legends and tables show them.
+
+enum class LineStyle { thin, marked };  // marked: thick, with a dot at every point
+
+/// The class of the style sheet for the line with this index: after the last colour they repeat with a dash pattern.
+std::string colour_class(int colour);
+
+/// A sample of a line, for legends and tables.
+std::string line_sample(int colour, LineStyle style = LineStyle::marked);
+
 // Tables and lists of figures as HTML.
 
 /// The rows of a table, the first of which is its header, in a region that scrolls; `name` is for screen readers.

@@ -56,7 +56,8 @@ TEST_CASE("online: nearly as accurate as solving for all texts, with the same bi
 TEST_CASE("online: a text with several labels may have weight 0; other weights are numbers of 0 or more") {
   OnlineClassifier online(config_of(1 << 12), 3, true);
   online.learn({{"one two", {0, 2}, 0}, {"two three", {1}, 1}, {"three four", {}, 0.5}});
-  for (const float logit : online.logits({"one two three"}).front()) CHECK(std::isfinite(logit));
+  const auto logits = online.logits({"one two three"});
+  for (const float logit : logits.front()) CHECK(std::isfinite(logit));
   for (const double weight : {-1.0, static_cast<double>(NAN), static_cast<double>(INFINITY)})
     CHECK_THROWS_AS(online.learn({{"one two", {0}, weight}}), std::invalid_argument);
 }
