@@ -56,8 +56,8 @@ void LabelledCheck::set_content(uint32_t number, std::string_view content, const
     if (passed) passed(std::min(content.size(), at + piece));
   }
   file.encoding = encoding.finish();
-  if (format != nullptr && format->line_ends && file.encoding.lf > 0)
-    file.encoding.crlf = 0;  // line ends within quoted fields may be of another kind than those of the rows
+  // Tables may have either kind of line end, and line ends within quoted fields may be of another than those of rows.
+  if (file.encoding.lf == 0 || (format != nullptr && format->line_ends)) file.encoding.crlf = 0;
 }
 
 void LabelledCheck::refuse_other_columns(uint32_t number) const {

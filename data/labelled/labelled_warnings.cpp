@@ -172,7 +172,7 @@ class Warnings {
   }
 
   void balance() {
-    constexpr int64_t very = 20;
+    constexpr int64_t very = 19;  // with two classes, one text in 20
     if (train_.rows.size() < examples_needed) return;
     size_t most = 0, least = 0;
     for (size_t c = 0; c < train_.of_class.size(); ++c) {
@@ -183,7 +183,8 @@ class Warnings {
     if (train_.of_class[least] <= 1 || train_.of_class[most] < very * train_.of_class[least]) return;
     add("balance",
         fmt::format("very unbalanced classes: '{}' has {} of {} training examples ({}), '{}' has {}; judge by "
-                    "the macro-F1 of capstan eval, and set train.monitor=macro-f1, which finds a rule for it",
+                    "the macro-F1 of capstan eval, and set train.monitor=macro-f1, or cost with train.costs, which "
+                    "find a rule for it",
                     name(most), train_.of_class[most], train_.rows.size(),
                     percent(share(train_.of_class[most], train_.rows.size())), name(least), train_.of_class[least]));
   }

@@ -90,13 +90,19 @@ std::vector<AddedField> PredictionWriter::fields(const Prediction& prediction) c
   for (const PairCompletion& completion : prediction.completions) add("predicted", completion.text);
   if (!prediction.filled.empty()) add("predicted", prediction.filled);
   if (prediction.probabilities.empty()) return fields;
-  if (multi_label_)
+  if (multi_label_) {
     add("predicted", join(names_of(prediction.labels), separator_));
-  else if (format_.top_k == 0)
+    if (format_.top_k == 0) return fields;
+    for (const size_t c : likeliest(prediction)) {
+      add("likely", run_.classes[c]);
+      add("probability", fmt::format("{:.4f}", prediction.probabilities[c]), true);
+    }
+  } else if (format_.top_k == 0) {
     add_guess(prediction.labels.front().text, prediction.labels.front().probability);
-  else
+  } else {
     for (const size_t c : likeliest(prediction))
       add_guess(run_.classes[c], static_cast<double>(prediction.probabilities[c]));
+  }
   return fields;
 }
 

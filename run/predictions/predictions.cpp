@@ -122,7 +122,10 @@ TextExplanation explanation_of(const SavedRun& run, const InputText& text) {
 void check_predictions(const SavedRun& run, const PredictOptions& options) {
   refuse_options_without_pairs(run, options.completions);
   if (options.threshold > 0 && !is_multi_label(run))
-    throw ConfigError("--threshold: only runs with data.multi_label: true have one");
+    throw ConfigError(
+        "--threshold: only runs with data.multi_label: true have one; with one label per text, training finds a rule "
+        "by "
+        "train.monitor=cost: a class that costs c to miss is given from the probability 1 / (1 + c) on");
   if (options.blank.empty()) throw ConfigError("--blank: the text must not be empty");
   if (completes_pairs(run)) {
     PairOptions completions = options.completions;

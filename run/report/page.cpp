@@ -214,10 +214,14 @@ std::string lead_html(const std::vector<RunRecord>& runs, const std::vector<std:
   if (begun.substr(0, day) == ended.substr(0, day) && begun != ended) ended.erase(0, day);
   if (!ended.empty()) out += fmt::format(" Trained {}{}.", escaped(begun), begun == ended ? "" : "–" + escaped(ended));
   out += "</p>\n";
-  if (runs.size() > 1 && comparable(runs).size() == 1)
+  if (runs.size() > 1 && comparable(runs).size() == 1) {
+    const std::string& monitor = best.config.train.monitor;
+    const bool same = std::all_of(runs.begin(), runs.end(),
+                                  [&](const RunRecord& run) { return run.config.train.monitor == monitor; });
     out += fmt::format("<p>The best of {} runs{}: <strong>{}</strong></p>\n", runs.size(),
-                       best.best ? fmt::format(" by {} {}", held_out(best), best.config.train.monitor) : "",
+                       best.best ? fmt::format(" by {} {}", held_out(best), same ? monitor : "loss") : "",
                        escaped_short(names.front()));
+  }
   return out;
 }
 

@@ -189,15 +189,17 @@ std::vector<std::string> paths_of(const SourceFacts& facts, const std::string& k
   return {};
 }
 
-/// What decides which texts a run is evaluated on, except how many there are.
+/// What decides which texts a run is evaluated on, except how many there are, and by which costs.
 std::string evaluation_of(const RunRecord& run) {
   const SourceFacts facts = facts_of(run.config.data);
   const std::vector<std::string> own = paths_of(facts, "valid");
   std::string evaluation = std::string(type_of(run.config.model)) + "\n" + type_of(run.config.data) + "\n";
   if (run.best) evaluation += run.best->by + "\n";
+  const ConfigNode config = to_node(run.config);
+  if (run.config.train.monitor == "cost")  // figures of different costs have no common scale
+    evaluation += write_flow(*config.find("train")->find("costs")) + "\n";
   for (const std::string& path : own.empty() ? paths_of(facts, "train") : own)
     evaluation += std::filesystem::path(path).lexically_normal().string() + "\n";
-  const ConfigNode config = to_node(run.config);
   for (const ConfigNode& key : config.find("data")->children) {
     static const std::set<std::string> cuts{"valid_fraction", "folds", "split", "split_seed"};
     const bool decides = facts.files.empty() ? key.key != "train" : own.empty() && cuts.count(key.key) > 0;

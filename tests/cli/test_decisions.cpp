@@ -107,7 +107,9 @@ TEST_CASE("a rule of decision: found in training, it decides in eval, predict, s
   for (const auto& [name, settings, more_of_rare] : cases) {
     INFO(name);
     const std::string run_folder = std::string("runs/") + name, slim = run_folder + "-slim";
-    succeed(place, training(name, settings));
+    const Outcome trained = succeed(place, training(name, settings));
+    CHECK(contains(trained.err, name == std::string("weights") ? "by the rule for model.class_weights"
+                                                               : "by the rule for train.monitor: "));
     const nlohmann::json report = eval_json(place, run_folder);
     const int64_t rare = called_rare(report);
     if (more_of_rare)

@@ -1,6 +1,7 @@
 // Classifiers of texts with any number of labels, from `data check` to `predict`.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/io/file.hpp"
@@ -182,6 +183,12 @@ TEST_CASE("multi-label: predict prints the labels that reach the threshold") {
   CHECK(labels_at("1e-9") == 3);
   CHECK(labels_at("1") == 0);
   const Words best = lines_of(succeed(place, {"predict", "runs/topics", "-k", "2"}, texts).out);
+  succeed(place, {"predict", "runs/topics", "valid.tsv", "-k", "2", "--output", "labelled.tsv"});
+  const auto tabs = [&](const char* file) {
+    const std::string row = lines_of(place.read(file)).front();
+    return std::count(row.begin(), row.end(), '\t');
+  };
+  CHECK(tabs("labelled.tsv") == tabs("valid.tsv") + 5);  // predicted, and two labels with their probabilities
   CHECK(best[0] == "predicted\tprobability\tpredicted_2\tprobability_2");
   CHECK((best[1].substr(0, 5) == "food\t" || best[1].substr(0, 6) == "money\t"));
   // What is wrong is what eval counts as wrong.

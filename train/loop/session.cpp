@@ -189,6 +189,12 @@ TrainResult Session::finish(const std::string& reason, const RunParts& parts, co
   const std::string best =
       state_.best.empty() ? std::string() : fmt::format("; {} {}", validation_name, progress_.best_so_far());
   const std::string at = progress_.at_step(state_.step);
+  if (went_on && options_.goal && !state_.rule.empty())
+    log().info(
+        fmt::format("texts are given their classes by the rule for {}: accuracy and F1 of the validation "
+                    "are those of the rule; capstan eval shows those of the likeliest classes, too",
+                    options_.goal->kind == DecisionGoal::Kind::given ? "model.class_weights"
+                                                                     : "train.monitor: " + config_.monitor));
   if (went_on && options_.goal && options_.goal->finds_rule() && state_.rule.empty() && !state_.threshold)
     log().info(
         fmt::format("each text is given its likeliest class: no rule for train.monitor: {} is better by more than the "
