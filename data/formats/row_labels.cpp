@@ -145,8 +145,8 @@ void set_labels(LabelledText& row, std::vector<std::string> labels, const Column
                     place, labels.size()));
   row.label = std::move(labels.front());
   if (row.label.empty() && !choice.empty_labels)
-    throw Error(
-        fmt::format("{}: the label is empty (of texts that may have none or several: data.multi_label=true)", place));
+    throw Error(fmt::format("{}: the label is empty{}", place,
+                            choice.targets ? "" : " (of texts that may have none or several: data.multi_label=true)"));
 }
 
 }  // namespace capstan

@@ -155,7 +155,8 @@ TEST_CASE("Muon follows its equations: wide, tall, square and stacked matrices")
 }
 
 TEST_CASE("the iteration brings singular values near one, keeps their vectors, and leaves zeros alone") {
-  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{48, 48}, {20, 90}, {90, 20}}) {
+  for (const auto& [rows, columns] :
+       {std::pair<int64_t, int64_t>{48, 48}, {20, 90}, {90, 20}, {140, 140}, {140, 300}, {300, 140}}) {
     for (const double scale : {1.0, 1e-20, 1e15}) {
       Array matrix = draw(Shape{rows, columns}, 2, scale);
       const Rows start = rows_of(matrix.data(), 0, rows, columns);
