@@ -30,6 +30,7 @@ foreach(room core nn models data train run serve apps)
     endif()
   endforeach()
 endforeach()
+add_custom_target(library DEPENDS ${archives})  # what `--component library` installs, without tests
 # After `cmake --build ... --target capstan` there is the program alone, and the rest of this file installs nothing else.
 install(CODE "foreach(archive ${archives})
     if(NOT CMAKE_INSTALL_COMPONENT AND NOT EXISTS \${archive})

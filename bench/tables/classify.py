@@ -10,6 +10,11 @@ this is said. Every result is appended to --out as a line of JSON; what is there
 all results in --out is printed at the end. A set with --sizes N is a sample of N training texts, tested on all of the
 test set (of fold 0 where there are folds). Sets in scripts without blanks: --sets zh_sentiment,zh_topic,th; they also have TF-IDF
 of one to three characters.
+
+  bench/tables/classify.py DATA --out bench/tables/records/classify.jsonl --replay N [--draw SEED] [--threads T]
+
+trains N random ones of the results of classify.yaml in --out again, and compares weights and figures, bit for bit. The exit code is 1
+if something differs. The bits are the same on every CPU and with any number of threads.
 """
 import argparse
 import json
@@ -24,8 +29,7 @@ import tempfile
 import time
 
 from labelled_sets import SETS, UNSPACED, add_result, fasttext_accuracy, read_results, split, write, write_fasttext
-
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from runs import PROGRAM, config, origin, weights_hash
 
 
 def calibration(probabilities, labels):
@@ -40,13 +44,12 @@ def calibration(probabilities, labels):
     return loss, sum(abs(sure - right) for sure, right in bins) / len(labels)
 
 
-def capstan(train, test, seed, folder):
+def capstan(train, test, seed, folder, threads=0):
     """The recipe, unchanged."""
-    program = os.path.join(ROOT, "build/release/capstan")
     write(f"{folder}/train.tsv", train)
     write(f"{folder}/test.tsv", test)
     before = time.monotonic()
-    command = [program, "train", "--config", os.path.join(ROOT, "configs/classify.yaml"), "--set", f"seed={seed}"]
+    command = [PROGRAM, "train", "--config", config("classify.yaml"), "--set", f"seed={seed}", f"threads={threads}"]
     command += [f"folder={folder}", f"data.train=[{folder}/train.tsv]", f"data.test=[{folder}/test.tsv]"]
     # By a shell that forks: the peak of a process that Python starts itself counts Python's own memory.
     process = subprocess.Popen(["/bin/sh", "-c", '"$@"; exit $?', "sh", *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -57,12 +60,13 @@ def capstan(train, test, seed, folder):
     seconds = time.monotonic() - before
     with open(f"{folder}/classify/metrics.jsonl") as metrics:
         peak = max(json.loads(line).get("peak_rss_bytes", 0) for line in metrics)
-    said = subprocess.run([program, "eval", f"{folder}/classify", "--split", "test"], check=True, capture_output=True)
+    said = subprocess.run([PROGRAM, "eval", f"{folder}/classify", "--split", "test"], check=True, capture_output=True)
     accuracy = float(re.search(rb"^accuracy ([\d.]+)", said.stdout, re.M).group(1))
-    rows = subprocess.run([program, "predict", f"{folder}/classify", f"{folder}/test.tsv", "--format", "jsonl"], check=True,
+    rows = subprocess.run([PROGRAM, "predict", f"{folder}/classify", f"{folder}/test.tsv", "--format", "jsonl"], check=True,
                           capture_output=True).stdout.splitlines()
     loss, error = calibration([json.loads(row)["probabilities"] for row in rows], [label for label, _ in test])
-    return {"accuracy": accuracy, "log_loss": loss, "calibration_error": error, "seconds": seconds, "cpu_seconds": usage.ru_utime, "rss_mb": peak / 1e6}
+    return {"accuracy": accuracy, "log_loss": loss, "calibration_error": error, "seconds": seconds, "cpu_seconds": usage.ru_utime, "rss_mb": peak / 1e6,
+            "weights": weights_hash(f"{folder}/classify"), **origin()}
 
 
 def logistic_regression(train, test, seed, folder, **ngrams):
@@ -149,6 +153,27 @@ def table(results):
         print(f"\nahead on average: {100 * statistics.mean(leads):+.2f} points over {len(leads)} sets")
 
 
+def chosen_texts(train, size, seed):
+    return train if size == "all" else random.Random(seed).sample(train, int(size))
+
+
+def replay(options, results):
+    """How many of the drawn results have other bits when they are made again."""
+    known = [r for r in results if "weights" in r]
+    drawn = random.Random(options.draw).sample(known, min(options.replay, len(known)))
+    different = 0
+    for r in drawn:
+        train, test = split(options.data, r["set"], r["fold"])
+        with tempfile.TemporaryDirectory() as folder:
+            again = capstan(chosen_texts(train, r["size"], r["seed"]), test, r["seed"], folder, options.threads)
+        names = [name for name in ("weights", "accuracy", "log_loss", "calibration_error") if again[name] != r[name]]
+        different += bool(names)
+        print(f"{r['set']}, {r['size']} texts, fold {r['fold']}, seed {r['seed']}, of commit {r['commit']}: " +
+              ("; ".join(f"{name} is {again[name]}, was {r[name]}" for name in names) or "the same bits"), flush=True)
+    print(f"{len(drawn)} results of {len(known)} made again, {different} different")
+    return different
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data")
@@ -157,8 +182,13 @@ def main():
     parser.add_argument("--sizes", default="all")
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--folds", type=int, default=10, help="of the sets that have folds, the first ones")
+    parser.add_argument("--replay", type=int, metavar="N", help="make N random results of classify.yaml again, and compare")
+    parser.add_argument("--draw", type=int, default=1, help="for --replay: seed of the choice")
+    parser.add_argument("--threads", type=int, default=0, help="for --replay: threads of the program; 0 = all cores")
     options = parser.parse_args()
     results = read_results(options.out)
+    if options.replay is not None:
+        sys.exit(1 if replay(options, results) else 0)
     done = {(r["set"], str(r["size"]), r["method"], r["seed"], r["fold"]) for r in results}
     for size in options.sizes.split(","):
         for name in options.sets.split(","):
@@ -171,7 +201,7 @@ def main():
                         if (name, size, method, seed, fold) in done:
                             continue
                         train, test = (train, test) if train else split(options.data, name, fold)
-                        chosen = train if size == "all" else random.Random(seed).sample(train, int(size))
+                        chosen = chosen_texts(train, size, seed)
                         with tempfile.TemporaryDirectory() as folder:
                             result = run(chosen, test, seed, folder)
                         result.update({"set": name, "size": size, "method": method, "seed": seed, "fold": fold,

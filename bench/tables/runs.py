@@ -1,5 +1,6 @@
 """Training runs for the scripts of this folder: several at a time, each on one thread; the same command goes on."""
 import concurrent.futures
+import hashlib
 import json
 import os
 import shutil
@@ -30,6 +31,20 @@ def origin():
 def figures(folder, split):
     said = subprocess.run([PROGRAM, "eval", folder, "--split", split, "--format", "json"], check=True, capture_output=True)
     return {name: value for name, value in json.loads(said.stdout).items() if not isinstance(value, list)}  # no table of classes
+
+
+def weights_hash(folder):
+    """SHA-256 of names, shapes and bits of the best weights of a run: not of the file, whose header names the version."""
+    with open(f"{folder}/checkpoints/best/model.safetensors", "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        begin = file.tell()
+        found = hashlib.sha256()
+        for name, tensor in sorted(header.items()):
+            if name != "__metadata__":
+                first, end = tensor["data_offsets"]
+                file.seek(begin + first)
+                found.update(f"{name} {tensor['dtype']} {tensor['shape']} ".encode() + file.read(end - first))
+    return found.hexdigest()
 
 
 def train(files, settings, folder, splits=("valid", "test"), keep=False):

@@ -139,8 +139,10 @@ ConfigNode load_tree(ConfigNode base, const std::vector<std::string>& files, con
       complete = false;
     }
   }
+  // What is missing would be reported as many unrelated problems, so each of the two stages ends at its own.
+  if (!complete) problems.throw_if_any();
   for (const auto& override : overrides) complete &= merge_override(base, override, order++, problems);
-  if (!complete) problems.throw_if_any();  // what is missing would be reported as many unrelated problems
+  if (!complete) problems.throw_if_any();
   base.place = Place{files.empty() ? "configuration" : join(files), 0, 0, 0};
   return base;
 }
