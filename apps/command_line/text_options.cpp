@@ -27,8 +27,8 @@ void add_text_options(CommandParser& command, TextOptions& options) {
   command.add_option("file", input.file, "the texts, or a folder of such files; - is standard input", "FILE");
   command.add_choice(
       "--input", input.format, input_formats(),
-      "lines (one text per line), tsv, csv, jsonl or fasttext with the columns of the run's data, or folders (one text "
-      "per file); auto: by the name of the file, tsv where all its first lines have more columns than a text, folders "
+      "lines (one text per line), the format of a table with the columns of the run's data, or folders (one text per "
+      "file); auto: by the name of the file, tsv where all its first lines have more columns than a text, folders "
       "for a folder, and for a file if the run was trained on folders");
   command
       .add_option("--text-column", input.text_columns,

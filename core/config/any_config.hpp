@@ -64,6 +64,10 @@ class AnyConfig {
       AnyFieldCaller fields(visit);
       describe(fields, *std::any_cast<Config>(&value));
     };
+    if constexpr (HasValidate<Config>::value)
+      any.validate_ = [](const std::any& value, Problems& problems) {
+        validate(*std::any_cast<Config>(&value), problems);
+      };
     return any;
   }
 
@@ -75,10 +79,15 @@ class AnyConfig {
   void for_each_field(const AnyFieldVisitor& visit) {
     if (visit_ != nullptr) visit_(value_, visit);
   }
+  /// Calls the struct's validate(), where it has one.
+  void find_problems(Problems& problems) const {
+    if (validate_ != nullptr) validate_(value_, problems);
+  }
 
  private:
   std::any value_;
   void (*visit_)(std::any& value, const AnyFieldVisitor& visit) = nullptr;
+  void (*validate_)(const std::any& value, Problems& problems) = nullptr;
 };
 
 /// The fields of the struct it holds, as if they were written here.

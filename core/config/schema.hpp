@@ -20,6 +20,7 @@
 
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -96,6 +97,13 @@ class ProblemText final : public Problems {
  private:
   std::string section_, text_;
 };
+
+/// Whether there is a `void validate(const T&, Problems&)` for a struct.
+template <class T, class = void>
+struct HasValidate : std::false_type {};
+template <class T>
+struct HasValidate<T, std::void_t<decltype(validate(std::declval<const T&>(), std::declval<Problems&>()))>>
+    : std::true_type {};
 
 /// Throws ConfigError with all that validate() finds; for configurations that were not read from YAML.
 template <class Config>

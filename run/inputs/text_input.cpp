@@ -169,8 +169,8 @@ TextInput::TextInput(const TextInputOptions& options, const SourceConfig& data)
   if (options.labels) read_first_line();
   if (format_ == nullptr && options.labels)
     throw ConfigError(
-        fmt::format("--errors: {} is read as lines, which have no labels; give a table, and its format with "
-                    "--input tsv, csv, jsonl or fasttext",
+        fmt::format("--errors: {} is read as lines, which have no labels; give a table, and the name of its format with "
+                    "--input",
                     in_->name()));
   if (format_ != nullptr && !rows_given_) read_rows();
 }
@@ -301,7 +301,10 @@ bool TextInput::next(InputText& text) {
 
 void TextInput::check_table(const std::string& output) {
   read_first_line();
-  if (format_ == nullptr || format_->with_fields == nullptr)
+  if (format_ != nullptr && format_->with_fields == nullptr)
+    throw ConfigError(fmt::format("--output: {} is read as {}, which has no columns to add to; give tsv, csv or jsonl",
+                                  options_.file, format_->name));
+  if (format_ == nullptr)
     throw ConfigError(fmt::format("--output: {} is read as {}; give a table, and its format with --input",
                                   options_.file, in_ ? "lines" : "texts of a file each"));
   if (is_packed_name(output))

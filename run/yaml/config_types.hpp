@@ -62,11 +62,4 @@ std::vector<std::string> choices_of_enum() {
   return names;
 }
 
-/// Whether there is a `void validate(const T&, Problems&)` for a struct.
-template <class T, class = void>
-struct HasValidate : std::false_type {};
-template <class T>
-struct HasValidate<T, std::void_t<decltype(validate(std::declval<const T&>(), std::declval<Problems&>()))>>
-    : std::true_type {};
-
 }  // namespace capstan

@@ -101,8 +101,7 @@ TEST_CASE("losses of classifiers: gradients of the logits") {
   const Ids labels({4}, std::vector<int32_t>{2, 0, 1, ignored_target}),
       sets(Shape{4, 3}, {0, 0, 0, 0, 1, 0, 1, 0, 1, 1, 1, 1});
   const Array weights(Shape{3}, {0.5, 2, 3});
-  for (const LossConfig& config :
-       {LossConfig(CrossEntropyConfig{0.1}), LossConfig(FocalConfig{0.5}), LossConfig(FocalConfig{2})}) {
+  for (const LossConfig& config : loss_cases()) {
     for (const bool multi_label : {false, true}) {
       const Var logits = Var::leaf(random_array({4, 3}, 5));
       const LossInput input{logits, multi_label ? sets : labels, weights, multi_label};

@@ -126,5 +126,17 @@ inline double descend(const Task& task, ParamStore& store, const Batch& batch, d
   return mean;
 }
 
+template <class... Configs>
+std::vector<LossConfig> defaults_of_losses(const std::variant<Configs...>*) {
+  return {LossConfig(Configs{})...};
+}
+/// Every loss of a classifier with its defaults, and with other options where those change its form.
+inline std::vector<LossConfig> loss_cases() {
+  std::vector<LossConfig> all = defaults_of_losses(static_cast<const LossConfig*>(nullptr));
+  all.push_back(CrossEntropyConfig{0.1});
+  all.push_back(FocalConfig{0.5});
+  return all;
+}
+
 }  // namespace testing
 }  // namespace capstan::CAPSTAN_PRECISION

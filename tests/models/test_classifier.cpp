@@ -144,8 +144,7 @@ TEST_CASE("focal loss: -(1 - p)^gamma log p of the label, weighted by its class"
 
 TEST_CASE("losses and their gradients are finite for extreme logits") {
   const Ids labels({4}, std::vector<int32_t>{0, 1, 0, ignored_target}), sets(Shape{4, 2}, {0, 1, 1, 0, 1, 1, 0, 0});
-  for (const LossConfig& config :
-       {LossConfig(CrossEntropyConfig{0.1}), LossConfig(FocalConfig{0.5}), LossConfig(FocalConfig{2})}) {
+  for (const LossConfig& config : loss_cases()) {
     for (const bool multi_label : {false, true}) {
       const Var logits = Var::leaf(Array(Shape{4, 2}, {1000, -1000, 1000, -1000, 0, 0, -1000, 1000}));
       TapeScope tape;

@@ -13,7 +13,7 @@ namespace {
 /// w -= lr * (g + gain * m), m += g.
 struct SumConfig {
   static constexpr const char* type_name = "test-sum";
-  double gain = 0.5;
+  double gain = 0.5, most = 1;
 
   static std::vector<StateSpec> states() { return {{"sum"}}; }
   void update(const Update& update, std::vector<OptimizerState>& states) const {
@@ -31,6 +31,10 @@ struct SumConfig {
 template <class Fields>
 void describe(Fields& f, SumConfig& c) {
   f("gain", c.gain, between(0, 1), "of the sum");
+  f("most", c.most, between(0, 1), "largest gain");
+}
+void validate(const SumConfig& c, Problems& problems) {
+  if (c.gain > c.most) problems.add("gain", fmt::format("is above most, which is {}", c.most));
 }
 
 struct TakenConfig : SumConfig {
@@ -54,6 +58,8 @@ TEST_CASE("a registered optimizer is a type like those of the library") {
   const RunConfig config = with_optimizer("{type: test-sum, gain: 0.25}");
   CHECK(to_yaml(config).find("type: test-sum") != std::string::npos);
   CHECK_THROWS_AS(with_optimizer("{type: test-sum, gain: 2}"), ConfigError);
+  CHECK_THROWS_WITH_AS(with_optimizer("{type: test-sum, gain: 0.5, most: 0.2}"),
+                       doctest::Contains("train.optimizer.gain: is above most, which is 0.2"), ConfigError);
   CHECK_THROWS_WITH_AS(with_optimizer("test-som"), doctest::Contains("did you mean test-sum?"), ConfigError);
   CHECK_THROWS_AS(register_optimizer<SumConfig>(), std::invalid_argument);
   CHECK_THROWS_WITH_AS(register_optimizer<TakenConfig>(), doctest::Contains("\"lion\" is an optimizer of the library"),

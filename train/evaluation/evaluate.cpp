@@ -143,6 +143,7 @@ Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_ba
       done += static_cast<int64_t>(group.size());
     }
     own_sums[slots - 1].targets = stopped ? 1 : 0;
+    static_assert(std::is_trivially_copyable_v<Evaluation>, "ranks exchange its bytes: no vector or map in it");
     ranks->gather_blocks(round_sums.data(), slots * sizeof(Evaluation));
     for (size_t rank = 0; rank < turns.size(); ++rank)
       if (round_sums[slots * rank + slots - 1].targets != 0) throw Stopped();

@@ -44,5 +44,6 @@ template <class Fields>
 void describe(Fields& f, CustomOptimizerConfig& c) {
   describe(f, c.options);
 }
+inline void validate(const CustomOptimizerConfig& c, Problems& problems) { c.options.find_problems(problems); }
 
 }  // namespace capstan
