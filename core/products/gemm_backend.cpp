@@ -18,6 +18,7 @@
 #include "core/base/small_floats.hpp"
 #include "core/machine/kernel_levels.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/products/kernels/in_order.hpp"
 
 #ifdef CAPSTAN_ONEDNN
 #include <oneapi/dnnl/dnnl.h>

@@ -11,6 +11,7 @@
 #include "data/labelled/found_columns.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_config.hpp"
+#include "run/yaml/config_diff.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {

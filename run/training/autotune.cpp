@@ -21,6 +21,7 @@
 #include "run/setup/run_model.hpp"
 #include "run/summaries/run_record.hpp"
 #include "run/summaries/run_table.hpp"
+#include "run/yaml/config_diff.hpp"
 #include "run/yaml/config_writer.hpp"
 #include "train/checkpoints/run_folder.hpp"
 #include "train/loop/signals.hpp"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "run/yaml/config_diff.hpp"
 #include "sample_config.hpp"
 
 using namespace capstan;
@@ -176,6 +177,10 @@ TEST_CASE("a written config reads back as exactly the same values") {
     run.train.ema = true;
     CHECK(to_yaml(round_trip(run)) == to_yaml(run));
     CHECK(diff_configs(round_trip(run), run).empty());
+  }
+  SUBCASE("maps in a list in a list") {
+    const std::string text = "outer:\n  - [{a: 1}, {b: 2}]\n  - [c]\n";
+    CHECK(write_yaml(parse_yaml(text, "written"), Comments::none) == text);
   }
 }
 
