@@ -73,8 +73,8 @@ class PreparedProducts {
   using Key = std::array<int64_t, 9>;
   static constexpr size_t most = 512;
 
-  /// The prepared product of these sizes, which is made on first use; empty where oneDNN has no kernel for it. After any
-  /// other failure nothing is kept: an empty entry would send later products another way, with other bits.
+  /// The prepared product of these sizes, which is made on first use; empty where oneDNN has no kernel for it. After
+  /// any other failure nothing is kept: an empty entry would send later products another way, with other bits.
   std::optional<Prepared>& prepared_for(const Bf16Product& p) {
     const Key key{p.m, p.n, p.k, p.a.stride, p.a.transposed(), p.b.stride, p.b.transposed(), p.c_stride, p.beta != 0};
     const auto known = products_.find(key);

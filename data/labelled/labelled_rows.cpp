@@ -109,8 +109,9 @@ void report_found(const FoundInFolders& found, const std::vector<std::string>& w
   say_left_out(found.no_texts, "that are empty or binary", split, loading.log);
   // With named classes, files beside their folders are expected: the original IMDB has lists of addresses there.
   if (wanted.empty() || !in_folders)
-    say_left_out(found.loose, in_folders ? "beside the folders of the classes" : "whose names do not begin with a class",
-                 split, loading.log);
+    say_left_out(found.loose,
+                 in_folders ? "beside the folders of the classes" : "whose names do not begin with a class", split,
+                 loading.log);
 }
 
 /// A row per file below `paths` that has a wanted class, or any class where none are named. Logs which other files are
@@ -185,8 +186,9 @@ std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Spli
     loading.check.set_first_line(number, any ? rows[rows_before].line : 0);
     if (any) loading.check.refuse_other_columns(number);
     if (!any && bad.count() == bad_before)
-      throw Error(fmt::format("{}: {}", file.path,
-                              any_without_weight ? "all rows have weight 0 (data.weight_column)" : "holds no examples"));
+      throw Error(
+          fmt::format("{}: {}", file.path,
+                      any_without_weight ? "all rows have weight 0 (data.weight_column)" : "holds no examples"));
   }
   return rows;
 }

@@ -276,7 +276,7 @@ double EvalReport::figure(const std::string& name) const {
 
 EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split, const PairOptions& completions,
                           const AdaptOptions& adapting) {
-  refuse_absent(split, run.config, data);
+  require_split(split, run.config, data);
   EvalReport report;
   report.split = to_string(split);
   report.classes = run.classes;

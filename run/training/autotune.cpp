@@ -307,7 +307,7 @@ void check_tunable(const RunConfig& config, Problems& problems) {
   if (const auto* const data = labelled(config);
       data != nullptr && !facts_of(config.model).is_solved && !holds_out(*data))
     problems.add("data.valid_fraction",
-                 "autotune compares runs by their validation: give " + ways_to_have(Split::valid, config.data));
+                 "autotune compares runs by their validation: give " + how_to_get_split(Split::valid, config.data));
 }
 
 std::string incomparable_key(const RunConfig& a, const RunConfig& b) {

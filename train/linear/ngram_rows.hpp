@@ -155,6 +155,8 @@ class NgramRows {
   std::string report() const;
 
  private:
+  bool takes_long() const;
+  void refuse_large_base(bool are_kept, int64_t most_kept, int64_t megabytes) const;
   void read_labels(const LabelledTexts& texts);
   double expected_entries(const LabelledTexts& texts) const;
   bool read(const LabelledTexts& texts, int64_t most_entries, double expected);
@@ -167,7 +169,7 @@ class NgramRows {
   std::vector<int32_t> rows_with(size_t buckets) const;
   void choose_sizes();
   void choose_buckets();
-  void set_norms();
+  void drop_rare_and_set_norms();
   void score_with_base();
 
   LinearClassifierConfig config_;
