@@ -55,8 +55,11 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
   read_labels(texts);
   const double expected = expected_entries(texts);
   const bool are_kept = expected <= static_cast<double>(most_kept) && read(texts, most_kept, expected);
+  const int64_t problems = is_binary() ? 1 : classes_;
+  const bool takes_long =
+      entries() > (rows() >= many_texts ? most_entries_solved_of_many : most_entries_solved) / problems;
   by_passes_ = base_ == nullptr &&
-               (!are_kept || expected > static_cast<double>(most_solved) || entries() > most_solved || takes_long());
+               (!are_kept || expected > static_cast<double>(most_solved) || entries() > most_solved || takes_long);
   if (base_ != nullptr) refuse_large_base(are_kept, most_kept, std::max(budget.kept, budget.solved) / 1'000'000);
   if (are_kept) {
     norms_.assign(starts_.size() - 1, 0);
@@ -70,12 +73,6 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
   }
   read_weights(texts);
   if (base_ != nullptr) score_with_base();
-}
-
-/// Would it take too long to solve for these entries?
-bool NgramRows::takes_long() const {
-  const int64_t problems = is_binary() ? 1 : classes_;
-  return entries() > (rows() >= many_texts ? most_entries_solved_of_many : most_entries_solved) / problems;
 }
 
 /// Throws Error where a base classifier cannot be used: its rows must be kept, and its scores must fit, too.
@@ -312,7 +309,6 @@ void NgramRows::weigh(const std::vector<int32_t>& texts) {
       scale_[f] = static_cast<float>(math::log(static_cast<double>(1 + rows()) / (1 + texts[f])) + 1);
 }
 
-/// Erases the entries of buckets that are in too few texts, and sets the norms of what is left.
 void NgramRows::drop_rare_and_set_norms() {
   shorten_blocks([&](std::vector<NgramCount>& block) {
     block.erase(
@@ -377,7 +373,7 @@ void NgramRows::read_row(int64_t row, RowScratch& scratch, RowValues& values) co
   if (texts_) find_ngrams(texts_->text(row), orders_of(config_), bits, nullptr, &scratch.memory, scratch.found);
   for (const int which : {0, 1}) {
     const size_t first = all.size();
-    values.words = first;  // after the second block, that is where words end
+    values.words = first;  // in the end, that of characters
     if (texts_) {
       const std::vector<NgramCount> counts = counted(which == 0 ? scratch.found.words : scratch.found.characters, bits);
       add_all(counts.data(), counts.data() + counts.size());
@@ -399,11 +395,6 @@ std::string NgramRows::report() const {
   return fmt::format("linear: {} texts, {} of {} buckets in use, {} n-grams a text", rows(),
                      std::count_if(scale_.begin(), scale_.end(), [](float scale) { return scale != 0; }), scale_.size(),
                      entries() / std::max<int64_t>(rows(), 1));
-}
-
-NgramBlock NgramRows::block(int64_t row, int which) const {
-  const auto i = static_cast<size_t>(2 * row + which);
-  return {entries_.data() + starts_[i], entries_.data() + starts_[i + 1], norms_[i]};
 }
 
 }  // namespace capstan
