@@ -1,5 +1,5 @@
-// Makes the spans of Segments from ids, and refuses a document that is not contiguous in its row. The positions that it
-// counts within each document are what rotary and position embeddings read. tests/core/array/test_segments.cpp.
+// Makes the spans of Segments and the positions within each document from ids, and refuses a document that is not
+// contiguous in its row. tests/core/array/test_segments.cpp.
 #include "core/array/segments.hpp"
 
 #include <algorithm>
