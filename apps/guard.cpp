@@ -1,3 +1,6 @@
+// The start of every program, before main(): an address space that is too small for OpenBLAS is an error here, where
+// OpenBLAS would wait for ever. Also the end by std::terminate(), and an operator new that says how much was wanted.
+// tests/cli/test_boundaries.cpp starts the program with little memory.
 #include "apps/guard.hpp"
 
 #include <execinfo.h>
@@ -41,25 +44,27 @@ void print_error(const char* message) noexcept {
 
 namespace {
 
+[[noreturn]] void end_with(const char* message) {
+  print_error(message);
+  ::_exit(1);
+}
+
 [[noreturn]] void end_by_exception() {
-  if (std::current_exception() == nullptr) {  // no memory for an exception, or a thread was not joined
-    print_error("cannot continue: out of memory, or an error in the program itself");
-    ::_exit(1);
-  }
+  if (std::current_exception() == nullptr)  // no memory for an exception, or a thread was not joined
+    end_with("cannot continue: out of memory, or an error in the program itself");
   try {
     throw;
   } catch (const std::exception& error) {
-    print_error(error.what());
+    end_with(error.what());
   } catch (...) {
-    print_error("an unknown exception");
+    end_with("an unknown exception");
   }
-  ::_exit(1);
 }
 
 #if !CAPSTAN_SANITIZED
 
 /// The number after NAME= in the environment; 0 without it.
-long setting(char** environment, const char* name) {
+long environment_number(char** environment, const char* name) {
   const size_t length = std::strlen(name);
   for (; *environment != nullptr; ++environment)
     if (std::strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
@@ -67,13 +72,13 @@ long setting(char** environment, const char* name) {
   return 0;
 }
 
-/// The threads that OpenBLAS starts with.
+/// The threads that OpenBLAS starts with: those of OpenMP, whose builds ignore OPENBLAS_NUM_THREADS.
 size_t blas_threads(char** environment) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   long threads = sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
-  for (const char* const name : {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"})
-    if (const long wanted = setting(environment, name); wanted > 0) threads = std::min(threads, wanted);
+  if (const long wanted = environment_number(environment, "OMP_NUM_THREADS"); wanted > 0)
+    threads = std::min(threads, wanted);
   return static_cast<size_t>(std::max(threads, 1L));
 }
 
@@ -92,8 +97,7 @@ void guard_program(int, char**, char** environment) {
     ::munmap(memory, bytes);
     return;
   }
-  print_error(OutOfMemory(bytes, "the start of OpenBLAS: raise ulimit -v, or set OMP_NUM_THREADS=1").what());
-  ::_exit(1);
+  end_with(OutOfMemory(bytes, "the start of OpenBLAS: raise ulimit -v, or set OMP_NUM_THREADS=1").what());
 #endif
 }
 
@@ -101,8 +105,8 @@ void guard_program(int, char**, char** environment) {
 
 #if !CAPSTAN_SANITIZED
 
-/// As in the standard library, but the exception says how much was wanted. The library's other forms of new call this
-/// one.
+/// As in the standard library, but the exception says how much was wanted. The library's other forms of new, all but
+/// the aligned ones, call this one.
 void* operator new(std::size_t bytes) {
   for (;;) {
     if (void* const memory = std::malloc(std::max<std::size_t>(bytes, 1))) return memory;

@@ -1,3 +1,4 @@
+// Predicts the hidden tokens of a batch; the output layer reads the chosen tokens only. tests/models/test_masking.cpp.
 #include "models/masked_language_model.hpp"
 
 #include "core/base/error.hpp"

@@ -1,3 +1,5 @@
+// Writes the counts of a server in the text format of Prometheus. Dashboards read the names, which must not change:
+// tests/serve/test_endpoints.cpp.
 #include "serve/metrics.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// The table of routes of routes.hpp, with the handlers of those that need a few lines only; the others are in files of
+// their own. tests/serve/test_endpoints.cpp asks every path.
 #include "serve/routes.hpp"
 
 #include <algorithm>
@@ -118,7 +120,7 @@ ordered_json model_json(const Engine& engine) {
   const SavedRun& run = engine.run();
   ordered_json model{{"id", engine.name()},
                      {"object", "model"},
-                     {"created", 0},
+                     {"created", 0},  // clients of OpenAI's API expect the key
                      {"owned_by", "capstan"},
                      {"type", type_of(run.config.model)},
                      {"parameters", run.model->params().count()}};
@@ -223,17 +225,22 @@ const std::pair<const char*, const char*> other_routes[] = {
     {"/embed", "ask POST /v1/embeddings"},
     {"/predict", "ask POST /v1/classify"}};
 
-/// Throws the error for an unknown path, with a hint where a known one is near.
-[[noreturn]] void refuse_path(const std::string& path) {
-  std::string hint;
+/// What to ask instead of an unknown path, where that is known; else empty.
+std::string hint_for(const std::string& path) {
   for (const auto& [other, own] : other_routes)
-    if (path == other) hint = own;
+    if (path == other) return own;
   std::vector<std::string> known;
   for (const Route& route : routes())
     if (std::strchr(route.path, '*') == nullptr) known.emplace_back(route.path);
-  for (const std::string& near : {"/v1" + path, path})
-    if (const std::string meant = nearest(near, known); hint.empty() && !meant.empty() && meant != "/")
-      hint = "did you mean " + meant + "?";
+  for (const std::string& near : {"/v1" + path, path}) {
+    const std::string meant = nearest(near, known);
+    if (!meant.empty() && meant != "/") return "did you mean " + meant + "?";
+  }
+  return "";
+}
+
+[[noreturn]] void refuse_path(const std::string& path) {
+  const std::string hint = hint_for(path);
   throw ApiError(404, fmt::format("there is nothing at {}{}{}", json_excerpt(path), hint.empty() ? "" : ": ", hint));
 }
 

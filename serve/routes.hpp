@@ -13,7 +13,8 @@ namespace capstan {
 void check_route(const HttpRequest& head);
 /// Whether requests need no token.
 bool is_open_route(const HttpRequest& head);
-/// Answers a request that check_route() lets pass. Throws nothing.
+/// Answers a request that check_route() lets pass and that has a handler here: server.cpp answers /, /health and
+/// /metrics itself. Throws nothing.
 void answer_route(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply, const RouteContext& context);
 
 }  // namespace capstan

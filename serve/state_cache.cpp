@@ -1,3 +1,4 @@
+// Keeps states of prompts and sessions, and forgets some where there are too many. tests/serve/test_company.cpp.
 #include "serve/state_cache.hpp"
 
 #include <algorithm>

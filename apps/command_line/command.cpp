@@ -1,3 +1,5 @@
+// Runs a subcommand and turns what it throws into a message, with remedies, and an exit code, which scripts and sweeps
+// rely on. tests/apps/test_command.cpp.
 #include "apps/command_line/command.hpp"
 
 #include <unistd.h>

@@ -1,3 +1,5 @@
+// Adds the options that several subcommands share, and finds recipes by name. tests/cli/test_bad_input.cpp and
+// test_ranks.cpp.
 #include "apps/command_line/options.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // capstan predict: labels, filled blanks or completions of texts, printed or as columns of their table.
+// tests/cli/test_predictions.cpp, test_tables.cpp and, for --explain, test_linear.cpp.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -54,28 +55,44 @@ void explain(const Run& run, const InputText& text, const Prediction& prediction
   }
 }
 
+/// Throws ConfigError for options that contradict each other.
+void refuse_contradictions(const PredictCommandOptions& options) {
+  const bool to_table = !options.output.empty(), jsonl = options.format == "jsonl";
+  if (to_table && options.shown.errors)
+    throw ConfigError("--output: all rows are written; leave out --errors, which shows some");
+  if (to_table && (jsonl || options.shown.echo))
+    throw ConfigError("--output: the file has the format and the texts of the table; leave out --format and --echo");
+  if (options.explain && (to_table || jsonl))
+    throw ConfigError("--explain: it is printed in lines below each text; leave out --output and --format jsonl");
+}
+
+/// Writes the table that was read, with the predictions as columns.
+void write_table(const std::string& path, const TextInput& input, const std::vector<AddedField>& columns,
+                 const std::vector<std::vector<AddedField>>& added) {
+  const bool existed = std::filesystem::exists(path);
+  replace_file(path, input.with_fields(columns, added));
+  log_info(fmt::format("{}: {} rows with their predictions{}", path, added.size(),
+                       existed ? "; replaced what was there" : ""));
+}
+
 /// Prints predictions batch by batch, or adds them as columns to the table that was read: then the file is written at
 /// the end, whole or not at all.
 int predict(PredictCommandOptions options) {
   refuse_ranks("capstan predict");
-  if (!options.output.empty() && options.shown.errors)
-    throw ConfigError("--output: all rows are written; leave out --errors, which shows some");
-  if (!options.output.empty() && (options.format == "jsonl" || options.shown.echo))
-    throw ConfigError("--output: the file has the format and the texts of the table; leave out --format and --echo");
-  if (options.explain && (!options.output.empty() || options.format == "jsonl"))
-    throw ConfigError("--explain: it is printed in lines below each text; leave out --output and --format jsonl");
-  if (!options.output.empty()) check_output_file(options.output, {options.texts.input.file});
+  refuse_contradictions(options);
+  const bool to_table = !options.output.empty();
+  if (to_table) check_output_file(options.output, {options.texts.input.file});
   const Run run = Run::open(options.texts.run, options.texts.overrides);
-  if (!options.output.empty()) refuse_data_file(options.output, run.config());
+  if (to_table) refuse_data_file(options.output, run.config());
   PredictOptions& predictions = options.predictions;
   predictions.top_k = std::max<int64_t>(1, options.shown.top_k);
   check_predictions(run.saved(), predictions);
   options.shown.jsonl = options.format == "jsonl";
-  options.shown.brief = output_columns() > 0;
-  options.texts.input.labels = options.shown.errors;
+  options.shown.brief = output_columns() > 0;         // of many classes, a terminal gets the best three
+  options.texts.input.labels = options.shown.errors;  // to compare with
   PredictionWriter writer(run.saved(), options.shown, std::cout);
   TextInput input = open_texts(run, options.texts, "capstan predict");
-  if (!options.output.empty())
+  if (to_table)
     input.check_table(options.output);
   else
     writer.write_header();
@@ -83,9 +100,9 @@ int predict(PredictCommandOptions options) {
   Progress progress(log_info, "predicting", static_cast<double>(input.bytes()));
   for_each_batch(input, static_cast<size_t>(predictions.batch_size), [&](const std::vector<InputText>& texts) {
     const std::vector<Prediction> results = run.predict(texts, predictions);
-    predictions.first += static_cast<int64_t>(texts.size());
+    predictions.first += static_cast<int64_t>(texts.size());  // sampling counts texts over batches
     for (size_t i = 0; i < texts.size(); ++i) {
-      if (options.output.empty()) {
+      if (!to_table) {
         if (writer.write(texts[i], results[i]) && options.explain) explain(run, texts[i], results[i]);
         continue;
       }
@@ -93,12 +110,7 @@ int predict(PredictCommandOptions options) {
       progress.add(texts[i].text.size());
     }
   });
-  if (!options.output.empty()) {
-    const bool existed = std::filesystem::exists(options.output);
-    replace_file(options.output, input.with_fields(writer.columns(), added));
-    log_info(fmt::format("{}: {} rows with their predictions{}", options.output, added.size(),
-                         existed ? "; replaced what was there" : ""));
-  }
+  if (to_table) write_table(options.output, input, writer.columns(), added);
   if (const std::string summary = writer.summary(); !summary.empty()) log_info(summary);
   return exit_done;
 }

@@ -1,4 +1,4 @@
-// capstan sweep: trains a run for each combination of values.
+// capstan sweep: trains a run for each combination of values. tests/cli/test_sweep.cpp.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
@@ -25,7 +25,8 @@ int run_sweep(const SweepOptions& options) {
       sweep, options.run, [](const Command& body) { return run_command(body); }, std::cout, output_columns());
   if (end.interrupted) return exit_interrupted;
   const std::string folder = sweep.folder.string();
-  if (const std::string word = shell_word(folder); end.failed.size() < sweep.runs.size())
+  const std::string word = shell_word(folder);
+  if (end.failed.size() < sweep.runs.size())  // there is nothing to compare where all failed
     say_next(disk_line(folder), "capstan compare " + word, "capstan report " + word + " --output report.html");
   const int code = report_failures(end.failed);
   if (code != exit_done)

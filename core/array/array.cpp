@@ -1,3 +1,5 @@
+// ArrayOf<T>: memory of the pool, views that share it, and the check that only a sole owner writes.
+// tests/core/array/test_array.cpp.
 #include "core/array/array.hpp"
 
 #include <algorithm>

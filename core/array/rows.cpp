@@ -1,3 +1,5 @@
+// plan_rows() of rows.hpp: goes over the axes from the last to the first and merges those along which the same operands
+// move. tests/core/ops/test_ops.cpp compares the results with NumPy's rules.
 #include "core/array/rows.hpp"
 
 namespace capstan {

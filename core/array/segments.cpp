@@ -1,3 +1,5 @@
+// Makes the spans of Segments and the positions within each document from ids, and refuses a document that is not
+// contiguous in its row. tests/core/array/test_segments.cpp.
 #include "core/array/segments.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Shapes: extents that are checked where they are made, so that products of them cannot overflow afterwards.
+// tests/core/array/test_array.cpp.
 #include "core/array/shape.hpp"
 
 #include "core/base/error.hpp"
@@ -17,7 +19,7 @@ template <class Range>
 int copy_extents(const Range& extents, std::array<int64_t, Shape::max_rank>& out) {
   check(extents.size() <= Shape::max_rank, "shape: rank {} is above the limit of {}", extents.size(),
         static_cast<int>(Shape::max_rank));
-  int64_t elements = 1;
+  int64_t elements = 1;  // extents of 0 are left out, since with() may replace them
   for (const int64_t extent : extents) {
     check(extent >= 0, "shape: negative extent {}", extent);
     if (extent > 0 && (__builtin_mul_overflow(elements, extent, &elements) || elements > most_elements))
@@ -40,9 +42,9 @@ int Shape::normalize_axis(int axis, const char* op) const {
 }
 
 int64_t Shape::product(int first, int last) const {
-  int64_t product = 1;
-  for (int axis = first; axis < last; ++axis) product *= extents_[static_cast<size_t>(axis)];
-  return product;
+  int64_t elements = 1;
+  for (int axis = first; axis < last; ++axis) elements *= extents_[static_cast<size_t>(axis)];
+  return elements;
 }
 
 Shape Shape::with(int axis, int64_t extent) const {

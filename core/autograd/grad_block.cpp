@@ -1,3 +1,5 @@
+// Adds one block of gradients to another, and keeps, per thread, the lane that takes a store's gradients. Lanes must be
+// added in the order that train/steps/lanes.cpp sets: tests/train/test_lanes.cpp.
 #include "core/autograd/grad_block.hpp"
 
 #include "core/base/error.hpp"

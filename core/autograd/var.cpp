@@ -1,3 +1,5 @@
+// Var and its gradient slot: a slot is an array of its own, a part of a GradBlock, or the read rows of a table.
+// tests/core/autograd/test_tape.cpp.
 #include "core/autograd/var.hpp"
 
 #include <stdexcept>

@@ -1,3 +1,5 @@
+// Philox of random.hpp, by the library Random123, and what is drawn from its words. No draw may change, since runs save
+// only the seed: tests/core/base/test_random.cpp.
 #include "core/base/random.hpp"
 
 #include <Random123/philox.h>

@@ -1,3 +1,4 @@
+// Products and sums of sizes that throw Error where they would wrap around. tests/core/base/test_sizes.cpp.
 #include "core/base/sizes.hpp"
 
 #include <string>

@@ -1,3 +1,4 @@
+// Keeps, per thread, the poll that stop_point() asks. tests/train/test_signals.cpp and tests/cli/test_interruption.cpp.
 #include "core/base/stop.hpp"
 
 namespace capstan {

@@ -1,3 +1,5 @@
+// Appends to memory up to a limit, then to a file without a name, which disappears with the process.
+// tests/data/test_batches.cpp.
 #include "core/io/byte_store.hpp"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// Hash of hash.hpp, by xxHash. Saved runs contain its results: tests/core/io/test_file.cpp compares with the published
+// function.
 #include "core/io/hash.hpp"
 
 #define XXH_STATIC_LINKING_ONLY  // shows the state's size, so that it needs no allocation of its own

@@ -1,3 +1,4 @@
+// Writes the line of a terminal, or lines of a log at growing intervals. tests/core/io/test_progress.cpp.
 #include "core/io/progress.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Opens a file without waiting for a pipe, and says what is there if it is no file with content.
+// tests/core/io/test_regular_file.cpp.
 #include "core/io/regular_file.hpp"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// Which rows are stored, as a bit each or as gaps between them, and how many are stored before a row: counts per block
+// of 64 bytes, then bits. A part of a file format that must stay readable: tests/core/io/test_safetensors.cpp.
 #include "core/io/stored_rows.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Loops over arrays in parallel: fill, copy, add, scale, round to bf16. Each element depends on its own operands alone,
+// so the cut into pieces changes no bits.
 #include "core/kernels/kernels.hpp"
 
 #include <atomic>

@@ -46,7 +46,7 @@ struct PartPlace {
   }
 };
 
-/// 1 / (1 + e^-x); exact limits at both ends because e^-x saturates to 0 and infinity.
+/// 1 / (1 + e^-x), with the exact limits at both ends: e^-x saturates to 0, or to infinity, whose reciprocal is 0.
 inline Batch sigmoid(const Batch& x) { return Batch(1) / (Batch(1) + exp(-x)); }
 
 /// body(place) over [0, count).

@@ -1,3 +1,5 @@
+// What the parallel loops of parallel.hpp ask OpenMP, and OneThread, which makes them run on the calling thread. Apart
+// from the header because the kernels of a portable build must share these functions and their variable.
 #include "core/machine/parallel.hpp"
 
 namespace capstan {

@@ -100,7 +100,6 @@ Var tanh(const Var& x) {
 }
 
 Var sigmoid(const Var& x) {
-  // e^-x may overflow to infinity; its reciprocal is then the right 0.
   return unary("sigmoid", x, Saves::output, kernels::Function::sigmoid,
                [](const auto& g, const auto& s) { return g * s * (real(1) - s); });
 }
@@ -120,7 +119,8 @@ Var silu(const Var& x) {
   });
 }
 
-// gelu and erf are for the composed forms of systems alone: their bits are those of xtensor and its CPU.
+// Only nn/systems/quadratic/composed.cpp uses erf, and only tests use gelu: the bits of both are those of xtensor and
+// its CPU, so models take Activation::gelu and the like from kernels.
 Var gelu(const Var& x) {
   return unary(
       "gelu", x, Saves::input, [](const auto& v) { return real(0.5) * v * (real(1) + xt::erf(v * inv_sqrt2)); },

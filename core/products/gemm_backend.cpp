@@ -1,3 +1,5 @@
+// Chooses by shape and strides the library that computes a product, and bounds how many threads are inside OpenBLAS at
+// a time. tests/core/products/float_gemm_backends.cpp and float_bf16.cpp compare the libraries.
 #include "core/products/gemm_backend.hpp"
 
 #include <cblas.h>
@@ -18,6 +20,7 @@
 #include "core/base/small_floats.hpp"
 #include "core/machine/kernel_levels.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/products/kernels/in_order.hpp"
 
 #ifdef CAPSTAN_ONEDNN
 #include <oneapi/dnnl/dnnl.h>

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/base/small_floats.hpp"
-#include "core/products/kernels/in_order.hpp"
+#include "core/products/kernels/product.hpp"
 
 namespace capstan {
 

@@ -1,5 +1,6 @@
 // oneDNN's products of bf16 matrices. Making one ready takes longer than to compute it, so each thread keeps those it
 // has made, by shape and strides. A build without oneDNN has functions that say no.
+// tests/core/products/float_bf16.cpp compares with products of floats.
 #include "core/products/gemm_backend.hpp"
 
 #ifdef CAPSTAN_ONEDNN
@@ -8,6 +9,7 @@
 #include <map>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
+#include <utility>
 
 namespace capstan {
 namespace {
@@ -28,6 +30,7 @@ memory without_data(const memory::desc& description) { return {description, engi
 /// A product ready to run on any matrices of its shape.
 class Prepared {
  public:
+  /// Of the factors of p, only beta is part of it: alpha is 1, and beta 0 or 1 (gemm_backend.hpp).
   explicit Prepared(const Bf16Product& p)
       : Prepared(matrix(p.m, p.k, p.a.stride, p.a.transposed(), memory::data_type::bf16),
                  matrix(p.k, p.n, p.b.stride, p.b.transposed(), memory::data_type::bf16),
@@ -61,7 +64,7 @@ class Prepared {
 class PreparedProducts {
  public:
   bool run(const Bf16Product& p) {
-    std::optional<Prepared>& prepared = find(p);
+    std::optional<Prepared>& prepared = prepared_for(p);
     if (prepared) prepared->run(p, stream_);
     return prepared.has_value();
   }
@@ -70,19 +73,20 @@ class PreparedProducts {
   using Key = std::array<int64_t, 9>;
   static constexpr size_t most = 512;
 
-  /// The prepared product of these sizes, which is made on first use; empty where oneDNN has no kernel for it.
-  std::optional<Prepared>& find(const Bf16Product& p) {
+  /// The prepared product of these sizes, which is made on first use; empty where oneDNN has no kernel for it. After
+  /// any other failure nothing is kept: an empty entry would send later products another way, with other bits.
+  std::optional<Prepared>& prepared_for(const Bf16Product& p) {
     const Key key{p.m, p.n, p.k, p.a.stride, p.a.transposed(), p.b.stride, p.b.transposed(), p.c_stride, p.beta != 0};
     const auto known = products_.find(key);
     if (known != products_.end()) return known->second;
     if (products_.size() == most) products_.clear();
-    std::optional<Prepared>& made = products_[key];
+    std::optional<Prepared> made;
     try {
       made.emplace(p);
     } catch (const dnnl::error& error) {
       if (error.status != dnnl_unimplemented) throw;
     }
-    return made;
+    return products_.emplace(key, std::move(made)).first->second;
   }
 
   std::map<Key, std::optional<Prepared>> products_;

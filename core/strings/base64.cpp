@@ -1,3 +1,4 @@
+// Base64 of RFC 4648 with padding; only what to_base64() writes is read. tests/core/strings/test_text.cpp.
 #include "core/strings/base64.hpp"
 
 #include <cstdint>
@@ -31,12 +32,13 @@ std::string from_base64(std::string_view text) {
   for (const char letter : text.substr(0, text.find('='))) {
     const size_t value = letters.find(letter);
     if (value == std::string_view::npos) throw Error("base64: invalid character");
-    bits = (bits << 6 | static_cast<uint32_t>(value)) & 0xffff;
+    bits = (bits << 6 | static_cast<uint32_t>(value)) & 0xffff;  // at most 12 bits wait; older ones need not be kept
     count += 6;
     if (count < 8) continue;
     count -= 8;
     bytes.push_back(static_cast<char>(bits >> count & 0xff));
   }
+  // Also refuses text after a '=' and bits that belong to no byte.
   if (to_base64(bytes) != text) throw Error("base64: truncated or not padded");
   return bytes;
 }

@@ -1,3 +1,5 @@
+// nearest(): the least edit distance, in which two swapped neighbours are one edit; otherwise a word that begins alike.
+// tests/core/strings/test_text.cpp.
 #include "core/strings/nearest.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Escapes the characters that a terminal obeys instead of showing, and bytes that are no UTF-8.
+// tests/core/strings/test_printable.cpp.
 #include "core/strings/printable.hpp"
 
 #include <utf8proc.h>

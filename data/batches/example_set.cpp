@@ -1,3 +1,5 @@
+// Examples as rows of tokens in a ByteStore, with one byte per token until one needs four. Runs save the fingerprint,
+// so what it hashes must not change: tests/data/test_batches.cpp and test_data_source.cpp.
 #include "data/batches/example_set.hpp"
 
 #include <algorithm>

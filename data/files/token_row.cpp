@@ -1,3 +1,5 @@
+// Token ids in memory or in a mapped file, of which pages that were read are given back; and the fingerprint. The bytes
+// that are hashed must not change: tests/data/test_token_row.cpp and test_data_source.cpp.
 #include "data/files/token_row.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Reads CSV (RFC 4180, with other delimiters and quotes) record by record, and finds its delimiter.
-// tests/data/test_csv.cpp and tests/fuzz/fuzz_csv.cpp hold both; commands and sources use it by way of csv_format().
+// tests/data/test_csv.cpp and tests/fuzz/fuzz_csv.cpp hold both; commands and sources use it by way of csv_format()
+// (table_format.hpp).
 #pragma once
 
 #include <string>
@@ -18,7 +19,7 @@ Dialect csv_dialect(std::string_view content, const std::string& file, Dialect g
 
 class CsvReader {
  public:
-  /// A first line "sep=;" is no record.
+  /// A first line "sep=;" is no record. `content` must outlive the reader.
   CsvReader(std::string_view content, std::string file, Dialect dialect = {','});
   /// False at the end. Throws Error for an open quote and for text after a closing one.
   bool next(TableRecord& record);

@@ -1,3 +1,4 @@
+// Writes rows of fields with a delimiter, for TSV and CSV. tests/cli/test_tables.cpp.
 #include "data/formats/delimited.hpp"
 
 #include <algorithm>

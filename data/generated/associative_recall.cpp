@@ -1,3 +1,5 @@
+// Draws the sequences of multi-query associative recall. The draws must not change, since runs save a hash of some:
+// tests/data/test_associative_recall.cpp and test_data_source.cpp.
 #include "data/generated/associative_recall.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Grows ListOps expressions and computes their values. The draws must not change, since runs save a fingerprint of
+// them: tests/data/test_listops.cpp and test_data_source.cpp.
 #include "data/generated/listops.hpp"
 
 #include <algorithm>

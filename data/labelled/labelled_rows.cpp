@@ -1,6 +1,7 @@
-// Tables are read row by row, by way of their format (table_format.hpp), large ones from a mapped file whose pages are
-// given back; files of classes are read one by one. Every distinct set of label names is kept once, and rows have its
-// number.
+// Reads the rows of labelled data, for labelled_source. Tables are read row by row, by way of their format
+// (table_format.hpp), large ones from a mapped file whose pages are given back; files of classes are read one by one.
+// Every distinct set of label names is kept once, and rows have its number. tests/data/test_labelled_source.cpp,
+// test_tables_people_have.cpp.
 #include "data/labelled/labelled_rows.hpp"
 
 #include <algorithm>
@@ -24,7 +25,8 @@ namespace {
 
 constexpr uint64_t large_file = uint64_t{64} << 20;  // is mapped instead of held in memory
 
-/// A file's content, mapped if the file is large; what was passed of a mapped one leaves the memory of this process.
+/// A file's content, mapped if the file is large; what was passed of a mapped one leaves the memory of this process. It
+/// may be passed several times, and is progress once.
 class TableContent {
  public:
   TableContent(const std::string& path, int64_t max_mb, Progress& progress) : progress_(progress) {
@@ -44,7 +46,10 @@ class TableContent {
     constexpr size_t step = size_t{8} << 20;
     if (end < passed_ + step && end < all().size()) return;
     if (mapped_) mapped_->release(passed_, end);
-    if (end > passed_) progress_.add(static_cast<double>(end - passed_));
+    if (end > counted_) {
+      progress_.add(static_cast<double>(end - counted_));
+      counted_ = end;
+    }
     passed_ = end;
   }
   void begin_again() { passed_ = 0; }
@@ -53,7 +58,7 @@ class TableContent {
   Progress& progress_;
   std::optional<MappedFile> mapped_;
   std::string held_;
-  size_t passed_ = 0;
+  size_t passed_ = 0, counted_ = 0;  // ends: of what this pass has passed, and of what is counted as progress
 };
 
 /// Logs which files are not read. `what`: why, as the end of a sentence.
@@ -72,56 +77,85 @@ std::string label_of_file(const std::string& name, const LabelledSourceConfig& c
   return slash == std::string::npos ? "" : name.substr(0, slash);
 }
 
-/// Every file below `paths` is a text.
+/// Reads a file that is a text of `label`; a text that is not UTF-8 goes to loading.bad.
+void read_file_of_class(const std::string& path, const std::string& label, Split split, const Loading& loading,
+                        RowTexts& texts, Progress& progress, std::vector<LabelledRow>& rows) {
+  std::string text = read_text_file(path, loading.config.max_file_mb);
+  progress.add(static_cast<double>(text.size()));
+  const uint32_t number = loading.check.add_file(split, path);
+  loading.check.set_content(number, text, nullptr);
+  loading.check.set_first_line(number, 1);
+  if (loading.utf8 && !loading.bad.guard([&] { check_utf8(text, path); })) {
+    loading.bad.lost(label);
+    return;
+  }
+  LabelledText row;
+  row.label = label;
+  row.text = std::move(text);
+  row.line = 1;
+  rows.push_back(texts.add(std::move(row), number));
+}
+
+/// What read_folders() finds, except for the texts.
+struct FoundInFolders {
+  std::vector<std::string> no_texts, loose;  // empty or binary files; files without a class
+  std::map<std::string, int64_t> folders;    // files in each
+};
+
+void report_found(const FoundInFolders& found, const std::vector<std::string>& wanted, Split split,
+                  const Loading& loading) {
+  const bool in_folders = loading.config.format == format_of_folders;
+  if (in_folders) report_folders(found.folders, wanted, split, loading.log);
+  say_left_out(found.no_texts, "that are empty or binary", split, loading.log);
+  // With named classes, files beside their folders are expected: the original IMDB has lists of addresses there.
+  if (wanted.empty() || !in_folders)
+    say_left_out(found.loose,
+                 in_folders ? "beside the folders of the classes" : "whose names do not begin with a class", split,
+                 loading.log);
+}
+
+/// A row per file below `paths` that has a wanted class, or any class where none are named. Logs which other files are
+/// left out; throws Error when no file has a text of a class.
 std::vector<LabelledRow> read_folders(const std::vector<std::string>& paths, Split split, const Loading& loading,
                                       RowTexts& texts) {
   const LabelledSourceConfig& config = loading.config;
   const std::vector<std::string> wanted = named_classes(config);
   std::vector<LabelledRow> rows;
-  std::vector<std::string> no_texts;
-  const std::vector<FoundFile> files = list_files(paths, {}, &no_texts);
+  FoundInFolders found;
+  const std::vector<FoundFile> files = list_files(paths, {}, &found.no_texts);
   const bool in_folders = config.format == format_of_folders;
   if (wanted.empty() && in_folders) refuse_parts_as_classes(files, paths);
   Progress progress(loading.log, "reading", 0);
   const int64_t bad_before = loading.bad.count();
-  std::vector<std::string> loose;
-  std::map<std::string, int64_t> folders;  // files in each
   for (const FoundFile& file : files) {
     const std::string label = label_of_file(file.name, config, wanted);
     if (label.empty()) {
-      loose.push_back(file.path);
+      found.loose.push_back(file.path);
       continue;
     }
-    ++folders[label];
-    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), label) == wanted.end()) continue;
-    std::string text = read_text_file(file.path, config.max_file_mb);
-    progress.add(static_cast<double>(text.size()));
-    const uint32_t number = loading.check.add_file(split, file.path);
-    loading.check.set_content(number, text, nullptr);
-    loading.check.set_first_line(number, 1);
-    if (loading.utf8 && !loading.bad.guard([&] { check_utf8(text, file.path); })) {
-      loading.bad.lost(label);
-      continue;
-    }
-    LabelledText row;
-    row.label = label;
-    row.text = std::move(text);
-    row.line = 1;
-    rows.push_back(texts.add(std::move(row), number));
+    ++found.folders[label];
+    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), label) != wanted.end())
+      read_file_of_class(file.path, label, split, loading, texts, progress, rows);
   }
   if (rows.empty() && !paths.empty() && loading.bad.count() == bad_before) {
-    if (in_folders) refuse_no_texts(paths, wanted, loose, files.size());
+    if (in_folders) refuse_no_texts(paths, wanted, found.loose, files.size());
     throw Error(fmt::format("{}: no name of a file begins with {}, such as {}", join_first(paths),
                             wanted.empty() ? "a class and a number (pos_12.txt)" : join_first(wanted, " or "),
-                            join_first(loose)));
+                            join_first(found.loose)));
   }
-  if (in_folders) report_folders(folders, wanted, split, loading.log);
-  say_left_out(no_texts, "that are empty or binary", split, loading.log);
-  // With named classes, files beside their folders are expected: the original IMDB has lists of addresses there.
-  if (wanted.empty() || !in_folders)
-    say_left_out(loose, in_folders ? "beside the folders of the classes" : "whose names do not begin with a class",
-                 split, loading.log);
+  report_found(found, wanted, split, loading);
   return rows;
+}
+
+/// The columns to read. Weights count in training alone, so validation and test data need not have their column.
+ColumnChoice columns_of(const LabelledSourceConfig& config, Split split, bool classifies) {
+  ColumnChoice columns{config.header.value_or(false), config.label_column, config.text_columns};
+  if (config.multi_label) columns.label_separator = config.label_separator;
+  columns.label_columns = config.label_columns;
+  if (split == Split::train) columns.weight = config.weight_column;
+  columns.empty_labels = !classifies;
+  columns.dialect = config.dialect();
+  return columns;
 }
 
 std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Split split, const Loading& loading,
@@ -129,12 +163,7 @@ std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Spli
   const LabelledSourceConfig& config = loading.config;
   BadRows& bad = loading.bad;
   std::vector<LabelledRow> rows;
-  ColumnChoice columns{config.header.value_or(false), config.label_column, config.text_columns};
-  if (config.multi_label) columns.label_separator = config.label_separator;
-  columns.label_columns = config.label_columns;
-  if (split == Split::train) columns.weight = config.weight_column;
-  columns.empty_labels = !loading.classifies;
-  columns.dialect = config.dialect();
+  const ColumnChoice columns = columns_of(config, split, loading.classifies);
   Progress progress(loading.log, "reading", 0);
   for (const FoundFile& file : list_files(paths)) {
     progress.begin("reading " + file.path);
@@ -143,16 +172,23 @@ std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Spli
     const size_t rows_before = rows.size();
     const TableFormat& format = format_of(file.path, config.table_format());
     const uint32_t number = loading.check.add_file(split, file.path);
+    bool any_without_weight = false;
     read_table(content.all(), file.path, format, columns, bad, loading.utf8, [&](LabelledText&& row, size_t end) {
-      if (row.weight > 0) rows.push_back(texts.add(std::move(row), number));
+      if (row.weight > 0)
+        rows.push_back(texts.add(std::move(row), number));
+      else
+        any_without_weight = true;
       content.passed(end);
     });
     const bool any = rows.size() > rows_before;
-    content.begin_again();
+    content.begin_again();  // the check counts line ends and the like in all bytes, also in those that are no rows
     loading.check.set_content(number, content.all(), &format, [&](size_t end) { content.passed(end); });
     loading.check.set_first_line(number, any ? rows[rows_before].line : 0);
     if (any) loading.check.refuse_other_columns(number);
-    if (!any && bad.count() == bad_before) throw Error(fmt::format("{}: holds no examples", file.path));
+    if (!any && bad.count() == bad_before)
+      throw Error(
+          fmt::format("{}: {}", file.path,
+                      any_without_weight ? "all rows have weight 0 (data.weight_column)" : "holds no examples"));
   }
   return rows;
 }
@@ -164,10 +200,10 @@ std::vector<std::string> named_classes(const LabelledSourceConfig& config) {
 }
 
 LabelledRow RowTexts::add(LabelledText&& row, uint32_t file) {
-  LabelledRow added{texts_.size(), row.line, static_cast<uint32_t>(row.text.size()), file, row.repeats_label};
-  added.weight = row.weight;
   if (row.text.size() > std::numeric_limits<uint32_t>::max())
     throw Error(fmt::format("a text of line {} has more than 4 GB; divide it", row.line));
+  LabelledRow added{texts_.size(), row.line, static_cast<uint32_t>(row.text.size()), file, row.repeats_label};
+  added.weight = row.weight;
   for (size_t i = 0; i + 1 < columns_; ++i) {
     const uint64_t boundary = row.boundaries.at(i);
     texts_.append(&boundary, sizeof(boundary));

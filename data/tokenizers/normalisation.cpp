@@ -1,5 +1,5 @@
-// Runs of ASCII characters are copied or lowered; what is around other characters goes to utf8proc, and very long runs
-// of marks in parts, which take a time that grows with their number and not with its square.
+// Normalisation of texts by utf8proc. ASCII takes a short way: it is copied or lowered. Very long runs of marks are
+// handled in parts, because utf8proc's time grows with the square of their number.
 #include "data/tokenizers/normalisation.hpp"
 
 #include <utf8proc.h>

@@ -1,6 +1,6 @@
-// Row i of the decode state and of the logits is that of the i-th open text; the row after them follows the likeliest
-// token only, so that the result is never worse than greedy text. tests/models/test_beam_search.cpp compares with all
-// texts.
+// beam_search() of generate.hpp, for completions of pairs. Row i of the decode state and of the logits is that of the
+// i-th open text; the row after them follows the likeliest token only, so that the result is never worse than greedy
+// text. tests/models/test_beam_search.cpp compares with all texts.
 #include "models/generation/generate.hpp"
 
 #include <algorithm>
@@ -43,13 +43,13 @@ class BeamSearch {
     std::optional<Hypothesis> greedy = Hypothesis{};
     size_t greedy_row = 0;
     for (int64_t step = 1; step <= options_.max_tokens && (!open.empty() || greedy); ++step) {
-      const bool last = !has_room();
+      const bool no_more_room = !has_room();
       std::vector<size_t> rows;
       std::vector<int32_t> tokens;
       std::vector<Hypothesis> next;
       for (const Candidate& c : best_candidates(open)) {
         Hypothesis longer = extended(open[c.beam], c.token, c.log_probability, step);
-        if (longer.finished || last) {
+        if (longer.finished || no_more_room) {
           finish(std::move(longer));
         } else {
           next.push_back(std::move(longer));
@@ -61,7 +61,7 @@ class BeamSearch {
       if (greedy) {
         const Candidate c = likeliest(greedy_row, greedy->log_probability);
         *greedy = extended(*greedy, c.token, c.log_probability, step);
-        if (greedy->finished || last) {
+        if (greedy->finished || no_more_room) {
           finish(std::move(*greedy));
           greedy.reset();
         } else {
@@ -70,10 +70,11 @@ class BeamSearch {
         }
       }
       open = std::move(next);
-      if (last || !can_improve(open, greedy, step)) return std::move(finished_);
+      if (no_more_room || !can_improve(open, greedy, step)) return std::move(finished_);
       greedy_row = open.size();
       read(rows, tokens);
     }
+    // The logits are those of the last read(), with a row for each open text and for the greedy one after them.
     if (greedy) open.push_back(std::move(*greedy));
     for (size_t row = 0; row < open.size(); ++row) finish(ended(open[row], row));
     return std::move(finished_);

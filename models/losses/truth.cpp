@@ -1,3 +1,5 @@
+// Log probability of what is true, made of primitives so that the losses here need no pullback of their own.
+// tests/models/test_classifier.cpp has extreme logits.
 #include "models/losses/truth.hpp"
 
 #include <algorithm>

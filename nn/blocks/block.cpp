@@ -1,3 +1,5 @@
+// Residual blocks. forward(), prefill() and step() must share one residual(), so that decoding is wired as training is:
+// tests/nn/layers/test_layers.cpp and tests/models/test_decode.cpp.
 #include "nn/blocks/block.hpp"
 
 #include "core/autograd/tape.hpp"

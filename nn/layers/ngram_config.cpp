@@ -1,3 +1,5 @@
+// The hash of n-grams of tokens, which trained tables depend on, so that it cannot change:
+// tests/nn/layers/test_ngrams.cpp.
 #include "nn/layers/ngram_config.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The table of mixers that a program has registered. tests/nn/systems/test_register_mixer.cpp and
+// tests/run/test_custom_mixer.cpp.
 #include "nn/mixer/custom_mixer.hpp"
 
 #include <map>

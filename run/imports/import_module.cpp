@@ -1,3 +1,5 @@
+// Finds the importer of a published module or model, and compares outputs. Every tensor of the file must be taken or
+// refused: tests/apps/test_import.cpp.
 #include "run/imports/import_module.hpp"
 
 #include <algorithm>

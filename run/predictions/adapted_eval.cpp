@@ -1,3 +1,5 @@
+// Evaluates a language model that learns from what it has scored, and chooses the rule with the least loss.
+// tests/train/test_adaptive.cpp and tests/cli/test_eval.cpp.
 #include "run/predictions/adapted_eval.hpp"
 
 #include <algorithm>

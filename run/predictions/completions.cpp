@@ -1,3 +1,5 @@
+// Prepares prompts and writes completions, for generate and the server. Both must write the same text for a request:
+// tests/serve/test_endpoints.cpp and test_company.cpp.
 #include "run/predictions/completions.hpp"
 
 #include <algorithm>

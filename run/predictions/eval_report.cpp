@@ -1,3 +1,5 @@
+// Prints the figures of `capstan eval`, as text or JSON. Names of figures are an interface and must not change:
+// tests/cli/test_eval.cpp, test_multi_label.cpp and test_decisions.cpp.
 #include "run/predictions/eval_report.hpp"
 
 #include <algorithm>
@@ -276,7 +278,7 @@ double EvalReport::figure(const std::string& name) const {
 
 EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split, const PairOptions& completions,
                           const AdaptOptions& adapting) {
-  refuse_absent(split, run.config, data);
+  require_split(split, run.config, data);
   EvalReport report;
   report.split = to_string(split);
   report.classes = run.classes;

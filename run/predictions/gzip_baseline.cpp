@@ -1,3 +1,4 @@
+// Compares the loss of each file with the size that gzip makes of it. tests/cli/test_eval.cpp.
 #include "run/predictions/gzip_baseline.hpp"
 
 #include <zlib.h>
@@ -68,7 +69,7 @@ double GzipTally::gzip_bits() const { return 8 * static_cast<double>(gzip_bytes)
 
 std::vector<GzipTally> compare_with_gzip(const SavedRun& run, const DataSource& data, Split split) {
   run.model->that_predicts(Predicts::next_token);
-  refuse_absent(split, run.config, data);
+  require_split(split, run.config, data);
   const FileEvaluation evaluation = data.evaluation_per_file(split);
   const std::vector<double> nats = loss_per_file(run, evaluation);
   GzipTally code{"code"}, prose{"prose"}, all{"all"};

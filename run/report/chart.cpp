@@ -1,3 +1,5 @@
+// Draws a line chart as SVG: axes, ticks, lines with their dots. report.js reads its attributes.
+// tests/run/test_report_parts.cpp.
 #include "run/report/chart.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// Draws matrices as pictures, pooled to a size that can be shown. tests/run/test_report_parts.cpp.
 #include "run/report/heat_map.hpp"
 
 #include <zlib.h>

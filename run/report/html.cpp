@@ -1,3 +1,5 @@
+// Escapes text for HTML and writes tables. All text from a run must pass through escaped():
+// tests/run/test_report_parts.cpp.
 #include "run/report/html.hpp"
 
 #include <algorithm>

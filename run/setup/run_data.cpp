@@ -1,3 +1,5 @@
+// Opens the data of a run, and says what to do where a split or a file of them is missing. The data of a saved run must
+// be cut as in training: refuse_other_cut(). tests/cli/test_eval.cpp, test_tables.cpp and test_decisions.cpp.
 #include "run/setup/run_data.hpp"
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 #include "data/labelled/found_columns.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_config.hpp"
+#include "run/yaml/config_diff.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
@@ -96,13 +99,13 @@ bool take_columns(const RunConfig& config, Source& data) {
 
 }  // namespace
 
-std::string find_data_columns(RunConfig& config, const std::string& said) {
+std::string find_data_columns(RunConfig& config, const std::string& already_logged) {
   std::string line;
   if (auto* const labelled = std::get_if<LabelledSourceConfig>(&config.data))
     line = take_columns(config, *labelled) ? "" : find_columns(*labelled, facts_of(config.model).classifies());
   if (auto* const pairs = std::get_if<PairSourceConfig>(&config.data))
     line = take_columns(config, *pairs) ? "" : find_columns(*pairs);
-  if (!line.empty() && line != said) log_info(line);
+  if (!line.empty() && line != already_logged) log_info(line);
   return line;
 }
 
@@ -187,17 +190,17 @@ bool has_files(const SourceConfig& config) {
 
 }  // namespace
 
-std::string ways_to_have(Split split, const SourceConfig& config) {
+std::string how_to_get_split(Split split, const SourceConfig& config) {
   if (!has_files(config)) return fmt::format("data.{}=1000, a number of examples", to_string(split));
   return fmt::format(is_cut_from_train(split, config) ? "data.{0}=[FILE] or data.{0}_fraction=0.1" : "data.{0}=[FILE]",
                      to_string(split));
 }
 
-void refuse_absent(Split split, const RunConfig& config, const DataSource& data) {
+void require_split(Split split, const RunConfig& config, const DataSource& data) {
   if (data.has(split)) return;
   const std::string absent = fmt::format("data: there is no {} split: ", to_string(split));
   if (split == Split::train || !has_files(config.data))
-    throw Error(absent + "give --set " + ways_to_have(split, config.data));
+    throw Error(absent + "give --set " + how_to_get_split(split, config.data));
   std::vector<std::string> instead;
   if (split == Split::test && data.has(Split::valid)) instead.emplace_back("the validation data with --split valid");
   if (split == Split::valid && data.has(Split::test)) instead.emplace_back("the test data with --split test");

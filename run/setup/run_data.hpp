@@ -23,15 +23,15 @@ Split held_out_split(const std::string& name, const DataSource& data);
 Split usual_split(const RunConfig& config);
 
 /// What gives data of this type such a split: "data.valid=[FILE] or data.valid_fraction=0.1".
-std::string ways_to_have(Split split, const SourceConfig& config);
+std::string how_to_get_split(Split split, const SourceConfig& config);
 
 /// Throws Error that says what to evaluate instead where the data have no such split.
-void refuse_absent(Split split, const RunConfig& config, const DataSource& data);
+void require_split(Split split, const RunConfig& config, const DataSource& data);
 
 /// Finds the columns of tables that are not set (find_columns() of the source), logs them unless they are what was
-/// `said` before, and returns what was found. Where the run's folder has a checkpoint of training on the same
+/// `already_logged`, and returns what was found. Where the run's folder has a checkpoint of training on the same
 /// files, the columns are those of that run.
-std::string find_data_columns(RunConfig& config, const std::string& said = "");
+std::string find_data_columns(RunConfig& config, const std::string& already_logged = "");
 
 /// What a new run gives its source.
 SourceInputs source_inputs(const RunConfig& config);

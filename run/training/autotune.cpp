@@ -21,6 +21,7 @@
 #include "run/setup/run_model.hpp"
 #include "run/summaries/run_record.hpp"
 #include "run/summaries/run_table.hpp"
+#include "run/yaml/config_diff.hpp"
 #include "run/yaml/config_writer.hpp"
 #include "train/checkpoints/run_folder.hpp"
 #include "train/loop/signals.hpp"
@@ -306,7 +307,7 @@ void check_tunable(const RunConfig& config, Problems& problems) {
   if (const auto* const data = labelled(config);
       data != nullptr && !facts_of(config.model).is_solved && !holds_out(*data))
     problems.add("data.valid_fraction",
-                 "autotune compares runs by their validation: give " + ways_to_have(Split::valid, config.data));
+                 "autotune compares runs by their validation: give " + how_to_get_split(Split::valid, config.data));
 }
 
 std::string incomparable_key(const RunConfig& a, const RunConfig& b) {

@@ -1,3 +1,4 @@
+// Finds and removes the files that only resuming needs. tests/cli/test_clean.cpp.
 #include "run/training/clean_run.hpp"
 
 #include <optional>

@@ -1,3 +1,5 @@
+// Successive halving over candidates that a caller tries. tests/run/test_halving.cpp has candidates of known cost and
+// time.
 #include "run/training/halving.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// OnlineRun, for partial_fit() of the Python package: a run folder whose classifier learns text by text.
+// python/tests/test_partial_fit.py and tests/train/linear/test_online_classifier.cpp.
 #include "run/training/online_run.hpp"
 
 #include "core/base/error.hpp"

@@ -18,7 +18,7 @@ namespace capstan {
 /// The file in the folder of the checkpoint that has what is needed to go on learning.
 constexpr const char* online_name = "online.safetensors";
 
-/// Threads may learn and ask at the same time: one waits for the other.
+/// Threads may learn and ask at the same time: one waits for the other. Copies share classifier and mutex.
 class OnlineRun {
  public:
   /// A classifier that has learnt nothing. Throws ConfigError unless the configuration is that of a linear classifier
@@ -27,7 +27,7 @@ class OnlineRun {
   /// Goes on from a run of a linear classifier: as it was, if write() wrote it, else with what its weights tell.
   explicit OnlineRun(const SavedRun& run);
 
-  /// `labels`: the numbers of classes, ascending, by text. Throws TextError.
+  /// `labels`: the numbers of classes, ascending, by text. Texts without tokens are left out. Throws TextError.
   void learn(const std::vector<InputText>& texts, const std::vector<LabelSet>& labels,
              const std::vector<double>& weights);
   int64_t texts() const;

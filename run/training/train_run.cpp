@@ -21,6 +21,7 @@
 #include "run/warm_start/warm_start.hpp"
 #include "run/warm_start/word_vectors.hpp"
 #include "run/yaml/config.hpp"
+#include "run/yaml/config_diff.hpp"
 #include "run/yaml/config_writer.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/linear/train_linear.hpp"

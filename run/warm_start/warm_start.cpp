@@ -15,6 +15,7 @@
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/setup/weights_origin.hpp"
+#include "run/yaml/config_diff.hpp"
 #include "run/yaml/config_writer.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 

@@ -1,3 +1,5 @@
+// Merges trees of configuration, and reads and writes numbers in them. tests/run/yaml/test_config_read.cpp and
+// test_config_errors.cpp.
 #include "run/yaml/config_node.hpp"
 
 #include <algorithm>

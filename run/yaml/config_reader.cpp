@@ -1,3 +1,5 @@
+// Checks values against their types and constraints, and collects all problems. tests/run/yaml/test_config_errors.cpp
+// holds the messages.
 #include "run/yaml/config_reader.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Parses the sources of a configuration and merges them: defaults, files, overrides.
+// tests/run/yaml/test_config_errors.cpp and test_config_fuzz.cpp.
 #include "run/yaml/config_source.hpp"
 
 #include <optional>

@@ -1,3 +1,5 @@
+// Writes a tree of configuration as YAML, for the config.yaml of a run, --print-config and log lines. What it writes
+// must read back as the same tree: tests/run/yaml/test_config_write.cpp.
 #include "run/yaml/config_writer.hpp"
 
 #include <algorithm>
@@ -11,7 +13,7 @@ bool is_plain(const std::string& text) {
   constexpr const char* more = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_/.0123456789- ";
   if (text.empty() || std::string(letters).find(text[0]) == std::string::npos || text.back() == ' ') return false;
   if (text.find_first_not_of(more) != std::string::npos) return false;
-  double number = 0;
+  double number = 0;  // of any size: one that is out of range would be read as a number, too, and refused
   if (parse_number(text, number) != std::errc::invalid_argument) return false;
   std::string lower = text;
   for (char& c : lower)
@@ -40,11 +42,12 @@ std::string comment_on(const ConfigNode& node, Comments comments) {
 
 void write_block(const ConfigNode& node, std::size_t indent, Comments comments, std::string& out);
 
-/// "- " before the first line of an element, two spaces before its others.
+/// "- " before the first line of an element, two spaces before its others: the hyphen takes the place of a blank of the
+/// indent. A list within a list is on one line.
 void write_elements(const ConfigNode& list, std::size_t indent, Comments comments, std::string& out) {
   for (const auto& element : list.children) {
     const std::size_t start = out.size();
-    if (fits_on_line(element))
+    if (element.kind == NodeKind::list || fits_on_line(element))
       out += std::string(indent + 2, ' ') + write_flow(element) + "\n";
     else
       write_block(element, indent + 2, comments, out);
@@ -87,50 +90,6 @@ std::string write_flow(const ConfigNode& node) {
     out += (is_map ? key_text(child.key) + ": " : "") + write_flow(child);
   }
   return out + (is_map ? "}" : "]");
-}
-
-namespace {
-
-constexpr const char* absent = "absent";
-
-bool compared_by_key(const ConfigNode& a, const ConfigNode& b) {
-  if (a.kind != NodeKind::map || b.kind != NodeKind::map) return false;
-  return !a.is_variant || !b.is_variant || a.find("type")->text == b.find("type")->text;
-}
-
-void add_differences(const ConfigNode& a, const ConfigNode& b, const std::string& path,
-                     std::vector<ConfigDifference>& out) {
-  if (compared_by_key(a, b)) {
-    for (const auto& child : a.children) {
-      const ConfigNode* other = b.find(child.key);
-      if (other)
-        add_differences(child, *other, join_path(path, child.key), out);
-      else
-        out.push_back({join_path(path, child.key), write_flow(child), absent});
-    }
-    for (const auto& child : b.children)
-      if (!a.find(child.key)) out.push_back({join_path(path, child.key), absent, write_flow(child)});
-  } else if (a.kind == NodeKind::list && b.kind == NodeKind::list) {
-    for (std::size_t i = 0; i < std::max(a.children.size(), b.children.size()); ++i) {
-      const auto element_path = join_path(path, std::to_string(i));
-      if (i >= a.children.size())
-        out.push_back({element_path, absent, write_flow(b.children[i])});
-      else if (i >= b.children.size())
-        out.push_back({element_path, write_flow(a.children[i]), absent});
-      else
-        add_differences(a.children[i], b.children[i], element_path, out);
-    }
-  } else if (write_flow(a) != write_flow(b)) {
-    out.push_back({path, write_flow(a), write_flow(b)});
-  }
-}
-
-}  // namespace
-
-std::vector<ConfigDifference> diff_trees(const ConfigNode& a, const ConfigNode& b) {
-  std::vector<ConfigDifference> out;
-  add_differences(a, b, "", out);
-  return out;
 }
 
 }  // namespace capstan

@@ -239,6 +239,9 @@ TEST_CASE("a column of weights: numbers from 0, which count in training alone, a
     config.train = {folder.write("b.csv", std::string("text,label,w\na,x,1\nb,y,") + wrong + "\n")};
     CHECK(contains(message_of<Error>([&] { load_labelled(config); }), "b.csv:3: column 'w' of data.weight_column"));
   }
+  config.train = {folder.write("none.csv", "text,label,w\na,x,0\nb,y,0\n")};
+  CHECK(contains(message_of<Error>([&] { load_labelled(config); }),
+                 "none.csv: all rows have weight 0 (data.weight_column)"));
   config.train = {folder.write("c.jsonl",
                                "{\"text\": \"a\", \"label\": \"x\", \"w\": 3}\n"
                                "{\"text\": \"b\", \"label\": \"y\", \"w\": 1}\n")};

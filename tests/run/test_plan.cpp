@@ -12,6 +12,7 @@
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/yaml/config.hpp"
+#include "run/yaml/config_diff.hpp"
 
 namespace capstan {
 namespace {

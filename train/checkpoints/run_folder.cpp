@@ -1,3 +1,4 @@
+// Locks the folder of a run and checks that all ranks see the same one. tests/train/test_loop.cpp.
 #include "train/checkpoints/run_folder.hpp"
 
 #include <chrono>

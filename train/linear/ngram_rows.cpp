@@ -1,3 +1,6 @@
+// Makes the rows of NgramRows: 1. the number of entries is estimated, 2. the entries are read if they fit into
+// memory, 3. if they do not, or solving would take too long, the classifier learns in passes. What is computed from
+// rows must not depend on whether they are kept: tests/train/linear/test_linear.cpp ("rows of n-grams: ...").
 #include "train/linear/ngram_rows.hpp"
 
 #include <algorithm>
@@ -22,7 +25,7 @@ constexpr int64_t most_pass_weights = 1 << 27;  // the same of passes
 constexpr int least_bits = 10, usual_most_bits = 22;
 // Entries times problems up to which is solved: half an hour of a thread. Of many_texts or more, passes learn as much
 // in a fraction of the time, so that the limit is lower.
-constexpr int64_t most_solved = 4'000'000'000, many_texts = 100'000, most_solving = 10'000'000;
+constexpr int64_t most_entries_solved = 4'000'000'000, many_texts = 100'000, most_entries_solved_of_many = 10'000'000;
 constexpr int64_t texts_at_once = 2048, blocks_per_thread = 256;
 
 std::vector<int64_t> words_of_so_many(int64_t texts) {
@@ -47,30 +50,22 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
     config_.words = words_of_so_many(rows());
   }
   const auto most_entries = [](int64_t bytes) { return bytes / static_cast<int64_t>(sizeof(NgramCount)); };
-  const int64_t kept = most_entries(std::max(budget.kept, budget.solved)), solved = most_entries(budget.solved);
+  const int64_t most_kept = most_entries(std::max(budget.kept, budget.solved)),
+                most_solved = most_entries(budget.solved);
   read_labels(texts);
   const double expected = expected_entries(texts);
-  const bool are_kept = expected <= static_cast<double>(kept) && read(texts, kept, expected);
+  const bool are_kept = expected <= static_cast<double>(most_kept) && read(texts, most_kept, expected);
   const int64_t problems = is_binary() ? 1 : classes_;
-  const bool takes_long = entries() > (rows() >= many_texts ? most_solving : most_solved) / problems;
-  by_passes_ =
-      base_ == nullptr && (!are_kept || expected > static_cast<double>(solved) || entries() > solved || takes_long);
-  if (base_ != nullptr && !are_kept)
-    throw Error(
-        fmt::format("train.init_from: the n-grams of the training texts take more than {} MB (train.memory), and a "
-                    "linear-classifier that starts from another one has them in memory; raise train.memory, lower "
-                    "data.max_length, train on fewer texts, or leave out train.init_from",
-                    std::max(budget.kept, budget.solved) / 1'000'000));
-  if (base_ != nullptr && rows() > kept / base_->columns)
-    throw Error(
-        fmt::format("train.init_from: {} scores for each of {} texts take more than {} MB; start from a classifier of "
-                    "fewer classes, or train on fewer texts",
-                    base_->columns, rows(), std::max(budget.kept, budget.solved) / 1'000'000));
+  const bool takes_long =
+      entries() > (rows() >= many_texts ? most_entries_solved_of_many : most_entries_solved) / problems;
+  by_passes_ = base_ == nullptr &&
+               (!are_kept || expected > static_cast<double>(most_solved) || entries() > most_solved || takes_long);
+  if (base_ != nullptr) refuse_large_base(are_kept, most_kept, std::max(budget.kept, budget.solved) / 1'000'000);
   if (are_kept) {
     norms_.assign(starts_.size() - 1, 0);
     choose_buckets();
     weigh(rows_with(static_cast<size_t>(config_.buckets)));
-    set_norms();
+    drop_rare_and_set_norms();
   } else {
     count_texts(texts);
     texts_.emplace(texts);
@@ -78,6 +73,21 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
   }
   read_weights(texts);
   if (base_ != nullptr) score_with_base();
+}
+
+/// Throws Error where a base classifier cannot be used: its rows must be kept, and its scores must fit, too.
+void NgramRows::refuse_large_base(bool are_kept, int64_t most_kept, int64_t megabytes) const {
+  if (!are_kept)
+    throw Error(
+        fmt::format("train.init_from: the n-grams of the training texts take more than {} MB (train.memory), and a "
+                    "linear-classifier that starts from another one has them in memory; raise train.memory, lower "
+                    "data.max_length, train on fewer texts, or leave out train.init_from",
+                    megabytes));
+  if (rows() > most_kept / base_->columns)
+    throw Error(
+        fmt::format("train.init_from: {} scores for each of {} texts take more than {} MB; start from a classifier of "
+                    "fewer classes, or train on fewer texts",
+                    base_->columns, rows(), megabytes));
 }
 
 void NgramRows::read_labels(const LabelledTexts& texts) {
@@ -203,7 +213,8 @@ void NgramRows::count_texts(const LabelledTexts& texts) {
   weigh(count);
 }
 
-/// Calls change(entries of a block), which may make them fewer, for all blocks on all threads, and closes the gaps.
+/// Calls change(entries of a block), which may make them fewer, for all blocks on all threads, and closes the gaps. A
+/// thread moves entries in place: it never writes beyond what it has read itself.
 template <class Change>
 void NgramRows::shorten_blocks(const Change& change) {
   std::vector<int64_t> sizes(starts_.size() - 1);
@@ -298,7 +309,7 @@ void NgramRows::weigh(const std::vector<int32_t>& texts) {
       scale_[f] = static_cast<float>(math::log(static_cast<double>(1 + rows()) / (1 + texts[f])) + 1);
 }
 
-void NgramRows::set_norms() {
+void NgramRows::drop_rare_and_set_norms() {
   shorten_blocks([&](std::vector<NgramCount>& block) {
     block.erase(
         std::remove_if(block.begin(), block.end(), [&](const NgramCount& e) { return scale_[e.bucket()] == 0; }),
@@ -361,7 +372,8 @@ void NgramRows::read_row(int64_t row, RowScratch& scratch, RowValues& values) co
   const int bits = bits_of(config_.buckets);
   if (texts_) find_ngrams(texts_->text(row), orders_of(config_), bits, nullptr, &scratch.memory, scratch.found);
   for (const int which : {0, 1}) {
-    const size_t first = values.words = which == 0 ? 0 : all.size();
+    const size_t first = all.size();
+    values.words = first;  // in the end, that of characters
     if (texts_) {
       const std::vector<NgramCount> counts = counted(which == 0 ? scratch.found.words : scratch.found.characters, bits);
       add_all(counts.data(), counts.data() + counts.size());
@@ -383,11 +395,6 @@ std::string NgramRows::report() const {
   return fmt::format("linear: {} texts, {} of {} buckets in use, {} n-grams a text", rows(),
                      std::count_if(scale_.begin(), scale_.end(), [](float scale) { return scale != 0; }), scale_.size(),
                      entries() / std::max<int64_t>(rows(), 1));
-}
-
-NgramBlock NgramRows::block(int64_t row, int which) const {
-  const auto i = static_cast<size_t>(2 * row + which);
-  return {entries_.data() + starts_[i], entries_.data() + starts_[i + 1], norms_[i]};
 }
 
 }  // namespace capstan

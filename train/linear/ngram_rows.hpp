@@ -137,7 +137,10 @@ class NgramRows {
   /// The entries of a row, whether rows are kept or not, with the same bits. Any number of threads may read.
   void read_row(int64_t row, RowScratch& scratch, RowValues& values) const;
   /// A block of a row, where rows are kept(). which: 0 words, 1 characters.
-  NgramBlock block(int64_t row, int which) const;
+  NgramBlock block(int64_t row, int which) const {
+    const auto i = static_cast<size_t>(2 * row + which);
+    return {entries_.data() + starts_[i], entries_.data() + starts_[i + 1], norms_[i]};
+  }
   const std::vector<float>& scale() const { return scale_; }  // by bucket
   const BaseClassifier* base() const { return base_.get(); }
   /// The base classifier's scores of a row, (base()->columns), each times base_factor().
@@ -155,6 +158,7 @@ class NgramRows {
   std::string report() const;
 
  private:
+  void refuse_large_base(bool are_kept, int64_t most_kept, int64_t megabytes) const;
   void read_labels(const LabelledTexts& texts);
   double expected_entries(const LabelledTexts& texts) const;
   bool read(const LabelledTexts& texts, int64_t most_entries, double expected);
@@ -167,7 +171,7 @@ class NgramRows {
   std::vector<int32_t> rows_with(size_t buckets) const;
   void choose_sizes();
   void choose_buckets();
-  void set_norms();
+  void drop_rare_and_set_norms();  // erases the entries of buckets that are in too few texts
   void score_with_base();
 
   LinearClassifierConfig config_;

@@ -1,3 +1,5 @@
+// The file of finished units: their count, then of each its number, the bytes of its result, and the result.
+// tests/train/linear/test_unit_work.cpp breaks work off and goes on.
 #include "train/linear/unit_work.hpp"
 
 #include <utility>
@@ -16,6 +18,7 @@ UnitWork::UnitWork(const WorkPlace& place, std::string name, std::string identit
   load();
 }
 
+/// A damaged file counts up to the damage.
 void UnitWork::load() {
   auto saved = file_.load();
   if (!saved || saved->numbers.size() != 1) return;
@@ -38,14 +41,16 @@ void UnitWork::finished(const std::vector<int64_t>& units) {
     in_order_.push_back(unit);
   }
   if (!file_.due()) return;
-  file_.save({static_cast<int64_t>(in_order_.size())}, [&](FileWriter& to) {
+  const auto write_results = [&](FileWriter& to) {
     for (const int64_t unit : in_order_) {
       const std::string bytes = results_.bytes(unit);
       const int64_t head[2] = {unit, static_cast<int64_t>(bytes.size())};
       to.write(head, sizeof(head));
       to.write(bytes);
     }
-  });
+  };
+  file_.save({static_cast<int64_t>(in_order_.size())}, write_results);
+  // Only now: until the results are saved, a unit's own file has the only record of its work.
   for (; cleared_ < in_order_.size(); ++cleared_) file_of(in_order_[cleared_]).remove();
 }
 

@@ -1,3 +1,5 @@
+// Rotary positions: turns pairs of features, row by row. rotate() is for core/fused/rotary.cpp, rotate_row() for passes
+// of nn/systems/gated. tests/core/fused/test_rotary.cpp and gradcheck_fused.cpp.
 #include "core/fused/kernels/kernels.hpp"
 
 #include <algorithm>
@@ -33,16 +35,17 @@ RotateRow rotate_row(bool interleaved) { return interleaved ? rotate_interleaved
 
 void rotate(const RotaryPass& pass, bool backwards, const real* x, real* y) {
   const real sign = backwards ? real{-1} : real{1};
-  const int64_t row_size = pass.heads * pass.width, rest = pass.width - 2 * pass.pairs;
+  const int64_t row_size = pass.heads * pass.width, untouched = pass.width - 2 * pass.pairs;
   const int64_t turned = pass.turned_heads == 0 ? pass.heads : pass.turned_heads;
   const RotateRow rotate_one = rotate_row(pass.interleaved);
   for_rows(pass.rows, row_size, [&](int64_t row) {
-    const int64_t table = pass.table_rows[row] * pass.pairs;
+    const int64_t table_at = pass.table_rows[row] * pass.pairs;
     for (int64_t head = 0; head < turned; ++head) {
       const int64_t first = row * row_size + head * pass.width;
-      rotate_one(x + first, pass.cosine + table, pass.sine + table, sign, y + first, pass.pairs);
-      if (x != y) std::copy_n(x + first + 2 * pass.pairs, rest, y + first + 2 * pass.pairs);
+      rotate_one(x + first, pass.cosine + table_at, pass.sine + table_at, sign, y + first, pass.pairs);
+      if (x != y) std::copy_n(x + first + 2 * pass.pairs, untouched, y + first + 2 * pass.pairs);
     }
+    // Heads after the turned ones are copied.
     const int64_t first = row * row_size + turned * pass.width;
     if (x != y) std::copy_n(x + first, (pass.heads - turned) * pass.width, y + first);
   });

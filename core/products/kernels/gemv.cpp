@@ -1,5 +1,6 @@
-// Outputs are the lanes of registers, and inputs are read in their order: an output is one chain of fused additions.
-// How many panels and rows are computed together differs with the number of rows and changes the speed alone.
+// Outputs are the lanes of registers, and inputs are read in their order: an output is one chain of fused
+// multiply-adds. How many panels and rows are computed together differs with the number of rows and changes the speed
+// alone.
 #include "core/products/kernels/gemv.hpp"
 
 #include <algorithm>

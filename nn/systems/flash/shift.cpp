@@ -1,3 +1,5 @@
+// The op shift_tokens: moves half of the features by one token within each document, and the gradient back.
+// tests/nn/systems/flash/test_shift.cpp.
 #include "nn/systems/flash/shift.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Biases by the distance of two tokens: T5's buckets, and products of turned vectors. A checkpoint needs the bias it
+// was trained with: tests/nn/systems/gated/test_relative_bias.cpp.
 #include "nn/systems/gated/relative_bias.hpp"
 
 #include <algorithm>

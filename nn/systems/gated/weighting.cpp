@@ -1,3 +1,5 @@
+// The scales of gated attention's logits, per kernel and normaliser. A checkpoint needs those it was trained with:
+// tests/nn/systems/gated/test_weighting.cpp.
 #include "nn/systems/gated/weighting.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Grows, selects and copies the rows of cached keys and values. tests/nn/systems/attention/test_mixer.cpp.
 #include "nn/systems/quadratic/key_value_cache.hpp"
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "run/yaml/config_diff.hpp"
 #include "sample_config.hpp"
 
 using namespace capstan;
@@ -176,6 +177,16 @@ TEST_CASE("a written config reads back as exactly the same values") {
     run.train.ema = true;
     CHECK(to_yaml(round_trip(run)) == to_yaml(run));
     CHECK(diff_configs(round_trip(run), run).empty());
+  }
+  SUBCASE("maps in a list in a list are on one line") {
+    ConfigNode map{NodeKind::map}, inner{NodeKind::list}, outer{NodeKind::list}, root{NodeKind::map};
+    map.children.push_back(scalar_node("1"));
+    map.children.back().key = "a";
+    inner.children.push_back(map);
+    outer.children.push_back(inner);
+    outer.key = "outer";
+    root.children.push_back(outer);
+    CHECK(write_yaml(root, Comments::none) == "outer:\n  - [{a: 1}]\n");
   }
 }
 

@@ -1,5 +1,6 @@
 // What attention makes of its logits, by name: gau and flash may use other functions than the softmax. The names are
-// those of the key `kernel`.
+// those of the key `kernel`. Names and constants are part of saved configurations and models and must not change:
+// tests/nn/systems/gated/test_weighting.cpp.
 #pragma once
 
 #include <vector>
