@@ -38,8 +38,7 @@ train: {steps: 6, batch_size: 4, valid_every: 3, log_every: 1, save_every: 2, ke
 
 /// Sentences in a fixed order that looks like none.
 std::string prose(uint32_t seed, int sentences) {
-  static const std::vector<std::string> words = {"the", "tape", "turns", "a",  "drum", "and",   "wire", "runs",
-                                                 "out", "slow", "ship",  "of", "rope", "pulls", "home", "caf\xc3\xa9"};
+  static const Words words = "the tape turns a drum and wire runs out slow ship of rope pulls home caf\xc3\xa9";
   std::string text;
   for (int i = 0; i < sentences; ++i) {
     for (int j = 0; j < 7; ++j) {
@@ -79,7 +78,7 @@ void write_samples(const Workplace& place) {
   place.write("classifier.yaml", classifier_yaml);
 }
 
-Outcome succeed(const Workplace& place, const std::vector<std::string>& arguments, const std::string& input) {
+Outcome succeed(const Workplace& place, const Words& arguments, const std::string& input) {
   Outcome outcome = run(place, arguments, input);
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
@@ -102,6 +101,16 @@ void write_trained_samples(const Workplace& place) {
   copy_files(trained() / "runs", place / "runs");
 }
 
+Says::Says(const std::string& text) {
+  const std::string between = " ... ";
+  size_t begin = 0;
+  for (size_t end = text.find(between); end != std::string::npos; end = text.find(between, begin)) {
+    push_back(text.substr(begin, end - begin));
+    begin = end + between.size();
+  }
+  push_back(text.substr(begin));
+}
+
 Outcome check_refused(const Workplace& place, const Refusal& row) {
   INFO(row.name);
   if (row.prepare) row.prepare(place);
@@ -109,11 +118,22 @@ Outcome check_refused(const Workplace& place, const Refusal& row) {
   INFO(outcome.err);
   CHECK(outcome.code == row.code);
   CHECK(indecency(outcome) == "");
-  for (const std::string& part : row.says) {
-    INFO("must say: ", part);
-    CHECK(outcome.err.find(part) != std::string::npos);
-  }
+  check_contains(outcome.err, row.says);
   return outcome;
+}
+
+Outcome check_refused(const Workplace& place, const std::string& name, const Words& arguments, const Says& says,
+                      int code, const std::string& input) {
+  return check_refused(place, {name, arguments, says, code, {}, input});
+}
+
+void check_all_refused(const Workplace& place, const std::vector<Refusal>& rows) {
+  for (const Refusal& row : rows) check_refused(place, row);
+}
+
+std::vector<Refusal> with_code(int code, std::vector<Refusal> rows) {
+  for (Refusal& row : rows) row.code = code;
+  return rows;
 }
 
 }  // namespace capstan::testing

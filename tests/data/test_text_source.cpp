@@ -121,7 +121,7 @@ TEST_CASE("given validation and test files are taken whole; the vocabulary is th
   const TemporaryFolder folder;
   TextSourceConfig config = text_config({folder.write("train", "abab")});
   config.valid = {folder.write("valid", "abc")};
-  config.test = {folder.write_gzip("test.gz", "cba")};
+  config.test = {write_gzip(folder, "test.gz", "cba")};
   config.tokenizer = CharTokenizerConfig{};
   const TextData data = load_text(config);
   CHECK(data.train.tokens.to_vector() == std::vector<int32_t>{1, 2, 1, 2});

@@ -3,8 +3,7 @@
 #include "core/machine/pool.hpp"
 #include "tests/models/systems.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 /// Highest number of bytes in use during a training step over `total` tokens in texts
@@ -38,5 +37,4 @@ TEST_CASE("activation memory per token is the same at T = 1024 and at T = 16384"
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

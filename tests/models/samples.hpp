@@ -15,8 +15,7 @@
 #include "tests/support/compare.hpp"
 #include "tests/support/weights.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 /// Enough for gradients and parities; odd on purpose.
 constexpr int64_t vocabulary = 13, width = 20, longest = 24, window = 5;
@@ -126,5 +125,4 @@ inline double descend(const Task& task, ParamStore& store, const Batch& batch, d
   return mean;
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -6,8 +6,7 @@
 #include "models/generation/generate.hpp"
 #include "tests/models/samples.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 constexpr double tolerance = sizeof(real) == 4 ? 1e-4 : 1e-10;
@@ -240,5 +239,4 @@ TEST_CASE("sampling: min-p and banned tokens") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

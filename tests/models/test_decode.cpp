@@ -7,8 +7,7 @@
 #include "tests/models/samples.hpp"
 #include "tests/support/arrays.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 /// The largest difference between forward's logits at t and those decoded by prefill(k) and steps.
@@ -399,5 +398,4 @@ TEST_CASE("a model refuses what it cannot decode") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -6,8 +6,7 @@
 #include "models/generation/generate.hpp"
 #include "tests/models/samples.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 Built<LanguageModel> redrawn(const MixerConfig& mixer, Positions positions, int64_t max_length = longest) {
@@ -245,5 +244,4 @@ TEST_CASE("a model without positions goes on past max_length") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -7,8 +7,7 @@
 #include "tests/models/samples.hpp"
 #include "tests/support/ragged.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 constexpr int64_t maskable = 50;
@@ -215,5 +214,4 @@ TEST_CASE("masked language model: its stack has the names and initial values of 
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -5,8 +5,7 @@
 #include "tests/models/systems.hpp"
 #include "tests/support/ragged.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 Batch text_batch() { return next_token_batch(ragged(16), 6); }
@@ -182,5 +181,4 @@ TEST_CASE("text classifier: every system trains, evaluates and predicts") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

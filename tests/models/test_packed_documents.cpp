@@ -1,8 +1,7 @@
 // Documents packed into one row: every system gives each of them the loss, logits and gradients that it has alone.
 #include "tests/models/systems.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 /// Cross chunks and windows (5) at odd places; together longer than any position table (24).
@@ -116,5 +115,4 @@ TEST_CASE("the same row as one document is another matter") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -3,8 +3,7 @@
 #include "core/base/error.hpp"
 #include "tests/models/systems.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 constexpr double tolerance = sizeof(real) == 4 ? 1e-4 : 1e-11;
@@ -148,5 +147,4 @@ TEST_CASE("prefix: refused where parameters depend on the direction") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

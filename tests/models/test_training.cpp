@@ -6,8 +6,7 @@
 #include "tests/models/systems.hpp"
 #include "tests/support/ragged.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 struct TaskCase {
@@ -211,5 +210,4 @@ TEST_CASE("a configuration that contradicts itself is refused with its key") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

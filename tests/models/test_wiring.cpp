@@ -8,8 +8,7 @@
 #include "tests/support/arrays.hpp"
 #include "tests/support/ragged.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 LanguageModelConfig shared_layers(bool shared = true) {
@@ -298,5 +297,4 @@ TEST_CASE("attention pooling is a masked softmax of w . tanh(W x + b), finite wh
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

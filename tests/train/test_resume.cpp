@@ -1,5 +1,4 @@
 #include <doctest/doctest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -189,9 +188,9 @@ TEST_CASE("a run in a folder whose name is not UTF-8 saves and resumes") {
   fs::current_path(folder / "Daten_\xfc");
   Setup setup("run");
   TrainConfig config = config_of(4);
-  CHECK(message_of([&] { train(setup.inputs, config); }) == "");
+  CHECK(message_of([&] { train(setup.inputs, config); }) == "no error");
   config.steps = 6;
-  CHECK(message_of([&] { CHECK(train(setup.inputs, config).state.step == 6); }) == "");
+  CHECK(message_of([&] { CHECK(train(setup.inputs, config).state.step == 6); }) == "no error");
   fs::current_path(before);
 }
 

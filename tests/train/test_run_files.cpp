@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"

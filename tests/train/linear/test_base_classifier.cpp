@@ -9,7 +9,6 @@
 #include "train/linear/dual_svm.hpp"
 
 namespace capstan::testing {
-namespace {
 
 TEST_CASE("a base classifier: its n-grams keep their scale, its scores have one deviation and are those of its model") {
   const Solution base(rows_of(sample_texts(200, 3), 3, config_of()), 1);
@@ -111,5 +110,4 @@ TEST_CASE("a base classifier: the joined table gives the scores of the solution"
   }
 }
 
-}  // namespace
 }  // namespace capstan::testing

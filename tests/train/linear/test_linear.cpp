@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <cstring>
 #include <set>
 
 #include "core/base/stop.hpp"
