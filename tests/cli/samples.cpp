@@ -50,18 +50,14 @@ std::string prose(uint32_t seed, int sentences) {
 }
 
 const Workplace& trained() {
-  static const Workplace place;
-  static const bool done = [] {
+  return made_once([](const Workplace& place) {
     write_samples(place);
     for (const char* const config : {"lm.yaml", "classifier.yaml"}) {
       const Outcome outcome = run(place, {"train", "--config", config});
       if (outcome.code != 0)
         throw std::runtime_error("the sample " + std::string(config) + " does not train:\n" + outcome.err);
     }
-    return true;
-  }();
-  static_cast<void>(done);
-  return place;
+  });
 }
 
 }  // namespace
@@ -90,6 +86,16 @@ double number_of(const std::string& text, const std::string& name) {
   for (const std::string& line : lines_of(text))
     if (line.rfind(name + " ", 0) == 0) return std::stod(line.substr(name.size() + 1));
   return NAN;
+}
+
+Words cells(const std::string& line, char delimiter) {
+  Words all(1);
+  for (const char c : line)
+    if (c == delimiter)
+      all.emplace_back();
+    else
+      all.back() += c;
+  return all;
 }
 
 void copy_files(const fs::path& from, const fs::path& to) {

@@ -63,6 +63,18 @@ Outcome succeed(const Workplace& place, const Words& arguments, const std::strin
 /// The number behind "name " at the beginning of a line; NAN when there is none.
 double number_of(const std::string& text, const std::string& name);
 
+/// The cells of a line of TSV.
+Words cells(const std::string& line, char delimiter = '\t');
+
+/// A place for all cases of a file, which `prepare` fills when the first needs it.
+template <class Prepare>
+const Workplace& made_once(const Prepare& prepare) {
+  static const Workplace place;
+  static const bool done = (prepare(place), true);
+  static_cast<void>(done);
+  return place;
+}
+
 /// Copies files and folders, links included.
 void copy_files(const std::filesystem::path& from, const std::filesystem::path& to);
 

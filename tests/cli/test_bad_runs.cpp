@@ -192,45 +192,31 @@ TEST_CASE("what is no run, or a damaged one, is refused by every command that wa
 }
 
 TEST_CASE("damaged classes are refused, and so is a model of the other kind") {
-  struct Row {
-    const char* name;
-    std::function<void(const Workplace&)> damage;
-    Words command;
-    Says says;
-  };
   const auto classes = [](const std::string& text) {
     return [=](const Workplace& p) { p.write("runs/classifier/classes.txt", text); };
   };
   const Words predict = "predict runs/classifier";
-  const std::vector<Row> rows = {
-      {"absent", [](const Workplace& p) { fs::remove(p / "runs/classifier/classes.txt"); }, predict,
-       "runs/classifier/classes.txt ... cannot be read"},
-      {"empty", classes(""), predict, "runs/classifier/classes.txt ... not what ... copy"},
-      {"one missing", classes("bad\ngood\n"), predict, "runs/classifier/classes.txt ... not what ... copy"},
-      {"one more", classes("bad\ngood\nso so\nmore\n"), predict, "runs/classifier/classes.txt ... not what ... copy"},
-      {"in another order", classes("good\nbad\nso so\n"), predict, "runs/classifier/classes.txt ... not what ... copy"},
-      {"generate with a classifier",
-       {},
-       "generate ... runs/classifier",
+  std::vector<Refusal> rows = {
+      {"absent", predict, "runs/classifier/classes.txt ... cannot be read", 1,
+       [](const Workplace& p) { fs::remove(p / "runs/classifier/classes.txt"); }},
+      {"empty", predict, "runs/classifier/classes.txt ... not what ... copy", 1, classes("")},
+      {"one missing", predict, "runs/classifier/classes.txt ... not what ... copy", 1, classes("bad\ngood\n")},
+      {"one more", predict, "runs/classifier/classes.txt ... not what ... copy", 1,
+       classes("bad\ngood\nso so\nmore\n")},
+      {"in another order", predict, "runs/classifier/classes.txt ... not what ... copy", 1,
+       classes("good\nbad\nso so\n")},
+      {"generate with a classifier", "generate runs/classifier",
        "classifier ... this needs a language-model ... capstan predict"},
-      {"predict with a language model",
-       {},
-       "predict ... runs/lm",
-       "lm ... this needs a text-classifier ... capstan generate"},
-      {"gzip beside a classifier",
-       {},
-       "eval ... runs/classifier ... --compare-gzip",
-       "classifier ... this needs a language-model"},
-      {"a split that is not there",
-       {},
-       "eval ... runs/lm ... --split ... test",
-       "no test split ... data.test_fraction"},
-      {"data that are gone", [](const Workplace& p) { fs::remove_all(p / "text"); }, "eval ... runs/lm",
-       "text ... no such file or folder"},
+      {"predict with a language model", "predict runs/lm", "lm ... this needs a text-classifier ... capstan generate"},
+      {"gzip beside a classifier", "eval runs/classifier --compare-gzip", "classifier ... this needs a language-model"},
+      {"a split that is not there", "eval runs/lm --split test", "no test split ... data.test_fraction"},
+      {"data that are gone", "eval runs/lm", "text ... no such file or folder", 1,
+       [](const Workplace& p) { fs::remove_all(p / "text"); }},
   };
-  for (const Row& row : rows) {
+  for (Refusal& row : rows) {
     const TrainedPlace place;
-    check_refused(place, {row.name, row.command, row.says, 1, row.damage, "text\n"});
+    row.input = "text\n";
+    check_refused(place, row);
   }
 }
 

@@ -15,17 +15,6 @@
 namespace capstan::testing {
 namespace {
 
-std::vector<std::string> cells(const std::string& line) {
-  std::vector<std::string> result(1);
-  for (const char c : line) {
-    if (c == '\t')
-      result.emplace_back();
-    else
-      result.back() += c;
-  }
-  return result;
-}
-
 TEST_CASE("help is there for every command, and says what a newcomer wants to know") {
   const Workplace place;
   const std::string help = succeed(place, "--help").out;

@@ -53,14 +53,10 @@ void write_topics(const Workplace& place) {
 }
 
 const Workplace& trained_topics() {
-  static const Workplace place;
-  static const bool done = [] {
+  return made_once([](const Workplace& place) {
     write_topics(place);
     succeed(place, "train --config topics.yaml");
-    return true;
-  }();
-  static_cast<void>(done);
-  return place;
+  });
 }
 
 nlohmann::json best_validation(const Workplace& place, const std::string& name) {

@@ -11,17 +11,6 @@
 namespace capstan::testing {
 namespace {
 
-Words cells(const std::string& line) {
-  Words result(1);
-  for (const char c : line) {
-    if (c == '\t')
-      result.emplace_back();
-    else
-      result.back() += c;
-  }
-  return result;
-}
-
 constexpr const char* masked_yaml = R"(name: masked
 data: {type: text, train: [text], valid_fraction: 0.2, sequence_length: 16, documents: line,
        tokenizer: {type: word, min_count: 1}}
@@ -63,18 +52,14 @@ std::string doubled_pairs() {
 }
 
 const Workplace& trained() {
-  static const Workplace place;
-  static const bool done = [] {
+  return made_once([](const Workplace& place) {
     write_samples(place);
     place.write("masked.yaml", masked_yaml);
     place.write("pairs.yaml", pairs_yaml);
     place.write("pairs.tsv", doubled_pairs());
     for (const char* const config : {"masked.yaml", "pairs.yaml", "classifier.yaml", "lm.yaml"})
       succeed(place, {"train", "--config", config});
-    return true;
-  }();
-  static_cast<void>(done);
-  return place;
+  });
 }
 
 TEST_CASE("masked language model: eval and predict") {
@@ -153,18 +138,17 @@ train: {steps: 2, batch_size: 4, progress: plain}
 )");
   const Words check{"data", "check", "--config", "masked.yaml"}, train{"train", "--config", "masked.yaml", "--set"};
   succeed(place, check);
-  const auto settings = [](Words words, const Words& more) { return words + more; };
-  succeed(place, settings(train, {"name=one"}));
-  succeed(place, settings(train, {"name=named", "data.classes=[news, sport]"}));
-  succeed(place, settings(train, "name=several data.multi_label=true"));
-  succeed(place, settings(train, "name=none data.multi_label=true data.train=[none.tsv] data.valid=[none.tsv]"));
+  succeed(place, train + "name=one");
+  succeed(place, train + Words{"name=named", "data.classes=[news, sport]"});
+  succeed(place, train + "name=several data.multi_label=true");
+  succeed(place, train + "name=none data.multi_label=true data.train=[none.tsv] data.valid=[none.tsv]");
   for (const char* const run : {"runs/one", "runs/none"}) {
     CHECK(number_of(succeed(place, {"eval", run}).out, "targets") >= 1);
     succeed(place, {"predict", run}, "the <mask>\n");
   }
   for (const Words& command : {check, Words{"train", "--config", "masked.yaml"}})
     check_refused(place, "a classifier",
-                  settings(command, {"--set", "model={type: text-classifier, layers: [{mixer: aft-simple}]}"}),
+                  command + Words{"--set", "model={type: text-classifier, layers: [{mixer: aft-simple}]}"},
                   "one.tsv ... 'news' ... a classifier needs at least two classes");
 }
 

@@ -306,24 +306,14 @@ TEST_CASE("the n-grams of a linear classifier are shown without held-out data, a
   }
 }
 
-std::vector<std::string> fields(const std::string& line) {
-  std::vector<std::string> out(1);
-  for (const char c : line)
-    if (c == ',')
-      out.emplace_back();
-    else
-      out.back() += c;
-  return out;
-}
-
 TEST_CASE("metrics as CSV tell what metrics.jsonl tells, a row per step") {
   const TrainedPlace place;
   const std::vector<std::string> rows = lines_of(succeed(place, "metrics runs/lm --format csv").out);
-  const std::vector<std::string> header = fields(rows.at(0));
+  const std::vector<std::string> header = cells(rows.at(0), ',');
   REQUIRE(header.front() == "step");
   std::map<std::string, std::map<std::string, std::string>> at;  // step -> column -> cell
   for (size_t i = 1; i < rows.size(); ++i) {
-    const std::vector<std::string> row = fields(rows[i]);
+    const std::vector<std::string> row = cells(rows[i], ',');
     REQUIRE(row.size() == header.size());
     CHECK(at.count(row[0]) == 0);
     for (size_t c = 0; c < row.size(); ++c) at[row[0]][header[c]] = row[c];

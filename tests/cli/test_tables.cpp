@@ -38,8 +38,7 @@ train: {steps: 2, batch_size: 4}
 )";
 
 const Workplace& trained() {
-  static const Workplace place;
-  static const bool done = [] {
+  return made_once([](const Workplace& place) {
     write_samples(place);
     place.write("linear.yaml", linear_yaml);
     place.write("pandas.csv", table({"id", "text", "category"}, ','));
@@ -50,10 +49,7 @@ const Workplace& trained() {
     const Outcome named = succeed(place, "train --config linear.yaml");
     CHECK(contains(named.err, "data.header=true data.label_column=category data.text_columns=[text]"));
     succeed(place, "train --config linear.yaml --set name=plain data.train=[plain.tsv]");
-    return true;
-  }();
-  static_cast<void>(done);
-  return place;
+  });
 }
 
 TEST_CASE("predict and embed read a table by the run's columns, whatever its ending and their order") {
@@ -289,10 +285,9 @@ TEST_CASE("a row of another width is named by every command, not read as another
   const std::vector<std::string> wide{"wide.csv:32: too many columns: found 3, but the header has 2",
                                       "quote fields that contain commas"};
   const std::string narrow = "narrow.tsv:3: too few columns: found 1, but most rows have 2";
-  const auto with = [](Words command, const Words& more) { return command + more; };
   const Words linear = "--config linear.yaml --set";
   for (const Refusal& row : std::vector<Refusal>{
-           {"train", with(with({"train"}, linear), "data.train=[wide.csv] name=wide"), wide},
+           {"train", Words{"train"} + linear + "data.train=[wide.csv] name=wide", wide},
            {"predict", "predict runs/linear wide.csv", wide},
            {"output", "predict runs/linear wide.csv -o none", wide},
            {"eval", "eval runs/linear --split test --set data.test=[wide.csv]", wide},
@@ -307,11 +302,11 @@ TEST_CASE("a row of another width is named by every command, not read as another
        })
     check_refused(place, row);
   CHECK_FALSE(std::filesystem::exists(place / "none"));
-  const Outcome check = run(place, with({"data", "check"}, with(linear, {"data.train=[wide.csv]"})));
+  const Outcome check = run(place, Words("data check") + linear + "data.train=[wide.csv]");
   CHECK(check.code == 1);
   CHECK(contains(check.out, "error: " + wide[0]));
   const Outcome skipped =
-      succeed(place, with(with({"train"}, linear), "data.train=[wide.csv] name=skip data.on_error=skip"));
+      succeed(place, Words{"train"} + linear + "data.train=[wide.csv] name=skip data.on_error=skip");
   CHECK(contains(skipped.err, "1 row left out (on_error: skip), the first: " + wide[0]));
 }
 

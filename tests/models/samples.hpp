@@ -67,6 +67,20 @@ inline Built<TextClassifier> classifier(const TextClassifierConfig& config, uint
   return built;
 }
 
+/// Ready to be used, with the weights that it starts with.
+template <class Model>
+Built<Model> finalized(Built<Model> built) {
+  built.store->finalize();
+  return built;
+}
+
+/// The same with larger weights, drawn again.
+template <class Model>
+Built<Model> redrawn(Built<Model> built) {
+  redraw(*built.store);
+  return finalized(std::move(built));
+}
+
 /// The gradients of all parameters, one after the other.
 inline std::vector<real> gradients_of(const ParamStore& store) {
   std::vector<real> all;

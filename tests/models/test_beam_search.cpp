@@ -19,10 +19,7 @@ Built<LanguageModel> drawn(const MixerConfig& mixer, int64_t order = 0) {
     config.ngram_embedding.buckets = 50;
     config.ngram_embedding.width = 3;
   }
-  auto built = language_model(config);
-  redraw(*built.store);
-  built.store->finalize();
-  return built;
+  return redrawn(language_model(config));
 }
 
 /// ln p of `text` after `prompt`, and of the stop token after it.

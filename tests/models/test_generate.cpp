@@ -13,10 +13,7 @@ Built<LanguageModel> redrawn(const MixerConfig& mixer, Positions positions, int6
   auto config = small<LanguageModelConfig>(mixer);
   config.positions = positions;
   config.max_length = max_length;
-  auto built = language_model(config);
-  redraw(*built.store);
-  built.store->finalize();
-  return built;
+  return redrawn(language_model(config));
 }
 
 std::vector<int> draws(const SamplingConfig& config, const std::vector<real>& logits, int count,

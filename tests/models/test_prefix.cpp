@@ -110,9 +110,7 @@ TEST_CASE("prefix language model: a source alone is read as by a bidirectional s
 TEST_CASE("prefix language model: prefill of the source and steps over the target give what forward gives") {
   for (const MixerCase& c : prefix_cases()) {
     INFO(c.name);
-    const auto built = language_model(prefixed(c.config));
-    redraw(*built.store);
-    built.store->finalize();
+    const auto built = redrawn(language_model(prefixed(c.config)));
     for (const int64_t source : {int64_t{1}, int64_t{5}, int64_t{12}}) {
       const int64_t length = 17;
       const Ids tokens = random_tokens({1, length}, 9);

@@ -151,8 +151,9 @@ class LabelledBatches final : public BatchSource {
   DrawnBatches drawn_;
 };
 
-inline TrainConfig quiet_config() {
+inline TrainConfig quiet_config(int64_t steps = 0) {
   TrainConfig config;
+  config.steps = steps;
   config.progress = ProgressMode::none;
   config.lr = 0.05;
   config.log_every = 2;
@@ -178,6 +179,12 @@ struct Setup {
     held_out.count = 2;
   }
   std::vector<real> weights() const { return {params.values(), params.values() + params.flat_size()}; }
+};
+
+/// In a folder of its own, below which it is `run`.
+struct NewRun : TemporaryFolder, Setup {
+  explicit NewRun(int64_t tokens = 11, bool fresh_each_epoch = false)
+      : Setup(TemporaryFolder::folder() / "run", tokens, fresh_each_epoch) {}
 };
 
 }  // namespace capstan::testing

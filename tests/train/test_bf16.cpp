@@ -184,8 +184,7 @@ TEST_CASE("oneDNN and floats train alike" * doctest::skip(!onednn_multiplies_bf1
 }
 
 TEST_CASE("without bf16 instructions bf16 is refused by name, unless emulation is asked for") {
-  TrainConfig config = quiet_config();
-  config.steps = 1;
+  TrainConfig config = quiet_config(1);
   CHECK(precision_obstacle(config) == "");
   config.precision = Precision::bf16;
   unsetenv("CAPSTAN_BF16");
