@@ -11,6 +11,7 @@
 #include "tests/cli/program.hpp"
 #include "tests/cli/samples.hpp"
 
+using namespace capstan;
 using namespace capstan::testing;
 
 namespace {
