@@ -291,8 +291,7 @@ TEST_CASE("the vocabulary comes from training texts alone, or from an earlier ru
 
 TEST_CASE("rows that cannot be used are named with file, line and remedy") {
   struct Row {
-    const char* what;
-    std::string name, content, message;
+    std::string what, name, content, message;
     std::function<void(LabelledSourceConfig&)> change = [](LabelledSourceConfig&) {};
   };
   const std::vector<Row> rows = {

@@ -10,7 +10,8 @@ namespace {
 
 /// A table as people have it, and what comes of it.
 struct Table {
-  const char *what, *file, *content, *classes, *text;  // the first text
+  std::string what;
+  const char *file, *content, *classes, *text;  // the first text
 };
 
 const Table tables[] = {
@@ -36,7 +37,8 @@ const Table tables[] = {
 };
 
 struct RefusedTable {
-  const char *what, *file, *content, *error;
+  std::string what;
+  const char *file, *content, *error;
 };
 
 const RefusedTable refused_tables[] = {
