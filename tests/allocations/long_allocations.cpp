@@ -11,6 +11,7 @@
 #include "tests/cli/program.hpp"
 #include "tests/cli/samples.hpp"
 
+using namespace capstan;
 using namespace capstan::testing;
 
 namespace {
@@ -36,7 +37,7 @@ long allocations(const Workplace& place, const std::string& environment, const s
 std::map<std::string, std::string> bits(const Workplace& place) {
   auto files = place.content("runs/faulty/checkpoints");
   for (auto file = files.begin(); file != files.end();)
-    file = file->first.find("state.json") != std::string::npos ? files.erase(file) : std::next(file);  // has times
+    file = contains(file->first, "state.json") ? files.erase(file) : std::next(file);  // has times
   return files;
 }
 
@@ -95,8 +96,7 @@ void refuse_many(const Workplace& place, const Subject& subject, const std::stri
 }  // namespace
 
 TEST_CASE("a refused allocation ends with a message, and the same command then gives the same bits") {
-  const Workplace place;
-  write_trained_samples(place);
+  const TrainedPlace place;
   place.write("texts.txt", "the tape turns\nout slow\n");
   const std::vector<Subject> subjects = {
       {"train a language model", "train -c lm.yaml --set name=faulty threads=2", true, 350},

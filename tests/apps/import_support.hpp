@@ -19,6 +19,7 @@
 #include "run/yaml/config.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/source_dir.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan::testing {
@@ -27,16 +28,8 @@ inline std::string fixture(const std::string& name) {
   return source_path("tests/parity/fixtures/" + name + ".safetensors");
 }
 
-class ImportFolder {
- public:
-  ImportFolder() : folder_(std::filesystem::temp_directory_path() / ("capstan-import-" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~ImportFolder() { std::filesystem::remove_all(folder_); }
-  std::string operator/(const std::string& name) const { return (folder_ / name).string(); }
-
- private:
-  std::filesystem::path folder_;
+struct ImportFolder : TemporaryFolder {
+  std::string operator/(const std::string& name) const { return path(name); }
 };
 
 /// Catches what goes to std::cout while it lives.

@@ -60,7 +60,7 @@ std::vector<std::string> paths_of(const std::string& path) {
 }
 
 std::vector<Row> numeric_rows(const Workplace& place) {
-  const Outcome table = run(place, {"config", "table"});
+  const Outcome table = run(place, "config table");
   REQUIRE(table.code == 0);
   std::vector<Row> rows;
   for (const std::string& line : lines_of(table.out)) {
@@ -74,7 +74,7 @@ std::vector<Row> numeric_rows(const Workplace& place) {
 /// The types that a path names, as settings, and the path without them: model(x).layers.N.mixer(gau).key_dim gives
 /// model.layers.0.mixer.type=gau and model.layers.0.mixer.key_dim.
 struct Place {
-  std::vector<std::string> settings;
+  Words settings;
   std::string data, model;  // types, if named
   std::string path;
 };
@@ -154,7 +154,7 @@ model:
 train: {steps: 1, batch_size: 4, progress: plain}
 )";
 
-std::string quoted(const std::vector<std::string>& settings) {
+std::string quoted(const Words& settings) {
   std::string text;
   for (const std::string& setting : settings) text += " '" + setting + "'";
   return text;

@@ -12,7 +12,7 @@ namespace capstan::testing {
 /// A training command: everything but the run's name and how often it saves.
 struct Training {
   std::string name, config;
-  std::vector<std::string> overrides;
+  Words overrides;
 };
 
 /// A language model with averaged weights and accumulation, another without on random windows, and a classifier on
@@ -20,8 +20,7 @@ struct Training {
 const std::vector<Training>& trainings();
 
 /// `capstan train` of this training as the run `name`.
-std::vector<std::string> train_command(const Training& training, const std::string& name,
-                                       const std::vector<std::string>& more = {});
+Words train_command(const Training& training, const std::string& name, const Words& more = {});
 
 /// The last step in the run's metrics.jsonl; 0 when there is none.
 int64_t steps_done(const Workplace& place, const std::string& name);
@@ -34,8 +33,8 @@ struct Kills {
 };
 /// Runs the command, kills it (SIGKILL) at a random moment, and runs it again, `count` times in all; then lets it end.
 /// The first kill comes within the program's start, the others around steps drawn from [1, last_step].
-Kills train_and_kill(const Workplace& place, const std::vector<std::string>& command, const std::string& name,
-                     int count, int64_t last_step, std::mt19937& random);
+Kills train_and_kill(const Workplace& place, const Words& command, const std::string& name, int count,
+                     int64_t last_step, std::mt19937& random);
 
 /// The final weights and the optimizer's state agree bit for bit.
 void check_same_weights(const Workplace& place, const std::string& name, const std::string& unbroken);

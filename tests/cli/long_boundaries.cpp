@@ -4,7 +4,6 @@
 #include "tests/cli/boundaries.hpp"
 
 namespace capstan::testing {
-namespace {
 
 TEST_CASE("numbers at and beyond the limits of their keys: an error or a run, never a signal, never for long") {
   const Workplace place;
@@ -15,5 +14,4 @@ TEST_CASE("numbers at and beyond the limits of their keys: an error or a run, ne
           " ended by SIGTERM after 5 s; the slowest, ", counts.slowest_name, ", took ", counts.slowest, " s");
 }
 
-}  // namespace
 }  // namespace capstan::testing

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -15,15 +14,6 @@
 namespace capstan::testing {
 namespace fs = std::filesystem;
 namespace {
-
-std::string read_whole(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-void write_whole(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
 /// The words of a command line as posix_spawn wants them.
 class ArgumentWords {
@@ -63,48 +53,30 @@ std::string program_path() {
   return other != nullptr ? other : CAPSTAN_PROGRAM;
 }
 
-Workplace::Workplace() {
-  std::string name = (fs::temp_directory_path() / "capstan-test-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder for the test can be made: " + name);
-  folder_ = name;
+Words::Words(const std::string& text) {
+  std::istringstream stream(text);
+  for (std::string word; stream >> word;) push_back(word);
 }
 
-Workplace::~Workplace() {
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
+Words operator+(Words first, const Words& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
 }
-
-void Workplace::write(const std::string& name, const std::string& text) const {
-  fs::create_directories((folder_ / name).parent_path());
-  write_whole(folder_ / name, text);
-}
-
-std::string Workplace::read(const std::string& name) const { return read_whole(folder_ / name); }
 
 std::map<std::string, std::string> Workplace::content(const std::string& name) const {
   std::map<std::string, std::string> files;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder_ / name)) {
-    const std::string path = entry.path().lexically_relative(folder_).string();
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(*this / name)) {
+    const std::string path = entry.path().lexically_relative(folder()).string();
     if (entry.is_symlink())
       files[path] = "-> " + fs::read_symlink(entry.path()).string();
     else if (entry.is_regular_file())
-      files[path] = read_whole(entry.path());
+      files[path] = read(path);
   }
   return files;
 }
 
-namespace {
-
-std::vector<std::string> with_program(const std::vector<std::string>& arguments) {
-  std::vector<std::string> command{program_path()};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  return command;
-}
-
-}  // namespace
-
-Process::Process(const Workplace& place, const std::vector<std::string>& arguments, const std::string& input)
-    : Process(place, Command{with_program(arguments)}, input) {}
+Process::Process(const Workplace& place, const Words& arguments, const std::string& input)
+    : Process(place, Command{Words{program_path()} + arguments}, input) {}
 
 Process::Process(const Workplace& place, const Command& command, const std::string& input) {
   files_.write("in", input);
@@ -141,7 +113,7 @@ Outcome Process::wait(std::chrono::seconds limit) {
   return outcome;
 }
 
-Outcome run(const Workplace& place, const std::vector<std::string>& arguments, const std::string& input) {
+Outcome run(const Workplace& place, const Words& arguments, const std::string& input) {
   return Process(place, arguments, input).wait();
 }
 

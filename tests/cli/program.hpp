@@ -9,10 +9,24 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_folder.hpp"
+#include "tests/support/texts.hpp"
+
 namespace capstan::testing {
 
 /// The program under test: CAPSTAN_PROGRAM of the environment, or the one built with the test.
 std::string program_path();
+
+/// The words of a command line: one by one, or as a text in which blanks separate them.
+struct Words : std::vector<std::string> {
+  using std::vector<std::string>::vector;
+  Words(std::vector<std::string> words) : std::vector<std::string>(std::move(words)) {}
+  Words(const std::string& text);
+  Words(const char* text) : Words(std::string(text)) {}
+};
+
+/// The words of the second behind those of the first.
+Words operator+(Words first, const Words& second);
 
 /// How a process ended. `code` is -1 when a signal ended it, and when it had to be killed because it hung.
 struct Outcome {
@@ -21,30 +35,18 @@ struct Outcome {
   std::string out, err;
 };
 
-/// A folder that goes away with it.
-class Workplace {
+/// A folder in which the program runs.
+class Workplace : public TemporaryFolder {
  public:
-  Workplace();
-  ~Workplace();
-  Workplace(const Workplace&) = delete;
-  Workplace& operator=(const Workplace&) = delete;
-
-  const std::filesystem::path& folder() const { return folder_; }
-  std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
-  /// Creates the folders above it, too.
-  void write(const std::string& name, const std::string& text) const;
-  std::string read(const std::string& name) const;
+  Workplace() : TemporaryFolder(std::filesystem::temp_directory_path()) {}  // with room for large files
   /// Every file below `name` (a folder) and its content; links by where they lead to.
   std::map<std::string, std::string> content(const std::string& name) const;
-
- private:
-  std::filesystem::path folder_;
 };
 
 /// A running `capstan`. Its standard input is `input`, its output goes to files outside the workplace.
 class Process {
  public:
-  Process(const Workplace& place, const std::vector<std::string>& arguments, const std::string& input = "");
+  Process(const Workplace& place, const Words& arguments, const std::string& input = "");
   /// Any other program, by its path, with its arguments.
   struct Command {
     std::vector<std::string> words;
@@ -69,7 +71,7 @@ class Process {
   Workplace files_;
 };
 
-Outcome run(const Workplace& place, const std::vector<std::string>& arguments, const std::string& input = "");
+Outcome run(const Workplace& place, const Words& arguments, const std::string& input = "");
 
 /// `bash -c command` in the workplace; the program is "$capstan".
 Outcome run_shell(const Workplace& place, const std::string& command);
@@ -79,7 +81,5 @@ Outcome run_shell(const Workplace& place, const std::string& command);
 std::string indecency(const Outcome& outcome);
 
 std::vector<std::string> lines_of(const std::string& text);
-
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace capstan::testing

@@ -41,7 +41,7 @@ namespace {
 
 /// What mpirun is told for each program: under the address sanitizer, ranks do not look for leaks, since Open MPI keeps
 /// memory to the end.
-std::vector<std::string> launch_options(int ranks) {
+Words launch_options(int ranks) {
 #ifdef __SANITIZE_ADDRESS__
   return {"-x", "LSAN_OPTIONS=detect_leaks=0", "-n", std::to_string(ranks)};
 #else
@@ -51,23 +51,17 @@ std::vector<std::string> launch_options(int ranks) {
 
 }  // namespace
 
-Process::Command mpirun(int ranks, const std::vector<std::string>& arguments) {
-  std::vector<std::string> command{program_path()};
-  command.insert(command.end(), arguments.begin(), arguments.end());
+Process::Command mpirun(int ranks, const Words& arguments) {
   allow_here();
-  std::vector<std::string> words{find_mpirun()};
-  for (const std::string& option : launch_options(ranks)) words.push_back(option);
-  words.insert(words.end(), command.begin(), command.end());
-  return {words};
+  return {Words{find_mpirun()} + launch_options(ranks) + Words{program_path()} + arguments};
 }
 
-Process::Command mpirun_each(const std::vector<std::vector<std::string>>& commands) {
+Process::Command mpirun_each(const std::vector<Words>& commands) {
   allow_here();
-  std::vector<std::string> words{find_mpirun()};
-  for (const std::vector<std::string>& command : commands) {
+  Words words{find_mpirun()};
+  for (const Words& command : commands) {
     if (words.size() > 1) words.emplace_back(":");
-    for (const std::string& option : launch_options(1)) words.push_back(option);
-    words.insert(words.end(), command.begin(), command.end());
+    words = words + launch_options(1) + command;
   }
   return {words};
 }

@@ -14,9 +14,9 @@ namespace capstan::testing {
 std::optional<std::string> no_mpi();
 
 /// The command line of mpirun.
-Process::Command mpirun(int ranks, const std::vector<std::string>& arguments);
+Process::Command mpirun(int ranks, const Words& arguments);
 /// The same with a command of its own for each rank.
-Process::Command mpirun_each(const std::vector<std::vector<std::string>>& commands);
+Process::Command mpirun_each(const std::vector<Words>& commands);
 
 Outcome run(const Workplace& place, const Process::Command& command, const std::string& input = "");
 

@@ -38,8 +38,7 @@ train: {steps: 6, batch_size: 4, valid_every: 3, log_every: 1, save_every: 2, ke
 
 /// Sentences in a fixed order that looks like none.
 std::string prose(uint32_t seed, int sentences) {
-  static const std::vector<std::string> words = {"the", "tape", "turns", "a",  "drum", "and",   "wire", "runs",
-                                                 "out", "slow", "ship",  "of", "rope", "pulls", "home", "caf\xc3\xa9"};
+  static const Words words = "the tape turns a drum and wire runs out slow ship of rope pulls home caf\xc3\xa9";
   std::string text;
   for (int i = 0; i < sentences; ++i) {
     for (int j = 0; j < 7; ++j) {
@@ -51,18 +50,14 @@ std::string prose(uint32_t seed, int sentences) {
 }
 
 const Workplace& trained() {
-  static const Workplace place;
-  static const bool done = [] {
+  return made_once([](const Workplace& place) {
     write_samples(place);
     for (const char* const config : {"lm.yaml", "classifier.yaml"}) {
       const Outcome outcome = run(place, {"train", "--config", config});
       if (outcome.code != 0)
         throw std::runtime_error("the sample " + std::string(config) + " does not train:\n" + outcome.err);
     }
-    return true;
-  }();
-  static_cast<void>(done);
-  return place;
+  });
 }
 
 }  // namespace
@@ -79,7 +74,7 @@ void write_samples(const Workplace& place) {
   place.write("classifier.yaml", classifier_yaml);
 }
 
-Outcome succeed(const Workplace& place, const std::vector<std::string>& arguments, const std::string& input) {
+Outcome succeed(const Workplace& place, const Words& arguments, const std::string& input) {
   Outcome outcome = run(place, arguments, input);
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
@@ -93,6 +88,16 @@ double number_of(const std::string& text, const std::string& name) {
   return NAN;
 }
 
+Words cells(const std::string& line, char delimiter) {
+  Words all(1);
+  for (const char c : line)
+    if (c == delimiter)
+      all.emplace_back();
+    else
+      all.back() += c;
+  return all;
+}
+
 void copy_files(const fs::path& from, const fs::path& to) {
   fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
 }
@@ -102,6 +107,16 @@ void write_trained_samples(const Workplace& place) {
   copy_files(trained() / "runs", place / "runs");
 }
 
+Says::Says(const std::string& text) {
+  const std::string between = " ... ";
+  size_t begin = 0;
+  for (size_t end = text.find(between); end != std::string::npos; end = text.find(between, begin)) {
+    push_back(text.substr(begin, end - begin));
+    begin = end + between.size();
+  }
+  push_back(text.substr(begin));
+}
+
 Outcome check_refused(const Workplace& place, const Refusal& row) {
   INFO(row.name);
   if (row.prepare) row.prepare(place);
@@ -109,11 +124,22 @@ Outcome check_refused(const Workplace& place, const Refusal& row) {
   INFO(outcome.err);
   CHECK(outcome.code == row.code);
   CHECK(indecency(outcome) == "");
-  for (const std::string& part : row.says) {
-    INFO("must say: ", part);
-    CHECK(outcome.err.find(part) != std::string::npos);
-  }
+  check_contains(outcome.err, row.says);
   return outcome;
+}
+
+Outcome check_refused(const Workplace& place, const std::string& name, const Words& arguments, const Says& says,
+                      int code, const std::string& input) {
+  return check_refused(place, {name, arguments, says, code, {}, input});
+}
+
+void check_all_refused(const Workplace& place, const std::vector<Refusal>& rows) {
+  for (const Refusal& row : rows) check_refused(place, row);
+}
+
+std::vector<Refusal> with_code(int code, std::vector<Refusal> rows) {
+  for (Refusal& row : rows) row.code = code;
+  return rows;
 }
 
 }  // namespace capstan::testing

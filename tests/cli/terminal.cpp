@@ -39,9 +39,8 @@ std::vector<std::string> screen_of(const std::string& written, size_t columns) {
   return lines;
 }
 
-TerminalOutcome run_on_terminal(const Workplace& place, const std::vector<std::string>& arguments, int columns) {
-  std::vector<std::string> words{program_path()};
-  words.insert(words.end(), arguments.begin(), arguments.end());
+TerminalOutcome run_on_terminal(const Workplace& place, const Words& arguments, int columns) {
+  Words words = Words{program_path()} + arguments;
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);

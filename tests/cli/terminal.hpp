@@ -15,7 +15,7 @@ struct TerminalOutcome {
   std::vector<std::string> screen;  // its lines at the end, scrolled ones included, blanks at their ends removed
 };
 
-TerminalOutcome run_on_terminal(const Workplace& place, const std::vector<std::string>& arguments, int columns);
+TerminalOutcome run_on_terminal(const Workplace& place, const Words& arguments, int columns);
 
 /// What a terminal of this width shows: line ends, carriage returns and "clear to the end of the line" are obeyed, long
 /// lines go on in the next one. Other escape sequences stay visible.

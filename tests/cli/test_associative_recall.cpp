@@ -23,10 +23,9 @@ train: {steps: 60, batch_size: 16, lr: 1e-2, valid_every: 30, log_every: 10, sav
 )";
 
 /// Trains runs/recall in `place`.
-Outcome train(const Workplace& place, const std::vector<std::string>& more = {}) {
+Outcome train(const Workplace& place, const Words& more = {}) {
   place.write("recall.yaml", recall_yaml);
-  std::vector<std::string> words{"train", "--config", "recall.yaml"};
-  words.insert(words.end(), more.begin(), more.end());
+  const Words words = Words("train --config recall.yaml") + more;
   return run(place, words);
 }
 
@@ -35,7 +34,7 @@ TEST_CASE("a small model trains on associative recall; loss and accuracy count t
   const Outcome outcome = train(place);
   REQUIRE_MESSAGE(outcome.code == 0, outcome.err);
   CHECK(indecency(outcome) == "");
-  CHECK(outcome.err.find("train: 400 sequences of 16 tokens, 2 of them asked for") != std::string::npos);
+  CHECK(contains(outcome.err, "train: 400 sequences of 16 tokens, 2 of them asked for"));
   double first = 0, last = 0, accuracy = 0;
   for (const std::string& line : lines_of(place.read("runs/recall/metrics.jsonl"))) {
     const nlohmann::json entry = parse_json(line);
@@ -49,16 +48,14 @@ TEST_CASE("a small model trains on associative recall; loss and accuracy count t
   CHECK(last < std::log(10.0) + 0.1);  // it has learnt at least which ten tokens are values
   CHECK(accuracy > 0.1);
 
-  const Outcome eval = run(place, {"eval", "runs/recall", "--split", "test"});
-  CHECK(eval.code == 0);
+  const Outcome eval = succeed(place, "eval runs/recall --split test");
   CHECK(number_of(eval.out, "targets") == 50 * 2);
   CHECK(number_of(eval.out, "loss") > 0);
   CHECK(number_of(eval.out, "perplexity") >= 1);
   CHECK(number_of(eval.out, "accuracy") >= 0);
-  CHECK(eval.out.find("bits_per_byte") == std::string::npos);  // there are no bytes
-  const Outcome text = run(place, {"generate", "runs/recall", "--prompt", "3 12 5 17 5", "--tokens", "3"});
-  CHECK(text.code == 0);
-  CHECK(text.out.find("3 12 5 17 5 ") != std::string::npos);
+  CHECK_FALSE(contains(eval.out, "bits_per_byte"));  // there are no bytes
+  const Words generate{"generate", "runs/recall", "--prompt", "3 12 5 17 5", "--tokens", "3"};
+  CHECK(contains(succeed(place, generate).out, "3 12 5 17 5 "));
 }
 
 TEST_CASE("a run on associative recall goes on where it ended, and gives what an unbroken one gives") {
@@ -71,29 +68,21 @@ TEST_CASE("a run on associative recall goes on where it ended, and gives what an
         place.read("runs/whole/checkpoints/step-60/model.safetensors"));
   const Outcome changed = train(other, {"--set", "data.pairs=3", "train.steps=90"});
   CHECK(changed.code != 0);
-  CHECK(changed.err.find("data") != std::string::npos);
+  CHECK(contains(changed.err, "data"));
 }
 
 TEST_CASE("associative recall refuses what contradicts itself, other models and comparisons of files") {
   const Workplace place;
   place.write("recall.yaml", recall_yaml);
-  check_refused(place, {"too many pairs",
-                        {},
-                        {"train", "--config", "recall.yaml", "--set", "data.pairs=5"},
-                        2,
-                        {"data.pairs", "at least 20"}});
-  check_refused(place, {"longer than the model knows",
-                        {},
-                        {"train", "--config", "recall.yaml", "--set", "data.length=18"},
-                        2,
-                        {"data.length", "18 tokens", "16 positions"}});
-  check_refused(place, {"a classifier",
-                        {},
-                        {"train", "--config", "recall.yaml", "--set", "model={type: text-classifier, layers: [{}]}"},
-                        2,
-                        {"data.type", "associative-recall has no labels"}});
+  check_refused(place, "too many pairs", "train --config recall.yaml --set data.pairs=5", "data.pairs ... at least 20",
+                2);
+  check_refused(place, "longer than the model knows", "train --config recall.yaml --set data.length=18",
+                "data.length ... 18 tokens ... 16 positions", 2);
+  check_refused(place, "a classifier",
+                {"train", "--config", "recall.yaml", "--set", "model={type: text-classifier, layers: [{}]}"},
+                "data.type ... associative-recall has no labels", 2);
   REQUIRE(train(place).code == 0);
-  check_refused(place, {"gzip", {}, {"eval", "runs/recall", "--compare-gzip"}, 1, {"only text comes from files"}});
+  check_refused(place, "gzip", "eval runs/recall --compare-gzip", "only text comes from files");
 }
 
 }  // namespace

@@ -10,33 +10,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> search(const std::string& minutes, std::vector<std::string> more = {}) {
-  std::vector<std::string> all{"autotune", "--config", "lm.yaml",     "--minutes",
-                               minutes,    "--set",    "name=search", "sweep.train.lr=[1e-5, 3e-3, 1e-2]"};
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+Words search(const std::string& minutes, Words more = {}) {
+  return Words{"autotune", "--config", "lm.yaml",     "--minutes",
+               minutes,    "--set",    "name=search", "sweep.train.lr=[1e-5, 3e-3, 1e-2]"} +
+         more;
 }
 
 TEST_CASE("a search trains the configuration as it is and others, and points at the best") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   const Outcome first = succeed(place, search("5"));
   INFO(first.err);
   CHECK(contains(first.err, "3 of 3 with the whole training"));
-  CHECK(contains(first.out, "runs/search/default"));
-  CHECK(contains(first.out, "runs/search/lr=1e-5"));
+  check_contains(first.out, {"runs/search/default", "runs/search/lr=1e-5"});
   CHECK_FALSE(contains(first.out, "best: runs/search/best (lr=1e-5)"));
   CHECK(contains(first.out, "best: runs/search/best ("));
   // The link is a run like any other, and the configuration as it is gives the bits of train.
-  succeed(place, {"eval", "runs/search/best"});
-  check_refused(place,
-                {"the search is no run", {}, {"eval", "runs/search"}, 1, {"such as the best, runs/search/best"}});
-  check_refused(place, {"the name of a search",
-                        {},
-                        {"train", "--config", "lm.yaml", "--set", "name=search"},
-                        2,
-                        {"runs/search is the folder of a search", "choose another name"}});
-  succeed(place, {"train", "--config", "lm.yaml", "--set", "name=single"});
+  succeed(place, "eval runs/search/best");
+  check_refused(place, "the search is no run", "eval runs/search", "such as the best, runs/search/best");
+  check_refused(place, "the name of a search", "train --config lm.yaml --set name=search",
+                "runs/search is the folder of a search ... choose another name", 2);
+  succeed(place, "train --config lm.yaml --set name=single");
   const bool same = place.read("runs/single/checkpoints/last/model.safetensors") ==
                     place.read("runs/search/default/checkpoints/last/model.safetensors");
   CHECK(same);
@@ -50,13 +43,12 @@ TEST_CASE("a search trains the configuration as it is and others, and points at 
 }
 
 TEST_CASE("without time only the configuration as it is is trained; without values the usual ones are tried") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   const Outcome short_of_time = succeed(place, search("1e-5"));
   CHECK(contains(short_of_time.out, "best: runs/search/best (default)"));
   CHECK(fs::exists(place / "runs/search/default"));
   CHECK_FALSE(fs::exists(place / "runs/search/lr=1e-2"));
-  const Outcome usual = succeed(place, {"autotune", "--config", "lm.yaml", "--minutes", "1e-5"});
+  const Outcome usual = succeed(place, "autotune --config lm.yaml --minutes 1e-5");
   CHECK(contains(usual.err, "and 14 more"));
 }
 
@@ -74,7 +66,7 @@ TEST_CASE("by accuracy, the configuration as it is stays the best unless another
     for (int i = 0; i < pairs; ++i) rows += i % 2 == 0 ? "no\tright left\n" : "yes\tleft right\n";
     place.write("train.tsv", rows);
     fs::remove_all(place / "runs");
-    return succeed(place, {"autotune", "--config", "linear.yaml", "--minutes", "5"});
+    return succeed(place, "autotune --config linear.yaml --minutes 5");
   };
   const Outcome noise = best_with(6), gain = best_with(12);
   CHECK(contains(noise.err, "words=1-2 is better than default by less than a standard error"));
@@ -84,8 +76,7 @@ TEST_CASE("by accuracy, the configuration as it is stays the best unless another
 }
 
 TEST_CASE("less time does not make the result of earlier searches worse; comparisons count the best run once") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   succeed(place, search("5", {"sweep.train.lr=[1e-2, 2e-2]", "train.lr=1e-6"}));
   const Outcome again = succeed(place, search("1e-5", {"sweep.train.lr=[1e-2, 2e-2]", "train.lr=1e-6"}));
   CHECK(contains(again.err, "the search is complete"));  // with any time
@@ -102,17 +93,15 @@ TEST_CASE("less time does not make the result of earlier searches worse; compari
 }
 
 TEST_CASE("a candidate that fails does not end the search") {
-  const Workplace place;
-  write_samples(place);
-  const Outcome outcome = run(place, search("5", {"sweep.train.lr=[1e9, 1e-2]", "train.grad_clip=0"}));
-  CHECK(outcome.code == 1);
-  CHECK(contains(outcome.err, "failed: runs/search/lr=1e9: exit code 1"));
+  const SamplePlace place;
+  const Outcome outcome =
+      check_refused(place, "a rate", search("5", {"sweep.train.lr=[1e9, 1e-2]", "train.grad_clip=0"}),
+                    "failed: runs/search/lr=1e9: exit code 1");
   CHECK(contains(outcome.out, "best: runs/search/best ("));
 }
 
 TEST_CASE("a damaged run of which nothing more is needed does not end a search that goes on") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   succeed(place, search("5"));
   const std::string best = fs::read_symlink(place / "runs/search/best");
   const std::string model =
@@ -126,9 +115,8 @@ TEST_CASE("a damaged run of which nothing more is needed does not end a search t
 }
 
 TEST_CASE("an interrupted search goes on where it was") {
-  const Workplace place;
-  write_samples(place);
-  const std::vector<std::string> longer = search("5", {"train.steps=100", "train.save_every=1"});
+  const SamplePlace place;
+  const Words longer = search("5", "train.steps=100 train.save_every=1");
   Process process(place, longer);
   REQUIRE(wait_for_step(process, place, "search/default", 3));
   process.send(SIGTERM);
@@ -143,18 +131,15 @@ TEST_CASE("an interrupted search goes on where it was") {
 }
 
 TEST_CASE("a search is refused where runs cannot be shortened or compared") {
-  const Workplace place;
-  write_samples(place);
-  const std::vector<std::string> base{"autotune", "--config", "lm.yaml", "--set", "name=search"};
-  const auto refused = [&](std::vector<std::string> more) {
-    std::vector<std::string> all = base;
-    all.insert(all.end(), more.begin(), more.end());
-    const Outcome outcome = run(place, all);
+  const SamplePlace place;
+  const Words base = "autotune --config lm.yaml --set name=search";
+  const auto refused = [&](const Words& more) {
+    const Outcome outcome = run(place, base + more);
     CHECK(outcome.code == 2);
     CHECK_FALSE(fs::exists(place / "runs"));
     return outcome.err;
   };
-  CHECK(contains(refused({"train.steps=0", "train.epochs=1"}), "train.steps=0: autotune tries short runs first"));
+  CHECK(contains(refused("train.steps=0 train.epochs=1"), "train.steps=0: autotune tries short runs first"));
   CHECK(contains(refused({"sweep.name=[a, b]"}), "sweep.name"));
   CHECK(contains(refused({"sweep.seed=[1, 2]"}), "sweep.seed: runs that differ in it cannot be compared"));
   CHECK(contains(refused({"--minutes", "0"}), "--minutes"));

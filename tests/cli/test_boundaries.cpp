@@ -5,7 +5,6 @@
 #include "tests/cli/samples.hpp"
 
 namespace capstan::testing {
-namespace {
 
 TEST_CASE("numbers at and beyond the limits of their keys: an error or a run (sample)") {
   const Workplace place;
@@ -18,8 +17,7 @@ TEST_CASE("numbers at and beyond the limits of their keys: an error or a run (sa
 }
 
 TEST_CASE("the largest values that keys allow: an error or a run") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   BoundaryCounts counts;
   for (const char* const setting :
        {"model.layers.0.mixer.window=16777216", "model.layers.0.mixer.rank=65536", "train.batch_size=1000000000",
@@ -36,36 +34,27 @@ TEST_CASE("the largest values that keys allow: an error or a run") {
 }
 
 TEST_CASE("a run that needs more memory than there is is refused before the data are read, with keys and bytes") {
-  const Workplace place;
-  write_samples(place);
-  const Outcome outcome = check_refused(
-      place, {"memory",
-              {},
-              {"train", "-c", "lm.yaml", "-s", "model.width=65536", "model.layers.0.feed_forward.expansion=1000"},
-              2,
-              {"model.width", "model.layers.0.feed_forward.expansion", "TB", "--force"}});
+  const SamplePlace place;
+  const Outcome outcome =
+      check_refused(place, "memory", "train -c lm.yaml -s model.width=65536 model.layers.0.feed_forward.expansion=1000",
+                    "model.width ... model.layers.0.feed_forward.expansion ... TB ... --force", 2);
   CHECK_FALSE(contains(outcome.err, "read "));
-  check_refused(place, {"examples",
-                        [](const Workplace& w) {
-                          w.write("listops.yaml",
-                                  "name: big\ndata: {type: listops, train: 1000000000000}\nmodel: {type: "
-                                  "text-classifier, max_length: 2000, layers: [{mixer: aft-simple}]}\n"
-                                  "train: {steps: 1}\n");
-                        },
-                        {"train", "-c", "listops.yaml"},
-                        2,
-                        {"data.train", "PB", "--force"}});
+  check_refused(place,
+                {"examples", "train -c listops.yaml", {"data.train", "PB", "--force"}, 2, [](const Workplace& w) {
+                   w.write("listops.yaml",
+                           "name: big\ndata: {type: listops, train: 1000000000000}\nmodel: {type: "
+                           "text-classifier, max_length: 2000, layers: [{mixer: aft-simple}]}\n"
+                           "train: {steps: 1}\n");
+                 }});
 }
 
 #ifndef __SANITIZE_ADDRESS__  // it needs terabytes of addresses itself
 TEST_CASE("an address space that is too small ends with a message, at the start and before training") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   // The last one: a variable that OpenBLAS ignores where OpenMP starts its threads.
-  for (const char* const limit : {"ulimit -v 150000", "ulimit -v 250000", "ulimit -v 330000", "ulimit -v 400000",
+  for (const std::string limit : {"ulimit -v 150000", "ulimit -v 250000", "ulimit -v 330000", "ulimit -v 400000",
                                   "ulimit -v 500000", "ulimit -v 320000; export OPENBLAS_NUM_THREADS=1"}) {
-    const Outcome outcome =
-        run_shell(place, std::string(limit) + "; exec timeout -k 1 20 \"$capstan\" train -c lm.yaml");
+    const Outcome outcome = run_shell(place, limit + "; exec timeout -k 1 20 \"$capstan\" train -c lm.yaml");
     CAPTURE(limit);
     CAPTURE(outcome.err);
     CHECK(outcome.code == 1);
@@ -76,18 +65,15 @@ TEST_CASE("an address space that is too small ends with a message, at the start 
 #endif
 
 TEST_CASE("a file above ulimit -f is an error that names the file and the remedy") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   const Outcome outcome = run_shell(place, "ulimit -f 4; exec \"$capstan\" train -c lm.yaml");
   CHECK(outcome.code == 1);
-  CHECK_MESSAGE(contains(outcome.err, "ulimit -f"), outcome.err);
-  CHECK_MESSAGE(contains(outcome.err, "runs/lm/"), outcome.err);
-  succeed(place, {"train", "-c", "lm.yaml"});
+  check_contains(outcome.err, {"ulimit -f", "runs/lm/"});
+  succeed(place, "train -c lm.yaml");
 }
 
 TEST_CASE("small stacks are widened, or refused with the remedy where that is not allowed") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   const Outcome widened =
       run_shell(place, "ulimit -S -s 64; export OMP_STACKSIZE=16k; exec \"$capstan\" train -c lm.yaml --set threads=2");
   CHECK_MESSAGE(widened.code == 0, widened.err);
@@ -100,5 +86,4 @@ TEST_CASE("small stacks are widened, or refused with the remedy where that is no
   }
 }
 
-}  // namespace
 }  // namespace capstan::testing

@@ -29,17 +29,16 @@ std::string texts_of_rare(uint32_t seed, int count, int ratio) {
   return rows;
 }
 
-std::vector<std::string> training(const std::string& name, std::vector<std::string> settings) {
-  std::vector<std::string> all{"train",
-                               "--config",
-                               source_path("configs/classify.yaml"),
-                               "--set",
-                               "name=" + name,
-                               "data.train=[train.tsv]",
-                               "data.test=[test.tsv]",
-                               "model.characters=[]"};
-  all.insert(all.end(), settings.begin(), settings.end());
-  return all;
+Words training(const std::string& name, Words settings) {
+  return Words{"train",
+               "--config",
+               source_path("configs/classify.yaml"),
+               "--set",
+               "name=" + name,
+               "data.train=[train.tsv]",
+               "data.test=[test.tsv]",
+               "model.characters=[]"} +
+         settings;
 }
 
 nlohmann::json eval_json(const Workplace& place, const std::string& run_folder, const std::string& split = "test") {
@@ -95,12 +94,12 @@ TEST_CASE("a rule of decision: found in training, it decides in eval, predict, s
   const nlohmann::json plain = eval_json(place, "runs/plain");
   struct Case {
     const char* name;
-    std::vector<std::string> settings;
+    Words settings;
     bool more_of_rare;
   };
   const std::vector<Case> cases = {
       {"macro", {"train.monitor=macro-f1"}, true},
-      {"f1", {"train.monitor=f1", "train.monitor_class=rare"}, true},
+      {"f1", "train.monitor=f1 train.monitor_class=rare", true},
       {"cost", {"train.monitor=cost", "train.costs=[{truth: rare, predicted: common, cost: 6}]"}, true},
       {"lenient", {"train.monitor=cost", "train.costs=[{truth: common, predicted: rare, cost: 60}]"}, false},
       {"weights", {"model.class_weights=balanced"}, true}};
@@ -151,7 +150,7 @@ TEST_CASE("weights of texts count in training alone; their column is found by it
   place.write("test.tsv", "label\ttext\n" + texts_of_rare(2, 300, 6));  // without the column
   place.write("plain-test.tsv", texts_of_rare(2, 300, 6));
   place.write("plain.tsv", rows);
-  succeed(place, training("plain", {"data.train=[plain.tsv]", "data.test=[plain-test.tsv]"}));
+  succeed(place, training("plain", "data.train=[plain.tsv] data.test=[plain-test.tsv]"));
   succeed(place, training("weighted", {"data.weight_column=w"}));
   const nlohmann::json plain = eval_json(place, "runs/plain"), found = eval_json(place, "runs/weighted");
   CHECK(called_rare(found) > called_rare(plain));
@@ -163,7 +162,7 @@ TEST_CASE("weights of texts count in training alone; their column is found by it
   CHECK(examples == 600);
   struct Wrong {
     const char* what;
-    std::vector<std::string> settings;
+    Words settings;
     int code;
     const char* says;
   };
@@ -178,7 +177,7 @@ TEST_CASE("weights of texts count in training alone; their column is found by it
        1,
        "column 'text' of data.weight_column must be a number from 0"}};
   for (const auto& [what, settings, code, says] : wrong)
-    check_refused(place, {what, {}, training("wrong", settings), code, {says}});
+    check_refused(place, what, training("wrong", settings), {says}, code);
 }
 
 }  // namespace capstan::testing

@@ -11,23 +11,21 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The overrides that make of lm.yaml a model of Llama's shape.
-void train(const Workplace& place, std::vector<std::string> overrides) {
+void train(const Workplace& place, Words overrides) {
   overrides.insert(overrides.begin(), {"train", "--config", "lm.yaml", "--set"});
   succeed(place, overrides);
 }
 
 TEST_CASE("export writes a folder for transformers with all weights, the configuration and where they are from") {
-  const Workplace place;
-  write_trained_samples(place);
-  const Outcome done = succeed(place, {"export", "runs/lm", "--format", "huggingface", "--output", "out/lm/"});
+  const TrainedPlace place;
+  const Outcome done = succeed(place, "export runs/lm --format huggingface --output out/lm/");
   for (const char* const name : {"README.md", "config.json", "generation_config.json", "model.safetensors",
                                  "modeling_capstan.py", "configuration_capstan.py", "capstan_gated.py",
                                  "pipeline_capstan.py", "tokenizer.json", "tokenizer_config.json"}) {
     CHECK(fs::exists(place / "out/lm" / name));
     CHECK(contains(done.out, std::string("out/lm/") + name));
   }
-  CHECK(contains(succeed(place, {"export", "runs/lm", "--format", "onnx", "--output", "onnx"}).err,
-                 "next: python onnx/export_onnx.py"));
+  CHECK(contains(succeed(place, "export runs/lm --format onnx --output onnx").err, "next: python onnx/export_onnx.py"));
   const auto config = nlohmann::json::parse(place.read("out/lm/config.json"));
   CHECK(config.at("model").at("type") == "language-model");
   CHECK(config.at("model").at("layers").is_array());
@@ -42,8 +40,7 @@ TEST_CASE("export writes a folder for transformers with all weights, the configu
   for (const FileTensor& tensor : trained.tensors()) CHECK(exported.at(tensor.name).to_floats() == tensor.to_floats());
   const std::string card = place.read("out/lm/README.md");
   CHECK(card.rfind("---\npipeline_tag: text-generation\n", 0) == 0);
-  CHECK(contains(card, config.at("capstan").at("weights").get<std::string>()));
-  CHECK(contains(card, "```yaml\nname: lm\n"));
+  check_contains(card, {config.at("capstan").at("weights").get<std::string>(), "```yaml\nname: lm\n"});
 }
 
 /// The exported weights have the values of the run's and are no larger than they, but for a longer header.
@@ -62,13 +59,11 @@ nlohmann::json check_weights(const Workplace& place, const std::string& run, con
 }
 
 TEST_CASE("an export has the types of a run's weights, and the rows of its tables of n-grams that are not zero") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   const std::string table = "{orders: [1, 2], buckets: 40000, width: 4}";
   train(place, {"name=tokens", "model.ngram_embedding=" + table});
   succeed(place, {"train", "--config", "classifier.yaml", "--set", "name=classes", "model.ngrams=" + table});
-  succeed(place,
-          {"train", "--config", "classify", "--set", "name=linear", "data.train=[train.tsv]", "model.buckets=65536"});
+  succeed(place, "train --config classify --set name=linear data.train=[train.tsv] model.buckets=65536");
   for (const auto& [run, name, rows] : {std::tuple("tokens", "ngram_embedding.table", 40000),
                                         {"classes", "ngrams.table", 40000},
                                         {"linear", "linear.weight", 65536}}) {
@@ -90,8 +85,7 @@ TEST_CASE("an export has the types of a run's weights, and the rows of its table
 }
 
 TEST_CASE("an exported tokenizer adds the tokens of predict and cuts a text where predict cuts it") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   place.write("pairs.tsv", "a fine day\tgood\nsad night\tbad\ndull\tso so\nfine\tgood\nsad\tbad\n");
   const std::string fills =
       "model={type: masked-language-model, width: 16, max_length: 40, positions: learned, layers: [{mixer: aft-simple, "
@@ -100,7 +94,7 @@ TEST_CASE("an exported tokenizer adds the tokens of predict and cuts a text wher
   train(place, {"name=documents", fills, "data.documents=line"});
   train(place,
         {"name=pairs", "data={type: pairs, train: [pairs.tsv], max_source: 9, max_length: 20, tokenizer: char}"});
-  succeed(place, {"train", "--config", "classifier.yaml", "--set", "name=short", "data.truncate=tail"});
+  succeed(place, "train --config classifier.yaml --set name=short data.truncate=tail");
   const auto part = [&](const std::string& run, const char* file) {
     if (!fs::exists(place / ("out/" + run)))
       succeed(place, {"export", "runs/" + run, "--format", "huggingface", "--output", "out/" + run});
@@ -119,14 +113,13 @@ TEST_CASE("an exported tokenizer adds the tokens of predict and cuts a text wher
 }
 
 TEST_CASE("what an export says of its origin names files, not the folders they are in") {
-  const Workplace place;
-  write_trained_samples(place);
+  const TrainedPlace place;
   const std::string here = (place / "").string();
   train(place,
         {"name=first", "train.steps=1", "folder=" + here + "runs/", "data.train=[" + here + "text/a.txt]",
          "data.valid=[" + here + "text/]", "data.tokenizer={type: saved, file: " + here + "runs/lm/tokenizer.json}",
          "train.init_from=" + here + "runs/lm"});
-  succeed(place, {"export", "runs/first", "--format", "huggingface", "--output", "out"});
+  succeed(place, "export runs/first --format huggingface --output out");
   for (const char* const name : {"README.md", "config.json"})
     CHECK_FALSE(contains(place.read(std::string("out/") + name), here));
   const std::string card = place.read("out/README.md");
@@ -136,11 +129,10 @@ TEST_CASE("what an export says of its origin names files, not the folders they a
 }
 
 TEST_CASE("a run that starts from an export has its weights, with the table of n-grams where these are the same") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   const std::string ngrams = "model.ngram_embedding={orders: [2], buckets: 64, width: 4, every_block: true}";
   train(place, {"name=first", ngrams});
-  succeed(place, {"export", "runs/first", "--format", "huggingface", "--output", "out"});
+  succeed(place, "export runs/first --format huggingface --output out");
   const auto next = [&](const std::string& table) {
     return succeed(place, {"train", "--config", "lm.yaml", "--set", "name=next", "train.steps=1", table,
                            "train.init_from=out/model.safetensors"})
@@ -152,93 +144,76 @@ TEST_CASE("a run that starts from an export has its weights, with the table of n
 }
 
 TEST_CASE("a run with another tokenizer of the same size takes neither tokens nor n-grams from an export") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   const std::string ngrams = "model.ngram_embedding={orders: [2], buckets: 64, width: 4}";
   const auto words = [&](const std::string& text) {
     place.write("words.txt", text);
-    return std::vector<std::string>{"data.train=[words.txt]", "data.tokenizer={type: char}", ngrams};
+    return Words{"data.train=[words.txt]", "data.tokenizer={type: char}", ngrams};
   };
   std::string first, other;
   for (int i = 0; i < 400; ++i) {
     first += "abcdefgh\n";
     other += "ijklmnop\n";
   }
-  const auto run = [&](const std::string& name, std::vector<std::string> overrides, const std::string& from) {
+  const auto run = [&](const std::string& name, Words overrides, const std::string& from) {
     overrides.insert(overrides.begin(), {"name=" + name, "train.steps=1"});
     if (!from.empty()) overrides.push_back("train.init_from=" + from);
     overrides.insert(overrides.begin(), {"train", "--config", "lm.yaml", "--set"});
     return succeed(place, overrides).err;
   };
   run("first", words(first), "");
-  succeed(place, {"export", "runs/first", "--format", "huggingface", "--output", "out"});
+  succeed(place, "export runs/first --format huggingface --output out");
   CHECK_FALSE(contains(run("same", words(first), "out/model.safetensors"), "fresh"));
   const std::string table = run("other", words(other), "out/model.safetensors");
-  CHECK(contains(table, "the export has another tokenizer"));
-  CHECK(contains(table, "another tokenizer: n-grams are hashed by the ids of their tokens"));
+  check_contains(
+      table, {"the export has another tokenizer", "another tokenizer: n-grams are hashed by the ids of their tokens"});
 }
 
 TEST_CASE("export refuses a folder that holds anything, and leaves it as it was") {
-  const Workplace place;
-  write_trained_samples(place);
+  const TrainedPlace place;
   place.write("out/note.txt", "mine");
   const auto before = place.content("out");
-  check_refused(place, {"folder in use",
-                        {},
-                        {"export", "runs/lm", "--format", "huggingface", "--output", "out"},
-                        1,
-                        {"out", "no empty folder", "give another one"}});
+  check_refused(place, "folder in use", "export runs/lm --format huggingface --output out",
+                "out ... no empty folder ... give another one");
   CHECK(place.content("out") == before);
-  check_refused(place, {"format", {}, {"export", "runs/lm", "--format", "keras", "--output", "new"}, 2, {"keras"}});
-  check_refused(place, {"no run", {}, {"export", "text", "--format", "gguf", "--output", "new"}, 1, {"text"}});
+  check_refused(place, "format", "export runs/lm --format keras --output new", "keras", 2);
+  check_refused(place, "no run", "export text --format gguf --output new", "text");
   CHECK_FALSE(fs::exists(place / "new"));
 }
 
 TEST_CASE("export to GGUF is for language models; the script for llama.cpp is in the folder") {
-  const Workplace place;
-  write_trained_samples(place);
-  check_refused(place, {"a classifier",
-                        {},
-                        {"export", "runs/classifier", "--format", "gguf", "--output", "new"},
-                        1,
-                        {"GGUF has language models of Llama's shape", "not a text-classifier"}});
+  const TrainedPlace place;
+  check_refused(place, "a classifier", "export runs/classifier --format gguf --output new",
+                "GGUF has language models of Llama's shape ... not a text-classifier");
   CHECK_FALSE(fs::exists(place / "new"));
   for (const auto& entry : fs::directory_iterator(place.folder()))
     CHECK(entry.path().filename().string().rfind(".exporting", 0) != 0);
-  const Outcome outcome = succeed(place, {"export", "runs/lm", "--format", "gguf", "--output", "out"});
+  const Outcome outcome = succeed(place, "export runs/lm --format gguf --output out");
   CHECK(contains(outcome.err, "next: python out/export_gguf.py"));
   CHECK(contains(place.read("out/export_gguf.py"), "GGUFWriter"));
   CHECK(fs::exists(place / "out/model.safetensors"));
 }
 
 TEST_CASE("a linear classifier is exported with the module that reads texts") {
-  const Workplace place;
-  write_samples(place);
-  succeed(place, {"train", "--config", "classify", "--set", "name=linear", "data.train=[train.tsv]"});
-  succeed(place, {"export", "runs/linear", "--format", "huggingface", "--output", "out"});
+  const SamplePlace place;
+  succeed(place, "train --config classify --set name=linear data.train=[train.tsv]");
+  succeed(place, "export runs/linear --format huggingface --output out");
   CHECK(fs::exists(place / "out/modeling_capstan_linear.py"));
   CHECK_FALSE(fs::exists(place / "out/modeling_capstan.py"));
-  const std::string inspected = succeed(place, {"inspect", "runs/linear"}).out;
-  CHECK(contains(inspected, "classes     3\n"));
-  CHECK(contains(inspected, " in use\nweights     "));
-  check_refused(place, {"no validation data",
-                        {},
-                        {"eval", "runs/linear", "--split", "valid"},
-                        1,
-                        {"there is no valid split", "--split test", "cross-validation"}});
-  check_refused(place, {"ONNX",
-                        {},
-                        {"export", "runs/linear", "--format", "onnx", "--output", "new"},
-                        1,
-                        {"linear-classifier", "use --format huggingface"}});
-  check_refused(place, {"tokenizer",
-                        [](const Workplace& here) {
-                          succeed(here, {"train", "--config", "classify", "--set", "name=words",
-                                         "data.train=[train.tsv]", "data.tokenizer=word"});
-                        },
-                        {"export", "runs/words", "--format", "huggingface", "--output", "new"},
-                        1,
-                        {"what the tokenizer 'word' leaves of a text", "data.tokenizer: byte"}});
+  const std::string inspected = succeed(place, "inspect runs/linear").out;
+  check_contains(inspected, {"classes     3\n", " in use\nweights     "});
+  check_refused(place, "no validation data", "eval runs/linear --split valid",
+                "there is no valid split ... --split test ... cross-validation");
+  check_refused(place, "ONNX", "export runs/linear --format onnx --output new",
+                "linear-classifier ... use --format huggingface");
+  check_refused(place,
+                {"tokenizer",
+                 "export runs/words --format huggingface --output new",
+                 {"what the tokenizer 'word' leaves of a text", "data.tokenizer: byte"},
+                 1,
+                 [](const Workplace& here) {
+                   succeed(here, "train --config classify --set name=words data.train=[train.tsv] data.tokenizer=word");
+                 }});
   CHECK_FALSE(fs::exists(place / "new"));
 }
 

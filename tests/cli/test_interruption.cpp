@@ -19,8 +19,7 @@ TEST_CASE("kill -9, checkpoint writing included: bit for bit the weights of an u
   std::mt19937 random(7);
   for (const Training& training : trainings()) {
     INFO(training.name);
-    const Workplace place;
-    write_samples(place);
+    const SamplePlace place;
     REQUIRE(run(place, train_command(training, "whole", {"train.save_every=0"})).code == 0);
     const Kills kills =
         train_and_kill(place, train_command(training, "killed", {"train.save_every=1"}), "killed", 3, 60, random);
@@ -32,14 +31,13 @@ TEST_CASE("kill -9, checkpoint writing included: bit for bit the weights of an u
 
 TEST_CASE("SIGTERM, SIGINT and SIGUSR1: exit code 75, and the same command continues") {
   const Training& training = trainings().front();
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   REQUIRE(run(place, train_command(training, "whole", {"train.save_every=0"})).code == 0);
   for (const auto& sent : {std::pair<int, std::string>(SIGTERM, "TERM"), {SIGINT, "INT"}, {SIGUSR1, "USR1"}}) {
     const int signal = sent.first;
     const std::string& name = sent.second;
     INFO(name);
-    const std::vector<std::string> command = train_command(training, name, {"train.save_every=0"});
+    const Words command = train_command(training, name, {"train.save_every=0"});
     for (const int64_t moment : {20, 60}) {
       Process process(place, command);
       REQUIRE(wait_for_step(process, place, name, moment));
@@ -47,8 +45,7 @@ TEST_CASE("SIGTERM, SIGINT and SIGUSR1: exit code 75, and the same command conti
       const Outcome outcome = process.wait();
       INFO(outcome.err);
       REQUIRE(outcome.code == 75);
-      CHECK(outcome.err.find(std::string("interrupted by SIG") + name) != std::string::npos);
-      CHECK(outcome.err.find("the same command resumes") != std::string::npos);
+      check_contains(outcome.err, {std::string("interrupted by SIG") + name, "the same command resumes"});
       CHECK(run(place, {"generate", "runs/" + std::string(name), "-n", "2"}).code == 0);
     }
     CHECK(run(place, command).code == 0);
@@ -58,23 +55,13 @@ TEST_CASE("SIGTERM, SIGINT and SIGUSR1: exit code 75, and the same command conti
 }
 
 TEST_CASE("a step of minutes ends within seconds of a signal, and is as if it had not begun") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   std::string text;
   for (int i = 0; i < 40000; ++i) text += "line " + std::to_string(i) + "\n";
   place.write("text/long.txt", text);
-  const std::vector<std::string> command{"train",
-                                         "--config",
-                                         "lm.yaml",
-                                         "--set",
-                                         "name=long",
-                                         "data.train=[text/long.txt]",
-                                         "data.sequence_length=256",
-                                         "model.max_length=256",
-                                         "model.width=512",
-                                         "train.batch_size=64",
-                                         "train.accumulate=8",
-                                         "train.valid_every=0"};
+  const Words command =
+      "train --config lm.yaml --set name=long data.train=[text/long.txt] data.sequence_length=256 model.max_length=256 "
+      "model.width=512 train.batch_size=64 train.accumulate=8 train.valid_every=0";
   Process process(place, command);
   while (!process.ended() && !contains(process.errors(), "schedule")) std::this_thread::sleep_for(10ms);
   std::this_thread::sleep_for(1s);
@@ -102,27 +89,22 @@ int64_t first_epoch(const Workplace& place, const std::string& name) {
 TEST_CASE("a run goes on in mid-epoch, at an epoch's end and after its last step") {
   for (const Training& training : trainings()) {
     INFO(training.name);
-    const Workplace place;
-    write_samples(place);
-    const std::vector<std::string> constant{"train.schedule.shape=constant", "train.save_every=0", "train.log_every=1"};
+    const SamplePlace place;
+    const Words constant = "train.schedule.shape=constant train.save_every=0 train.log_every=1";
     REQUIRE(run(place, train_command(training, "whole", constant)).code == 0);
     const int64_t epoch = first_epoch(place, "whole");
     REQUIRE(epoch > 2);
     for (const int64_t end : {epoch / 2, epoch, epoch + 1, 3 * epoch}) {
       INFO("first until step ", end, " of an epoch of ", epoch);
       const std::string name = "until-" + std::to_string(end);
-      std::vector<std::string> first = constant;
+      Words first = constant;
       first.push_back("train.steps=" + std::to_string(end));
       CHECK(run(place, train_command(training, name, first)).code == 0);
-      const Outcome outcome = run(place, train_command(training, name, constant));
-      CHECK(outcome.code == 0);
-      CHECK(outcome.err.find("resumed from") != std::string::npos);
+      CHECK(contains(succeed(place, train_command(training, name, constant)).err, "resumed from"));
       check_same_weights(place, name, "whole");
     }
     auto before = place.content("runs/whole");
-    const Outcome outcome = run(place, train_command(training, "whole", constant));
-    CHECK(outcome.code == 0);
-    CHECK(outcome.err.find("this run is finished") != std::string::npos);
+    CHECK(contains(succeed(place, train_command(training, "whole", constant)).err, "this run is finished"));
     auto after = place.content("runs/whole");
     before.erase("runs/whole/train.log");
     after.erase("runs/whole/train.log");
@@ -132,14 +114,11 @@ TEST_CASE("a run goes on in mid-epoch, at an epoch's end and after its last step
 }
 
 TEST_CASE("two processes cannot train in one folder") {
-  const Workplace place;
-  write_samples(place);
-  const std::vector<std::string> command =
-      train_command(trainings().front(), "shared", {"train.steps=100000000", "train.valid_every=0"});
+  const SamplePlace place;
+  const Words command = train_command(trainings().front(), "shared", "train.steps=100000000 train.valid_every=0");
   Process first(place, command);
   REQUIRE(wait_for_step(first, place, "shared", 1));
-  check_refused(place,
-                {"the second", {}, command, 1, {"runs/shared", "another process is training", "another folder"}});
+  check_refused(place, "the second", command, "runs/shared ... another process is training ... another folder");
   first.send(SIGTERM);
   CHECK(first.wait().code == 75);
 }
@@ -151,8 +130,7 @@ TEST_CASE("memory does not grow over 1,000 steps") {
 #endif
   for (const Training& training : trainings()) {
     INFO(training.name);
-    const Workplace place;
-    write_samples(place);
+    const SamplePlace place;
     REQUIRE(run(place, train_command(
                            training, "long",
                            {"train.steps=1000", "train.log_every=50", "train.valid_every=100", "train.save_every=100"}))

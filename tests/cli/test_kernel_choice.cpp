@@ -8,11 +8,10 @@
 namespace capstan::testing {
 namespace {
 
-bool says(const Outcome& outcome, const std::string& text) { return outcome.err.find(text) != std::string::npos; }
+bool says(const Outcome& outcome, const std::string& text) { return contains(outcome.err, text); }
 
 TEST_CASE("CAPSTAN_CPU chooses the kernels") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   const auto train = [&](const std::string& environment) {
     const Outcome outcome = run_shell(place, environment + " \"$capstan\" train --config lm.yaml --set train.steps=1");
     std::filesystem::remove_all(place / "runs");

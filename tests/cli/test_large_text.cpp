@@ -6,8 +6,6 @@
 namespace capstan::testing {
 namespace {
 
-using Words = std::vector<std::string>;
-
 /// The shape of the schedule is one that does not depend on the number of steps.
 Words trained(const std::string& name, Words more) {
   more.insert(more.begin(), {"train", "--config", "lm.yaml", "--set", "name=" + name, "train.schedule.shape=constant"});
@@ -15,8 +13,7 @@ Words trained(const std::string& name, Words more) {
 }
 
 TEST_CASE("tokens on the disk: the weights, losses and places of text in memory; made once for all runs") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   const std::string on_disk = "data.cache_above_mb=0", weights = "/checkpoints/step-6/model.safetensors";
   CHECK_FALSE(contains(succeed(place, trained("memory", {})).err, "data: "));
   CHECK_FALSE(std::filesystem::exists(place / "runs/.cache"));
@@ -27,12 +24,11 @@ TEST_CASE("tokens on the disk: the weights, losses and places of text in memory;
   const std::string second = succeed(place, trained("again", {on_disk, "seed=2"})).err;
   CHECK(contains(second, "data: tokens from runs/.cache/"));
   CHECK_FALSE(contains(second, "tokenising"));
-  const Outcome disk = succeed(place, {"eval", "runs/disk"}), memory = succeed(place, {"eval", "runs/memory"});
+  const Outcome disk = succeed(place, "eval runs/disk"), memory = succeed(place, "eval runs/memory");
   CHECK(contains(disk.err, "data: tokens from runs/.cache/"));
   for (const char* const figure : {"targets", "loss", "bits_per_byte"})
     CHECK(number_of(disk.out, figure) == number_of(memory.out, figure));
-  CHECK(succeed(place, {"eval", "runs/disk", "--compare-gzip"}).out ==
-        succeed(place, {"eval", "runs/memory", "--compare-gzip"}).out);
+  CHECK(succeed(place, "eval runs/disk --compare-gzip").out == succeed(place, "eval runs/memory --compare-gzip").out);
 
   // A run goes on when its text has grown large, or small.
   const std::string in_memory = "data.cache=\"\"";

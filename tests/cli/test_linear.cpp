@@ -18,7 +18,7 @@ namespace capstan::testing {
 namespace {
 
 std::string rows(int count, int first = 0) {
-  const std::vector<std::string> words[] = {{"goal", "team", "match"}, {"stock", "bank", "market"}};
+  const Words words[] = {{"goal", "team", "match"}, {"stock", "bank", "market"}};
   std::string text;
   for (int i = first; i < first + count; ++i) {
     const int label = i * 7 % 5 < 2 ? 0 : 1;
@@ -29,16 +29,15 @@ std::string rows(int count, int first = 0) {
   return text;
 }
 
-std::vector<std::string> command(std::vector<std::string> more = {}, const std::string& name = "classify") {
-  std::vector<std::string> all{"train",
-                               "--config",
-                               source_path("configs/classify.yaml"),
-                               "--set",
-                               "name=" + name,
-                               "data.train=[train.tsv]",
-                               "data.test=[test.tsv]"};
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+Words command(Words more = {}, const std::string& name = "classify") {
+  return Words{"train",
+               "--config",
+               source_path("configs/classify.yaml"),
+               "--set",
+               "name=" + name,
+               "data.train=[train.tsv]",
+               "data.test=[test.tsv]"} +
+         more;
 }
 
 void write_rows(const Workplace& place) {
@@ -69,7 +68,7 @@ TEST_CASE("classify.yaml: in a script without blanks single characters tell clas
   place.write("test.tsv", texts(2, 200, false));
   succeed(place, command());
   CHECK(contains(place.read("runs/classify/config.yaml"), "unicode: true"));
-  CHECK(number_of(succeed(place, {"eval", "runs/classify", "--split", "test"}).out, "accuracy") > 0.95);
+  CHECK(number_of(succeed(place, "eval runs/classify --split test").out, "accuracy") > 0.95);
 }
 
 TEST_CASE("classify.yaml: train, eval and predict agree; the report of the folds; nothing to do the second time") {
@@ -81,7 +80,7 @@ TEST_CASE("classify.yaml: train, eval and predict agree; the report of the folds
   CHECK(contains(place.read("runs/classify/config.yaml"), "buckets: "));
   CHECK_FALSE(contains(place.read("runs/classify/config.yaml"), "buckets: 0\n  folds"));
 
-  const std::string evaluated = succeed(place, {"eval", "runs/classify", "--split", "test"}).out;
+  const std::string evaluated = succeed(place, "eval runs/classify --split test").out;
   CHECK(number_of(evaluated, "accuracy") > 0.9);
   CHECK(number_of(evaluated, "loss") < 0.4);
   for (const char* const size : {"1", "7", "64"})
@@ -95,7 +94,7 @@ TEST_CASE("classify.yaml: train, eval and predict agree; the report of the folds
     labels += line.substr(0, 5) + "\n";
     texts += line.substr(6) + "\n";
   }
-  const std::string predicted = succeed(place, {"predict", "runs/classify", "--top-k", "1"}, texts).out;
+  const std::string predicted = succeed(place, "predict runs/classify --top-k 1", texts).out;
   double correct = 0, loss = 0;
   const auto wanted = lines_of(labels);
   auto got = lines_of(predicted);
@@ -111,8 +110,7 @@ TEST_CASE("classify.yaml: train, eval and predict agree; the report of the folds
 
   const std::string before = weights_of(place, "classify");
   const std::string again = succeed(place, command()).err;
-  CHECK(contains(again, "nothing to do"));
-  CHECK(contains(again, "another name starts a new one"));
+  check_contains(again, {"nothing to do", "another name starts a new one"});
   CHECK(weights_of(place, "classify") == before);
 }
 
@@ -149,17 +147,15 @@ TEST_CASE("a linear classifier: a validation file is evaluated and not learnt fr
   const Outcome trained = succeed(place, command({"data.valid=[test.tsv]"}, "valid"));
   CHECK(weights_of(place, "valid") == weights_of(place, "classify"));
   CHECK(contains(trained.err + trained.out, "60 texts"));
-  for (const std::vector<std::string>& arguments :
-       std::vector<std::vector<std::string>>{{"inspect", "runs/classify"},
-                                             {"report", "runs/classify", "--output", "report.html"},
-                                             {"metrics", "runs/classify"},
-                                             {"verify", "runs/classify"},
-                                             {"compare", "runs/classify", "runs/valid"}}) {
+  for (const Words& arguments : std::vector<Words>{{"inspect", "runs/classify"},
+                                                   {"report", "runs/classify", "--output", "report.html"},
+                                                   {"metrics", "runs/classify"},
+                                                   {"verify", "runs/classify"},
+                                                   {"compare", "runs/classify", "runs/valid"}}) {
     INFO(arguments.front());
     succeed(place, arguments);
   }
-  CHECK_FALSE(
-      contains(succeed(place, {"compare", "runs/classify", "runs/valid"}).out, "train loss"));  // it is held-out
+  CHECK_FALSE(contains(succeed(place, "compare runs/classify runs/valid").out, "train loss"));  // it is held-out
   const Outcome ignored = succeed(place, command({"train.lr=1", "train.lr_scale=[{match: a, factor: 2}]"}, "ignored"));
   CHECK(contains(ignored.err, "train.lr, train.lr_scale.0: without effect on a linear-classifier"));
   CHECK_FALSE(contains(trained.err, "without effect"));
@@ -174,7 +170,7 @@ TEST_CASE("classify.yaml: 100,000 texts have n-grams of three words; the run say
   CHECK(contains(succeed(place, command()).err, "model.words: [1, 2, 3] of 100000 texts"));
   CHECK(contains(place.read("runs/classify/config.yaml"), "words: [1, 2, 3]"));
   CHECK(contains(succeed(place, command()).err, "nothing to do"));
-  CHECK(number_of(succeed(place, {"eval", "runs/classify", "--split", "test"}).out, "accuracy") == 1);
+  CHECK(number_of(succeed(place, "eval runs/classify --split test").out, "accuracy") == 1);
   place.write("train.tsv", rows(20));
   place.write("test.tsv", rows(20, 150));
   succeed(place, command({}, "few"));
@@ -189,7 +185,7 @@ TEST_CASE("predict --explain: the n-grams that decide most, below each text; not
   write_rows(place);
   succeed(place, command());
   const std::vector<std::string> said =
-      lines_of(succeed(place, {"predict", "runs/classify", "--explain"}, "the goal of day 3\nthe bank\n").out);
+      lines_of(succeed(place, "predict runs/classify --explain", "the goal of day 3\nthe bank\n").out);
   const auto is_label = [](const std::string& line, const char* label) {
     return line.rfind("  +", 0) == 0 && contains(line, std::string("  ") + label + ", of ");
   };
@@ -201,13 +197,12 @@ TEST_CASE("predict --explain: the n-grams that decide most, below each text; not
   CHECK(money - sport == 12);  // itself, ten n-grams, the next text's line
   // With --errors, texts that are not printed are not explained.
   place.write("one.tsv", "sport\tthe goal of day 3\nsport\tthe bank\n");
-  const std::string wrong = succeed(place, {"predict", "runs/classify", "--explain", "--errors", "one.tsv"}).out;
+  const std::string wrong = succeed(place, "predict runs/classify --explain --errors one.tsv").out;
   CHECK(contains(wrong, "\tthe bank\n  +"));
   CHECK(wrong.find(", of ") == wrong.rfind(", of "));
-  check_refused(place, {"jsonl", {}, {"predict", "runs/classify", "--explain", "--format", "jsonl"}, 2, {"--explain"}});
+  check_refused(place, "jsonl", "predict runs/classify --explain --format jsonl", "--explain", 2);
   write_trained_samples(place);
-  check_refused(place,
-                {"blocks", {}, {"predict", "runs/classifier", "--explain"}, 1, {"linear-classifier"}, "a text\n"});
+  check_refused(place, "blocks", "predict runs/classifier --explain", "linear-classifier", 1, "a text\n");
 }
 
 TEST_CASE("a linear classifier starts from another one: what few texts lack, and the same weights after a kill") {
@@ -217,35 +212,28 @@ TEST_CASE("a linear classifier starts from another one: what few texts lack, and
   // Two texts, with words of one kind each; the classes have other names.
   place.write("few.tsv", "a\tgoal and goal\na\tgoal of goal\nb\tstock and stock\nb\tstock of stock\n");
   place.write("others.tsv", "a\tteam match\na\tthe match\nb\tbank market\nb\tthe market\n");
-  const auto few = [&](const std::string& name, std::vector<std::string> more) {
-    more.insert(more.end(), {"data.train=[few.tsv]", "data.test=[others.tsv]"});
-    return succeed(place, command(more, name));
+  const auto few = [&](const std::string& name, const Words& more) {
+    return succeed(place, command(more + "data.train=[few.tsv] data.test=[others.tsv]", name));
   };
   few("alone", {});
   const Outcome trained = few("from", {"train.init_from=runs/classify"});
   CHECK(contains(trained.err + trained.out, "starts from"));
-  CHECK(number_of(succeed(place, {"eval", "runs/alone", "--split", "test"}).out, "accuracy") < 0.8);
-  CHECK(number_of(succeed(place, {"eval", "runs/from", "--split", "test"}).out, "accuracy") == 1);
-  CHECK(contains(succeed(place, {"inspect", "runs/from"}).out, "runs/classify"));
+  CHECK(number_of(succeed(place, "eval runs/alone --split test").out, "accuracy") < 0.8);
+  CHECK(number_of(succeed(place, "eval runs/from --split test").out, "accuracy") == 1);
+  CHECK(contains(succeed(place, "inspect runs/from").out, "runs/classify"));
   const std::string whole = weights_of(place, "from");
-  few("two", {"train.init_from=runs/classify", "threads=2"});
+  few("two", "train.init_from=runs/classify threads=2");
   CHECK(weights_of(place, "two") == whole);
   // The run says all that is needed: what it started from may go.
   std::filesystem::remove_all(place / "runs/classify");
-  CHECK(number_of(succeed(place, {"eval", "runs/from", "--split", "test"}).out, "accuracy") == 1);
+  CHECK(number_of(succeed(place, "eval runs/from --split test").out, "accuracy") == 1);
   CHECK(contains(few("from", {"train.init_from=runs/classify"}).err, "nothing to do"));
   CHECK(contains(few("from", {}).err, "nothing to do"));
-  check_refused(place, {"other n-grams",
-                        {},
-                        command({"data.train=[few.tsv]", "data.test=[others.tsv]", "model.words=[1]"}, "from"),
-                        1,
-                        {"another model"}});
+  check_refused(place, "other n-grams", command("data.train=[few.tsv] data.test=[others.tsv] model.words=[1]", "from"),
+                "another model");
   few("words", {"model.characters=[]"});
-  check_refused(place, {"characters, too",
-                        {},
-                        command({"data.train=[few.tsv]", "data.test=[others.tsv]"}, "words"),
-                        1,
-                        {"another model"}});
+  check_refused(place, "characters, too", command("data.train=[few.tsv] data.test=[others.tsv]", "words"),
+                "another model");
 }
 
 TEST_CASE("a linear classifier: texts that nothing is known of, and what is refused") {
@@ -253,26 +241,26 @@ TEST_CASE("a linear classifier: texts that nothing is known of, and what is refu
   write_rows(place);
   succeed(place, command());
   const std::string texts = std::string("zzzz\n?\n") + std::string(200000, 'x') + "\n\xe4\xb8\x96\xe7\x95\x8c\n";
-  CHECK(lines_of(succeed(place, {"predict", "runs/classify"}, texts).out).size() == 1 + 4);
-  const auto refused = [&](const std::string& name, const std::vector<std::string>& more, const std::string& says) {
-    check_refused(place, {name, {}, command(more, "refused"), 2, {says}});
+  CHECK(lines_of(succeed(place, "predict runs/classify", texts).out).size() == 1 + 4);
+  const auto refused = [&](const std::string& name, const Words& more, const std::string& says) {
+    check_refused(place, name, command(more, "refused"), {says}, 2);
   };
   refused("blocks", {"model.layers=[{mixer: {type: aft-simple}}]"}, "model.layers");
   refused("buckets", {"model.buckets=1000"}, "power of two");
   refused("lengths", {"model.words=[0]"}, "model.words.0");
-  refused("nothing", {"model.words=[]", "model.characters=[]"}, "needs n-grams");
+  refused("nothing", "model.words=[] model.characters=[]", "needs n-grams");
   refused("pooling", {"model.pooling=cls"}, "model.pooling");
-  refused("tensors", {"train.init_from=runs/classify", "train.init_skip=[a]"}, "train.init_skip");
+  refused("tensors", "train.init_from=runs/classify train.init_skip=[a]", "train.init_skip");
   refused("nowhere", {"train.init_from=runs/nowhere"}, "no such file");
-  const auto fails = [&](const std::string& name, const std::vector<std::string>& more, const std::string& says) {
-    check_refused(place, {name, {}, command(more, "refused"), 1, {"train.init_from", says}});
+  const auto fails = [&](const std::string& name, const Words& more, const std::string& says) {
+    check_refused(place, name, command(more, "refused"), {"train.init_from", says});
   };
-  fails("other words", {"train.init_from=runs/classify", "model.words=[1]"}, "model.words is [1, 2]");
-  fails("other buckets", {"train.init_from=runs/classify", "model.buckets=16"}, "model.buckets");
+  fails("other words", "train.init_from=runs/classify model.words=[1]", "model.words is [1, 2]");
+  fails("other buckets", "train.init_from=runs/classify model.buckets=16", "model.buckets");
   std::filesystem::copy(place / "runs/classify/checkpoints/last/model.safetensors", place / "alone.safetensors");
   fails("no run", {"train.init_from=alone.safetensors"}, "is not in a run folder");
-  check_refused(place, {"vectors", {}, {"embed", "runs/classify"}, 1, {"train a text-classifier"}, "a text\n"});
-  check_refused(place, {"vectors of no text", {}, {"embed", "runs/classify"}, 1, {"train a text-classifier"}});
+  check_refused(place, "vectors", "embed runs/classify", "train a text-classifier", 1, "a text\n");
+  check_refused(place, "vectors of no text", "embed runs/classify", "train a text-classifier");
 }
 
 }  // namespace

@@ -11,10 +11,8 @@
 namespace capstan::testing {
 namespace {
 
-std::vector<std::string> train_lm(const std::vector<std::string>& more) {
-  std::vector<std::string> words{"train", "--config", "lm.yaml", "--set", "train.steps=40", "train.log_every=1"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+Words train_lm(const Words& more) {
+  return Words("train --config lm.yaml --set train.steps=40 train.log_every=1") + more;
 }
 
 /// The lines that begin with a time, as those of a training do.
@@ -28,11 +26,10 @@ std::vector<std::string> timed_lines(const std::string& text) {
 }  // namespace
 
 TEST_CASE("--log-level, -q, -v and train.log_level decide what is shown, and train.log has everything from info on") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   const struct {
     std::string name;
-    std::vector<std::string> options;
+    Words options;
     bool info, debug;
   } cases[] = {{"usual", {}, true, false},
                {"quiet", {"-q"}, false, false},
@@ -43,8 +40,7 @@ TEST_CASE("--log-level, -q, -v and train.log_level decide what is shown, and tra
                {"flag-wins", {"train.log_level=error", "--log-level", "info"}, true, false}};
   for (const auto& [name, options, info, debug] : cases) {
     CAPTURE(name);
-    std::vector<std::string> words{"name=" + name};
-    words.insert(words.end(), options.begin(), options.end());
+    const Words words = Words{"name=" + name} + options;
     const Outcome outcome = succeed(place, train_lm(words));
     CHECK(contains(outcome.err, "finished at step 40") == info);
     CHECK(contains(outcome.err, "info: next: ") == info);
@@ -54,20 +50,16 @@ TEST_CASE("--log-level, -q, -v and train.log_level decide what is shown, and tra
     CHECK(contains(log, "finished at step 40"));
     CHECK(contains(log, "saved at step 40 in ") == debug);
   }
-  CHECK(contains(succeed(place, {"eval", "runs/usual", "-v"}).err, "debug: capstan "));
-  CHECK(succeed(place, {"eval", "runs/usual", "-q"}).err.empty());
-  const Outcome both = run(place, {"eval", "runs/usual", "-q", "-v"});
-  CHECK(both.code == 2);
-  CHECK(contains(both.err, "--log-level, --quiet and --verbose exclude each other"));
-  CHECK(contains(run(place, {"eval", "runs/usual", "--log-level", "loud"}).err, "debug, info, warning, error"));
-  CHECK(contains(run(place, {"eval", "runs/none", "-q"}).err, "error: "));
+  CHECK(contains(succeed(place, "eval runs/usual -v").err, "debug: capstan "));
+  CHECK(succeed(place, "eval runs/usual -q").err.empty());
+  check_refused(place, "both", "eval runs/usual -q -v", "--log-level, --quiet and --verbose exclude each other", 2);
+  CHECK(contains(run(place, "eval runs/usual --log-level loud").err, "debug, info, warning, error"));
+  CHECK(contains(run(place, "eval runs/none -q").err, "error: "));
 }
 
 TEST_CASE("kill -9 loses no line that was shown, and a resumed run appends to its log") {
-  const Workplace place;
-  write_samples(place);
-  const std::vector<std::string> command =
-      train_lm({"train.steps=100000", "train.progress=plain", "train.save_every=10", "train.valid_every=7"});
+  const SamplePlace place;
+  const Words command = train_lm("train.steps=100000 train.progress=plain train.save_every=10 train.valid_every=7");
   std::string before;
   for (int kill = 0; kill < 5; ++kill) {
     Process process(place, command);
@@ -89,8 +81,7 @@ TEST_CASE("kill -9 loses no line that was shown, and a resumed run appends to it
 }
 
 TEST_CASE("messages of the library reach the log of the run that is trained, too") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   const Outcome outcome = succeed(place, train_lm({"-v"}));
   CHECK(contains(outcome.err, "debug: the data were read in"));
   for (const std::string& line : lines_of(place.read("runs/lm/train.log"))) {

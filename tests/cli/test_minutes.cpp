@@ -14,13 +14,10 @@
 namespace capstan::testing {
 namespace {
 
-const std::vector<std::string> open_sizes = {"--set", "model.width=0", "model.dropout=null", "train.steps=0",
-                                             "train.schedule.warmup_steps=1000000"};
+const Words open_sizes = "--set model.width=0 model.dropout=null train.steps=0 train.schedule.warmup_steps=1000000";
 
-std::vector<std::string> train_for(const std::string& minutes, const std::string& config = "lm.yaml") {
-  std::vector<std::string> all{"train", "--config", config, "--minutes", minutes};
-  all.insert(all.end(), open_sizes.begin(), open_sizes.end());
-  return all;
+Words train_for(const std::string& minutes, const std::string& config = "lm.yaml") {
+  return Words{"train", "--config", config, "--minutes", minutes} + open_sizes;
 }
 
 double setting(const Workplace& place, const std::string& key) {
@@ -31,8 +28,7 @@ double setting(const Workplace& place, const std::string& key) {
 }
 
 TEST_CASE("a run is planned for its minutes, and its configuration repeats it") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   const Outcome first = succeed(place, train_for("0.01"));
   INFO(first.err);
   CHECK(contains(first.err, "plan for 0.01 min: width "));
@@ -43,19 +39,15 @@ TEST_CASE("a run is planned for its minutes, and its configuration repeats it") 
   CHECK(setting(place, "warmup_steps") == std::max(1.0, std::floor(steps / 10)));
   CHECK(contains(first.err, " instead of 1000000)"));
   CHECK(setting(place, "width") >= 64);
-  succeed(place, {"eval", "runs/lm"});
+  succeed(place, "eval runs/lm");
   // The same command: nothing is planned again.
   const Outcome second = succeed(place, train_for("0.01"));
-  CHECK(contains(second.err, "nothing to do"));
-  CHECK(contains(second.err, "raise --minutes to continue"));
-  check_refused(place, {"a run to resume",
-                        {},
-                        {"train", "runs/lm"},
-                        2,
-                        {"to resume this run: capstan train --config runs/lm/config.yaml"}});
-  CHECK(contains(succeed(place, {"train", "--config", "runs/lm/config.yaml"}).err, "nothing to do"));
+  check_contains(second.err, {"nothing to do", "raise --minutes to continue"});
+  check_refused(place, "a run to resume", "train runs/lm",
+                "to resume this run: capstan train --config runs/lm/config.yaml", 2);
+  CHECK(contains(succeed(place, "train --config runs/lm/config.yaml").err, "nothing to do"));
   CHECK(setting(place, "steps") == steps);
-  succeed(place, {"train", "--config", "runs/lm/config.yaml", "--set", "name=again"});
+  succeed(place, "train --config runs/lm/config.yaml --set name=again");
   const bool same = place.read("runs/lm/checkpoints/last/model.safetensors") ==
                     place.read("runs/again/checkpoints/last/model.safetensors");
   CHECK(same);
@@ -75,19 +67,11 @@ struct StepSeconds {
 
 TEST_CASE("a plan is looked at again once, and the run's configuration repeats what was found") {
   const StepSeconds three_times("0.6,0.2");
-  const Workplace place;
-  write_samples(place);
-  const std::vector<std::string> command{"train",
-                                         "--config",
-                                         "lm.yaml",
-                                         "--minutes",
-                                         "1",
-                                         "--set",
-                                         "train.log_every=50",
-                                         "train.save_every=20",
-                                         "train.valid_every=100"};
+  const SamplePlace place;
+  const Words command =
+      "train --config lm.yaml --minutes 1 --set train.log_every=50 train.save_every=20 train.valid_every=100";
   const auto named = [&](const std::string& name) {
-    std::vector<std::string> all = command;
+    Words all = command;
     all.push_back("name=" + name);
     return all;
   };
@@ -112,21 +96,15 @@ TEST_CASE("a plan is looked at again once, and the run's configuration repeats w
   CHECK(contains(succeed(place, command).err, "nothing to do"));
   repeat("lm", "again");
   // What is set wins over the correction, or is refused.
-  const Outcome given =
-      succeed(place, {"train", "--config", "runs/lm/config.yaml", "--set", "name=given", "train.steps=7"});
-  CHECK(contains(given.err, fmt::format("train.corrected: was of a plan of {} steps", steps)));
-  CHECK(contains(given.err, "all 7 steps are done"));
-  CHECK(contains(succeed(place, {"train", "--config", "runs/given/config.yaml"}).err, "nothing to do"));
-  check_refused(place, {"other minutes",
-                        {},
-                        {"train", "--config", "runs/lm/config.yaml", "--set", "name=other", "train.minutes=3"},
-                        2,
-                        {"were planned for 1 min", "give --minutes 3"}});
+  const Outcome given = succeed(place, "train --config runs/lm/config.yaml --set name=given train.steps=7");
+  check_contains(given.err, {fmt::format("train.corrected: was of a plan of {} steps", steps), "all 7 steps are done"});
+  CHECK(contains(succeed(place, "train --config runs/given/config.yaml").err, "nothing to do"));
+  check_refused(place, "other minutes", "train --config runs/lm/config.yaml --set name=other train.minutes=3",
+                "were planned for 1 min ... give --minutes 3", 2);
   const int64_t more = corrected + 5;
   const Outcome longer =
       succeed(place, {"train", "--config", "runs/lm/config.yaml", "--set", fmt::format("train.steps={}", more)});
-  CHECK(contains(longer.err, "resumed from"));
-  CHECK(contains(longer.err, fmt::format("all {} steps are done", more)));
+  check_contains(longer.err, {"resumed from", fmt::format("all {} steps are done", more)});
 
   Process process(place, named("killed"));
   while (!process.ended() && !contains(process.errors(), "looked at again"))
@@ -141,35 +119,27 @@ TEST_CASE("a plan is looked at again once, and the run's configuration repeats w
   repeat("killed", "unbroken");
 
   const StepSeconds none("0.6");
-  check_refused(place, {"no times", {}, named("other"), 2, {"CAPSTAN_STEP_SECONDS: expected two numbers above 0"}});
+  check_refused(place, "no times", named("other"), "CAPSTAN_STEP_SECONDS: expected two numbers above 0", 2);
 }
 
 TEST_CASE("--minutes replaces the steps of a configuration") {
-  const Workplace place;
-  write_samples(place);
-  const Outcome outcome = succeed(place, {"train", "--config", "lm.yaml", "--minutes", "0.01"});
+  const SamplePlace place;
+  const Outcome outcome = succeed(place, "train --config lm.yaml --minutes 0.01");
   CHECK(contains(outcome.err, "plan for 0.01 min: "));
   CHECK_FALSE(contains(outcome.err, "warm-up"));
-  const Outcome given =
-      succeed(place, {"train", "--config", "lm.yaml", "--set", "name=slow", "train.schedule.warmup_steps=4"});
+  const Outcome given = succeed(place, "train --config lm.yaml --set name=slow train.schedule.warmup_steps=4");
   CHECK(contains(given.err, "warning: schedule: 4 of 6 steps are warm-up: lower train.schedule.warmup_steps"));
 }
 
 TEST_CASE("what is left open needs a time") {
-  const Workplace place;
-  write_samples(place);
-  std::vector<std::string> without{"train", "--config", "lm.yaml"};
-  without.insert(without.end(), open_sizes.begin(), open_sizes.end());
-  without.push_back("train.epochs=1");
-  check_refused(place, {"no minutes", {}, without, 2, {"model.width", "train.minutes"}});
-  check_refused(place, {"minutes of nothing", {}, train_for("0"), 2, {"--minutes", "greater than 0"}});
-  std::vector<std::string> both{"train", "--config", "lm.yaml", "--set", "train.minutes=1", "model.width=0"};
-  check_refused(place, {"steps and an open width", {}, both, 2, {"model.width", "without train.steps"}});
-  check_refused(place, {"minutes and steps",
-                        {},
-                        {"train", "--config", "lm.yaml", "--minutes", "1", "--set", "train.steps=5"},
-                        2,
-                        {"train.steps", "give one of the two"}});
+  const SamplePlace place;
+  const Words without = Words("train --config lm.yaml") + open_sizes + "train.epochs=1";
+  check_refused(place, "no minutes", without, "model.width ... train.minutes", 2);
+  check_refused(place, "minutes of nothing", train_for("0"), "--minutes ... greater than 0", 2);
+  Words both = "train --config lm.yaml --set train.minutes=1 model.width=0";
+  check_refused(place, "steps and an open width", both, "model.width ... without train.steps", 2);
+  check_refused(place, "minutes and steps", "train --config lm.yaml --minutes 1 --set train.steps=5",
+                "train.steps ... give one of the two", 2);
 }
 
 }  // namespace

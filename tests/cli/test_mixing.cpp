@@ -1,7 +1,5 @@
 // Several sources with weights, and documents within the text, as a user meets them.
 #include <doctest/doctest.h>
-
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/io/json.hpp"
@@ -10,83 +8,63 @@
 namespace capstan::testing {
 namespace {
 
-using Words = std::vector<std::string>;
-
 Words train_mixture(const std::string& name, const Words& more) {
-  Words words{"train", "--config", "lm.yaml", "--set", "name=" + name};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+  return Words{"train", "--config", "lm.yaml", "--set", "name=" + name} + more;
 }
 
 /// The shape of the schedule is one that does not depend on the number of steps.
 const Words mixed = {"data.train=[text/b.txt, text/a.txt]", "data.weights=[3, 1]", "train.schedule.shape=constant"};
 
-Words with_more(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
+Words with_more(Words words, const Words& more) { return words + more; }
 
 TEST_CASE("two sources: the log says what is drawn from each, and a run goes on to the same bits") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   const Outcome whole = succeed(place, train_mixture("whole", mixed));
   const auto says = [&](const std::string& part) {
     INFO(whole.err);
     INFO("must say: ", part);
-    CHECK(whole.err.find(part) != std::string::npos);
+    CHECK(contains(whole.err, part));
   };
   says("train: text/b.txt: ");
   says("tokens, weight 3: ");
   says(" passes");
   says("tokens, weight 1: ");
   succeed(place, train_mixture("parts", with_more(mixed, {"train.steps=3"})));
-  CHECK(succeed(place, train_mixture("parts", mixed)).err.find("resumed from") != std::string::npos);
+  CHECK(contains(succeed(place, train_mixture("parts", mixed)).err, "resumed from"));
   const std::string weights = "/checkpoints/step-6/model.safetensors";
   CHECK(place.read("runs/parts" + weights) == place.read("runs/whole" + weights));
   succeed(place, train_mixture("plain", {mixed[0], mixed[2]}));
   CHECK(place.read("runs/plain" + weights) != place.read("runs/whole" + weights));
-  succeed(place, {"eval", "runs/whole"});
+  succeed(place, "eval runs/whole");
 
   for (const Words& other : {Words{mixed[0], "data.weights=[1, 1]", mixed[2]}, Words{mixed[0], mixed[2]},
                              Words{mixed[0], "data.weights=[]", mixed[2]}})
-    check_refused(place, {"other weights",
-                          {},
-                          train_mixture("whole", with_more(other, {"train.steps=8"})),
-                          1,
-                          {"other data", "weights.0: 3"}});
+    check_refused(place, "other weights", train_mixture("whole", with_more(other, {"train.steps=8"})),
+                  "other data ... weights.0: 3");
   // The same row of tokens, but one of them belongs to the other source.
   const Words all = with_more(mixed, {"data.valid_fraction=0"});
   succeed(place, train_mixture("boundaries", with_more(all, {"train.steps=4"})));
   const std::string a = place.read("text/a.txt");
   place.write("text/b.txt", place.read("text/b.txt") + a.substr(0, 1));
   place.write("text/a.txt", a.substr(1));
-  check_refused(place, {"other boundaries", {}, train_mixture("boundaries", all), 1, {"other data", "source 0: "}});
+  check_refused(place, "other boundaries", train_mixture("boundaries", all), "other data ... source 0: ");
 }
 
 TEST_CASE("weights that do not fit are named before anything is read") {
-  const Workplace place;
-  write_samples(place);
-  check_refused(place,
-                {"count",
-                 {},
-                 train_mixture("x", {"data.weights=[1, 2]"}),
-                 2,
-                 {"data.weights=[1, 2]: there are 2 weights for 1 entries of train; give one for each, or none"}});
-  check_refused(place, {"zero",
-                        {},
-                        train_mixture("x", {mixed[0], "data.weights=[1, 0]"}),
-                        2,
-                        {"data.weights.1: must be a number greater than 0"}});
+  const SamplePlace place;
+  check_refused(place, "count", train_mixture("x", {"data.weights=[1, 2]"}),
+                "data.weights=[1, 2]: there are 2 weights for 1 entries of train; give one for each, or none", 2);
+  check_refused(place, "zero", train_mixture("x", {mixed[0], "data.weights=[1, 0]"}),
+                "data.weights.1: must be a number greater than 0", 2);
   check_refused(place, {"short",
-                        [](const Workplace& p) { p.write("few.txt", "a few words\n"); },
                         train_mixture("x", {"data.train=[text, few.txt]", "data.weights=[1, 1]"}),
+                        {"data.train.1 (few.txt)", "but one example needs 33"},
                         1,
-                        {"data.train.1 (few.txt)", "but one example needs 33"}});
+                        [](const Workplace& p) { p.write("few.txt", "a few words\n"); }});
 }
 
 TEST_CASE("documents: training, evaluation, generation, report") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   succeed(place, train_mixture("plain", {}));
   for (const std::string documents : {"line", "blank-line", "{type: marker, text: drum}"}) {
     INFO(documents);
@@ -95,40 +73,30 @@ TEST_CASE("documents: training, evaluation, generation, report") {
     const Words set = {"data.documents=" + documents, "data.split=by-file", "data.valid_fraction=0.4"};
     succeed(place, train_mixture("new", with_more(set, {"train.steps=4"})));
     succeed(place, train_mixture("new", set));
-    const auto report = parse_json(succeed(place, {"eval", "runs/new", "--format", "json"}).out);
+    const auto report = parse_json(succeed(place, "eval runs/new --format json").out);
     CHECK(report.at("loss").get<double>() > 0);
-    CHECK(succeed(place, {"eval", "runs/new", "--compare-gzip"}).out.find("prose") != std::string::npos);
-    const Words generate = {"generate", "runs/new", "--tokens", "2000", "--temperature", "3"};
+    CHECK(contains(succeed(place, "eval runs/new --compare-gzip").out, "prose"));
+    const Words generate = "generate runs/new --tokens 2000 --temperature 3";
     const Outcome written = succeed(place, generate);
-    CHECK(written.err.find("the document ends here") != std::string::npos);
+    CHECK(contains(written.err, "the document ends here"));
     CHECK(written.out == succeed(place, generate).out);
     const Outcome prompted = succeed(place, with_more(generate, {"--prompt", "the rope"}));
     CHECK(prompted.out.rfind("the rope", 0) == 0);
-    succeed(place, {"report", "runs/new", "--output", "new.html"});
+    succeed(place, "report runs/new --output new.html");
   }
-  check_refused(place,
-                {"no marker",
-                 {},
-                 train_mixture("x", {"data.documents=marker"}),
-                 1,
-                 {"data.documents.text: \"<|endoftext|>\" does not occur in the training text", "documents: file"}});
-  check_refused(
-      place, {"tail", {}, train_mixture("x", {"data.documents=file"}), 2, {"data.split: tail would cut", "by-file"}});
-  check_refused(place, {"a token that the model does not know",
-                        {},
-                        {"eval", "runs/plain", "--set", "data.documents=line"},
-                        2,
-                        {"trained without data.documents", "leave these keys unchanged"}});
-  check_refused(
-      place,
-      {"other documents", {}, train_mixture("plain", {"data.documents=line", "train.steps=8"}), 1, {"other data"}});
+  check_refused(place, "no marker", train_mixture("x", {"data.documents=marker"}),
+                "data.documents.text: \"<|endoftext|>\" does not occur in the training text ... documents: file");
+  check_refused(place, "tail", train_mixture("x", {"data.documents=file"}), "data.split: tail would cut ... by-file",
+                2);
+  check_refused(place, "a token that the model does not know", "eval runs/plain --set data.documents=line",
+                "trained without data.documents ... leave these keys unchanged", 2);
+  check_refused(place, "other documents", train_mixture("plain", "data.documents=line train.steps=8"), "other data");
 }
 
 TEST_CASE("the loss of held-out documents does not depend on how they are packed") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   place.write("valid.txt", "the rope\nruns out\na slow ship of wire\nhome\n");
-  succeed(place, train_mixture("new", {"data.documents=line", "data.valid=[valid.txt]"}));
+  succeed(place, train_mixture("new", "data.documents=line data.valid=[valid.txt]"));
   const auto loss = [&](const std::string& files) {
     const auto report =
         parse_json(succeed(place, {"eval", "runs/new", "--format", "json", "--set", "data.valid=" + files}).out);

@@ -1,12 +1,10 @@
 // Runs of earlier versions (tests/fixtures/runs): every command reads them, and training goes on to the same losses.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <vector>
 
 #include "core/io/hash.hpp"
@@ -18,8 +16,6 @@
 namespace capstan::testing {
 namespace fs = std::filesystem;
 namespace {
-
-using Words = std::vector<std::string>;
 
 /// A run of the fixtures, and a text of the kind that it reads.
 struct OldRun {
@@ -105,9 +101,8 @@ TEST_CASE("every command reads the runs of earlier versions") {
       for (const std::string& command : run.text_commands)
         CHECK(!succeed(place, {command, folder}, run.text + "\n").out.empty());
       CHECK(contains(succeed(place, {"verify", folder}).out, folder + ": whole"));
-      for (const Words& command : {Words{"config", "check"}, Words{"config", "print"}, Words{"data", "check"}}) {
-        Words words = command;
-        words.insert(words.end(), {"--config", folder + "/config.yaml"});
+      for (const Words& command : {Words("config check"), Words("config print"), Words{"data", "check"}}) {
+        Words words = command + Words{"--config", folder + "/config.yaml"};
         succeed(place, words);
       }
     }
@@ -148,7 +143,7 @@ TEST_CASE("no command gives results of weights that are not finite: the error na
       INFO(version.filename().string(), ": ", run.name);
       const std::string folder = folder_of(run);
       spoil_weights(place, folder);
-      Outcome outcome = check_refused(place, {"eval", {}, {"eval", folder}, 1, {"valid split, text \"", "nan"}});
+      Outcome outcome = check_refused(place, "eval", {"eval", folder}, "valid split, text \" ... nan");
       CHECK(outcome.out.empty());
       std::vector<Words> commands;
       for (const std::string& command : run.text_commands) commands.push_back({command, folder});
@@ -156,7 +151,7 @@ TEST_CASE("no command gives results of weights that are not finite: the error na
       if (run.name == "pairs") commands.push_back({"predict", folder, "--beam", "3"});
       if (run.text_commands.front() == "score") commands.push_back({"generate", folder, "--interactive"});
       for (const Words& command : commands) {
-        outcome = check_refused(place, {command.front(), {}, command, 1, {"stdin:1: "}, run.text + "\n"});
+        outcome = check_refused(place, command.front(), command, "stdin:1: ", 1, run.text + "\n");
         CHECK_FALSE(contains(outcome.out, "nan"));
       }
       CHECK(contains(succeed(place, {"verify", folder}).out, folder + ": whole"));  // it is what was saved
@@ -212,27 +207,23 @@ TEST_CASE("keys of a run that have moved: one line of the log, new keys once it 
       lines += contains(line, "written by an earlier version") ? 1 : 0;
     return lines;
   };
-  const Outcome compared = succeed(place, {"compare", "runs/language-model", "runs/plain"});
+  const Outcome compared = succeed(place, "compare runs/language-model runs/plain");
   CHECK_MESSAGE(contains(compared.err,
                          "runs/language-model/config.yaml: written by an earlier version; translated, since they "
                          "moved or went: train.tensorboard"),
                 compared.err);
   CHECK(times_told(compared) == 1);
-  CHECK(times_told(succeed(place, {"compare", "runs/classifier", "runs/multi-label"})) == 0);  // nothing that they use
+  CHECK(times_told(succeed(place, "compare runs/classifier runs/multi-label")) == 0);  // nothing that they use
 
   fs::copy_file(place / "runs/language-model/config.yaml", place / "mine.yaml");
   const std::string gone = "gone in version 0.3; scripts/tensorboard.py";
-  check_refused(place, {"", {}, {"train", "--config", "mine.yaml"}, 2, {"mine.yaml:", "train.tensorboard: " + gone}});
-  check_refused(place, {"",
-                        {},
-                        {"train", "--config", "runs/plain/config.yaml", "--set", "train.tensorboard=true"},
-                        2,
-                        {"--set train.tensorboard=true: " + gone}});
-  const Outcome resumed =
-      succeed(place, {"train", "--config", "runs/language-model/config.yaml", "--set", "train.steps=8"});
+  check_refused(place, "", "train --config mine.yaml", {"mine.yaml:", "train.tensorboard: " + gone}, 2);
+  check_refused(place, "", "train --config runs/plain/config.yaml --set train.tensorboard=true",
+                {"--set train.tensorboard=true: " + gone}, 2);
+  const Outcome resumed = succeed(place, "train --config runs/language-model/config.yaml --set train.steps=8");
   CHECK(times_told(resumed) == 1);
   CHECK_FALSE(contains(place.read("runs/language-model/config.yaml"), "tensorboard"));
-  CHECK(times_told(succeed(place, {"eval", "runs/language-model"})) == 0);
+  CHECK(times_told(succeed(place, "eval runs/language-model")) == 0);
 }
 
 TEST_CASE("a run of a newer version is refused by every command, and nothing of it is changed") {
@@ -246,13 +237,11 @@ TEST_CASE("a run of a newer version is refused by every command, and nothing of 
   for (const char* const key : {"", "new_key: 1\n"}) {  // whether or not its configuration can be read
     place.write("runs/masked/config.yaml", key + place.read("runs/masked/config.yaml"));
     const auto before = place.content("runs/masked");
-    for (const Words& command :
-         {Words{"eval", "runs/masked"}, Words{"predict", "runs/masked"}, Words{"inspect", "runs/masked"},
-          Words{"train", "--config", "runs/classifier/config.yaml", "--set", "name=new",
-                "train.init_from=runs/masked"}})
-      check_refused(place,
-                    {key, {}, command, 1, {"state.json", "a newer version of Capstan", "1000", "use that version"}});
-    const Outcome verified = run(place, {"verify", "runs/masked"});
+    for (const Words& command : {Words("eval runs/masked"), Words("predict runs/masked"), Words("inspect runs/masked"),
+                                 Words{"train", "--config", "runs/classifier/config.yaml", "--set", "name=new",
+                                       "train.init_from=runs/masked"}})
+      check_refused(place, key, command, "state.json ... a newer version of Capstan ... 1000 ... use that version");
+    const Outcome verified = run(place, "verify runs/masked");
     CHECK(verified.code == 1);
     CHECK(contains(verified.err, "a newer version of Capstan"));
     CHECK_FALSE(contains(verified.out, "DAMAGED"));
@@ -261,7 +250,7 @@ TEST_CASE("a run of a newer version is refused by every command, and nothing of 
   place.write("runs/masked/config.yaml",
               place.read("runs/masked/config.yaml").substr(std::string("new_key: 1\n").size()));
   const auto before = place.content("runs/masked/checkpoints");
-  check_refused(place, {"train", {}, {"train", "--config", "runs/masked/config.yaml"}, 1, {"a newer version"}});
+  check_refused(place, "train", "train --config runs/masked/config.yaml", "a newer version");
   CHECK(place.content("runs/masked/checkpoints") == before);
 }
 

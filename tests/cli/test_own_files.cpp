@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-
 #include <nlohmann/json.hpp>
 
 #include "core/io/json.hpp"
@@ -10,13 +9,10 @@
 
 namespace capstan::testing {
 namespace fs = std::filesystem;
-namespace {
-
 TEST_CASE("closed standard descriptors: no file of the run gets the log") {
   for (const char* const closed : {"<&-", ">&-", "2>&-", "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-"}) {
     INFO(closed);
-    const Workplace place;
-    write_samples(place);
+    const SamplePlace place;
     CHECK(run_shell(place, std::string("\"$capstan\" train --config lm.yaml ") + closed).code == 0);
     CHECK(place.read("runs/lm/.lock").empty());
     const auto lines = lines_of(place.read("runs/lm/metrics.jsonl"));
@@ -29,8 +25,7 @@ TEST_CASE("closed standard descriptors: no file of the run gets the log") {
 }
 
 TEST_CASE("an output that is a device, a pipe or a link") {
-  const Workplace place;
-  write_trained_samples(place);
+  const TrainedPlace place;
   place.write("precious", "mine");
   fs::create_symlink("precious", place / "link");
   REQUIRE(mkfifo((place / "pipe").c_str(), 0600) == 0);
@@ -39,11 +34,8 @@ TEST_CASE("an output that is a device, a pipe or a link") {
   for (const auto& [name, kind] : std::vector<std::pair<std::string, std::string>>{
            {"link", "a symbolic link"}, {"pipe", "a pipe"}, {"device", "a device"}}) {
     if (name == "device" && !device) continue;
-    check_refused(place, {"report to " + name,
-                          {},
-                          {"report", "runs/lm", "--curves-only", "-o", name},
-                          1,
-                          {"cannot write " + name, kind, "choose another path"}});
+    check_refused(place, "report to " + name, {"report", "runs/lm", "--curves-only", "-o", name},
+                  {"cannot write " + name, kind, "choose another path"});
   }
   CHECK(place.read("precious") == "mine");
   CHECK(fs::is_fifo(place / "pipe"));
@@ -51,9 +43,7 @@ TEST_CASE("an output that is a device, a pipe or a link") {
 }
 
 TEST_CASE("an output that belongs to a run, or is read") {
-  using Words = std::vector<std::string>;
-  const Workplace place;
-  write_trained_samples(place);
+  const TrainedPlace place;
   place.write("new.tsv", "label\ttext\ngood\ta fine day\n");
   place.write("texts.npy", "the tape\n");
   fs::create_hard_link(place / "new.tsv", place / "same.tsv");
@@ -79,33 +69,27 @@ TEST_CASE("an output that belongs to a run, or is read") {
         "checkpoints/last/state.json", "checkpoints/page.html", "../classifier/classes.txt"})
     refused.push_back(
         {{"report", "runs/lm", "--curves-only", "-o", std::string("runs/lm/") + own}, "belongs to the run"});
-  for (const auto& [words, says] : refused)
-    check_refused(place, {words.front() + " " + words.back(), {}, words, 2, {says}});
+  for (const auto& [words, says] : refused) check_refused(place, words.front() + " " + words.back(), words, {says}, 2);
   CHECK(place.content(".") == before);
-  succeed(place, {"report", "runs/lm", "--curves-only", "-o", "runs/lm/report.html"});
+  succeed(place, "report runs/lm --curves-only -o runs/lm/report.html");
 }
 
 TEST_CASE("a name that leaves the folder of runs") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   for (const std::string& name : {std::string("../away"), (place / "away").string(), std::string("a/../../away"),
                                   std::string("."), std::string("a//b"), std::string("a/"), std::string(".cache")}) {
-    check_refused(place, {name,
-                          {},
-                          {"train", "--config", "lm.yaml", "--set", "name=" + name},
-                          2,
-                          {"name", "expected the name of a folder below"}});
+    check_refused(place, name, {"train", "--config", "lm.yaml", "--set", "name=" + name},
+                  "name ... expected the name of a folder below", 2);
     CHECK_FALSE(fs::exists(place / "away"));
     CHECK_FALSE(fs::exists(place / "runs"));
   }
-  succeed(place, {"train", "--config", "lm.yaml", "--set", "name=first/second"});
+  succeed(place, "train --config lm.yaml --set name=first/second");
   CHECK(fs::exists(place / "runs/first/second/checkpoints/last"));
 }
 
 TEST_CASE("a text that is cut while a run trains on it: the file is named, and the run goes on when it is back") {
-  const Workplace place;
-  write_samples(place);
-  const Training training{"lm", "lm.yaml", {"data.cache_above_mb=0", "train.save_every=1"}};
+  const SamplePlace place;
+  const Training training{"lm", "lm.yaml", "data.cache_above_mb=0 train.save_every=1"};
   REQUIRE(run(place, train_command(training, "whole")).code == 0);
   std::string tokens;
   for (const auto& [name, content] : place.content("runs/.cache"))
@@ -120,7 +104,7 @@ TEST_CASE("a text that is cut while a run trains on it: the file is named, and t
   CHECK(outcome.code == 1);
   CHECK(indecency(outcome) == "");
   for (const std::string& text : {outcome.err, place.read("runs/cut/train.log")})
-    CHECK(text.find("error: " + tokens + ": a part of this file can no longer be read") != std::string::npos);
+    CHECK(contains(text, "error: " + tokens + ": a part of this file can no longer be read"));
   // The cache is made again.
   CHECK(run(place, train_command(training, "cut")).code == 0);
   check_same_weights(place, "cut", "whole");
@@ -128,18 +112,15 @@ TEST_CASE("a text that is cut while a run trains on it: the file is named, and t
 }
 
 TEST_CASE("a run that was moved: eval names the data that it does not find, and where the run was trained") {
-  const Workplace place;
-  write_trained_samples(place);
+  const TrainedPlace place;
   fs::create_directories(place / "archive");
   fs::rename(place / "runs/lm", place / "archive/lm");
   const Outcome outcome = run_shell(place, "cd archive && \"$capstan\" eval lm");
   CHECK(outcome.code == 1);
-  CHECK_MESSAGE(outcome.err.find("not found from " + (place / "archive").string() +
-                                 ": data.train: text; run the command in ") != std::string::npos,
-                outcome.err);
-  CHECK_MESSAGE(outcome.err.find("--set data.train=[...]") != std::string::npos, outcome.err);
+  check_contains(outcome.err,
+                 {"not found from " + (place / "archive").string() + ": data.train: text; run the command in ",
+                  "--set data.train=[...]"});
   CHECK(run_shell(place, "cd archive && \"$capstan\" eval lm --set data.train=[../text]").code == 0);
 }
 
-}  // namespace
 }  // namespace capstan::testing

@@ -11,19 +11,6 @@
 namespace capstan::testing {
 namespace {
 
-using Words = std::vector<std::string>;
-
-Words cells(const std::string& line) {
-  Words result(1);
-  for (const char c : line) {
-    if (c == '\t')
-      result.emplace_back();
-    else
-      result.back() += c;
-  }
-  return result;
-}
-
 constexpr const char* masked_yaml = R"(name: masked
 data: {type: text, train: [text], valid_fraction: 0.2, sequence_length: 16, documents: line,
        tokenizer: {type: word, min_count: 1}}
@@ -56,7 +43,7 @@ train: {steps: 300, batch_size: 8, lr: 5e-3, valid_every: 100, log_every: 100, p
 
 /// The first two of three words: a task that is learnt in a second.
 std::string doubled_pairs() {
-  const Words names = {"red", "blue", "green", "grey"};
+  const Words names = "red blue green grey";
   std::string rows;
   for (const std::string& a : names)
     for (const std::string& b : names)
@@ -65,54 +52,48 @@ std::string doubled_pairs() {
 }
 
 const Workplace& trained() {
-  static const Workplace place;
-  static const bool done = [] {
+  return made_once([](const Workplace& place) {
     write_samples(place);
     place.write("masked.yaml", masked_yaml);
     place.write("pairs.yaml", pairs_yaml);
     place.write("pairs.tsv", doubled_pairs());
     for (const char* const config : {"masked.yaml", "pairs.yaml", "classifier.yaml", "lm.yaml"})
       succeed(place, {"train", "--config", config});
-    return true;
-  }();
-  static_cast<void>(done);
-  return place;
+  });
 }
 
 TEST_CASE("masked language model: eval and predict") {
   const Workplace& place = trained();
-  const std::string text = succeed(place, {"eval", "runs/masked"}).out;
+  const std::string text = succeed(place, "eval runs/masked").out;
   CHECK(number_of(text, "targets") > 10);
   CHECK(number_of(text, "perplexity") == doctest::Approx(std::exp(number_of(text, "loss"))).epsilon(1e-3));
   CHECK(!contains(text, "bits_per_byte"));
   // The blanks are the same whatever the batch size.
-  const std::string other = succeed(place, {"eval", "runs/masked", "--set", "train.batch_size=1"}).out;
+  const std::string other = succeed(place, "eval runs/masked --set train.batch_size=1").out;
   CHECK(number_of(other, "targets") == number_of(text, "targets"));
   CHECK(std::abs(number_of(other, "loss") - number_of(text, "loss")) <= 2e-6);
 
-  const Words lines = lines_of(
-      succeed(place, {"predict", "runs/masked", "-k", "2", "--echo"}, "the <mask> and a <mask>\n<mask>\n").out);
+  const Words lines =
+      lines_of(succeed(place, "predict runs/masked -k 2 --echo", "the <mask> and a <mask>\n<mask>\n").out);
   REQUIRE(lines.size() == 2);
   const Words row = cells(lines[0]);
   REQUIRE(row.size() == 1 + 2 * 2 * 2 + 1);
   CHECK(row[0] == "the " + row[1] + " and a " + row[5]);
   CHECK(std::stod(row[2]) >= std::stod(row[4]));
   CHECK(row.back() == "the <mask> and a <mask>");
-  const std::string json =
-      succeed(place, {"predict", "runs/masked", "--format", "jsonl", "--blank", "___"}, "the ___ <mask>\n").out;
+  const std::string json = succeed(place, "predict runs/masked --format jsonl --blank ___", "the ___ <mask>\n").out;
   const auto line = nlohmann::json::parse(json);
   REQUIRE(line["blanks"].size() == 1);
   CHECK(line["filled"] == "the " + line["blanks"][0][0]["token"].get<std::string>() + " <mask>");
-  check_refused(place, {"no blank", {}, {"predict", "runs/masked"}, 1, {"stdin:1", "--blank"}, "the tape\n"});
-  check_refused(place, {"labels for blanks", {}, {"predict", "runs/masked", "--errors", "pairs.tsv"}, 2, {"--errors"}});
-  check_refused(place, {"generate", {}, {"generate", "runs/masked"}, 1, {"needs a language-model", "capstan predict"}});
+  check_refused(place, "no blank", "predict runs/masked", "stdin:1 ... --blank", 1, "the tape\n");
+  check_refused(place, "labels for blanks", "predict runs/masked --errors pairs.tsv", "--errors", 2);
+  check_refused(place, "generate", "generate runs/masked", "needs a language-model ... capstan predict");
 }
 
 TEST_CASE("masked language model: blanks of a text of any length are filled from the tokens around them") {
   const Workplace& place = trained();
   const auto blanks = [&](const std::string& text) {
-    return nlohmann::json::parse(
-        succeed(place, {"predict", "runs/masked", "--format", "jsonl"}, text + "\n").out)["blanks"];
+    return nlohmann::json::parse(succeed(place, "predict runs/masked --format jsonl", text + "\n").out)["blanks"];
   };
   std::string words;  // more than a window of 16 tokens
   for (int i = 0; i < 3000; ++i) words += "the sea and a tape ";
@@ -137,10 +118,10 @@ data: {type: labelled, train: [train.tsv], valid_fraction: 0.2, max_length: 16, 
 model: {type: masked-language-model, width: 16, max_length: 16, layers: [{mixer: {type: aft-simple}}]}
 train: {steps: 4, batch_size: 4, progress: plain}
 )");
-  succeed(place, {"train", "--config", "masked-labelled.yaml"});
-  CHECK(number_of(succeed(place, {"eval", "runs/masked-labelled"}).out, "targets") >= 1);
-  CHECK(lines_of(succeed(place, {"predict", "runs/masked-labelled"}, "the <mask>\n").out).size() == 1);
-  succeed(place, {"inspect", "runs/masked-labelled"});
+  succeed(place, "train --config masked-labelled.yaml");
+  CHECK(number_of(succeed(place, "eval runs/masked-labelled").out, "targets") >= 1);
+  CHECK(lines_of(succeed(place, "predict runs/masked-labelled", "the <mask>\n").out).size() == 1);
+  succeed(place, "inspect runs/masked-labelled");
 }
 
 TEST_CASE("masked language model of labelled data: one label, or none, is enough") {
@@ -157,25 +138,18 @@ train: {steps: 2, batch_size: 4, progress: plain}
 )");
   const Words check{"data", "check", "--config", "masked.yaml"}, train{"train", "--config", "masked.yaml", "--set"};
   succeed(place, check);
-  const auto settings = [](Words words, const Words& more) {
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  };
-  succeed(place, settings(train, {"name=one"}));
-  succeed(place, settings(train, {"name=named", "data.classes=[news, sport]"}));
-  succeed(place, settings(train, {"name=several", "data.multi_label=true"}));
-  succeed(place,
-          settings(train, {"name=none", "data.multi_label=true", "data.train=[none.tsv]", "data.valid=[none.tsv]"}));
+  succeed(place, train + "name=one");
+  succeed(place, train + Words{"name=named", "data.classes=[news, sport]"});
+  succeed(place, train + "name=several data.multi_label=true");
+  succeed(place, train + "name=none data.multi_label=true data.train=[none.tsv] data.valid=[none.tsv]");
   for (const char* const run : {"runs/one", "runs/none"}) {
     CHECK(number_of(succeed(place, {"eval", run}).out, "targets") >= 1);
     succeed(place, {"predict", run}, "the <mask>\n");
   }
   for (const Words& command : {check, Words{"train", "--config", "masked.yaml"}})
-    check_refused(place, {"a classifier",
-                          {},
-                          settings(command, {"--set", "model={type: text-classifier, layers: [{mixer: aft-simple}]}"}),
-                          1,
-                          {"one.tsv", "'news'", "a classifier needs at least two classes"}});
+    check_refused(place, "a classifier",
+                  command + Words{"--set", "model={type: text-classifier, layers: [{mixer: aft-simple}]}"},
+                  "one.tsv ... 'news' ... a classifier needs at least two classes");
 }
 
 TEST_CASE("commands that do not share out their work refuse to run as several processes") {
@@ -191,8 +165,8 @@ TEST_CASE("commands that do not share out their work refuse to run as several pr
 
 TEST_CASE("masked language model: an interrupted run ends as one that was not") {
   const Workplace& place = trained();
-  succeed(place, {"train", "--config", "masked.yaml", "--set", "name=parts", "--set", "train.steps=4"});
-  succeed(place, {"train", "--config", "masked.yaml", "--set", "name=parts"});
+  succeed(place, "train --config masked.yaml --set name=parts --set train.steps=4");
+  succeed(place, "train --config masked.yaml --set name=parts");
   CHECK(place.read("runs/parts/checkpoints/step-6/model.safetensors") ==
         place.read("runs/masked/checkpoints/step-6/model.safetensors"));
   // The texts of labelled data serve as well, with the tokenizer that a classifier on them has.
@@ -205,65 +179,55 @@ model:
   layers: [{mixer: {type: fastformer}}]
 train: {steps: 2, batch_size: 4, progress: none}
 )");
-  succeed(place, {"train", "--config", "labelled.yaml"});
+  succeed(place, "train --config labelled.yaml");
   CHECK(place.read("runs/on-labelled/tokenizer.json") == place.read("runs/classifier/tokenizer.json"));
 }
 
 TEST_CASE("pairs: eval and predict") {
   const Workplace& place = trained();
-  const std::string text = succeed(place, {"eval", "runs/pairs"}).out;
+  const std::string text = succeed(place, "eval runs/pairs").out;
   CHECK(number_of(text, "pairs") == 64);
   CHECK(number_of(text, "targets") == 192);  // two words and the end
   CHECK(number_of(text, "exact_match") > 0.5);
-  const std::string beam = succeed(place, {"eval", "runs/pairs", "--beam", "4"}).out;
+  const std::string beam = succeed(place, "eval runs/pairs --beam 4").out;
   CHECK(number_of(beam, "log_probability") >= number_of(text, "log_probability") - 1e-4);
 
   const std::string input = "red blue green\ngrey red\n\nblue blue blue blue blue blue blue blue blue blue\n";
-  const Words greedy = lines_of(succeed(place, {"predict", "runs/pairs", "--echo"}, input).out);
+  const Words greedy = lines_of(succeed(place, "predict runs/pairs --echo", input).out);
   REQUIRE(greedy.size() == 4);
   CHECK(cells(greedy[0]) == Words{"red blue", "red blue green"});
   // Results do not depend on the batch.
-  CHECK(lines_of(succeed(place, {"predict", "runs/pairs", "--echo", "--batch-size", "1"}, input).out) == greedy);
-  const Words sampled = lines_of(succeed(place, {"predict", "runs/pairs", "--temperature", "3"}, input).out);
-  CHECK(lines_of(succeed(place, {"predict", "runs/pairs", "--temperature", "3", "--batch-size", "1"}, input).out) ==
-        sampled);
-  CHECK(lines_of(succeed(place, {"predict", "runs/pairs", "--temperature", "3", "--seed", "2"}, input).out) != sampled);
-  const auto best = nlohmann::json::parse(
-      succeed(place, {"predict", "runs/pairs", "--beam", "3", "-k", "3", "--format", "jsonl"}, "red blue green\n").out);
+  CHECK(lines_of(succeed(place, "predict runs/pairs --echo --batch-size 1", input).out) == greedy);
+  const Words sampled = lines_of(succeed(place, "predict runs/pairs --temperature 3", input).out);
+  CHECK(lines_of(succeed(place, "predict runs/pairs --temperature 3 --batch-size 1", input).out) == sampled);
+  CHECK(lines_of(succeed(place, "predict runs/pairs --temperature 3 --seed 2", input).out) != sampled);
+  const auto best =
+      nlohmann::json::parse(succeed(place, "predict runs/pairs --beam 3 -k 3 --format jsonl", "red blue green\n").out);
   CHECK(best["completion"] == "red blue");
   REQUIRE(best["completions"].size() == 3);
   CHECK(best["completions"][1]["log_probability"] <= best["completions"][0]["log_probability"]);
-  check_refused(place, {"more than the beam", {}, {"predict", "runs/pairs", "-k", "3"}, 2, {"--beam to 3"}, "red\n"});
-  check_refused(place, {"both", {}, {"predict", "runs/pairs", "--beam", "3", "--temperature", "1"}, 2, {"--beam"}, ""});
-  const Outcome wrong = succeed(place, {"predict", "runs/pairs", "--errors", "pairs.tsv"});
+  check_refused(place, "more than the beam", "predict runs/pairs -k 3", "--beam to 3", 2, "red\n");
+  check_refused(place, "both", "predict runs/pairs --beam 3 --temperature 1", "--beam", 2);
+  const Outcome wrong = succeed(place, "predict runs/pairs --errors pairs.tsv");
   CHECK(contains(wrong.err, "of 64 texts"));
   for (const std::string& line : lines_of(wrong.out)) CHECK(cells(line)[0] != cells(line)[1]);
 }
 
 TEST_CASE("pairs: what does not fit is refused") {
   const Workplace& place = trained();
-  check_refused(place, {"classifier",
-                        {},
-                        {"config", "check", "--config", "pairs.yaml", "--set",
-                         "model={type: text-classifier, layers: [{mixer: {type: gau}}], max_length: 24}"},
-                        2,
-                        {"data.type"}});
-  check_refused(place, {"masked",
-                        {},
-                        {"config", "check", "--config", "masked.yaml", "--config", "pairs.yaml", "--set",
-                         "model={type: masked-language-model, layers: [{mixer: {type: gau}}], max_length: 24}"},
-                        2,
-                        {"data.type", "language-model"}});
-  check_refused(place, {"prefix without pairs",
-                        {},
-                        {"config", "check", "--config", "lm.yaml", "--set", "model.prefix=bidirectional"},
-                        2,
-                        {"model.prefix", "pairs"}});
-  check_refused(place, {"prefix and aft-conv",
-                        {},
-                        {"config", "check", "--config", "pairs.yaml", "--set", "model.layers=[{mixer: aft-conv}]"},
-                        2,
-                        {"model.prefix", "aft-conv"}});
+  check_refused(place, "classifier",
+                {"config", "check", "--config", "pairs.yaml", "--set",
+                 "model={type: text-classifier, layers: [{mixer: {type: gau}}], max_length: 24}"},
+                "data.type", 2);
+  check_refused(place, "masked",
+                {"config", "check", "--config", "masked.yaml", "--config", "pairs.yaml", "--set",
+                 "model={type: masked-language-model, layers: [{mixer: {type: gau}}], max_length: 24}"},
+                "data.type ... language-model", 2);
+  check_refused(place, "prefix without pairs", "config check --config lm.yaml --set model.prefix=bidirectional",
+                "model.prefix ... pairs", 2);
+  check_refused(place, "prefix and aft-conv",
+                {"config", "check", "--config", "pairs.yaml", "--set", "model.layers=[{mixer: aft-conv}]"},
+                "model.prefix ... aft-conv", 2);
 }
 
 TEST_CASE("predict: tables, the likeliest classes, the text, and errors") {
@@ -271,8 +235,7 @@ TEST_CASE("predict: tables, the likeliest classes, the text, and errors") {
   place.write("texts.csv", "label,text\ngood,\"a fine,\nday\"\nbad,sad night\n");
   place.write("texts.jsonl", "{\"text\": \"a fine,\\nday\"}\n{\"text\": \"sad night\"}\n");
   const auto labels = [&](const Words& arguments, const std::string& input = "") {
-    Words all = {"predict", "runs/classifier"};
-    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Words all = Words("predict runs/classifier") + arguments;
     Words first;
     for (const std::string& line : lines_of(succeed(place, all, input).out)) first.push_back(cells(line)[0]);
     return first;
@@ -282,40 +245,36 @@ TEST_CASE("predict: tables, the likeliest classes, the text, and errors") {
   const Words from_csv = labels({"texts.csv"});
   CHECK(from_csv == from_json);
   CHECK(labels({"--input", "jsonl"}, "{\"text\": \"sad night\"}\n")[1] == from_json[2]);
-  const Words top = lines_of(succeed(place, {"predict", "runs/classifier", "-k", "2", "--echo"}, "sad night\n").out);
-  CHECK(cells(top[0]) == Words{"predicted", "probability", "predicted_2", "probability_2", "text"});
+  const Words top = lines_of(succeed(place, "predict runs/classifier -k 2 --echo", "sad night\n").out);
+  CHECK(cells(top[0]) == Words("predicted probability predicted_2 probability_2 text"));
   const Words row = cells(top[1]);
   REQUIRE(row.size() == 5);
   CHECK(std::stod(row[1]) >= std::stod(row[3]));
   CHECK(row[4] == "sad night");
-  const Outcome wrong = succeed(place, {"predict", "runs/classifier", "--errors", "train.tsv"});
+  const Outcome wrong = succeed(place, "predict runs/classifier --errors train.tsv");
   const Words errors = lines_of(wrong.out);
   CHECK(contains(wrong.err, std::to_string(errors.size() - 1) + " of "));
   for (size_t i = 1; i < errors.size(); ++i) {
     CHECK(cells(errors[i])[0] != cells(errors[i])[1]);
     CHECK(contains(cells(errors[i])[3], "train.tsv:"));
   }
-  check_refused(place, {"lines have no labels",
-                        {},
-                        {"predict", "runs/classifier", "--errors"},
-                        2,
-                        {"--errors", "--input"},
-                        "sad night\n"});
+  check_refused(place, "lines have no labels", "predict runs/classifier --errors", "--errors ... --input", 2,
+                "sad night\n");
   check_refused(place, {"an unknown label",
-                        [](const Workplace& at) { at.write("odd.tsv", "purple\tsad night\n"); },
-                        {"predict", "runs/classifier", "--errors", "odd.tsv"},
+                        "predict runs/classifier --errors odd.tsv",
+                        {"odd.tsv:1", "purple"},
                         1,
-                        {"odd.tsv:1", "purple"}});
+                        [](const Workplace& at) { at.write("odd.tsv", "purple\tsad night\n"); }});
   check_refused(place, {"an unreadable row",
-                        [](const Workplace& at) { at.write("odd.jsonl", "{\"text\": 3}\n"); },
-                        {"predict", "runs/classifier", "odd.jsonl"},
+                        "predict runs/classifier odd.jsonl",
+                        {"odd.jsonl:1", "must be a string"},
                         1,
-                        {"odd.jsonl:1", "must be a string"}});
+                        [](const Workplace& at) { at.write("odd.jsonl", "{\"text\": 3}\n"); }});
 }
 
 TEST_CASE("score: log probabilities that are those of eval") {
   const Workplace& place = trained();
-  const Words lines = lines_of(succeed(place, {"score", "runs/lm"},
+  const Words lines = lines_of(succeed(place, "score runs/lm",
                                        "the tape\n\na drum of rope that is far longer than "
                                        "the positions of this model are, by a factor\n")
                                    .out);
@@ -328,9 +287,8 @@ TEST_CASE("score: log probabilities that are those of eval") {
   CHECK(std::stod(cells(lines[3])[1]) < -0.5);
   // The targets of the validation pairs, one by one: the loss of eval is their mean.
   place.write("six.tsv", "red blue grey\tred blue\nred blue\tblue\n");
-  const std::string eval =
-      succeed(place, {"eval", "runs/pairs", "--split", "test", "--set", "data.test=[six.tsv]"}).out;
-  const Outcome scored = succeed(place, {"score", "runs/pairs", "six.tsv", "--input", "tsv", "--format", "jsonl"});
+  const std::string eval = succeed(place, "eval runs/pairs --split test --set data.test=[six.tsv]").out;
+  const Outcome scored = succeed(place, "score runs/pairs six.tsv --input tsv --format jsonl");
   double sum = 0, tokens = 0;
   for (const std::string& line : lines_of(scored.out)) {
     const auto json = nlohmann::json::parse(line);
@@ -340,7 +298,7 @@ TEST_CASE("score: log probabilities that are those of eval") {
   CHECK(tokens == number_of(eval, "targets"));
   CHECK(sum / tokens == doctest::Approx(number_of(eval, "loss")).epsilon(1e-4));
   CHECK(contains(scored.err, "2 texts, 5 tokens"));
-  check_refused(place, {"a classifier", {}, {"score", "runs/classifier"}, 1, {"needs a language-model"}, "x\n"});
+  check_refused(place, "a classifier", "score runs/classifier", "needs a language-model", 1, "x\n");
 }
 
 TEST_CASE("embed: a vector per text, printed or as .npy") {
@@ -364,7 +322,7 @@ TEST_CASE("embed: a vector per text, printed or as .npy") {
     std::memcpy(values.data(), npy.data() + 128, values.size() * 4);
     CHECK(std::vector<float>(values.begin(), values.begin() + static_cast<long>(first.size())) == first);
   }
-  check_refused(place, {"another ending", {}, {"embed", "runs/lm", "-o", "v.txt"}, 2, {"--output", ".npy"}, "x\n"});
+  check_refused(place, "another ending", "embed runs/lm -o v.txt", "--output ... .npy", 2, "x\n");
 }
 
 TEST_CASE("generate: a model without a position limit reads the end of a prompt of any length") {
@@ -373,11 +331,10 @@ TEST_CASE("generate: a model without a position limit reads the end of a prompt 
                   "model.layers=[{mixer: {type: attention, heads: 2, rotary: true}}]"});
   std::string line;
   for (int i = 0; line.size() < 1'000'000; ++i) line += i % 3 * i % 7 < 3 ? "the tape " : "turns ";
-  const Outcome all = succeed(place, {"generate", "runs/rotary", "--interactive", "-n", "20"}, line + "\n");
-  CHECK(contains(all.err, "stdin:1: of 1000"));
-  CHECK(contains(all.err, "tokens, the last 16384 are read"));
+  const Outcome all = succeed(place, "generate runs/rotary --interactive -n 20", line + "\n");
+  check_contains(all.err, {"stdin:1: of 1000", "tokens, the last 16384 are read"});
   const std::string end = line.substr(line.size() - 16384);
-  const Outcome last = succeed(place, {"generate", "runs/rotary", "--prompt-file", "-", "-n", "20"}, end);
+  const Outcome last = succeed(place, "generate runs/rotary --prompt-file - -n 20", end);
   CHECK(all.out.substr(line.size()) == last.out.substr(end.size()));
 }
 
@@ -385,25 +342,20 @@ TEST_CASE("generate: prompts from files and lines, several samples, no unknown w
   const Workplace& place = trained();
   place.write("start.txt", "the tape\n");
   const std::string one = succeed(place, {"generate", "runs/lm", "--prompt", "the tape", "-n", "20"}).out;
-  CHECK(succeed(place, {"generate", "runs/lm", "--prompt-file", "start.txt", "-n", "20"}).out == one);
-  CHECK(succeed(place, {"generate", "runs/lm", "--prompt-file", "-", "-n", "20"}, "the tape\n").out == one);
-  CHECK(succeed(place, {"generate", "runs/lm", "--interactive", "-n", "20"}, "the tape\nthe tape\n").out == one + one);
+  CHECK(succeed(place, "generate runs/lm --prompt-file start.txt -n 20").out == one);
+  CHECK(succeed(place, "generate runs/lm --prompt-file - -n 20", "the tape\n").out == one);
+  CHECK(succeed(place, "generate runs/lm --interactive -n 20", "the tape\nthe tape\n").out == one + one);
   const std::string several =
       succeed(place, {"generate", "runs/lm", "--prompt", "the tape", "-n", "20", "--num-samples", "3"}).out;
   CHECK(several.substr(0, one.size()) == one);  // the first is the one that comes alone
   CHECK(several.substr(one.size(), 4) == "---\n");
   CHECK(several.find(one.substr(8), one.size()) == std::string::npos);
-  CHECK(succeed(place, {"generate", "runs/lm", "-p", "the", "--min-p", "1", "-n", "9"}).out ==
-        succeed(place, {"generate", "runs/lm", "-p", "the", "--temperature", "0", "-n", "9"}).out);
-  const std::string words =
-      succeed(place, {"generate", "runs/pairs", "--temperature", "50", "-n", "400", "--num-samples", "4"}).out;
+  CHECK(succeed(place, "generate runs/lm -p the --min-p 1 -n 9").out ==
+        succeed(place, "generate runs/lm -p the --temperature 0 -n 9").out);
+  const std::string words = succeed(place, "generate runs/pairs --temperature 50 -n 400 --num-samples 4").out;
   CHECK(!contains(words, "<unk>"));
-  check_refused(place, {"two prompts",
-                        {},
-                        {"generate", "runs/lm", "--prompt", "a", "--prompt-file", "start.txt"},
-                        2,
-                        {"--prompt-file"}});
-  check_refused(place, {"no file", {}, {"generate", "runs/lm", "--prompt-file", "none.txt"}, 1, {"none.txt"}});
+  check_refused(place, "two prompts", "generate runs/lm --prompt a --prompt-file start.txt", "--prompt-file", 2);
+  check_refused(place, "no file", "generate runs/lm --prompt-file none.txt", "none.txt");
   const Outcome endless = run_shell(place, "\"$capstan\" generate runs/lm --prompt-file - </dev/zero");
   CHECK(endless.code == 1);
   CHECK(contains(endless.err, "stdin: holds more than 64 million bytes"));

@@ -1,6 +1,5 @@
 // capstan train --profile
 #include <doctest/doctest.h>
-
 #include <nlohmann/json.hpp>
 
 #include "core/io/json.hpp"
@@ -17,21 +16,15 @@ std::vector<double> losses(const Workplace& place, const std::string& run_name) 
 }
 
 TEST_CASE("train --profile prints a table and trains as without") {
-  const Workplace place;
-  write_samples(place);
-  const auto train = [&](const std::string& name, std::vector<std::string> options) {
+  const SamplePlace place;
+  const auto train = [&](const std::string& name, Words options) {
     options.insert(options.begin(), {"train", "--config", "lm.yaml", "--set", "name=" + name, "train.log_every=1"});
-    const Outcome outcome = run(place, options);
-    INFO(outcome.err);
-    CHECK(outcome.code == 0);
-    CHECK(indecency(outcome) == "");
-    return outcome.out;
+    return succeed(place, options).out;
   };
   CHECK(train("plain", {}) == "");
   const std::string table = train("profiled", {"--profile", "2"});
-  for (const char* const word : {"profile of 2 steps", "linear_cross_entropy", "backward", "optimizer", "data",
-                                 "tape and framework", "\nstep ", "\nPer step."})
-    CHECK_MESSAGE(table.find(word) != std::string::npos, word);
+  check_contains(table, {"profile of 2 steps", "linear_cross_entropy", "backward", "optimizer", "data",
+                         "tape and framework", "\nstep ", "\nPer step."});
   // A shorter run profiles all its steps.
   CHECK(train("bare", {"--profile"}).find("profile of 3 steps") != std::string::npos);
   CHECK(losses(place, "plain") == losses(place, "profiled"));
@@ -39,10 +32,9 @@ TEST_CASE("train --profile prints a table and trains as without") {
 }
 
 TEST_CASE("train --profile wants a positive number of steps") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   for (const char* const steps : {"0", "-3", "many", "1.5"})
-    check_refused(place, {steps, {}, {"train", "--config", "lm.yaml", "--profile", steps}, 2, {"--profile"}});
+    check_refused(place, steps, {"train", "--config", "lm.yaml", "--profile", steps}, "--profile", 2);
 }
 
 }  // namespace

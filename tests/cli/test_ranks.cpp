@@ -30,7 +30,7 @@ const std::vector<Training>& rank_trainings() {
   return list;
 }
 
-std::vector<std::string> with_threads(std::vector<std::string> command, int threads) {
+std::vector<std::string> with_threads(Words command, int threads) {
   command.push_back("threads=" + std::to_string(threads));
   return command;
 }
@@ -54,8 +54,7 @@ TEST_CASE("any number of processes and threads trains the same weights") {
   setenv("CAPSTAN_BF16", "emulate", 1);
   for (const Training& training : rank_trainings()) {
     INFO(training.name);
-    const Workplace place;
-    write_samples(place);
+    const SamplePlace place;
     REQUIRE(run(place, with_threads(train_command(training, "one"), 1)).code == 0);
     struct {
       int ranks, threads;
@@ -75,11 +74,9 @@ TEST_CASE("any number of processes and threads trains the same weights") {
 
 TEST_CASE("a rank that is killed ends the job; any other number of ranks goes on") {
   if (unavailable()) return;
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   Training training = rank_trainings().back();
-  training.overrides.insert(training.overrides.end(),
-                            {"train.steps=60", "train.log_every=1", "train.schedule.shape=constant"});
+  training.overrides = training.overrides + "train.steps=60 train.log_every=1 train.schedule.shape=constant";
   REQUIRE(run(place, train_command(training, "one")).code == 0);
   {
     Process job(place, mpirun(3, train_command(training, "broken")));
@@ -90,7 +87,7 @@ TEST_CASE("a rank that is killed ends the job; any other number of ranks goes on
     const Outcome outcome = job.wait(std::chrono::seconds(60));
     INFO(outcome.err);
     CHECK(outcome.code > 0);
-    CHECK(outcome.err.find("rank 1") != std::string::npos);
+    CHECK(contains(outcome.err, "rank 1"));
     CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
   }
   {
@@ -101,7 +98,7 @@ TEST_CASE("a rank that is killed ends the job; any other number of ranks goes on
     const Outcome outcome = job.wait(std::chrono::seconds(60));
     INFO(outcome.err);
     CHECK(outcome.code == 75);
-    CHECK(outcome.err.find("interrupted by SIGTERM at step") != std::string::npos);
+    CHECK(contains(outcome.err, "interrupted by SIGTERM at step"));
   }
   CHECK(run(place, train_command(training, "broken")).code == 0);
   check_same_weights(place, "broken", "one");
@@ -109,22 +106,16 @@ TEST_CASE("a rank that is killed ends the job; any other number of ranks goes on
 
 TEST_CASE("a rank that is stopped is named within the time-out, in steps, saves and evaluations") {
   if (unavailable()) return;
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   Training training = rank_trainings().back();
-  training.overrides.insert(training.overrides.end(),
-                            {"train.steps=400", "train.log_every=1", "train.schedule.shape=constant"});
-  const std::map<std::string, std::vector<std::string>> phases = {
-      {"steps", {"train.save_every=0", "train.valid_every=0"}},
-      {"saves", {"train.save_every=1", "train.valid_every=0", "model.ngrams.buckets=300000"}},
-      {"evaluations", {"train.save_every=0", "train.valid_every=1", "data.valid_fraction=0.9"}}};
+  training.overrides = training.overrides + "train.steps=400 train.log_every=1 train.schedule.shape=constant";
+  const std::map<std::string, Words> phases = {
+      {"steps", "train.save_every=0 train.valid_every=0"},
+      {"saves", "train.save_every=1 train.valid_every=0 model.ngrams.buckets=300000"},
+      {"evaluations", "train.save_every=0 train.valid_every=1 data.valid_fraction=0.9"}};
   for (const auto& [phase, overrides] : phases) {
     INFO(phase);
-    Training here = training;
-    here.overrides.insert(here.overrides.end(), overrides.begin(), overrides.end());
-    std::vector<std::string> command = train_command(here, phase);
-    command.insert(command.end(), {"--rank-timeout", "3"});
-    Process job(place, mpirun(3, command));
+    Process job(place, mpirun(3, train_command(training, phase, overrides) + "--rank-timeout 3"));
     const std::vector<pid_t> processes = wait_for_processes(job, place, phase, 3);
     REQUIRE(processes.size() == 3);
     kill(processes[1], SIGSTOP);
@@ -134,21 +125,18 @@ TEST_CASE("a rank that is stopped is named within the time-out, in steps, saves 
     kill(processes[1], SIGKILL);
     INFO(outcome.err);
     CHECK(outcome.code > 0);
-    CHECK(outcome.err.find("no sign of life from rank 1") != std::string::npos);
+    CHECK(contains(outcome.err, "no sign of life from rank 1"));
     CHECK(took < std::chrono::seconds(8));
   }
 }
 
 TEST_CASE("a job that is stopped as a whole for longer than the time-out goes on") {
   if (unavailable()) return;
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   Training training = rank_trainings().back();
-  training.overrides.insert(training.overrides.end(), {"train.steps=100000", "train.log_every=1", "train.save_every=0",
-                                                       "train.valid_every=0", "train.schedule.shape=constant"});
-  std::vector<std::string> command = train_command(training, "stopped");
-  command.insert(command.end(), {"--rank-timeout", "4"});
-  Process job(place, mpirun(3, command));
+  const Words endless =
+      "train.steps=100000 train.log_every=1 train.save_every=0 train.valid_every=0 train.schedule.shape=constant";
+  Process job(place, mpirun(3, train_command(training, "stopped", endless) + "--rank-timeout 4"));
   const std::vector<pid_t> processes = wait_for_processes(job, place, "stopped", 3);
   REQUIRE(processes.size() == 3);
   for (const pid_t process : processes) kill(process, SIGSTOP);
@@ -167,99 +155,82 @@ TEST_CASE("a job that is stopped as a whole for longer than the time-out goes on
 
 TEST_CASE("ranks that do not fit together are refused, both by name") {
   if (unavailable()) return;
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   place.write("other/text/a.txt", "another text altogether\n" + std::string(4000, 'x') + place.read("text/a.txt"));
   copy_files(place / "lm.yaml", place / "other/lm.yaml");
   copy_files(program_path(), place / "capstan");
   place.write("capstan", place.read("capstan") + " ");
   const std::string folder = "folder=" + (place / "runs").string();
-  const std::vector<std::string> train{program_path(), "train",         "--config", "lm.yaml",
-                                       "--set",        "train.lanes=4", folder};
-  const auto with = [&](const std::vector<std::string>& front, const std::vector<std::string>& back) {
-    std::vector<std::string> words = front;
-    words.insert(words.end(), train.begin(), train.end());
-    words.insert(words.end(), back.begin(), back.end());
-    return words;
-  };
+  const Words train{program_path(), "train", "--config", "lm.yaml", "--set", "train.lanes=4", folder};
+  const auto with = [&](const Words& front, const Words& back) { return front + train + back; };
   std::vector<std::string> other_program = train;
   other_program.front() = (place / "capstan").string();
   struct Row {
     std::string name;
     std::vector<std::string> second;
-    std::vector<std::string> says;
+    Says says;
     int code;
   };
   setenv("CAPSTAN_MPI_PLUGIN", (std::filesystem::path(program_path()).parent_path() / "libcapstan_mpi.so").c_str(), 0);
   const std::vector<Row> rows{
-      {"another configuration", with({}, {"train.lr=0.5"}), {"rank 1 (", "has train.lr 0.5, rank 0 ("}, 1},
-      {"another program", other_program, {"different programs", "rank 1 (", "rank 0 ("}, 1},
-      {"other kernels",
-       with({"/usr/bin/env", "OPENBLAS_CORETYPE=Prescott"}, {}),
-       {"different kernels", "BLAS core Prescott", "rank 1 (", "rank 0 (", "--allow-mixed-kernels"},
-       1},
-      {"other data",
-       with({"/bin/sh", "-c", "cd other && exec \"$@\"", "sh"}, {}),
-       {"different data", "rank 1 (", "fingerprint", "rank 0 (", "same files"},
-       1},
-      {"too few lanes", with({}, {"train.lanes=1"}), {"train.lanes 1"}, 1},
+      {"another configuration", with({}, {"train.lr=0.5"}), "rank 1 ( ... has train.lr 0.5, rank 0 (", 1},
+      {"another program", other_program, "different programs ... rank 1 ( ... rank 0 (", 1},
+      {"other kernels", with({"/usr/bin/env", "OPENBLAS_CORETYPE=Prescott"}, {}),
+       "different kernels ... BLAS core Prescott ... rank 1 ( ... rank 0 ( ... --allow-mixed-kernels", 1},
+      {"other data", with({"/bin/sh", "-c", "cd other && exec \"$@\"", "sh"}, {}),
+       "different data ... rank 1 ( ... fingerprint ... rank 0 ( ... same files", 1},
+      {"too few lanes", with({}, {"train.lanes=1"}), "train.lanes 1", 1},
   };
   for (const Row& row : rows) {
     INFO(row.name);
     const Outcome outcome = run(place, mpirun_each({train, row.second}));
     INFO(outcome.err);
     CHECK(outcome.code == row.code);
-    for (const std::string& text : row.says) CHECK(outcome.err.find(text) != std::string::npos);
+    check_contains(outcome.err, row.says);
     CHECK_FALSE(std::filesystem::exists(place / "runs/lm/config.yaml"));
   }
   const Outcome lanes = run(place, mpirun(2, {"train", "--config", "lm.yaml", "--set", "train.lanes=1"}));
   CHECK(lanes.code == 2);
-  CHECK(lanes.err.find("Set train.lanes to 2") != std::string::npos);
+  CHECK(contains(lanes.err, "Set train.lanes to 2"));
   std::vector<std::string> mixed = with({"/usr/bin/env", "OPENBLAS_CORETYPE=Prescott"}, {"--allow-mixed-kernels"}),
                            first = with({}, {"--allow-mixed-kernels"});
   const Outcome outcome = run(place, mpirun_each({first, mixed}));
   INFO(outcome.err);
   CHECK(outcome.code == 0);
-  CHECK(outcome.err.find("warning") != std::string::npos);
+  CHECK(contains(outcome.err, "warning"));
 }
 
 TEST_CASE("commands that do not share out their work refuse to run as several processes") {
   const Workplace place;
   setenv("PMI_SIZE", "3", 1);
-  const std::vector<std::vector<std::string>> commands{
-      {"eval", "runs/lm"},  {"predict", "runs/lm"},  {"sweep", "--config", "lm.yaml"},
-      {"score", "runs/lm"}, {"generate", "runs/lm"}, {"embed", "runs/lm"}};
-  for (const std::vector<std::string>& command : commands) {
+  const std::vector<Words> commands{{"eval", "runs/lm"},  {"predict", "runs/lm"},  {"sweep", "--config", "lm.yaml"},
+                                    {"score", "runs/lm"}, {"generate", "runs/lm"}, {"embed", "runs/lm"}};
+  for (const Words& command : commands) {
     const Outcome outcome = run(place, command);
     INFO(command[0], ": ", outcome.err);
     CHECK(outcome.code == 2);
-    CHECK(outcome.err.find("start it once, not as 3 processes") != std::string::npos);
+    CHECK(contains(outcome.err, "start it once, not as 3 processes"));
   }
   unsetenv("PMI_SIZE");
 }
 
 TEST_CASE("inspect predicts what ranks send and keep") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   const auto sent = [&](const std::string& ranks) {
     return succeed(place, {"inspect", "lm.yaml", "--ranks", ranks, "--bandwidth", "10", "--speed", "1000", "--set",
                            "train.lanes=4"})
         .out;
   };
   const std::string four = sent("4"), three = sent("3");
-  for (const char* const text : {"4 ranks, 10 Gbit/s", "1 of 4", "1 node of the tree", "weights", "memory per rank"})
-    CHECK_MESSAGE(four.find(text) != std::string::npos, text, ": ", four);
-  CHECK(three.find("2 of 4") != std::string::npos);
-  CHECK(three.find("1 node of the tree") != std::string::npos);
+  check_contains(four, {"4 ranks, 10 Gbit/s", "1 of 4", "1 node of the tree", "weights", "memory per rank"});
+  check_contains(three, {"2 of 4", "1 node of the tree"});
   CHECK(sent("9").find("set train.lanes to 9") != std::string::npos);
-  const Outcome refused = run(place, {"inspect", "runs/none", "--ranks", "2"});
-  CHECK(refused.code == 2);
+  CHECK(run(place, "inspect runs/none --ranks 2").code == 2);
 }
 
 TEST_CASE("a plugin that is cut short anywhere is refused by name") {
   if (unavailable()) return;
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   const fs::path plugin = fs::path(program_path()).parent_path() / "libcapstan_mpi.so";
   const auto size = fs::file_size(plugin);
   for (const auto bytes : {uintmax_t{0}, uintmax_t{40}, uintmax_t{4096}, size / 2, size - 1}) {
@@ -274,14 +245,13 @@ TEST_CASE("a plugin that is cut short anywhere is refused by name") {
 }
 
 TEST_CASE("a launcher whose MPI is not the plugin's is refused") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   setenv("PMI_SIZE", "4", 1);
-  const Outcome outcome = run(place, {"train", "--config", "lm.yaml"});
+  const Outcome outcome = run(place, "train --config lm.yaml");
   unsetenv("PMI_SIZE");
   INFO(outcome.err);
   CHECK(outcome.code == 1);
-  CHECK(outcome.err.find(no_mpi() ? "its plugin cannot be loaded" : "PMI_SIZE") != std::string::npos);
+  CHECK(contains(outcome.err, no_mpi() ? "its plugin cannot be loaded" : "PMI_SIZE"));
 }
 
 }  // namespace capstan::testing

@@ -29,23 +29,18 @@ void change_tensor(const std::filesystem::path& path) {
 }
 
 TEST_CASE("replay: the bits of a run on other threads, from any checkpoint or the begin; what was changed is named") {
-  const Workplace place;
-  write_trained_samples(place);
-  succeed(place, {"train", "--config", "runs/lm/config.yaml", "--set", "name=piece", "train.steps=12", "train.epochs=0",
-                  "train.save_every=4", "train.keep_last=9", "train.valid_every=3", "train.log_every=5"});
+  const TrainedPlace place;
+  succeed(place,
+          "train --config runs/lm/config.yaml --set name=piece train.steps=12 train.epochs=0 train.save_every=4 "
+          "train.keep_last=9 train.valid_every=3 train.log_every=5");
   const std::filesystem::path folder = place.folder() / "runs/piece";
-  for (const std::vector<std::string>& steps :
-       {std::vector<std::string>{}, {"--steps", "4..8"}, {"--steps", "0..12", "--set", "threads=3"}}) {
-    std::vector<std::string> arguments{"replay", "runs/piece"};
-    arguments.insert(arguments.end(), steps.begin(), steps.end());
+  for (const Words& steps : {Words{}, {"--steps", "4..8"}, {"--steps", "0..12", "--set", "threads=3"}}) {
+    const Words arguments = Words("replay runs/piece") + steps;
     const std::string out = succeed(place, arguments).out;
-    CHECK(contains(out, ": the same\n"));
-    CHECK(contains(out, "tensors of model.safetensors"));
-    CHECK(contains(out, "tensors of optimizer.safetensors"));
+    check_contains(out, {": the same\n", "tensors of model.safetensors", "tensors of optimizer.safetensors"});
   }
-  const auto differs = [&](const std::string& what, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments{"replay", "runs/piece", "--steps", "8..12"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
+  const auto differs = [&](const std::string& what, const Words& more = {}) {
+    const Words arguments = Words("replay runs/piece --steps 8..12") + more;
     const Outcome ended = run(place, arguments);
     CAPTURE(ended.out);
     CAPTURE(ended.err);
@@ -67,26 +62,21 @@ TEST_CASE("replay: the bits of a run on other threads, from any checkpoint or th
   differs("metrics.jsonl: ");
   place.write("runs/piece/metrics.jsonl", metrics);
   differs("config.yaml: train.lr", {"--set", "train.lr=0.01"});
-  check_refused(place, {"a step without a checkpoint",
-                        {},
-                        {"replay", "runs/piece", "--steps", "5..12"},
-                        2,
-                        {"--steps", "step 5", "4, 6, 8, 9, 12"}});
-  check_refused(place, {"no range", {}, {"replay", "runs/piece", "--steps", "5"}, 2, {"FROM..TO"}});
+  check_refused(place, "a step without a checkpoint", "replay runs/piece --steps 5..12",
+                "--steps ... step 5 ... 4, 6, 8, 9, 12", 2);
+  check_refused(place, "no range", "replay runs/piece --steps 5", "FROM..TO", 2);
 }
 
 TEST_CASE("replay of a linear classifier solves for it again") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   place.write("linear.yaml",
               "name: linear\ndata: {type: labelled, train: [train.tsv]}\nmodel: {type: linear-classifier, words: [1, "
               "2], buckets: 4096}\ntrain: {steps: 1}\n");
-  succeed(place, {"train", "--config", "linear.yaml"});
-  CHECK(contains(succeed(place, {"replay", "runs/linear", "--set", "threads=3"}).out, "runs/linear, the same\n"));
-  check_refused(place,
-                {"steps", {}, {"replay", "runs/linear", "--steps", "0..1"}, 2, {"--steps", "linear classifier"}});
+  succeed(place, "train --config linear.yaml");
+  CHECK(contains(succeed(place, "replay runs/linear --set threads=3").out, "runs/linear, the same\n"));
+  check_refused(place, "steps", "replay runs/linear --steps 0..1", "--steps ... linear classifier", 2);
   place.write("train.tsv", place.read("train.tsv") + "good\tone more line\n");
-  const Outcome other = run(place, {"replay", "runs/linear"});
+  const Outcome other = run(place, "replay runs/linear");
   CHECK(other.code == 1);
   CHECK(contains(other.out, "different: data of the run: another one"));
 }

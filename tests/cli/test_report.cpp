@@ -52,15 +52,14 @@ void check_page(const std::string& whole) {
   CHECK(contains(page, "content=\"default-src 'none'; img-src data:;"));
   for (const char* const fetched : {"http:", "https:", "src=", "@import", "url("}) {
     INFO(fetched);
-    CHECK(page.find(fetched) == std::string::npos);
+    CHECK_FALSE(contains(page, fetched));
   }
-  CHECK(page.find("nan") == std::string::npos);
+  CHECK_FALSE(contains(page, "nan"));
 }
 
 TEST_CASE("a page of a language model: curves, table, position bias") {
-  const Workplace place;
-  write_trained_samples(place);
-  const Outcome outcome = succeed(place, {"report", "runs/lm", "--output", "lm.html"});
+  const TrainedPlace place;
+  const Outcome outcome = succeed(place, "report runs/lm --output lm.html");
   CHECK(outcome.out == "");
   const std::string page = place.read("lm.html");
   check_page(page);
@@ -73,31 +72,28 @@ TEST_CASE("a page of a language model: curves, table, position bias") {
     at = std::min(page.find(part, at), page.size());
   }
   CHECK_FALSE(contains(page, "class=\"note\""));
-  succeed(place, {"report", "runs/lm", "--output", "curves.html", "--curves-only"});
+  succeed(place, "report runs/lm --output curves.html --curves-only");
   CHECK_FALSE(contains(place.read("curves.html"), "image/png"));
   check_page(place.read("curves.html"));
 }
 
 TEST_CASE("runs beside each other: one legend, their differences, mean and deviation over seeds") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   for (const char* const seed : {"1", "2"})
     succeed(place,
             {"train", "--config", "lm.yaml", "--set", "name=s" + std::string(seed), "seed=" + std::string(seed)});
-  succeed(place, {"report", "runs/s1", "runs/s2", "--output", "both.html", "--curves-only"});
+  succeed(place, "report runs/s1 runs/s2 --output both.html --curves-only");
   const std::string page = place.read("both.html");
   check_page(page);
-  for (const char* const part : {"<title>runs: 2 runs – Capstan</title>", ">s1</div></th>", ">s2</div></th>",
-                                 ">seed</th>", "±", "The same in all: step 6"})
-    CHECK_MESSAGE(contains(page, part), part);
+  check_contains(page, {"<title>runs: 2 runs – Capstan</title>", ">s1</div></th>", ">s2</div></th>", ">seed</th>", "±",
+                        "The same in all: step 6"});
   CHECK_FALSE(contains(page, ">step</th>"));
-  const std::string table = succeed(place, {"compare", "runs/s1", "runs/s2"}).out;
+  const std::string table = succeed(place, "compare runs/s1 runs/s2").out;
   CHECK(contains(table, "Over seeds and folds, mean ± standard deviation:"));
 }
 
 TEST_CASE("classes, texts and names with signs of HTML stay text; every mixer's weights are shown") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   std::string rows;
   for (int i = 0; i < 30; ++i) rows += "<b>&\"x\"\ta <i>fine</i> day\n'sad'\tnight & \"fog\"\n";
   place.write("train.tsv", rows);
@@ -116,50 +112,44 @@ TEST_CASE("classes, texts and names with signs of HTML stay text; every mixer's 
 }
 
 TEST_CASE("without its data a run still has its curves, and the page says what is missing") {
-  const Workplace place;
-  write_trained_samples(place);
+  const TrainedPlace place;
   fs::remove(place / "train.tsv");
   fs::remove_all(place / "text");
-  const Outcome outcome = succeed(place, {"report", "runs/classifier", "-o", "page.html"});
+  const Outcome outcome = succeed(place, "report runs/classifier -o page.html");
   CHECK(contains(outcome.err, "no results"));
   const std::string page = place.read("page.html");
   check_page(page);
-  CHECK(contains(page, "no results: "));
-  CHECK(contains(page, "train.tsv"));
+  check_contains(page, {"no results: ", "train.tsv"});
   CHECK(contains(page, "position bias"));  // aft-full's needs no text
   succeed(place, {"report", "runs/lm", "-o", "lm.html", "--text", "the tape"});
   CHECK_FALSE(contains(place.read("lm.html"), "class=\"note\""));
   fs::remove_all(place / "runs/lm/checkpoints");
-  succeed(place, {"report", "runs/lm", "-o", "lm.html"});
+  succeed(place, "report runs/lm -o lm.html");
   CHECK(contains(place.read("lm.html"), "the model is not shown"));
 }
 
 TEST_CASE("what report and metrics refuse") {
-  const Workplace place;
-  write_trained_samples(place);
+  const TrainedPlace place;
   fs::create_directories(place / "empty");
   fs::create_directories(place / "begun");
   fs::copy_file(place / "runs/lm/config.yaml", place / "begun/config.yaml");
   const std::vector<Refusal> refusals = {
-      {"no run", {}, {"report", "empty", "-o", "x.html"}, 1, {"empty", "no config.yaml", "none of the folders"}},
-      {"no metrics yet", {}, {"report", "begun", "-o", "x.html"}, 1, {"begun/metrics.jsonl", "has training started"}},
-      {"different tasks",
-       {},
-       {"report", "runs/lm", "runs/classifier", "-o", "x.html"},
-       2,
-       {"runs/lm is a language-model", "runs/classifier a text-classifier", "one report for each"}},
-      {"no output", {}, {"report", "runs/lm"}, 2, {"--output"}},
-      {"output in no folder", {}, {"report", "runs/lm", "-o", "none/x.html"}, 2, {"--output", "none", "create it"}},
-      {"output a folder", {}, {"report", "runs/lm", "-o", "runs"}, 2, {"--output: runs is a folder"}},
-      {"no split", {}, {"report", "runs/lm", "-o", "x.html", "--split", "dev"}, 2, {"--split: dev is not one of"}},
-      {"metrics of no run", {}, {"metrics", "empty"}, 1, {"empty", "no config.yaml"}},
-      {"metrics of none yet", {}, {"metrics", "begun"}, 1, {"has training started"}},
-      {"no such format", {}, {"metrics", "runs/lm", "--format", "xml"}, 2, {"--format: xml is not one of text, csv"}},
+      {"no run", "report empty -o x.html", "empty ... no config.yaml ... none of the folders"},
+      {"no metrics yet", "report begun -o x.html", "begun/metrics.jsonl ... has training started"},
+      {"different tasks", "report runs/lm runs/classifier -o x.html",
+       "runs/lm is a language-model ... runs/classifier a text-classifier ... one report for each", 2},
+      {"no output", "report runs/lm", "--output", 2},
+      {"output in no folder", "report runs/lm -o none/x.html", "--output ... none ... create it", 2},
+      {"output a folder", "report runs/lm -o runs", "--output: runs is a folder", 2},
+      {"no split", "report runs/lm -o x.html --split dev", "--split: dev is not one of", 2},
+      {"metrics of no run", "metrics empty", "empty ... no config.yaml"},
+      {"metrics of none yet", "metrics begun", "has training started"},
+      {"no such format", "metrics runs/lm --format xml", "--format: xml is not one of text, csv", 2},
   };
-  for (const Refusal& refusal : refusals) check_refused(place, refusal);
+  check_all_refused(place, refusals);
   CHECK_FALSE(fs::exists(place / "x.html"));
   // Beside a good run, a bad folder is a warning.
-  const Outcome outcome = succeed(place, {"report", "runs/lm", "empty", "-o", "good.html"});
+  const Outcome outcome = succeed(place, "report runs/lm empty -o good.html");
   CHECK(contains(outcome.err, "left out"));
 }
 
@@ -199,7 +189,7 @@ void check_figures(const Workplace& place, const std::string& run, const std::st
   }
   size_t curves = 0;
   for (const auto& [name, values] : expected) {
-    if (values.find(',') == std::string::npos) continue;
+    if (!contains(values, ",")) continue;
     const size_t slash = name.find('/');
     CHECK_MESSAGE(drawn(page, name.substr(0, slash), name.substr(slash + 1)) == values, name);
     ++curves;
@@ -214,9 +204,9 @@ void check_figures(const Workplace& place, const std::string& run, const std::st
       CHECK_MESSAGE(contains(cells, fmt::format("<td class=\"number\">{:.4f}</td>", best.at(key).get<double>())), key);
     return;
   }
-  CHECK(contains(page, fmt::format("{} loss</dt><dd>{:.4f}</dd>", solved ? "cross-validation" : "validation",
-                                   best.at("loss").get<double>())));
-  CHECK(contains(page, fmt::format("accuracy</dt><dd>{:.2f} %</dd>", 100 * best.at("accuracy").get<double>())));
+  check_contains(page, {fmt::format("{} loss</dt><dd>{:.4f}</dd>", solved ? "cross-validation" : "validation",
+                                    best.at("loss").get<double>()),
+                        fmt::format("accuracy</dt><dd>{:.2f} %</dd>", 100 * best.at("accuracy").get<double>())});
 }
 
 constexpr const char* small_pairs_yaml = R"(name: pairs
@@ -231,8 +221,7 @@ train: {steps: 40, batch_size: 4, lr: 5e-3, valid_every: 10, log_every: 4, progr
 )";
 
 TEST_CASE("the figures of a page are those of metrics.jsonl and of eval, for each kind of run") {
-  const Workplace place;
-  write_trained_samples(place);
+  const TrainedPlace place;
   std::string pairs, labelled, topics;
   for (int i = 0; i < 40; ++i) {
     const std::string a = i % 2 == 0 ? "red" : "blue", b = i % 3 == 0 ? "ship" : "rope", c = i % 5 == 0 ? "old" : "new";
@@ -244,11 +233,12 @@ TEST_CASE("the figures of a page are those of metrics.jsonl and of eval, for eac
   place.write("pairs.yaml", small_pairs_yaml);
   place.write("labelled.tsv", labelled);
   place.write("topics.tsv", topics);
-  succeed(place, {"train", "--config", "pairs.yaml"});
+  succeed(place, "train --config pairs.yaml");
   succeed(place, {"train", "--config", source_path("configs/classify.yaml"), "--set", "name=linear",
                   "data.train=[labelled.tsv]", "data.test=[labelled.tsv]"});
-  succeed(place, {"train", "--config", "classifier.yaml", "--set", "name=topics", "data.train=[topics.tsv]",
-                  "data.multi_label=true", "train.monitor=micro-f1", "train.valid_every=2"});
+  succeed(place,
+          "train --config classifier.yaml --set name=topics data.train=[topics.tsv] data.multi_label=true "
+          "train.monitor=micro-f1 train.valid_every=2");
   std::map<std::string, std::string> pages;
   for (const char* const run : {"lm", "classifier", "pairs", "linear", "topics"}) {
     const std::string folder = std::string("runs/") + run;
@@ -269,33 +259,30 @@ TEST_CASE("the figures of a page are those of metrics.jsonl and of eval, for eac
                     run, " ", name);
     }
   }
-  CHECK(contains(pages["pairs"], "exact match"));
-  CHECK(contains(pages["pairs"], ">red ship old</div></th><td><div>ship red</div></td>"));
-  CHECK(contains(pages["linear"], "Results on the test data"));
-  CHECK(contains(pages["linear"], "N-grams with the largest weights"));
-  CHECK(contains(pages["linear"], "<span>blueish"));
+  check_contains(pages["pairs"], {"exact match", ">red ship old</div></th><td><div>ship red</div></td>"});
+  check_contains(pages["linear"], {"Results on the test data", "N-grams with the largest weights", "<span>blueish"});
   CHECK_FALSE(contains(pages["linear"], "matrix to show"));
   CHECK(contains(pages["topics"], ">label</th>"));
   std::filesystem::copy(place / "runs/linear", place / "runs/other",
                         std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
-  succeed(place, {"report", "runs/linear", "runs/other", "-o", "page.html"});
+  succeed(place, "report runs/linear runs/other -o page.html");
   CHECK(contains(place.read("page.html"), ">test accuracy</th>"));
   CHECK_FALSE(contains(place.read("page.html"), "step 1"));
   CHECK(contains(pages["topics"], "All 24 labels"));
   place.write("labelled.tsv", labelled + "red\tsecret\n");
-  succeed(place, {"report", "runs/linear", "-o", "page.html"});
+  succeed(place, "report runs/linear -o page.html");
   CHECK(contains(place.read("page.html"), "no n-grams: labelled.tsv"));
   CHECK_FALSE(contains(place.read("page.html"), "blueish"));
-  succeed(place, {"report", "runs/linear", "-o", "page.html", "--trust"});
+  succeed(place, "report runs/linear -o page.html --trust");
   CHECK(contains(place.read("page.html"), "<span>blueish"));
 }
 
 TEST_CASE("the figures of a sweep's page are those of metrics.jsonl of each of its runs") {
-  const Workplace place;
-  write_samples(place);
-  succeed(place, {"sweep", "--config", "lm.yaml", "--set", "name=some", "train.steps=12", "train.log_every=4",
-                  "train.valid_every=6", "sweep.train.lr=[1e-2,1e-3]", "sweep.seed=[1,2]"});
-  succeed(place, {"report", "runs/some", "-o", "page.html"});
+  const SamplePlace place;
+  succeed(place,
+          "sweep --config lm.yaml --set name=some train.steps=12 train.log_every=4 train.valid_every=6 "
+          "sweep.train.lr=[1e-2,1e-3] sweep.seed=[1,2]");
+  succeed(place, "report runs/some -o page.html");
   const std::string page = place.read("page.html");
   check_page(page);
   for (const char* const label : {"lr=1e-2,seed=1", "lr=1e-2,seed=2", "lr=1e-3,seed=1", "lr=1e-3,seed=2"})
@@ -319,25 +306,14 @@ TEST_CASE("the n-grams of a linear classifier are shown without held-out data, a
   }
 }
 
-std::vector<std::string> fields(const std::string& line) {
-  std::vector<std::string> out(1);
-  for (const char c : line)
-    if (c == ',')
-      out.emplace_back();
-    else
-      out.back() += c;
-  return out;
-}
-
 TEST_CASE("metrics as CSV tell what metrics.jsonl tells, a row per step") {
-  const Workplace place;
-  write_trained_samples(place);
-  const std::vector<std::string> rows = lines_of(succeed(place, {"metrics", "runs/lm", "--format", "csv"}).out);
-  const std::vector<std::string> header = fields(rows.at(0));
+  const TrainedPlace place;
+  const std::vector<std::string> rows = lines_of(succeed(place, "metrics runs/lm --format csv").out);
+  const std::vector<std::string> header = cells(rows.at(0), ',');
   REQUIRE(header.front() == "step");
   std::map<std::string, std::map<std::string, std::string>> at;  // step -> column -> cell
   for (size_t i = 1; i < rows.size(); ++i) {
-    const std::vector<std::string> row = fields(rows[i]);
+    const std::vector<std::string> row = cells(rows[i], ',');
     REQUIRE(row.size() == header.size());
     CHECK(at.count(row[0]) == 0);
     for (size_t c = 0; c < row.size(); ++c) at[row[0]][header[c]] = row[c];
@@ -359,7 +335,7 @@ TEST_CASE("metrics as CSV tell what metrics.jsonl tells, a row per step") {
   }
   CHECK(told == 8);
   CHECK(at.at("1").at("valid_loss") == "");
-  const std::vector<std::string> text = lines_of(succeed(place, {"metrics", "runs/lm"}).out);
+  const std::vector<std::string> text = lines_of(succeed(place, "metrics runs/lm").out);
   CHECK(text.size() == rows.size());
   CHECK(contains(text[0], "train_loss"));
 }

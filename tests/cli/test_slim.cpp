@@ -37,10 +37,9 @@ TEST_CASE("slim: a linear classifier of a tenth of the size predicts and evaluat
   const Workplace place;
   train_classifier(place);
   const auto before = place.content("runs/full");
-  CHECK(contains(succeed(place, {"clean", "runs/full"}).out, "runs/full: nothing to remove"));
-  const Outcome said = succeed(place, {"slim", "runs/full", "--output", "runs/slim", "--size", "0.1"});
-  CHECK(contains(said.out, " n-grams"));
-  CHECK(contains(said.out, "of 600 training texts, probabilities change by 0."));
+  CHECK(contains(succeed(place, "clean runs/full").out, "runs/full: nothing to remove"));
+  const Outcome said = succeed(place, "slim runs/full --output runs/slim --size 0.1");
+  check_contains(said.out, {" n-grams", "of 600 training texts, probabilities change by 0."});
   CHECK_FALSE(contains(said.out, "this size is the smallest"));
   CHECK(place.content("runs/full") == before);
   const auto bytes = [&](const char* run) { return bytes_below((place / run).string() + "/checkpoints"); };
@@ -49,30 +48,27 @@ TEST_CASE("slim: a linear classifier of a tenth of the size predicts and evaluat
     return number_of(succeed(place, {"eval", run, "--split", "test"}).out, "accuracy");
   };
   CHECK(accuracy("runs/slim") >= accuracy("runs/full") - 0.01);
-  CHECK(succeed(place, {"predict", "runs/slim", "test.tsv"}).out.size() > 100);
-  CHECK(contains(succeed(place, {"verify", "runs/slim"}).out, "for prediction alone (capstan slim)"));
-  std::vector<std::string> train{"train",
-                                 "--config",
-                                 source_path("configs/classify.yaml"),
-                                 "--set",
-                                 "name=slim",
-                                 "data.train=[train.tsv]",
-                                 "data.test=[test.tsv]"};
-  check_refused(place, {"trained on", {}, train, 1, {"this run is slim", "train.init_from=runs/slim"}});
-  check_refused(place, {"slim", {}, {"slim", "runs/slim", "--output", "runs/x"}, 1, {"slim already"}});
-  check_refused(place, {"exists", {}, {"slim", "runs/full", "--output", "runs/slim"}, 1, {"is there already"}});
-  check_refused(place, {"no room",
-                        {},
-                        {"slim", "runs/full", "--output", "runs/x", "--size", "0.0001"},
-                        2,
-                        {"--size: no n-gram fits into", "give at least 0."}});
-  CHECK(names_in_folder((place / "runs").string()) == std::vector<std::string>{"full", "slim"});
+  CHECK(succeed(place, "predict runs/slim test.tsv").out.size() > 100);
+  CHECK(contains(succeed(place, "verify runs/slim").out, "for prediction alone (capstan slim)"));
+  Words train{"train",
+              "--config",
+              source_path("configs/classify.yaml"),
+              "--set",
+              "name=slim",
+              "data.train=[train.tsv]",
+              "data.test=[test.tsv]"};
+  check_refused(place, "trained on", train, "this run is slim ... train.init_from=runs/slim");
+  check_refused(place, "slim", "slim runs/slim --output runs/x", "slim already");
+  check_refused(place, "exists", "slim runs/full --output runs/slim", "is there already");
+  check_refused(place, "no room", "slim runs/full --output runs/x --size 0.0001",
+                "--size: no n-gram fits into ... give at least 0.", 2);
+  CHECK(names_in_folder((place / "runs").string()) == Words{"full", "slim"});
 }
 
 TEST_CASE("slim: the size is chosen by what it does to probabilities") {
   const Workplace place;
   train_classifier(place);
-  const Outcome said = succeed(place, {"slim", "runs/full", "--output", "runs/slim"});
+  const Outcome said = succeed(place, "slim runs/full --output runs/slim");
   CHECK(contains(said.out,
                  "this size is the smallest that was found to change them by at most 0.0033 on average (texts that a "
                  "model was not trained"));
@@ -96,15 +92,14 @@ TEST_CASE("slim: the size is chosen by what it does to probabilities") {
   CHECK(contains(said.out, fmt::format("probabilities change by {:.4f} on average", mean)));
   // Where the texts are gone, all n-grams stay, and the output says why.
   std::filesystem::remove(place / "train.tsv");
-  const Outcome blind = succeed(place, {"slim", "runs/full", "--output", "runs/blind"});
-  CHECK(contains(blind.out, "is not measured, so all n-grams stay: "));
-  CHECK(contains(blind.out, "train.tsv"));
+  const Outcome blind = succeed(place, "slim runs/full --output runs/blind");
+  check_contains(blind.out, {"is not measured, so all n-grams stay: ", "train.tsv"});
 }
 
 TEST_CASE("slim: with --size 1 all n-grams stay, and every weight is within a sixteenth of what it was") {
   const Workplace place;
   train_classifier(place);
-  succeed(place, {"slim", "runs/full", "--output", "runs/slim", "--size", "1"});
+  succeed(place, "slim runs/full --output runs/slim --size 1");
   const auto weights = [&](const char* run) {
     const SafetensorsFile file((place / run).string() + "/checkpoints/best/model.safetensors");
     return file.at("linear.weight").to_floats();
@@ -123,7 +118,7 @@ TEST_CASE("slim: a classifier of as many classes as n-grams keeps its constants 
   place.write("train.tsv", rows);
   succeed(place, {"train", "--config", source_path("configs/classify.yaml"), "--set", "name=full", "data.test=[]",
                   "data.train=[train.tsv]", "model.buckets=16", "model.min_texts=1"});
-  succeed(place, {"slim", "runs/full", "--output", "runs/slim", "--size", "1"});
+  succeed(place, "slim runs/full --output runs/slim --size 1");
   const auto constants = [&](const char* run) {
     const SafetensorsFile file((place / run).string() + "/checkpoints/best/model.safetensors");
     return file.at("linear.bias").to_floats();
@@ -136,38 +131,32 @@ TEST_CASE("slim: a copy that would not be smaller is refused") {
   place.write("train.tsv", reviews(40, 0));
   succeed(place, {"train", "--config", source_path("configs/classify.yaml"), "--set", "name=tiny", "data.test=[]",
                   "data.train=[train.tsv]", "model.buckets=16", "model.min_texts=1"});
-  check_refused(place, {"not smaller",
-                        {},
-                        {"slim", "runs/tiny", "--output", "runs/slim", "--size", "1"},
-                        1,
-                        {"runs/tiny: a slim copy would not be smaller"}});
-  CHECK(names_in_folder((place / "runs").string()) == std::vector<std::string>{"tiny"});
+  check_refused(place, "not smaller", "slim runs/tiny --output runs/slim --size 1",
+                "runs/tiny: a slim copy would not be smaller");
+  CHECK(names_in_folder((place / "runs").string()) == Words{"tiny"});
 }
 
 TEST_CASE("slim: other models keep all weights, and their figures") {
-  const Workplace place;
-  write_trained_samples(place);
+  const TrainedPlace place;
   // Most rows of a table of n-grams are zeros, in no file.
-  succeed(place, {"train", "--config", "classifier.yaml", "--set", "name=table", "model.ngrams.orders=[1,2]",
-                  "model.ngrams.buckets=300000", "model.ngrams.width=8"});
-  succeed(place, {"clean", "runs/table"});
-  succeed(place, {"slim", "runs/table", "--output", "slim-table"});
+  succeed(place,
+          "train --config classifier.yaml --set name=table model.ngrams.orders=[1,2] model.ngrams.buckets=300000 "
+          "model.ngrams.width=8");
+  succeed(place, "clean runs/table");
+  succeed(place, "slim runs/table --output slim-table");
   const auto bytes = [&](const char* run) { return bytes_below((place / run).string() + "/checkpoints"); };
   CHECK(bytes("slim-table") < bytes("runs/table"));
-  CHECK(number_of(succeed(place, {"eval", "slim-table"}).out, "loss") ==
-        doctest::Approx(number_of(succeed(place, {"eval", "runs/table"}).out, "loss")).epsilon(0.01));
-  CHECK(contains(succeed(place, {"slim", "runs/lm", "--output", "slim-lm"}).out, " batches of validation data is "));
+  CHECK(number_of(succeed(place, "eval slim-table").out, "loss") ==
+        doctest::Approx(number_of(succeed(place, "eval runs/table").out, "loss")).epsilon(0.01));
+  CHECK(contains(succeed(place, "slim runs/lm --output slim-lm").out, " batches of validation data is "));
   CHECK(bytes_below((place / "slim-lm/checkpoints").string()) <
         bytes_below((place / "runs/lm/checkpoints").string()) / 4);
   const auto loss = [&](const char* run) { return number_of(succeed(place, {"eval", run}).out, "loss"); };
   CHECK(loss("slim-lm") == doctest::Approx(loss("runs/lm")).epsilon(0.01));
-  check_refused(place, {"more steps",
-                        {},
-                        {"train", "--config", "lm.yaml", "--set", "folder=.", "name=slim-lm", "train.steps=9"},
-                        1,
-                        {"this run is slim"}});
+  check_refused(place, "more steps", "train --config lm.yaml --set folder=. name=slim-lm train.steps=9",
+                "this run is slim");
   fs::remove_all(place / "text");
-  const Outcome blind = succeed(place, {"slim", "runs/lm", "--output", "blind-lm"});
+  const Outcome blind = succeed(place, "slim runs/lm --output blind-lm");
   CHECK(contains(blind.out, "is not measured: text not found: run the command where the run was trained"));
   CHECK(contains(blind.err, "capstan generate blind-lm"));
 }

@@ -4,11 +4,9 @@
 #include "tests/cli/samples.hpp"
 
 namespace capstan::testing {
-namespace {
 
 TEST_CASE("one head, one layer, one step, a batch of one: allowed, and it trains") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   for (const char* const mixer :
        {"{type: attention, heads: 1}", "{type: fastformer, heads: 1}", "{type: aft-conv, heads: 1, window: 2}",
         "{type: aft-local, window: 1, rank: 1}", "{type: gau, key_dim: 2}", "{type: flash, chunk: 1, key_dim: 2}"}) {
@@ -22,8 +20,7 @@ TEST_CASE("one head, one layer, one step, a batch of one: allowed, and it trains
 }
 
 TEST_CASE("1024 threads, more than OpenBLAS has work memory for: the results of one") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   place.write("linear.yaml",
               "{name: linear, data: {type: labelled, train: [train.tsv], valid_fraction: 0.2, tokenizer: word}, "
               "model: {type: linear-classifier, words: [1, 2]}, train: {steps: 1}}");
@@ -33,8 +30,7 @@ TEST_CASE("1024 threads, more than OpenBLAS has work memory for: the results of 
     INFO(name);
     std::string first;
     for (const char* const threads : {"1", "1024"}) {
-      std::vector<std::string> words = train;
-      words.insert(words.end(), {std::string("threads=") + threads, "name=" + std::string(name) + threads});
+      Words words = train + Words{std::string("threads=") + threads, "name=" + std::string(name) + threads};
       const std::string said = succeed(place, words).err;
       CHECK_FALSE(contains(said, "OpenBLAS warning"));
       const std::string folder = "runs/" + std::string(name) + threads;
@@ -47,5 +43,4 @@ TEST_CASE("1024 threads, more than OpenBLAS has work memory for: the results of 
   }
 }
 
-}  // namespace
 }  // namespace capstan::testing

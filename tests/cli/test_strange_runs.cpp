@@ -23,25 +23,23 @@ void point(const Workplace& place, const std::string& link, const std::string& t
 }
 
 TEST_CASE("reading commands write nothing, whatever the configuration of the run names") {
-  const Workplace place;
-  write_trained_samples(place);
+  const TrainedPlace place;
   edit(place, "runs/lm/config.yaml", "cache: ", "cache: elsewhere/cache #");
   edit(place, "runs/lm/config.yaml", "cache_above_mb: ", "cache_above_mb: 0 #");
   const fs::path page = fs::temp_directory_path() / (place.folder().filename().string() + ".html");
   const auto before = place.content(".");
-  for (const std::vector<std::string>& command :
-       std::vector<std::vector<std::string>>{{"report", "runs/lm", "-o", page.string()},
-                                             {"report", "runs/lm", "-o", page.string(), "--trust"},
-                                             {"inspect", "runs/lm"},
-                                             {"verify", "runs/lm"},
-                                             {"eval", "runs/lm"},
-                                             {"eval", "runs/lm", "--compare-gzip"},
-                                             {"predict", "runs/classifier"},
-                                             {"score", "runs/lm"},
-                                             {"embed", "runs/lm"},
-                                             {"generate", "runs/lm", "-n", "4"},
-                                             {"compare", "runs/lm", "runs/classifier"},
-                                             {"metrics", "runs/lm"}}) {
+  for (const Words& command : std::vector<Words>{{"report", "runs/lm", "-o", page.string()},
+                                                 {"report", "runs/lm", "-o", page.string(), "--trust"},
+                                                 {"inspect", "runs/lm"},
+                                                 {"verify", "runs/lm"},
+                                                 {"eval", "runs/lm"},
+                                                 {"eval", "runs/lm", "--compare-gzip"},
+                                                 {"predict", "runs/classifier"},
+                                                 {"score", "runs/lm"},
+                                                 {"embed", "runs/lm"},
+                                                 {"generate", "runs/lm", "-n", "4"},
+                                                 {"compare", "runs/lm", "runs/classifier"},
+                                                 {"metrics", "runs/lm"}}) {
     INFO(command[0]);
     succeed(place, command, "the sea\n");
     CHECK(place.content(".") == before);
@@ -51,14 +49,12 @@ TEST_CASE("reading commands write nothing, whatever the configuration of the run
 }
 
 TEST_CASE("report shows text of files outside of a run only if they are those of its training, or with --trust") {
-  const Workplace place;
-  write_trained_samples(place);
+  const TrainedPlace place;
   std::string text;
   for (int i = 0; i < 50; ++i) text += secret;
   place.write("secret.txt", text);
-  const auto page = [&](const std::string& folder, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> command{"report", folder, "-o", "page.html"};
-    command.insert(command.end(), more.begin(), more.end());
+  const auto page = [&](const std::string& folder, const Words& more = {}) {
+    const Words command = Words{"report", folder, "-o", "page.html"} + more;
     succeed(place, command);
     return place.read("page.html");
   };
@@ -67,36 +63,33 @@ TEST_CASE("report shows text of files outside of a run only if they are those of
   // No state has the fingerprint of test data. Their figures are shown, as by eval.
   edit(place, "runs/classifier/config.yaml", "test: []", "test: [train.tsv]");
   const std::string test = page("runs/classifier", {"--split", "test"});
-  CHECK(contains(test, "Results on the test data"));
-  CHECK(contains(test, "train.tsv could not be read, or may not be what the run was trained with"));
+  check_contains(
+      test, {"Results on the test data", "train.tsv could not be read, or may not be what the run was trained with"});
   edit(place, "runs/lm/config.yaml", "train: ", "train: [secret.txt] #");
   edit(place, "runs/classifier/config.yaml", "train: ", "train: [secret.txt] #");  // not labelled: an error quotes it
   for (const char* const folder : {"runs/lm", "runs/classifier"}) {
     const std::string shown = page(folder);
-    CHECK(contains(shown, "secret.txt"));
-    CHECK(contains(shown, "could not be read, or may not be what the run was trained with"));
+    check_contains(shown, {"secret.txt", "could not be read, or may not be what the run was trained with"});
     CHECK_FALSE(contains(shown, "combination"));
   }
   CHECK_FALSE(contains(page("runs/lm", {"--trust"}), "class=\"note\""));
 }
 
 TEST_CASE("report, inspect and verify follow no link out of a run, unless with --trust") {
-  const Workplace place;
-  write_trained_samples(place);
+  const TrainedPlace place;
   place.write("names.txt", place.read("runs/classifier/classes.txt"));
   point(place, "runs/classifier/classes.txt", "../../names.txt");
-  for (const std::vector<std::string>& command :
-       std::vector<std::vector<std::string>>{{"report", "runs/classifier", "-o", "page.html"},
-                                             {"inspect", "runs/classifier"},
-                                             {"verify", "runs/classifier"}}) {
-    check_refused(place, {command[0], {}, command, 1, {"runs/classifier/classes.txt", "../../names.txt", "--trust"}});
+  for (const Words& command : std::vector<Words>{{"report", "runs/classifier", "-o", "page.html"},
+                                                 {"inspect", "runs/classifier"},
+                                                 {"verify", "runs/classifier"}}) {
+    check_refused(place, command[0], command, "runs/classifier/classes.txt ... ../../names.txt ... --trust");
     auto trusting = command;
     trusting.emplace_back("--trust");
     succeed(place, trusting);
   }
   point(place, "runs/classifier/classes.txt", "../classifier/names.txt");
   fs::rename(place / "names.txt", place / "runs/classifier/names.txt");
-  succeed(place, {"verify", "runs/classifier"});  // it stays inside
+  succeed(place, "verify runs/classifier");  // it stays inside
 }
 
 TEST_CASE("checkpoints/last that names no checkpoint of the folder is damage; training goes on from the newest") {
@@ -107,67 +100,58 @@ TEST_CASE("checkpoints/last that names no checkpoint of the folder is damage; tr
     const Workplace place;
     copy_files(original.folder(), place.folder());
     point(place, "runs/lm/checkpoints/last", target);
-    const Outcome outcome = run(place, {"verify", "runs/lm", "--trust"});
+    const Outcome outcome = run(place, "verify runs/lm --trust");
     CHECK(outcome.code == 1);
     CHECK(contains(outcome.out, "which is no checkpoint of this folder"));
-    check_refused(place, {"eval", {}, {"eval", "runs/lm"}, 1, {"checkpoints/last points to", target, "step-6"}});
-    const Outcome training = succeed(place, {"train", "--config", "lm.yaml", "--set", "train.steps=8"});
+    check_refused(place, "eval", "eval runs/lm", {"checkpoints/last points to", target, "step-6"});
+    const Outcome training = succeed(place, "train --config lm.yaml --set train.steps=8");
     CHECK(contains(training.err, "the run goes on from step 6"));
     CHECK(fs::read_symlink(place / "runs/lm/checkpoints/last") == "step-8");
     CHECK_FALSE(fs::exists(place / "runs/classifier/damaged-checkpoints"));
-    succeed(place, {"verify", "runs/lm"});
+    succeed(place, "verify runs/lm");
   }
 }
 
 TEST_CASE("a split that there is not: the error says what to evaluate, and no trained text is held out later") {
-  const Workplace place;
-  write_trained_samples(place);
-  succeed(place, {"train", "--config", "classify", "--set", "data.train=[train.tsv]"});
-  succeed(place, {"train", "--config", "lm.yaml", "--set", "name=all", "data.valid_fraction=0", "train.valid_every=0"});
+  const TrainedPlace place;
+  succeed(place, "train --config classify --set data.train=[train.tsv]");
+  succeed(place, "train --config lm.yaml --set name=all data.valid_fraction=0 train.valid_every=0");
   const std::string files = "--set data.test=[FILE] --split test";
   const std::vector<Refusal> rows{
-      {"no test", {}, {"eval", "runs/classifier", "--split", "test"}, 1, {"--split valid", files}},
-      {"none of text", {}, {"eval", "runs/all"}, 1, {files, "another run", "data.valid_fraction=0.1"}},
-      {"no test of text", {}, {"eval", "runs/lm", "--split", "test"}, 1, {"--split valid", "data.test_fraction=0.1"}},
-      {"for gzip", {}, {"eval", "runs/all", "--compare-gzip"}, 1, {"no valid split", "data.valid_fraction=0.1"}},
-      {"none of a linear one",
-       {},
-       {"eval", "runs/classify"},
-       1,
-       {files, "data.valid_fraction=0.1", "cross-validation"}},
+      {"no test", "eval runs/classifier --split test", {"--split valid", files}},
+      {"none of text", "eval runs/all", {files, "another run", "data.valid_fraction=0.1"}},
+      {"no test of text", "eval runs/lm --split test", "--split valid ... data.test_fraction=0.1"},
+      {"for gzip", "eval runs/all --compare-gzip", "no valid split ... data.valid_fraction=0.1"},
+      {"none of a linear one", "eval runs/classify", {files, "data.valid_fraction=0.1", "cross-validation"}},
       {"held out later",
-       {},
-       {"eval", "runs/classify", "--set", "data.valid_fraction=0.2"},
-       2,
-       {"data.valid_fraction", "was trained on", files}},
-      {"another part", {}, {"eval", "runs/classifier", "--set", "data.split_seed=3"}, 2, {"data.split_seed", files}}};
-  for (const Refusal& row : rows) check_refused(place, row);
+       "eval runs/classify --set data.valid_fraction=0.2",
+       {"data.valid_fraction", "was trained on", files},
+       2},
+      {"another part", "eval runs/classifier --set data.split_seed=3", {"data.split_seed", files}, 2},
+  };
+  check_all_refused(place, rows);
   const Outcome no_test = check_refused(place, rows.front());
   CHECK_FALSE(contains(no_test.err, "fraction"));  // labelled data have no data.test_fraction
-  CHECK(succeed(place, {"eval", "runs/classify", "--set", "data.valid=[train.tsv]"}).out.rfind("split valid", 0) == 0);
+  CHECK(succeed(place, "eval runs/classify --set data.valid=[train.tsv]").out.rfind("split valid", 0) == 0);
 }
 
 TEST_CASE("a folder that is no run: the error names the one that was meant") {
-  const Workplace place;
-  write_trained_samples(place);
+  const TrainedPlace place;
   std::filesystem::create_directories(place / "runs/search");
   copy_files(place / "runs/lm", place / "runs/search/first");
   std::filesystem::create_directory_symlink("first", place / "runs/search/best");
   for (const char* const command : {"eval", "replay", "inspect", "metrics", "verify", "clean", "compare", "list"}) {
     CAPTURE(command);
     const std::vector<Refusal> rows{
-        {"mistyped",
-         {},
-         {command, "runs/clasifier"},
-         1,
-         {"runs/clasifier: there is no such folder; is runs/classifier"}},
-        {"another name", {}, {command, "runs/zzz"}, 1, {"below runs there are the runs classifier, lm"}},
-        {"a pattern", {}, {command, "runs/q*"}, 1, {"runs/q*: no folder matches this pattern"}}};
-    for (const Refusal& row : rows) check_refused(place, row);
+        {"mistyped", {command, "runs/clasifier"}, "runs/clasifier: there is no such folder; is runs/classifier"},
+        {"another name", {command, "runs/zzz"}, "below runs there are the runs classifier, lm"},
+        {"a pattern", {command, "runs/q*"}, "runs/q*: no folder matches this pattern"},
+    };
+    check_all_refused(place, rows);
   }
-  check_refused(place, {"without runs", {}, {"eval", "lm"}, 1, {"is runs/lm meant?"}});
-  check_refused(place, {"a search", {}, {"replay", "runs/search"}, 1, {"folder of a search", "runs/search/best"}});
-  check_refused(place, {"runs", {}, {"replay", "runs"}, 1, {"a folder of runs", "such as runs/classifier"}});
+  check_refused(place, "without runs", "eval lm", "is runs/lm meant?");
+  check_refused(place, "a search", "replay runs/search", "folder of a search ... runs/search/best");
+  check_refused(place, "runs", "replay runs", "a folder of runs ... such as runs/classifier");
 }
 
 }  // namespace

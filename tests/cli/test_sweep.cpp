@@ -19,7 +19,7 @@ void write_sweep(const Workplace& place, const std::string& values) {
   place.write("sweep.yaml", place.read("lm.yaml") + "sweep: " + values + "\n");
 }
 
-const std::vector<std::string> command{"sweep", "--config", "sweep.yaml", "--set", "name=grid"};
+const Words command = "sweep --config sweep.yaml --set name=grid";
 
 std::string weights(const Workplace& place, const std::string& run) {
   return place.read("runs/" + run + "/checkpoints/last/model.safetensors");
@@ -33,8 +33,7 @@ TEST_CASE("a sweep trains what train trains, prints one table, and has nothing t
   REQUIRE(lines.size() == 12);  // of what, what is the same, header, four runs; a gap, a title, header, two groups
   CHECK(contains(lines[0], "language-model: "));
   CHECK(contains(lines[1], "the same in all: step "));
-  CHECK(contains(lines[2], "seed"));
-  CHECK(contains(lines[2], "lr"));
+  check_contains(lines[2], {"seed", "lr"});
   CHECK(contains(lines[8], "mean ± standard deviation"));
   for (const char* const lr : {"1e-3", "1e-2"}) {
     for (const char* const seed : {"1", "2"}) {
@@ -56,36 +55,31 @@ TEST_CASE("a sweep trains what train trains, prints one table, and has nothing t
   CHECK(untouched);
   // compare prints it again; a run's own folder is one that train goes on with.
   CHECK(run_shell(place, "$capstan compare runs/grid/*").out == first.out);
-  succeed(place, {"compare", "runs/grid", "--picture", "lr.svg", "--over", "lr"});
+  succeed(place, "compare runs/grid --picture lr.svg --over lr");
   CHECK(contains(place.read("lr.svg"), "</svg>"));
-  check_refused(place, {"no picture", {}, {"compare", "runs/grid", "--reach", "a"}, 2, {"--picture FILE", "--over"}});
-  check_refused(
-      place, {"no such key", {}, {"compare", "runs/grid", "--picture", "a.svg", "--over", "width"}, 1, {"train.lr"}});
+  check_refused(place, "no picture", "compare runs/grid --reach a", "--picture FILE ... --over", 2);
+  check_refused(place, "no such key", "compare runs/grid --picture a.svg --over width", "train.lr");
   CHECK_FALSE(fs::exists(place / "a.svg"));
   // A sweep beside a run, even one of its own, is its runs.
-  CHECK(succeed(place, {"compare", "runs/grid", "runs/grid/lr=1e-3,seed=1"}).out == first.out);
-  const Outcome more =
-      succeed(place, {"train", "--config", "runs/grid/lr=1e-3,seed=1/config.yaml", "--set", "train.steps=7"});
+  CHECK(succeed(place, "compare runs/grid runs/grid/lr=1e-3,seed=1").out == first.out);
+  const Outcome more = succeed(place, "train --config runs/grid/lr=1e-3,seed=1/config.yaml --set train.steps=7");
   CHECK(contains(more.err, "resumed from"));
 }
 
 TEST_CASE("a run that fails is told, the others go on, and the exit code is 1") {
   const Workplace place;
   write_sweep(place, "{data.train: [[nowhere], [text]], seed: [1, 2]}");
-  const Outcome refused = run(place, command);  // what is known to fail stops the sweep before its first run
-  CHECK(refused.code == 2);
-  CHECK(contains(refused.err, "data.train.0: nowhere: no such file or folder"));
+  // What is known to fail stops the sweep before its first run.
+  check_refused(place, "no data", command, "data.train.0: nowhere: no such file or folder", 2);
   CHECK_FALSE(fs::exists(place / "runs/grid"));
   fs::create_directory(place / "nowhere");  // without text
-  const Outcome none =
-      run(place, {"sweep", "--config", "sweep.yaml", "--set", "name=none", "sweep.data.train=[[nowhere]]"});
+  const Outcome none = run(place, "sweep --config sweep.yaml --set name=none sweep.data.train=[[nowhere]]");
   CHECK(contains(none.err, "2 of 2 runs failed"));
   CHECK_FALSE(contains(none.err, "next: "));
   const Outcome outcome = run(place, command);
   CHECK(outcome.code == 1);
   CHECK(indecency(outcome) == "");
-  CHECK(contains(outcome.err, "failed: runs/grid/train=nowhere,seed=1: exit code 1"));
-  CHECK(contains(outcome.err, "2 of 4 runs failed"));
+  check_contains(outcome.err, {"failed: runs/grid/train=nowhere,seed=1: exit code 1", "2 of 4 runs failed"});
   CHECK(lines_of(outcome.out).size() >= 3);
   CHECK(fs::exists(place / "runs/grid/train=text,seed=2/checkpoints/last"));
   // Once the fault is mended, only those that failed are trained.
@@ -98,8 +92,7 @@ TEST_CASE("a run that fails is told, the others go on, and the exit code is 1") 
 TEST_CASE("SIGTERM saves and stops the sweep with code 75; the same command ends as an unbroken one") {
   const Workplace place;
   write_sweep(place, "{seed: [1, 2]}");
-  std::vector<std::string> longer = command;
-  longer.insert(longer.end(), {"train.steps=120", "train.save_every=0"});
+  Words longer = command + "train.steps=120 train.save_every=0";
   for (const auto& [signal, at] : {std::pair<int, std::string>{SIGTERM, "grid/seed=1"}, {SIGINT, "grid/seed=2"}}) {
     Process process(place, longer);
     REQUIRE(wait_for_step(process, place, at, 20));
@@ -124,8 +117,7 @@ TEST_CASE("SIGTERM saves and stops the sweep with code 75; the same command ends
 TEST_CASE("a run saves and stops when its sweep is killed") {
   const Workplace place;
   write_sweep(place, "{seed: [1]}");
-  std::vector<std::string> endless = command;
-  endless.insert(endless.end(), {"train.steps=100000000", "train.valid_every=0", "train.save_every=0"});
+  Words endless = command + "train.steps=100000000 train.valid_every=0 train.save_every=0";
   Process process(place, endless);
   REQUIRE(wait_for_step(process, place, "grid/seed=1", 5));
   process.send(SIGKILL);
@@ -153,20 +145,18 @@ TEST_CASE("what a sweep refuses, before it runs anything") {
   write_sweep(place, "{train.lr: [1e-3, fast], seed: [1, 2]}");
   place.write("empty.yaml", place.read("lm.yaml") + "sweep: {seed: []}\n");
   const std::vector<Refusal> refusals = {
-      {"a value that cannot be", {}, command, 2, {"sweep.yaml:", "train.lr", "\"fast\""}},
-      {"no value", {}, {"sweep", "--config", "empty.yaml"}, 2, {"empty.yaml:", "sweep.seed", "at least one value"}},
-      {"no sweep", {}, {"sweep", "--config", "lm.yaml"}, 2, {"lm.yaml", "the key sweep is missing", "capstan train"}},
-      {"train", {}, {"train", "--config", "sweep.yaml"}, 2, {"sweep.yaml:", "train them with capstan sweep"}},
-      {"no file", {}, {"sweep"}, 2, {"--config"}},
+      {"a value that cannot be", command, "sweep.yaml: ... train.lr ... \"fast\"", 2},
+      {"no value", "sweep --config empty.yaml", "empty.yaml: ... sweep.seed ... at least one value", 2},
+      {"no sweep", "sweep --config lm.yaml", "lm.yaml ... the key sweep is missing ... capstan train", 2},
+      {"train", "train --config sweep.yaml", "sweep.yaml: ... train them with capstan sweep", 2},
+      {"no file", "sweep", "--config", 2},
       {"the folder of a run",
-       [](const Workplace& p) {
-         succeed(p, {"train", "--config", "lm.yaml"});
-       },
        {"sweep", "--config", "lm.yaml", "--set", "sweep.seed=[1, 2]"},
+       "runs/lm ... a single run ... another name",
        1,
-       {"runs/lm", "a single run", "another name"}},
+       [](const Workplace& p) { succeed(p, "train --config lm.yaml"); }},
   };
-  for (const Refusal& refusal : refusals) check_refused(place, refusal);
+  check_all_refused(place, refusals);
   CHECK_FALSE(fs::exists(place / "runs/grid"));
   CHECK(contains(succeed(place, {"config", "check", "--config", "lm.yaml", "--set", "sweep.seed=[1, 2]"}).out,
                  "the configurations of 2 runs are valid"));

@@ -9,8 +9,6 @@
 namespace capstan::testing {
 namespace {
 
-using Words = std::vector<std::string>;
-
 /// The rows of a run that is trained on them, as a table with these columns.
 std::string table(const Words& columns, char delimiter, bool header = true) {
   std::string text;
@@ -40,8 +38,7 @@ train: {steps: 2, batch_size: 4}
 )";
 
 const Workplace& trained() {
-  static const Workplace place;
-  static const bool done = [] {
+  return made_once([](const Workplace& place) {
     write_samples(place);
     place.write("linear.yaml", linear_yaml);
     place.write("pandas.csv", table({"id", "text", "category"}, ','));
@@ -49,13 +46,10 @@ const Workplace& trained() {
     place.write("reordered.csv", table({"category", "id", "text"}, ';'));
     place.write("table.txt", table({"category", "text"}, '\t', false));
     place.write("new.csv", table({"id", "text"}, ','));
-    const Outcome named = succeed(place, {"train", "--config", "linear.yaml"});
+    const Outcome named = succeed(place, "train --config linear.yaml");
     CHECK(contains(named.err, "data.header=true data.label_column=category data.text_columns=[text]"));
-    succeed(place, {"train", "--config", "linear.yaml", "--set", "name=plain", "data.train=[plain.tsv]"});
-    return true;
-  }();
-  static_cast<void>(done);
-  return place;
+    succeed(place, "train --config linear.yaml --set name=plain data.train=[plain.tsv]");
+  });
 }
 
 TEST_CASE("predict and embed read a table by the run's columns, whatever its ending and their order") {
@@ -77,29 +71,23 @@ TEST_CASE("predict and embed read a table by the run's columns, whatever its end
   }
   write_trained_samples(place);
   place.write("labelled.tsv", "good\ta fine day\nbad\tsad night\n");
-  CHECK(succeed(place, {"embed", "runs/classifier", "labelled.tsv"}).out ==
-        succeed(place, {"embed", "runs/classifier"}, "a fine day\nsad night\n").out);
+  CHECK(succeed(place, "embed runs/classifier labelled.tsv").out ==
+        succeed(place, "embed runs/classifier", "a fine day\nsad night\n").out);
 }
 
 TEST_CASE("predict takes other columns of the texts from --text-column and --set") {
   const Workplace& place = trained();
   place.write("other.csv", "title,words\nsad night,a fine day\nsad,sad night\n");
-  const std::string expected = succeed(place, {"predict", "runs/linear"}, "a fine day\nsad night\n").out;
-  CHECK(succeed(place, {"predict", "runs/linear", "--text-column", "words", "other.csv"}).out == expected);
-  CHECK(succeed(place, {"predict", "runs/linear", "other.csv", "--set", "data.text_columns=[words]"}).out == expected);
-  check_refused(place, {"no such column",
-                        {},
-                        {"predict", "runs/linear", "other.csv", "--text-column", "nothing"},
-                        1,
-                        {"other.csv:1: no column is called 'nothing'", "title, words", "--text-column"}});
+  const std::string expected = succeed(place, "predict runs/linear", "a fine day\nsad night\n").out;
+  CHECK(succeed(place, "predict runs/linear --text-column words other.csv").out == expected);
+  CHECK(succeed(place, "predict runs/linear other.csv --set data.text_columns=[words]").out == expected);
+  check_refused(place, "no such column", "predict runs/linear other.csv --text-column nothing",
+                "other.csv:1: no column is called 'nothing' ... title, words ... --text-column");
   // Whether the first row has names cannot be seen: neither is silently assumed.
   place.write("unknown.csv", "author,remark\nann,a fine day\nbob,sad night\n");
-  check_refused(place, {"unknown names",
-                        {},
-                        {"predict", "runs/linear", "unknown.csv"},
-                        1,
-                        {"unknown.csv: its first row (author, remark) has no column", "--text-column"}});
-  CHECK(succeed(place, {"predict", "runs/linear", "--text-column", "remark", "unknown.csv"}).out == expected);
+  check_refused(place, "unknown names", "predict runs/linear unknown.csv",
+                "unknown.csv: its first row (author, remark) has no column ... --text-column");
+  CHECK(succeed(place, "predict runs/linear --text-column remark unknown.csv").out == expected);
 }
 
 TEST_CASE("predict reads a folder as one text per file") {
@@ -108,24 +96,23 @@ TEST_CASE("predict reads a folder as one text per file") {
     std::filesystem::create_directory(place / folder);
   place.write("files/bad/1.txt", "sad\nnight\n");
   place.write("files/good/2.txt", "a fine day\n");
-  const Outcome outcome = succeed(place, {"predict", "runs/linear", "files"});
+  const Outcome outcome = succeed(place, "predict runs/linear files");
   CHECK(lines_of(outcome.out).size() == 3);
   CHECK(contains(outcome.err, "files: 2 files, each a text"));
-  CHECK(contains(succeed(place, {"predict", "runs/linear", "files", "--errors"}).err, "0 of 2 texts"));
+  CHECK(contains(succeed(place, "predict runs/linear files --errors").err, "0 of 2 texts"));
 }
 
 TEST_CASE("train finds columns beside an index without a name, long identifiers and names that occur twice") {
   const Workplace& place = trained();
   const auto found = [&](const std::string& header, const Words& columns, const Words& more = {}) {
     place.write("odd.csv", header + table(columns, ',', false));
-    Words words = {"config", "check", "--config", "linear.yaml", "--set", "data.train=[odd.csv]"};
-    words.insert(words.end(), more.begin(), more.end());
+    const Words words = Words("config check --config linear.yaml --set data.train=[odd.csv]") + more;
     return succeed(place, words).err;
   };
   CHECK(contains(found(",text,label\n", {"id", "text", "label"}),
                  "data.header=true data.label_column=label data.text_columns=[text]"));
   place.write("three.tsv", "good\tx\ta fine day\nbad\ty\tsad night\n");
-  CHECK(contains(succeed(place, {"config", "check", "--config", "linear.yaml", "--set", "data.train=[three.tsv]"}).err,
+  CHECK(contains(succeed(place, "config check --config linear.yaml --set data.train=[three.tsv]").err,
                  "three.tsv: read with the label in column 1 and the text in column 3 of 3"));
   const std::string uuid(64, '0');
   std::string long_ids = table({"id", "text", "label"}, ',', false);
@@ -144,8 +131,8 @@ TEST_CASE("predict --output writes the table with the predictions as new columns
     return place.read("out" + ending);
   };
   const std::string csv = written("\xef\xbb\xbfid;text\r\n7;\"a; fine\nday\"\r\n\r\n8;sad night\r\n", ".csv");
-  CHECK(contains(csv, "\xef\xbb\xbfid;text;predicted;probability\r\n7;\"a; fine\nday\";good;"));
-  CHECK(contains(csv, "\r\n\r\n8;sad night;bad;"));
+  check_contains(csv,
+                 {"\xef\xbb\xbfid;text;predicted;probability\r\n7;\"a; fine\nday\";good;", "\r\n\r\n8;sad night;bad;"});
   CHECK(contains(written("bad\tsad night\n", ".tsv"), "bad\tsad night\tbad\t"));
   const std::string jsonl = written("{\"n\": 1, \"text\": \"sad night\"}\n", ".jsonl");
   CHECK(contains(jsonl, "{\"n\": 1, \"text\": \"sad night\", \"predicted\": \"bad\", \"probability\": "));
@@ -155,15 +142,16 @@ TEST_CASE("predict --output writes the table with the predictions as new columns
   written("id;text\n7;sad night\n8;sad\n", ".csv");
   place.write("broken.csv", "id,text\n1,sad\n2\n");
   for (const Refusal& row : std::vector<Refusal>{
-           {"a bad row", {}, {"predict", "runs/linear", "broken.csv", "-o", "none"}, 1, {"broken.csv:3"}},
-           {"packed", {}, {"predict", "runs/linear", "new.csv", "-o", "none.csv.gz"}, 2, {"none.csv.gz", "none.csv"}},
-           {"no folder", {}, {"predict", "runs/linear", "-o", "no/x.csv"}, 1, {"cannot create no/x.csv: "}, "a day\n"},
-           {"another name", {}, {"predict", "runs/linear", "new.csv", "-o", "none.tsv"}, 2, {"--output", "none.tsv"}},
-           {"a format", {}, {"predict", "runs/linear", "new.csv", "-o", "none", "--echo"}, 2, {"--output", "--echo"}},
-           {"its own", {}, {"predict", "runs/linear", "new.csv", "-o", "./new.csv"}, 2, {"--output", "is read"}},
-           {"lines", {}, {"predict", "runs/linear", "-o", "none"}, 2, {"--output", "--input"}, "a day\n"},
-           {"errors", {}, {"predict", "runs/linear", "new.csv", "--errors", "-o", "none"}, 2, {"--output", "--errors"}},
-           {"a column", {}, {"predict", "runs/linear", "out.csv", "-o", "none"}, 1, {"already has", "predicted"}}}) {
+           {"a bad row", "predict runs/linear broken.csv -o none", "broken.csv:3"},
+           {"packed", "predict runs/linear new.csv -o none.csv.gz", "none.csv.gz ... none.csv", 2},
+           {"no folder", "predict runs/linear -o no/x.csv", "cannot create no/x.csv: ", 1, {}, "a day\n"},
+           {"another name", "predict runs/linear new.csv -o none.tsv", "--output ... none.tsv", 2},
+           {"a format", "predict runs/linear new.csv -o none --echo", "--output ... --echo", 2},
+           {"its own", "predict runs/linear new.csv -o ./new.csv", "--output ... is read", 2},
+           {"lines", "predict runs/linear -o none", "--output ... --input", 2, {}, "a day\n"},
+           {"errors", "predict runs/linear new.csv --errors -o none", "--output ... --errors", 2},
+           {"a column", "predict runs/linear out.csv -o none", "already has ... predicted"},
+       }) {
     check_refused(place, row);
     CHECK_FALSE(std::filesystem::exists(place / "none"));
   }
@@ -182,9 +170,9 @@ TEST_CASE("train refuses UTF-16 and labels that nearly all differ, with the reme
   const auto train = [](const std::string& data, const std::string& name) {
     return Words{"train", "--config", "linear.yaml", "--set", "data.train=[" + data + "]", "name=" + name};
   };
-  check_refused(place, {"utf-16", {}, train("utf16.csv", "a"), 1, {"utf16.csv: is UTF-16", "iconv"}});
-  check_refused(place, {"unique", {}, train("unique.tsv", "b"), 1, {"40 classes", "data.unique_labels=true"}});
-  check_refused(place, {"quoted", {}, train("quoted.tsv", "c"), 1, {"quoted.tsv:2", "set format: csv"}});
+  check_refused(place, "utf-16", train("utf16.csv", "a"), "utf16.csv: is UTF-16 ... iconv");
+  check_refused(place, "unique", train("unique.tsv", "b"), "40 classes ... data.unique_labels=true");
+  check_refused(place, "quoted", train("quoted.tsv", "c"), "quoted.tsv:2 ... set format: csv");
   Words words = train("quoted.tsv", "d");
   words.push_back("data.format=csv");
   succeed(place, words);
@@ -212,10 +200,10 @@ TEST_CASE("labels that are lists are read as such, which is said in one line") {
         .err;
   };
   const std::string said = train("lists.csv", "data.text_columns=[text]");
-  CHECK(contains(said, "lists.csv: read with data.header=true data.label_column=tags data.multi_label=true"));
-  CHECK(contains(said, "of 2 classes with "));
+  check_contains(said, {"lists.csv: read with data.header=true data.label_column=tags data.multi_label=true",
+                        "of 2 classes with "});
   CHECK(contains(place.read("runs/lists.csv/config.yaml"), "multi_label: true"));
-  succeed(place, {"predict", "runs/lists.csv", "lists.csv", "--errors"});
+  succeed(place, "predict runs/lists.csv lists.csv --errors");
   train("lists.csv", "data.text_columns=[text]");  // finished
   CHECK(contains(train("lists.jsonl", "seed=1"), "lists.jsonl: read with data.multi_label=true"));
   CHECK_FALSE(contains(train("one.csv", "data.text_columns=[text]"), "multi_label"));  // one label each
@@ -228,8 +216,7 @@ TEST_CASE("columns of pairs are set by name where a header has the name, and the
   for (int i = 0; i < 30; ++i) rows += fmt::format("{0},un {0},one {0}\n", i);
   place.write("fr.csv", rows);
   const auto train = [&](const std::string& name, const Words& keys) {
-    Words words{"train", "--config", "pairs.yaml", "--set", "name=" + name, "data.train=[fr.csv]"};
-    words.insert(words.end(), keys.begin(), keys.end());
+    const Words words = Words{"train", "--config", "pairs.yaml", "--set", "name=" + name, "data.train=[fr.csv]"} + keys;
     return run(place, words).err;
   };
   const std::string source = "data.source_column=fr", found = "fr.csv: read with";
@@ -254,46 +241,38 @@ TEST_CASE("keys of JSONL and names of pairs say which columns are read, in one l
   place.write("qa.tsv", tsv);
   place.write("qa.jsonl", jsonl);
   place.write("labelled.jsonl", labelled);
-  const Outcome pairs = succeed(place, {"train", "--config", "pairs.yaml"});
+  const Outcome pairs = succeed(place, "train --config pairs.yaml");
   CHECK(
       contains(pairs.err, "qa.tsv: read with data.header=true data.source_column=Question data.target_column=answer"));
   CHECK(contains(place.read("runs/pairs/config.yaml"), "source_column: Question"));
-  const Outcome keys =
-      succeed(place, {"train", "--config", "pairs.yaml", "--set", "name=keys", "data.train=[qa.jsonl]"});
+  const Outcome keys = succeed(place, "train --config pairs.yaml --set name=keys data.train=[qa.jsonl]");
   CHECK(contains(keys.err, "qa.jsonl: read with data.source_column=question data.target_column=answer"));
-  succeed(place, {"predict", "runs/keys", "qa.jsonl", "--errors"});
+  succeed(place, "predict runs/keys qa.jsonl --errors");
   // Of three columns, two must be known by their names.
   place.write("id.csv", "id,reversed,word\n1,ba,ab\n2,dc,cd\n");
-  check_refused(place, {"three columns",
-                        {},
-                        {"train", "--config", "pairs.yaml", "--set", "name=three", "data.train=[id.csv]"},
-                        2,
-                        {"id.csv: has 3 columns (id, reversed, word)", "data.source_column"}});
+  check_refused(place, "three columns", "train --config pairs.yaml --set name=three data.train=[id.csv]",
+                "id.csv: has 3 columns (id, reversed, word) ... data.source_column", 2);
   // Names that say nothing may be a pair: it is said how the table is read.
   place.write("en.tsv", "english\tgerman\none\teins\ntwo\tzwei\nthree\tdrei\n");
-  const Outcome unknown =
-      succeed(place, {"train", "--config", "pairs.yaml", "--set", "name=unknown", "data.train=[en.tsv]"});
+  const Outcome unknown = succeed(place, "train --config pairs.yaml --set name=unknown data.train=[en.tsv]");
   CHECK(contains(unknown.err, "en.tsv: read with data.header=false: source is column 1, target column 2"));
-  const Outcome texts =
-      succeed(place, {"train", "--config", "linear.yaml", "--set", "name=keyed", "data.train=[labelled.jsonl]"});
+  const Outcome texts = succeed(place, "train --config linear.yaml --set name=keyed data.train=[labelled.jsonl]");
   CHECK(contains(texts.err, "labelled.jsonl: read with data.label_column=category data.text_columns=[review]"));
-  succeed(place, {"predict", "runs/keyed", "labelled.jsonl"});
+  succeed(place, "predict runs/keyed labelled.jsonl");
 }
 
 TEST_CASE("a run that took a header for a text goes on, and says so of a new table that begins with names") {
   const Workplace place;
   place.write("linear.yaml", linear_yaml);
   place.write("pandas.csv", table({"category", "text"}, ','));
-  const Words command{"train", "--config", "linear.yaml", "--set", "name=old"};
-  Words without = command;  // as version 0.1 read a table whose configuration did not say
-  without.insert(without.end(),
-                 {"data.header=false", "data.label_column=1", "data.text_columns=[2]", "data.unique_labels=true"});
-  succeed(place, without);
+  const Words command = "train --config linear.yaml --set name=old";
+  // As version 0.1 read a table whose configuration did not say.
+  succeed(place, command + "data.header=false data.label_column=1 data.text_columns=[2] data.unique_labels=true");
   CHECK(contains(succeed(place, command).err, "nothing to do"));
-  const Outcome predict = succeed(place, {"predict", "runs/old", "pandas.csv"});
+  const Outcome predict = succeed(place, "predict runs/old pandas.csv");
   CHECK(contains(predict.err, "its first row looks like names but is read as a text"));
   CHECK(lines_of(predict.out).size() == 32);
-  CHECK(lines_of(succeed(place, {"predict", "runs/old", "pandas.csv", "--set", "data.header=true"}).out).size() == 31);
+  CHECK(lines_of(succeed(place, "predict runs/old pandas.csv --set data.header=true").out).size() == 31);
 }
 
 TEST_CASE("a row of another width is named by every command, not read as another text or label") {
@@ -306,34 +285,28 @@ TEST_CASE("a row of another width is named by every command, not read as another
   const std::vector<std::string> wide{"wide.csv:32: too many columns: found 3, but the header has 2",
                                       "quote fields that contain commas"};
   const std::string narrow = "narrow.tsv:3: too few columns: found 1, but most rows have 2";
-  const auto with = [](Words command, const Words& more) {
-    command.insert(command.end(), more.begin(), more.end());
-    return command;
-  };
-  const Words linear{"--config", "linear.yaml", "--set"};
+  const Words linear = "--config linear.yaml --set";
   for (const Refusal& row : std::vector<Refusal>{
-           {"train", {}, with(with({"train"}, linear), {"data.train=[wide.csv]", "name=wide"}), 1, wide},
-           {"predict", {}, {"predict", "runs/linear", "wide.csv"}, 1, wide},
-           {"output", {}, {"predict", "runs/linear", "wide.csv", "-o", "none"}, 1, wide},
-           {"eval", {}, {"eval", "runs/linear", "--split", "test", "--set", "data.test=[wide.csv]"}, 1, wide},
-           {"narrow", {}, {"predict", "runs/plain", "narrow.tsv"}, 1, {narrow}},
+           {"train", Words{"train"} + linear + "data.train=[wide.csv] name=wide", wide},
+           {"predict", "predict runs/linear wide.csv", wide},
+           {"output", "predict runs/linear wide.csv -o none", wide},
+           {"eval", "eval runs/linear --split test --set data.test=[wide.csv]", wide},
+           {"narrow", "predict runs/plain narrow.tsv", {narrow}},
            {"a column of texts with commas",
-            {[](const Workplace& at) { at.write("texts.csv", "text\na day\na fine, sunny day\n"); }},
-            {"predict", "runs/linear", "texts.csv"},
+            "predict runs/linear texts.csv",
+            "texts.csv:3: too many columns: found 2, but the header has 1",
             1,
-            {"texts.csv:3: too many columns: found 2, but the header has 1"}},
-           {"pairs",
-            {},
-            {"train", "--config", "pairs.yaml", "--set", "name=wide", "data.train=[wide_pairs.csv]"},
-            1,
-            {"wide_pairs.csv:3: too many columns"}}})
+            {[](const Workplace& at) { at.write("texts.csv", "text\na day\na fine, sunny day\n"); }}},
+           {"pairs", "train --config pairs.yaml --set name=wide data.train=[wide_pairs.csv]",
+            "wide_pairs.csv:3: too many columns"},
+       })
     check_refused(place, row);
   CHECK_FALSE(std::filesystem::exists(place / "none"));
-  const Outcome check = run(place, with({"data", "check"}, with(linear, {"data.train=[wide.csv]"})));
+  const Outcome check = run(place, Words("data check") + linear + "data.train=[wide.csv]");
   CHECK(check.code == 1);
   CHECK(contains(check.out, "error: " + wide[0]));
   const Outcome skipped =
-      succeed(place, with(with({"train"}, linear), {"data.train=[wide.csv]", "name=skip", "data.on_error=skip"}));
+      succeed(place, Words{"train"} + linear + "data.train=[wide.csv] name=skip data.on_error=skip");
   CHECK(contains(skipped.err, "1 row left out (on_error: skip), the first: " + wide[0]));
 }
 
@@ -342,58 +315,49 @@ TEST_CASE("a header with one name twice gives no text, and a name that two colum
   std::string rows = "label,text,text\n";
   for (int i = 0; i < 30; ++i) rows += i % 2 == 0 ? "good,a fine day,one text\n" : "bad,sad night,another text\n";
   place.write("twice.csv", rows);
-  const Words train{"train", "--config", "linear.yaml", "--set", "name=twice", "data.train=[twice.csv]"};
-  check_refused(place,
-                {"twice", {}, train, 2, {"twice.csv: the columns 2 and 3 are called 'text'", "data.text_columns"}});
-  Words chosen = train;
-  chosen.push_back("data.text_columns=[2]");
+  const Words train = "train --config linear.yaml --set name=twice data.train=[twice.csv]";
+  check_refused(place, "twice", train, "twice.csv: the columns 2 and 3 are called 'text' ... data.text_columns", 2);
+  Words chosen = train + "data.text_columns=[2]";
   succeed(place, chosen);
-  CHECK(lines_of(succeed(place, {"predict", "runs/twice", "twice.csv"}).out).size() == 31);
-  check_refused(place, {"new texts",
-                        {},
-                        {"predict", "runs/linear", "twice.csv"},
-                        1,
-                        {"twice.csv:1: the columns 2 and 3 are called 'text'", "--text-column"}});
+  CHECK(lines_of(succeed(place, "predict runs/twice twice.csv").out).size() == 31);
+  check_refused(place, "new texts", "predict runs/linear twice.csv",
+                "twice.csv:1: the columns 2 and 3 are called 'text' ... --text-column");
 }
 
 TEST_CASE("a table on standard input is read as such, or a line says that it is read as texts") {
   const Workplace& place = trained();
-  const std::string texts = succeed(place, {"predict", "runs/linear", "new.csv"}).out;
-  const Outcome csv = succeed(place, {"predict", "runs/linear"}, place.read("new.csv"));
+  const std::string texts = succeed(place, "predict runs/linear new.csv").out;
+  const Outcome csv = succeed(place, "predict runs/linear", place.read("new.csv"));
   CHECK(csv.out == texts);
   CHECK(
       contains(csv.err, "stdin: begins as the data of the run and is read as csv; for texts in lines: --input lines"));
-  CHECK(succeed(place, {"predict", "runs/linear"}, table({"id", "text"}, '\t')).out == texts);
+  CHECK(succeed(place, "predict runs/linear", table({"id", "text"}, '\t')).out == texts);
   place.write("new.dat", place.read("new.csv"));
-  const Outcome named = succeed(place, {"predict", "runs/linear", "new.dat"});
+  const Outcome named = succeed(place, "predict runs/linear new.dat");
   CHECK(named.out == texts);
   CHECK(contains(named.err, "new.dat: begins as the data of the run and is read as csv"));
   std::string jsonl;
   for (int i = 0; i < 30; ++i)
     jsonl += std::string("{\"text\": \"") + (i % 2 == 0 ? "a fine day" : "sad night") + "\", \"n\": 1}\n";
-  CHECK(succeed(place, {"predict", "runs/linear"}, jsonl).out == texts);
-  CHECK(
-      contains(succeed(place, {"predict", "runs/linear", "--errors"}, place.read("pandas.csv")).err, "0 of 30 texts"));
-  succeed(place, {"predict", "runs/linear", "-o", "piped.csv"}, "id,text\n1,sad night\n");
+  CHECK(succeed(place, "predict runs/linear", jsonl).out == texts);
+  CHECK(contains(succeed(place, "predict runs/linear --errors", place.read("pandas.csv")).err, "0 of 30 texts"));
+  succeed(place, "predict runs/linear -o piped.csv", "id,text\n1,sad night\n");
   CHECK(contains(place.read("piped.csv"), "id,text,predicted,probability\n1,sad night,bad,"));
   // As lines where asked for, and where the first line is no header.
-  CHECK(lines_of(succeed(place, {"predict", "runs/linear", "--input", "lines"}, place.read("new.csv")).out).size() ==
-        32);
-  const Outcome rows = succeed(place, {"predict", "runs/plain"}, "good,a fine day\nbad,sad night\n");
+  CHECK(lines_of(succeed(place, "predict runs/linear --input lines", place.read("new.csv")).out).size() == 32);
+  const Outcome rows = succeed(place, "predict runs/plain", "good,a fine day\nbad,sad night\n");
   CHECK(lines_of(rows.out).size() == 3);
-  CHECK(contains(rows.err, "warning: stdin:1: looks like the first line of a table, but is read as a text"));
-  CHECK(contains(rows.err, "--input csv"));
-  CHECK(contains(succeed(place, {"predict", "runs/linear"}, "text\nsad night\n").err, "looks like the first line"));
-  CHECK(succeed(place, {"predict", "runs/linear"}, "a fine day\nsad, dark night\n").err == "");
+  check_contains(rows.err,
+                 {"warning: stdin:1: looks like the first line of a table, but is read as a text", "--input csv"});
+  CHECK(contains(succeed(place, "predict runs/linear", "text\nsad night\n").err, "looks like the first line"));
+  CHECK(succeed(place, "predict runs/linear", "a fine day\nsad, dark night\n").err == "");
   // Lines of fastText, whose labels are no words of the text.
   std::string lines;
   for (int i = 0; i < 30; ++i) lines += i % 2 == 0 ? "__label__good a fine day\n" : "__label__bad sad night\n";
   place.write("lines.txt", lines);
-  succeed(place,
-          {"train", "--config", "linear.yaml", "--set", "name=fast", "data.train=[lines.txt]", "data.format=fasttext"});
-  CHECK(succeed(place, {"predict", "runs/fast"}, lines).out ==
-        succeed(place, {"predict", "runs/fast", "lines.txt"}).out);
-  CHECK(lines_of(succeed(place, {"predict", "runs/fast"}, "a fine day\nsad night\n").out).size() == 3);
+  succeed(place, "train --config linear.yaml --set name=fast data.train=[lines.txt] data.format=fasttext");
+  CHECK(succeed(place, "predict runs/fast", lines).out == succeed(place, "predict runs/fast lines.txt").out);
+  CHECK(lines_of(succeed(place, "predict runs/fast", "a fine day\nsad night\n").out).size() == 3);
 }
 
 TEST_CASE("columns of 0 and 1 are labels in training, predict and eval; without the key, it is named") {
@@ -407,28 +371,24 @@ TEST_CASE("columns of 0 and 1 are labels in training, predict and eval; without 
   };
   place.write("flags.csv", flags(false));
   place.write("one.csv", flags(true));
-  const Words train{"train", "--config", "linear.yaml", "--set", "name=flags", "data.train=[flags.csv]"};
-  check_refused(
-      place, {"which label",
-              {},
-              train,
-              2,
-              {"flags.csv: the label could be the column toxic or kind", "data.label_columns=[toxic, kind, never]"}});
+  const Words train = "train --config linear.yaml --set name=flags data.train=[flags.csv]";
+  check_refused(place, "which label", train,
+                "flags.csv: the label could be the column toxic or kind ... data.label_columns=[toxic, kind, never]",
+                2);
   Words several = train;
   several.push_back("data.label_columns=[toxic, kind]");
   const Outcome outcome = succeed(place, several);
   CHECK(contains(outcome.err,
                  "flags.csv: read with data.header=true data.multi_label=true data.text_columns=[comment_text]"));
   CHECK(contains(place.read("runs/flags/config.yaml"), "label_columns: [toxic, kind]"));
-  CHECK(contains(succeed(place, {"predict", "runs/flags", "flags.csv", "--errors"}).err, "of 40 texts"));
-  CHECK(lines_of(succeed(place, {"predict", "runs/flags"}, "awful words\n").out).at(1).substr(0, 6) == "toxic\t");
-  succeed(place, {"eval", "runs/flags", "--split", "test", "--set", "data.test=[flags.csv]"});
+  CHECK(contains(succeed(place, "predict runs/flags flags.csv --errors").err, "of 40 texts"));
+  CHECK(lines_of(succeed(place, "predict runs/flags", "awful words\n").out).at(1).substr(0, 6) == "toxic\t");
+  succeed(place, "eval runs/flags --split test --set data.test=[flags.csv]");
   place.write("texts.csv", "comment_text,id\nawful words,1\n");
-  CHECK(contains(succeed(place, {"predict", "runs/flags", "texts.csv"}).out, "\ntoxic\t"));
-  Words single = train;
-  single.insert(single.end(), {"data.label_columns=[toxic, kind]", "data.train=[one.csv]", "name=one"});
+  CHECK(contains(succeed(place, "predict runs/flags texts.csv").out, "\ntoxic\t"));
+  Words single = train + Words{"data.label_columns=[toxic, kind]", "data.train=[one.csv]", "name=one"};
   CHECK_FALSE(contains(succeed(place, single).err, "multi_label"));
-  CHECK(contains(succeed(place, {"predict", "runs/one", "one.csv", "--errors"}).err, "0 of 40 texts"));
+  CHECK(contains(succeed(place, "predict runs/one one.csv --errors").err, "0 of 40 texts"));
 }
 
 TEST_CASE("the folders of the original IMDB are read as they are unpacked") {
@@ -446,15 +406,16 @@ TEST_CASE("the folders of the original IMDB are read as they are unpacked") {
     place.write(std::string(part) + "/urls_pos.txt", "http://somewhere\n");
   }
   // The keys that scripts/get-data.sh prints.
-  const Outcome train = succeed(place, {"train", "--config", "linear.yaml", "--set", "name=imdb", "data.format=folders",
-                                        "data.train=[acl/train]", "data.test=[acl/test]", "data.classes=[neg,pos]"});
+  const Outcome train = succeed(place,
+                                "train --config linear.yaml --set name=imdb data.format=folders data.train=[acl/train] "
+                                "data.test=[acl/test] data.classes=[neg,pos]");
   CHECK(contains(train.err, "unsup"));  // left out by data.classes
   CHECK(contains(train.err, "of 2 classes"));
-  succeed(place, {"eval", "runs/imdb", "--split", "test"});
-  const Outcome predict = succeed(place, {"predict", "runs/imdb", "acl/test"});
+  succeed(place, "eval runs/imdb --split test");
+  const Outcome predict = succeed(place, "predict runs/imdb acl/test");
   CHECK(lines_of(predict.out).size() == 91);
   CHECK(contains(predict.err, "90 files, each a text, in the order of their paths; left out 2 beside"));
-  CHECK(contains(succeed(place, {"predict", "runs/imdb", "acl/test", "--errors"}).err, "0 of 60 texts"));
+  CHECK(contains(succeed(place, "predict runs/imdb acl/test --errors").err, "0 of 60 texts"));
   const Outcome all = succeed(
       place, {"data", "check", "--config", "linear.yaml", "--set", "data.format=folders", "data.train=[acl/train]"});
   CHECK(contains(all.out + all.err, "left out 2 files beside the folders of the classes"));

@@ -20,14 +20,13 @@ std::string escape_free(const std::string& written) {
 }
 
 TEST_CASE("a screen is what a terminal shows") {
-  CHECK(screen_of("ab\r\033[Kc\nlong line\r\nx", 5) == std::vector<std::string>{"c", "long", "line", "x"});
+  CHECK(screen_of("ab\r\033[Kc\nlong line\r\nx", 5) == Words{"c", "long", "line", "x"});
 }
 
 TEST_CASE("the bar fits the terminal, leaves nothing behind, and ends at 100 %") {
   for (const int columns : {40, 80, 110, 200}) {
     CAPTURE(columns);
-    const Workplace place;
-    write_samples(place);
+    const SamplePlace place;
     const TerminalOutcome outcome =
         run_on_terminal(place,
                         {"train", "--config", "lm.yaml", "--set", "train.progress=auto", "train.steps=400",
@@ -54,8 +53,7 @@ TEST_CASE("the bar fits the terminal, leaves nothing behind, and ends at 100 %")
 }
 
 TEST_CASE("what files hold does not command the terminal, in logs, errors and tables") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   std::string rows;
   for (int i = 0; i < 20; ++i) rows += hostile + "\ta fine day " + std::to_string(i) + "\nbad\tsad night\n";
   place.write("train.tsv", rows + "once" + hostile + "\tonly\n");
@@ -76,10 +74,10 @@ TEST_CASE("what files hold does not command the terminal, in logs, errors and ta
   CHECK(escape_free(predict.written) == "");
   CHECK(contains(predict.written, "\\x1b[35m"));
   // In a pipe, predict writes the labels as they are: another program reads them.
-  CHECK(contains(succeed(place, {"predict", "runs/classifier", "lines.txt"}).out, hostile));
+  CHECK(contains(succeed(place, "predict runs/classifier lines.txt").out, hostile));
 
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"train", hostile},
+  for (const Words& arguments :
+       {Words{"train", hostile},
         {"train", "--config", hostile},
         {hostile},
         {"eval", hostile},
@@ -95,12 +93,11 @@ TEST_CASE("what files hold does not command the terminal, in logs, errors and ta
 
 TEST_CASE(
     "of many classes a terminal shows the best three and the commonest confusions; a pipe has all probabilities") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   std::string rows;
   for (int i = 0; i < 60; ++i) rows += "class-" + std::to_string(i % 12) + "\ta text " + std::to_string(i) + "\n";
   place.write("train.tsv", rows);
-  succeed(place, {"train", "--config", "classifier.yaml", "--set", "data.valid_fraction=0", "data.valid=[train.tsv]"});
+  succeed(place, "train --config classifier.yaml --set data.valid_fraction=0 data.valid=[train.tsv]");
   place.write("lines.txt", "a text 3\n");
   const std::vector<std::string> shown =
       run_on_terminal(place, {"predict", "runs/classifier", "lines.txt"}, 200).screen;
@@ -113,14 +110,13 @@ TEST_CASE(
   CHECK(count(shown[0], "predicted") == 3);
   CHECK(count(shown[1], "class-") == 3);
   CHECK(count(shown[1], "0.") == 3);
-  const std::vector<std::string> piped = lines_of(succeed(place, {"predict", "runs/classifier", "lines.txt"}).out);
+  const std::vector<std::string> piped = lines_of(succeed(place, "predict runs/classifier lines.txt").out);
   CHECK(count(piped[0], "class-") == 12);
   CHECK(count(piped[1], "0.") == 12);
 
-  const std::string eval = succeed(place, {"eval", "runs/classifier"}).out;
+  const std::string eval = succeed(place, "eval runs/classifier").out;
   CHECK_FALSE(contains(eval, "rows are true classes"));
-  CHECK(contains(eval, "commonest confusions\n"));
-  CHECK(contains(eval, " of 5  class-"));
+  check_contains(eval, {"commonest confusions\n", " of 5  class-"});
 }
 
 TEST_CASE("help and version on a full standard output are errors") {

@@ -16,53 +16,48 @@ size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-std::vector<std::string> train(const std::string& config, const std::string& tokenizer,
-                               const std::vector<std::string>& more = {}) {
-  std::vector<std::string> words{"train", "--config", config, "--set", "name=new", "data.tokenizer=" + tokenizer};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+Words train(const std::string& config, const std::string& tokenizer, const Words& more = {}) {
+  return Words{"train", "--config", config, "--set", "name=new", "data.tokenizer=" + tokenizer} + more;
 }
 
 TEST_CASE("a run with sentencepiece needs its folder only, goes on, and counts bits over the bytes of the text") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   const std::string valid = "the caf\xc3\xa9 of rope\n  pulls slow, \xe6\x97\xa5\xe6\x9c\xac!\n";
   place.write("valid.txt", valid);
   const std::string tokenizer = "{type: sentencepiece, vocabulary_size: 300, model: pieces.model}";
-  const Outcome begun = succeed(place, train("lm.yaml", tokenizer, {"data.valid=[valid.txt]", "train.steps=4"}));
-  CHECK(begun.err.find("tokenizer: sentencepiece, 300 tokens") != std::string::npos);
+  const Outcome begun = succeed(place, train("lm.yaml", tokenizer, "data.valid=[valid.txt] train.steps=4"));
+  CHECK(contains(begun.err, "tokenizer: sentencepiece, 300 tokens"));
   for (const char* noise : {"trainer_interface", "LOG(", "sentencepiece_trainer"})
-    CHECK(begun.err.find(noise) == std::string::npos);
+    CHECK_FALSE(contains(begun.err, noise));
   CHECK(std::filesystem::remove(place / "pieces.model"));  // trained anew: the same
-  succeed(place, train("lm.yaml", tokenizer, {"data.valid=[valid.txt]", "train.steps=6"}));
+  succeed(place, train("lm.yaml", tokenizer, "data.valid=[valid.txt] train.steps=6"));
   CHECK(std::filesystem::remove(place / "pieces.model"));
 
-  const auto report = parse_json(succeed(place, {"eval", "runs/new", "--format", "json"}).out);
+  const auto report = parse_json(succeed(place, "eval runs/new --format json").out);
   const double bits = report.at("loss").get<double>() * report.at("targets").get<double>() / std::log(2.0);
   CHECK(report.at("bits_per_byte").get<double>() ==
         doctest::Approx(bits / static_cast<double>(valid.size())).epsilon(1e-3));
 
   std::filesystem::remove_all(place / "text");
   CHECK_FALSE(std::filesystem::exists(place / "pieces.model"));
-  const std::vector<std::string> generate{"generate", "runs/new", "--prompt", "the rope", "--tokens", "30"};
+  const Words generate{"generate", "runs/new", "--prompt", "the rope", "--tokens", "30"};
   const std::string written = succeed(place, generate).out;
   CHECK(written.rfind("the rope", 0) == 0);
   CHECK(written == succeed(place, generate).out);
-  succeed(place, {"generate", "runs/new", "--tokens", "30", "--temperature", "2"});
+  succeed(place, "generate runs/new --tokens 30 --temperature 2");
 }
 
 TEST_CASE("predict normalises as training did") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   for (const char* tokenizer :
        {"{type: char, normalise: nfkc, case_fold: true}", "{type: word, normalise: nfkc, case_fold: true}",
         "{type: sentencepiece, model_type: unigram, vocabulary_size: 285, normalise: nfkc, case_fold: true}"}) {
     INFO(tokenizer);
     std::filesystem::remove_all(place / "runs");
     succeed(place, train("classifier.yaml", tokenizer));
-    const std::string lines = succeed(place, {"predict", "runs/new"},
-                                      "the caf\xc3\xa9 of rope\nTHE CAFE\xcc\x81 \xef\xbd\x8f\xef\xbd\x86 rope\n")
-                                  .out;
+    const std::string lines =
+        succeed(place, "predict runs/new", "the caf\xc3\xa9 of rope\nTHE CAFE\xcc\x81 \xef\xbd\x8f\xef\xbd\x86 rope\n")
+            .out;
     const std::vector<std::string> rows = lines_of(lines);
     REQUIRE(rows.size() == 3);
     CHECK(rows[1] == rows[2]);
@@ -70,29 +65,21 @@ TEST_CASE("predict normalises as training did") {
 }
 
 TEST_CASE("rows that cannot be used stop a run, or are left out and told once") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   place.write("train.tsv", place.read("train.tsv") + "lonely\n\xff\tbroken\n");
   check_refused(
-      place, {"two bad rows",
-              {},
-              train("classifier.yaml", "char"),
-              1,
-              {"train.tsv:", "too few columns: found 1", "byte 0xff", "2 rows cannot be used", "data.on_error: skip"}});
+      place, "two bad rows", train("classifier.yaml", "char"),
+      "train.tsv: ... too few columns: found 1 ... byte 0xff ... 2 rows cannot be used ... data.on_error: skip");
   const Outcome outcome = succeed(place, train("classifier.yaml", "char", {"data.on_error=skip"}));
   CHECK(count_of(outcome.err, "2 rows left out (on_error: skip), the first: ") == 1);
-  CHECK(count_of(succeed(place, {"eval", "runs/new"}).err, "2 rows left out") == 1);
+  CHECK(count_of(succeed(place, "eval runs/new").err, "2 rows left out") == 1);
 }
 
 TEST_CASE("a vocabulary that the text does not give is refused with the largest one that it gives") {
-  const Workplace place;
-  write_samples(place);
-  check_refused(place,
-                {"too many pieces",
-                 {},
-                 train("lm.yaml", "{type: sentencepiece, vocabulary_size: 20000}"),
-                 2,
-                 {"data.tokenizer.vocabulary_size", "does not yield 20000 pieces", " or less, or train on more text"}});
+  const SamplePlace place;
+  check_refused(place, "too many pieces", train("lm.yaml", "{type: sentencepiece, vocabulary_size: 20000}"),
+                "data.tokenizer.vocabulary_size ... does not yield 20000 pieces ...  or less, or train on more text",
+                2);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ const std::string checkpoints = "runs/lm/checkpoints/";
 void take_checksum(const Workplace& place, const std::string& name) {
   const std::string key = "xxh3_128";
   std::string bytes = place.read(name);
-  REQUIRE(bytes.find(key) != std::string::npos);
+  REQUIRE(contains(bytes, key));
   place.write(name, bytes.replace(bytes.find(key), key.size(), "some_key"));
 }
 
@@ -23,9 +23,8 @@ void flip_middle(const Workplace& place, const std::string& name) {
   place.write(name, bytes);
 }
 
-Outcome verify(const Workplace& place, const std::vector<std::string>& runs = {"runs/lm"}) {
-  std::vector<std::string> command{"verify"};
-  command.insert(command.end(), runs.begin(), runs.end());
+Outcome verify(const Workplace& place, const Words& runs = {"runs/lm"}) {
+  const Words command = Words("verify") + runs;
   Outcome outcome = run(place, command);
   INFO(outcome.err);
   CHECK(indecency(outcome) == "");
@@ -33,15 +32,13 @@ Outcome verify(const Workplace& place, const std::vector<std::string>& runs = {"
 }
 
 TEST_CASE("verify: whole runs, exit code 0, nothing written") {
-  const Workplace place;
-  write_trained_samples(place);
+  const TrainedPlace place;
   const auto before = place.content("runs");
   const Outcome outcome = verify(place, {"runs/lm", "runs/classifier"});
   CHECK(outcome.code == 0);
-  for (const char* const says : {"runs/lm: whole", "runs/classifier: whole", "config.yaml", "tokenizer.json",
-                                 "classes.txt", "metrics.jsonl", "checkpoints/step-4", "checkpoints/step-6"})
-    CHECK_MESSAGE(outcome.out.find(says) != std::string::npos, says, " in ", outcome.out);
-  CHECK(outcome.out.find("DAMAGED") == std::string::npos);
+  check_contains(outcome.out, {"runs/lm: whole", "runs/classifier: whole", "config.yaml", "tokenizer.json",
+                               "classes.txt", "metrics.jsonl", "checkpoints/step-4", "checkpoints/step-6"});
+  CHECK_FALSE(contains(outcome.out, "DAMAGED"));
   CHECK(place.content("runs") == before);
 }
 
@@ -49,104 +46,95 @@ TEST_CASE("verify: each kind of damage is found, and its cost is named") {
   struct Row {
     const char* name;
     std::function<void(const Workplace&)> damage;
-    std::vector<std::string> says;
+    Says says;
   };
   const auto flip = [](const std::string& file) { return [=](const Workplace& p) { flip_middle(p, file); }; };
   const auto drop = [](const std::string& file) { return [=](const Workplace& p) { fs::remove_all(p / file); }; };
   const std::vector<Row> rows = {
-      {"model",
-       flip(checkpoints + "step-6/model.safetensors"),
-       {"checkpoints/step-6", "model.safetensors", "the best model, of step 6; steps 5 to 6, which training computes"}},
-      {"optimizer", flip(checkpoints + "step-6/optimizer.safetensors"), {"optimizer.safetensors"}},
-      {"state", flip(checkpoints + "step-4/state.json"), {"checkpoints/step-4", "state.json", "nothing: another"}},
+      {"model", flip(checkpoints + "step-6/model.safetensors"),
+       "checkpoints/step-6 ... model.safetensors ... the best model, of step 6; steps 5 to 6, which training computes"},
+      {"optimizer", flip(checkpoints + "step-6/optimizer.safetensors"), "optimizer.safetensors"},
+      {"state", flip(checkpoints + "step-4/state.json"), "checkpoints/step-4 ... state.json ... nothing: another"},
       {"a model without a checksum",
        [](const Workplace& p) { take_checksum(p, checkpoints + "step-6/model.safetensors"); },
-       {"model.safetensors: the file has no checksum", "the best model, of step 6"}},
+       "model.safetensors: the file has no checksum ... the best model, of step 6"},
       {"an optimizer without a checksum",
        [](const Workplace& p) { take_checksum(p, checkpoints + "step-4/optimizer.safetensors"); },
-       {"optimizer.safetensors: the file has no checksum"}},
+       "optimizer.safetensors: the file has no checksum"},
       {"a state without a checksum",
        [](const Workplace& p) {
          std::string text = p.read(checkpoints + "step-6/state.json");
          p.write(checkpoints + "step-6/state.json", text.replace(text.find("xxh3_128"), 8, "some_key"));
        },
-       {"state.json: the file is damaged"}},
-      {"a file", drop(checkpoints + "step-6/optimizer.safetensors"), {"optimizer.safetensors", "no such file"}},
+       "state.json: the file is damaged"},
+      {"a file", drop(checkpoints + "step-6/optimizer.safetensors"), "optimizer.safetensors ... no such file"},
       {"all",
        [&](const Workplace& p) {
          flip_middle(p, checkpoints + "step-6/model.safetensors");
          flip_middle(p, checkpoints + "step-4/model.safetensors");
        },
-       {"all training: there is no earlier checkpoint to go on from"}},
-      {"last", drop(checkpoints + "last"), {"checkpoints/last", "is missing"}},
-      {"best", drop(checkpoints + "best"), {"checkpoints/best", "is missing", "the best model, of step 6"}},
-      {"dangling", drop(checkpoints + "step-6"), {"checkpoints/last", "points to step-6, which is not there"}},
+       "all training: there is no earlier checkpoint to go on from"},
+      {"last", drop(checkpoints + "last"), "checkpoints/last ... is missing"},
+      {"best", drop(checkpoints + "best"), "checkpoints/best ... is missing ... the best model, of step 6"},
+      {"dangling", drop(checkpoints + "step-6"), "checkpoints/last ... points to step-6, which is not there"},
       {"metrics, a line",
        [](const Workplace& p) { p.write("runs/lm/metrics.jsonl", "x" + p.read("runs/lm/metrics.jsonl")); },
-       {"metrics.jsonl", "1 lines cannot be read"}},
+       "metrics.jsonl ... 1 lines cannot be read"},
       {"metrics, a digit",
        [](const Workplace& p) {
          std::string text = p.read("runs/lm/metrics.jsonl");
          text[text.find("\"loss\":") + 9] ^= 1;
          p.write("runs/lm/metrics.jsonl", text);
        },
-       {"metrics.jsonl", "not what the checkpoint of step 6 recorded"}},
-      {"metrics, absent", drop("runs/lm/metrics.jsonl"), {"metrics.jsonl", "no such file"}},
-      {"configuration", [](const Workplace& p) { p.write("runs/lm/config.yaml", "garbage"); }, {"config.yaml"}},
+       "metrics.jsonl ... not what the checkpoint of step 6 recorded"},
+      {"metrics, absent", drop("runs/lm/metrics.jsonl"), "metrics.jsonl ... no such file"},
+      {"configuration", [](const Workplace& p) { p.write("runs/lm/config.yaml", "garbage"); }, "config.yaml"},
       {"configuration, another model",
        [](const Workplace& p) {
          std::string text = p.read("runs/lm/config.yaml");
          p.write("runs/lm/config.yaml", text.replace(text.find("gelu"), 4, "relu"));
        },
-       {"config.yaml", "not what step 6 was trained with"}},
-      {"tokenizer",
-       [](const Workplace& p) { p.write("runs/lm/tokenizer.json", "{\"kind\": \"byte\"}"); },
-       {"tokenizer.json", "not what step 6 was trained with", "writes it again"}},
+       "config.yaml ... not what step 6 was trained with"},
+      {"tokenizer", [](const Workplace& p) { p.write("runs/lm/tokenizer.json", "{\"kind\": \"byte\"}"); },
+       "tokenizer.json ... not what step 6 was trained with ... writes it again"},
   };
   for (const Row& row : rows) {
     INFO(row.name);
-    const Workplace place;
-    write_trained_samples(place);
+    const TrainedPlace place;
     row.damage(place);
     const Outcome outcome = verify(place, {"runs/lm", "runs/classifier"});
     CHECK(outcome.code == 1);
-    CHECK(outcome.out.find("runs/lm: DAMAGED") != std::string::npos);
-    CHECK(outcome.out.find("runs/classifier: whole") != std::string::npos);
-    for (const std::string& says : row.says)
-      CHECK_MESSAGE(outcome.out.find(says) != std::string::npos, says, " in ", outcome.out);
+    check_contains(outcome.out, {"runs/lm: DAMAGED", "runs/classifier: whole"});
+    check_contains(outcome.out, row.says);
   }
 }
 
 TEST_CASE("verify: the advice for copies and slim runs names what is there") {
-  const Workplace place;
-  write_trained_samples(place);
+  const TrainedPlace place;
   fs::create_directories(place / "other");
   copy_files(place / "runs/lm", place / "other/copy");
-  succeed(place, {"slim", "runs/lm", "--output", "slim"});
+  succeed(place, "slim runs/lm --output slim");
   for (const char* const folder : {"runs/lm", "other/copy", "slim"}) fs::remove(place / folder / "tokenizer.json");
   CHECK(contains(verify(place).out, "nothing: capstan train --config runs/lm/config.yaml writes it again"));
   const std::string copy = verify(place, {"other/copy"}).out;
-  CHECK(contains(copy, "capstan train --config other/copy/config.yaml --set folder="));
-  CHECK(contains(copy, "/other name=copy writes it again"));
+  check_contains(copy,
+                 {"capstan train --config other/copy/config.yaml --set folder=", "/other name=copy writes it again"});
   CHECK(contains(verify(place, {"slim"}).out, "make it again from the one that it was made from (capstan slim)"));
   fs::remove(place / "other/copy/config.yaml");
   CHECK(contains(verify(place, {"other/copy"}).out, "capstan train --config FILE, as the run was trained, --set"));
 }
 
 TEST_CASE("a checkpoint without a checksum is not resumed from, and what reads its model says so") {
-  const Workplace place;
-  write_trained_samples(place);
+  const TrainedPlace place;
   take_checksum(place, checkpoints + "step-6/model.safetensors");
-  CHECK(contains(succeed(place, {"eval", "runs/lm"}).err, "model.safetensors: the file has no checksum"));
-  const Outcome resumed = succeed(place, {"train", "--config", "lm.yaml"});
-  CHECK(contains(resumed.err, "no checksum"));
-  CHECK(contains(resumed.err, "the run goes back to step 4"));
+  CHECK(contains(succeed(place, "eval runs/lm").err, "model.safetensors: the file has no checksum"));
+  const Outcome resumed = succeed(place, "train --config lm.yaml");
+  check_contains(resumed.err, {"no checksum", "the run goes back to step 4"});
 }
 
 TEST_CASE("verify: a best checkpoint without the optimizer's state is whole; it is no checkpoint to go on from") {
-  const Workplace place;
-  write_samples(place);
-  succeed(place, {"train", "--config", "lm.yaml", "--set", "train.lr=1e-30"});  // the best is step 3
+  const SamplePlace place;
+  succeed(place, "train --config lm.yaml --set train.lr=1e-30");  // the best is step 3
   REQUIRE_FALSE(fs::exists(place / (checkpoints + "step-3/optimizer.safetensors")));
   const Outcome whole = verify(place);
   CHECK(whole.code == 0);
@@ -159,17 +147,15 @@ TEST_CASE("verify: a best checkpoint without the optimizer's state is whole; it 
 }
 
 TEST_CASE("verify: left-over files are notes, the tokens of a text are read, and what is no run is refused") {
-  const Workplace place;
-  write_samples(place);
-  succeed(place, {"train", "--config", "lm.yaml", "--set", "data.cache_above_mb=0", "train.keep_last=1"});
+  const SamplePlace place;
+  succeed(place, "train --config lm.yaml --set data.cache_above_mb=0 train.keep_last=1");
   place.write(checkpoints + ".unfinished-step-9/state.json", "");
   place.write(checkpoints + "damaged-step-2/state.json", "");
   place.write("runs/lm/metrics.jsonl.damaged-1", "x");
   const Outcome whole = verify(place);
   CHECK(whole.code == 0);
-  for (const char* const says : {".unfinished-step-9", "damaged-step-2", "metrics.jsonl.damaged-1", "runs/.cache",
-                                 "tokens to train on", "the only complete checkpoint"})
-    CHECK_MESSAGE(whole.out.find(says) != std::string::npos, says, " in ", whole.out);
+  check_contains(whole.out, {".unfinished-step-9", "damaged-step-2", "metrics.jsonl.damaged-1", "runs/.cache",
+                             "tokens to train on", "the only complete checkpoint"});
   std::string tokens;
   for (const auto& [name, content] : place.content("runs/.cache"))
     if (fs::path(name).filename() == "train.tokens") tokens = name;
@@ -177,23 +163,21 @@ TEST_CASE("verify: left-over files are notes, the tokens of a text are read, and
   flip_middle(place, tokens);
   const Outcome damaged = verify(place);
   CHECK(damaged.code == 1);
-  CHECK_MESSAGE(damaged.out.find("the text is tokenised again") != std::string::npos, damaged.out);
-  CHECK(run(place, {"verify", "text"}).code == 1);
-  CHECK(run(place, {"verify"}).code == 2);
+  CHECK_MESSAGE(contains(damaged.out, "the text is tokenised again"), damaged.out);
+  CHECK(run(place, "verify text").code == 1);
+  CHECK(run(place, "verify").code == 2);
 }
 
 TEST_CASE("verify: tokens of other runs in the same cache are left alone, whatever their width") {
-  const Workplace place;
-  write_samples(place);
-  const std::vector<std::string> train{
-      "train", "--config", "lm.yaml", "--set", "data.cache_above_mb=0", "train.steps=2", "data.tokenizer=byte"};
+  const SamplePlace place;
+  const Words train = "train --config lm.yaml --set data.cache_above_mb=0 train.steps=2 data.tokenizer=byte";
   for (const std::string& own : {std::string("name=bare"), std::string("data.documents=line")}) {
-    std::vector<std::string> command = train;
+    Words command = train;
     command.push_back(own);
     succeed(place, command);
   }
   const auto index_files = [&] {
-    std::vector<std::string> names;
+    Words names;
     for (const auto& [name, content] : place.content("runs/.cache"))
       if (fs::path(name).filename() == "index.json") names.push_back(name);
     return names;
@@ -215,8 +199,7 @@ TEST_CASE("verify: memory that is refused is not damage") {
 #if defined(__SANITIZE_ADDRESS__)
   MESSAGE("skipped: AddressSanitizer reserves more addresses than the limit of this test");
 #else
-  const Workplace place;
-  write_trained_samples(place);
+  const TrainedPlace place;
   fs::resize_file(place / "runs/lm/metrics.jsonl", uintmax_t{1} << 34);
   const Outcome outcome = run_shell(place, "ulimit -v 4000000; exec \"$capstan\" verify runs/lm runs/classifier");
   INFO(outcome.err);

@@ -11,22 +11,21 @@
 namespace capstan::testing {
 namespace {
 
-std::vector<std::string> training(const std::string& file, std::vector<std::string> more = {}) {
-  std::vector<std::string> all{"train",
-                               "--config",
-                               "classifier.yaml",
-                               "--set",
-                               "data.tokenizer={type: word, min_count: 1}",
-                               "model.width=4",
-                               "train.init_vectors=" + file};
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+Words training(const std::string& file, Words more = {}) {
+  Words all{"train",
+            "--config",
+            "classifier.yaml",
+            "--set",
+            "data.tokenizer={type: word, min_count: 1}",
+            "model.width=4",
+            "train.init_vectors=" + file};
+  return all + more;
 }
 
 /// The row of a word in the embedding of a run.
 std::vector<float> row_of(const Workplace& place, const std::string& run_folder, const std::string& word) {
   const nlohmann::json tokenizer = parse_json(place.read(run_folder + "/tokenizer.json"));
-  const std::vector<std::string> words = tokenizer.at("words");
+  const Words words = tokenizer.at("words");
   const auto at = std::find(words.begin(), words.end(), word) - words.begin() + 2;  // after two special ones
   const std::vector<float> all = SafetensorsFile((place / run_folder / "checkpoints/last/model.safetensors").string())
                                      .at("embed.weight")
@@ -37,8 +36,7 @@ std::vector<float> row_of(const Workplace& place, const std::string& run_folder,
 }  // namespace
 
 TEST_CASE("word vectors start the embedding of the words that they are of: with and without a header, packed, frozen") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   const std::string vectors =
       "of 9 9 9 9\nfine 1 -2.5 3e-1 0.25\nnot a word 1 2 3 4\nsad -1 0 1 1e-60\nfine 7 7 7 7\nDay 1 1 1 1\n";
   place.write("glove.txt", vectors);
@@ -50,8 +48,7 @@ TEST_CASE("word vectors start the embedding of the words that they are of: with 
                                                      : file[7] == 'e' && file[9] != 0 ? "gz"
                                                                                       : "vec");
     const Outcome trained = succeed(place, training(file, {name, "train.freeze=[embed.*]"}));
-    CHECK(contains(trained.err, "word vectors: 2 of "));
-    CHECK(contains(trained.err, std::string("are in ") + file + ", among 6 vectors"));
+    check_contains(trained.err, {"word vectors: 2 of ", std::string("are in ") + file + ", among 6 vectors"});
     const std::string run_folder = "runs/" + name.substr(5);
     CHECK(row_of(place, run_folder, "fine") == std::vector<float>{1, -2.5F, 0.3F, 0.25F});
     CHECK(row_of(place, run_folder, "sad") == std::vector<float>{-1, 0, 1, 0});
@@ -61,12 +58,11 @@ TEST_CASE("word vectors start the embedding of the words that they are of: with 
   succeed(place, training("words.vec", {"name=free"}));
   CHECK(row_of(place, "runs/free", "fine") != std::vector<float>{1, -2.5F, 0.3F, 0.25F});
   std::filesystem::remove(place / "words.vec");
-  succeed(place, training("words.vec", {"name=free", "train.steps=8"}));
+  succeed(place, training("words.vec", "name=free train.steps=8"));
 }
 
 TEST_CASE("files that are no word vectors of the model's width are refused by the line") {
-  const Workplace place;
-  write_samples(place);
+  const SamplePlace place;
   struct Case {
     const char *what, *content, *says;
     int code = 1;
@@ -84,24 +80,18 @@ TEST_CASE("files that are no word vectors of the model's width are refused by th
       {"none of the words", "Fine 1 2 3 4\n", "none of the"}};
   for (const Case& c : cases) {
     place.write("wrong.vec", c.content);
-    check_refused(place, {c.what, {}, training("wrong.vec", {"name=wrong"}), c.code, {c.says}});
+    check_refused(place, c.what, training("wrong.vec", {"name=wrong"}), {c.says}, c.code);
   }
   std::string long_file = "1000 4\n";
   for (int i = 0; i < 1000; ++i)
     long_file += "word" + std::to_string(i * i % 7919) + " 0.125 " + std::to_string(i) + " 3 4\n";
   place.write("long.vec", long_file);
   REQUIRE(run_shell(place, "gzip -c long.vec | head -c 3000 > cut.vec.gz").code == 0);
-  check_refused(place, {"a packed file that is cut",
-                        {},
-                        training("cut.vec.gz", {"name=wrong"}),
-                        1,
-                        {"cut.vec.gz: the gzip file is truncated", "(after line "}});
-  check_refused(place, {"no file", {}, training("none.vec", {"name=wrong"}), 2, {"train.init_vectors", "none.vec"}});
-  check_refused(place, {"beside init_from",
-                        {},
-                        training("long.vec", {"name=wrong", "train.init_from=long.vec"}),
-                        2,
-                        {"train.init_vectors", "give one of them"}});
+  check_refused(place, "a packed file that is cut", training("cut.vec.gz", {"name=wrong"}),
+                "cut.vec.gz: the gzip file is truncated ... (after line ");
+  check_refused(place, "no file", training("none.vec", {"name=wrong"}), "train.init_vectors ... none.vec", 2);
+  check_refused(place, "beside init_from", training("long.vec", "name=wrong train.init_from=long.vec"),
+                "train.init_vectors ... give one of them", 2);
 }
 
 }  // namespace capstan::testing

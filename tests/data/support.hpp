@@ -14,53 +14,22 @@
 #include "data/batches/batcher.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "tests/support/source_dir.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/support/texts.hpp"
 
 namespace capstan {
 
-/// A folder that goes away with the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "capstan-data-XXXXXX").string();
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+inline std::string write_gzip(const TemporaryFolder& folder, const std::string& name, const std::string& content) {
+  gzFile file = gzopen(folder.path(name).c_str(), "wb");
+  gzwrite(file, content.data(), static_cast<unsigned>(content.size()));
+  gzclose(file);
+  return folder.path(name);
+}
 
-  std::string path(const std::string& name = "") const { return (path_ / name).string(); }
-  /// Writes a file, its folders included, and returns its path.
-  std::string write(const std::string& name, const std::string& content) const {
-    std::filesystem::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name, std::ios::binary) << content;
-    return path(name);
-  }
-  std::string write_gzip(const std::string& name, const std::string& content) const {
-    gzFile file = gzopen(path(name).c_str(), "wb");
-    gzwrite(file, content.data(), static_cast<unsigned>(content.size()));
-    gzclose(file);
-    return path(name);
-  }
-  std::string write_zstd(const std::string& name, const std::string& content) const {
-    std::string packed(ZSTD_compressBound(content.size()), '\0');
-    packed.resize(ZSTD_compress(packed.data(), packed.size(), content.data(), content.size(), 3));
-    return write(name, packed);
-  }
-
- private:
-  std::filesystem::path path_;
-};
-
-/// The message of the exception of type E that `action` throws.
-template <class E, class Action>
-std::string message_of(const Action& action) {
-  try {
-    action();
-  } catch (const E& problem) {
-    return problem.what();
-  }
-  return "(nothing was thrown)";
+inline std::string write_zstd(const TemporaryFolder& folder, const std::string& name, const std::string& content) {
+  std::string packed(ZSTD_compressBound(content.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), content.data(), content.size(), 3));
+  return folder.write(name, packed);
 }
 
 inline bool equal(const Batch& a, const Batch& b) {
@@ -80,8 +49,6 @@ inline void check_rows(const BatchSource& source, int64_t epoch, int64_t index) 
   }
   CHECK_THROWS_AS(source.rows(epoch, index, 0, extent.rows + 1), std::invalid_argument);
 }
-
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// The path of a real data file, or nothing, with a message, where it is absent.
 inline std::string real_file(const std::string& name) {

@@ -63,8 +63,8 @@ TEST_CASE("checks: a header that is read as an example is noticed, with the keys
   LabelledSourceConfig config = config_of({folder.write("a.csv", "sentiment,review\n" + review_rows(60, false))});
   const auto warnings = load_labelled(config).warnings;
   const std::string message = warning_of(warnings, "header");
-  CHECK(contains(message, "a.csv:1: the first row names columns (sentiment, review)"));
-  CHECK(contains(message, "'sentiment' as a class; set data.header=true"));
+  check_contains(message, {"a.csv:1: the first row names columns (sentiment, review)",
+                           "'sentiment' as a class; set data.header=true"});
   CHECK_FALSE(contains(message, "label_column"));
   CHECK(checks_of(warnings) == std::vector<std::string>{"header"});  // the class that is seen once is known
 
@@ -142,8 +142,8 @@ TEST_CASE("checks: truncated texts, with the max_length that would do") {
   LabelledSourceConfig config = config_of({folder.write("a.tsv", rows)});
   config.max_length = 100;
   const std::string message = warning_of(load_labelled(config).warnings, "truncated");
-  CHECK(contains(message, "train: 10 % of the texts have more than data.max_length = 100 tokens and lose their end"));
-  CHECK(contains(message, "set data.max_length=204"));
+  check_contains(message, {"train: 10 % of the texts have more than data.max_length = 100 tokens and lose their end",
+                           "set data.max_length=204"});
   config.max_length = 204;
   CHECK(load_labelled(config).warnings.empty());
   std::string few;  // not more than 5 %
@@ -162,8 +162,8 @@ TEST_CASE("checks: texts that train shares with valid and test, and copies with 
   const auto warnings = load_labelled(config).warnings;
   CHECK(checks_of(warnings) == std::vector<std::string>{"shared-texts", "shared-texts", "label-noise"});
   CHECK(contains(warnings[0].message, "valid: 1 of 1 texts (100 %) are also in train"));
-  CHECK(contains(warnings[1].message, "test: 1 of 2 texts (50 %) are also in train"));
-  CHECK(contains(warnings[1].message, "test.tsv:2 = " + folder.path("train.tsv:2")));
+  check_contains(warnings[1].message,
+                 {"test: 1 of 2 texts (50 %) are also in train", "test.tsv:2 = " + folder.path("train.tsv:2")});
   CHECK(contains(warnings[2].message, "1 of 3 training texts have a copy with another label"));
 }
 
@@ -302,8 +302,8 @@ TEST_CASE("checks: the report of packed validation text, and data.max_file_mb") 
   for (int i = 0; text.size() < 2000000; ++i) text += "line " + std::to_string(i) + "\n";
   TextSourceConfig config;
   config.train = {folder.write("a.txt", text)};
-  config.valid = {folder.write_gzip("b.gz", "some\nvalidation text\n" + text.substr(0, 50000))};
-  config.test = {folder.write_gzip("c.gz", "test text\n")};
+  config.valid = {write_gzip(folder, "b.gz", "some\nvalidation text\n" + text.substr(0, 50000))};
+  config.test = {write_gzip(folder, "c.gz", "test text\n")};
   config.sequence_length = 16;
   config.cache = folder.path("cache");
   config.max_file_mb = 1;
@@ -315,7 +315,7 @@ TEST_CASE("checks: the report of packed validation text, and data.max_file_mb") 
   config.cache_above_mb = 64;
   CHECK(contains(message_of<Error>([&] { check_source(config, {}); }), "data.train: "));
   config.cache_above_mb = 0;
-  config.valid = {folder.write_gzip("d.gz", text)};
+  config.valid = {write_gzip(folder, "d.gz", text)};
   CHECK(contains(message_of<Error>([&] { check_source(config, {}); }), "data.valid: "));
 }
 

@@ -135,7 +135,8 @@ valid: 1 pairs, 6 tokens; sources of 2 tokens in the median, 2 at most (0 cut to
   for (size_t i = 0; i < all.size(); ++i) {
     std::string text;
     for (const std::string& line : open_source(all[i], inputs())->description()) text += line + "\n";
-    if (const size_t path = text.find(folder.path()); path != std::string::npos) text.erase(path, folder.path().size());
+    const std::string path = folder.path() + "/";
+    if (const size_t at = text.find(path); at != std::string::npos) text.erase(at, path.size());
     CHECK(text == descriptions[i]);
   }
 }

@@ -291,13 +291,11 @@ TEST_CASE("the vocabulary comes from training texts alone, or from an earlier ru
 
 TEST_CASE("rows that cannot be used are named with file, line and remedy") {
   struct Row {
-    const char* what;
-    std::string name, content, message;
-    std::function<void(LabelledSourceConfig&)> change;
+    std::string what, name, content, message;
+    std::function<void(LabelledSourceConfig&)> change = [](LabelledSourceConfig&) {};
   };
-  const auto nothing = [](LabelledSourceConfig&) {};
   const std::vector<Row> rows = {
-      {"too few columns", "t.tsv", "a\tx\nb\n", "t.tsv:2: too few columns: found 1", nothing},
+      {"too few columns", "t.tsv", "a\tx\nb\n", "t.tsv:2: too few columns: found 1"},
       {"too few for the choice", "t.tsv", "a\tx\nb\ty\n",
        "t.tsv:1: too few columns: found 2, but the label is column 1 and the text column 3",
        [](auto& c) { c.text_columns = {"3"}; }},
@@ -315,8 +313,7 @@ TEST_CASE("rows that cannot be used are named with file, line and remedy") {
        [](auto& c) {
          c.classes = {"a", "b"};
        }},
-      {"one class", "t.tsv", "a\tx\na\ty\n", "all 2 examples have the label 'a'; a classifier needs at least two",
-       nothing},
+      {"one class", "t.tsv", "a\tx\na\ty\n", "all 2 examples have the label 'a'; a classifier needs at least two"},
       {"one class named", "t.tsv", "0\tx\n0\ty\n", "all 2 examples have the label '0'; a classifier needs at least two",
        [](auto& c) { c.classes = {"a"}; }},
       {"one class of two", "t.tsv", "a\tx\na\ty\n", "all 2 examples have the label 'a'",
@@ -328,7 +325,7 @@ TEST_CASE("rows that cannot be used are named with file, line and remedy") {
          c.classes = {"a", "b"};
          c.classes_file = "x";
        }},
-      {"empty text", "t.tsv", "a\tx\nb\t\n", "t.tsv:2: the text is empty; set skip_empty", nothing},
+      {"empty text", "t.tsv", "a\tx\nb\t\n", "t.tsv:2: the text is empty; set skip_empty"},
       {"blank text", "t.tsv", "a\tx\nb\t  \n", "t.tsv:2: the text is empty",
        [](auto& c) { c.tokenizer = WordTokenizerConfig{}; }},
       {"too long", "t.tsv", "a\tx\nb\tlonger\n", "t.tsv:2: the text has 6 tokens, more than max_length = 5",
@@ -341,18 +338,16 @@ TEST_CASE("rows that cannot be used are named with file, line and remedy") {
       {"word mode", "t.tsv", "a\tx\nb\t\xff\n", "t.tsv:2:3: byte 0xff",
        [](auto& c) { c.tokenizer = WordTokenizerConfig{}; }},
       {"bad JSON", "t.jsonl", "{\"label\": 1, \"text\": \"x\"}\n{\"label\": 1,\n",
-       "t.jsonl:2:13: not JSON: syntax error", nothing},
-      {"no object", "t.jsonl", "[1, 2]\n", "t.jsonl:1: every line must be a JSON object", nothing},
-      {"no key", "t.jsonl", "{\"label\": 1, \"body\": \"x\"}\n", "t.jsonl:1: no key 'text'; found: body, label",
-       nothing},
+       "t.jsonl:2:13: not JSON: syntax error"},
+      {"no object", "t.jsonl", "[1, 2]\n", "t.jsonl:1: every line must be a JSON object"},
+      {"no key", "t.jsonl", "{\"label\": 1, \"body\": \"x\"}\n", "t.jsonl:1: no key 'text'; found: body, label"},
       {"wrong type", "t.jsonl", "{\"label\": 1.5, \"text\": \"x\"}\n",
-       "t.jsonl:1: 'label' must be a string, a whole number, true or false, found 1.5", nothing},
-      {"an empty label", "t.csv", "a,x\n,y\n", "t.csv:2: the label is empty", nothing},
-      {"a blank label", "t.tsv", "a\tx\n \ty\n", "t.tsv:2: the label is empty", nothing},
-      {"quotes without a label", "t.tsv", "a\tx\n\"\"\ty\n", "t.tsv:2: the label is empty", nothing},
-      {"an empty label in JSON", "t.jsonl", "{\"label\": \"\", \"text\": \"x\"}\n", "t.jsonl:1: the label is empty",
-       nothing},
-      {"null in JSON", "t.jsonl", "{\"label\": null, \"text\": \"x\"}\n", "t.jsonl:1: the label is empty", nothing},
+       "t.jsonl:1: 'label' must be a string, a whole number, true or false, found 1.5"},
+      {"an empty label", "t.csv", "a,x\n,y\n", "t.csv:2: the label is empty"},
+      {"a blank label", "t.tsv", "a\tx\n \ty\n", "t.tsv:2: the label is empty"},
+      {"quotes without a label", "t.tsv", "a\tx\n\"\"\ty\n", "t.tsv:2: the label is empty"},
+      {"an empty label in JSON", "t.jsonl", "{\"label\": \"\", \"text\": \"x\"}\n", "t.jsonl:1: the label is empty"},
+      {"null in JSON", "t.jsonl", "{\"label\": null, \"text\": \"x\"}\n", "t.jsonl:1: the label is empty"},
       {"no label in fastText", "t.txt", "__label__a x\ny\n", "t.txt:2: found 0 labels",
        [](auto& c) { c.format = "fasttext"; }},
       {"an empty label in the test data", "t.tsv", "a\tx\nb\ty\n", "test.tsv:1: the label is empty",
@@ -365,8 +360,7 @@ TEST_CASE("rows that cannot be used are named with file, line and remedy") {
        [](auto& c) { c.header = true; }},
       {"of most rows", "t.tsv", "a\tx\tz\nb\ty\nb\tv\n",
        "t.tsv:1: too many columns: found 3, but most rows have 2; a "
-       "field of tsv holds no tab",
-       nothing},
+       "field of tsv holds no tab"},
       {"with semicolons", "t.csv", "label;text\na;x\nb;y; z\na;v\nb;w\n",
        "t.csv:3: too many columns: found 3, but the header has 2; quote fields that contain semicolons",
        [](auto& c) { c.header = true; }},
@@ -395,14 +389,13 @@ TEST_CASE("rows that cannot be used are named with file, line and remedy") {
        [](auto& c) {
          c.label_columns = {"2", "3"};
        }},
-      {"text is no string", "t.jsonl", "{\"label\": 1, \"text\": 7}\n", "t.jsonl:1: 'text' must be a string, found 7",
-       nothing},
-      {"bytes in JSON", "t.jsonl", "{\"label\": 1, \"text\": \"\xff\"}\n", "t.jsonl:1:23: not JSON", nothing},
-      {"open quote", "t.csv", "a,x\nb,\"y\n", "t.csv:2: a quoted field is not closed", nothing},
+      {"text is no string", "t.jsonl", "{\"label\": 1, \"text\": 7}\n", "t.jsonl:1: 'text' must be a string, found 7"},
+      {"bytes in JSON", "t.jsonl", "{\"label\": 1, \"text\": \"\xff\"}\n", "t.jsonl:1:23: not JSON"},
+      {"open quote", "t.csv", "a,x\nb,\"y\n", "t.csv:2: a quoted field is not closed"},
       {"only a header", "t.csv", "label,text\n", "t.csv: holds no examples", [](auto& c) { c.header = true; }},
-      {"only empty lines", "t.tsv", "\n\n", "t.tsv: holds no examples", nothing},
-      {"unknown ending", "t.data", "a\tx\n", "t.data: the name does not show the format", nothing},
-      {"empty", "t.tsv", "", "t.tsv: the file is empty", nothing}};
+      {"only empty lines", "t.tsv", "\n\n", "t.tsv: holds no examples"},
+      {"unknown ending", "t.data", "a\tx\n", "t.data: the name does not show the format"},
+      {"empty", "t.tsv", "", "t.tsv: the file is empty"}};
   for (const Row& row : rows) {
     const TemporaryFolder folder;
     LabelledSourceConfig config = config_of({folder.write(row.name, row.content)});
@@ -529,8 +522,8 @@ TEST_CASE("one folder per class: the parts of a data set are not taken for class
   CHECK(load_labelled(config).classes == std::vector<std::string>{"test", "train"});  // one folder in common
   folder.write("set/test/neg/1.txt", "text");
   const std::string message = message_of<Error>([&] { load_labelled(config); });
-  CHECK(contains(message, "its folders test, train are parts of a data set, with the classes (neg, pos) one level"));
-  CHECK(contains(message, "such as " + folder.path("set") + "/train"));
+  check_contains(message, {"its folders test, train are parts of a data set, with the classes (neg, pos) one level",
+                           "such as " + folder.path("set") + "/train"});
   config.classes = {"train", "test"};
   CHECK(load_labelled(config).train.size() == 5);
 }

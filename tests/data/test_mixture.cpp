@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
-#include <set>
 
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"

@@ -147,10 +147,8 @@ TEST_CASE("lines of fastText with one label each") {
   CHECK(text_of(data, data.train, 2) == "w");
   config.train = {folder.write("u.txt", "__label__a __label__b x\ny\n__label__ z\n__label__b v\n__label__a w\n")};
   const std::string message = message_of<Error>([&] { load_labelled(config); });
-  CHECK(contains(message, "u.txt:1: found 2 labels (words that begin with __label__) instead of one; for any number"));
-  CHECK(contains(message, "set data.multi_label: true"));
-  CHECK(contains(message, "u.txt:2: found 0 labels"));
-  CHECK(contains(message, "u.txt:3: the label is empty"));
+  check_contains(message, {"u.txt:1: found 2 labels (words that begin with __label__) instead of one; for any number",
+                           "set data.multi_label: true", "u.txt:2: found 0 labels", "u.txt:3: the label is empty"});
 }
 
 TEST_CASE("several labels per text: rows that cannot be used are named with the remedy") {
@@ -212,8 +210,8 @@ TEST_CASE("a label that a text names twice counts once, which is said") {
   CHECK(names_of(data, data.train, 1) == Names{"b"});
   REQUIRE(data.warnings.size() == 1);
   CHECK(data.warnings[0].check == "repeated-labels");
-  CHECK(contains(data.warnings[0].message, "1 training text names a label twice, which counts once; the first: "));
-  CHECK(contains(data.warnings[0].message, "t.tsv:2"));
+  check_contains(data.warnings[0].message,
+                 {"1 training text names a label twice, which counts once; the first: ", "t.tsv:2"});
   config.classes = {"a", "b"};
   config.train = {folder.write("u.tsv", "a\tx\nb,1\ty\n")};  // by name and number
   const ClassificationData named = load_labelled(config);

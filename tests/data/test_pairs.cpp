@@ -1,6 +1,4 @@
 // Pairs: reading, cutting, packing into rows.
-#include <algorithm>
-#include <map>
 #include <set>
 
 #include "core/array/segments.hpp"

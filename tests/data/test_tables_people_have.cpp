@@ -8,98 +8,86 @@
 namespace capstan {
 namespace {
 
-/// A table as people have it, and what comes of it: its classes and first text, or what an error says.
+/// A table as people have it, and what comes of it.
 struct Table {
-  const char *what, *file, *content;
-  std::vector<std::string> classes = {};
-  const char *text = "", *error = "";
+  std::string what;
+  const char *file, *content, *classes, *text;  // the first text
 };
 
 const Table tables[] = {
-    {"CSV with a header", "a.csv", "text,label\ngood film,pos\nbad film,neg\nfine,pos\n", {"neg", "pos"}, "good film"},
-    {"the label first, no header", "a.csv", "pos,good film\nneg,bad film\npos,fine\n", {"neg", "pos"}, "good film"},
-    {"semicolons", "a.csv", "text;label\ngood film;pos\nbad film;neg\nfine;pos\n", {"neg", "pos"}, "good film"},
-    {"bars", "a.csv", "text|label\ngood film|pos\nbad film|neg\nfine|pos\n", {"neg", "pos"}, "good film"},
-    {"sep= of Excel", "a.csv", "sep=;\ntext;label\ngood;pos\nbad;neg\n", {"neg", "pos"}, "good"},
-    {"CR LF", "a.csv", "text,label\r\ngood,pos\r\nbad,neg\r\n", {"neg", "pos"}, "good"},
-    {"a byte order mark", "a.csv", "\xef\xbb\xbftext,label\ngood,pos\nbad,neg\n", {"neg", "pos"}, "good"},
-    {"line ends in quotes", "a.csv", "text,label\n\"good\nfilm\",pos\nbad,neg\n", {"neg", "pos"}, "good\nfilm"},
-    {"an index of pandas", "a.csv", ",text,label\n0,good,pos\n1,bad,neg\n", {"neg", "pos"}, "good"},
-    {"TSV", "a.tsv", "label\ttext\npos\tgood\nneg\tbad\n", {"neg", "pos"}, "good"},
-    {"commas in a TSV", "a.tsv", "pos,good film\nneg,bad film\n", {}, "", "set data.format: csv"},
-    {"JSONL", "a.jsonl", "{\"text\": \"good\", \"label\": 1}\n{\"text\": \"bad\", \"label\": 0}\n", {"0", "1"}, "good"},
-    {"JSONL with other keys",
-     "a.jsonl",
+    {"CSV with a header", "a.csv", "text,label\ngood film,pos\nbad film,neg\nfine,pos\n", "neg pos", "good film"},
+    {"the label first, no header", "a.csv", "pos,good film\nneg,bad film\npos,fine\n", "neg pos", "good film"},
+    {"semicolons", "a.csv", "text;label\ngood film;pos\nbad film;neg\nfine;pos\n", "neg pos", "good film"},
+    {"bars", "a.csv", "text|label\ngood film|pos\nbad film|neg\nfine|pos\n", "neg pos", "good film"},
+    {"sep= of Excel", "a.csv", "sep=;\ntext;label\ngood;pos\nbad;neg\n", "neg pos", "good"},
+    {"CR LF", "a.csv", "text,label\r\ngood,pos\r\nbad,neg\r\n", "neg pos", "good"},
+    {"a byte order mark", "a.csv", "\xef\xbb\xbftext,label\ngood,pos\nbad,neg\n", "neg pos", "good"},
+    {"line ends in quotes", "a.csv", "text,label\n\"good\nfilm\",pos\nbad,neg\n", "neg pos", "good\nfilm"},
+    {"an index of pandas", "a.csv", ",text,label\n0,good,pos\n1,bad,neg\n", "neg pos", "good"},
+    {"TSV", "a.tsv", "label\ttext\npos\tgood\nneg\tbad\n", "neg pos", "good"},
+    {"JSONL", "a.jsonl", "{\"text\": \"good\", \"label\": 1}\n{\"text\": \"bad\", \"label\": 0}\n", "0 1", "good"},
+    {"JSONL with other keys", "a.jsonl",
      "{\"review\": \"good film\", \"sentiment\": \"pos\"}\n{\"review\": \"bad film\", \"sentiment\": \"neg\"}\n",
-     {"neg", "pos"},
-     "good film"},
-    {"a JSON array",
-     "a.json",
+     "neg pos", "good film"},
+    {"a JSON array", "a.json",
      "[\n  {\"text\": \"good, [ \\\" ] film\", \"label\": \"pos\"},\n  {\"text\": \"bad\",\n   \"label\": "
      "\"neg\"}\n]\n",
-     {"neg", "pos"},
-     "good, [ \" ] film"},
-    {"a JSON array on one line",
-     "a.json",
-     "[{\"text\":\"a\",\"label\":1},{\"text\":\"b\",\"label\":0}]",
-     {"0", "1"},
-     "a"},
-    {"a JSON array with a row that is none", "a.json", "[{\"text\": \"a\", \"label\": 1},\n 7]", {}, "", "a.json:2"},
-    {"a JSON array that is cut in an element",
-     "a.json",
-     "[{\"text\": \"a\", \"label\": 1},\n {\"text\": ",
-     {},
-     "",
+     "neg pos", "good, [ \" ] film"},
+    {"a JSON array on one line", "a.json", "[{\"text\":\"a\",\"label\":1},{\"text\":\"b\",\"label\":0}]", "0 1", "a"},
+};
+
+struct RefusedTable {
+  std::string what;
+  const char *file, *content, *error;
+};
+
+const RefusedTable refused_tables[] = {
+    {"commas in a TSV", "a.tsv", "pos,good film\nneg,bad film\n", "set data.format: csv"},
+    {"a JSON array with a row that is none", "a.json", "[{\"text\": \"a\", \"label\": 1},\n 7]", "a.json:2"},
+    {"a JSON array that is cut in an element", "a.json", "[{\"text\": \"a\", \"label\": 1},\n {\"text\": ",
      "a.json:2:2: element 2 of the array begins here, and the file ends at 2:11 before it does: the file was cut"},
-    {"a JSON array that is cut between elements",
-     "a.json",
+    {"a JSON array that is cut between elements", "a.json",
      "[{\"text\": \"a\", \"label\": 1},\n{\"text\": \"b\", \"label\": 0},\n",
-     {},
-     "",
      "a.json:3:1: the file ends here, after 2 elements, without the ] of its array"},
-    {"two JSON arrays",
-     "a.json",
-     "[{\"text\": \"a\", \"label\": 1}]\n[{\"text\": \"b\", \"label\": 0}]\n",
-     {},
-     "",
+    {"two JSON arrays", "a.json", "[{\"text\": \"a\", \"label\": 1}]\n[{\"text\": \"b\", \"label\": 0}]\n",
      "a.json:2:1: the array ends before this; a file is one array, or has an object in each line: jq -c"},
-    {"a JSON array whose element is wrong",
-     "a.json",
-     "[{\"text\": \"a\", \"label\": 1}, {\"text\": \"b\", \"label\" 0}]",
-     {},
-     "",
-     "a.json:1:51: not JSON"},
-    {"fastText", "a.txt", "__label__pos good\n__label__neg bad\n", {}, "", "fasttext is for lines with words"},
-    {"Parquet", "a.parquet", "PAR1", {}, "", "pandas.read_parquet('"},
-    {"Excel", "a.xlsx", "PK", {}, "", "pandas.read_excel('"},
-    {"commas in texts without quotes",
-     "a.csv",
+    {"a JSON array whose element is wrong", "a.json",
+     "[{\"text\": \"a\", \"label\": 1}, {\"text\": \"b\", \"label\" 0}]", "a.json:1:51: not JSON"},
+    {"fastText", "a.txt", "__label__pos good\n__label__neg bad\n", "fasttext is for lines with words"},
+    {"Parquet", "a.parquet", "PAR1", "pandas.read_parquet('"},
+    {"Excel", "a.xlsx", "PK", "pandas.read_excel('"},
+    {"commas in texts without quotes", "a.csv",
      "pos,Good, and cheap\nneg,Bad, and dear\npos,Fine, and near\nneg,Poor, and far\n",
-     {},
-     "",
      "put the texts in double quotes"},
-    {"UTF-16", "a.csv", "\xff\xfet\0e\0", {}, "", "UTF-16"},
+    {"UTF-16", "a.csv", "\xff\xfet\0e\0", "UTF-16"},
 };
 
 }  // namespace
 
-TEST_CASE("tables as people have them are read, or refused with the remedy") {
+TEST_CASE("tables as people have them are read") {
   for (const Table& table : tables) {
     INFO(table.what);
     const TemporaryFolder folder;
     LabelledSourceConfig config = config_of({folder.write(table.file, table.content)});
-    const auto read = [&] {
+    find_columns(config);
+    const ClassificationData data = load_labelled(config);
+    std::string classes;
+    for (const std::string& name : data.classes) classes += (classes.empty() ? "" : " ") + name;
+    CHECK(classes == table.classes);
+    CHECK(text_of(data, data.train, 0) == table.text);
+  }
+}
+
+TEST_CASE("tables that cannot be read as they are: refused with the remedy") {
+  for (const RefusedTable& table : refused_tables) {
+    INFO(table.what);
+    const TemporaryFolder folder;
+    LabelledSourceConfig config = config_of({folder.write(table.file, table.content)});
+    const std::string said = message_of<Error>([&] {
       find_columns(config);
-      const ClassificationData data = load_labelled(config);
-      CHECK(data.classes == table.classes);
-      CHECK(text_of(data, data.train, 0) == table.text);
-    };
-    if (*table.error == '\0') {
-      CHECK_NOTHROW(read());
-    } else {
-      const std::string said = message_of<Error>(read);
-      CHECK_MESSAGE(contains(said, table.error), said);
-    }
+      load_labelled(config);
+    });
+    CHECK_MESSAGE(contains(said, table.error), said);
   }
 }
 
@@ -159,7 +147,7 @@ TEST_CASE("several tables: columns are found by their names in each; without nam
     const char *what, *first, *second, *says;
   };
   const Case cases[] = {
-      {"another order", "text,label\ngood,pos\nbad,neg\n", "label,more,text\npos,7,fine\n", "(nothing was thrown)"},
+      {"another order", "text,label\ngood,pos\nbad,neg\n", "label,more,text\npos,7,fine\n", "no error"},
       {"another name", "text,label\ngood,pos\nbad,neg\n", "review,label\nfine,pos\n",
        "b.csv:1: no column is called 'text'; the first row has: review, label"},
       {"more columns", "pos,good film\nneg,bad film\n", "7,pos,fine film\n8,neg,poor film\n",
@@ -190,8 +178,8 @@ TEST_CASE("labels in the names of files; others, empty and binary files are left
   const ClassificationData data = load_labelled(config, nullptr, true, log);
   CHECK(data.classes == std::vector<std::string>{"neg", "not spam", "pos"});
   CHECK(data.train.class_counts(3) == std::vector<int64_t>{1, 1, 2});
-  CHECK(contains(said, "left out 2 files that are empty or binary: "));
-  CHECK(contains(said, "left out 1 file whose names do not begin with a class: " + folder.path("train/README")));
+  check_contains(said, {"left out 2 files that are empty or binary: ",
+                        "left out 1 file whose names do not begin with a class: " + folder.path("train/README")});
   config.classes = {"pos", "README", "ne"};
   CHECK(load_labelled(config).train.class_counts(3) == std::vector<int64_t>{2, 1, 0});
   config.classes = {"good", "bad"};

@@ -126,8 +126,8 @@ TEST_CASE("standard input that does not wait is waited for, and is idle between 
 
 TEST_CASE("a gzip file of several members is read to its end, or its damage is told") {
   const TemporaryFolder folder;
-  const std::string first = content_of(folder.write_gzip("first.gz", "one\n")),
-                    second = content_of(folder.write_gzip("second.gz", "two\n"));
+  const std::string first = content_of(write_gzip(folder, "first.gz", "one\n")),
+                    second = content_of(write_gzip(folder, "second.gz", "two\n"));
   const auto text_of = [&](const std::string& packed) {
     return TextReader(folder.write("several.gz", packed)).read_rest();
   };
@@ -155,8 +155,8 @@ TEST_CASE("an input is a file, or standard input") {
     const std::string message = message_of<Error>([&, &file = path] { TextReader::input(file); });
     CHECK_MESSAGE(message == fmt::format("{}: {}; give a file, or - for standard input", path, what), message);
   }
-  CHECK(contains(message_of<Error>([&] { TextReader::input(folder.write_gzip("empty.gz", "")); }), "is empty"));
-  CHECK(TextReader::input(folder.write_zstd("text.zst", "text")).read_rest() == "text");
+  CHECK(contains(message_of<Error>([&] { TextReader::input(write_gzip(folder, "empty.gz", "")); }), "is empty"));
+  CHECK(TextReader::input(write_zstd(folder, "text.zst", "text")).read_rest() == "text");
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 // Text that is tokenised to the disk is the text in memory; its tokens are found again by what they depend on.
-#include <sys/stat.h>
 
 #include "core/base/error.hpp"
 #include "data/tokenizers/texts.hpp"
@@ -15,9 +14,9 @@ TEST_CASE("the cache gives what memory gives: every tokenizer, packing and split
       std::string bad_lines = story(5000, 2) + "\n\xff\nfine\n" + story(3000, 3) + "\nbad \xc3\n\xc3\xa9";
       folder.write("text/large.txt", story(text_block + 70000));
       folder.write("text/bad.txt", bad_lines);
-      folder.write_gzip("text/packed.txt.gz", story(60000, 4));
-      folder.write_gzip("text/bad.gz", bad_lines);
-      folder.write_zstd("text/packed.txt.zst", story(50000, 5));
+      write_gzip(folder, "text/packed.txt.gz", story(60000, 4));
+      write_gzip(folder, "text/bad.gz", bad_lines);
+      write_zstd(folder, "text/packed.txt.zst", story(50000, 5));
       folder.write("text/small.txt", "x");
       TextSourceConfig config = cached(folder, {folder.path("text")});
       config.tokenizer = tokenizer;
@@ -40,7 +39,7 @@ TEST_CASE("the cache gives what memory gives: every tokenizer, packing and split
 TEST_CASE("given validation and test files are in the cache as well") {
   const TemporaryFolder folder;
   TextSourceConfig config = cached(folder, {folder.write("train", story(9000))});
-  config.valid = {folder.write_zstd("valid.zst", story(700, 2))};
+  config.valid = {write_zstd(folder, "valid.zst", story(700, 2))};
   config.test = {folder.write("test", story(800, 3))};
   config.tokenizer = WordTokenizerConfig{};
   const TextData memory = load_text(in_memory(config));
@@ -53,7 +52,7 @@ TEST_CASE("packed files of training, validation and test text are kept apart, an
       const TemporaryFolder folder;
       const auto write = [&](const std::string& name, size_t bytes, int seed) {
         const std::string text = story(bytes, seed) + (bad ? "\n\xff\nfine\n" : "\n");
-        return bad ? folder.write(name, text) : folder.write_gzip(name + ".gz", text);
+        return bad ? folder.write(name, text) : write_gzip(folder, name + ".gz", text);
       };
       TextSourceConfig config = cached(folder, {write("train", 9000, 1)});
       config.valid = {write("valid", held_out, 2)};
@@ -74,7 +73,7 @@ TEST_CASE("documents and weighted sources are in the cache as they are in memory
     documents += story(static_cast<size_t>(900 + i), i) + (i % 3 == 0 ? "\n \n" : i % 3 == 1 ? "<end>" : "\n<end>\n");
   const std::string large = folder.write("large.txt", documents);
   folder.write("more/b.txt", story(3000, 7) + "<end>");
-  folder.write_zstd("more/a.txt.zst", "<end>" + story(2000, 8));
+  write_zstd(folder, "more/a.txt.zst", "<end>" + story(2000, 8));
   for (const DocumentsConfig& kind : kinds)
     for (const TokenizerConfig& tokenizer : tokenizers())
       for (const bool weighted : {false, true}) {
@@ -119,7 +118,7 @@ TEST_CASE("text up to the limit stays in memory") {
   std::string letters;  // zstd hardly packs these
   for (uint32_t i = 1, state = 1; i < 600000; ++i)
     letters.push_back(static_cast<char>('A' + ((state = state * 1664525 + 1013904223) >> 26)));
-  const std::string packed = folder.write_zstd("packed.zst", letters);
+  const std::string packed = write_zstd(folder, "packed.zst", letters);
   CHECK(fs::file_size(packed) < 900000);
   for (const Row& row : {Row{text, 1, true}, Row{text, 2, false}, Row{packed, 1, true}, Row{packed, 64, false}}) {
     TextSourceConfig config = cached(folder, {row.path});

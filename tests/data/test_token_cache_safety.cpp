@@ -124,7 +124,7 @@ TEST_CASE("ids that the vocabulary does not have are noticed, though their check
 TEST_CASE("SIGKILL before any call to the file system leaves nothing half, and the next run makes the same files") {
   const TemporaryFolder folder;
   TextSourceConfig config =
-      cached(folder, {folder.write("text", story(4000)), folder.write_zstd("z.zst", story(3000, 2))});
+      cached(folder, {folder.write("text", story(4000)), write_zstd(folder, "z.zst", story(3000, 2))});
   config.tokenizer = WordTokenizerConfig{};
   const TextData good = load_text(config);
   const auto files = kept_files(folder);
@@ -221,7 +221,7 @@ TEST_CASE("text that changes while it is tokenised is refused") {
 
 TEST_CASE("text that cannot be used is named the same way, and leaves nothing behind") {
   const TemporaryFolder folder;
-  const std::string packed = folder.write_gzip("whole.gz", story(100000));
+  const std::string packed = write_gzip(folder, "whole.gz", story(100000));
   const std::vector<std::string> paths = {
       folder.write("bad.txt", "one\ntw\xff\n" + story(2000)),
       folder.write("empty.txt", ""),

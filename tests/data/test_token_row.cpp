@@ -1,7 +1,6 @@
 #include "data/files/token_row.hpp"
 
 #include <fstream>
-#include <numeric>
 
 #include "core/base/error.hpp"
 #include "support.hpp"

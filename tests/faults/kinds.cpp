@@ -13,11 +13,10 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A training command: this configuration with these keys.
-Kind training(const std::string& name, const std::string& config, std::vector<std::string> keys) {
+Kind training(const std::string& name, const std::string& config, const Words& keys) {
   Kind kind;
   kind.name = name;
-  kind.command = {"train", "--config", config, "--set", "name=" + name, "threads=1"};
-  kind.command.insert(kind.command.end(), keys.begin(), keys.end());
+  kind.command = Words{"train", "--config", config, "--set", "name=" + name, "threads=1"} + keys;
   kind.runs = {"runs/" + name};
   return kind;
 }
@@ -67,7 +66,7 @@ Kind resumed(const Kind& kind) {
   return result;
 }
 
-Kind reading(const std::string& name, std::vector<std::string> command, const Kind& trained) {
+Kind reading(const std::string& name, Words command, const Kind& trained) {
   Kind kind;
   kind.name = name;
   kind.command = std::move(command);
@@ -83,14 +82,14 @@ std::vector<Kind> make_all_kinds() {
     throw std::runtime_error("no kind " + name);
   };
   for (const char* const name : {"averaged", "cached", "ngrams", "sweep"}) kinds.push_back(resumed(trained(name)));
-  kinds.push_back(reading("eval", {"eval", "runs/cached", "--split", "valid"}, trained("cached")));
-  kinds.push_back(reading("predict", {"predict", "runs/ngrams", "lines.txt"}, trained("ngrams")));
-  kinds.push_back(reading("predict-linear", {"predict", "runs/linear", "lines.txt"}, trained("linear")));
-  kinds.push_back(reading("score", {"score", "runs/averaged", "lines.txt"}, trained("averaged")));
-  kinds.push_back(reading("embed", {"embed", "runs/ngrams", "lines.txt"}, trained("ngrams")));
+  kinds.push_back(reading("eval", "eval runs/cached --split valid", trained("cached")));
+  kinds.push_back(reading("predict", "predict runs/ngrams lines.txt", trained("ngrams")));
+  kinds.push_back(reading("predict-linear", "predict runs/linear lines.txt", trained("linear")));
+  kinds.push_back(reading("score", "score runs/averaged lines.txt", trained("averaged")));
+  kinds.push_back(reading("embed", "embed runs/ngrams lines.txt", trained("ngrams")));
   kinds.push_back(
-      reading("generate", {"generate", "runs/averaged", "-n", "20", "--prompt", "the "}, trained("averaged")));
-  kinds.push_back(reading("compare", {"compare", "runs/averaged"}, trained("averaged")));
+      reading("generate", Words{"generate", "runs/averaged", "-n", "20", "--prompt", "the "}, trained("averaged")));
+  kinds.push_back(reading("compare", "compare runs/averaged", trained("averaged")));
   return kinds;
 }
 
@@ -129,7 +128,7 @@ const Workplace& prepared(const Kind& kind) {
   const Workplace& place = places[kind.name];
   if (!is_new) return place;
   write_inputs(place);
-  for (const std::vector<std::string>& command : kind.before) must_succeed(run(place, command), kind.name);
+  for (const Words& command : kind.before) must_succeed(run(place, command), kind.name);
   if (kind.half_done) {
     CountCalls counted;
     {

@@ -13,10 +13,10 @@ namespace capstan::testing {
 /// A command, what must have happened before it, and what it leaves behind.
 struct Kind {
   std::string name;
-  std::vector<std::string> command;
-  std::vector<std::vector<std::string>> before = {};  // commands that run first, undisturbed
-  bool half_done = false;                             // the command was killed in the middle once
-  std::vector<std::string> runs = {};                 // folders it trains; none: it prints its result
+  Words command;
+  std::vector<Words> before = {};      // commands that run first, undisturbed
+  bool half_done = false;              // the command was killed in the middle once
+  std::vector<std::string> runs = {};  // folders it trains; none: it prints its result
 };
 
 /// Runs of `train` and `sweep`, from their beginning.

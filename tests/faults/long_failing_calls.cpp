@@ -8,7 +8,6 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <random>
 

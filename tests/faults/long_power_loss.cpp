@@ -6,7 +6,6 @@
 #include "tests/faults/traced_process.hpp"
 
 namespace capstan::testing {
-namespace {
 
 TEST_CASE("loss of power at any moment: the same command ends with the same bits, nothing synced is lost") {
   if (!tracing_problem().empty()) {
@@ -23,5 +22,4 @@ TEST_CASE("loss of power at any moment: the same command ends with the same bits
   }
 }
 
-}  // namespace
 }  // namespace capstan::testing

@@ -11,8 +11,6 @@
 namespace capstan::testing {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// One content of the folder, and how it came about.
 struct State {
   size_t prefix;

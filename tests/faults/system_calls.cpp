@@ -3,7 +3,6 @@
 #include <sys/syscall.h>
 
 #include <cerrno>
-#include <cstring>
 
 namespace capstan::testing {
 

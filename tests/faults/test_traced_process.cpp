@@ -42,15 +42,20 @@ OnCalls::Condition at_file(long call, const std::string& ending) {
   };
 }
 
-const std::vector<std::string> train{"train", "--config", "lm.yaml", "--set", "train.steps=2", "threads=1"};
+const Words train = "train --config lm.yaml --set train.steps=2 threads=1";
+
+struct InputPlace : Workplace {
+  InputPlace() { write_inputs(*this); }
+};
+
+bool cannot_trace() {
+  if (!tracing_problem().empty()) MESSAGE("skipped: " << tracing_problem());
+  return !tracing_problem().empty();
+}
 
 TEST_CASE("a failing call is one that the program sees, and its message names the file") {
-  if (!tracing_problem().empty()) {
-    MESSAGE("skipped: " << tracing_problem());
-    return;
-  }
-  const Workplace place;
-  write_inputs(place);
+  if (cannot_trace()) return;
+  const InputPlace place;
   OnCalls full(at_file(SYS_write, "model.safetensors"), {Verdict::Kind::fail, ENOSPC});
   const TracedOutcome outcome = run_traced(place, train, full);
   CHECK(full.met > 0);
@@ -65,83 +70,42 @@ TEST_CASE("a failing call is one that the program sees, and its message names th
   CHECK(none.calls > 100);
 }
 
-TEST_CASE("a file or link that cannot be examined: the message is as of any other call") {
-  if (!tracing_problem().empty()) {
-    MESSAGE("skipped: " << tracing_problem());
-    return;
-  }
-  const Workplace place;
-  write_inputs(place);
+TEST_CASE("what cannot be examined is named, not taken for missing, and the message is as of any other call") {
+  if (cannot_trace()) return;
+  const InputPlace place;
   REQUIRE(run(place, train).code == 0);
-  for (const auto& [call, name] : {std::pair<long, std::string>(SYS_newfstatat, "lm/config.yaml"),
-                                   {SYS_newfstatat, "last/state.json"},
-                                   {SYS_newfstatat, "lm/tokenizer.json"}}) {
-    OnCalls examine(at_file(call, name), {Verdict::Kind::fail, EIO});
-    const TracedOutcome outcome = run_traced(place, {"eval", "runs/lm/checkpoints/last", "--split", "valid"}, examine);
-    INFO(name, ", met ", examine.met, ": ", outcome.err);
-    CHECK(outcome.code == 1);
-    CHECK(contains(outcome.err, name));
-    CHECK(contains(outcome.err, "Input/output error (check the disk and the path)"));
-    CHECK(indecency(outcome) == "");
-  }
-}
-
-TEST_CASE("metrics that cannot be examined are not taken for missing") {
-  if (!tracing_problem().empty()) {
-    MESSAGE("skipped: " << tracing_problem());
-    return;
-  }
-  const Workplace place;
-  write_inputs(place);
-  REQUIRE(run(place, train).code == 0);
-  const std::string before = place.read("runs/lm/metrics.jsonl");
-  std::vector<std::string> longer = train;
-  longer.push_back("train.steps=3");
-  OnCalls examine(at_file(SYS_newfstatat, "lm/metrics.jsonl"), {Verdict::Kind::fail, EIO});
-  const TracedOutcome outcome = run_traced(place, longer, examine);
-  INFO(outcome.err);
-  CHECK(examine.met > 0);
-  CHECK(outcome.code == 1);
-  CHECK(contains(outcome.err, "metrics.jsonl: Input/output error"));
-  CHECK(place.read("runs/lm/metrics.jsonl") == before);
-}
-
-TEST_CASE("a text that cannot be examined is not left out of a folder of texts") {
-  if (!tracing_problem().empty()) {
-    MESSAGE("skipped: " << tracing_problem());
-    return;
-  }
-  const Workplace place;
-  write_inputs(place);
-  for (const int error : {EIO, EACCES}) {
-    OnCalls examine(at_file(SYS_newfstatat, "text/a.txt"), {Verdict::Kind::fail, error});
-    const TracedOutcome outcome =
-        run_traced(place, {"data", "check", "--config", "lm.yaml", "--set", "data.train=[text]"}, examine);
-    INFO(outcome.err);
-    CHECK(examine.met > 0);
-    CHECK(outcome.code != 0);
-    CHECK(contains(outcome.err, "text/a.txt"));
-    CHECK(indecency(outcome) == "");
-  }
-}
-
-TEST_CASE("verify goes on to the other runs after one that cannot be examined") {
-  if (!tracing_problem().empty()) {
-    MESSAGE("skipped: " << tracing_problem());
-    return;
-  }
-  const Workplace place;
-  write_inputs(place);
-  REQUIRE(run(place, train).code == 0);
+  const std::string metrics = place.read("runs/lm/metrics.jsonl");
   std::filesystem::copy(place / "runs/lm", place / "runs/other", std::filesystem::copy_options::recursive);
-  OnCalls examine(at_file(SYS_newfstatat, "lm/config.yaml"), {Verdict::Kind::fail, EACCES});
-  const TracedOutcome outcome = run_traced(place, {"verify", "runs/lm", "runs/other"}, examine);
-  INFO(outcome.err);
-  CHECK(examine.met > 0);
-  CHECK(outcome.code == 1);
-  CHECK(contains(outcome.err, "lm/config.yaml: Permission denied"));
-  CHECK(contains(outcome.out, "runs/other: "));
-  CHECK(indecency(outcome) == "");
+  struct Row {
+    std::string file;
+    int error;
+    Words command;
+    std::string says, out = "";
+  };
+  const std::string advice = "Input/output error (check the disk and the path)";
+  const Words eval = "eval runs/lm/checkpoints/last --split valid";
+  const Words texts = "data check --config lm.yaml --set data.train=[text]";
+  for (const Row& row : std::vector<Row>{
+           {"lm/config.yaml", EIO, eval, advice},
+           {"last/state.json", EIO, eval, advice},
+           {"lm/tokenizer.json", EIO, eval, advice},
+           {"lm/metrics.jsonl", EIO, train + "train.steps=3", "metrics.jsonl: Input/output error"},
+           {"text/a.txt", EIO, texts, "text/a.txt"},
+           {"text/a.txt", EACCES, texts, "text/a.txt"},
+           // verify goes on to the other runs.
+           {"lm/config.yaml", EACCES, "verify runs/lm runs/other", "lm/config.yaml: Permission denied", "runs/other: "},
+       }) {
+    OnCalls examine(at_file(SYS_newfstatat, row.file), {Verdict::Kind::fail, row.error});
+    const TracedOutcome outcome = run_traced(place, row.command, examine);
+    INFO(row.command[0], " ", row.file, ", met ", examine.met, ": ", outcome.err);
+    CHECK(examine.met > 0);
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.err, row.file));
+    CHECK(contains(outcome.err, row.says));
+    CHECK(contains(outcome.out, row.out));
+    CHECK(indecency(outcome) == "");
+    CHECK(place.read("runs/lm/metrics.jsonl") == metrics);
+  }
 }
 
 /// Calls `act` at the n-th opening of a file.
@@ -163,23 +127,18 @@ class AtOpening final : public CallObserver {
 };
 
 TEST_CASE("verify: checkpoints that a training process removes meanwhile are not damaged, and new ones are read") {
-  if (!tracing_problem().empty()) {
-    MESSAGE("skipped: " << tracing_problem());
-    return;
-  }
+  if (cannot_trace()) return;
   const std::string checkpoints = "runs/lm/checkpoints/";
   for (const int opening : {1, 2, 3}) {  // the first checks, the second reads the state, there is no third
-    const Workplace place;
-    write_inputs(place);
-    REQUIRE(run(place, {"train", "--config", "lm.yaml", "--set", "train.steps=2", "threads=1", "train.save_every=1",
-                        "train.keep_last=2"})
-                .code == 0);
+    const InputPlace place;
+    REQUIRE(
+        run(place, "train --config lm.yaml --set train.steps=2 threads=1 train.save_every=1 train.keep_last=2").code ==
+        0);
     const auto saved = [&] {
-      return run(place, {"train", "--config", "lm.yaml", "--set", "train.steps=6", "threads=1", "train.save_every=1",
-                         "train.keep_last=2"});
+      return run(place, "train --config lm.yaml --set train.steps=6 threads=1 train.save_every=1 train.keep_last=2");
     };
     AtOpening training("checkpoints/step-2/state.json", opening, [&] { REQUIRE(saved().code == 0); });
-    const TracedOutcome outcome = run_traced(place, {"verify", "runs/lm"}, training);
+    const TracedOutcome outcome = run_traced(place, "verify runs/lm", training);
     INFO("opening ", opening, " of ", training.openings, ": ", outcome.out, outcome.err);
     CHECK(outcome.code == 0);
     if (opening <= training.openings) CHECK(contains(outcome.out, "checkpoints/step-6"));
@@ -187,13 +146,8 @@ TEST_CASE("verify: checkpoints that a training process removes meanwhile are not
 }
 
 TEST_CASE("short reads and writes, one byte at a time, change nothing") {
-  if (!tracing_problem().empty()) {
-    MESSAGE("skipped: " << tracing_problem());
-    return;
-  }
-  const Workplace place, other;
-  write_inputs(place);
-  write_inputs(other);
+  if (cannot_trace()) return;
+  const InputPlace place, other;
   REQUIRE(run(other, train).code == 0);
   for (const long call : {SYS_read, SYS_write}) {
     OnCalls slow(
@@ -211,13 +165,9 @@ TEST_CASE("short reads and writes, one byte at a time, change nothing") {
 }
 
 TEST_CASE("a kill at a call ends the process there; with its children, all of them") {
-  if (!tracing_problem().empty()) {
-    MESSAGE("skipped: " << tracing_problem());
-    return;
-  }
-  const Workplace place;
+  if (cannot_trace()) return;
+  const InputPlace place;
   const Kind& sweep = kind_called("sweep");
-  write_inputs(place);
   const auto in_child = at_file(SYS_fsync, "state.json");
   OnCalls kill(in_child, {Verdict::Kind::kill_group});
   CHECK(run_traced(place, sweep.command, kill).signal == SIGKILL);
@@ -227,16 +177,11 @@ TEST_CASE("a kill at a call ends the process there; with its children, all of th
 }
 
 TEST_CASE("what does not end within the limit is killed and reported") {
-  if (!tracing_problem().empty()) {
-    MESSAGE("skipped: " << tracing_problem());
-    return;
-  }
-  const Workplace place;
-  write_inputs(place);
+  if (cannot_trace()) return;
+  const InputPlace place;
   OnCalls none([](const CallStop&) { return false; }, {});
-  const TracedOutcome outcome =
-      run_traced(place, {"train", "--config", "lm.yaml", "--set", "train.steps=100000000", "train.save_every=0"}, none,
-                 std::chrono::seconds(1));
+  const TracedOutcome outcome = run_traced(
+      place, "train --config lm.yaml --set train.steps=100000000 train.save_every=0", none, std::chrono::seconds(1));
   CHECK(outcome.hung);
   CHECK(outcome.signal == SIGKILL);
 }

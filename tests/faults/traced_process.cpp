@@ -16,7 +16,6 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstddef>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -280,13 +279,11 @@ std::string tracing_problem() {
   return problem;
 }
 
-TracedOutcome run_traced(const Workplace& place, const std::vector<std::string>& arguments, CallObserver& observer,
+TracedOutcome run_traced(const Workplace& place, const Words& arguments, CallObserver& observer,
                          std::chrono::seconds limit, const std::string& input) {
   const Workplace files;
   files.write("in", input);
-  std::vector<std::string> words{program_path()};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  const pid_t child = start(place, std::move(words), files);
+  const pid_t child = start(place, Words{program_path()} + arguments, files);
   int status = 0;
   waitpid(child, &status, 0);
   if (!WIFSTOPPED(status) || ptrace(PTRACE_SETOPTIONS, child, nullptr, trace_options) != 0)

@@ -47,7 +47,7 @@ struct TracedOutcome : Outcome {
 std::string tracing_problem();
 
 /// Runs the program until it and all its children have ended.
-TracedOutcome run_traced(const Workplace& place, const std::vector<std::string>& arguments, CallObserver& observer,
+TracedOutcome run_traced(const Workplace& place, const Words& arguments, CallObserver& observer,
                          std::chrono::seconds limit = std::chrono::seconds(60), const std::string& input = "");
 
 }  // namespace capstan::testing

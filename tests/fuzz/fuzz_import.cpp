@@ -15,19 +15,10 @@ void import_weights(std::string_view input) {
   const SafetensorsFile file("input", input);
   const ImportedModule module = import_module(file, "", hints);
   require(module.width > 0, "a module has a width");
-  for (const auto& [name, tensor] : module.parameters) {
-    int64_t size = 1;
-    for (const int64_t extent : tensor.shape) size *= extent;
-    require(size == static_cast<int64_t>(tensor.values.size()), "an imported tensor has as many values as its shape");
-  }
+  require_whole(module);
 }
 
-std::string change_weights(const std::string& input, size_t most, std::mt19937& random, const Change& change) {
-  if (input.empty()) return "0" + change_tensor_file(input, most, random, change);
-  return input.substr(0, 1) + change_tensor_file(input.substr(1), most, random, change);
-}
-
-const Registered import_target("import", import_weights, change_weights);
+const Registered import_target("import", import_weights, change_behind_choice);
 
 }  // namespace
 }  // namespace capstan::fuzz

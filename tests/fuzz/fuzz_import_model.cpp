@@ -18,19 +18,10 @@ void import_whole_model(std::string_view input) {
   const ImportedModel model = import_model(file, "", hints);
   require(model.vocabulary > 0, "a model has a vocabulary");
   require(hints.approximate || model.approximations.empty(), "approximations are asked for");
-  for (const auto& [name, tensor] : model.parameters) {
-    int64_t size = 1;
-    for (const int64_t extent : tensor.shape) size *= extent;
-    require(size == static_cast<int64_t>(tensor.values.size()), "an imported tensor has as many values as its shape");
-  }
+  require_whole(model);
 }
 
-std::string change_model(const std::string& input, size_t most, std::mt19937& random, const Change& change) {
-  if (input.empty()) return "0" + change_tensor_file(input, most, random, change);
-  return input.substr(0, 1) + change_tensor_file(input.substr(1), most, random, change);
-}
-
-const Registered import_model_target("import_model", import_whole_model, change_model);
+const Registered import_model_target("import_model", import_whole_model, change_behind_choice);
 
 }  // namespace
 }  // namespace capstan::fuzz

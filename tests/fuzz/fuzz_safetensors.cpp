@@ -1,5 +1,4 @@
 // core/io/safetensors. The mutator changes the header as JSON, the data as bytes, and makes the checksum right again.
-#include <nlohmann/json.hpp>
 
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"

@@ -3,8 +3,7 @@
 #include "core/machine/pool.hpp"
 #include "tests/models/systems.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 /// Highest number of bytes in use during a training step over `total` tokens in texts
@@ -14,8 +13,7 @@ double step_bytes(const System& system, int64_t length, int64_t total) {
   config.width = 64;
   config.max_length = length;
   config.positions = Positions::none;
-  const auto built = language_model(config);
-  built.store->finalize();
+  const auto built = finalized(language_model(config));
   const Batch batch = next_token_batch(Segments::full(total / length, length), 1);
   descend(*built.model, *built.store, batch, 0.01);
   const size_t before = pool::stats().bytes_in_use;
@@ -38,5 +36,4 @@ TEST_CASE("activation memory per token is the same at T = 1024 and at T = 16384"
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -4,8 +4,7 @@
 #include "tests/support/arrays.hpp"
 #include "tests/support/ragged.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 GradcheckReport check_task(const Task& task, ParamStore& store, const Batch& batch) {
@@ -144,5 +143,4 @@ TEST_CASE("gradients of every other part a configuration can ask for") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -2,8 +2,7 @@
 #include "core/machine/kernel_levels.hpp"
 #include "tests/models/systems.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 /// Puts back the level that was in use.
@@ -61,5 +60,4 @@ TEST_CASE("every system gives the same at every level") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -15,8 +15,7 @@
 #include "tests/support/compare.hpp"
 #include "tests/support/weights.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 /// Enough for gradients and parities; odd on purpose.
 constexpr int64_t vocabulary = 13, width = 20, longest = 24, window = 5;
@@ -66,6 +65,20 @@ inline Built<TextClassifier> classifier(const TextClassifierConfig& config, uint
   Built<TextClassifier> built;
   built.model = std::make_unique<TextClassifier>(Scope(*built.store, seed), config, vocabulary, 3, multi_label);
   return built;
+}
+
+/// Ready to be used, with the weights that it starts with.
+template <class Model>
+Built<Model> finalized(Built<Model> built) {
+  built.store->finalize();
+  return built;
+}
+
+/// The same with larger weights, drawn again.
+template <class Model>
+Built<Model> redrawn(Built<Model> built) {
+  redraw(*built.store);
+  return finalized(std::move(built));
 }
 
 /// The gradients of all parameters, one after the other.
@@ -138,5 +151,4 @@ inline std::vector<LossConfig> loss_cases() {
   return all;
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

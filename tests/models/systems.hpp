@@ -7,8 +7,7 @@
 
 #include "tests/models/samples.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 struct System {
   std::string name;
@@ -85,5 +84,4 @@ inline Built<TextClassifier> classifier_with_ngrams(const std::string& name) {
   return model;
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -6,8 +6,7 @@
 #include "models/generation/generate.hpp"
 #include "tests/models/samples.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 constexpr double tolerance = sizeof(real) == 4 ? 1e-4 : 1e-10;
@@ -20,10 +19,7 @@ Built<LanguageModel> drawn(const MixerConfig& mixer, int64_t order = 0) {
     config.ngram_embedding.buckets = 50;
     config.ngram_embedding.width = 3;
   }
-  auto built = language_model(config);
-  redraw(*built.store);
-  built.store->finalize();
-  return built;
+  return redrawn(language_model(config));
 }
 
 /// ln p of `text` after `prompt`, and of the stop token after it.
@@ -240,5 +236,4 @@ TEST_CASE("sampling: min-p and banned tokens") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

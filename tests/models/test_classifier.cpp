@@ -5,8 +5,7 @@
 #include "tests/models/samples.hpp"
 #include "tests/support/ragged.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 Batch four_texts() {
@@ -269,5 +268,4 @@ TEST_CASE("a list of class weights must fit the classes") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -7,8 +7,7 @@
 #include "tests/models/samples.hpp"
 #include "tests/support/arrays.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 /// The largest difference between forward's logits at t and those decoded by prefill(k) and steps.
@@ -53,9 +52,7 @@ TEST_CASE("decode equals forward") {
     for (const Positions positions : {Positions::learned, Positions::sinusoidal, Positions::scaled_sinusoidal}) {
       auto config = small<LanguageModelConfig>(c.config);
       config.positions = positions;
-      const auto built = language_model(config);
-      redraw(*built.store);
-      built.store->finalize();
+      const auto built = redrawn(language_model(config));
       check_decode(c.name, *built.model);
     }
   }
@@ -65,9 +62,7 @@ TEST_CASE("decode equals forward with every feed-forward network") {
   for (const auto& kind : enum_names(FeedForwardKind{})) {
     auto config = small<LanguageModelConfig>(mixer_cases().front().config);
     for (auto& layer : config.layers) layer.feed_forward.type = kind.value;
-    const auto built = language_model(config);
-    redraw(*built.store);
-    built.store->finalize();
+    const auto built = redrawn(language_model(config));
     check_decode(kind.name, *built.model);
   }
 }
@@ -80,15 +75,11 @@ TEST_CASE("decode equals forward with n-grams in the embedding, past a prompt sh
     config.ngram_embedding.width = 4;
     for (const bool every_block : {false, true}) {
       config.ngram_embedding.every_block = every_block;
-      const auto built = language_model(config);
-      redraw(*built.store);
-      built.store->finalize();
+      const auto built = redrawn(language_model(config));
       check_decode(c.name + (every_block ? " with n-grams in every block" : " with n-grams"), *built.model);
     }
     config.layers.clear();
-    const auto bag = language_model(config);
-    redraw(*bag.store);
-    bag.store->finalize();
+    const auto bag = redrawn(language_model(config));
     check_decode("n-grams without layers", *bag.model);
   }
 }
@@ -97,9 +88,7 @@ TEST_CASE("decode equals forward with short convolutions in front of the mixers"
   for (const MixerCase& c : mixer_cases()) {
     auto config = small<LanguageModelConfig>(c.config);
     for (LayerConfig& layer : config.layers) layer.short_conv = 4;
-    const auto built = language_model(config);
-    redraw(*built.store);
-    built.store->finalize();
+    const auto built = redrawn(language_model(config));
     check_decode(c.name + " with short convolutions", *built.model);
   }
 }
@@ -109,8 +98,7 @@ TEST_CASE("decode equals forward after some training, pre- and post-norm") {
     for (const MixerCase& c : mixer_cases()) {
       auto config = small<LanguageModelConfig>(c.config);
       config.layers[0].norm_placement = placement;
-      const auto built = language_model(config);
-      built.store->finalize();
+      const auto built = finalized(language_model(config));
       const Batch batch = next_token_batch(ragged(20), 4);
       for (int step = 0; step < 5; ++step) descend(*built.model, *built.store, batch, 0.3);
       check_decode(c.name + " trained", *built.model);
@@ -216,8 +204,7 @@ TEST_CASE("decoding gives the same bits with one thread and with two") {
   for (const MixerCase& c : mixer_cases()) {
     auto config = small<LanguageModelConfig>(c.config);
     config.width = 260;  // wide enough to be shared
-    const auto built = language_model(config);
-    built.store->finalize();
+    const auto built = finalized(language_model(config));
     for (const auto& weights : enum_names(DecodeWeights{})) {
       set_threads(1);
       const Array one = stepped(*built.model, weights.value);
@@ -272,9 +259,7 @@ TEST_CASE("a text in pieces gives what it gives at once: short convolutions, n-g
       for (LayerConfig& layer : config.layers) layer.short_conv = positions == Positions::learned ? 4 : 1;
       const bool prefix = positions == Positions::sinusoidal && prefix_obstacle(c.config).empty();
       if (prefix) config.prefix = PrefixRule::bidirectional;
-      const auto built = language_model(config);
-      redraw(*built.store);
-      built.store->finalize();
+      const auto built = redrawn(language_model(config));
       for (uint64_t seed = 1; seed <= 4; ++seed) {
         INFO(c.name << ", positions " << static_cast<int>(positions) << ", seed " << seed);
         const int64_t length = 3 * window + 2, first = 1 + static_cast<int64_t>(seed) * 2;
@@ -361,9 +346,7 @@ TEST_CASE("a text's logits have the same bits alone and in random company, with 
     config.ngram_embedding.width = 4;
     config.ngram_embedding.every_block = true;
     for (LayerConfig& layer : config.layers) layer.short_conv = 3;
-    const auto built = language_model(config);
-    redraw(*built.store);
-    built.store->finalize();
+    const auto built = redrawn(language_model(config));
     for (const auto& weights : enum_names(DecodeWeights{})) {
       set_threads(1);
       const std::vector<Reading> texts = read_alone(*built.model, weights.value);
@@ -380,8 +363,7 @@ TEST_CASE("a text's logits have the same bits alone and in random company, with 
 TEST_CASE("a model refuses what it cannot decode") {
   const auto full = mixer_called("aft-full");
   if (!full) return;
-  const auto built = language_model(small<LanguageModelConfig>(*full));
-  built.store->finalize();
+  const auto built = finalized(language_model(small<LanguageModelConfig>(*full)));
   DecodeState state = built.model->make_state(1);
   CHECK(built.model->position_limit() == longest);
   built.model->prefill(random_tokens({1, longest}, 1), state);
@@ -399,5 +381,4 @@ TEST_CASE("a model refuses what it cannot decode") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -5,8 +5,7 @@
 #include "tests/models/samples.hpp"
 #include "tests/support/ragged.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 using Gradients = std::map<std::string, Array>;
@@ -118,5 +117,4 @@ TEST_CASE("frozen parameters follow all others and have no place in the gradient
   }
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -6,18 +6,14 @@
 #include "models/generation/generate.hpp"
 #include "tests/models/samples.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 Built<LanguageModel> redrawn(const MixerConfig& mixer, Positions positions, int64_t max_length = longest) {
   auto config = small<LanguageModelConfig>(mixer);
   config.positions = positions;
   config.max_length = max_length;
-  auto built = language_model(config);
-  redraw(*built.store);
-  built.store->finalize();
-  return built;
+  return redrawn(language_model(config));
 }
 
 std::vector<int> draws(const SamplingConfig& config, const std::vector<real>& logits, int count,
@@ -245,5 +241,4 @@ TEST_CASE("a model without positions goes on past max_length") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

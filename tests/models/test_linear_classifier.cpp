@@ -9,8 +9,7 @@
 #include "models/linear_classifier.hpp"
 #include "tests/support/weights.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 constexpr int64_t classes = 3;
@@ -165,5 +164,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -7,8 +7,7 @@
 #include "tests/models/samples.hpp"
 #include "tests/support/ragged.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 constexpr int64_t maskable = 50;
@@ -188,8 +187,7 @@ TEST_CASE("masked language model: later tokens matter, hidden ones and padding d
 
 TEST_CASE("masked language model: a batch without a chosen token has a gradient of zeros") {
   auto config = small<MaskedLanguageModelConfig>(any_mixer());
-  const auto built = masked_language_model(config);
-  built.store->finalize();
+  const auto built = finalized(masked_language_model(config));
   Batch batch = next_token_batch(ragged(12), 2);
   batch.labels = Ids(batch.tokens.shape(), ignored_target);
   TapeScope scope;
@@ -215,5 +213,4 @@ TEST_CASE("masked language model: its stack has the names and initial values of 
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -5,8 +5,7 @@
 #include "tests/models/systems.hpp"
 #include "tests/support/ragged.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 Batch text_batch() { return next_token_batch(ragged(16), 6); }
@@ -75,8 +74,7 @@ TEST_CASE("language model: every system trains, evaluates and decodes") {
     const auto drawn = language_model(model_config<LanguageModelConfig>(system));
     check_gradients_matter(*drawn.model, *drawn.store, batch);
 
-    const auto built = language_model(model_config<LanguageModelConfig>(system));
-    built.store->finalize();
+    const auto built = finalized(language_model(model_config<LanguageModelConfig>(system)));
     const double first = descend(*built.model, *built.store, batch, 0);
     CHECK(learn_by_heart(*built.model, *built.store, batch, first / 4) < first / 2);
     const TaskLoss evaluated = built.model->loss(batch, context_of(batch));
@@ -114,8 +112,7 @@ TEST_CASE("pairs: every system trains, evaluates and completes sources, read cau
       const auto drawn = language_model(config);
       check_gradients_matter(*drawn.model, *drawn.store, batch);
 
-      const auto built = language_model(config);
-      built.store->finalize();
+      const auto built = finalized(language_model(config));
       const double first = descend(*built.model, *built.store, batch, 0);
       CHECK(learn_by_heart(*built.model, *built.store, batch, first / 8) < first / 4);
       const TaskLoss evaluated = built.model->loss(batch, context_of(batch));
@@ -135,8 +132,7 @@ TEST_CASE("masked language model: every system trains, evaluates and fills blank
     const auto drawn = masked_language_model(config);
     check_gradients_matter(*drawn.model, *drawn.store, batch);
 
-    const auto built = masked_language_model(config);
-    built.store->finalize();
+    const auto built = finalized(masked_language_model(config));
     const double first = descend(*built.model, *built.store, batch, 0);
     CHECK(learn_by_heart(*built.model, *built.store, batch, first / 8) < first / 4);
     // The step of descend() is 0: the same blanks again, filled as in prediction.
@@ -166,8 +162,7 @@ TEST_CASE("text classifier: every system trains, evaluates and predicts") {
       const auto drawn = classifier(config);
       check_gradients_matter(*drawn.model, *drawn.store, batch);
 
-      const auto built = classifier(config);
-      built.store->finalize();
+      const auto built = finalized(classifier(config));
       const double first = descend(*built.model, *built.store, batch, 0);
       CHECK(learn_by_heart(*built.model, *built.store, batch, 0.2) < std::min(0.2, first / 2));
       const TaskLoss evaluated = built.model->loss(batch, context_of(batch));
@@ -182,5 +177,4 @@ TEST_CASE("text classifier: every system trains, evaluates and predicts") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

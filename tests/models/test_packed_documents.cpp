@@ -1,8 +1,7 @@
 // Documents packed into one row: every system gives each of them the loss, logits and gradients that it has alone.
 #include "tests/models/systems.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 /// Cross chunks and windows (5) at odd places; together longer than any position table (24).
@@ -78,9 +77,7 @@ TEST_CASE("packed documents have the loss, logits and gradients that they have a
       config.positions = ngrams ? Positions::none : Positions::learned;
       if (ngrams) config.ngram_embedding.orders = {2, 4};
       config.ngram_embedding.buckets = 50;
-      const auto built = language_model(config);
-      redraw(*built.store);
-      built.store->finalize();
+      const auto built = redrawn(language_model(config));
 
       const Array logits = built.model->logits(packed.batch.tokens, context_of(packed.batch)).value();
       const Array rows = logits.reshape({logits.dim(1), vocabulary});
@@ -104,9 +101,7 @@ TEST_CASE("the same row as one document is another matter") {
     auto config = model_config<LanguageModelConfig>(system);
     config.positions = Positions::none;
     config.max_length = packed.batch.tokens.dim(1);
-    const auto built = language_model(config);
-    redraw(*built.store);
-    built.store->finalize();
+    const auto built = redrawn(language_model(config));
     Batch unbroken = packed.batch;
     unbroken.segment_ids = Ids(packed.batch.tokens.shape(), 1);
     const PassSums together = pass(built, {packed.batch}), one = pass(built, {unbroken});
@@ -116,5 +111,4 @@ TEST_CASE("the same row as one document is another matter") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

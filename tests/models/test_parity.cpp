@@ -3,8 +3,7 @@
 #include "tests/models/samples.hpp"
 #include "tests/support/fixture.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 Batch batch_of(const Fixture& fixture) {
@@ -156,5 +155,4 @@ TEST_CASE("classifier: PyTorch's logits, loss and gradients") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

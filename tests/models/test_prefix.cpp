@@ -3,8 +3,7 @@
 #include "core/base/error.hpp"
 #include "tests/models/systems.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 constexpr double tolerance = sizeof(real) == 4 ? 1e-4 : 1e-11;
@@ -111,9 +110,7 @@ TEST_CASE("prefix language model: a source alone is read as by a bidirectional s
 TEST_CASE("prefix language model: prefill of the source and steps over the target give what forward gives") {
   for (const MixerCase& c : prefix_cases()) {
     INFO(c.name);
-    const auto built = language_model(prefixed(c.config));
-    redraw(*built.store);
-    built.store->finalize();
+    const auto built = redrawn(language_model(prefixed(c.config)));
     for (const int64_t source : {int64_t{1}, int64_t{5}, int64_t{12}}) {
       const int64_t length = 17;
       const Ids tokens = random_tokens({1, length}, 9);
@@ -148,5 +145,4 @@ TEST_CASE("prefix: refused where parameters depend on the direction") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

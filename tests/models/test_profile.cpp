@@ -6,8 +6,7 @@
 #include "tests/models/systems.hpp"
 #include "tests/support/ragged.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 /// Gradients of one batch; the store is finalized.
@@ -51,5 +50,4 @@ TEST_CASE("every op of every system is timed, forward and backward, and a profil
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

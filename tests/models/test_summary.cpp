@@ -4,8 +4,7 @@
 #include "core/machine/pool.hpp"
 #include "tests/models/samples.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 const LayerSummary& part(const ModelSummary& summary, const std::string& name) {
@@ -105,5 +104,4 @@ TEST_CASE("activation memory is what a recorded forward pass holds") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -6,8 +6,7 @@
 #include "tests/models/systems.hpp"
 #include "tests/support/ragged.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 struct TaskCase {
@@ -51,8 +50,7 @@ TEST_CASE("where few tokens have a label, loss and gradients are those of all lo
   for (const bool tied : {true, false}) {
     auto config = small<LanguageModelConfig>(any_mixer());
     config.tied_output = tied;
-    const auto built = language_model(config);
-    built.store->finalize();
+    const auto built = finalized(language_model(config));
     Batch batch = next_token_batch(ragged(16), 6);
     // Of 48 places 2, then none in a row of its own.
     for (int64_t i = 0; i < batch.labels.size(); ++i)
@@ -92,8 +90,7 @@ TEST_CASE("where few tokens have a label, loss and gradients are those of all lo
 }
 
 TEST_CASE("a loss knows how many targets it has and, in evaluation, how many are right") {
-  const auto built = language_model(small<LanguageModelConfig>(any_mixer()));
-  built.store->finalize();
+  const auto built = finalized(language_model(small<LanguageModelConfig>(any_mixer())));
   const Batch batch = next_token_batch(ragged(16), 6);
   for (int step = 0; step < 400; ++step) descend(*built.model, *built.store, batch, 0.3);
   const TaskLoss training = built.model->loss(batch, context_of(batch, true)),
@@ -184,9 +181,7 @@ TEST_CASE("recomputed blocks give the loss and the gradients of plain ones, drop
       auto config = small<LanguageModelConfig>(c.config);
       config.recompute = recompute;
       drop(config, 0.3);
-      const auto built = language_model(config);
-      redraw(*built.store);
-      built.store->finalize();
+      const auto built = redrawn(language_model(config));
       const Batch batch = next_token_batch(ragged(16), 6);
       TapeScope scope;
       const TaskLoss loss = built.model->loss(batch, context_of(batch, true));
@@ -211,5 +206,4 @@ TEST_CASE("a configuration that contradicts itself is refused with its key") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

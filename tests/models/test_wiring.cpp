@@ -8,8 +8,7 @@
 #include "tests/support/arrays.hpp"
 #include "tests/support/ragged.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 LanguageModelConfig shared_layers(bool shared = true) {
@@ -39,9 +38,7 @@ Config bare() {
 }
 
 TEST_CASE("without layers, a text is a bag of its tokens, and a token of a language model is all that its logits see") {
-  const auto bag = classifier(bare<TextClassifierConfig>());
-  redraw(*bag.store);
-  bag.store->finalize();
+  const auto bag = redrawn(classifier(bare<TextClassifierConfig>()));
   const Ids there({1, 4}, std::vector<int32_t>{3, 1, 4, 2}), back({1, 4}, std::vector<int32_t>{2, 4, 1, 3});
   const Context context = Context::evaluation(1, 4);
   const Array logits = bag.model->logits(there, context).value();
@@ -54,9 +51,7 @@ TEST_CASE("without layers, a text is a bag of its tokens, and a token of a langu
       sum += static_cast<double>(states[i]) / 4 * static_cast<double>(weight[c * weight.dim(1) + i % weight.dim(1)]);
     CHECK(static_cast<double>(logits[c]) == doctest::Approx(sum).epsilon(1e-4));
   }
-  const auto unigrams = language_model(bare<LanguageModelConfig>());
-  redraw(*unigrams.store);
-  unigrams.store->finalize();
+  const auto unigrams = redrawn(language_model(bare<LanguageModelConfig>()));
   const Array next = unigrams.model->logits(there, context).value(),
               last = unigrams.model->logits(back, context).value();
   for (int64_t v = 0; v < vocabulary; ++v) CHECK(next[v] == last[3 * vocabulary + v]);
@@ -104,9 +99,7 @@ TEST_CASE("shared layers are stored once, compute what equal layers compute, and
 }
 
 TEST_CASE("shared layers decode with a state each") {
-  const auto built = language_model(shared_layers());
-  redraw(*built.store);
-  built.store->finalize();
+  const auto built = redrawn(language_model(shared_layers()));
   const Ids tokens = random_tokens({2, 9}, 5);
   const Array all = built.model->logits(tokens, Context::evaluation(2, 9)).value();  // (2, 9, V)
   DecodeState state = built.model->make_state(2);
@@ -131,8 +124,7 @@ TEST_CASE("shared layers: dropout differs from layer to layer, and recomputation
   std::vector<Array> grads;
   for (const bool recompute : {false, true}) {
     config.recompute = recompute;
-    const auto built = language_model(config);
-    built.store->finalize();
+    const auto built = finalized(language_model(config));
     TapeScope scope;
     const TaskLoss loss = built.model->loss(batch, context_of(batch, /*training=*/true));
     scope.backward(loss.sum);
@@ -298,5 +290,4 @@ TEST_CASE("attention pooling is a masked softmax of w . tanh(W x + b), finite wh
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

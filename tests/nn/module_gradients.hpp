@@ -9,8 +9,7 @@
 #include "core/autograd/gradcheck.hpp"
 #include "tests/nn/mixer/mixer_suite.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 using Module = std::function<Var(const Var&)>;
 
@@ -39,5 +38,4 @@ inline void check_gradients(const std::string& name, ParamStore& store, const Sh
   CHECK_MESSAGE(report.ok, name, ": ", report.worst);
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -5,36 +5,25 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 #include "core/base/error.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/yaml/config.hpp"
 #include "run/yaml/config_diff.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace capstan {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// A text of so many bytes, of which all are for training.
-class Text {
+class Text : public TemporaryFolder {
  public:
-  explicit Text(int64_t bytes) {
-    std::string name = (fs::temp_directory_path() / "capstan-plan-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw Error("no temporary folder");
-    folder_ = name;
-    std::ofstream(folder_ / "text.txt") << std::string(static_cast<size_t>(bytes), 'x');
-  }
-  ~Text() { fs::remove_all(folder_); }
-  Text(const Text&) = delete;
-  Text& operator=(const Text&) = delete;
+  explicit Text(int64_t bytes) { write("text.txt", std::string(static_cast<size_t>(bytes), 'x')); }
 
   RunConfig config(const std::vector<std::string>& more = {}) const {
     std::vector<std::string> all = {"name=plan",
-                                    "data.train=[" + (folder_ / "text.txt").string() + "]",
+                                    "data.train=[" + path("text.txt") + "]",
                                     "data.valid_fraction=0",
                                     "data.sequence_length=128",
                                     "model.max_length=128",
@@ -46,9 +35,6 @@ class Text {
     all.insert(all.end(), more.begin(), more.end());
     return load_config<RunConfig>({}, all);
   }
-
- private:
-  fs::path folder_;
 };
 
 double flops_of(const RunConfig& config) {

@@ -2,7 +2,6 @@
 // any build, with any number of threads, on Intel, AMD and ARM64. docs/reliability.md, On another machine says where
 // they were met.
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <fstream>
 
@@ -11,6 +10,7 @@
 #include "core/io/safetensors.hpp"
 #include "core/products/gemm_backend.hpp"
 #include "run/run.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace capstan {
 namespace {
@@ -18,11 +18,10 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A folder with data that are the same everywhere: words of a small vocabulary, some of which tell a class.
-class Data {
+class Data : public TemporaryFolder {
  public:
-  Data() : folder_(fs::temp_directory_path() / ("capstan-bits-" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
-    std::ofstream prose(folder_ / "text.txt"), rows(folder_ / "rows.tsv");
+  Data() {
+    std::ofstream prose(path("text.txt")), rows(path("rows.tsv"));
     RandomStream random({61, 0});
     const auto word = [&] {
       std::string letters;
@@ -40,23 +39,17 @@ class Data {
       rows << label << "\t" << text << " " << (line % 5 == 0 ? "ab" : label) << "\n";
     }
   }
-  ~Data() { fs::remove_all(folder_); }
-  Data(const Data&) = delete;
-  Data& operator=(const Data&) = delete;
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
   /// Weights and optimizer of a run with this configuration.
   std::string bits(const std::string& configuration, const std::string& precision, int threads) const {
-    std::ofstream(path("config.yaml")) << "folder: " << folder_.string() << "\nname: run\nseed: 3\nthreads: " << threads
-                                       << "\n"
+    std::ofstream(path("config.yaml")) << "folder: " << path() << "\nname: run\nseed: 3\nthreads: " << threads << "\n"
                                        << configuration;
-    fs::remove_all(folder_ / "run");
+    fs::remove_all(folder() / "run");
     train(ConfigOptions{{path("config.yaml")},
                         {"train.kernels=portable", "train.precision=" + precision, "train.progress=none"}});
     std::string all;
     for (const char* const name : {"model.safetensors", "optimizer.safetensors"}) {
-      const fs::path file = folder_ / "run/checkpoints/last" / name;
+      const fs::path file = folder() / "run/checkpoints/last" / name;
       if (!fs::exists(file)) continue;
       const SafetensorsFile tensors(file.string());
       for (const FileTensor& tensor : tensors.tensors()) {
@@ -67,9 +60,6 @@ class Data {
     }
     return hash_hex(all);
   }
-
- private:
-  fs::path folder_;
 };
 
 /// No portable kernels at this level of the CPU.

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <fstream>
 
 #include "core/io/log.hpp"
 #include "data/batches/batcher.hpp"
@@ -11,6 +10,7 @@
 #include "models/masked_language_model.hpp"
 #include "run/predictions/pair_completions.hpp"
 #include "run/run.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace capstan {
 namespace {
@@ -19,26 +19,19 @@ namespace fs = std::filesystem;
 
 constexpr int64_t positions = 12;  // of every model
 
-class Folder {
+class Folder : public TemporaryFolder {
  public:
-  Folder() : folder_(fs::temp_directory_path() / ("capstan-probabilities-" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
+  Folder() {
     std::string prose, pairs;
     for (int i = 0; i < 40; ++i) prose += "the tape turns a drum, and wire runs out slow " + std::to_string(i) + "\n";
     for (int i = 0; i < 40; ++i) pairs += std::to_string(i) + "\t" + std::to_string(i * 37 % 1000) + "\n";
     write("text.txt", prose);
     write("pairs.tsv", pairs);
   }
-  ~Folder() { fs::remove_all(folder_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  void write(const std::string& name, const std::string& content) const { std::ofstream(path(name)) << content; }
   Run trained(const std::string& name, const std::string& data, const std::string& model) const {
     set_log_sink([](LogLevel, std::string_view) {});
-    write(name + ".yaml", "folder: " + folder_.string() + "\nname: " + name + "\ndata: {" + data + "}\nmodel: {" +
-                              model + ", max_length: " + std::to_string(positions) +
+    write(name + ".yaml", "folder: " + path() + "\nname: " + name + "\ndata: {" + data + "}\nmodel: {" + model +
+                              ", max_length: " + std::to_string(positions) +
                               ", positions: learned, width: 16}\ntrain: {steps: 20, batch_size: 4, lr: 5e-3}\n");
     Run run = train(ConfigOptions{{path(name + ".yaml")}, {}});
     set_log_sink({});
@@ -50,9 +43,6 @@ class Folder {
     all.insert(all.end(), overrides.begin(), overrides.end());
     return Run::open(run.saved().folder, all);
   }
-
- private:
-  fs::path folder_;
 };
 
 const Folder& folder() {

@@ -4,7 +4,6 @@
 #include <zlib.h>
 
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 
 #include "core/io/log.hpp"
@@ -13,6 +12,7 @@
 #include "run/report/html.hpp"
 #include "run/report/model_view.hpp"
 #include "run/run.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 using namespace capstan;
 
@@ -252,23 +252,20 @@ TEST_CASE("tokens belong to the words they spell") {
 }
 
 TEST_CASE("the mixing picture of pairs: sources are seen as a whole, targets from behind, other pairs not at all") {
-  namespace fs = std::filesystem;
-  const fs::path folder = fs::temp_directory_path() / ("capstan-view-" + std::to_string(getpid()));
-  fs::create_directories(folder);
-  std::ofstream pairs(folder / "pairs.tsv");
-  for (int i = 0; i < 40; ++i) pairs << "red " << i << " blue\tblue red\n";
-  pairs.close();
+  const TemporaryFolder folder;
+  std::string pairs;
+  for (int i = 0; i < 40; ++i) pairs += "red " + std::to_string(i) + " blue\tblue red\n";
+  folder.write("pairs.tsv", pairs);
   std::ofstream(folder / "run.yaml")
-      << "folder: " << folder.string() << "\nname: run\ndata: {type: pairs, train: [" << (folder / "pairs.tsv").string()
+      << "folder: " << folder.path() << "\nname: run\ndata: {type: pairs, train: [" << folder.path("pairs.tsv")
       << "], valid_fraction: 0.2, tokenizer: word, max_source: 8, max_length: 24}\nmodel: {type: language-model, "
          "prefix: bidirectional, width: 16, max_length: 24, layers: [{mixer: attention}]}\ntrain: {steps: 2}\n";
   set_log_sink([](LogLevel, std::string_view) {});
-  const Run run = train(ConfigOptions{{(folder / "run.yaml").string()}, {}});
+  const Run run = train(ConfigOptions{{folder.path("run.yaml")}, {}});
   const auto data = open_saved_data(run.saved());
   set_log_sink({});
   const Batch example = example_of(*data, Split::valid);
   const ModelView view = view_of(run.saved(), example);
-  fs::remove_all(folder);
   REQUIRE(view.layers.size() == 1);
   const Matrix& map = view.layers[0].weights.at(0).maps.at(0).matrix;
   REQUIRE(map.rows > 12);  // two pairs or more

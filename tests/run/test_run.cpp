@@ -4,23 +4,20 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-#include <cmath>
-#include <fstream>
 #include <map>
 #include <thread>
 
 #include "core/io/log.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/support/texts.hpp"
 
 namespace capstan {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// A folder with data and one trained run of each kind, made once.
-class TrainedRuns {
+class TrainedRuns : public TemporaryFolder {
  public:
-  TrainedRuns() : folder_(fs::temp_directory_path() / ("capstan-face-" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
+  TrainedRuns() {
     std::string prose, rows, pairs;
     for (int i = 0; i < 60; ++i) {
       prose += "the tape turns a drum and wire runs out slow " + std::to_string(i) + "\n";
@@ -44,26 +41,19 @@ class TrainedRuns {
         "attention", "pairs");
     set_log_sink({});
   }
-  ~TrainedRuns() { fs::remove_all(folder_); }
-  TrainedRuns(const TrainedRuns&) = delete;
-  TrainedRuns& operator=(const TrainedRuns&) = delete;
-
   const Run& operator[](const std::string& name) const { return runs_.at(name); }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
   const std::string& log() const { return log_; }
 
  private:
-  void write(const std::string& name, const std::string& content) { std::ofstream(path(name)) << content; }
   void add(const std::string& type, const std::string& data, const std::string& mixer, std::string name = "") {
     if (name.empty()) name = type;
     const std::string model =
         mixer.empty() ? ", words: [1, 2]" : ", width: 16, layers: [{mixer: {type: " + mixer + "}}]";
-    write(name + ".yaml", "folder: " + folder_.string() + "\nname: " + name + "\n" + data + "\nmodel: {type: " + type +
-                              model + "}\ntrain: {steps: 8, batch_size: 4, valid_every: 4}\n");
+    write(name + ".yaml", "folder: " + path() + "\nname: " + name + "\n" + data + "\nmodel: {type: " + type + model +
+                              "}\ntrain: {steps: 8, batch_size: 4, valid_every: 4}\n");
     runs_.emplace(name, train(ConfigOptions{{path(name + ".yaml")}, {"seed=7"}}));
   }
 
-  fs::path folder_;
   std::string log_;
   std::map<std::string, Run> runs_;
 };
@@ -73,18 +63,6 @@ const TrainedRuns& runs() {
   return all;
 }
 
-template <class Body>
-std::string error_of(const Body& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 TEST_CASE("train() opens the run, which has the given seed, and its log goes to the program") {
   CHECK(runs()["language-model"].config().seed == 7);
   CHECK(contains(runs().log(), "all 8 steps are done"));
@@ -92,8 +70,8 @@ TEST_CASE("train() opens the run, which has the given seed, and its log goes to 
         runs()["language-model"].evaluate().figure("loss"));
   RunConfig wrong = runs()["language-model"].config();
   wrong.train.lr = -1;
-  CHECK(contains(error_of([&] { train(wrong); }), "train.lr"));
-  CHECK(contains(error_of([&] { Run::open(runs().path("none")); }), "there is no such folder"));
+  CHECK(contains(message_of<Error>([&] { train(wrong); }), "train.lr"));
+  CHECK(contains(message_of<Error>([&] { Run::open(runs().path("none")); }), "there is no such folder"));
 }
 
 TEST_CASE("a language model scores, embeds and continues texts") {
@@ -123,7 +101,7 @@ TEST_CASE("a language model scores, embeds and continues texts") {
   options.on_piece = [](int64_t, std::string_view) { return false; };
   CHECK(run.generate("the ", options).front().end == GenerateEnd::callback);
   CHECK(run.evaluate().figure("bits_per_byte") > 0);
-  CHECK(contains(error_of([&] { run.evaluate().figure("f1"); }), "it has targets, loss"));
+  CHECK(contains(message_of<Error>([&] { run.evaluate().figure("f1"); }), "it has targets, loss"));
 }
 
 TEST_CASE("a classifier, a masked model and a model of pairs predict, each in its way") {
@@ -138,7 +116,7 @@ TEST_CASE("a classifier, a masked model and a model of pairs predict, each in it
   const Run& linear = runs()["linear-classifier"];
   CHECK(linear.predict({"a fine day"}).front().labels.front().text == "good");
   CHECK(linear.evaluate().figure("accuracy") > 0.5);
-  CHECK(contains(error_of([&] { linear.embed({"a fine day"}); }), "linear"));
+  CHECK(contains(message_of<Error>([&] { linear.embed({"a fine day"}); }), "linear"));
   const Prediction filled = runs()["masked-language-model"].predict({"the <mask> turns"}).front();
   REQUIRE(filled.blanks.size() == 1);
   CHECK(filled.filled == "the " + filled.blanks[0][0].text + " turns");
@@ -150,15 +128,14 @@ TEST_CASE("a classifier, a masked model and a model of pairs predict, each in it
 }
 
 TEST_CASE("what a model cannot do is refused with its type and what to use instead") {
-  const auto refusal = [](const char* name, const auto& ask) { return error_of([&] { ask(runs()[name]); }); };
+  const auto refusal = [](const char* name, const auto& ask) { return message_of<Error>([&] { ask(runs()[name]); }); };
   const auto predict = [](const Run& run) { run.predict({"a"}); };
   const auto score = [](const Run& run) { run.score({"a"}); };
   const auto generate = [](const Run& run) { run.generate("a"); };
   for (const std::string& message :
        {refusal("language-model", predict), refusal("text-classifier", score), refusal("text-classifier", generate),
         refusal("masked-language-model", score), refusal("masked-language-model", generate)}) {
-    CHECK_MESSAGE(contains(message, "but this needs a "), message);
-    CHECK_MESSAGE(contains(message, "use "), message);
+    check_contains(message, {"but this needs a ", "use "});
   }
   PredictOptions beam;
   beam.completions.beam = 4;

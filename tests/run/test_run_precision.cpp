@@ -11,7 +11,6 @@
 #include "run/yaml/config.hpp"
 
 namespace capstan {
-namespace {
 
 TEST_CASE("precision: bf16 is chosen where products are 1.25 times as fast") {
   struct {
@@ -56,5 +55,4 @@ TEST_CASE("precision: a run that was begun keeps what it chose, unless another o
                        ConfigError);
 }
 
-}  // namespace
 }  // namespace capstan

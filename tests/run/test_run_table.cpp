@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "core/base/error.hpp"
 #include "core/strings/printable.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 using namespace capstan;
 
@@ -101,8 +101,7 @@ TEST_CASE("csv quotes what needs it, text is aligned by characters") {
 }
 
 TEST_CASE("a record is read past numbers that are null and a last line that is half there") {
-  const auto folder = std::filesystem::temp_directory_path() / ("capstan-record-" + std::to_string(getpid()));
-  std::filesystem::create_directories(folder);
+  const TemporaryFolder folder;
   std::ofstream(folder / "config.yaml") << "name: r\ndata: {type: text, train: [t]}\n"
                                            "model: {type: language-model, layers: [{mixer: attention}]}\n"
                                            "train: {steps: 9}\n";
@@ -115,8 +114,7 @@ TEST_CASE("a record is read past numbers that are null and a last line that is h
 {"step":4}
 [1]
 {"event":"train","step":5,"lo)";
-  const RunRecord run = read_record(folder);
-  std::filesystem::remove_all(folder);
+  const RunRecord run = read_record(folder.folder());
   CHECK(run.step == 4);
   CHECK(run.train_loss == 2.5);
   CHECK(run.seconds == 2);
@@ -132,7 +130,7 @@ TEST_CASE("a record is read past numbers that are null and a last line that is h
   CHECK(curve[2][4] == "");  // the loss that is null
   CHECK(curve[3][9] == "1.5");
   CHECK(curve_table(run, TableStyle::people)[3][4] == "-");
-  CHECK_THROWS_WITH_AS(read_record(folder), doctest::Contains("no such folder"), Error);
+  CHECK_THROWS_WITH_AS(read_record(folder.folder() / "gone"), doctest::Contains("no such folder"), Error);
 }
 
 TEST_CASE("an accuracy is clearly better only when it is so by more than a standard error; other measures always") {

@@ -5,10 +5,11 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "core/base/error.hpp"
 #include "run/training/train_run.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/support/texts.hpp"
 
 using namespace capstan;
 
@@ -21,21 +22,10 @@ train: {steps: 6}
 )";
 
 /// The options for a file with this text and these overrides; the file goes away with it.
-class Options {
- public:
-  explicit Options(const std::string& text, std::vector<std::string> overrides = {}) {
-    path_ = std::filesystem::temp_directory_path() / ("capstan-sweep-" + std::to_string(getpid()) + ".yaml");
-    std::ofstream(path_) << text;
-    options.files = {path_.string()};
-    options.overrides = std::move(overrides);
-  }
-  ~Options() { std::filesystem::remove(path_); }
-  Options(const Options&) = delete;
-  Options& operator=(const Options&) = delete;
+struct Options : TemporaryFolder {
+  explicit Options(const std::string& text, const std::vector<std::string>& overrides = {})
+      : options{{write("sweep.yaml", text)}, overrides} {}
   ConfigOptions options;
-
- private:
-  std::filesystem::path path_;
 };
 
 std::vector<std::string> names(const Sweep& sweep) {
@@ -44,15 +34,10 @@ std::vector<std::string> names(const Sweep& sweep) {
   return all;
 }
 
-/// What load_sweep says; empty when it says nothing.
+/// What load_sweep says.
 std::string refusal(const std::string& text, const std::vector<std::string>& overrides = {}) {
   const Options file(text, overrides);
-  try {
-    load_sweep(file.options, check_trainable);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of<ConfigError>([&] { load_sweep(file.options, check_trainable); });
 }
 
 TEST_CASE("every combination once, the last key fastest, in folders named by the values") {

@@ -1,5 +1,4 @@
 // Clients that vanish, trickle, send too much or read nothing; limits; the end of a server.
-#include <atomic>
 #include <random>
 
 #include "serve/served_runs.hpp"

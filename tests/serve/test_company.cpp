@@ -1,7 +1,6 @@
 // A text has the same bits alone and in any company, with the cache and without, and from a session.
 #include <cstring>
 #include <random>
-#include <set>
 
 #include "core/io/hash.hpp"
 #include "core/machine/parallel.hpp"

@@ -4,8 +4,7 @@
 #include "core/kernels/kernels.hpp"
 #include "core/ops/ops.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 inline Var apply(Activation activation, const Var& x) {
   switch (activation) {
@@ -27,5 +26,4 @@ inline Var apply(Activation activation, const Var& x) {
   return x;
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

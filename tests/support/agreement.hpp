@@ -15,8 +15,7 @@
 #include "core/base/random.hpp"
 #include "core/machine/parallel.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 using Op = std::function<Var(const std::vector<Var>&)>;
 
@@ -101,5 +100,4 @@ inline void check_agreement(const std::string& name, const Op& fused, const Op& 
   }
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -12,8 +12,7 @@
 #include "core/kernels/kernels.hpp"
 #include "tests/support/compare.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 inline Bf16Array rounded(const Array& x) {
   Bf16Array result(x.shape());
@@ -63,5 +62,4 @@ inline void check_bf16(const Bf16Case& c) {
   CHECK_MESSAGE(largest > 1e-4, c.name << " was not done in bf16");
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -10,8 +10,7 @@
 #include "core/autograd/var.hpp"
 #include "core/base/random.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 /// Tolerance of "fused equals composed", relative to the tensor's largest entry.
 constexpr double fused_tolerance = sizeof(real) == 4 ? 1e-5 : 1e-11;
@@ -37,5 +36,4 @@ inline Array normal_array(const Shape& shape, uint64_t seed, double stddev = 0.5
   return array;
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

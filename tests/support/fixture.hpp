@@ -10,8 +10,7 @@
 #include "nn/params/param_store.hpp"
 #include "tests/support/source_dir.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 /// Largest difference from PyTorch, relative to the tensor's largest entry.
 constexpr double parity_tolerance = sizeof(real) == 4 ? 1e-4 : 1e-8;
@@ -57,5 +56,4 @@ class Fixture {
   SafetensorsFile file_;
 };
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -8,8 +8,7 @@
 #include "core/array/array_xt.hpp"
 #include "tests/support/arrays.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 using Matrix = xt::xtensor<double, 2>;
 using Vector = xt::xtensor<double, 1>;
@@ -38,5 +37,4 @@ inline Matrix causal_mask(size_t length) {
 
 inline Matrix sigmoid_of(const Matrix& x) { return 1 / (1 + xt::exp(-x)); }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

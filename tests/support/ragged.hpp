@@ -19,8 +19,7 @@ inline Segments segments_of_lengths(const std::vector<int64_t>& lengths, int64_t
 
 }  // namespace capstan
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 /// Right padding, left padding, two packed documents, a row of padding alone, a document of one token.
 inline Segments ragged_segments(int64_t length) {
@@ -34,5 +33,4 @@ inline Segments ragged_segments(int64_t length) {
   return Segments(ids);
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

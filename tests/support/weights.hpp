@@ -4,8 +4,7 @@
 #include "nn/params/param_store.hpp"
 #include "tests/support/compare.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 /// Weights of sigma 0.5 (gains around 1): at a small initialisation any error hides. Before finalize().
 inline void redraw(ParamStore& store, double stddev = 0.5) {
@@ -18,5 +17,4 @@ inline void redraw(ParamStore& store, double stddev = 0.5) {
   }
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -17,36 +17,15 @@
 #include "core/autograd/tape.hpp"
 #include "core/base/random.hpp"
 #include "models/model.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/support/texts.hpp"
 #include "train/loop/signals.hpp"
 #include "train/loop/trainer.hpp"
 
 /// The one that tests of models use: which of two a batch of sources declares first must not matter.
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {}
-}  // namespace capstan::CAPSTAN_PRECISION
+namespace capstan::CAPSTAN_PRECISION::testing {}
 
 namespace capstan::testing {
-
-/// A folder of its own, in memory where the system offers that (tests save and sync a lot); removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    static std::atomic<int> count{0};
-    const std::filesystem::path memory = "/dev/shm";
-    const auto base = access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
-    path_ = base / ("capstan-test-" + std::to_string(getpid()) + "-" + std::to_string(++count));
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline std::string read_text(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -54,16 +33,6 @@ inline std::string read_text(const std::filesystem::path& path) {
 }
 inline void write_text(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
-}
-
-/// What an exception says; empty when none was thrown.
-inline std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return {};
 }
 
 /// As another process would send it; returns when the training has noticed.
@@ -80,8 +49,6 @@ inline void compute_for(double seconds) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 }
-
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// Predicts each token's label as keep * weight[token] + bias; the loss is the squared error of labels that are not
 /// ignored. In training, keep is 0 or 2 by a draw from (example, position, step), as dropout does.
@@ -184,8 +151,9 @@ class LabelledBatches final : public BatchSource {
   DrawnBatches drawn_;
 };
 
-inline TrainConfig quiet_config() {
+inline TrainConfig quiet_config(int64_t steps = 0) {
   TrainConfig config;
+  config.steps = steps;
   config.progress = ProgressMode::none;
   config.lr = 0.05;
   config.log_every = 2;
@@ -211,6 +179,12 @@ struct Setup {
     held_out.count = 2;
   }
   std::vector<real> weights() const { return {params.values(), params.values() + params.flat_size()}; }
+};
+
+/// In a folder of its own, below which it is `run`.
+struct NewRun : TemporaryFolder, Setup {
+  explicit NewRun(int64_t tokens = 11, bool fresh_each_epoch = false)
+      : Setup(TemporaryFolder::folder() / "run", tokens, fresh_each_epoch) {}
 };
 
 }  // namespace capstan::testing

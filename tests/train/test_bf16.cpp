@@ -184,8 +184,7 @@ TEST_CASE("oneDNN and floats train alike" * doctest::skip(!onednn_multiplies_bf1
 }
 
 TEST_CASE("without bf16 instructions bf16 is refused by name, unless emulation is asked for") {
-  TrainConfig config = quiet_config();
-  config.steps = 1;
+  TrainConfig config = quiet_config(1);
   CHECK(precision_obstacle(config) == "");
   config.precision = Precision::bf16;
   unsetenv("CAPSTAN_BF16");
@@ -194,10 +193,9 @@ TEST_CASE("without bf16 instructions bf16 is refused by name, unless emulation i
   } else {
     CHECK_THROWS_AS(check_config(config), ConfigError);
     const std::string message = message_of([&] { check_config(config); });
-    CHECK(contains(message, "train.precision: bf16 is not available: " + bf16_obstacle()));
-    CHECK(contains(message, onednn_version().empty() ? "install libdnnl-dev" : "this CPU has no instructions"));
-    CHECK(contains(message, "use float32"));
-    CHECK(contains(message, "CAPSTAN_BF16=emulate"));
+    check_contains(message, {"train.precision: bf16 is not available: " + bf16_obstacle(),
+                             onednn_version().empty() ? "install libdnnl-dev" : "this CPU has no instructions",
+                             "use float32", "CAPSTAN_BF16=emulate"});
   }
   const Emulated emulated;
   CHECK_NOTHROW(check_config(config));

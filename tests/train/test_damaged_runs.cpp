@@ -54,15 +54,14 @@ TEST_CASE("a damaged last checkpoint: the run goes back to the newest whole one 
   make_two_checkpoints(unbroken);
   for (const Damage& damage : damages()) {
     CAPTURE(damage.name);
-    const TemporaryFolder folder;
-    Setup setup(folder / "run");
+    NewRun setup;
     make_two_checkpoints(setup);
-    const fs::path checkpoints = folder / "run/checkpoints";
+    const fs::path checkpoints = setup / "run/checkpoints";
     damage.inflict(checkpoints / "step-8");
     const bool gone = !fs::exists(checkpoints / "step-8");
     const std::string kept = gone ? "" : read_text(checkpoints / "step-8/model.safetensors");
     {
-      Setup named(folder / "run");
+      Setup named(setup / "run");
       named.inputs.resume_from = checkpoints / "step-8";
       const std::string message = message_of([&] { train(named.inputs, config_of(8)); });
       CHECK_MESSAGE(
@@ -73,35 +72,32 @@ TEST_CASE("a damaged last checkpoint: the run goes back to the newest whole one 
     CHECK(setup.weights() == unbroken.weights());
     CHECK(tensors_of(checkpoints / "last") == tensors_of(elsewhere / "unbroken/checkpoints/last"));
     CHECK(fs::read_symlink(checkpoints / "best") == fs::read_symlink(elsewhere / "unbroken/checkpoints/best"));
-    CHECK(comparable_metrics(folder / "run") == comparable_metrics(elsewhere / "unbroken"));
-    const std::string log = read_text(folder / "run/train.log");
-    CHECK_MESSAGE((contains(log, "warning: ") && contains(log, damage.file) && contains(log, "goes back to step 6")),
-                  log);
+    CHECK(comparable_metrics(setup / "run") == comparable_metrics(elsewhere / "unbroken"));
+    const std::string log = read_text(setup / "run/train.log");
+    check_contains(log, {"warning: ", damage.file, "goes back to step 6"});
     CHECK(fs::exists(checkpoints / "damaged-step-8") == !gone);
     if (!gone) CHECK(read_text(checkpoints / "damaged-step-8/model.safetensors") == kept);
   }
 }
 
 TEST_CASE("files of two checkpoints that were mixed are damage") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
+  NewRun setup;
   make_two_checkpoints(setup);
-  const fs::path checkpoints = folder / "run/checkpoints";
+  const fs::path checkpoints = setup / "run/checkpoints";
   fs::copy_file(checkpoints / "step-4/optimizer.safetensors", checkpoints / "step-8/optimizer.safetensors",
                 fs::copy_options::overwrite_existing);
   train(setup.inputs, config_of(8));
-  CHECK(contains(read_text(folder / "run/train.log"),
+  CHECK(contains(read_text(setup / "run/train.log"),
                  "optimizer.safetensors: the file is of step 4, state.json is of step 8"));
 }
 
 TEST_CASE("several damaged checkpoints, earlier damage, no whole one") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
+  NewRun setup;
   TrainConfig config = config_of(12);
   config.keep_last = 3;
   train(setup.inputs, config);
   const std::vector<real> weights = setup.weights();
-  const fs::path checkpoints = folder / "run/checkpoints";
+  const fs::path checkpoints = setup / "run/checkpoints";
   const auto damage = [&](int64_t step) {
     flip_bit(Checkpoints(checkpoints).of_step(step) / "optimizer.safetensors", 300);
   };
@@ -117,37 +113,33 @@ TEST_CASE("several damaged checkpoints, earlier damage, no whole one") {
   for (const int64_t step : Checkpoints(checkpoints).steps()) damage(step);
   const auto before = Checkpoints(checkpoints).steps();
   const std::string message = message_of([&] { train(setup.inputs, config); });
-  for (const char* const part :
-       {"step-12/optimizer.safetensors", "no other checkpoint is complete", "to train anew", "checkpoints"})
-    CHECK_MESSAGE(contains(message, part), message);
+  check_contains(message,
+                 {"step-12/optimizer.safetensors", "no other checkpoint is complete", "to train anew", "checkpoints"});
   CHECK(Checkpoints(checkpoints).steps() == before);
 }
 
 TEST_CASE("the only checkpoint is damaged: nothing is touched, and the message says how to begin anew") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
+  NewRun setup;
   TrainConfig config = config_of(2);
   config.save_every = 0;  // or there would be one of step 0
   train(setup.inputs, config);
-  const fs::path file = folder / "run/checkpoints/step-2/state.json";
+  const fs::path file = setup / "run/checkpoints/step-2/state.json";
   fs::resize_file(file, 50);
   const std::string message = message_of([&] { train(setup.inputs, config_of(4)); });
-  CHECK_MESSAGE((contains(message, file.string()) && contains(message, "to train anew from the first step, remove ")),
-                message);
+  check_contains(message, {file.string(), "to train anew from the first step, remove "});
   CHECK(fs::exists(file));
-  fs::remove_all(folder / "run/checkpoints");
+  fs::remove_all(setup / "run/checkpoints");
   CHECK(train(setup.inputs, config_of(4)).state.step == 4);
 }
 
 TEST_CASE("a damaged checkpoint of another configuration is left alone") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
+  NewRun setup;
   make_two_checkpoints(setup);
-  flip_bit(folder / "run/checkpoints/step-8/model.safetensors", 290);
+  flip_bit(setup / "run/checkpoints/step-8/model.safetensors", 290);
   setup.inputs.seed = 2;
   CHECK(contains(message_of([&] { train(setup.inputs, config_of(8)); }), "another seed"));
-  CHECK(fs::exists(folder / "run/checkpoints/step-8"));
-  CHECK(fs::read_symlink(folder / "run/checkpoints/last") == "step-8");
+  CHECK(fs::exists(setup / "run/checkpoints/step-8"));
+  CHECK(fs::read_symlink(setup / "run/checkpoints/last") == "step-8");
 }
 
 TEST_CASE("by default there is a second checkpoint besides the newest, also when that is the best") {
@@ -167,21 +159,17 @@ TEST_CASE("by default there is a second checkpoint besides the newest, also when
 }
 
 TEST_CASE("a damaged or lost best checkpoint is an error that names the others, never another model") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
+  NewRun setup;
   make_two_checkpoints(setup);
-  const fs::path run = folder / "run", checkpoints = run / "checkpoints";
+  const fs::path run = setup / "run", checkpoints = run / "checkpoints";
   const std::string best = fs::read_symlink(checkpoints / "best").string();
   const std::string other = best == "step-8" ? "step-4" : "step-8";
   flip_bit(checkpoints / best / "model.safetensors", 290);
   const auto message = [&] { return message_of([&] { open_model(run); }); };
-  CHECK_MESSAGE((contains(message(), "best/model.safetensors") && contains(message(), "checksum") &&
-                 contains(message(), "complete checkpoints: ") && contains(message(), (checkpoints / other).string())),
-                message());
+  check_contains(message(),
+                 {"best/model.safetensors", "checksum", "complete checkpoints: ", (checkpoints / other).string()});
   fs::remove_all(checkpoints / best);
-  CHECK_MESSAGE((contains(message(), "best/model.safetensors") && contains(message(), "no such file") &&
-                 contains(message(), (checkpoints / other).string())),
-                message());
+  check_contains(message(), {"best/model.safetensors", "no such file", (checkpoints / other).string()});
   fs::remove(checkpoints / "best");
   fs::remove(checkpoints / "last");
   fs::create_directory_symlink(other, checkpoints / "last");

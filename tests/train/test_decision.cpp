@@ -1,7 +1,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <vector>
 
 #include "core/base/random.hpp"
 #include "train/evaluation/classification_report.hpp"

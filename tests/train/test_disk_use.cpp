@@ -109,8 +109,7 @@ TEST_CASE("rows of zeros are not in a checkpoint, whatever the number of ranks, 
 }
 
 TEST_CASE("a run saves nothing before its first step") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
+  NewRun setup;
   std::vector<std::string> saved;
   set_file_hook([&](const std::string& call, const std::string& path) {
     const std::string name = fs::path(path).filename().string();
@@ -224,16 +223,14 @@ TEST_CASE("who wants to go on from a best checkpoint without the optimizer's sta
   train(setup.inputs, stalled(5));
   setup.inputs.resume_from = checkpoints / "best";
   std::string message = message_of([&] { train(setup.inputs, stalled(6)); });
-  CHECK_MESSAGE((contains(message, "or by training") && contains(message, (checkpoints / "step-5").string()) &&
-                 contains(message, "train.init_from=" + (checkpoints / "best").string())),
-                message);
+  check_contains(message, {"or by training", (checkpoints / "step-5").string(),
+                           "train.init_from=" + (checkpoints / "best").string()});
   CHECK_FALSE(contains(message, (checkpoints / "step-3").string()));
   setup.inputs.resume_from.reset();
   for (const char* const step : {"step-4", "step-5"}) flip_bit(checkpoints / step / "optimizer.safetensors", 300);
   message = message_of([&] { train(setup.inputs, stalled(6)); });
-  CHECK_MESSAGE((contains(message, "step-5/optimizer.safetensors") && contains(message, "without the optimizer") &&
-                 contains(message, (checkpoints / "step-3").string()) && contains(message, "train.init_from")),
-                message);
+  check_contains(message, {"step-5/optimizer.safetensors", "without the optimizer", (checkpoints / "step-3").string(),
+                           "train.init_from"});
   CHECK(Checkpoints(checkpoints).steps() == std::vector<int64_t>{3, 4, 5});
 }
 
@@ -284,11 +281,9 @@ TEST_CASE("a run without what resuming needs is refused with the remedy, unless 
     config.valid_every = 4;
     return message_of([&] { train(setup.inputs, config); });
   };
-  CHECK(train_to(12) == "");
+  CHECK(train_to(12) == "no error");
   const std::string message = train_to(16);
-  CHECK_MESSAGE((contains(message, "removed when the run ended") &&
-                 contains(message, "train.init_from=" + (run / "checkpoints").string())),
-                message);
+  check_contains(message, {"removed when the run ended", "train.init_from=" + (run / "checkpoints").string()});
   Checkpoints(run / "checkpoints").remove_for_resuming(/*tensors=*/true);
   CHECK(contains(message_of([&] { open_model(run); }), "trial of capstan autotune"));
   CHECK_FALSE(damage_of(run / "checkpoints/last"));

@@ -56,8 +56,7 @@ TEST_CASE("how many lanes a batch has depends on its shape and on the setting al
 TEST_CASE("lanes are added along a binary tree over their indices") {
   for (int64_t lanes = 1; lanes <= 13; ++lanes) {
     INFO(lanes, " lanes");
-    const TemporaryFolder folder;
-    Setup setup(folder / "run");
+    NewRun setup;
     setup.data.rows = 17;
     const Batch batch = setup.data.batch(0, 0);
     Lanes alone(setup.task, setup.params);
@@ -99,8 +98,7 @@ TEST_CASE("lanes are added along a binary tree over their indices") {
 }
 
 TEST_CASE("a batch of one lane: with gradients that are 0 before, the same bits with and without a block of its own") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
+  NewRun setup;
   const Batch batch = setup.data.batch(0, 0);
   Lanes lanes(setup.task, setup.params);
   PassOptions options;
@@ -114,8 +112,7 @@ TEST_CASE("a batch of one lane: with gradients that are 0 before, the same bits 
 }
 
 TEST_CASE("the first lane that fails is the one reported, and the next batch is not affected") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
+  NewRun setup;
   setup.data.rows = 12;
   const Batch batch = setup.data.batch(0, 0);
   PassOptions options;
@@ -190,9 +187,7 @@ TEST_CASE("training gives the same bits on any number of threads: every system a
         auto config = model_config<LanguageModelConfig>(system);
         drop(config, 0.2);
         config.recompute = recompute;
-        auto model = language_model(config);
-        model.store->finalize();
-        return model;
+        return finalized(language_model(config));
       };
       TrainConfig config = quiet_config();
       config.micro_batch_tokens = recompute ? longest : 0;
@@ -226,8 +221,7 @@ TEST_CASE(
       config.width = 72;
       config.max_length = length;
       drop(config, 0.2);
-      const auto model = language_model(config);
-      model.store->finalize();
+      const auto model = finalized(language_model(config));
       Ids ids = Ids::zeros({1, length});
       int64_t begin = 0;
       for (size_t i = 0; i < documents.size(); begin += documents[i++])

@@ -56,20 +56,18 @@ std::vector<real> train_weights(int64_t rows, int64_t count, int64_t accumulate,
 }  // namespace
 
 TEST_CASE("training learns, and says why it ended") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
+  NewRun setup;
   setup.task.dropout = false;
-  TrainConfig config = quiet_config();
-  config.steps = 200;
+  TrainConfig config = quiet_config(200);
   const double before = evaluate(setup.task, setup.held_out).loss();
   const TrainResult result = train(setup.inputs, config);
   CHECK_FALSE(result.interrupted);
   CHECK(result.reason == "all 200 steps are done");
   CHECK(evaluate(setup.task, setup.held_out).loss() < 0.1 * before);
-  CHECK(contains(read_text(folder / "run/train.log"), "finished at step 200: all 200 steps are done"));
-  CHECK(contains(read_text(folder / "run/train.log"), "new best"));
-  CHECK(contains(read_text(folder / "run/train.log"), "schedule: cosine from learning rate 0.05\n"));
-  CHECK(contains(read_text(folder / "run/train.log"), "schedule: end reached"));
+  CHECK(contains(read_text(setup / "run/train.log"), "finished at step 200: all 200 steps are done"));
+  CHECK(contains(read_text(setup / "run/train.log"), "new best"));
+  CHECK(contains(read_text(setup / "run/train.log"), "schedule: cosine from learning rate 0.05\n"));
+  CHECK(contains(read_text(setup / "run/train.log"), "schedule: end reached"));
 }
 
 TEST_CASE("accumulated batches are one big batch; micro-batches change nothing") {
@@ -111,10 +109,8 @@ TEST_CASE("rows are split evenly and completely") {
 }
 
 TEST_CASE("early stopping counts evaluations without a new best") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
-  TrainConfig config = quiet_config();
-  config.steps = 1000;
+  NewRun setup;
+  TrainConfig config = quiet_config(1000);
   config.valid_every = 1;
   config.patience = 3;
   config.lr = 1e-30;  // nothing changes: after the first evaluation nothing is a new best
@@ -122,29 +118,27 @@ TEST_CASE("early stopping counts evaluations without a new best") {
   CHECK(result.reason == "no better validation loss in 3 evaluations");
   CHECK(result.state.step == 4);
   CHECK(result.state.best_step == 1);
-  CHECK(std::filesystem::read_symlink(folder / "run/checkpoints/best") == "step-1");
-  CHECK(std::filesystem::read_symlink(folder / "run/checkpoints/last") == "step-4");
+  CHECK(std::filesystem::read_symlink(setup / "run/checkpoints/best") == "step-1");
+  CHECK(std::filesystem::read_symlink(setup / "run/checkpoints/last") == "step-4");
 
   // The same again has nothing to do; more patience goes on.
-  const std::string files = read_text(folder / "run/metrics.jsonl");
+  const std::string files = read_text(setup / "run/metrics.jsonl");
   CHECK(train(setup.inputs, config).state.step == 4);
-  CHECK(read_text(folder / "run/metrics.jsonl") == files);
-  CHECK(contains(read_text(folder / "run/train.log"), "nothing to do: this run is finished at step 4"));
+  CHECK(read_text(setup / "run/metrics.jsonl") == files);
+  CHECK(contains(read_text(setup / "run/train.log"), "nothing to do: this run is finished at step 4"));
   config.patience = 5;
   CHECK(train(setup.inputs, config).state.step == 6);
 }
 
 TEST_CASE("early stopping counts from the last new best") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
+  NewRun setup;
   setup.task.dropout = false;
   std::atomic<int64_t> batches{0};  // two of an evaluation
   setup.task.damage = [&](const Context& context) {
     const int64_t evaluation = context.training ? 0 : batches++ / 2;
     return evaluation == 0 ? 1 : evaluation == 2 ? 1e-3 : 1e3;
   };
-  TrainConfig config = quiet_config();
-  config.steps = 1000;
+  TrainConfig config = quiet_config(1000);
   config.valid_every = 1;
   config.patience = 3;
   const TrainResult result = train(setup.inputs, config);
@@ -154,10 +148,8 @@ TEST_CASE("early stopping counts from the last new best") {
 
 TEST_CASE("the best checkpoint is that of the best loss or of the best accuracy, as asked") {
   for (const std::string monitor : {"loss", "accuracy"}) {
-    const TemporaryFolder folder;
-    Setup setup(folder / "run");
-    TrainConfig config = quiet_config();
-    config.steps = 30;
+    NewRun setup;
+    TrainConfig config = quiet_config(30);
     config.valid_every = 1;
     config.lr = 0.2;  // so that both go up and down
     config.monitor = monitor;
@@ -166,7 +158,7 @@ TEST_CASE("the best checkpoint is that of the best loss or of the best accuracy,
     const TrainResult result = train(setup.inputs, config);
     int64_t best_step = 0, least_loss_step = 0;
     double best = -1e9, least_loss = 1e9, loss = 0, accuracy = 0;
-    for (const nlohmann::json& line : metrics_in(folder / "run")) {
+    for (const nlohmann::json& line : metrics_in(setup / "run")) {
       if (line.at("event") != "valid") continue;
       const double value = monitor == "loss" ? -line.at("loss").get<double>() : line.at("accuracy").get<double>();
       if (line.at("loss").get<double>() < least_loss) {
@@ -184,36 +176,32 @@ TEST_CASE("the best checkpoint is that of the best loss or of the best accuracy,
     CHECK(result.state.best.at("loss") == loss);
     CHECK(result.state.best.at("accuracy") == accuracy);
     CHECK((best_step == least_loss_step) == (monitor == "loss"));  // or the test would say nothing
-    CHECK(contains(read_text(folder / "run/train.log"),
+    CHECK(contains(read_text(setup / "run/train.log"),
                    monitor == "loss" ? "best validation loss " : "best validation accuracy "));
   }
 }
 
 TEST_CASE("the averaged weights are what is evaluated and saved for use") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
-  TrainConfig config = quiet_config();
-  config.steps = 9;
+  NewRun setup;
+  TrainConfig config = quiet_config(9);
   config.ema_decay = 0.9;
   const TrainResult result = train(setup.inputs, config);
-  Setup loaded(folder / "other");
-  load_model(open_model(folder / "run/checkpoints/last"), loaded.params);
+  Setup loaded(setup / "other");
+  load_model(open_model(setup / "run/checkpoints/last"), loaded.params);
   CHECK(loaded.weights() != setup.weights());
   REQUIRE(result.state.validated_step == 9);
-  const auto lines = metrics_in(folder / "run");
+  const auto lines = metrics_in(setup / "run");
   const auto& line = lines.at(lines.size() - 2);  // the last one is of training
   CHECK(line.at("event") == "valid");
   CHECK(line.at("loss").get<double>() == evaluate(loaded.task, loaded.held_out).loss());
 }
 
 TEST_CASE("metrics hold what was trained on") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
-  TrainConfig config = quiet_config();
-  config.steps = 7;
+  NewRun setup;
+  TrainConfig config = quiet_config(7);
   train(setup.inputs, config);
   std::vector<std::string> events;
-  for (const auto& line : metrics_in(folder / "run"))
+  for (const auto& line : metrics_in(setup / "run"))
     events.push_back(line.at("event").get<std::string>() + " " + std::to_string(line.at("step").get<int>()));
   CHECK(events == std::vector<std::string>{"train 1", "train 2", "valid 3", "train 4", "train 6", "valid 6", "valid 7",
                                            "train 7"});
@@ -257,10 +245,8 @@ TEST_CASE("the steps after the last logged one are recorded, too, and a resumed 
 
 TEST_CASE("a signal saves and stops; the same call goes on") {
   for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
-    const TemporaryFolder folder;
-    Setup setup(folder / "run");
-    TrainConfig config = quiet_config();
-    config.steps = 10;
+    NewRun setup;
+    TrainConfig config = quiet_config(10);
     setup.task.before_loss = [&](const Context& context) {
       if (context.training && context.step == 4) send_signal(signal);
     };
@@ -268,7 +254,7 @@ TEST_CASE("a signal saves and stops; the same call goes on") {
     CHECK(first.interrupted);
     CHECK(first.state.step == 5);
     CHECK(contains(first.reason, "interrupted by SIG"));
-    CHECK(std::filesystem::read_symlink(folder / "run/checkpoints/last") == "step-5");
+    CHECK(std::filesystem::read_symlink(setup / "run/checkpoints/last") == "step-5");
     setup.task.before_loss = nullptr;
     const TrainResult second = train(setup.inputs, config);
     CHECK_FALSE(second.interrupted);
@@ -277,8 +263,7 @@ TEST_CASE("a signal saves and stops; the same call goes on") {
 }
 
 TEST_CASE("a step that goes on after a signal is undone, and the run has the weights of an unbroken one") {
-  TrainConfig config = quiet_config();
-  config.steps = 9;
+  TrainConfig config = quiet_config(9);
   config.accumulate = 3;
   config.ema_decay = 0.9;
   const TemporaryFolder folder;
@@ -316,8 +301,7 @@ TEST_CASE("a second SIGINT ends the process at once, and what was saved is whole
   REQUIRE(child >= 0);
   if (child == 0) {
     Setup setup(folder / "run");
-    TrainConfig config = quiet_config();
-    config.steps = 10;
+    TrainConfig config = quiet_config(10);
     config.save_every = 6;
     setup.task.before_loss = [&](const Context& context) {
       if (!context.training || context.step != 6) return;
@@ -337,8 +321,7 @@ TEST_CASE("a second SIGINT ends the process at once, and what was saved is whole
 }
 
 TEST_CASE("a time limit ends the run") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
+  NewRun setup;
   TrainConfig config = quiet_config();
   config.schedule.shape = ScheduleShape::constant;
   config.max_minutes = 1e-3;
@@ -349,23 +332,19 @@ TEST_CASE("a time limit ends the run") {
 }
 
 TEST_CASE("a run folder belongs to one process") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
-  std::filesystem::create_directories(folder / "run");
-  const int lock = ::open((folder / "run/.lock").c_str(), O_RDWR | O_CREAT, 0666);
+  NewRun setup;
+  std::filesystem::create_directories(setup / "run");
+  const int lock = ::open((setup / "run/.lock").c_str(), O_RDWR | O_CREAT, 0666);
   REQUIRE(::flock(lock, LOCK_EX) == 0);
-  TrainConfig config = quiet_config();
-  config.steps = 2;
+  TrainConfig config = quiet_config(2);
   CHECK(contains(message_of([&] { train(setup.inputs, config); }), "another process"));
   ::close(lock);
   CHECK(train(setup.inputs, config).state.step == 2);
 }
 
 TEST_CASE("no data, or no validation data for early stopping, is refused") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
-  TrainConfig config = quiet_config();
-  config.steps = 2;
+  NewRun setup;
+  TrainConfig config = quiet_config(2);
   setup.data.count = 0;
   CHECK(contains(message_of([&] { train(setup.inputs, config); }), "does not fill a single batch"));
   setup.data.count = 3;
@@ -377,10 +356,8 @@ TEST_CASE("no data, or no validation data for early stopping, is refused") {
 
 TEST_CASE("after the first steps and the first evaluation the pool misses nothing, in later evaluations neither") {
   set_threads(1);  // how many blocks of a size two lanes hold at a time depends on when they meet
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
-  TrainConfig config = quiet_config();
-  config.steps = 410;
+  NewRun setup;
+  TrainConfig config = quiet_config(410);
   config.valid_every = 10;
   config.save_every = 0;
   std::vector<uint64_t> misses;

@@ -296,7 +296,7 @@ TEST_CASE("Muon does not depend on the number of threads") {
 }
 
 TEST_CASE("Muon: a checkpoint holds one momentum per matrix, two moments of the rest, and goes on to the same bits") {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const auto fill = [](ParamStore& store) {
     ParamOptions stacked;
     stacked.stacked = {6, 3};

@@ -9,10 +9,8 @@ using namespace capstan::testing;
 
 TEST_CASE("a loss that is not finite leaves the weights as they were") {
   for (const double factor : {static_cast<double>(NAN), static_cast<double>(INFINITY)}) {
-    const TemporaryFolder folder;
-    Setup setup(folder / "run");
-    TrainConfig config = quiet_config();
-    config.steps = 20;
+    NewRun setup;
+    TrainConfig config = quiet_config(20);
     std::vector<real> before;
     setup.task.damage = [&](const Context& context) {
       if (!context.training || context.step != 5) return 1.0;
@@ -20,20 +18,18 @@ TEST_CASE("a loss that is not finite leaves the weights as they were") {
       return factor;
     };
     const std::string message = message_of([&] { train(setup.inputs, config); });
-    for (const char* part : {"step 6", "the loss is not finite", "the weights were not changed",
-                             "the checkpoint of step 4 is intact", "Lower train.lr", "grad_clip", "on_nonfinite: skip"})
-      CHECK_MESSAGE(contains(message, part), message);
+    check_contains(message,
+                   {"step 6", "the loss is not finite", "the weights were not changed",
+                    "the checkpoint of step 4 is intact", "Lower train.lr", "grad_clip", "on_nonfinite: skip"});
     CHECK(setup.weights() == before);
-    CHECK(Checkpoints(folder / "run/checkpoints").last() == folder / "run/checkpoints/step-4");
+    CHECK(Checkpoints(setup / "run/checkpoints").last() == setup / "run/checkpoints/step-4");
   }
 }
 
 TEST_CASE("the advice on grad_clip is to lower it, or to set it where it is off") {
   for (const double clip : {0.0, 2.5}) {
-    const TemporaryFolder folder;
-    Setup setup(folder / "run");
-    TrainConfig config = quiet_config();
-    config.steps = 4;
+    NewRun setup;
+    TrainConfig config = quiet_config(4);
     config.grad_clip = clip;
     setup.task.damage = [](const Context&) { return static_cast<double>(NAN); };
     const std::string message = message_of([&] { train(setup.inputs, config); });
@@ -44,10 +40,8 @@ TEST_CASE("the advice on grad_clip is to lower it, or to set it where it is off"
 }
 
 TEST_CASE("updates that are not finite can be skipped, but not for ever") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
-  TrainConfig config = quiet_config();
-  config.steps = 12;
+  NewRun setup;
+  TrainConfig config = quiet_config(12);
   config.on_nonfinite = OnNonfinite::skip;
   setup.task.damage = [](const Context& context) { return context.training && context.step % 3 == 1 ? NAN : 1.0; };
   const TrainResult result = train(setup.inputs, config);
@@ -56,33 +50,28 @@ TEST_CASE("updates that are not finite can be skipped, but not for ever") {
   CHECK(result.state.step == 12);
   for (const real weight : setup.weights()) CHECK(std::isfinite(weight));
 
-  Setup broken(folder / "broken");
+  Setup broken(setup / "broken");
   config.steps = 1000;
   broken.task.damage = [](const Context& context) { return context.training ? NAN : 1.0; };
   CHECK(contains(message_of([&] { train(broken.inputs, config); }), "20 consecutive updates"));
 }
 
 TEST_CASE("a gradient that is not finite is noticed as well, and the checked tape names the operation") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
+  NewRun setup;
   setup.params.values()[0] = real{INFINITY};
-  TrainConfig config = quiet_config();
-  config.steps = 4;
+  TrainConfig config = quiet_config(4);
   CHECK(contains(message_of([&] { train(setup.inputs, config); }), "not finite"));
   config.check_finite = true;
   CHECK(contains(message_of([&] { train(setup.inputs, config); }), "lookup"));
 }
 
 TEST_CASE("the first validation whose loss is not finite is warned of") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
-  TrainConfig config = quiet_config();
-  config.steps = 6;
+  NewRun setup;
+  TrainConfig config = quiet_config(6);
   config.valid_every = 2;
   setup.task.damage = [](const Context& context) { return context.training ? 1.0 : NAN; };
   train(setup.inputs, config);
-  const std::string log = read_text(folder / "run/train.log"),
-                    warning = "warning: the validation loss at step 2 is nan";
+  const std::string log = read_text(setup / "run/train.log"), warning = "warning: the validation loss at step 2 is nan";
   CHECK_MESSAGE(contains(log, warning), log);
   CHECK(log.find("warning:") == log.rfind("warning:"));
   CHECK_FALSE(contains(log, "standard error"));

@@ -25,8 +25,7 @@ Profiled run(int64_t steps, int64_t profiled) {
   Profiled result;
   StepProfiler profiler(2, profiled, [&](const Profile& profile) { result.reports.push_back(profile); });
   if (profiled > 0) setup.inputs.profiler = &profiler;
-  TrainConfig config = quiet_config();
-  config.steps = steps;
+  TrainConfig config = quiet_config(steps);
   train(setup.inputs, config);
   if (profiled > 0) profiler.finish();
   result.weights = setup.weights();

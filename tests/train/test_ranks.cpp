@@ -8,9 +8,9 @@
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "tests/models/systems.hpp"
+#include "train/checkpointed_runs.hpp"
 #include "train/rank_threads.hpp"
 #include "train/steps/lanes.hpp"
-#include "train/support.hpp"
 
 using namespace capstan;
 using namespace capstan::testing;
@@ -22,25 +22,9 @@ struct Left {
   std::string model, optimizer, metrics;
 };
 
-std::string without_times(const std::string& metrics) {
-  std::string kept;
-  for (size_t at = 0; at < metrics.size();) {
-    const size_t end = metrics.find('\n', at);
-    const std::string line = metrics.substr(at, end - at);
-    for (const char* const key : {"\"step\":", "\"loss\":", "\"grad_norm\":", "\"tokens\":", "\"accuracy\":"}) {
-      const size_t found = line.find(key);
-      if (found != std::string::npos) kept += line.substr(found, line.find_first_of(",}", found) - found) + " ";
-    }
-    kept += "\n";
-    at = end + 1;
-  }
-  return kept;
-}
-
 Left left_in(const std::filesystem::path& folder) {
   const auto last = folder / "checkpoints" / "last";
-  return {read_text(last / "model.safetensors"), read_text(last / "optimizer.safetensors"),
-          without_times(read_text(folder / "metrics.jsonl"))};
+  return {read_text(last / "model.safetensors"), read_text(last / "optimizer.safetensors"), comparable_metrics(folder)};
 }
 
 /// Trains in every rank a model of its own, on `threads` threads each.
@@ -85,8 +69,7 @@ void check_same_files(const std::vector<Size>& sizes, const Make& make, const Ba
 }
 
 TrainConfig short_config() {
-  TrainConfig config = quiet_config();
-  config.steps = 4;
+  TrainConfig config = quiet_config(4);
   config.lanes = 8;
   config.ema_decay = 0.9;
   config.save_every = 3;
@@ -114,9 +97,7 @@ TEST_CASE(
       const auto make = [&] {
         auto config = model_config<LanguageModelConfig>(system);
         drop(config, 0.2);
-        auto model = language_model(config);
-        model.store->finalize();
-        return model;
+        return finalized(language_model(config));
       };
       check_same_files(all_sizes, make, data, held_out, short_config());
     }
@@ -129,9 +110,7 @@ TEST_CASE("ranks and threads do not change the bits: recompute, micro-batches, a
     auto config = model_config<LanguageModelConfig>(all.front());
     drop(config, 0.2);
     config.recompute = true;
-    auto model = language_model(config);
-    model.store->finalize();
-    return model;
+    return finalized(language_model(config));
   };
   TrainConfig config = short_config();
   config.micro_batch_tokens = longest;
@@ -164,9 +143,7 @@ TEST_CASE("ranks and threads do not change the bits: n-grams in the embedding, e
     config.ngram_embedding.buckets = 40;
     config.ngram_embedding.dropout = 0.1;
     config.ngram_embedding.fresh_each_epoch = true;
-    auto model = language_model(config);
-    model.store->finalize();
-    return model;
+    return finalized(language_model(config));
   };
   TrainConfig config = short_config();
   config.steps = 9;  // an epoch has 7
@@ -181,11 +158,7 @@ TEST_CASE("ranks and threads do not change the bits: n-grams in the embedding, e
 TEST_CASE("a run goes on with other numbers of ranks and threads") {
   const DrawnBatches data = drawn(9), held_out = drawn(5);
   const std::vector<System> all = systems();
-  const auto make = [&] {
-    auto model = language_model(model_config<LanguageModelConfig>(all.front()));
-    model.store->finalize();
-    return model;
-  };
+  const auto make = [&] { return finalized(language_model(model_config<LanguageModelConfig>(all.front()))); };
   for (const OptimizerConfig& optimizer : {OptimizerConfig{AdamWConfig{}}, OptimizerConfig{MuonConfig{}}}) {
     const TemporaryFolder folder;
     TrainConfig config = short_config();
@@ -208,19 +181,14 @@ TEST_CASE("a run goes on with other numbers of ranks and threads") {
 TEST_CASE("more ranks than lanes are refused; batches of fewer lanes than ranks are not") {
   const DrawnBatches data = drawn(2), held_out = drawn(3);
   const std::vector<System> all = systems();
-  const auto make = [&] {
-    auto model = language_model(model_config<LanguageModelConfig>(all.front()));
-    model.store->finalize();
-    return model;
-  };
+  const auto make = [&] { return finalized(language_model(model_config<LanguageModelConfig>(all.front()))); };
   TrainConfig config = short_config();
   config.steps = 2;
   config.lanes = 1;
   const TemporaryFolder folder;
   const std::string message = message_of([&] { train_in(folder / "run", 2, 1, make, data, held_out, config); });
   INFO(message);
-  CHECK(contains(message, "train.lanes: 1"));
-  CHECK(contains(message, "Set train.lanes to 2"));
+  check_contains(message, {"train.lanes: 1", "Set train.lanes to 2"});
   config.lanes = 0;  // one lane for so few tokens
   check_same_files({{1, 1}, {3, 1}}, make, data, held_out, config);
   config.lanes = 8;
@@ -237,18 +205,16 @@ TEST_CASE("a rank whose step takes long is waited for as its earlier steps sugge
       const bool slow = context.step == 1 && ranks.rank() == 1;
       std::this_thread::sleep_for(std::chrono::milliseconds(slow ? 4500 : 600));
     };
-    TrainConfig config = quiet_config();
-    config.steps = 2;
+    TrainConfig config = quiet_config(2);
     config.lanes = 2;
     train(setup.inputs, config);
   };
-  CHECK(message_of([&] { run_ranks(2, body, 3); }) == "");
+  CHECK(message_of([&] { run_ranks(2, body, 3); }) == "no error");
 }
 
 TEST_CASE(
     "a long step of one rank is undone by all of them after a signal, and the run has an unbroken one's weights") {
-  TrainConfig config = quiet_config();
-  config.steps = 6;
+  TrainConfig config = quiet_config(6);
   config.lanes = 2;
   config.accumulate = 2;
   const TemporaryFolder folder;
@@ -287,9 +253,7 @@ TEST_CASE("a rank sends at most 2 P (R - 1) / R numbers in a step, and what is l
   const auto make = [&] {
     auto config = model_config<LanguageModelConfig>(all.front());
     config.width = 64;
-    auto model = language_model(config);
-    model.store->finalize();
-    return model;
+    return finalized(language_model(config));
   };
   const double numbers = static_cast<double>(make().store->dense_size());
   TrainConfig config = short_config();

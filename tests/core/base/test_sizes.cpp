@@ -8,7 +8,6 @@
 #include "core/base/error.hpp"
 
 namespace capstan {
-namespace {
 
 TEST_CASE("sizes: products and sums that overflow are refused with their factors") {
   CHECK(checked_product("table", {3, 5, 7}) == 105);
@@ -35,5 +34,4 @@ TEST_CASE("out of memory: the message has the bytes and the innermost purpose of
   CHECK(std::string(OutOfMemory(1, "a table").what()) == "out of memory (wanted 1 bytes for a table)");
 }
 
-}  // namespace
 }  // namespace capstan

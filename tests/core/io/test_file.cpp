@@ -16,14 +16,13 @@
 
 #include "core/base/error.hpp"
 #include "core/io/hash.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace capstan {
-namespace {
 
 TEST_CASE("whole files: what is written is read, and a file is replaced in full") {
-  const auto folder = std::filesystem::temp_directory_path() / ("capstan-file-" + std::to_string(getpid()));
-  std::filesystem::create_directories(folder);
-  const std::string path = (folder / "file").string(), content("one\0two\n", 8);
+  const TemporaryFolder folder;
+  const std::string path = folder / "file", content("one\0two\n", 8);
   write_file(path, content);
   CHECK(read_file(path) == content);
   replace_file(path, "three");
@@ -31,43 +30,26 @@ TEST_CASE("whole files: what is written is read, and a file is replaced in full"
   CHECK_FALSE(std::filesystem::exists(path + ".tmp"));
   write_file(path, "");
   CHECK(read_file(path).empty());
-  CHECK_THROWS_WITH_AS(read_file(folder.string()), (folder.string() + ": is a folder; a file is needed here").c_str(),
+  CHECK_THROWS_WITH_AS(read_file(folder.path()), (folder.path() + ": is a folder; a file is needed here").c_str(),
                        Error);
-  CHECK_THROWS_WITH_AS(MappedFile{folder.string()}, (folder.string() + ": is a folder; a file is needed here").c_str(),
+  CHECK_THROWS_WITH_AS(MappedFile{folder.path()}, (folder.path() + ": is a folder; a file is needed here").c_str(),
                        Error);
-  std::filesystem::remove_all(folder);
+  std::filesystem::remove(path);
   CHECK_THROWS_WITH_AS(read_file(path), doctest::Contains((path + ": no such file; check the path").c_str()), Error);
 }
 
-/// A folder that goes away with it.
-class FileFolder {
- public:
-  FileFolder() {
-    static int count = 0;
-    path_ = std::filesystem::temp_directory_path() / fmt::format("capstan-file-{}-{}", getpid(), ++count);
-    std::filesystem::create_directories(path_);
-  }
-  ~FileFolder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
 TEST_CASE("what others put under a guessable name of a temporary file is not written to") {
-  const auto folder = std::filesystem::temp_directory_path() / ("capstan-guess-" + std::to_string(getpid()));
-  std::filesystem::create_directories(folder);
-  const std::string path = (folder / "file").string(), victim = (folder / "victim").string();
+  const TemporaryFolder folder;
+  const std::string path = folder / "file", victim = folder / "victim";
   write_file(victim, "theirs");
   std::filesystem::create_hard_link(victim, fmt::format("{}.{}.tmp", path, getpid()));
   replace_file(path, "mine");
   CHECK(read_file(path) == "mine");
   CHECK(read_file(victim) == "theirs");
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a file is on the disk before it gets its name, and its name before the call returns") {
-  const FileFolder folder;
+  const TemporaryFolder folder;
   std::vector<std::string> calls;
   set_file_hook([&](const char* call, const std::string&) { calls.push_back(call); });
   replace_file(folder / "file", "text");
@@ -79,7 +61,7 @@ TEST_CASE("a file is on the disk before it gets its name, and its name before th
 }
 
 TEST_CASE("only regular files are written or replaced, and nothing waits for a pipe") {
-  const FileFolder folder;
+  const TemporaryFolder folder;
   write_file(folder / "file", "mine");
   std::filesystem::create_symlink("file", folder / "link");
   std::filesystem::create_symlink("absent", folder / "dangling");
@@ -106,7 +88,7 @@ TEST_CASE("only regular files are written or replaced, and nothing waits for a p
 }
 
 TEST_CASE("a failed replacement leaves nothing behind, a killed one is cleared away") {
-  const FileFolder folder;
+  const TemporaryFolder folder;
   const auto names = [&] {
     std::vector<std::string> found;
     for (const auto& entry : std::filesystem::directory_iterator(folder / ""))
@@ -125,7 +107,7 @@ TEST_CASE("a failed replacement leaves nothing behind, a killed one is cleared a
 }
 
 TEST_CASE("a mapped file, empty or not, keeps no descriptor") {
-  const FileFolder folder;
+  const TemporaryFolder folder;
   const auto open_descriptors = [] {
     const std::filesystem::directory_iterator descriptors("/proc/self/fd");
     return std::distance(begin(descriptors), end(descriptors));
@@ -140,7 +122,7 @@ TEST_CASE("a mapped file, empty or not, keeps no descriptor") {
 }
 
 TEST_CASE("a mapped file that another process shortens ends the process with its name, not by SIGBUS") {
-  const FileFolder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "text";
   write_file(path, std::string(1 << 20, 'x'));
   const int log = ::open((folder / "log").c_str(), O_WRONLY | O_CREAT, 0600);
@@ -176,5 +158,4 @@ TEST_CASE("the hash is XXH3-128 of all bytes, whatever their pieces") {
   CHECK(hash.hex() != hash_hex("capstam"));
 }
 
-}  // namespace
 }  // namespace capstan

@@ -11,21 +11,16 @@
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/support/texts.hpp"
 
 using namespace capstan;
 
 TEST_CASE("what is no regular file is refused, and nothing waits for it") {
-  const std::string folder =
-      (std::filesystem::temp_directory_path() / fmt::format("capstan-kinds-{}", getpid())).string();
+  const TemporaryFolder place;
+  const auto error_of = [](const std::string& path) { return message_of<Error>([&] { RegularFile{path}; }); };
+  const std::string folder = place.path("folder");
   std::filesystem::create_directory(folder);
-  const auto error_of = [](const std::string& path) -> std::string {
-    try {
-      const RegularFile file(path);
-    } catch (const Error& problem) {
-      return problem.what();
-    }
-    return "(opened)";
-  };
   const std::string pipe = folder + "/pipe", socket_path = folder + "/socket", text = folder + "/text";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   sockaddr_un address{};
@@ -46,5 +41,4 @@ TEST_CASE("what is no regular file is refused, and nothing waits for it") {
   CHECK(file.read(read.data(), 3) == 3);
   CHECK(file.read(read.data() + 3, 17) == 4);
   CHECK(read.substr(0, 7) == "content");
-  std::filesystem::remove_all(folder);
 }

@@ -6,27 +6,20 @@
 #include <cmath>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 using namespace capstan;
 
 namespace {
 
-struct ScratchFile {
-  std::string path =
-      (std::filesystem::temp_directory_path() / ("capstan-safetensors-" + std::to_string(getpid()))).string();
-  ~ScratchFile() { std::filesystem::remove(path); }
-  void put(const std::string& content) const { std::ofstream(path, std::ios::binary) << content; }
-  std::string get() const {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+struct ScratchFile : TemporaryFolder {
+  std::string path = TemporaryFolder::path("file");
+  void put(const std::string& content) const { write("file", content); }
+  std::string get() const { return read("file"); }
 };
 
 /// A file with this header and data.

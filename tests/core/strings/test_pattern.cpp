@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 namespace capstan {
-namespace {
 
 TEST_CASE("a star stands for any run of characters") {
   CHECK(matches("blocks.0.mixer", "blocks.*"));
@@ -22,5 +21,4 @@ TEST_CASE("a star stands for any run of characters") {
   CHECK_FALSE(matches(many, "*a*a*a*a*a*a*a*a*a*a*a*a*a*b"));  // no backtracking
 }
 
-}  // namespace
 }  // namespace capstan

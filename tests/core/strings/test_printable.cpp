@@ -5,8 +5,6 @@
 
 using namespace capstan;
 
-namespace {
-
 TEST_CASE("plain text, accents, other scripts and emoji are shown as they are") {
   for (const char* const text : {"", "a b\n\tc", "caf\xc3\xa9", "\xe6\x97\xa5\xe6\x9c\xac",
                                  "\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x94\xac", "\xd7\xa9\xd7\x9c\xe2\x80\x8f"})
@@ -74,5 +72,3 @@ TEST_CASE("columns: wide characters need two, accents none") {
   CHECK(first_columns("abc", 2) == "ab");
   CHECK(first_columns("abc", 9) == "abc");
 }
-
-}  // namespace

@@ -10,7 +10,6 @@
 #include "core/strings/strings.hpp"
 
 namespace capstan {
-namespace {
 
 TEST_CASE("base64 takes any bytes and gives them back") {
   CHECK(to_base64("") == "");
@@ -83,5 +82,4 @@ TEST_CASE("a text is an integer in full or not at all") {
     CHECK_FALSE(parse_integer(text).has_value());
 }
 
-}  // namespace
 }  // namespace capstan

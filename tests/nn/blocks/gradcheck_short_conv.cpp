@@ -2,9 +2,7 @@
 #include "tests/nn/blocks/short_conv_cases.hpp"
 #include "tests/nn/module_gradients.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
-namespace {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 TEST_CASE("short convolution: both directions, padding and packed documents") {
   const Threads one(1);  // thousands of tiny passes
@@ -18,6 +16,4 @@ TEST_CASE("short convolution: both directions, padding and packed documents") {
     }
 }
 
-}  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

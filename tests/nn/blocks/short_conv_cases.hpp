@@ -6,8 +6,7 @@
 #include "tests/nn/mixer/mixer_suite.hpp"
 #include "tests/nn/systems/samples.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 /// Every mixer, with one tap to more than a window.
 inline std::vector<MixerCase> short_conv_cases() {
@@ -22,5 +21,4 @@ inline std::vector<MixerCase> short_conv_cases() {
   return cases;
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

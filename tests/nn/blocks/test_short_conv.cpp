@@ -5,9 +5,7 @@
 
 #include "tests/nn/blocks/short_conv_cases.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
-namespace {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 TEST_CASE("a mixer with a short convolution in front does what every mixer must do") {
   for (const MixerCase& c : short_conv_cases()) check_mixer(c);
@@ -58,6 +56,4 @@ TEST_CASE("decoding goes on with the sequences that were selected, as often as t
   }
 }
 
-}  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

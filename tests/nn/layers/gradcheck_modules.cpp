@@ -7,8 +7,7 @@
 #include "tests/nn/systems/samples.hpp"
 #include "tests/support/agreement.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 TEST_CASE("linear, with each activation") {
@@ -89,5 +88,4 @@ TEST_CASE("blocks, pre- and post-norm, with and without feed-forward, dropout on
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

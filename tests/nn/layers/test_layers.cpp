@@ -13,8 +13,7 @@
 #include "tests/support/agreement.hpp"
 #include "tests/support/arrays.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 /// The mask that examples get at a step: ones through the dropout.
@@ -210,5 +209,4 @@ TEST_CASE("a block with dropout, recomputed in the pullback, gives what it gives
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

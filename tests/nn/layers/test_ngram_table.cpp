@@ -8,8 +8,7 @@
 
 #include "core/base/random.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 constexpr int64_t buckets = 4096, classes = 5;
@@ -97,5 +96,4 @@ TEST_CASE("n-gram tables: the rows of a file give the bits of the whole tables")
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

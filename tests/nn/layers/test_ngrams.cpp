@@ -11,8 +11,7 @@
 #include "tests/support/ragged.hpp"
 #include "tests/support/weights.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 struct BuiltNgrams {
@@ -183,5 +182,4 @@ TEST_CASE("n-grams: what cannot be is refused") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -6,8 +6,7 @@
 #include "core/ops/ops.hpp"
 #include "tests/support/fixture.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 struct ElementaryCase {
@@ -88,5 +87,4 @@ TEST_CASE("AdamW: PyTorch's values after each of five steps, one tensor decayed 
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -10,8 +10,7 @@
 
 #include "nn/layers/text_ngrams.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 int64_t total(const std::vector<NgramCount>& counts) {
@@ -196,5 +195,4 @@ TEST_CASE("an n-gram's name is the part of a text that has it, with the edges th
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -6,8 +6,7 @@
 
 #include "nn/systems/mixer_config.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 /// What a paper puts around its mixer: a feed-forward network; nothing, two units for a block; or a feed-forward
 /// network and norms after the sums.
@@ -23,5 +22,4 @@ struct MixerCase {
   Wiring wiring = Wiring::transformer;
 };
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

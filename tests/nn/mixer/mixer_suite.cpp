@@ -7,8 +7,7 @@
 #include "core/array/layout.hpp"
 #include "nn/blocks/block.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 constexpr int64_t length = 150;  // over two tiles of 64, one of 128, and a ragged tail
@@ -434,5 +433,4 @@ void check_mixer(const MixerCase& c) {
   check_company(c);
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -16,8 +16,7 @@
 #include "tests/support/ragged.hpp"
 #include "tests/support/weights.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 /// Past two SIMD registers of floats, and no multiple of one; 35 = 5 heads of 7 channels.
 constexpr int64_t width = 35;
@@ -76,5 +75,4 @@ void check_company(const MixerCase& c);
 /// All of the above.
 void check_mixer(const MixerCase& c);
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -8,8 +8,7 @@
 #include "core/fused/fused.hpp"
 #include "tests/nn/mixer/mixer_suite.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 struct Part {
   int64_t begin, width;
@@ -89,5 +88,4 @@ struct Subject {
   Array x;
 };
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <memory>
 #include <stdexcept>
 
 #include "core/base/small_floats.hpp"

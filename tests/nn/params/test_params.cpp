@@ -1,8 +1,6 @@
 // Parameters: names, flat layout, initial values.
 #include <doctest/doctest.h>
 
-#include <cstring>
-
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/ops/ops.hpp"

@@ -2,8 +2,7 @@
 #include "tests/nn/module_gradients.hpp"
 #include "tests/nn/systems/samples.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 void check_both_directions(const MixerCase& c, const Context& context) {
@@ -29,5 +28,4 @@ TEST_CASE("mixers with dropout of attention weights, under a fixed mask") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -15,8 +15,7 @@
 #include "tests/nn/systems/flash/sample.hpp"
 #include "tests/nn/systems/gau/sample.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 template <class Config>
 using SamplesOf = decltype(samples(std::declval<Config>(), int64_t{}));
@@ -101,5 +100,4 @@ inline std::optional<MixerConfig> mixer_called(const std::string& name,
   return std::nullopt;
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

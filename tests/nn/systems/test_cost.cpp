@@ -9,8 +9,7 @@
 #include "tests/nn/systems/samples.hpp"
 #include "tests/support/compare.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 struct CostCase {
@@ -89,5 +88,4 @@ TEST_CASE("the cost of every mixer: what a recorded forward pass keeps per token
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

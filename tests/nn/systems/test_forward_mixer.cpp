@@ -6,8 +6,7 @@
 #include "tests/nn/mixer/mixer_suite.hpp"
 #include "tests/nn/module_gradients.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 namespace {
 
@@ -82,5 +81,4 @@ TEST_CASE("gradients of a mixer with forward() alone") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

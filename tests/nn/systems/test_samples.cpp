@@ -8,9 +8,7 @@
 #include "tests/nn/systems/samples.hpp"
 #include "tests/support/ragged.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
-namespace {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 TEST_CASE("every mixer of the variant does what every mixer must do") {
   for (const MixerCase& c : mixer_samples(5)) check_mixer(c);
@@ -86,6 +84,4 @@ TEST_CASE("dropout of attention weights: in training only; padding and batch mat
   }
 }
 
-}  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -15,6 +15,8 @@
 #include "core/base/error.hpp"
 #include "core/config/schema.hpp"
 #include "run/yaml/config.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/support/texts.hpp"
 
 namespace capstan::sample {
 
@@ -143,37 +145,17 @@ inline void validate(const Run& c, Problems& problems) {
   if (c.seed == 13) problems.add("", "no luck");
 }
 
-/// A path that no other call and no other test process gets.
-inline std::string temporary_path() {
-  static int count = 0;
-  const std::string name = "capstan-test-config-" + std::to_string(getpid()) + "-" + std::to_string(count++);
-  return (std::filesystem::temp_directory_path() / name).string();
-}
-
-/// A temporary file that goes when this does.
-class TextFile {
+/// A configuration in a file.
+class TextFile : public TemporaryFolder {
  public:
-  explicit TextFile(const std::string& text) : path_(temporary_path() + ".yaml") {
-    std::ofstream(path_, std::ios::binary) << text;
-  }
-  TextFile(const TextFile&) = delete;
-  TextFile& operator=(const TextFile&) = delete;
-  ~TextFile() { std::remove(path_.c_str()); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
+  explicit TextFile(const std::string& text) { write("config.yaml", text); }
+  std::string path() const { return TemporaryFolder::path("config.yaml"); }
 };
 
 /// The message of the ConfigError that `action` throws, or "no error".
 template <class Action>
-std::string error_of(Action action) {
-  try {
-    action();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+std::string error_of(const Action& action) {
+  return message_of<ConfigError>(action);
 }
 
 }  // namespace capstan::sample

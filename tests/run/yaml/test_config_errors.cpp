@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "sample_config.hpp"
 #include "train/configuration/train_config.hpp"
@@ -315,8 +314,8 @@ TEST_CASE("overrides that cannot be applied") {
 
 TEST_CASE("files that cannot be read") {
   const TextFile good("data: {train: x.txt}\n"), huge(std::string((1 << 20) + 1, '#'));
-  const std::string folder = temporary_path();
-  std::filesystem::create_directory(folder);
+  const TemporaryFolder place;
+  const std::string folder = place.path();
   struct FileCase {
     std::string path, message;
   };
@@ -331,7 +330,6 @@ TEST_CASE("files that cannot be read") {
     INFO(c.path);
     CHECK(error_of([&] { load_config<Run>({good.path(), c.path}); }) == c.message);
   }
-  std::filesystem::remove(folder);
   CHECK(error_of([] { load_config<Run>({}); }) ==
         "configuration: data.train: must be given: expected a list (not empty)");
   CHECK(error_of([] {

@@ -1,7 +1,6 @@
 // What a correct configuration means: defaults, files, overrides, and every kind of field.
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <limits>
 #include <memory>
 

@@ -49,7 +49,7 @@ struct Samples {
   LabelledTexts texts() const { return {examples, tokenizer}; }
 };
 
-inline LinearClassifierConfig config_of(int64_t buckets = 1024) {
+inline LinearClassifierConfig linear_config(int64_t buckets = 1024) {
   LinearClassifierConfig config;
   config.words = {1, 2};
   config.characters = {3};

@@ -9,14 +9,13 @@
 #include "train/linear/dual_svm.hpp"
 
 namespace capstan::testing {
-namespace {
 
 TEST_CASE("a base classifier: its n-grams keep their scale, its scores have one deviation and are those of its model") {
-  const Solution base(rows_of(sample_texts(200, 3), 3, config_of()), 1);
+  const Solution base(rows_of(sample_texts(200, 3), 3, linear_config()), 1);
   std::vector<Text> texts = sample_texts(100);
   for (Text& text : texts) text.text += " novel novelty";
   const Samples samples(texts);
-  const NgramRows rows(samples.texts(), config_of(), 2, base.as_base()), alone = rows_of(texts, 2, config_of());
+  const NgramRows rows(samples.texts(), linear_config(), 2, base.as_base()), alone = rows_of(texts, 2, linear_config());
   const std::vector<float> known = base.values("linear.scale");
   for (size_t f = 0; f < known.size(); ++f) CHECK(rows.scale()[f] == (known[f] != 0 ? known[f] : alone.scale()[f]));
   CHECK(rows.base_factor().size() == 3);
@@ -46,11 +45,11 @@ TEST_CASE("a base classifier: its n-grams keep their scale, its scores have one 
 
 TEST_CASE("a base classifier: what memory does not suffice for is refused, with remedies that keep the base's keys") {
   const auto base = std::make_shared<BaseClassifier>(BaseClassifier{
-      config_of(16), 1000, std::vector<float>(16, 1), std::vector<float>(16000), std::vector<float>(1000)});
+      linear_config(16), 1000, std::vector<float>(16, 1), std::vector<float>(16000), std::vector<float>(1000)});
   const Samples samples(std::vector<Text>(200, Text{"goal", 0}));
   const auto refusal = [&](int64_t most_bytes) -> std::string {
     try {
-      NgramRows(samples.texts(), config_of(16), 2, base, {most_bytes, most_bytes});
+      NgramRows(samples.texts(), linear_config(16), 2, base, {most_bytes, most_bytes});
     } catch (const Error& error) {
       return error.what();
     }
@@ -65,7 +64,7 @@ TEST_CASE("a base classifier: what memory does not suffice for is refused, with 
 
 TEST_CASE(
     "a base classifier: words that the new texts do not have keep their meaning, whatever the classes are called") {
-  const Solution base(rows_of(sample_texts(600, 3), 3, config_of()), 1);
+  const Solution base(rows_of(sample_texts(600, 3), 3, linear_config()), 1);
   // The last topic or another one, from texts without two words of each topic.
   const auto is_known = [](const Text& text) {
     for (const char* const word : {"goal", "team", "stock", "bank", "planet", "star"})
@@ -77,7 +76,8 @@ TEST_CASE(
   for (size_t i = 600; i < texts.size(); ++i)
     (is_known(texts[i]) ? train : unseen).push_back({texts[i].text, texts[i].label == 2 ? 0 : 1});
   REQUIRE(train.size() > 100);
-  const Solution alone(rows_of(train, 2, config_of()), 1), from(rows_of(train, 2, config_of(), base.as_base()), 1);
+  const Solution alone(rows_of(train, 2, linear_config()), 1),
+      from(rows_of(train, 2, linear_config(), base.as_base()), 1);
   CHECK(from.accuracy(unseen) > 0.85);
   CHECK(from.accuracy(unseen) > alone.accuracy(unseen) + 0.02);
   CHECK(from.accuracy(train) > 0.85);
@@ -88,11 +88,11 @@ TEST_CASE("a base classifier: the joined table gives the scores of the solution"
   std::vector<Text> texts;
   for (const Text& text : sample_texts(2000))
     if (text.label == 0 || texts.size() % 8 == 0) texts.push_back(text);
-  const BaseClassifier plain = *Solution(rows_of(sample_texts(600), 2, config_of()), 1).as_base();
+  const BaseClassifier plain = *Solution(rows_of(sample_texts(600), 2, linear_config()), 1).as_base();
   BaseClassifier base{plain.config, 1, plain.scale, {}, {plain.bias[1] + 20}};
   for (size_t f = 0; f < plain.scale.size(); ++f) base.weight.push_back(plain.weight[2 * f + 1]);
   const Samples samples(texts);
-  const NgramRows rows(samples.texts(), config_of(), 2, std::make_shared<BaseClassifier>(base));
+  const NgramRows rows(samples.texts(), linear_config(), 2, std::make_shared<BaseClassifier>(base));
   const Solution from(rows, 1);
   REQUIRE(from.fit.report.back().find("weights 1 x TF-IDF (C 0.25) + 0 x") != std::string::npos);
   const auto solved = solve_svm(rows, {all_rows(rows), 1, 0.25, false, random_key(1, "order of rows")});
@@ -111,5 +111,4 @@ TEST_CASE("a base classifier: the joined table gives the scores of the solution"
   }
 }
 
-}  // namespace
 }  // namespace capstan::testing

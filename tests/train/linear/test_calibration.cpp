@@ -20,7 +20,7 @@ TEST_CASE("linear classifiers: the factor of the logits gives the lowest cross e
       const bool wrong = i / 10 % one_in == 0;
       texts.push_back({text == 0 ? "goal" : "bank", wrong ? 1 - text : text});
     }
-    const Solution solution(rows_of(texts, 2, config_of()), 1);
+    const Solution solution(rows_of(texts, 2, linear_config()), 1);
     const double share = 1.0 / one_in, p = share + 2 * (1 - 2 * share) / static_cast<double>(texts.size() + 4);
     CHECK(solution.fit.held_out.loss() ==
           doctest::Approx(-share * std::log(p) - (1 - share) * std::log(1 - p)).epsilon(1e-4));
@@ -46,7 +46,7 @@ TEST_CASE("linear classifiers: where no text is wrong, none is surer than so man
     const std::vector<Text> texts = separable_texts(of_class);
     const auto classes = static_cast<int64_t>(of_class.size());
     INFO(texts.size(), " texts of ", classes, " classes");
-    const Solution solution(rows_of(texts, classes, config_of(1 << 14)), 1);
+    const Solution solution(rows_of(texts, classes, linear_config(1 << 14)), 1);
     REQUIRE(solution.fit.held_out.accuracy() == 1);
     const double doubt = 1 / static_cast<double>(texts.size() + 2);
     double surest = 0, mean = 0;
@@ -67,7 +67,7 @@ TEST_CASE(
     const std::vector<Text> texts = separable_texts(of_class);
     const auto classes = static_cast<int64_t>(of_class.size());
     INFO(texts.size(), " texts of ", classes, " classes");
-    const Solution solution(rows_of(texts, classes, config_of(1 << 16)), 1);
+    const Solution solution(rows_of(texts, classes, linear_config(1 << 16)), 1);
     for (const char* const unknown : {"", " ", "zzz 123"})
       for (int32_t c = 0; c < classes; ++c) {
         const double share =
@@ -82,7 +82,7 @@ TEST_CASE("linear classifiers: labels that no word explains get about their shar
   std::vector<Text> texts = sample_texts(400);
   RandomStream random(random_key(3, "labels"));
   for (Text& text : texts) text.label = random.uniform() < 0.3 ? 1 : 0;
-  const Solution solution(rows_of(texts, 2, config_of()), 1);
+  const Solution solution(rows_of(texts, 2, linear_config()), 1);
   double mean = 0;
   const std::vector<Text> unseen = sample_texts(100);
   for (const Text& text : unseen) mean += solution.probability(text.text, 1) / static_cast<double>(unseen.size());

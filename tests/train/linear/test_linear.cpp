@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <cstring>
 #include <set>
 
 #include "core/base/stop.hpp"
@@ -19,7 +18,7 @@ namespace {
 TEST_CASE("rows of n-grams: inverse document frequencies, unit norms, rare n-grams left out") {
   std::vector<Text> texts = sample_texts(150);
   texts.push_back({"hapax", 0});
-  const NgramRows rows = rows_of(texts, 2, config_of(1 << 16));
+  const NgramRows rows = rows_of(texts, 2, linear_config(1 << 16));
   const auto with = [&](const std::string& word) {
     return std::count_if(texts.begin(), texts.end(), [&](const Text& t) {
       return (" " + t.text + " ").find(" " + word + " ") != std::string::npos;
@@ -44,7 +43,7 @@ TEST_CASE("rows of n-grams: inverse document frequencies, unit norms, rare n-gra
 
 TEST_CASE("rows of n-grams: a text counts once where a word and characters of it share a bucket") {
   const std::vector<Text> texts = sample_texts(40);
-  LinearClassifierConfig config = config_of(64);
+  LinearClassifierConfig config = linear_config(64);
   config.min_texts = 2;
   const NgramRows rows = rows_of(texts, 2, config);
   std::vector<int64_t> with(64, 0);
@@ -65,14 +64,14 @@ TEST_CASE("rows of n-grams: a text counts once where a word and characters of it
 }
 
 TEST_CASE("rows of n-grams: the number of buckets follows the texts") {
-  const NgramRows rows = rows_of(sample_texts(200), 2, config_of(0));
+  const NgramRows rows = rows_of(sample_texts(200), 2, linear_config(0));
   const int64_t ngrams = std::count_if(rows.scale().begin(), rows.scale().end(), [](float s) { return s > 0; });
   CHECK(rows.config().buckets >= 3 * ngrams);
   CHECK(rows.config().buckets <= 10 * ngrams);
 }
 
 TEST_CASE("rows of n-grams: many texts have n-grams of more words, and many classes of long texts are not solved for") {
-  LinearClassifierConfig config = config_of();
+  LinearClassifierConfig config = linear_config();
   config.words.reset();
   const std::vector<Text> few(99'999, {"a b c", 0});
   std::vector<Text> many = few;
@@ -86,18 +85,18 @@ TEST_CASE("rows of n-grams: many texts have n-grams of more words, and many clas
     CHECK(again.words == words);
   }
   const std::vector<Text> some = sample_texts(1000);  // of some ten n-grams each
-  CHECK_FALSE(rows_of(some, 100'000, config_of()).by_passes());
-  CHECK(rows_of(some, 1'000'000, config_of()).by_passes());
+  CHECK_FALSE(rows_of(some, 100'000, linear_config()).by_passes());
+  CHECK(rows_of(some, 1'000'000, linear_config()).by_passes());
 }
 
 TEST_CASE("rows of n-grams: those that are made again are the same as those that are kept") {
   const Samples samples(sample_texts(3000));
   const LabelledTexts texts = samples.texts();
-  const NgramRows kept(texts, config_of(), 2);
+  const NgramRows kept(texts, linear_config(), 2);
   CHECK_FALSE(kept.by_passes());
   REQUIRE(kept.entries() > 40'000);
   for (const int64_t most : {int64_t{1}, int64_t{120'000}}) {  // bytes: some rows are read before they are too many
-    const NgramRows again(texts, config_of(), 2, nullptr, {most, most});
+    const NgramRows again(texts, linear_config(), 2, nullptr, {most, most});
     CHECK(again.by_passes());
     REQUIRE_FALSE(again.kept());
     CHECK(again.scale() == kept.scale());
@@ -171,7 +170,7 @@ double primal(const NgramRows& rows, const SvmProblem& problem, const SvmSolutio
 }
 
 void check_solutions(const std::vector<Text>& texts, const std::shared_ptr<const BaseClassifier>& base) {
-  const NgramRows rows = rows_of(texts, 2, config_of(), base);
+  const NgramRows rows = rows_of(texts, 2, linear_config(), base);
   // Log-count ratios, from their definition.
   std::vector<float> ones(rows.scale().size(), 1), ratios = ones;
   std::vector<double> p(ratios.size(), 1), q = p;
@@ -211,7 +210,7 @@ TEST_CASE("dual coordinate descent: the gradient of the primal is zero at the so
 TEST_CASE("dual coordinate descent: the presence of n-grams is about 1 for all texts, and 0 for one without any") {
   std::vector<Text> texts = sample_texts(2000);
   texts.push_back({" ", 0});
-  const NgramRows rows = rows_of(texts, 2, config_of());
+  const NgramRows rows = rows_of(texts, 2, linear_config());
   const SvmSolution presence = solve_presence(rows, all_rows(rows), 1);
   double mean = 0;
   for (int64_t row = 0; row < 2000; ++row) mean += static_cast<double>(presence.score(rows, row)) / 2000;
@@ -220,7 +219,7 @@ TEST_CASE("dual coordinate descent: the presence of n-grams is about 1 for all t
 }
 
 TEST_CASE("dual coordinate descent: the same with the scores of a base classifier") {
-  const Solution base(rows_of(sample_texts(200, 3), 3, config_of()), 1);
+  const Solution base(rows_of(sample_texts(200, 3), 3, linear_config()), 1);
   check_solutions(sample_texts(300), base.as_base());
 }
 
@@ -230,7 +229,7 @@ TEST_CASE("linear classifiers: what they learn, and that their cross-validation 
     std::vector<Text> texts = sample_texts(800, classes);
     const std::vector<Text> unseen(texts.begin() + 500, texts.end());
     texts.resize(500);
-    const Solution solution(rows_of(texts, classes, config_of(0)), 1);
+    const Solution solution(rows_of(texts, classes, linear_config(0)), 1);
     CHECK(solution.fit.held_out.targets == 500);
     const double accuracy = solution.accuracy(unseen);
     CHECK(accuracy > 0.8);
@@ -256,7 +255,7 @@ TEST_CASE("linear classifiers: a text has any number of labels, each from a thre
     examples.add(tokenizer.encode(text), labels);
   }
   const LabelledTexts texts(examples, tokenizer);
-  const NgramRows rows(texts, config_of(), 2);
+  const NgramRows rows(texts, linear_config(), 2);
   ParamStore store;
   const LinearClassifier linear(Scope(store, 1), rows.config(), 2, true);
   store.finalize();
@@ -285,7 +284,7 @@ TEST_CASE("linear classifiers: a text has any number of labels, each from a thre
 }
 
 TEST_CASE("linear classifiers: the same bits on any number of threads, others with another seed") {
-  const NgramRows rows = rows_of(sample_texts(300, 3), 3, config_of());
+  const NgramRows rows = rows_of(sample_texts(300, 3), 3, linear_config());
   const int before = threads();
   set_threads(1);
   const std::vector<real> one = Solution(rows, 1).values();
@@ -303,7 +302,7 @@ TEST_CASE("linear classifiers: few texts, a class that is alone, texts without n
       {{"good", 1}, {" ", 0}},    {{" ", 1}, {" ", 0}, {"\n", 1}},
       {{"same", 1}, {"same", 0}},
   };
-  LinearClassifierConfig config = config_of(0);
+  LinearClassifierConfig config = linear_config(0);
   config.min_texts = 0;
   for (const auto& texts : sets) {
     const int64_t classes = texts.size() == 3 && texts[2].label == 2 ? 3 : 2;
@@ -312,7 +311,7 @@ TEST_CASE("linear classifiers: few texts, a class that is alone, texts without n
     if (texts.front().text == "good" && texts[1].text == "bad") CHECK(solution.accuracy(texts) == 1);
   }
   // A class that the data name, but no text has.
-  const Solution solution(rows_of(sample_texts(50), 4, config_of(0)), 1);
+  const Solution solution(rows_of(sample_texts(50), 4, linear_config(0)), 1);
   CHECK(solution.predict("goal team") == 0);
 }
 
@@ -324,7 +323,7 @@ struct Patience {
 };
 
 TEST_CASE("linear classifiers: the solver stops between a few rows of a pass") {
-  const NgramRows rows = rows_of(sample_texts(2000), 2, config_of());
+  const NgramRows rows = rows_of(sample_texts(2000), 2, linear_config());
   const SvmProblem problem{all_rows(rows), 1, 1, true, random_key(1, "order")};
   for (const int allowed : {0, 1, 2500, 4050}) {  // the ratios, then the diagonal ask for each row
     INFO(allowed);
@@ -342,7 +341,7 @@ TEST_CASE("linear classifiers: the solver stops between a few rows of a pass") {
 TEST_CASE(
     "linear classifiers: reading, cross-validation, the choice of C and the evaluation stop when they are asked") {
   const Samples samples(sample_texts(300, 3));
-  const NgramRows rows(samples.texts(), config_of(), 3);
+  const NgramRows rows(samples.texts(), linear_config(), 3);
   ParamStore store;
   const LinearClassifier linear(Scope(store, 1), rows.config(), 3);
   store.finalize();
@@ -360,7 +359,7 @@ TEST_CASE(
   }
   Patience none(0), some(100);
   const StopScope reading(&none.poll);
-  CHECK_THROWS_AS(NgramRows(samples.texts(), config_of(), 3), Stopped);
+  CHECK_THROWS_AS(NgramRows(samples.texts(), linear_config(), 3), Stopped);
   const StopScope evaluation(&some.poll);
   CHECK_THROWS_AS(evaluate_classifier(linear, samples.texts()), Stopped);
 }

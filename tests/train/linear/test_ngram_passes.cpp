@@ -19,7 +19,7 @@ namespace {
 constexpr RowBudget kept_for_passes{1, int64_t{1} << 30}, made_again{1, 1};
 
 NgramRows many_rows(const Samples& samples, int64_t classes, RowBudget budget) {
-  return {samples.texts(), config_of(1 << 14), classes, nullptr, budget};
+  return {samples.texts(), linear_config(1 << 14), classes, nullptr, budget};
 }
 
 TEST_CASE("passes: as accurate as solving, about two and several classes, and probabilities that are right") {
@@ -29,7 +29,7 @@ TEST_CASE("passes: as accurate as solving, about two and several classes, and pr
     const std::vector<Text> unseen(texts.begin() + 4000, texts.end());
     texts.resize(4000);
     const Samples samples(texts);
-    const Solution solved(rows_of(texts, classes, config_of(1 << 14)), 1);
+    const Solution solved(rows_of(texts, classes, linear_config(1 << 14)), 1);
     const Solution passes(many_rows(samples, classes, kept_for_passes), 1);
     CHECK(passes.accuracy(unseen) > solved.accuracy(unseen) - 0.02);
     CHECK(passes.fit.held_out.targets == 400);
@@ -84,7 +84,7 @@ TEST_CASE("passes: any number of labels, and more classes than a vector instruct
     examples.add(tokenizer.encode(text), labels);
   }
   const LabelledTexts texts(examples, tokenizer);
-  const NgramRows rows(texts, config_of(1 << 14), 40, nullptr, kept_for_passes);
+  const NgramRows rows(texts, linear_config(1 << 14), 40, nullptr, kept_for_passes);
   ParamStore store;
   const LinearClassifier linear(Scope(store, 1), rows.config(), 40, true);
   store.finalize();
@@ -113,7 +113,7 @@ TEST_CASE("passes: what was stopped goes on where it was, with the same bits") {
     const TemporaryFolder folder;
     const WorkPlace place{(folder / "run").string(), "some data"};
     const auto work = [&] {
-      const NgramRows rows(samples.texts(), config_of(1 << 14), classes, nullptr, made_again, place);
+      const NgramRows rows(samples.texts(), linear_config(1 << 14), classes, nullptr, made_again, place);
       return Solution(rows, 1).values();
     };
     int allowed = 0, asked = 0, stopped = 0;

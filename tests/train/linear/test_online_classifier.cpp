@@ -33,11 +33,11 @@ TEST_CASE("online: nearly as accurate as solving for all texts, with the same bi
     std::vector<Text> texts = sample_texts(5000, classes);
     const std::vector<Text> unseen(texts.begin() + 4000, texts.end());
     texts.resize(4000);
-    const Solution solved(rows_of(texts, classes, config_of(1 << 14)), 1);
+    const Solution solved(rows_of(texts, classes, linear_config(1 << 14)), 1);
     std::vector<std::vector<std::vector<float>>> found;
     for (const int count : {1, 2}) {
       set_threads(count);
-      OnlineClassifier online(config_of(1 << 14), classes, false);
+      OnlineClassifier online(linear_config(1 << 14), classes, false);
       learn_all(online, texts, 700);
       CHECK(online.texts() == 4000);
       found.push_back(online.logits(strings_of(unseen)));
@@ -54,7 +54,7 @@ TEST_CASE("online: nearly as accurate as solving for all texts, with the same bi
 }
 
 TEST_CASE("online: a text with several labels may have weight 0; other weights are numbers of 0 or more") {
-  OnlineClassifier online(config_of(1 << 12), 3, true);
+  OnlineClassifier online(linear_config(1 << 12), 3, true);
   online.learn({{"one two", {0, 2}, 0}, {"two three", {1}, 1}, {"three four", {}, 0.5}});
   const auto logits = online.logits({"one two three"});
   for (const float logit : logits.front()) CHECK(std::isfinite(logit));
@@ -65,7 +65,7 @@ TEST_CASE("online: a text with several labels may have weight 0; other weights a
 TEST_CASE("online: the parameters say the same, and with what is written beside them learning goes on alike") {
   const TemporaryFolder folder;
   const std::vector<Text> texts = sample_texts(600, 2);
-  OnlineClassifier online(config_of(1 << 12), 2, false);
+  OnlineClassifier online(linear_config(1 << 12), 2, false);
   learn_all(online, {texts.begin(), texts.begin() + 400}, 100);
   ParamStore params;
   const LinearClassifier classifier(Scope(params, 1), online.config(), 2);
@@ -82,7 +82,7 @@ TEST_CASE("online: the parameters say the same, and with what is written beside 
   const real* const weights = params.values() + params.find("linear.weight").offset;
   write_safetensors(model, {{"linear.weight", DType::f32, {1 << 12, 2}, weights}});
   online.write(rest);
-  OnlineClassifier again(config_of(1 << 12), 2, false);
+  OnlineClassifier again(linear_config(1 << 12), 2, false);
   const SafetensorsFile saved(rest);
   again.read(SafetensorsFile(model), &saved);
   for (OnlineClassifier* const both : {&online, &again}) learn_all(*both, {texts.begin() + 400, texts.end()}, 100);

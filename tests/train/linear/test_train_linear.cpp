@@ -11,7 +11,7 @@ namespace {
 
 struct LinearRun {
   Samples train{sample_texts(100)}, valid{sample_texts(40)};
-  NgramRows rows{train.texts(), config_of(), 2};
+  NgramRows rows{train.texts(), linear_config(), 2};
   ParamStore store;
   LinearClassifier classifier{Scope(store, 1), rows.config(), 2};
   bool validates = false;

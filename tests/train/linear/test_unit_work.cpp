@@ -43,9 +43,9 @@ TEST_CASE("linear classifiers: what was stopped goes on where it was, with the s
                                   {"weights of classes", 3, false, true}}) {
     INFO(c.name);
     const Samples samples(sample_texts(600, c.classes));
-    LinearClassifierConfig config = config_of();
+    LinearClassifierConfig config = linear_config();
     if (c.weighs_classes) config.class_weights = BalancedClasses();
-    const auto base = c.has_base ? Solution(rows_of(sample_texts(50, 3), 3, config_of()), 1).as_base() : nullptr;
+    const auto base = c.has_base ? Solution(rows_of(sample_texts(50, 3), 3, linear_config()), 1).as_base() : nullptr;
     const TemporaryFolder folder;
     const WorkPlace place{(folder / "run").string(), "some data"};
     const auto solve = [&](const WorkPlace& where) {
@@ -96,7 +96,7 @@ TEST_CASE("linear classifiers: what was stopped goes on where it was, with the s
 
 TEST_CASE("dual coordinate descent: a pass that was saved is not repeated, and the result is the same") {
   const AlwaysSaved always;
-  const NgramRows rows = rows_of(sample_texts(2000, 3), 3, config_of());
+  const NgramRows rows = rows_of(sample_texts(2000, 3), 3, linear_config());
   const SvmProblem problem{all_rows(rows), 1, 1, true, random_key(1, "order")};
   StopAfter counted(no_end);
   SvmSolution whole;

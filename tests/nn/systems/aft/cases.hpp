@@ -5,8 +5,7 @@
 
 #include "tests/nn/mixer/mixer_suite.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 template <class Config>
 Config with_projections(Config config, const AftProjections& projections) {
@@ -56,5 +55,4 @@ inline std::vector<MixerCase> mixer_cases() {
           {"conv window 19, all biases, no output projection", conv_config(19, 7, published), 19, true, false}};
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

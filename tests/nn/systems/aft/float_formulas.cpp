@@ -3,8 +3,7 @@
 #include "nn/systems/aft/op.hpp"
 #include "tests/support/formulas_xt.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 // Zhai et al. 2021, arXiv 2105.14103, equation 2: Y = sigmoid(Q) (e^w (e^K V)) / (e^w e^K).
 TEST_CASE("AFT-full with a dense bias") {
@@ -27,5 +26,4 @@ TEST_CASE("AFT-full with a dense bias") {
   }
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

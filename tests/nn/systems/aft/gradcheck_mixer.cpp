@@ -5,8 +5,7 @@
 #include "tests/nn/module_gradients.hpp"
 #include "tests/nn/systems/aft/cases.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 /// The options of the position biases that mixer_cases() does not spell out,
@@ -89,5 +88,4 @@ TEST_CASE("gradients of AFT of an inner width, both directions, padding and pack
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -8,8 +8,7 @@
 #include "nn/systems/aft/op.hpp"
 #include "tests/support/ragged.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 /// An op on (qkv, its parameters), fused and composed, with the shapes of the parameters.
 struct AftCase {
@@ -65,5 +64,4 @@ inline std::vector<AftCase> aft_cases(int64_t width, int64_t longest, int64_t ti
   return cases;
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -2,8 +2,7 @@
 
 #include "tests/nn/mixer/mixer_case.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 inline std::vector<MixerCase> samples(AftSimpleConfig config, int64_t) {
   config.bias = true;
@@ -33,5 +32,4 @@ inline std::vector<MixerCase> samples(AftConvConfig config, int64_t heads) {
   return {{"aft-conv", config, 5, true, false}};
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -8,8 +8,7 @@
 #include "tests/nn/systems/aft/cases.hpp"
 #include "tests/support/agreement.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 constexpr int64_t decoded_batch = 3;
@@ -174,5 +173,4 @@ TEST_CASE("past max_length, full and local refuse and say why; simple and conv g
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

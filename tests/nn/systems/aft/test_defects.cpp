@@ -7,8 +7,7 @@
 #include "tests/support/compare.hpp"
 #include "tests/support/ragged.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 /// AFT alone: no biases, no projection after it, so that outputs are sigmoid(Q) times an average of values.
@@ -171,5 +170,4 @@ TEST_CASE("RWKV v1 and v2 clamp keys, which ends their gradients: here two large
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -5,8 +5,7 @@
 #include "tests/nn/module_gradients.hpp"
 #include "tests/nn/systems/aft/cases.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 std::vector<MixerCase> inner_cases() {
@@ -76,5 +75,4 @@ TEST_CASE("what aft computes for a token: two products over the sources within i
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

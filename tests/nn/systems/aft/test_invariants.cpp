@@ -8,8 +8,7 @@
 #include "tests/support/agreement.hpp"
 #include "tests/support/arrays.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 constexpr int64_t tokens_per_row = 150;  // over two tiles of 64, one of 128, and a ragged tail
@@ -113,5 +112,4 @@ TEST_CASE("a key bias is listed as a gauge parameter and changes nothing") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

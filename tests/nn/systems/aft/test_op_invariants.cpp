@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "tests/nn/systems/aft/op_cases.hpp"
 #include "tests/support/compare.hpp"

@@ -8,8 +8,7 @@
 #include "tests/nn/systems/aft/cases.hpp"
 #include "tests/support/source_dir.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 MixerConfig config_of(const Fixture& fixture) {
@@ -69,5 +68,4 @@ TEST_CASE("AFT: PyTorch's outputs and gradients, for every file and case there i
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

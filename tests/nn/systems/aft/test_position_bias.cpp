@@ -1,7 +1,6 @@
 #include "tests/nn/mixer/mixing_weights.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 /// sigmoid(Q_t) sum_s e^(K_s + w_ts) V_s / sum_s e^(K_s + w_ts) over the sources that t sees.
@@ -59,5 +58,4 @@ TEST_CASE("aft-conv refuses a width that its heads do not divide") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

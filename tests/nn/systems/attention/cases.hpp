@@ -6,8 +6,7 @@
 
 #include "tests/nn/mixer/mixer_suite.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 /// All combinations of projections, from one head to many; without rotary positions and with both kinds of pairs.
 inline std::vector<MixerCase> attention_cases() {
@@ -37,5 +36,4 @@ inline std::vector<MixerCase> attention_cases() {
   return cases;
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -3,9 +3,7 @@
 #include "tests/nn/module_gradients.hpp"
 #include "tests/nn/systems/attention/cases.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
-namespace {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 TEST_CASE("attention: all options, both directions, padding and packed documents") {
   const Threads one(1);  // thousands of tiny passes
@@ -45,6 +43,4 @@ TEST_CASE("attention: over three tiles on two threads, heads that turn as a whol
   }
 }
 
-}  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

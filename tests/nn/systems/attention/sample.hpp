@@ -2,8 +2,7 @@
 
 #include "tests/nn/mixer/mixer_case.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 inline std::vector<MixerCase> samples(AttentionConfig config, int64_t heads) {
   config.heads = heads;
@@ -12,5 +11,4 @@ inline std::vector<MixerCase> samples(AttentionConfig config, int64_t heads) {
   return {{"attention", config}};
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -11,8 +11,7 @@
 #include "nn/systems/quadratic/op.hpp"
 #include "tests/nn/systems/attention/cases.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 TEST_CASE("attention does what every mixer must do, with all options") {
@@ -142,5 +141,4 @@ TEST_CASE("a cache of keys and values keeps what it holds while it grows, each s
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -1,7 +1,6 @@
 #include "tests/nn/mixer/mixing_weights.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 void check_mixing_weights(const AttentionConfig& config, bool causal) {
@@ -25,5 +24,4 @@ TEST_CASE("the mixing weights of attention are those it mixes with, of prefixes 
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

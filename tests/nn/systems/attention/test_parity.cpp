@@ -4,8 +4,7 @@
 #include "tests/nn/mixer/mixer_suite.hpp"
 #include "tests/support/fixture.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 std::vector<std::string> words(const std::string& text) {
@@ -60,5 +59,4 @@ TEST_CASE("attention: PyTorch's outputs and gradients, with and without rotary p
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -1,8 +1,7 @@
 #include "nn/systems/fastformer/op.hpp"
 #include "tests/support/bf16_cases.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 TEST_CASE("fastformer with a bf16 copy of its last projection") {
   const int64_t width = 70;
@@ -12,5 +11,4 @@ TEST_CASE("fastformer with a bf16 copy of its last projection") {
        }});
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

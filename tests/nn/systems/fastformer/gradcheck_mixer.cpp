@@ -4,8 +4,7 @@
 #include "core/autograd/gradcheck.hpp"
 #include "tests/nn/mixer/mixer_suite.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 void check_fastformer_gradients(const FastformerConfig& config, bool causal, const Segments& segments,
@@ -48,5 +47,4 @@ TEST_CASE("fastformer: on two threads, over a longer document, and over document
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

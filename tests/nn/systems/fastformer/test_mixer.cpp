@@ -6,8 +6,7 @@
 #include "tests/nn/mixer/mixer_suite.hpp"
 #include "tests/support/ragged.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 constexpr auto all_features = FastformerLogits::all_features, per_head = FastformerLogits::per_head;
@@ -224,5 +223,4 @@ TEST_CASE("what fastformer computes for a token does not depend on the length") 
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -1,7 +1,6 @@
 #include "tests/nn/mixer/mixing_weights.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 void check_pools(const FastformerConfig& config, bool causal) {
@@ -43,5 +42,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -7,8 +7,7 @@
 #include "tests/support/compare.hpp"
 #include "tests/support/fixture.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 FastformerConfig fastformer_config_of(const Fixture& fixture) {
@@ -57,5 +56,4 @@ TEST_CASE("fastformer: PyTorch's outputs and gradients") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

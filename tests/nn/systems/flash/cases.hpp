@@ -8,8 +8,7 @@
 
 #include "tests/nn/mixer/mixer_suite.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 /// 67 hidden features, 10 of the keys.
 inline FlashConfig flash_config(int64_t chunk) {
@@ -59,5 +58,4 @@ inline std::vector<MixerCase> flash_cases() {
   return cases;
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -8,8 +8,7 @@
 
 #include "nn/systems/flash/chunk_linear.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 struct ChunkLinearCase {
   std::string name;
@@ -30,5 +29,4 @@ inline std::vector<ChunkLinearCase> chunk_linear_cases(const std::vector<int64_t
   return cases;
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

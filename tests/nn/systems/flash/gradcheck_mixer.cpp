@@ -4,9 +4,7 @@
 #include "tests/nn/module_gradients.hpp"
 #include "tests/nn/systems/flash/cases.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
-namespace {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 TEST_CASE("FLASH: all options crossed, both directions, padding and packed documents, past three chunks") {
   const Context ragged{ragged_segments(19)};
@@ -25,6 +23,4 @@ TEST_CASE("FLASH: all options crossed, both directions, padding and packed docum
   }
 }
 
-}  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -2,8 +2,7 @@
 
 #include "tests/nn/mixer/mixer_case.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 inline std::vector<MixerCase> samples(FlashConfig config, int64_t) {
   config.key_dim = 8;
@@ -13,5 +12,4 @@ inline std::vector<MixerCase> samples(FlashConfig config, int64_t) {
   return {sample};
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

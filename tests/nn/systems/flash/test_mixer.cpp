@@ -2,16 +2,13 @@
 // in gradcheck_mixer.cpp, PyTorch's numbers in test_parity.cpp.
 #include <doctest/doctest.h>
 
-#include <cmath>
-
 #include "nn/systems/flash/mixer.hpp"
 #include "nn/systems/mixer_config.hpp"
 #include "tests/nn/systems/flash/cases.hpp"
 #include "tests/nn/systems/gated/rules.hpp"
 #include "tests/nn/systems/samples.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 TEST_CASE("FLASH does what every mixer must do, in all its forms") {
@@ -322,5 +319,4 @@ TEST_CASE("a Toeplitz bias of flash knows the positions of a chunk, at any lengt
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -1,8 +1,6 @@
 #include "tests/nn/systems/gated/mixing_weights.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
-namespace {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 TEST_CASE("the mixing weights of flash are those of its chunks, of prefixes too; without them it has none to show") {
   for (const bool causal : {true, false})
@@ -20,6 +18,4 @@ TEST_CASE("the mixing weights of flash are those of its chunks, of prefixes too;
   CHECK(flash.built.module->mixing_weights(Var(flash.x), flash.context).empty());
 }
 
-}  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -1,8 +1,7 @@
 // FLASH against PyTorch (tests/parity/systems/flash.py).
 #include "tests/nn/systems/gated/parity.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 MixerConfig flash_config_of(const Fixture& fixture, const std::string& name) {
@@ -19,5 +18,4 @@ TEST_CASE("FLASH: PyTorch's outputs and gradients, over three chunk boundaries, 
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -1,8 +1,7 @@
 #include "nn/systems/gated/op.hpp"
 #include "tests/support/bf16_cases.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 TEST_CASE("gated_linear with a bf16 copy of its weight") {
   const Shape x{3, 40, 70};
@@ -11,5 +10,4 @@ TEST_CASE("gated_linear with a bf16 copy of its weight") {
               }});
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -4,9 +4,7 @@
 #include "nn/systems/gated/relative_bias.hpp"
 #include "tests/support/weights.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
-namespace {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 TEST_CASE("relative bias: gradients of every kind match finite differences") {
   for (const auto& kind : enum_names(RelativeBiasKind{})) {
@@ -27,6 +25,4 @@ TEST_CASE("relative bias: gradients of every kind match finite differences") {
   }
 }
 
-}  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

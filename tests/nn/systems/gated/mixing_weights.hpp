@@ -3,8 +3,7 @@
 
 #include "tests/nn/mixer/mixing_weights.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 inline void check_gated(const MixerConfig& config, int64_t hidden, bool causal, bool prefixes = false) {
   const Subject s(config, causal, ragged_segments(40), prefixes);
@@ -17,5 +16,4 @@ inline void check_gated(const MixerConfig& config, int64_t hidden, bool causal, 
   s.check(s.layer("to_out", product(gate, mixed(s.weights(0), values))), mixer_name(config));
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

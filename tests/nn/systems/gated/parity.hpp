@@ -8,8 +8,7 @@
 #include "tests/nn/mixer/mixer_suite.hpp"
 #include "tests/support/fixture.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 template <class E>
 E named(const std::string& name) {
@@ -75,5 +74,4 @@ int check_configurations(const Fixture& fixture, const ConfigOf& config_of) {
   return configurations;
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

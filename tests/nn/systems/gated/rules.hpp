@@ -7,8 +7,7 @@
 
 #include "nn/systems/gated/unit.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 template <class Config>
 void check_gated_rules() {
@@ -59,5 +58,4 @@ void check_gated_rules() {
   }
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

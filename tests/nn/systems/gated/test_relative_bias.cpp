@@ -9,8 +9,7 @@
 #include "tests/support/agreement.hpp"
 #include "tests/support/weights.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 struct BuiltBias {
@@ -117,5 +116,4 @@ TEST_CASE("T5 bias: the scale times the bucket's number") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

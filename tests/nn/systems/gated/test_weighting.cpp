@@ -5,9 +5,7 @@
 
 #include "nn/systems/gated/weighting.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
-namespace {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 TEST_CASE("gated attention scales every query by the number of keys that it sees, however many these are") {
   const int64_t length = 1300;
@@ -53,6 +51,4 @@ TEST_CASE("gated attention: what n divides, by hand, for each form of logits") {
   CHECK(few == doctest::Approx(std::log(32.0) / std::log(512.0) / 4));
 }
 
-}  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

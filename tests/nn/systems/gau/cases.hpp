@@ -6,8 +6,7 @@
 
 #include "tests/nn/mixer/mixer_suite.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 inline GauConfig gau_config(AttentionKernel kernel, LogitForm logits, Normaliser normaliser) {
   GauConfig config;
@@ -45,5 +44,4 @@ inline std::vector<MixerCase> gau_cases() {
   return cases;
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

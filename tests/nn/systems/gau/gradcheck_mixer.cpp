@@ -3,9 +3,7 @@
 #include "tests/nn/module_gradients.hpp"
 #include "tests/nn/systems/gau/cases.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
-namespace {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 TEST_CASE("GAU: gradients of all its forms, both directions, padding and packed documents") {
   const Threads one(1);
@@ -58,6 +56,4 @@ TEST_CASE("GAU: gradients of documents of one token") {
   }
 }
 
-}  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

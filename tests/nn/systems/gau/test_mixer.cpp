@@ -9,8 +9,7 @@
 #include "tests/nn/systems/gated/rules.hpp"
 #include "tests/nn/systems/gau/cases.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 TEST_CASE("GAU does what every mixer must do, in all its forms") {
@@ -289,5 +288,4 @@ TEST_CASE("what gau computes for a token: two products over the tokens it sees, 
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -1,8 +1,6 @@
 #include "tests/nn/systems/gated/mixing_weights.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
-namespace {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 TEST_CASE("the mixing weights of gau are those it mixes with, of prefixes too") {
   for (const bool causal : {true, false})
@@ -14,6 +12,4 @@ TEST_CASE("the mixing weights of gau are those it mixes with, of prefixes too") 
     }
 }
 
-}  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

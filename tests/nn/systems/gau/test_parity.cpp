@@ -1,8 +1,7 @@
 // The gated attention unit against PyTorch (tests/parity/systems/gau.py).
 #include "tests/nn/systems/gated/parity.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 MixerConfig gau_config_of(const Fixture& fixture, const std::string& name) {
@@ -17,5 +16,4 @@ TEST_CASE("GAU: PyTorch's outputs and gradients, for every published form") {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

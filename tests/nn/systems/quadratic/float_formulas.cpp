@@ -3,8 +3,7 @@
 #include "nn/systems/quadratic/op.hpp"
 #include "tests/support/formulas_xt.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 // Vaswani et al. 2017, arXiv 1706.03762, equation 1: softmax(Q K^T / sqrt(d)) V.
 TEST_CASE("attention of one head") {
@@ -24,5 +23,4 @@ TEST_CASE("attention of one head") {
   }
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -9,8 +9,7 @@
 #include "tests/support/compare.hpp"
 #include "tests/support/ragged.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 /// Rows of the batch are examples 5, 6, ...
 inline DropoutOptions weight_dropout(const Segments& segments, double rate) {
@@ -88,5 +87,4 @@ inline void check_composition(const AttentionCase& c, const Segments& segments, 
       0.7);
 }
 
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

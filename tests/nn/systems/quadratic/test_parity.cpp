@@ -5,9 +5,7 @@
 #include "nn/systems/quadratic/op.hpp"
 #include "tests/support/fixture.hpp"
 
-namespace capstan::CAPSTAN_PRECISION {
-namespace testing {
-namespace {
+namespace capstan::CAPSTAN_PRECISION::testing {
 
 TEST_CASE("the attention op: PyTorch's outputs and gradients, all kernels with bias, chunks and factors") {
   const Fixture fixture("attention_op");
@@ -41,6 +39,4 @@ TEST_CASE("the attention op: PyTorch's outputs and gradients, all kernels with b
   CHECK(cases == 12);
 }
 
-}  // namespace
-}  // namespace testing
-}  // namespace capstan::CAPSTAN_PRECISION
+}  // namespace capstan::CAPSTAN_PRECISION::testing

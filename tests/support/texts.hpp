@@ -1,0 +1,30 @@
+// What tests ask of texts and of exceptions.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <exception>
+#include <string>
+#include <vector>
+
+namespace capstan {
+
+/// The message of the exception of type E that `action` throws, or "no error".
+template <class E = std::exception, class Action>
+std::string message_of(const Action& action) {
+  try {
+    action();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// All of these must be in the text.
+inline void check_contains(const std::string& text, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) CHECK_MESSAGE(contains(text, part), "must have: ", part, "\nbut is: ", text);
+}
+
+}  // namespace capstan
