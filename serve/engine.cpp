@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "core/base/error.hpp"
 #include "core/base/stop.hpp"
@@ -28,23 +27,15 @@ double seconds_since(Clock::time_point since) { return std::chrono::duration<dou
 
 /// ln p of `token` and of the `count` likeliest tokens, from `vocabulary` logits. Throws NotFinite.
 ScoredToken scored_token(const real* logits, int64_t vocabulary, int32_t token, int64_t count) {
-  const double top = static_cast<double>(*std::max_element(logits, logits + vocabulary));
-  double total = 0;
-  for (int64_t i = 0; i < vocabulary; ++i) total += std::exp(static_cast<double>(logits[i]) - top);
-  const double shift = top + std::log(total);
-  ScoredToken result{token, static_cast<double>(logits[token]) - shift, {}};
+  const double total = log_total(logits, vocabulary);
+  ScoredToken result{token, static_cast<double>(logits[token]) - total, {}};
   if (!std::isfinite(result.log_probability))
     throw NotFinite(
         fmt::format("the log probability of token {} is {}: the model's weights are damaged or its training "
                     "diverged",
                     token, result.log_probability));
-  std::vector<int32_t> order(static_cast<size_t>(count > 0 ? vocabulary : 0));
-  std::iota(order.begin(), order.end(), 0);
-  const auto most = std::min(order.size(), static_cast<size_t>(std::max<int64_t>(count, 0)));
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most), order.end(),
-                    [&](int32_t a, int32_t b) { return logits[a] > logits[b] || (logits[a] == logits[b] && a < b); });
-  for (size_t i = 0; i < most; ++i)
-    result.likeliest.emplace_back(order[i], static_cast<double>(logits[order[i]]) - shift);
+  for (const int32_t likely : likeliest_tokens(logits, vocabulary, count))
+    result.likeliest.emplace_back(likely, static_cast<double>(logits[likely]) - total);
   return result;
 }
 
