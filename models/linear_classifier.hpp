@@ -49,7 +49,8 @@ void describe(Fields& f, LinearClassifierConfig& c) {
     "parts of the training data for the cross-validation that chooses strength and weighting of the n-grams");
   f("class_weights", c.class_weights, any(),
     "factor of a text's loss while solving: equal (1), balanced (inversely proportional to the size of its class) or "
-    "listed; probabilities stay those of the data, and decisions follow the weights");
+    "listed, {type: listed, weights: [1, 20]}, for which train.costs may be what is meant; probabilities stay those of "
+    "the data, and decisions follow the weights");
 }
 
 void validate(const LinearClassifierConfig& config, Problems& problems);

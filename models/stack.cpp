@@ -16,6 +16,13 @@ void DecodeState::reset() {
   std::fill(positions.begin(), positions.end(), 0);
   for (auto& tokens : recent) tokens.clear();
   for (const auto& layer : layers) layer->reset();
+  between_layers = false;
+}
+
+void DecodeState::check_whole() const {
+  if (between_layers)
+    throw Error(
+        "model: an earlier call failed when some layers had read its tokens: reset() this state, and read again");
 }
 
 namespace {
@@ -45,6 +52,7 @@ void DecodeState::copy(int64_t to, DecodeState& from, int64_t row) {
   check_row(row, from);
   check(layers.size() == from.layers.size(), "model: the states have {} and {} layers", layers.size(),
         from.layers.size());
+  from.check_whole();
   for (size_t i = 0; i < layers.size(); ++i) layers[i]->copy(to, *from.layers[i], row);
   positions[static_cast<size_t>(to)] = from.positions[static_cast<size_t>(row)];
   if (!recent.empty()) recent[static_cast<size_t>(to)] = from.recent[static_cast<size_t>(row)];
@@ -194,7 +202,6 @@ Stack::Input Stack::embed_next(const Ids& tokens, const Ids& positions, DecodeSt
                                DecodeContext* decode) const {
   const Var ngrams = ngrams_ ? ngrams_->next(tokens, state.recent, decode) : Var();
   const Var x = embed(tokens, positions, ngrams, Context{});
-  remember(tokens, state);
   return {x, ngram_gains_.empty() ? Var() : ngrams};
 }
 
@@ -229,11 +236,16 @@ Var Stack::prefill(const Ids& tokens, DecodeState& state) const {
   for (const int64_t other : state.positions)
     check(other == position, "model: prefill of sequences at positions {} and {}", position, other);
   check_length(position + length);
+  state.check_whole();
   const TapePause pause;
   auto [x, ngrams] = embed_next(tokens, positions_from(position, tokens.dim(0), length), state, nullptr);
+  state.between_layers = true;
   for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i].prefill(enter(i, x, ngrams), *state.layers[i]);
+  Var y = finish(x);
+  remember(tokens, state);
   for (int64_t& seen : state.positions) seen += length;
-  return finish(x);
+  state.between_layers = false;
+  return y;
 }
 
 Var Stack::step(const Ids& tokens, DecodeState& state) const {
@@ -242,14 +254,19 @@ Var Stack::step(const Ids& tokens, DecodeState& state) const {
         "model: step tokens {} are not (n) for the first n of {} sequences", tokens.shape(), state.batch());
   const auto end = state.positions.begin() + rows;
   check_length(*std::max_element(state.positions.begin(), end) + 1);
+  state.check_whole();
   const TapePause pause;
   const Ids positions = first_positions(state.positions, rows).reshape({rows, 1});
   auto [x, ngrams] = embed_next(tokens.reshape({rows, 1}), positions, state, state.decode.get());
   x = reshape(x, {rows, config_.width});
   if (ngrams) ngrams = reshape(ngrams, {rows, config_.width});
+  state.between_layers = true;
   for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i].step(enter(i, x, ngrams), *state.layers[i]);
+  Var y = finish(x);
+  remember(tokens.reshape({rows, 1}), state);
   std::for_each(state.positions.begin(), end, [](int64_t& seen) { ++seen; });
-  return finish(x);
+  state.between_layers = false;
+  return y;
 }
 
 TokenOutput::TokenOutput(const Scope& scope, const Stack& stack, const OutputConfig& config, int64_t vocabulary)

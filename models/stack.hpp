@@ -22,10 +22,13 @@ struct DecodeState {
   std::vector<std::vector<int32_t>> recent;  // of each sequence, for n-grams: the last tokens, the newest last
   std::vector<std::unique_ptr<MixerState>> layers;
   std::shared_ptr<DecodeContext> decode;  // shared by the layers
+  bool between_layers = false;            // a call threw after some layers had moved on: only reset() helps
 
   int64_t batch() const { return static_cast<int64_t>(positions.size()); }
   /// Back to the first position.
   void reset();
+  /// Throws Error where a call has thrown between layers, which then are at different tokens.
+  void check_whole() const;
   /// From now on sequence i is a copy of what sequence rows[i] was; their number may change.
   void select(const std::vector<int64_t>& rows);
   /// Sequence `to` becomes a copy of sequence `row` of `from`, a state of the same model, maybe this one. No other

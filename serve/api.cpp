@@ -47,8 +47,8 @@ HttpAnswer error_answer(const ApiError& error) {
 int status_of(const std::exception& error) {
   if (const auto* const refused = dynamic_cast<const ApiError*>(&error)) return refused->status();
   const auto* const text = dynamic_cast<const TextError*>(&error);
-  const bool not_finite = dynamic_cast<const NotFinite*>(&error) != nullptr || (text != nullptr && text->not_finite());
-  return dynamic_cast<const Error*>(&error) && !not_finite ? 400 : 500;
+  if (text != nullptr) return text->not_finite() ? 500 : 400;
+  return dynamic_cast<const ConfigError*>(&error) != nullptr ? 400 : 500;
 }
 
 HttpAnswer error_answer(const std::exception& error) {

@@ -34,8 +34,20 @@ class ApiError : public Error {
 /// {"error": {"message", "type", "param", "code"}}
 nlohmann::ordered_json error_json(const ApiError& error);
 HttpAnswer error_answer(const ApiError& error);
-/// The status of any error: that of an ApiError, 400 for another Error, 500 where the request is not to blame.
+/// The status of any error: that of an ApiError; 400 for a text that cannot be used and for options that the model does
+/// not have; 500 for all others, such as a file that is gone, a full disk or weights that are damaged.
 int status_of(const std::exception& error);
+/// Runs `read`, which only looks at what the client sent: an Error that it throws is ApiError 400.
+template <class Read>
+auto read_from_client(const Read& read) {
+  try {
+    return read();
+  } catch (const ApiError&) {
+    throw;
+  } catch (const Error& error) {
+    throw ApiError(400, error.what());
+  }
+}
 HttpAnswer error_answer(const std::exception& error);
 HttpAnswer json_answer(const nlohmann::ordered_json& value);
 /// JSON on one line; what is not UTF-8 is replaced.

@@ -15,12 +15,14 @@ namespace capstan {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-namespace {
+namespace {}  // namespace
 
-int64_t random_number() {
+int64_t drawn_number() {
   static thread_local std::random_device device;
   return static_cast<int64_t>(device()) << 20 ^ device();
 }
+
+namespace {
 
 /// The prompt of a text, read as `capstan generate` reads it. `continues`: it follows the text of a session.
 CompletionRequest::Prompt prompt_from(const SavedRun& run, const std::string& text, bool continues) {
@@ -104,7 +106,7 @@ CompletionAnswer::CompletionAnswer(CompletionRequest request, std::string client
       engine_(std::move(engine)),
       reply_(std::move(reply)),
       places_(std::move(places)),
-      id_(fmt::format("cmpl-{:x}{:x}", random_number(), random_number())),
+      id_(fmt::format("cmpl-{:x}{:x}", drawn_number(), drawn_number())),
       created_(std::time(nullptr)),
       choices_(static_cast<size_t>(request_.texts())),
       prompts_(request_.prompts.size()),

@@ -48,6 +48,9 @@ struct CompletionRequest {
 /// (serve/http/connection.cpp).
 constexpr int64_t most_echo_bytes = 3 << 20;
 
+/// A number that nobody can foresee: the seed of a request that names none, and half of an answer's id.
+int64_t drawn_number();
+
 /// The request as its fields say it; each prompt has a text or tokens. `completion` receives how texts are written.
 /// Throws ApiError, naming the field.
 CompletionRequest completion_fields(const nlohmann::json& body, int64_t vocabulary, const CompletionLimits& limits,

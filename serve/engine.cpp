@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "core/base/error.hpp"
 #include "core/base/stop.hpp"
@@ -28,23 +27,15 @@ double seconds_since(Clock::time_point since) { return std::chrono::duration<dou
 
 /// ln p of `token` and of the `count` likeliest tokens, from `vocabulary` logits. Throws NotFinite.
 ScoredToken scored_token(const real* logits, int64_t vocabulary, int32_t token, int64_t count) {
-  const double top = static_cast<double>(*std::max_element(logits, logits + vocabulary));
-  double total = 0;
-  for (int64_t i = 0; i < vocabulary; ++i) total += std::exp(static_cast<double>(logits[i]) - top);
-  const double shift = top + std::log(total);
-  ScoredToken result{token, static_cast<double>(logits[token]) - shift, {}};
+  const double total = log_total(logits, vocabulary);
+  ScoredToken result{token, static_cast<double>(logits[token]) - total, {}};
   if (!std::isfinite(result.log_probability))
     throw NotFinite(
         fmt::format("the log probability of token {} is {}: the model's weights are damaged or its training "
                     "diverged",
                     token, result.log_probability));
-  std::vector<int32_t> order(static_cast<size_t>(count > 0 ? vocabulary : 0));
-  std::iota(order.begin(), order.end(), 0);
-  const auto most = std::min(order.size(), static_cast<size_t>(std::max<int64_t>(count, 0)));
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most), order.end(),
-                    [&](int32_t a, int32_t b) { return logits[a] > logits[b] || (logits[a] == logits[b] && a < b); });
-  for (size_t i = 0; i < most; ++i)
-    result.likeliest.emplace_back(order[i], static_cast<double>(logits[order[i]]) - shift);
+  for (const int32_t likely : likeliest_tokens(logits, vocabulary, count))
+    result.likeliest.emplace_back(likely, static_cast<double>(logits[likely]) - total);
   return result;
 }
 
@@ -65,8 +56,8 @@ Engine::Engine(SavedRun run, std::string name, const EngineOptions& options, std
 
 int64_t Engine::state_bytes_at(int64_t tokens) const { return writes_ ? bytes_per_sequence(packed_, tokens) : 0; }
 
-DecodeState Engine::new_state() const {
-  DecodeState state = run_.model->model().make_state(1, options_.weights);
+DecodeState Engine::new_state(int64_t rows) const {
+  DecodeState state = run_.model->model().make_state(rows, options_.weights);
   state.share(packed_);
   state.reset();  // the memory may have held the texts of others
   return state;
@@ -137,7 +128,7 @@ void Engine::open(std::shared_ptr<TextJob> job) {
       prompt.read = known->state.positions.front();
       prompt.tokens.insert(prompt.tokens.begin(), known->window.begin(), known->window.end());
       if (prompt.read == static_cast<int64_t>(prompt.tokens.size()))
-        throw Error("prompt: the session has read all of its text: give some more");
+        throw ApiError(400, "prompt: the session has read all of its text: give some more");
     }
     const Model& model = run_.model->model();
     if (job->score_prompt && known == nullptr) {
@@ -145,11 +136,13 @@ void Engine::open(std::shared_ptr<TextJob> job) {
       for (int64_t at = 0, end = 0; (end = window_end(model, at, count)) < count; at = end)
         reading.before.emplace_back(model, Prompt{{job->tokens.begin(), job->tokens.begin() + end}}, job->generation);
     }
-    for (int64_t sample = 0; sample < job->samples; ++sample) {
-      prompt.stream = sample;
-      reading.texts.push_back({job, sample, WrittenText(model, prompt, job->generation),
-                               SampleText(run_, job->stop, prompt.tokens.back()), Clock::now()});
-    }
+    read_from_client([&] {  // WrittenText refuses a prompt that the model cannot continue
+      for (int64_t sample = 0; sample < job->samples; ++sample) {
+        prompt.stream = sample;
+        reading.texts.push_back({job, sample, WrittenText(model, prompt, job->generation),
+                                 SampleText(run_, job->stop, prompt.tokens.back()), Clock::now()});
+      }
+    });
     WrittenText& text = reading.texts.back().text;
     reading.state = new_state();
     if (known != nullptr && text.read() > 0) reading.state.copy(0, known->state, 0);
@@ -246,9 +239,9 @@ void Engine::place() {
 void Engine::make_row(int64_t row) {
   if (row == 0) state_ = new_state();
   if (row < state_.batch()) return;
-  std::vector<int64_t> rows(static_cast<size_t>(std::min(2 * row, options_.slots)), 0);
-  std::iota(rows.begin(), rows.begin() + row, 0);
-  state_.select(rows);
+  DecodeState larger = new_state(std::min(2 * row, options_.slots));
+  for (int64_t i = 0; i < row; ++i) larger.copy(i, state_, i);
+  state_ = std::move(larger);  // without memory for it, the texts in the other rows go on
 }
 
 void Engine::step() {
@@ -341,7 +334,7 @@ bool Engine::take(Sequence& sequence, int32_t token, const Array& logits, Decode
 void Engine::end(Sequence& sequence, TextNews news, TextNews::End how, DecodeState& state, int64_t row) {
   const TextJob& job = *sequence.job;
   if (!job.keep.empty() && !keep_session(sequence, state, row))
-    return fail(sequence, Error("session.keep: the state is larger than the server's memory for sessions"));
+    return fail(sequence, ApiError(400, "session.keep: the state is larger than the server's memory for sessions"));
   news.sample = sequence.sample;
   news.text += sequence.shown.finish();
   news.end = how;

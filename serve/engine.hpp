@@ -114,8 +114,8 @@ class Engine : NoCopy {
     bool done = false;
   };
 
-  /// An empty state of one sequence, which shares the packed weights.
-  DecodeState new_state() const;
+  /// An empty state of `rows` sequences, which shares the packed weights.
+  DecodeState new_state(int64_t rows = 1) const;
   void forget_gone();
   void open(std::shared_ptr<TextJob> job);
   void read_one_piece();

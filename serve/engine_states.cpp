@@ -4,6 +4,7 @@
 #include "core/base/error.hpp"
 #include "core/io/hash.hpp"
 #include "models/generation/generate.hpp"
+#include "serve/api.hpp"
 #include "serve/engine.hpp"
 
 namespace capstan {
@@ -77,7 +78,7 @@ std::string Engine::saved_session(const std::string& name) {
 void Engine::restore_session(const std::string& name, std::string_view bytes) {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->state = new_state();
-  const std::string text = set_state(snapshot->state, 0, bytes, identity_);
+  const std::string text = read_from_client([&] { return set_state(snapshot->state, 0, bytes, identity_); });
   if (text.size() > sizeof(snapshot->begin)) {
     std::memcpy(&snapshot->begin, text.data(), sizeof(snapshot->begin));
     snapshot->window.resize((text.size() - sizeof(snapshot->begin)) / sizeof(int32_t));
@@ -87,17 +88,17 @@ void Engine::restore_session(const std::string& name, std::string_view bytes) {
   // The bytes may be made by anybody, with a valid hash, so what indexes memory is checked (tests/fuzz/fuzz_state.cpp).
   const int64_t vocabulary = run_.model->model().vocabulary();
   for (const int32_t token : snapshot->window)
-    if (token < 0 || token >= vocabulary) throw Error("state: it has tokens that this model does not have");
+    if (token < 0 || token >= vocabulary) throw ApiError(400, "state: it has tokens that this model does not have");
   const auto limit = run_.model->position_limit();
   const auto fits = [&](int64_t last) { return last >= 0 && snapshot->begin == window_begin(last, limit); };
   const auto size = static_cast<int64_t>(snapshot->window.size());
   const int64_t left = size - snapshot->state.positions.front();
   if (snapshot->begin < 0 || snapshot->begin >= int64_t{1} << 40 || size == 0 || left < 0 || left > 1 ||
       !(fits(snapshot->begin + size - 1) || fits(snapshot->begin + size - 2)))
-    throw Error("state: the tokens do not fit the state");
+    throw ApiError(400, "state: the tokens do not fit the state");
   snapshot->bytes = bytes_of(*snapshot);
   if (!cache_.keep_session(name, std::move(snapshot)))
-    throw Error("state: it is larger than the server's memory for sessions");
+    throw ApiError(400, "state: it is larger than the server's memory for sessions");
 }
 
 }  // namespace capstan

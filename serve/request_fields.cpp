@@ -2,7 +2,6 @@
 // completions.hpp that read bodies.
 #include <algorithm>
 #include <limits>
-#include <random>
 
 #include "core/io/json.hpp"
 #include "core/strings/strings.hpp"
@@ -16,11 +15,6 @@ using nlohmann::json;
 namespace {
 
 constexpr size_t most_texts = 2048;
-
-int64_t drawn_seed() {
-  static thread_local std::random_device device;
-  return static_cast<int64_t>(device()) << 20 ^ device();
-}
 
 void read_prompts(CompletionRequest& request, const RequestFields& fields, int64_t vocabulary,
                   const CompletionLimits& limits) {
@@ -160,7 +154,7 @@ CompletionRequest completion_fields(const json& body, int64_t vocabulary, const 
   sampling.min_p = fields.number("min_p", 0, 0, 1);
   sampling.top_k = std::max<int64_t>(0, fields.whole("top_k", 0, -1, 1 << 30));
   sampling.repetition_penalty = fields.number("repetition_penalty", 1, 1e-3, 1e3);
-  sampling.seed = request.seed = fields.whole("seed", drawn_seed(), 0, std::numeric_limits<int64_t>::max());
+  sampling.seed = request.seed = fields.whole("seed", drawn_number(), 0, std::numeric_limits<int64_t>::max());
   read_session(request, fields);
   read_prompts(request, fields, vocabulary, limits);
   check_together(request, fields, limits);

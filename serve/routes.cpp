@@ -283,7 +283,8 @@ void answer_route(const HttpRequest& request, const std::shared_ptr<HttpReply>& 
     const std::vector<std::string> path = path_parts(request.path);
     if (path.size() > 2) call.model = percent_decoded(path[2]);
     if (path.size() > 4) call.session = percent_decoded(path[4]);
-    handler_of(request)(call);
+    const Handler handler = handler_of(request);
+    read_from_client([&] { handler(call); });  // what computes is in answer_later()
   } catch (const std::exception& error) {
     reply->send(error_answer(error));
   }

@@ -1,7 +1,6 @@
 // POST /v1/embeddings, /v1/classify and /v1/fill-mask. Texts of a request are computed a few at a time, by turns with
 // steps of texts that are written (Scheduler). tests/serve/test_endpoints.cpp holds the answers.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "core/io/json.hpp"
@@ -71,13 +70,9 @@ void for_texts(const Call& call, std::vector<InputText> texts, int64_t bytes, co
 
 /// The n-grams that say most about a label: [{"ngram", "weight"}].
 ordered_json ngrams_json(const TextExplanation& explanation, size_t column) {
-  std::vector<std::pair<double, std::string>> ngrams;
-  for (const TextExplanation::Ngram& ngram : explanation.ngrams) ngrams.emplace_back(ngram.logits[column], ngram.name);
-  const size_t shown = std::min(most_ngrams, ngrams.size());
-  std::partial_sort(ngrams.begin(), ngrams.begin() + static_cast<std::ptrdiff_t>(shown), ngrams.end(),
-                    [](const auto& a, const auto& b) { return std::abs(a.first) > std::abs(b.first); });
   ordered_json list = ordered_json::array();
-  for (size_t i = 0; i < shown; ++i) list.push_back({{"ngram", ngrams[i].second}, {"weight", ngrams[i].first}});
+  for (const auto& [weight, name] : strongest_ngrams(explanation, column, most_ngrams))
+    list.push_back({{"ngram", name}, {"weight", weight}});
   return list;
 }
 

@@ -43,7 +43,7 @@ void add_list_command(CommandParser& cli) {
   command.add_choice("--format", options.format, {"text", "json"}, "text, or json (everything on one line)");
   command.footer(
       R"(What was written last comes first. The score is the best validation by train.monitor, and "of"
-says of which texts: figures of other texts do not tell which run is better.
+says of which texts and, for a cost, by which train.costs: figures of others do not tell which run is better.
 For example:  capstan list
               capstan list runs/sweeps --format json)");
 }

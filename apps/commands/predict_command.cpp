@@ -1,7 +1,6 @@
 // capstan predict: labels, filled blanks or completions of texts, printed or as columns of their table.
 // tests/cli/test_predictions.cpp, test_tables.cpp and, for --explain, test_linear.cpp.
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -34,16 +33,11 @@ constexpr size_t most_explained = 10;
 
 /// A line with a label's decision value, then a line for each of the n-grams that add most to it or take most from it.
 std::string explanation_lines(const TextExplanation& explanation, const std::string& label, size_t column) {
-  std::vector<std::pair<double, std::string>> ngrams{{explanation.bias[column], "(constant)"}};
-  for (const TextExplanation::Ngram& ngram : explanation.ngrams) ngrams.emplace_back(ngram.logits[column], ngram.name);
-  const size_t shown = std::min(most_explained, ngrams.size());
-  std::partial_sort(ngrams.begin(), ngrams.begin() + static_cast<std::ptrdiff_t>(shown), ngrams.end(),
-                    [](const auto& a, const auto& b) { return std::abs(a.first) > std::abs(b.first); });
-  double sum = 0;
-  for (const auto& ngram : ngrams) sum += ngram.first;
+  double sum = explanation.bias[column];
+  for (const TextExplanation::Ngram& ngram : explanation.ngrams) sum += ngram.logits[column];
   std::string lines = fmt::format("  {:+.4f}  {}, of {} n-grams\n", sum, label, explanation.ngrams.size());
-  for (size_t i = 0; i < shown; ++i)
-    lines += fmt::format("  {:+.4f}    {}\n", ngrams[i].first, printable(ngrams[i].second));
+  for (const auto& [weight, name] : strongest_ngrams(explanation, column, most_explained, "(constant)"))
+    lines += fmt::format("  {:+.4f}    {}\n", weight, printable(name));
   return lines;
 }
 

@@ -200,6 +200,7 @@ std::string new_file_beside(const std::string& path) {
   std::random_device random;
   for (int attempt = 0;; ++attempt) {
     const std::string name = fmt::format("{}.{}.tmp", path, uint64_t{random()} << 32 | random());
+    before("create", name);
     const int descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (descriptor >= 0) {
       ::close(descriptor);

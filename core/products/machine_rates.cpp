@@ -2,11 +2,10 @@
 // of a = b + 3 c. tests/core/products/test_machine_rates.cpp.
 #include "core/products/blas_info.hpp"
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <vector>
 
+#include "core/base/median.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"
 
@@ -37,7 +36,7 @@ double triad_rate(int64_t count) {
   const auto size = static_cast<size_t>(count);
   const std::vector<real> b(size, real(0.5)), c(size, real(0.25));
   std::vector<real> a(size);
-  std::array<double, 5> rates{};
+  std::vector<double> rates(5);
   for (double& rate : rates) {
     const double seconds = seconds_of([&] {
       parallel_for(count, 1, [out = a.data(), left = b.data(), right = c.data()](int64_t begin, int64_t end) {
@@ -46,8 +45,7 @@ double triad_rate(int64_t count) {
     });
     rate = 3.0 * static_cast<double>(size * sizeof(real)) / seconds;
   }
-  std::sort(rates.begin(), rates.end());
-  return rates[rates.size() / 2];
+  return median(std::move(rates));
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -31,9 +31,10 @@ void BadRows::check(bool any_good) const {
   if (count_ == 0 || rule_ == OnError::skip) return;
   std::string message;
   for (const std::string& line : listed()) message += line + "\n";
-  if (!any_good) throw Error(message + "data: no " + noun_ + " can be used");
-  throw Error(message + fmt::format("data: {} cannot be used: correct {}, or leave {} out with data.on_error: skip",
-                                    counted(), count_ == 1 ? "it" : "them", count_ == 1 ? "it" : "them"));
+  if (!any_good) throw BadRowsError(message + "data: no " + noun_ + " can be used");
+  throw BadRowsError(message +
+                     fmt::format("data: {} cannot be used: correct {}, or leave {} out with data.on_error: skip",
+                                 counted(), count_ == 1 ? "it" : "them", count_ == 1 ? "it" : "them"));
 }
 
 std::vector<std::string> BadRows::summary() const {

@@ -16,6 +16,12 @@ namespace capstan {
 enum class OnError { stop, skip };
 inline std::vector<EnumName<OnError>> enum_names(OnError) { return {{OnError::stop, "stop"}, {OnError::skip, "skip"}}; }
 
+/// Rows cannot be used, and are not to be skipped: the message lists them.
+class BadRowsError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Collects the problems of rows while reading continues, so that all are reported together.
 class BadRows {
  public:
@@ -49,8 +55,8 @@ class BadRows {
   int64_t count() const { return count_; }
   /// The first problems, three at most of those that say the same, and a line that counts the others.
   std::vector<std::string> listed() const;
-  /// Throws Error with the first problems and the count of all, unless bad rows are to be skipped. `any_good`: whether
-  /// a row is left; without one, the remedy is not to skip them.
+  /// Throws BadRowsError with the first problems and the count of all, unless bad rows are to be skipped. `any_good`:
+  /// whether a row is left; without one, the remedy is not to skip them.
   void check(bool any_good = true) const;
   /// What was skipped, in one line; none when nothing was.
   std::vector<std::string> summary() const;

@@ -281,11 +281,12 @@ ClassificationData load_after_bad_rows(const Loading& loading, std::shared_ptr<c
     return load(loading, std::move(tokenizer));
   } catch (const ConfigError&) {
     throw;
+  } catch (const BadRowsError&) {
+    throw;
   } catch (const Error& error) {
     const std::vector<std::string> rows = loading.bad.listed();
-    const std::string said = error.what();
-    if (rows.empty() || said.find(rows.front()) != std::string::npos) throw;
-    throw Error(join(rows, "\n") + "\n" + said);
+    if (rows.empty()) throw;
+    throw Error(join(rows, "\n") + "\n" + error.what());
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 
 #include "core/strings/strings.hpp"
 #include "data/checks/report.hpp"
@@ -204,24 +205,27 @@ class Warnings {
   }
 
   /// Classes that are several labels joined by a separator. In names that merely contain one, the parts do not recur.
+  /// One class is enough where its parts are classes, too: "billing,urgent", "billing" and "urgent".
   bool joined_labels() {
     if (train_.rows.size() < examples_needed) return false;
+    const std::set<std::string> names(check_.classes().begin(), check_.classes().end());
+    const auto is_class = [&](const std::string& label) { return names.count(label) > 0; };
     for (const std::string_view separator : {",", ";", "|"}) {
       std::map<std::string, int> parts;
-      size_t joined = 0, recurring = 0;
+      size_t joined = 0, recurring = 0, of_classes = 0;
       for (const std::string& name : check_.classes()) {
         const std::vector<std::string> labels = split_labels(name, separator);
-        joined += labels.size() > 1 ? 1 : 0;
+        if (labels.size() > 1) ++joined, of_classes += std::all_of(labels.begin(), labels.end(), is_class) ? 1 : 0;
         for (const std::string& label : labels) ++parts[label];
       }
       for (const auto& [label, count] : parts) recurring += count > 1 ? 1 : 0;
-      if (joined < 2 || 2 * recurring < parts.size()) continue;
-      add("joined-labels", fmt::format("{} of {} classes are several labels joined by '{}'; for any number of labels "
+      if (of_classes == 0 && (joined < 2 || 2 * recurring < parts.size())) continue;
+      const std::string own = separator == LabelledSourceConfig::usual_label_separator
+                                  ? ""
+                                  : fmt::format(" 'data.label_separator=\"{}\"'", separator);
+      add("joined-labels", fmt::format("{} of {} classes {} several labels joined by '{}'; for any number of labels "
                                        "per text, set data.multi_label=true{}",
-                                       joined, check_.classes().size(), separator,
-                                       separator == LabelledSourceConfig::usual_label_separator
-                                           ? ""
-                                           : fmt::format(" 'data.label_separator=\"{}\"'", separator)));
+                                       joined, check_.classes().size(), joined == 1 ? "is" : "are", separator, own));
       return true;
     }
     return false;

@@ -129,12 +129,10 @@ class BeamSearch {
     const int64_t size = model_.vocabulary();
     const real* const logits = logits_.data() + static_cast<int64_t>(row) * size;
     std::vector<double> values(logits, logits + size);
-    const double top = *std::max_element(values.begin(), values.end());
-    double total = 0;
-    for (const double value : values) total += math::exp(value - top);
+    const double total = log_total(logits, size);
     if (!std::isfinite(total))
       throw NotFinite("a logit is not finite: the model's weights are damaged or its training diverged");
-    for (double& value : values) value -= top + math::log(total);
+    for (double& value : values) value -= total;
     for (const int32_t token : options_.banned) values.at(static_cast<size_t>(token)) = -HUGE_VAL;
     return values;
   }

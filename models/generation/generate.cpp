@@ -100,12 +100,26 @@ int32_t Sampler::choose(const Array& logits) {
   return order[static_cast<size_t>(place - cumulative.begin())];
 }
 
-double log_probability(const Array& logits, int32_t token) {
-  const real* const scores = logits.data();
-  const double top = static_cast<double>(*std::max_element(scores, scores + logits.size()));
+double log_total(const real* logits, int64_t vocabulary) {
+  const double top = static_cast<double>(*std::max_element(logits, logits + vocabulary));
   double total = 0;
-  for (int64_t i = 0; i < logits.size(); ++i) total += math::exp(static_cast<double>(scores[i]) - top);
-  return static_cast<double>(scores[token]) - top - math::log(total);
+  for (int64_t i = 0; i < vocabulary; ++i) total += math::exp(static_cast<double>(logits[i]) - top);
+  return top + math::log(total);
+}
+
+double log_probability(const Array& logits, int32_t token) {
+  return static_cast<double>(logits.data()[token]) - log_total(logits.data(), logits.size());
+}
+
+std::vector<int32_t> likeliest_tokens(const real* logits, int64_t vocabulary, int64_t count) {
+  if (count <= 0) return {};
+  std::vector<int32_t> order(static_cast<size_t>(vocabulary));
+  std::iota(order.begin(), order.end(), 0);
+  const auto kept = static_cast<std::ptrdiff_t>(std::min(vocabulary, count));
+  std::partial_sort(order.begin(), order.begin() + kept, order.end(),
+                    [&](int32_t a, int32_t b) { return logits[a] > logits[b] || (logits[a] == logits[b] && a < b); });
+  order.resize(static_cast<size_t>(kept));
+  return order;
 }
 
 namespace {

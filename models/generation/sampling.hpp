@@ -52,8 +52,12 @@ class Sampler {
   std::vector<int32_t> banned_;
 };
 
+/// ln sum_v exp(logits_v): a logit less this is the ln of its token's probability. NaN or infinite where a logit is.
+double log_total(const real* logits, int64_t vocabulary);
 /// ln of the probability that the model gives a token.  logits: V elements.
 double log_probability(const Array& logits, int32_t token);
+/// The `count` likeliest tokens, or all where there are fewer, the likeliest first; of equal ones the lower id.
+std::vector<int32_t> likeliest_tokens(const real* logits, int64_t vocabulary, int64_t count);
 
 /// What a text may be, and what its caller wants to know of it.
 struct GenerateOptions {

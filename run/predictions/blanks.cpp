@@ -3,11 +3,12 @@
 // since a row of them may be large. tests/cli/test_predictions.cpp holds the result.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "core/base/error.hpp"
+#include "core/base/math.hpp"
 #include "core/ops/ops.hpp"
 #include "data/batches/batcher.hpp"
+#include "models/generation/sampling.hpp"
 #include "run/predictions/predictions.hpp"
 
 namespace capstan {
@@ -95,24 +96,17 @@ class BlankFiller {
   /// The likeliest tokens for a blank after token `previous`, with the probabilities that the loss is made of: over the
   /// whole vocabulary. Tokens that are no text (added ones, the unknown word) are not among the guesses.
   std::vector<Guess> guesses(const float* logits, int64_t vocabulary, int32_t previous) const {
-    const auto size = static_cast<size_t>(run_.tokenizer->vocabulary_size());
-    const std::optional<int32_t> unknown = run_.tokenizer->unknown_token();
-    std::vector<size_t> order(size);
-    std::iota(order.begin(), order.end(), size_t{0});
-    order.erase(std::remove_if(order.begin(), order.end(),
-                               [&](size_t id) { return unknown && static_cast<size_t>(*unknown) == id; }),
-                order.end());
-    const size_t count = std::min(order.size(), static_cast<size_t>(std::max<int64_t>(options_.top_k, 1)));
-    std::partial_sort(order.begin(), order.begin() + static_cast<long>(count), order.end(),
-                      [&](size_t a, size_t b) { return logits[a] > logits[b] || (logits[a] == logits[b] && a < b); });
-    const double top = static_cast<double>(*std::max_element(logits, logits + vocabulary));
-    double total = 0;
-    for (int64_t id = 0; id < vocabulary; ++id) total += std::exp(static_cast<double>(logits[id]) - top);
+    const int64_t count = std::max<int64_t>(options_.top_k, 1);
+    std::vector<int32_t> ids = likeliest_tokens(logits, run_.tokenizer->vocabulary_size(), count + 1);
+    if (const auto unknown = run_.tokenizer->unknown_token())
+      ids.erase(std::remove(ids.begin(), ids.end(), *unknown), ids.end());
+    ids.resize(std::min(ids.size(), static_cast<size_t>(count)));
+    const double total = log_total(logits, vocabulary);
     const bool text_before = previous >= 0 && previous < run_.tokenizer->vocabulary_size();
     std::vector<Guess> best;
-    for (size_t i = 0; i < count; ++i)
-      best.push_back({run_.tokenizer->piece(static_cast<int32_t>(order[i]), text_before ? previous : -1),
-                      std::exp(static_cast<double>(logits[order[i]]) - top) / total, static_cast<int32_t>(order[i])});
+    for (const int32_t id : ids)
+      best.push_back({run_.tokenizer->piece(id, text_before ? previous : -1),
+                      math::exp(static_cast<double>(logits[id]) - total), id});
     return best;
   }
 

@@ -4,6 +4,7 @@
 #include "run/predictions/predictions.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "core/base/error.hpp"
@@ -117,6 +118,18 @@ TextExplanation explanation_of(const SavedRun& run, const InputText& text) {
   check_row(reasons.bias);
   for (const TextExplanation::Ngram& ngram : reasons.ngrams) check_row(ngram.logits);
   return reasons;
+}
+
+std::vector<std::pair<double, std::string>> strongest_ngrams(const TextExplanation& explanation, size_t column,
+                                                             size_t most, const std::string& constant) {
+  std::vector<std::pair<double, std::string>> ngrams;
+  if (!constant.empty()) ngrams.emplace_back(explanation.bias[column], constant);
+  for (const TextExplanation::Ngram& ngram : explanation.ngrams) ngrams.emplace_back(ngram.logits[column], ngram.name);
+  const size_t kept = std::min(most, ngrams.size());
+  std::partial_sort(ngrams.begin(), ngrams.begin() + static_cast<std::ptrdiff_t>(kept), ngrams.end(),
+                    [](const auto& a, const auto& b) { return std::abs(a.first) > std::abs(b.first); });
+  ngrams.resize(kept);
+  return ngrams;
 }
 
 void check_predictions(const SavedRun& run, const PredictOptions& options) {

@@ -53,6 +53,10 @@ std::vector<std::vector<float>> decision_values_of(const SavedRun& run, const st
 /// What the n-grams of a text add to the decision values of a linear classifier. Throws Error for other models, and
 /// for a text that cannot be used.
 TextExplanation explanation_of(const SavedRun& run, const InputText& text);
+/// The `most` n-grams that add most to the decision value of class `column` or take most from it, those first, each
+/// with what it adds; where `constant` is not empty, the bias is among them by that name.
+std::vector<std::pair<double, std::string>> strongest_ngrams(const TextExplanation& explanation, size_t column,
+                                                             size_t most, const std::string& constant = "");
 /// predictions_of() for a batch of texts with blanks.
 std::vector<Prediction> fill_blanks(const SavedRun& run, const std::vector<InputText>& texts,
                                     const PredictOptions& options);

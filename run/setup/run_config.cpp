@@ -105,9 +105,12 @@ void validate(const RunConfig& config, Problems& problems) {
     if (const auto& [truth, predicted, cost] = config.train.costs[i];
         label_sets ? truth.empty() == predicted.empty() : truth.empty() || predicted.empty())
       problems.add(fmt::format("train.costs.{}", i),
-                   label_sets ? "with data.multi_label, name one label: as truth, for texts that have it and are not "
-                                "given it, or as predicted, for texts that are given it and do not have it"
-                              : "name both: truth, the class that a text has, and predicted, the one that it is given");
+                   label_sets
+                       ? "with data.multi_label, name one label: as truth, for texts that have it and are not "
+                         "given it, or as predicted, for texts that are given it and do not have it"
+                       : "name both: truth, the class that a text has, and predicted, the one that it is given; where "
+                         "a text may "
+                         "have several labels (data.label_columns, too), set data.multi_label: true and name one");
   if (config.train.monitor != "cost" && !config.train.costs.empty())
     problems.add("train.costs", "are for train.monitor: cost");
   if (data.has_labels && !facts.takes_labels)

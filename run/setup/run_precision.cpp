@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "core/base/error.hpp"
+#include "core/base/median.hpp"
 #include "core/fused/linear_products.hpp"
 #include "core/kernels/kernels.hpp"
 #include "core/machine/kernel_levels.hpp"
@@ -70,12 +71,6 @@ class Workload {
   Array x_, y_, dx_, dweight_;
   Var weight_, rounded_;
 };
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 }  // namespace
 

@@ -24,6 +24,18 @@ double age_of(const fs::path& folder) {
   return std::max(0.0, std::chrono::duration<double>(fs::file_time_type::clock::now() - newest).count());
 }
 
+/// "; costs: yes as no 20": figures of different costs have no common scale. Empty unless the score is a cost.
+std::string costs_of(const TrainConfig& config) {
+  if (config.monitor != "cost" || config.costs.empty()) return "";
+  std::vector<std::string> costs;
+  for (const MistakeCost& mistake : config.costs)
+    costs.push_back(mistake.predicted.empty() ? fmt::format("{} missed {:g}", mistake.truth, mistake.cost)
+                    : mistake.truth.empty()
+                        ? fmt::format("{} given wrongly {:g}", mistake.predicted, mistake.cost)
+                        : fmt::format("{} as {} {:g}", mistake.truth, mistake.predicted, mistake.cost));
+  return "; costs: " + join_first(costs);
+}
+
 /// What the folder tells of a run. An error is a note of the run, so that the list goes on.
 ListedRun listed(const fs::path& folder) {
   ListedRun run;
@@ -38,7 +50,7 @@ ListedRun listed(const fs::path& folder) {
     const RunRecord record = read_record(folder);
     run.step = record.step;
     if (!record.best) return run;
-    run.of = evaluated_on(record, false);
+    run.of = evaluated_on(record, false) + costs_of(config.train);
     run.metric = config.train.monitor;
     run.score = record.best->value(metric_of(run.metric).name);
   } catch (const Error& error) {

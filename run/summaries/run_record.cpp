@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "core/base/median.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
 #include "core/io/log.hpp"
@@ -21,13 +22,6 @@
 
 namespace capstan {
 namespace {
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 /// A number of an event; NAN where the event has none, or null, as which JSON stores NAN.
 double number(const nlohmann::json& event, const char* key) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/median.hpp"
 #include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/pool.hpp"
@@ -34,9 +35,7 @@ PilotTimes step_times(const RunModel& model, ParamStore& params, const DataSourc
     step.run(state, config.lr * 1e-3, [] { return StopStatus{}; });
     if (i >= warm_up) seconds.push_back(watch.seconds());
   }
-  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-  std::nth_element(seconds.begin(), middle, seconds.end());
-  return {*middle, 0, seconds_to_save(step.parts(state))};
+  return {median(std::move(seconds)), 0, seconds_to_save(step.parts(state))};
 }
 
 /// Seconds of an evaluation on the validation data, in proportion to those of a few batches.

@@ -295,6 +295,11 @@ TEST_CASE("data check counts texts by their number of labels, and notices a wron
   for (int i = 0; i < 30; ++i) all += fmt::format("{}\ttext {}\n", i % 2 == 0 ? "a,b" : i % 3 == 0 ? "a,c" : "c", i);
   CHECK(contains(joined(several({folder.write("j.tsv", all)})), "set data.multi_label=true"));
   CHECK(contains(joined(several({folder.write("s.tsv", semicolons + "c;d\tx\n")})), "'data.label_separator=\";\"'"));
+  std::string one_of_three;  // a single joined class beside its parts
+  for (int i = 0; i < 30; ++i)
+    one_of_three += fmt::format("{}\ttext {}\n", i % 5 == 0 ? "a,b" : i % 2 == 0 ? "a" : "b", i);
+  CHECK(contains(joined(several({folder.write("p.tsv", one_of_three)})),
+                 "1 of 3 classes is several labels joined by ','"));
   std::string names;
   for (int i = 0; i < 30; ++i) names += (i % 2 == 0 ? "Smith, John" : "Doe, Jane") + fmt::format("\ttext {}\n", i);
   CHECK(joined(several({folder.write("n.tsv", names)})).empty());

@@ -63,6 +63,26 @@ TEST_CASE("decode states: sequences that are copied and dropped go on as on thei
   }
 }
 
+TEST_CASE("decode states: after a call that threw between layers, one is refused until it is reset") {
+  for (const MixerCase& c : mixer_cases()) {
+    INFO(c.name);
+    const auto built = drawn(c.config, 2), other = drawn(c.config, 2);
+    const Ids tokens = random_tokens({2, 5}, 8), next = random_tokens({2}, 9);
+    DecodeState state = built.model->make_state(2), foreign = other.model->make_state(2);
+    const Array first = built.model->prefill(tokens, state);
+    const Array second = built.model->step(next, state);
+    std::swap(state.layers.back(), foreign.layers.back());  // the last layer refuses it, after the others
+    CHECK_THROWS_AS(built.model->step(next, state), std::invalid_argument);
+    std::swap(state.layers.back(), foreign.layers.back());
+    CHECK_THROWS_WITH_AS(built.model->step(next, state), doctest::Contains("reset() this state"), Error);
+    CHECK_THROWS_AS(built.model->prefill(tokens, state), Error);
+    CHECK_THROWS_AS(foreign.copy(0, state, 0), Error);
+    state.reset();
+    CHECK(built.model->prefill(tokens, state).to_vector() == first.to_vector());
+    CHECK(built.model->step(next, state).to_vector() == second.to_vector());
+  }
+}
+
 TEST_CASE("generate: several prompts together give what each gives alone") {
   for (const MixerCase& c : mixer_cases()) {
     INFO(c.name);

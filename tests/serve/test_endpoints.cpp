@@ -2,6 +2,8 @@
 #include <cstring>
 
 #include "core/strings/base64.hpp"
+#include "run/inputs/input_text.hpp"
+#include "serve/api.hpp"
 #include "serve/served_runs.hpp"
 
 namespace capstan::testing {
@@ -223,6 +225,23 @@ TEST_CASE("an answer that could become too large is refused before it is compute
   stream = {{"model", "aft-simple"}, {"prompt", prompt}, {"n", 128},
             {"echo", true},          {"stream", true},   {"max_tokens", 1}};
   CHECK(streamed(post(port(), "/v1/completions", stream)).done);
+}
+
+TEST_CASE("what the client sent wrong is 4xx; any other fault is the server's") {
+  const Error file("/models/run/model.safetensors: cannot read it: No such file or directory");
+  const struct {
+    const std::exception& error;
+    int status;
+  } cases[] = {{ApiError(413, "too large"), 413},
+               {ConfigError("top_k: a classifier has none"), 400},
+               {TextError(0, Error("input[0]: not UTF-8")), 400},
+               {TextError(0, NotFinite("input[0]: the weights are damaged")), 500},
+               {NotFinite("the weights are damaged"), 500},
+               {file, 500},
+               {std::bad_alloc(), 500},
+               {std::runtime_error("internal"), 500}};
+  for (const auto& one : cases) CHECK_MESSAGE(status_of(one.error) == one.status, one.error.what());
+  CHECK_THROWS_AS(read_from_client([&]() -> int { throw Error("body: not JSON"); }), ApiError);
 }
 
 TEST_CASE("a model whose results are not finite is the server's fault, not null") {

@@ -163,7 +163,7 @@ void describe(Fields& f, TrainConfig& c) {
     "loss has begun to rise; for macro-f1, f1 (of monitor_class) and cost, the rule by which a class is decided is "
     "chosen, too, by validation or, of a linear-classifier, cross-validation; micro-f1 needs data.multi_label");
   f("monitor_class", c.monitor_class, any(), "class or label whose F1 is meant, for monitor: f1");
-  f("costs", c.costs, any(), "costs of mistakes for monitor: cost; others cost 1");
+  f("costs", c.costs, any(), "for monitor: cost, as [{truth: spam, predicted: ham, cost: 20}]; others cost 1");
   f("patience", c.patience, count_from(0), "training ends after this many evaluations without a new best; 0 = never");
   f("memory", c.memory, size_from(0),
     "of a linear-classifier: million bytes for the n-grams of all texts; more of them are made again in each pass, "

@@ -281,8 +281,11 @@ Var Aft::prefill(const Var& x, MixerState& mixer_state) const {
   const bool prefix = shape_.prefix && position == 0;
   const Var qkv = project(x);
   if (bias_ == Bias::none && !prefix) {
+    AftRunning running{state.running.maximum.clone(), state.running.weight.clone(), state.running.average.clone()};
+    Var y = output(Var(aft_simple_continue(qkv.value(), running)));
+    state.running = std::move(running);
     state.advance(batch, length);
-    return output(Var(aft_simple_continue(qkv.value(), state.running)));
+    return y;
   }
   const int64_t before = std::min(position, state.capacity), first = position - before;  // of the rows
   const Array rows = state.with_cached(qkv.value());

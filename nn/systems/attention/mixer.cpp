@@ -169,8 +169,9 @@ Var MultiHeadAttention::prefill(const Var& x, MixerState& mixer_state) const {
   const Var qkv = project(x, positions_from(position, batch, length));
   const real* const first = qkv.value().data();
   state.cache.append(state.positions(), batch, length, first + width, 3 * width, first + 2 * width, 3 * width);
-  state.advance(batch, length);
-  return output(Var(state.cache.attend_last(position, length, options(!prefix), Array(), first, 3 * width)));
+  Var y = output(Var(state.cache.attend_last(position, length, options(!prefix), Array(), first, 3 * width)));
+  state.advance(batch, length);  // last: keys past the position count for nothing, so a throw changes nothing
+  return y;
 }
 
 Var MultiHeadAttention::step(const Var& x, MixerState& mixer_state) const {
@@ -188,15 +189,14 @@ Var MultiHeadAttention::step(const Var& x, MixerState& mixer_state) const {
                     false, first, first);
   }
   state.cache.append(state.positions(), rows, 1, first + width, 3 * width, first + 2 * width, 3 * width);
-  state.advance(rows, 1);
   const auto scale = static_cast<real>(options(shape_.causal).scale);
   Array y(Shape{rows, width});
   real* const out = y.mutable_data();
   int64_t tokens = 0;
-  for (int64_t row = 0; row < rows; ++row) tokens += state.position(row);
+  for (int64_t row = 0; row < rows; ++row) tokens += state.position(row) + 1;
   const auto attend_head = [&](int64_t unit) {
     const int64_t row = unit / heads, begin = unit % heads * head;
-    kernels::attention_decode(state.cache.part(row, state.position(row), begin, head, begin, head),
+    kernels::attention_decode(state.cache.part(row, state.position(row) + 1, begin, head, begin, head),
                               AttentionKernel::softmax, scale, nullptr, 1, first + row * 3 * width + begin,
                               out + row * width + begin);
   };
@@ -204,7 +204,9 @@ Var MultiHeadAttention::step(const Var& x, MixerState& mixer_state) const {
     for (int64_t unit = 0; unit < rows * heads; ++unit) attend_head(unit);
   else
     parallel_units(rows * heads, attend_head);
-  return Var(to_out_ ? to_out_->step(y, state.decode()) : y);
+  if (to_out_) y = to_out_->step(y, state.decode());
+  state.advance(rows, 1);
+  return Var(y);
 }
 
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const AttentionConfig& config) {

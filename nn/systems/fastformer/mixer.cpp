@@ -148,26 +148,31 @@ Var Fastformer::prefill(const Var& x, MixerState& mixer_state) const {
   auto& state = prefill_state<FastformerDecodeState>(mixer_state, "fastformer", x, shape_.width);
   if (x.dim(0) == 0 || x.dim(1) == 0) return x;
   const bool prefix = shape_.prefix && state.position(0) == 0;
-  state.advance(x.dim(0), x.dim(1));
   const Var qk = packed_(x);
-  // Computed for a prefix, too, although its outputs are those of the bidirectional op: this moves state.pools on.
-  const Array causal = fastformer_continue(qk.value(), weights(), state.pools);
-  if (!prefix) return output(Var(causal));
-  return output(fastformer(qk, weights(), Segments::full(x.dim(0), x.dim(1)), false));
+  FastformerState pools = state.pools.clone();
+  // Computed for a prefix, too, although its outputs are those of the bidirectional op: this moves the pools on.
+  const Array causal = fastformer_continue(qk.value(), weights(), pools);
+  Var y = output(prefix ? fastformer(qk, weights(), Segments::full(x.dim(0), x.dim(1)), false) : Var(causal));
+  state.pools = std::move(pools);
+  state.advance(x.dim(0), x.dim(1));
+  return y;
 }
 
 Var Fastformer::step(const Var& x, MixerState& mixer_state) const {
   auto& state = step_state<FastformerDecodeState>(mixer_state, "fastformer", x, shape_.width);
   const int64_t batch = x.dim(0), width = shape_.width;
-  state.advance(batch, 1);
   const Array qk = packed_.step(x.value(), state.decode());
   const int64_t stride = qk.dim(1);
-  const Array u = fastformer_pools(qk.reshape({batch, 1, stride}), weights(), state.pools);
+  FastformerState pools = state.pools.clone();
+  const Array u = fastformer_pools(qk.reshape({batch, 1, stride}), weights(), pools);
   Array y = to_r_.step(u.reshape({batch, width}), state.decode());
   real* const out = y.mutable_data();
   for (int64_t row = 0; row < batch; ++row)
     for (int64_t c = 0; c < width; ++c) out[row * width + c] += qk[row * stride + c];
-  return Var(to_out_ ? to_out_->step(y, state.decode()) : y);
+  if (to_out_) y = to_out_->step(y, state.decode());
+  state.pools = std::move(pools);
+  state.advance(batch, 1);
+  return Var(y);
 }
 
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const FastformerConfig& config) {

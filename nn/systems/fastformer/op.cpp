@@ -302,6 +302,13 @@ void FastformerState::reset() {
   }
 }
 
+FastformerState FastformerState::clone() const {
+  FastformerState copied = *this;
+  for (AdditivePoolState* pool : {&copied.query, &copied.key})
+    *pool = {pool->maximum.clone(), pool->weight.clone(), pool->average.clone()};
+  return copied;
+}
+
 Var fastformer(const Var& qk, const FastformerWeights& weights, const Segments& segments, bool causal) {
   const ProfileSpan span;
   check_inputs(qk.shape(), weights);

@@ -35,6 +35,8 @@ struct AdditivePoolState {
 struct FastformerState {
   FastformerState(int64_t batch, int64_t heads, int64_t width);
   void reset();
+  /// A copy with memory of its own, so that a caller can keep what there was until all is computed.
+  FastformerState clone() const;
   AdditivePoolState query, key;
 };
 

@@ -201,10 +201,12 @@ struct FlashDecodeState final : MixerState {
 
   /// table: (1, 2 chunk - 1), entry chunk - 1 + d for distance d; undefined: none.
   void keep_bias(const Var& table) {
-    knows_bias = true;
-    if (!table) return;
-    bias = Array(Shape{chunk});
-    std::reverse_copy(table.value().data() + chunk - 1, table.value().data() + table.size(), bias.mutable_data());
+    if (table) {
+      Array reversed(Shape{chunk});
+      std::reverse_copy(table.value().data() + chunk - 1, table.value().data() + table.size(), reversed.mutable_data());
+      bias = std::move(reversed);
+    }
+    knows_bias = true;  // last, or a step after one that found no memory would do without the bias
   }
   /// b of the cached rows, oldest first, for the query that follows `current` others in its chunk.
   const real* bias_of(int64_t current) const { return bias.empty() ? nullptr : bias.data() + chunk - 1 - current; }

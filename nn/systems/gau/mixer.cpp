@@ -118,8 +118,9 @@ void Gau::prepare_bias(Array& bias, int64_t tokens) const {
   if (limited) length = std::min(length, shape_.max_length);
   if (const Var table = unit_.bias(length)) {
     const Array& entries = table.value();  // b_d at length - 1 + d
-    bias = Array(Shape{length});
-    std::reverse_copy(entries.data() + length - 1, entries.data() + entries.size(), bias.mutable_data());
+    Array reversed(Shape{length});
+    std::reverse_copy(entries.data() + length - 1, entries.data() + entries.size(), reversed.mutable_data());
+    bias = std::move(reversed);
   }
 }
 
@@ -133,11 +134,12 @@ Var Gau::prefill(const Var& x, MixerState& mixer_state) const {
   const GatedUnit::Parts parts = unit_.project(x, positions_from(past, batch, length));
   state.cache.append(state.positions(), batch, length, parts.views[1].value().data(), state.key_width,
                      parts.value.value().data(), state.value_width);
-  state.advance(batch, length);
   const Var bias = unit_.bias(past + length);
   const AttentionOptions options = unit_.attention_options(Segments::full(batch, length), Context{}, !prefix, past);
-  return unit_.output(parts.gate, Var(state.cache.attend_last(past, length, options, bias ? bias.value() : Array(),
-                                                              parts.views[0].value().data(), state.key_width)));
+  Var y = unit_.output(parts.gate, Var(state.cache.attend_last(past, length, options, bias ? bias.value() : Array(),
+                                                               parts.views[0].value().data(), state.key_width)));
+  state.advance(batch, length);  // last: keys past the position count for nothing, so a throw changes nothing
+  return y;
 }
 
 Var Gau::step(const Var& x, MixerState& mixer_state) const {
@@ -152,12 +154,11 @@ Var Gau::step(const Var& x, MixerState& mixer_state) const {
   const GatedUnit::StepParts parts =
       unit_.step_project(x.value(), first_positions(state.positions(), rows), state.decode());
   state.cache.append(state.positions(), rows, 1, parts.view(1, 0), state.key_width, parts.value(0), parts.uvz.dim(1));
-  state.advance(rows, 1);
   Array gated(Shape{rows, state.value_width});
   real* const out = gated.mutable_data();
   const int64_t work = tokens / std::max<int64_t>(rows, 1) * (state.key_width + state.value_width);
   for_value_columns(rows, state.value_width, work, [&](int64_t row, int64_t begin, int64_t end) {
-    const int64_t count = state.position(row);
+    const int64_t count = state.position(row) + 1;
     const KernelScales scales = unit_.scales(count);
     const real* const bias = state.bias.empty() ? nullptr : state.bias.data() + state.bias.size() - count;
     real* const y = out + row * state.value_width + begin;
@@ -166,7 +167,9 @@ Var Gau::step(const Var& x, MixerState& mixer_state) const {
                               parts.view(0, row), y);
     kernels::gate(parts.gate(row) + begin, y, y, end - begin);
   });
-  return Var(unit_.step_output(gated, state.decode()));
+  Var y(unit_.step_output(gated, state.decode()));
+  state.advance(rows, 1);
+  return y;
 }
 
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const GauConfig& config) {

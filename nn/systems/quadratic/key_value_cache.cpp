@@ -22,14 +22,19 @@ Array enlarged(const Array& tokens, int64_t batch, int64_t capacity, int64_t wid
 void KeyValueCache::reserve(int64_t tokens) {
   if (tokens <= capacity_) return;
   constexpr int64_t smallest = 16;
-  capacity_ = std::max({smallest, tokens, 2 * capacity_});
-  keys_ = enlarged(keys_, batch_, capacity_, key_width_);
-  values_ = enlarged(values_, batch_, capacity_, value_width_);
+  const int64_t capacity = std::max({smallest, tokens, 2 * capacity_});
+  Array keys = enlarged(keys_, batch_, capacity, key_width_);
+  Array values = enlarged(values_, batch_, capacity, value_width_);
+  // What changes the cache comes last: without memory for the larger one, it stays what it was.
+  keys_ = std::move(keys);
+  values_ = std::move(values);
+  capacity_ = capacity;
 }
 
 void KeyValueCache::select(const std::vector<int64_t>& rows) {
-  keys_ = select_rows(keys_, rows);
-  values_ = select_rows(values_, rows);
+  Array keys = select_rows(keys_, rows), values = select_rows(values_, rows);
+  keys_ = std::move(keys);
+  values_ = std::move(values);
   batch_ = static_cast<int64_t>(rows.size());
 }
 
