@@ -41,8 +41,7 @@ void describe(Fields& f, TextClassifierConfig& c) {
     "factor of an example's loss in training: equal (1), balanced (inversely proportional to the size of its class) or "
     "listed, {type: listed, weights: [1, 20]}, for which train.costs may be what is meant; probabilities stay those of "
     "the data, and decisions follow the weights");
-  f("loss", c.loss, any(),
-    "what training minimises; focal: texts that are classified well count less");
+  f("loss", c.loss, any(), "what training minimises; focal: texts that are classified well count less");
 }
 
 void validate(const TextClassifierConfig& config, Problems& problems);

@@ -178,13 +178,26 @@ std::string named(Split split, const std::string& text) {
   throw_not_finite(fmt::format("{} split", to_string(split)), NAN);
 }
 
-void add_costs(EvalReport& report, const SavedRun& run, const DataSource& data) {
-  if (run.config.train.monitor != "cost") return;
-  const std::optional<DecisionGoal> goal = decision_goal(run.config, data);
-  if (!goal) return;
-  if (report.labels) report.labels->cost = mean_cost(*report.labels, goal->of_labels);
-  if (report.classification) report.cost = figures_of(*report.classification, *goal).cost;
-  if (report.plain) report.plain_cost = figures_of(*report.plain, *goal).cost;
+void add_goal(EvalReport& report, const SavedRun& run, const DataSource& data) {
+  if (run.config.train.monitor != "f1" && run.config.train.monitor != "cost") return;
+  report.goal = decision_goal(run.config, data).value_or(DecisionGoal());
+  if (report.labels && report.goal.kind == DecisionGoal::Kind::cost)
+    report.labels->cost = mean_cost(*report.labels, report.goal.of_labels);
+}
+
+/// The measures of classes in the table of metrics, of these decisions; their names begin with `prefix`.
+void add_class_metrics(const ClassificationReport& decided, const DecisionGoal& goal, const std::string& prefix,
+                       std::vector<Figure>& list) {
+  const int64_t occurring = decided.occurring(), known = decided.classes();
+  const Validation found{Evaluation(), std::nullopt, figures_of(decided, goal)};
+  for (const Metric& metric : metrics()) {
+    if (metric.of != Metric::Of::one_label && metric.of != Metric::Of::classes) continue;
+    const std::optional<double> value = metric.compute(found);
+    if (!value) continue;
+    const bool of_some = prefix.empty() && metric.name == std::string("macro_f1") && occurring < known;
+    list.push_back(
+        {prefix + metric.name, *value, 4, of_some ? fmt::format("over {} of {} classes", occurring, known) : ""});
+  }
 }
 
 }  // namespace
@@ -234,14 +247,10 @@ std::vector<Figure> EvalReport::figures() const {
       list.push_back({fmt::format("precision_at_{}", at.k), at.precision, 4});
   }
   if (classification) {
-    const int64_t occurring = classification->occurring(), known = classification->classes();
-    list.push_back({"macro_f1", classification->macro_f1(), 4,
-                    occurring < known ? fmt::format("over {} of {} classes", occurring, known) : ""});
-    if (cost) list.push_back({"cost", *cost, 4});
+    add_class_metrics(*classification, goal, "", list);
     if (plain) {
       list.push_back({"plain_accuracy", plain->accuracy(), 4});
-      list.push_back({"plain_macro_f1", plain->macro_f1(), 4});
-      if (plain_cost) list.push_back({"plain_cost", *plain_cost, 4});
+      add_class_metrics(*plain, goal, "plain_", list);
     }
     list.push_back({"calibration_error", classification->calibration_error(), 4});
   }
@@ -295,7 +304,7 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
     report.plain = std::move(result.plain);
     report.ranked = std::move(result.ranked);
     report.labels = std::move(result.labels);
-    add_costs(report, run, data);
+    add_goal(report, run, data);
     if (!std::isfinite(report.total.loss())) refuse_not_finite(run, texts, split);
     return report;
   }
@@ -319,7 +328,7 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
     report.plain = std::move(result.plain);
     report.ranked = std::move(result.ranked);
   }
-  if (facts.classifies()) add_costs(report, run, data);
+  if (facts.classifies()) add_goal(report, run, data);
   if (!std::isfinite(report.total.loss())) refuse_not_finite(run, *split_batches, split);
   if (facts_of(run.config.data).has_pairs && split != Split::train)
     report.pairs = evaluate_pairs(run, data.evaluation_pairs(split), completions);

@@ -59,7 +59,7 @@ struct EvalReport {
   bool predicts_tokens = false;
   std::optional<ClassificationReport> classification;  // of one label per text: what the run's rule decides
   std::optional<ClassificationReport> plain;           // the likeliest classes, if the rule is another one
-  std::optional<double> cost, plain_cost;              // means of the two, if the run was trained for costs
+  DecisionGoal goal;                                   // what the run's train.monitor asks of decisions
   std::optional<RankedTexts> ranked;                   // of a classifier
   std::optional<LabelFigures> labels;                  // multi-label, at the run's threshold
   std::vector<std::string> classes;                    // their names

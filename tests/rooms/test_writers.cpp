@@ -61,7 +61,7 @@ TEST_CASE("what computes calls no function whose bits depend on the CPU") {
                   {"core", "nn", "data", "models", "train"},
                   {"core/kernels/simd_functions.hpp", "core/kernels/activation_functions.hpp",
                    "core/kernels/elementwise.cpp"}))  // a sum that is 0 or NaN
-    FAIL_CHECK(line + "; use core/base/math.hpp, and for arrays the operations or kernels");
+    FAIL_CHECK(line, "; use core/base/math.hpp, and for arrays the operations or kernels");
 }
 
 }  // namespace
