@@ -53,7 +53,7 @@ TEST_CASE("a file is on the disk before it gets its name, and its name before th
   std::vector<std::string> calls;
   set_file_hook([&](const char* call, const std::string&) { calls.push_back(call); });
   replace_file(folder / "file", "text");
-  CHECK(calls == std::vector<std::string>{"open", "write", "fsync", "close", "rename", "fsync folder"});
+  CHECK(calls == std::vector<std::string>{"create", "open", "write", "fsync", "close", "rename", "fsync folder"});
   calls.clear();
   make_folders(folder / "a/b/c");
   CHECK(calls == std::vector<std::string>{"mkdir", "fsync folder", "fsync folder", "fsync folder"});

@@ -336,6 +336,5 @@ TEST_CASE("files that cannot be read") {
           load_config<Run>({"a.none", "b.none"}, {"x"});
         }) ==
         "a.none: cannot read this configuration file: no such file\n"
-        "b.none: cannot read this configuration file: no such file\n"
-        "--set \"x\": expected path.to.key=value");
+        "b.none: cannot read this configuration file: no such file");
 }

@@ -186,7 +186,7 @@ TEST_CASE("a written config reads back as exactly the same values") {
     outer.children.push_back(inner);
     outer.key = "outer";
     root.children.push_back(outer);
-    CHECK(write_yaml(root, Comments::none) == "outer:\n  - [{a: 1}]\n");
+    CHECK(write_yaml(root, Comments::none) == "outer: [[{a: 1}]]\n");
   }
 }
 

@@ -1,0 +1,139 @@
+// Evaluates a split with the model of a run: losses, decisions, pairs, and the first text that is not finite.
+// tests/cli/test_eval.cpp, test_decisions.cpp and test_multi_label.cpp.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "core/autograd/tape.hpp"
+#include "core/base/error.hpp"
+#include "core/io/log.hpp"
+#include "core/strings/printable.hpp"
+#include "run/predictions/eval_report.hpp"
+#include "run/setup/run_data.hpp"
+
+namespace capstan {
+
+PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>& pairs, const PairOptions& options) {
+  constexpr size_t at_once = 4096, shown = 12;  // bounds what is held
+  PairReport report;
+  for (size_t begin = 0; begin < pairs.size(); begin += at_once) {
+    std::vector<std::vector<int32_t>> prompts;
+    for (size_t i = begin; i < std::min(pairs.size(), begin + at_once); ++i) prompts.push_back(pairs[i].prompt);
+    const auto written = complete(run, prompts, options, static_cast<int64_t>(begin));
+    for (size_t i = 0; i < written.size(); ++i) {
+      const EvaluationPair& pair = pairs[begin + i];
+      const PairCompletion& best = written[i].front();
+      // Around the source are the token that starts a document and the one that ends a source.
+      if (report.examples.size() < shown)
+        report.examples.push_back(
+            {run.tokenizer->decode({pair.prompt.begin() + 1, pair.prompt.end() - 1}), pair.text, best.text});
+      ++report.pairs;
+      report.exact_match += best.text == run.tokenizer->decode(pair.target) ? 1 : 0;
+      report.log_probability += best.log_probability;
+    }
+  }
+  const auto count = static_cast<double>(std::max<int64_t>(report.pairs, 1));
+  report.exact_match /= count;
+  report.log_probability /= count;
+  return report;
+}
+
+namespace {
+
+/// The name of a text that has no place, for messages: its first words.
+std::string named(Split split, const std::string& text) {
+  constexpr size_t shown = 60;  // columns
+  const std::string line = printable_line(text);
+  const std::string_view begin = first_columns(line, shown);
+  return fmt::format("{} split, text \"{}{}\"", to_string(split), begin, begin.size() < line.size() ? "..." : "");
+}
+
+/// Throws Error that names the first text of a split for which the model computes what is not finite.
+[[noreturn]] void refuse_not_finite(const SavedRun& run, const LabelledTexts& texts, Split split) {
+  for (int64_t i = 0; i < texts.size(); ++i) {
+    const Array logits = run.model->model().text_logits({texts.text(i)});
+    require_finite(logits.data(), logits.size(), named(split, texts.text(i)));
+  }
+  throw_not_finite(fmt::format("{} split", to_string(split)), NAN);
+}
+
+[[noreturn]] void refuse_not_finite(const SavedRun& run, const BatchSource& batches, Split split) {
+  const TapePause no_tape;
+  const int64_t vocabulary = run.tokenizer->vocabulary_size();
+  for (int64_t index = 0; index < batches.batches_per_epoch(0); ++index) {
+    const Batch batch = batches.batch(0, index);
+    for (int64_t row = 0; row < batch.tokens.dim(0); ++row) {
+      const Batch single = rows_of(batch, row, row + 1);
+      std::vector<int32_t> tokens;
+      for (int64_t t = 0; t < single.tokens.size(); ++t)
+        if (single.segment_ids[t] != 0 && single.tokens[t] < vocabulary) tokens.push_back(single.tokens[t]);
+      const TaskLoss loss = run.model->model().loss(single, Context{Segments(single.segment_ids)});
+      require_finite(static_cast<double>(loss.sum.value().item()), named(split, run.tokenizer->decode(tokens)));
+    }
+  }
+  throw_not_finite(fmt::format("{} split", to_string(split)), NAN);
+}
+
+void add_goal(EvalReport& report, const SavedRun& run, const DataSource& data) {
+  if (run.config.train.monitor != "f1" && run.config.train.monitor != "cost") return;
+  report.goal = decision_goal(run.config, data).value_or(DecisionGoal());
+  if (report.labels && report.goal.kind == DecisionGoal::Kind::cost)
+    report.labels->cost = mean_cost(*report.labels, report.goal.of_labels);
+}
+
+}  // namespace
+
+EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split, const PairOptions& completions,
+                          const AdaptOptions& adapting) {
+  require_split(split, run.config, data);
+  EvalReport report;
+  report.split = to_string(split);
+  report.classes = run.classes;
+  const ModelFacts facts = facts_of(run.config.model);
+  const Model& model = run.model->model();
+  if (facts.reads_texts) {
+    LabelledTexts texts = data.texts(split);
+    Progress progress(log_info, "evaluating", static_cast<double>(texts.size()), in_texts);
+    progress.begin("evaluating");
+    texts.report_to(progress);
+    ClassifierEvaluation result = evaluate_classifier(model, texts, run.rule);
+    report.total = result.total;
+    report.classification = std::move(result.report);
+    report.plain = std::move(result.plain);
+    report.ranked = std::move(result.ranked);
+    report.labels = std::move(result.labels);
+    add_goal(report, run, data);
+    if (!std::isfinite(report.total.loss())) refuse_not_finite(run, texts, split);
+    return report;
+  }
+  const auto split_batches = data.evaluation(split);
+  Progress progress(log_info, "evaluating", static_cast<double>(split_batches->batches_per_epoch(0)), in_shares);
+  const WatchedBatches source(*split_batches, progress);
+  if (!facts.classifies()) {
+    report.predicts_tokens = true;
+    report.total = evaluate(model, source, 0);
+  } else if (model.label_columns() > 0) {
+    const bool each = run.state && !run.state->rule.empty();  // label has a threshold of its own
+    LabelReport labels(model.label_columns(), each ? run.thresholds : std::vector<double>{});
+    report.ranked.emplace(model.label_columns(), split_batches->examples_per_epoch());
+    report.total = evaluate(model, source, 0, nullptr, {&labels, nullptr, &*report.ranked});
+    report.labels = labels.at(each ? usual_threshold : run.thresholds.front());
+    report.total.correct = report.labels->exact;
+  } else {
+    ClassifierEvaluation result = evaluate_classifier(model, source, run.rule);
+    report.total = result.total;
+    report.classification = std::move(result.report);
+    report.plain = std::move(result.plain);
+    report.ranked = std::move(result.ranked);
+  }
+  if (facts.classifies()) add_goal(report, run, data);
+  if (!std::isfinite(report.total.loss())) refuse_not_finite(run, *split_batches, split);
+  if (facts_of(run.config.data).has_pairs && split != Split::train)
+    report.pairs = evaluate_pairs(run, data.evaluation_pairs(split), completions);
+  if (facts.predicts == Predicts::next_token) report.text = data.text_size(split);  // each of its tokens is scored
+  if (adapting.any()) report.adapted = evaluate_adapted(run, data, split, adapting);
+  return report;
+}
+
+}  // namespace capstan
