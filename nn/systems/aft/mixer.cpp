@@ -294,7 +294,7 @@ Var Aft::prefill(const Var& x, MixerState& mixer_state) const {
   const Array rows = state.with_cached(qkv.value());
   const Var mixed = mix(Var(rows), Segments::full(batch, before + length), !prefix, {before, first, &state.running});
   const Var y = output(before > 0 ? slice(mixed, 1, before, before + length) : mixed);
-  // The state changes only now, after all that may throw. Tokens in front of `left` go from the ring to `running`.
+  // The state changes only now, after all that may throw. Tokens before `left` go from the ring to `running`.
   const int64_t left = std::max(first, end - state.capacity);
   parallel_each(batch, 1, [&](int64_t row) {
     const real* const from = rows.data() + row * (before + length) * stride();
