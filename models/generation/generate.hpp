@@ -28,10 +28,10 @@ std::vector<Generated> generate_together(const Model& model, const std::vector<P
 // Beam search: the likeliest completions of a prompt.
 
 struct BeamOptions {
-  int64_t width = 4;          // texts that are followed at a time
-  double length_penalty = 0;  // a text of n tokens has the score ln p / n^length_penalty; 0: its log probability
-  int64_t max_tokens = 256;   // new tokens at most, before a stop token; > 0
-  int32_t stop_token = 0;     // ends a text, is not part of it, and counts as one of its n tokens
+  int64_t width = 4;                 // texts that are followed at a time
+  double length_penalty = 0;         // a text of n tokens has the score ln p / n^length_penalty; 0: its log probability
+  int64_t max_tokens = 256;          // new tokens at most, before a stop token; > 0
+  int32_t stop_token = 0;            // ends a text, is not part of it, and counts as one of its n tokens
   std::vector<int32_t> banned = {};  // tokens that are never written
   DecodeWeights weights = DecodeWeights::float32;
 };
