@@ -47,8 +47,8 @@ struct StackShape {
   bool prefix = false;       // MixerShape::prefix
 };
 
-/// `scope` with the initial weights that config.init_stddev asks for; models make all parameters in it but n-gram
-/// tables.
+/// `scope` with the initial weights that config.init_stddev asks for; models make all parameters in it but those
+/// of n-grams.
 Scope model_scope(const Scope& scope, const ModelConfig& config);
 
 /// tokens (B, T) -> states (B, T, D).  x = embed[token] + n-grams? + position, norm?, dropout; blocks; final norm. With

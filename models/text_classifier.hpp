@@ -1,4 +1,4 @@
-// Text classifier: one label per text, or any number of labels. tests/models/test_classifier.cpp checks pooling's head,
+// Text classifier: one label per text, or any number of labels. tests/models/test_classifier.cpp checks the head,
 // losses and class weights, test_wiring.cpp attention pooling.
 #pragma once
 
