@@ -1,3 +1,5 @@
+// Rules and derived values of ModelConfig, the options of all models with blocks. Layers share parameters only where
+// they are equal: tests/models/test_wiring.cpp.
 #include "models/config.hpp"
 
 #include <algorithm>
@@ -8,7 +10,7 @@
 namespace capstan {
 namespace {
 
-/// Puts the path of a part in front of the paths of its problems.
+/// Passes the problems of one part of a configuration on, with the part's path in front: layers.0.mixer.window.
 class ProblemsOfPart final : public Problems {
  public:
   ProblemsOfPart(std::string part, Problems& problems) : part_(std::move(part)), problems_(problems) {}

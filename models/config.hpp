@@ -16,7 +16,7 @@
 
 namespace capstan {
 
-/// Vectors of positions that are added to the embeddings.
+/// Which position vectors a model adds to the embeddings of tokens.
 enum class Positions { none, learned, sinusoidal, scaled_sinusoidal };
 
 inline std::vector<EnumName<Positions>> enum_names(Positions) {
@@ -26,7 +26,7 @@ inline std::vector<EnumName<Positions>> enum_names(Positions) {
           {Positions::scaled_sinusoidal, "scaled-sinusoidal"}};
 }
 
-/// What every model has: tokens -> embedding + positions -> blocks -> final norm.
+/// Options of every model with blocks: tokens -> embedding + positions -> blocks -> final norm.
 struct ModelConfig {
   int64_t width = 256;
   int64_t max_length = 256;  // tokens of the longest document; models without a position limit go beyond it
@@ -76,7 +76,7 @@ void describe_model(Fields& f, ModelConfig& c) {
 
 /// The keys whose values are left to train.minutes: "width", "dropout", "ngram_embedding.buckets".
 std::vector<std::string> open_keys(const ModelConfig& config);
-/// Sets what a type of model leaves open as a saved configuration has it.
+/// Sets the keys that `open` leaves open (open_keys()) to the values of the configuration `saved`.
 template <class Config>
 void take_choices(const Config& saved, Config& open) {
   if constexpr (std::is_base_of_v<ModelConfig, Config>) {
@@ -86,9 +86,9 @@ void take_choices(const Config& saved, Config& open) {
   }
 }
 
-/// Rules that join several fields: heads that do not divide the width, ...
+/// Adds problems of rules that span several fields, such as heads that do not divide the width.
 void validate(const ModelConfig& config, Problems& problems);
-/// Throws ConfigError with all problems under `model.`; for configurations that did not come through a reader.
+/// Throws ConfigError with all problems under `model.`; for configurations made in code, which no reader has checked.
 void check_config(const ModelConfig& config);
 
 /// The longest document the model can read, if there is a limit:
@@ -100,7 +100,7 @@ std::vector<LayerConfig> expanded_layers(const ModelConfig& config);
 /// What a model predicts: the token after each, tokens that are hidden from it, or the classes of a text.
 enum class Predicts { next_token, hidden_tokens, classes };
 
-/// What the configuration says about a model before it is built. A run depends on these facts, not on the type.
+/// What a configuration says about a model before it is built. run/ and train/ ask these facts, not the model's type.
 struct ModelFacts {
   bool classifies() const { return predicts == Predicts::classes; }  // then the data must have labels
 
@@ -110,15 +110,15 @@ struct ModelFacts {
   bool is_causal = false;                         // each token reads only the preceding ones
   bool takes_labels = true;                       // the data may have labels, needed or not
   bool takes_pairs = false;                       // the data may be pairs
-  bool reads_sources = false;                     // the source of a pair is read as a whole
-  const ClassWeights* class_weights = nullptr;    // how much the examples of a classifier's classes count
+  bool reads_sources = false;                     // tokens of a pair's source see all of the source
+  const ClassWeights* class_weights = nullptr;    // a classifier's weights of classes in the loss; null: not one
   const char* own_token = "";                     // a row of the embedding after those of the vocabulary; empty: none
   bool begins_with_own = false;                   // own_token precedes each text
   const NgramTableConfig* text_ngrams = nullptr;  // n-grams beside the blocks; part of the configuration
   const char* command = "capstan predict";        // the command that uses such a model
   std::vector<std::string> searched = {};         // keys and values that a search tries: "words=[[1], [1, 2]]"
 };
-/// Where the facts of a model with blocks begin.
+/// The facts that all models with blocks share: a type of model begins with them and adds its own.
 ModelFacts stack_facts(const ModelConfig& config);
 
 }  // namespace capstan

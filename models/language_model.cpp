@@ -1,5 +1,5 @@
-// Loss and logits differ in what is scored: the loss forms logits in chunks and, where few tokens have a label, for
-// those alone; prefill() scores the last token, or each.
+// The next-token model: which states get logits. loss() forms logits in chunks and, where few tokens have a label, for
+// labelled tokens only; prefill() for the last token, or for each. tests/models/test_decode.cpp.
 #include "models/language_model.hpp"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ Segments prefixes_of(const Segments& segments, const Ids& labels) {
 
 namespace {
 
-/// Only the tokens with labels: states (B, T, D) becomes (N, D), labels (B, T) becomes (N). N > 0.
+/// Leaves out tokens without a label: states (B, T, D) becomes (N, D), labels (B, T) becomes (N), N = count > 0.
 void keep_labelled(Var& states, Ids& labels, int64_t count) {
   Ids kept(Shape{count}), places(Shape{count});
   for (int64_t i = 0, next = 0; i < labels.size(); ++i) {
@@ -79,7 +79,8 @@ TaskLoss LanguageModel::loss(const Batch& batch, const Context& context) const {
   if (prefix_) reading.prefixes = prefixes_of(context.segments, batch.labels);
   Var states = stack_.forward(batch.tokens, reading);
   Ids labels = batch.labels;
-  // Pairs and sequences to be recalled have few labels; the other tokens need no logits.
+  // In pairs and associative recall few tokens have a label. Below half, gathering their states saves more than it
+  // costs.
   const auto count = labels.size() - std::count(labels.data(), labels.data() + labels.size(), int32_t{ignored_target});
   if (count > 0 && 2 * count < labels.size()) keep_labelled(states, labels, count);
   const CrossEntropy loss = linear_cross_entropy(states, output_.weight(), output_.bias(), labels, options);

@@ -1,5 +1,6 @@
-// Autoregressive language model: predicts every token from the preceding ones. tests/models/test_decode.cpp holds that
-// it writes as it reads, test_prefix.cpp the sources of pairs, test_parity.cpp PyTorch's losses.
+// Autoregressive language model: predicts every token from the preceding ones. In tests/models,
+// test_decode.cpp checks that decoding gives forward()'s logits, test_prefix.cpp how sources of pairs are read, and
+// test_parity.cpp compares losses with PyTorch's.
 #pragma once
 
 #include "models/model.hpp"
@@ -7,7 +8,7 @@
 
 namespace capstan {
 
-/// How the source of a pair (data.type: pairs) is read: each token with those before it, or with all of the source.
+/// What a token in the source of a pair (data.type: pairs) sees: the tokens before it, or all of the source.
 enum class PrefixRule { causal, bidirectional };
 
 inline std::vector<EnumName<PrefixRule>> enum_names(PrefixRule) {
@@ -42,8 +43,8 @@ inline ModelFacts facts(const LanguageModelConfig& config) {
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// The sources of pairs, as Context::prefixes: documents up to and including their first token with a label. A document
-/// without any has no prefix.
+/// The sources of pairs, for Context::prefixes: each document up to and including its first token with a label. A
+/// document without labels has no prefix.
 Segments prefixes_of(const Segments& segments, const Ids& labels);
 
 /// Next-token model. logits = states W^T with W the embedding's weight (tied) or output.weight (V, D); no bias.

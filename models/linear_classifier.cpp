@@ -1,5 +1,5 @@
-// Logits, explanations and the largest weights are read through NgramTable, whether the model was read from a file or
-// has just been solved for.
+// Logits, explanations and the largest weights of a linear classifier are read through NgramTable, whether the model
+// was read from a file or has just been solved for. tests/models/test_linear_classifier.cpp.
 #include "models/linear_classifier.hpp"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ ParamOptions constant() {
 }
 
 constexpr int64_t least_buckets = 16;
-constexpr int64_t texts_per_thread = 16;  // of fewer, each takes less time than to hand it over
+constexpr int64_t texts_per_thread = 16;  // at least: fewer texts take less time than to start a thread's part
 
 }  // namespace
 
@@ -171,13 +171,14 @@ std::vector<float> LinearClassifier::row_importance() const {
     for (int64_t c = 0; c < classes() && !multi_label_; ++c)
       mean += static_cast<double>(row[c]) / static_cast<double>(classes());
     for (int64_t c = 0; c < classes(); ++c) most = std::max(most, std::abs(static_cast<double>(row[c]) - mean));
-    // The scale is 1 less the logarithm of the share of texts (train/linear/ngram_rows.hpp).
+    // scale = 1 - ln(share of texts), so exp(-scale / 2) is the root of the share, but for a constant
+    // (train/linear/ngram_rows.hpp).
     importance.push_back(static_cast<float>(scale * math::exp(-scale / 2) * most));
   }
   return importance;
 }
 
-/// A row of weights per n-gram, of which a token has about one for each length.
+/// FLOPs per token: a token begins about one n-gram of each length, and an n-gram adds one row of weights.
 ModelSummary LinearClassifier::summary(const ParamStore& store, int64_t length, DecodeStates) const {
   ModelSummary summary = summarize_parameters(store, length);
   const std::vector<int64_t> words = config().words.value_or(std::vector<int64_t>{});

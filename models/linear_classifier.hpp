@@ -1,6 +1,6 @@
 // A linear classifier over TF-IDF weighted n-grams of words and characters. It reads texts, not tokens, and its weights
-// are solved for, not trained in steps: train/linear/fit_linear.hpp. tests/models/test_linear_classifier.cpp holds the
-// logits to their definition.
+// are solved for, not trained in steps: train/linear/fit_linear.hpp. tests/models/test_linear_classifier.cpp compares
+// the logits with their definition.
 #pragma once
 
 #include <optional>
@@ -61,8 +61,8 @@ inline NgramOrders orders_of(const LinearClassifierConfig& c) {
   return {*c.words, c.characters, c.text_ends, c.unicode};
 }
 
-/// Sets what `open` leaves open as a saved configuration has it. Runs of earlier versions
-/// left out n-grams of characters where they were too many, and go on without them.
+/// Sets the keys that `open` leaves open to the values of the configuration `saved`. Runs of earlier versions
+/// left out n-grams of characters where they were too many; these runs go on without them.
 inline void take_choices(const LinearClassifierConfig& saved, LinearClassifierConfig& open) {
   if (!open.words) open.words = saved.words;
   if (open.min_texts == 0) open.min_texts = saved.min_texts;
@@ -75,7 +75,8 @@ inline ModelFacts facts(const LinearClassifierConfig& config) {
   facts.predicts = Predicts::classes;
   facts.is_solved = facts.reads_texts = true;
   facts.class_weights = &config.class_weights;
-  // Not min_texts: n-grams are counted in all texts, those that cross-validation holds out included.
+  // min_texts is not searched: n-grams are counted in all texts, so cross-validation would judge it by texts it has
+  // seen.
   facts.searched = {"words=[[1, 2], [1], [1, 2, 3]]", "characters=[[2, 3, 4, 5], [], [3, 4, 5, 6], [1, 2, 3, 4, 5, 6]]",
                     "text_ends=[true, false]"};
   return facts;
@@ -101,8 +102,8 @@ class LinearClassifier final : public Model {
   NamedNgrams named_ngrams(std::string_view text, const std::function<bool(uint32_t)>& wanted) const override;
   TextExplanation explain(std::string_view text) const override;
   std::vector<std::vector<BucketWeight>> largest_weights(size_t count) const override;
-  /// Of each bucket: how far its n-grams move the logits of classes apart, times the root of the share of texts with
-  /// them.
+  /// Importance of each bucket: how far its n-grams move the logits of classes apart, times the square root of the
+  /// share of texts that have these n-grams.
   std::vector<float> row_importance() const override;
   Array probabilities(const Var& logits) const override;
   std::vector<double> thresholds() const override;
@@ -114,7 +115,8 @@ class LinearClassifier final : public Model {
   ModelSummary summary(const ParamStore& store, int64_t length, DecodeStates states) const override;
 
  private:
-  /// The table of the file that the model was read from, else one of the parameters.
+  /// The table that take_tables() copied from a file; in a model that has just been solved for, one over its
+  /// parameters.
   NgramTable ngram_table() const {
     return table_ ? *table_ : NgramTable(orders_of(config_), scale_.value(), weight_.value());
   }

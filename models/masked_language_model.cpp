@@ -26,7 +26,7 @@ Var MaskedLanguageModel::state_logits(const Var& states) const {
 
 TaskLoss MaskedLanguageModel::loss(const Batch& batch, const Context& context) const {
   MaskedTokens masked = masking_.apply(batch, context.segments, context.training, context.step);
-  if (masked.places.empty()) {  // a gradient of zeros
+  if (masked.places.empty()) {  // no token was chosen: one ignored place gives all parameters a gradient of 0
     masked.places = {0};
     masked.targets = {ignored_target};
   }
@@ -39,7 +39,7 @@ TaskLoss MaskedLanguageModel::loss(const Batch& batch, const Context& context) c
   return {loss.sum, loss.targets, loss.correct};
 }
 
-/// The output layer reads the chosen tokens only.
+/// The output layer reads only the chosen tokens, so its cost per token is multiplied by their share.
 ModelSummary MaskedLanguageModel::summary(const ParamStore& store, int64_t length, DecodeStates states) const {
   ModelSummary summary = summarize_stack(stack_, store, length, states);
   LayerSummary& output = summary.part("output");

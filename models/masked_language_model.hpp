@@ -1,5 +1,5 @@
-// Masked language model: predicts tokens that are hidden from it from those around them. tests/models/test_masking.cpp
-// holds which tokens are hidden and what the loss is.
+// Masked language model: predicts hidden tokens from those around them. tests/models/test_masking.cpp checks which
+// tokens are hidden and what the loss is.
 #pragma once
 
 #include <algorithm>

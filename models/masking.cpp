@@ -1,6 +1,6 @@
-// Each token has four random words: the first decides whether it is chosen (for whole words, that of the word's first
-// token), the second what the model reads there, the third which random token. A change of their use changes every
-// evaluation.
+// Each token has four random words. The first decides whether the token is chosen (with whole_words, that of the word's
+// first token decides), the second what the model reads there, the third which random token. A change of their use
+// changes every evaluation: tests/models/test_masking.cpp.
 #include "models/masking.hpp"
 
 #include <stdexcept>

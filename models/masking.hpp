@@ -12,7 +12,8 @@
 
 namespace capstan {
 
-/// What a masked language model has to predict, and what it reads there instead (Devlin et al. 2019, section 3.1).
+/// Which tokens a masked language model has to predict, and what it reads in their place (Devlin et al. 2019, section
+/// 3.1). Shares are between 0 and 1.
 struct MaskingConfig {
   double share = 0.15;
   double mask = 0.8, random = 0.1;
@@ -29,13 +30,13 @@ inline void validate(const MaskingConfig& c, Problems& problems) {
   if (c.mask + c.random > 1) problems.add("random", "mask and random must not be more than 1 together");
 }
 
-/// Whether the text of each token of the vocabulary begins, and whether it ends, with a letter or digit. Two
-/// neighbours that meet in such characters belong to one word.
+/// For each token of the vocabulary: whether its text begins, and whether it ends, with a letter or digit. A token that
+/// ends so and a next one that begins so belong to one word.
 struct WordEdges {
   std::vector<bool> begins, ends;
 };
 
-/// A batch with its blanks, and what belongs there.
+/// A batch with hidden tokens, their places, and the tokens that belong there.
 struct MaskedTokens {
   Ids tokens;                    // (B, T): what the model reads
   std::vector<int32_t> places;   // chosen tokens in (B T), ascending

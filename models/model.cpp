@@ -1,3 +1,5 @@
+// Defaults of Model: a type of model that lacks a capability inherits a function that throws std::logic_error. Reading
+// states and vectors of texts works for all models with blocks. tests/models/test_decode.cpp ("refuses").
 #include "models/model.hpp"
 
 #include "core/base/error.hpp"

@@ -24,7 +24,7 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-// The interface of a model to the training loop.
+// Task: the interface of a model to the training loop.
 
 /// Loss of one batch: a sum and the number of targets it runs over, kept apart so that batch size, padding,
 /// accumulation and ranks do not change the mean.
@@ -48,7 +48,7 @@ class Task {
 /// What the sizes of a model's parameters depend on besides its configuration.
 struct ModelSizes {
   int64_t vocabulary;    // with what the data add
-  int64_t added_tokens;  // those, the last of the vocabulary
+  int64_t added_tokens;  // ids of the vocabulary, its last, that the data add to the tokenizer's
   int64_t classes;
   bool multi_label = false;
 };
@@ -56,23 +56,23 @@ struct ModelSizes {
 /// What a model may need to know about the data before its loss is computed.
 struct ModelData {
   const std::vector<int64_t>& class_counts;  // training examples of each class; none: they are not balanced
-  int64_t examples;                          // of all classes
-  std::function<WordEdges()> words;          // of the vocabulary
-  ParamStore* params = nullptr;              // of the model, for values that depend on these; null: they stay
+  int64_t examples;                          // training examples of all classes
+  std::function<WordEdges()> words;          // makes the word edges of the vocabulary, for whole-word masking
+  ParamStore* params = nullptr;              // the model's, for initial values that depend on the data; null: none do
 };
 
-/// What one occurrence of the n-grams of a bucket adds to the logit of a class, before a text's n-grams are scaled to
-/// unit norm.
+/// A bucket of n-grams, and what one occurrence of its n-grams adds to the logit of a class, before a text's n-grams
+/// are scaled to unit norm.
 struct BucketWeight {
   uint32_t bucket;
   float weight;
 };
 
-/// What a text's n-grams, and a constant, add to the logits of the classes. Together they are the logits.
+/// The logits of a text as a sum: what each of its n-grams adds to the logit of each class, and a constant per class.
 struct TextExplanation {
   struct Ngram {
-    std::string name;  // of several with one bucket, all names: "one | two"
-    std::vector<double> logits;
+    std::string name;            // n-grams with the same bucket are one entry with all names: "one | two"
+    std::vector<double> logits;  // what it adds to the logit of each class
   };
   std::vector<double> bias;
   std::vector<Ngram> ngrams;
@@ -82,7 +82,7 @@ struct ModelSummary;
 /// Whether a summary measures decode states, which allocates them.
 enum class DecodeStates { measured, left_out };
 
-/// Which of these a type has to answer follows from its ModelFacts; all others throw std::logic_error.
+/// Which functions a type of model has to override follows from its ModelFacts; the others throw std::logic_error.
 class Model : public Task {
  public:
   /// Takes what the model needs of the data; called once, before training.
@@ -104,32 +104,32 @@ class Model : public Task {
   virtual Var logits(const Ids& tokens, const Context& context) const;
 
   // A classifier that reads texts.
-  /// Copies from the file what it needs of its parameters, which need no memory then.
+  /// Copies what it needs of its parameters from the file, so that the parameters need no memory in the store.
   virtual void take_tables(const SafetensorsFile& file);
-  /// N texts -> (N, C).
+  /// The logits of N texts: (N, C).
   virtual Array text_logits(const std::vector<std::string>& texts) const;
-  /// The n-grams of a text by the buckets that have their weights.
+  /// The n-grams of a text, counted by the bucket that has their weights.
   virtual TextNgrams text_ngrams(std::string_view text) const;
-  /// The names of those whose buckets are `wanted`.
+  /// The names of a text's n-grams whose buckets are `wanted`.
   virtual NamedNgrams named_ngrams(std::string_view text, const std::function<bool(uint32_t bucket)>& wanted) const;
-  /// Of what the logits of a text are made.
+  /// What each n-gram of a text adds to its logits.
   virtual TextExplanation explain(std::string_view text) const;
-  /// Of each class the buckets that speak for it, at most `count`, that with the largest weight first.
+  /// For each class, the buckets with the largest positive weights, at most `count`, the largest first.
   virtual std::vector<std::vector<BucketWeight>> largest_weights(size_t count) const;
   /// How much the rows of its tables matter; 0: not at all. Empty: all parameters are needed.
   virtual std::vector<float> row_importance() const { return {}; }
-  /// The probability from which a text has a label, of each; empty: the run has one for all.
+  /// For each label, the probability from which a text has it; empty: the run has one threshold for all labels.
   virtual std::vector<double> thresholds() const { return {}; }
 
   // A classifier of either kind.
   virtual int64_t classes() const;
-  /// The probabilities that belong to the logits, in the same shape.
+  /// The probabilities that belong to the logits, in the shape of `logits`.
   virtual Array probabilities(const Var& logits) const;
 
   // A model with blocks.
   /// A vector of D elements for one text: the mean of its tokens' states, or what a classifier's head reads.
   virtual std::vector<float> text_vector(const Ids& tokens, const Context& context) const;
-  /// The mixing weights of every block.
+  /// The mixing weights of every block: how much each token takes from each other one (nn/mixer/mixer.hpp).
   virtual std::vector<std::vector<MixingWeights>> mixing_weights(const Ids& tokens, const Context& context) const;
 
   /// The states (N, D) of N tokens, given as indices into all B T tokens.
@@ -140,7 +140,7 @@ class Model : public Task {
   virtual Var state_logits(const Var& states) const;
 
   // A model that predicts hidden tokens.
-  /// The token that it reads in place of a hidden one.
+  /// The token that the model reads in place of a hidden one.
   virtual int32_t mask_token() const;
 
   // A model that predicts the next token, for models/generation; no gradients.

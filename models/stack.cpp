@@ -1,6 +1,6 @@
-// Parameters are made in the order of the constructor, which decides their layout. forward(), prefill() and step()
-// differ in what they call of a block and in where positions and n-grams come from; everything else is shared (embed,
-// enter, finish).
+// The stack of models with blocks. Its constructor makes parameters in the order that decides their layout. forward(),
+// prefill() and step() differ in the function of a block they call and in where positions and n-grams come from;
+// embed(), enter() and finish() are shared, so that decoding agrees with forward(): tests/models/test_decode.cpp.
 #include "models/stack.hpp"
 
 #include <algorithm>
@@ -90,7 +90,7 @@ Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& sh
       dropout_(outer / "embed_dropout", config.dropout.value()) {
   const Scope scope = model_scope(outer, config);
   const int64_t longest = config.max_length + shape.extra_length;
-  // init_stddev does not apply to it: the weights after the table decide how fast the table learns.
+  // In `outer`, without init_stddev: the size of output.weight decides how fast the table of n-grams learns.
   if (!config.ngram_embedding.orders.empty())
     ngrams_ = std::make_unique<NgramEmbedding>(outer / "ngram_embedding", config.ngram_embedding, config.width);
   if (config.positions == Positions::learned)

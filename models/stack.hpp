@@ -1,6 +1,6 @@
-// What the models share: embedding, positions, blocks, final norm; and the layer that scores tokens. The types of model
-// in this folder hold one each; models/generation and serve use its decode states. tests/models/test_wiring.cpp holds
-// the wiring, tests/models/test_decode.cpp that decoding agrees with forward().
+// The stack that models share: embedding, positions, blocks, final norm; and the layer that scores tokens. Each type of
+// model with blocks has one; models/generation and serve use its decode states. tests/models/test_wiring.cpp checks the
+// wiring, tests/models/test_decode.cpp that decoding agrees with forward().
 #pragma once
 
 #include <memory>
@@ -25,9 +25,9 @@ struct DecodeState {
   bool between_layers = false;            // a call threw after some layers had moved on: only reset() helps
 
   int64_t batch() const { return static_cast<int64_t>(positions.size()); }
-  /// Back to the first position.
+  /// Sets all sequences back to their first position.
   void reset();
-  /// Throws Error where a call has thrown between layers, which then are at different tokens.
+  /// Throws Error after a call that threw when only some layers had read its tokens (between_layers).
   void check_whole() const;
   /// From now on sequence i is a copy of what sequence rows[i] was; their number may change.
   void select(const std::vector<int64_t>& rows);
@@ -35,7 +35,7 @@ struct DecodeState {
   /// sequence moves: a text that has been read apart joins the others, and the last takes the place of one that is
   /// done.
   void copy(int64_t to, DecodeState& from, int64_t row);
-  /// From now on it multiplies with the packed weights of `other`, a state of the same model.
+  /// From now on this state multiplies with the packed weights of `other`, a state of the same model.
   void share(const DecodeState& other);
 };
 
@@ -47,7 +47,8 @@ struct StackShape {
   bool prefix = false;       // MixerShape::prefix
 };
 
-/// `scope` with the initial weights that the configuration asks for; for everything a model makes.
+/// `scope` with the initial weights that config.init_stddev asks for; models make all parameters in it but those
+/// of n-grams.
 Scope model_scope(const Scope& scope, const ModelConfig& config);
 
 /// tokens (B, T) -> states (B, T, D).  x = embed[token] + n-grams? + position, norm?, dropout; blocks; final norm. With
@@ -80,28 +81,28 @@ class Stack {
   const StackShape& shape() const { return shape_; }
   const Var& embedding_weight() const { return embed_.weight(); }
   const std::vector<Block>& blocks() const { return blocks_; }
-  /// The types of mixers of which only forward() is written, each once; they decode slowly.
+  /// The names of this stack's mixers that define forward() only, each once; such mixers decode slowly.
   std::vector<std::string> forward_only_mixers() const;
   /// The longest document the stack can read, if there is a limit.
   std::optional<int64_t> position_limit() const;
 
  private:
-  /// Embedding and what follows it up to the first block. positions: shape of the tokens; ngrams: undefined without
-  /// them.
+  /// Embedding, positions, norm and dropout: what the first block reads. positions: (B, T) as the tokens; ngrams: added
+  /// to the embedding, undefined in a model without n-grams.
   Var embed(const Ids& tokens, const Ids& positions, const Var& ngrams, const Context& context) const;
   /// What the blocks read: (B, T, D). `ngrams` is undefined unless every block reads them.
   struct Input {
     Var x, ngrams;
   };
   Input embed(const Ids& tokens, const Context& context) const;
-  /// The same of the next tokens of a generation, which the state then has among its recent ones. tokens, positions:
-  /// (n, T).
+  /// What the blocks read of the next tokens of a generation, whose n-grams reach back to state.recent. tokens,
+  /// positions: (n, T). `decode`: the packed weights of a step; null in prefill().
   Input embed_next(const Ids& tokens, const Ids& positions, DecodeState& state, DecodeContext* decode) const;
   /// x as the block with this number reads it.
   Var enter(size_t block, const Var& x, const Var& ngrams) const {
     return ngram_gains_.empty() ? x : x + ngram_gains_[block] * ngrams;
   }
-  /// Adds the tokens to the state's recent ones.
+  /// Adds the tokens to state.recent, which n-grams of later tokens need.
   void remember(const Ids& tokens, DecodeState& state) const;
   void check_tokens(const Ids& tokens, const Context& context) const;
   Var finish(const Var& x) const { return final_norm_ ? (*final_norm_)(x) : x; }

@@ -1,5 +1,6 @@
-// Each weight matrix costs two operations per element and token; what mixers compute beside their products comes from
-// Mixer::cost(). summary() of a type of model then corrects what it reads less or more often than once per token.
+// Each weight matrix costs two operations per element and token; what mixers compute beside these products comes from
+// Mixer::cost(). The summary() of a type of model then corrects parts that do not run once per token, such as a head.
+// tests/models/test_summary.cpp.
 #include "models/summary.hpp"
 
 #include <algorithm>
@@ -25,8 +26,8 @@ double product_flops(const std::string& part, const Param& param) {
              : 0;
 }
 
-/// Elements per token that a block keeps for its pullbacks: the inputs of its norms and of their branches (the same
-/// where there is no norm), what the mixer keeps, and the raw hidden layer of the feed-forward network. `owner`: the
+/// Elements per token that a block keeps for its pullbacks: the inputs of norms and of branches (without a norm they
+/// are one array), what the mixer keeps, and the raw hidden layer of the feed-forward network. `owner`: the name of the
 /// block whose parameters it uses.
 double saved_elements(const std::string& owner, const LayerConfig& config, const Block& block, const ParamStore& store,
                       double width, int64_t length) {
@@ -97,7 +98,7 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
     layer.decode_flops += cost.decode_flops;
     const std::string owner = stack.config().share_layers ? "blocks.0" : layer.name;
     const double parts =
-        configs[i].feed_forward.type == FeedForwardKind::none ? 1 : 2;  // of which each keeps its input
+        configs[i].feed_forward.type == FeedForwardKind::none ? 1 : 2;  // each keeps its input if recomputed
     const double saved =
         stack.config().recompute ? parts * width : saved_elements(owner, configs[i], block, store, width, length);
     layer.activation_bytes = saved * sizeof(real);
@@ -171,7 +172,7 @@ std::string scaled(double number, double base) {
   return fmt::format("{:.{}f} {}", number, unit == 0 ? 0 : number < 10 ? 2 : number < 100 ? 1 : 0, name);
 }
 
-/// A line of the table.
+/// One line of the table of parts, a text per column.
 using Cells = std::vector<std::string>;
 
 Cells cells_of(const LayerSummary& layer, bool decodes) {
@@ -184,7 +185,7 @@ Cells cells_of(const LayerSummary& layer, bool decodes) {
   return cells;
 }
 
-/// Names left-aligned, figures right-aligned.
+/// The table as text: the two columns of names left-aligned, the figures right-aligned.
 std::string aligned(const std::vector<Cells>& table) {
   std::vector<size_t> widths(table[0].size(), 0);
   for (const Cells& line : table)

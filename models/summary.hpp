@@ -1,5 +1,5 @@
 // The parts of a model and their cost: the table of `capstan inspect`, and what run/setup expects a run to take.
-// tests/models/test_summary.cpp compares it with what was made and what a forward pass holds.
+// tests/models/test_summary.cpp compares it with the parameters made and the memory that a forward pass holds.
 #pragma once
 
 #include <string>
@@ -20,16 +20,16 @@ struct LayerSummary {
   int64_t state_bytes = 0;      // decode state of one sequence at `length` tokens
 };
 
-/// The parts of a model in the order in which they were made, and what they sum to.
+/// The parts of a model in the order in which they were made, and their totals.
 struct ModelSummary {
   int64_t length = 0;  // tokens per document that the costs are for
   bool decodes = false;
   std::vector<LayerSummary> layers;
 
   int64_t frozen = 0;                  // parameters that are not trained
-  std::vector<std::string> estimated;  // mixers that do not say what they cost: their products with parameters count
+  std::vector<std::string> estimated;  // mixers without a cost(): only their products with parameters are counted
 
-  /// The part of this name, a new one if there is none.
+  /// The part called `name`; adds one if there is none.
   LayerSummary& part(const std::string& name);
 
   int64_t parameters() const;

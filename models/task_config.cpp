@@ -1,3 +1,5 @@
+// Functions of TaskConfig, the variant of all types of model, for code that does not know the type.
+// tests/models/test_matrix.cpp trains each type that has blocks with every mixer.
 #include "models/task_config.hpp"
 
 #include <type_traits>
@@ -8,7 +10,7 @@
 namespace capstan {
 namespace {
 
-/// The type_names of the alternatives whose defaults predict this.
+/// The type_names of the types of model that, with default options, predict `predicts`.
 template <class... Types>
 std::string types_that(Predicts predicts, const std::variant<Types...>&) {
   std::vector<std::string> types;

@@ -1,5 +1,6 @@
-// The stack's states are pooled by one product with weights (B, 1, T), which each kind of pooling makes. Padding has
-// weight 0. Class weights shift the logits in training only: prepare() makes the head's bias undo this at the start.
+// Pools the stack's states by a product with weights (B, 1, T), which each kind of pooling makes; padding has weight 0.
+// Class weights shift logits in training only, and prepare() makes the head's bias undo the shift at the start.
+// tests/models/test_classifier.cpp.
 #include "models/text_classifier.hpp"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ StackShape stack_shape(const TextClassifierConfig& config, int64_t vocabulary) {
   return {vocabulary + extra, config.causal, extra};
 }
 
-/// A row of a classifier is one text.
+/// Throws unless each row is one text: the states of several would be pooled together.
 void check_one_document(const Segments& segments) {
   int64_t previous = -1;
   for (const auto& span : segments.spans()) {
@@ -38,7 +39,7 @@ void check_one_document(const Segments& segments) {
   }
 }
 
-/// A batch with one more token in each row.
+/// The tokens and segments of a batch with one more token in each row.
 struct Prefixed {
   Ids tokens;
   Segments segments;
@@ -94,14 +95,14 @@ TextClassifier::TextClassifier(const Scope& scope, const TextClassifierConfig& c
   check(classes > 0, "text_classifier: {} classes", classes);
   head_ = std::make_unique<Linear>(model_scope(scope, config) / "head",
                                    LinearConfig{config.width, classes, /*bias=*/true, 1, /*output=*/true});
-  // init_stddev does not apply to it: the weights after the table decide how fast the table learns.
+  // In `scope`, without init_stddev: the size of output.weight decides how fast the table of n-grams learns.
   if (!config.ngrams.orders.empty())
     ngrams_ = std::make_unique<NgramFeatures>(scope / "ngrams", config.ngrams, classes);
   if (const auto* const listed = std::get_if<ListedWeights>(&config.class_weights)) weigh(listed->weights);
   if (pooling_ != Pooling::attention) return;
   const Scope place = model_scope(scope, config) / "pooling";
   pooling_hidden_ = std::make_unique<Linear>(place / "hidden", LinearConfig{config.width, config.width});
-  // No bias: it would cancel in the softmax.
+  // The score has no bias: a constant cancels in the softmax.
   pooling_score_ = std::make_unique<Linear>(place / "score", LinearConfig{config.width, 1, /*bias=*/false});
 }
 
@@ -119,7 +120,8 @@ void TextClassifier::weigh(const std::vector<double>& weights) {
   weight_shifts_ = Array(shape, std::vector<real>(shifts.begin(), shifts.end()));
 }
 
-/// The head's bias begins as minus the shifts: a model that has learnt nothing finds weighted classes equally likely.
+/// The head's bias begins as minus the shifts that class weights add in training: a model that has learnt nothing then
+/// finds the weighted classes equally likely.
 void TextClassifier::prepare(const ModelData& data) {
   if (data.class_counts.empty()) return;
   balance(data.class_counts, data.examples);
@@ -217,7 +219,7 @@ TaskLoss TextClassifier::loss(const Batch& batch, const Context& context) const 
   return {loss.sum, loss.targets, loss.correct, probabilities(logits)};
 }
 
-/// Even causal classifiers write no text.
+/// Costs of the stack, and of head and n-grams once per text. No decode costs: even causal classifiers write no text.
 ModelSummary TextClassifier::summary(const ParamStore& store, int64_t length, DecodeStates) const {
   ModelSummary summary = summarize_stack(stack_, store, length, DecodeStates::left_out);
   summary.decodes = false;

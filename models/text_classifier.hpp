@@ -1,5 +1,5 @@
-// Text classifier: one label per text, or any number of labels. tests/models/test_classifier.cpp has what it adds to
-// its stack, test_wiring.cpp beside it attention pooling.
+// Text classifier: one label per text, or any number of labels. tests/models/test_classifier.cpp checks the head,
+// losses and class weights, test_wiring.cpp attention pooling.
 #pragma once
 
 #include <memory>
@@ -112,9 +112,9 @@ class TextClassifier final : public Model {
     Ids tokens;
     Context context;
   };
-  /// What the stack reads.
+  /// What the stack reads: the batch, with pooling cls one token longer.
   Input stack_input(const Ids& tokens, const Context& context) const;
-  /// a: (B, 1, T) of the states x: (B, T, D).
+  /// The weights a (see the class) by which pooling adds states up: (B, 1, T) for the states x (B, T, D).
   Var pooling_weights(const Var& x, const Segments& segments) const;
 
   Pooling pooling_;
@@ -126,7 +126,7 @@ class TextClassifier final : public Model {
   std::unique_ptr<NgramFeatures> ngrams_;
   bool multi_label_;
   ClassWeights weighting_;
-  std::string head_bias_;                // its name
+  std::string head_bias_;                // name of the parameter head.bias, for prepare()
   Array class_weights_, weight_shifts_;  // (C), the weights and their logarithms; empty: 1
   LossConfig loss_;
 };

@@ -53,7 +53,7 @@ class ArrayOf {
 
   /// The same elements under another shape. Throws std::invalid_argument when the sizes differ.
   ArrayOf reshape(const Shape& shape) const;
-  /// Entries [begin, end) of the first axis. Throws std::invalid_argument for others than it has.
+  /// Entries [begin, end) of the first axis. Throws std::invalid_argument where the axis does not have them.
   ArrayOf rows(int64_t begin, int64_t end) const;
   /// Elements [offset, offset + shape.size()) of this array, as `shape`: how flat blocks are carved up. Throws
   /// std::invalid_argument where the array ends earlier.

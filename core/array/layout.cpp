@@ -1,3 +1,5 @@
+// Copies of arrays with other axes, shapes and pieces, for the ops of core/ops and their pullbacks. A result that is a
+// contiguous part of its input shares the buffer. tests/core/ops/test_ops.cpp and gradcheck_ops.cpp.
 #include "core/array/layout.hpp"
 
 #include <array>
@@ -67,7 +69,7 @@ Array sum_to(const Array& array, const Shape& shape, const char* op) {
   Array result = array;
   const Shape full = array.shape();
   int64_t inner = 1;
-  // Axes are taken from the last one on; one pass sums a run of neighbouring axes.
+  // Sums from the last axis to the first; neighbouring axes to be summed are summed in one pass.
   for (int axis = full.rank() - 1; axis >= 0;) {
     const auto summed = [&](int a) { return a < missing || (shape[a - missing] == 1 && full[a] != 1); };
     if (!summed(axis)) {
@@ -85,7 +87,7 @@ Array sum_to(const Array& array, const Shape& shape, const char* op) {
 
 namespace {
 
-/// Entries of an axis as blocks: `rows` runs of `length` elements, `stride` apart in the whole.
+/// Entries [begin, end) of one axis, in memory: `rows` blocks of `length` elements, `stride` apart from `offset` on.
 struct Blocks {
   int64_t rows, stride, length, offset;
 };

@@ -29,7 +29,7 @@ void put_slice(Array& x, int axis, int64_t begin, const Array& part);
 
 namespace capstan {
 
-// Rows of an array in another order.
+// select_rows() and copy_row(): rows of an array in another order.
 
 /// y[i] = x[rows[i]] along the first axis. Rows may repeat, and are not checked. Returns x itself where it has no
 /// elements.

@@ -1,3 +1,5 @@
+// RowGrads::add() merges two ascending lists of rows and adds the values of rows that are in both.
+// tests/core/array/test_row_grads.cpp checks that it reads nothing past the ends.
 #include "core/array/row_grads.hpp"
 
 #include <algorithm>

@@ -31,7 +31,7 @@ struct RowPlan {
 /// `rows_stay` keeps the last axis of `result` as the row, however the operands behave along the axis before it.
 RowPlan plan_rows(const Shape& result, std::initializer_list<Shape> operands, bool rows_stay = false);
 
-/// body(offset in the result, offsets in the operands) for rows [begin, end) in order.
+/// Calls body(offset in the result, offsets in the operands) for rows [begin, end), in order.
 template <class Body>
 void walk_rows(const RowPlan& plan, int64_t begin, int64_t end, const Body& body) {
   std::array<int64_t, Shape::max_rank> index{};
@@ -56,8 +56,9 @@ void walk_rows(const RowPlan& plan, int64_t begin, int64_t end, const Body& body
   }
 }
 
-/// body(offset in the result, offsets in the operands, count) over pieces of rows, split among the threads. A single
-/// long row is cut at multiples of 64 elements, so that the split does not decide what a vector register handles.
+/// Calls body(offset in the result, offsets in the operands, count) for pieces of rows, split among the threads. A
+/// single long row is cut at multiples of 64 elements, so that the split does not decide what a vector register
+/// handles.
 template <class Body>
 void parallel_rows(const RowPlan& plan, const Body& body) {
   constexpr int64_t granule = 64;

@@ -1,3 +1,5 @@
+// The loop of elementwise(), compiled once for all ops: it splits the broadcast result into contiguous pieces and calls
+// the op's row function for each. tests/core/ops/test_ops.cpp checks broadcasting against NumPy's rules.
 #include "core/array/rows_xt.hpp"
 
 #include <algorithm>
@@ -5,10 +7,10 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-/// Elements of a repeated value: little memory, and a multiple of every register.
+/// Copies of an operand's single value that a row reads: 2 or 4 kB on the stack, a multiple of every register's lanes.
 constexpr int64_t repeated_length = 512;
 
-/// Computes one piece of a row in which at least one operand has a single value: that is repeated in a short piece.
+/// Computes a piece of a row. An operand with a single value along the row is repeated in a short array.
 void compute_with_repeats(real* out, RowOperands in, const RowPlan& plan, size_t operands, int64_t count,
                           const RowFunction& row) {
   alignas(64) real repeated[RowPlan::max_operands][repeated_length];

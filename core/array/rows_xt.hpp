@@ -19,9 +19,9 @@ void assign_row(Row& row, const E& expression) {
   xt::linear_assigner<xt::xassign_traits<Row, E>::simd_assign()>::run(row, expression);
 }
 
-/// Contiguous pieces of the operands, in order.
+/// For each operand, in their order, a pointer to a contiguous piece of elements.
 using RowOperands = std::array<const real*, RowPlan::max_operands>;
-/// Writes `count` elements of the result.
+/// An op on one row: writes `count` elements of the result to `out`.
 using RowFunction = std::function<void(real* out, const RowOperands& in, int64_t count)>;
 
 /// The loop of elementwise(): calls `row` for every piece of the result, on all threads. An operand that has one value

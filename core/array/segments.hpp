@@ -61,7 +61,7 @@ Ids first_positions(const std::vector<int64_t>& positions, int64_t count);
 
 namespace capstan::CAPSTAN_PRECISION {
 
-// What segments mean for activations: which tokens see which, and rows of padding.
+// Functions of Segments and activations: which tokens see which, and clearing rows of padding.
 
 /// 1 where the query (row) sees the key (column), else 0: (B, T, T). For the composed forms of mixers.
 inline Array visibility(const Segments& segments, bool causal) {

@@ -29,7 +29,7 @@ class Shape {
   int64_t operator[](int axis) const { return extents_[static_cast<size_t>(normalize_axis(axis))]; }
   /// Number of elements; 1 for a scalar.
   int64_t size() const;
-  /// `axis` counted from the front. Throws as operator[]; the message begins with `op`.
+  /// The axis counted from the front. Throws std::invalid_argument outside [-rank, rank); the message begins with `op`.
   int normalize_axis(int axis, const char* op = "shape") const;
 
   const int64_t* begin() const { return extents_.data(); }
@@ -38,7 +38,7 @@ class Shape {
 
   /// Product of the extents of axes [first, last).
   int64_t product(int first, int last) const;
-  /// The shape with this extent at `axis`, which may be negative, and with one more axis at the end.
+  /// with(): this shape with another extent at `axis`, which may be negative. append(): one more axis at the end.
   Shape with(int axis, int64_t extent) const;
   Shape append(int64_t extent) const;
   /// The shape without axis `axis`.

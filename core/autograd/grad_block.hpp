@@ -23,8 +23,8 @@ class GradBlock {
   std::vector<RowGrads>& tables() { return tables_; }
   const std::vector<RowGrads>& tables() const { return tables_; }
 
-  /// this + other; all gradients of `other` are 0 afterwards. Throws std::invalid_argument for a block of another
-  /// store.
+  /// Adds the gradients of `other` to this block; all gradients of `other` are 0 afterwards. Throws
+  /// std::invalid_argument for a block of another store.
   void add(GradBlock& other);
   void clear();
 
@@ -40,7 +40,8 @@ class LaneGrads : NoCopy {
   LaneGrads(const GradBlock& store, GradBlock& lane);
   ~LaneGrads();
 
-  /// Where gradients for `store` go on this thread.
+  /// The block that gets the gradients for `store` on this thread: the lane's, if a lane of `store` is active, else
+  /// `store` itself.
   static GradBlock& of(GradBlock& store);
 
  private:

@@ -119,7 +119,7 @@ class Tape : NoCopy {
   /// Calls the pullback of a record that received a gradient, and delivers what it returns.
   void pull(Record record) const;
   static Grads call_pullback(const Record& record, std::vector<Array> dys);
-  /// Adds the gradient of one input to what that has already.
+  /// Adds the gradient of one input of a record to the gradient that the input has already.
   void deliver(const Record& record, size_t input, Grad grad) const;
   void deliver_rows(const Record& record, size_t input, RowGrads rows) const;
 
@@ -155,7 +155,7 @@ class TapePause : NoCopy {
 /// output. Chen et al. 2016, arXiv 1604.06174.
 Var recompute(const std::function<Var(const std::vector<Var>&)>& body, const std::vector<Var>& inputs);
 
-// Where a pullback puts the gradient of one input.
+// GradSink: where a pullback puts the gradient of one input.
 
 /// Wraps the three cases a fused pullback meets: the input's gradient is not wanted (data() is null), it is added to
 /// the input's own block (beta() is 1), or it is written to a new array (beta() is 0, the content undefined before).
@@ -173,7 +173,7 @@ class GradSink {
   explicit operator bool() const { return data_ != nullptr; }
   real* data() const { return data_; }
   real beta() const { return in_place_ ? real{1} : real{0}; }
-  /// The answer for the tape.
+  /// What the pullback returns to the tape for this input.
   Grad grad() {
     if (data_ == nullptr) return {};
     return in_place_ ? Grad::accumulated() : Grad(std::move(array_));

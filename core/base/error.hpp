@@ -39,13 +39,13 @@ void check(bool condition, fmt::format_string<Args...> message, Args&&... args) 
   if (!condition) throw std::invalid_argument(fmt::format(message, std::forward<Args>(args)...));
 }
 
-// What is thrown when memory is refused: it says how much was wanted and for what, and needs no memory itself.
+// OutOfMemory is thrown when memory is refused; it says how much was wanted and for what, and takes no memory itself.
 
 /// what(): "out of memory (wanted 512 MB for the model's parameters)".
 class OutOfMemory : public std::bad_alloc {
  public:
-  /// `purpose`: a string literal, with a remedy after a colon if there is a special one; null: that of the calling
-  /// thread (MemoryFor).
+  /// `purpose`: what the memory was for, a string literal, with a remedy after a colon if there is a special one; null:
+  /// the purpose that MemoryFor has set on the calling thread.
   explicit OutOfMemory(size_t bytes, const char* purpose = nullptr) noexcept;
   const char* what() const noexcept override { return text_; }
 

@@ -7,12 +7,12 @@
 namespace capstan::math {
 
 double exp(double x);
-/// -infinity at 0, NaN below.
+/// Natural logarithm: -infinity at 0, NaN below.
 double log(double x);
 double log1p(double x);
-/// For x >= 0.
+/// x^y, for x >= 0.
 double pow(double x, double y);
-/// For |x| up to some millions: beyond, what is left after whole turns has lost its digits.
+/// sin and cos, for |x| up to some millions: for larger x, the rest after whole turns has too few exact digits.
 double sin(double x);
 double cos(double x);
 

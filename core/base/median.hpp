@@ -6,7 +6,7 @@
 
 namespace capstan {
 
-/// The middle one of the values, the upper one of two; 0 for none.
+/// The middle value, the upper of the two middle ones for an even count; 0 without values.
 inline double median(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

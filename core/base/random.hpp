@@ -41,9 +41,9 @@ class RandomStream {
   /// Standard normal (Box-Muller). Takes four words: all of one counter, where only normal() was called before.
   double normal();
   const RandomKey& key() const { return key_; }
-  /// The counter that is taken next.
+  /// The counter that the next draw begins with.
   uint64_t counter() const { return block_; }
-  /// The stream `counters` further on, from the start of a counter.
+  /// A stream that begins `counters` counters after counter().
   RandomStream skip(uint64_t counters) const { return RandomStream(key_, block_ + counters); }
 
  private:

@@ -19,7 +19,7 @@ constexpr T round_up(T value, T multiple) {
 
 /// The product of sizes that are not negative. Throws Error naming `what` and the factors where it is above `most`.
 int64_t checked_product(const char* what, std::initializer_list<int64_t> factors, int64_t most = most_elements);
-/// The sum of such sizes, with the same error.
+/// The sum of sizes that are not negative. Throws Error naming `what` and the terms where it is above `most`.
 int64_t checked_sum(const char* what, std::initializer_list<int64_t> terms, int64_t most = most_elements);
 
 }  // namespace capstan

@@ -9,12 +9,13 @@
 
 namespace capstan {
 
+/// A bf16 number: the upper half of a float.
 struct Bf16 {
   uint16_t bits;
 };
 
-/// The float nearest to x among those of 16 bits, the one with an even last bit where two are equally near; what is
-/// beyond the largest becomes infinite, and NaN stays NaN.
+/// The bf16 number nearest to x, the one with an even last bit where two are equally near. An x beyond the largest bf16
+/// number becomes infinite, and NaN stays NaN.
 inline Bf16 to_bf16(float x) {
   uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);
@@ -47,8 +48,8 @@ inline float to_float(F8 x) {
   return (x.bits & 0x80) != 0 ? -magnitude : magnitude;
 }
 
-/// The nearest F8, that with an even last bit where two are equally near; the largest for what is beyond it. NaN stays
-/// NaN.
+/// The F8 number nearest to x, the one with an even last bit where two are equally near; largest_f8 for a larger x,
+/// with its sign. NaN stays NaN.
 inline F8 to_f8(float x) {
   const int sign = std::signbit(x) ? 0x80 : 0;
   if (std::isnan(x)) return {static_cast<uint8_t>(sign | 0x7f)};

@@ -1,4 +1,4 @@
-// How long work ends early: it asks again and again, between pieces of a bounded size, whether it should. train/loop,
+// How long work ends early: between pieces of bounded size it asks whether it should stop. train/loop,
 // train/linear and serve set the poll (a signal, a client that has gone); core, nn and train ask. Between two questions
 // of a thread there must be no more than a moment's work: tests/cli/test_interruption.cpp and
 // tests/train/test_signals.cpp.
@@ -18,7 +18,8 @@ class Stopped : public std::exception {
   const char* what() const noexcept override { return "stopped"; }
 };
 
-/// True: stop. Called from any thread that works, so it must be fast and safe to call from several at once.
+/// Asks whether work should stop (true). Called from any thread that works, so it must be fast and safe to call from
+/// several threads at once.
 using StopPoll = std::function<bool()>;
 
 /// While it lives, stop_point() throws Stopped once the poll returns true: in the calling thread and in the parallel
@@ -28,7 +29,7 @@ class StopScope : NoCopy {
   explicit StopScope(const StopPoll* poll) noexcept;
   ~StopScope();
 
-  /// Of the calling thread; null where there is none.
+  /// The poll of the calling thread's innermost scope; null where there is none.
   static const StopPoll* current() noexcept;
 
  private:

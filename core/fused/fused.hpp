@@ -81,7 +81,7 @@ struct CrossEntropyOptions {
   int64_t chunk_rows = 0;      // linear_cross_entropy: rows whose logits exist at a time; 0: chosen from V
 };
 
-/// The loss of rows, and how many they are.
+/// The summed loss of rows, and the number of rows.
 struct CrossEntropy {
   Var sum;              // scalar: natural-log loss summed over the counted rows
   int64_t targets = 0;  // rows that are not ignored

@@ -1,3 +1,5 @@
+// Matrix products of an affine map. A product has two bf16 factors or none: a Factor is rounded to bf16 exactly when
+// the weight it meets has a bf16 copy. tests/core/ops/float_bf16_ops.cpp and tests/core/fused/test_linear.cpp.
 #include "core/fused/linear_products.hpp"
 
 #include <algorithm>
@@ -65,7 +67,7 @@ Factor::Factor(const real* x, int64_t count, const Factor& weight) {
 }
 
 void multiply_rows(const Factor& x, const Factor& weight, const real* bias, real* y, const LinearSizes& sizes) {
-  // A product without beta starts by clearing its output; starting from the bias instead costs nothing.
+  // A product clears its output first unless beta is 1; writing the bias there instead saves a pass for adding it.
   if (bias != nullptr)
     parallel_each(sizes.rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(sizes.out, 1)),
                   [&](int64_t row) { std::copy_n(bias, sizes.out, y + row * sizes.out); });

@@ -1,6 +1,6 @@
 // The three matrix products of an affine map, for the ops that contain one (core/fused, and gated, fastformer and aft
-// in nn/systems): the one place that decides whether they are computed in bf16. tests/core/ops/float_bf16_ops.cpp holds
-// this.
+// in nn/systems): the one place that decides whether they are computed in bf16. tests/core/ops/float_bf16_ops.cpp
+// checks when they are.
 #pragma once
 
 #include "core/array/array.hpp"

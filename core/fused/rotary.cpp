@@ -1,3 +1,5 @@
+// rotary() and its tables of angles, computed in double and rounded once. The pullback turns by the opposite angle.
+// tests/core/fused/test_rotary.cpp; tests/nn/systems/gated/test_op.cpp checks the tables.
 #include "core/fused/rotary.hpp"
 
 #include <algorithm>
@@ -34,7 +36,7 @@ struct Turns {
   std::vector<double> cosine, sine;
 };
 
-/// One table row: the turn by the angles of `a`, followed by that of `b`.
+/// One table row: cos and sin of the sums of the angles in `a` and `b`, by the addition theorems.
 void write_row(const Turns& a, const Turns& b, real* cosine, real* sine) {
   const double *const ac = a.cosine.data(), *const as = a.sine.data(), *const bc = b.cosine.data(),
                       *const bs = b.sine.data();

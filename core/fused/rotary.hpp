@@ -11,7 +11,7 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-// Cosines and sines of rotary angles.
+// RotaryTables: cosines and sines of rotary angles.
 
 /// cos and sin of p * base^(-pair / pairs) for the positions p of a call, computed in double.
 struct RotaryTables {
@@ -35,7 +35,7 @@ inline std::vector<EnumName<RotaryPairs>> enum_names(RotaryPairs) {
   return {{RotaryPairs::interleaved, "interleaved"}, {RotaryPairs::halves, "halves"}};
 }
 
-/// Which features turn together, and how fast.
+/// Which features rotary() turns in pairs, and how fast.
 struct RotaryOptions {
   double base = 10000;
   int64_t dims = 0;  // rotate the first `dims` features only (even); 0: all

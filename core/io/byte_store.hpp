@@ -1,5 +1,5 @@
-// Bytes that are appended, and read again by their place: many of them are in a file. data/labelled keeps texts in it,
-// and data/batches tokens. tests/data/test_batches.cpp holds that both forms give the same bytes.
+// A store of bytes that are appended, then read by their place; many bytes are in a file. data/labelled keeps texts in
+// it, and data/batches tokens. tests/data/test_batches.cpp checks that memory and file give the same bytes.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ class ByteStore : NoCopy {
   std::string folder_;
   size_t limit_;
   std::string waiting_;  // bytes that are not in the file yet; all of them where there is none
-  int64_t written_ = 0;  // in the file
+  int64_t written_ = 0;  // bytes in the file
   int descriptor_ = -1;
 };
 

@@ -1,5 +1,5 @@
-// There is one terminal per process, so what is shown is global, under one mutex. A line is cut to the width of the
-// terminal by leaving out its last fields.
+// The line at the bottom of the terminal. There is one terminal per process, so the line is global, under one mutex. It
+// is cut to the width of the terminal by leaving out its last fields. tests/cli/test_terminal.cpp.
 #include "core/io/console.hpp"
 
 #include <fmt/core.h>
@@ -23,8 +23,8 @@ std::mutex mutex;
 std::function<void(const std::string&)> own_line;
 std::string shown;  // the line that the terminal shows at present
 
-/// The width is asked for each time: windows change. The last column stays free: some terminals go to the next line as
-/// soon as it is written.
+/// Cuts a line to the terminal's present width. The last column stays free: some terminals go to the next line as soon
+/// as it is written.
 std::string cut_to_terminal(std::string line) {
   constexpr std::string_view between = " : ";
   winsize size{};

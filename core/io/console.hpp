@@ -23,7 +23,7 @@ void show_console_line(const std::string& line);
 /// Calls `print`, which writes to standard error, with the line out of its way. One thread at a time.
 void print_above_console_line(const std::function<void()>& print);
 
-/// "[=====     ]  52% ".
+/// A bar of text for the share of work that is done: "[=====     ]  52% ".
 std::string draw_bar(double share);
 
 }  // namespace capstan

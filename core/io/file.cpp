@@ -1,5 +1,6 @@
-// Functions that write, rename or remove first tell the hook of tests (before), which may fail or end the process at
-// exactly this call. Errors of the system become FileError with a remedy (throw_file_error).
+// Files that survive a kill or power loss. Functions that write, rename or remove first call the hook of tests
+// (before), which may fail or end the process at exactly this call. Errors of the system become FileError with a remedy
+// (throw_file_error). tests/core/io/test_file.cpp.
 #include "core/io/file.hpp"
 
 #include <fcntl.h>
@@ -244,7 +245,7 @@ std::vector<std::string> names_in_folder(const std::string& path) {
 
 int64_t bytes_below(const std::string& path) {
   namespace fs = std::filesystem;
-  std::error_code error;  // what another process removes meanwhile does not count
+  std::error_code error;  // not thrown: a file that another process removes meanwhile counts as 0 bytes
   const fs::file_status status = fs::symlink_status(path, error);
   if (fs::is_regular_file(status)) {
     const auto size = fs::file_size(path, error);

@@ -32,7 +32,7 @@ class FileWriter : NoCopy {
   void write(std::string_view text) { write(text.data(), text.size()); }
   /// Writes from byte `place` on.
   void write_at(size_t place, const void* bytes, size_t count);
-  /// Returns when the content is on the disk.
+  /// Syncs the file: returns when its content is on the disk.
   void sync();
   void close();
 
@@ -96,7 +96,7 @@ void check_replaceable(const std::string& path);
 std::string read_file(const std::string& path);
 /// Writes and syncs a file: its content is on the disk on return, and may be incomplete after a crash before that.
 void write_file(const std::string& path, std::string_view content);
-/// Gives a file its name, whose content must be on the disk. On return the name is, too.
+/// Renames a finished file, whose content must be on the disk, to `path`. On return the name is on the disk, too.
 void publish_file(const std::string& unfinished, const std::string& path);
 /// Writes a file under a name of its own and publishes it: after a crash the file has its old or its new content in
 /// full, also when several processes replace it.
@@ -137,15 +137,16 @@ void set_file_hook(FileHook hook);
 /// Throws the FileError for a failed call: "cannot <doing> <path>: <reason> (<remedy>)".
 [[noreturn]] void throw_file_error(const char* doing, const std::string& path, int error_number);
 
-// What happens when a mapped file becomes shorter while it is read, or its disk fails: the kernel sends SIGBUS.
+// Faults of mapped files: the kernel sends SIGBUS when a file becomes shorter while it is read, or its disk fails.
 
-/// From here on, such a fault ends the process with exit code 1 and a message that names the file, on standard error
-/// and in the fault log. For programs: the library leaves signals alone.
+/// From here on, a fault of a mapped file ends the process with exit code 1 and a message that names the file, on
+/// standard error and in the fault log. For programs: the library leaves signals alone.
 void catch_mapping_faults();
-/// A descriptor that also gets the message; -1 for none.
+/// Sets a file descriptor that also gets the message of a mapping fault; -1 for none.
 void set_fault_log(int descriptor);
 
-/// For MappedFile: whose bytes are in memory at `begin`. `path` must stay until forget_mapping().
+/// Called by MappedFile: the `size` bytes at `begin` are those of the file `path`, a text that must live until
+/// forget_mapping().
 void note_mapping(const unsigned char* begin, size_t size, const char* path);
 void forget_mapping(const unsigned char* begin);
 

@@ -1,5 +1,6 @@
-// nlohmann's parser reports what it meets (SAX), and Builder makes the value of it: so nesting that is too deep and
-// repeated keys are refused while the text is read, and no text costs more stack than the limit allows.
+// Parsing JSON: nlohmann's parser reports events (SAX), and Builder makes the value of them. So nesting that is too
+// deep and repeated keys are refused while the text is read, and no text costs more stack than the limit allows.
+// tests/core/io/test_json.cpp.
 #include "core/io/json.hpp"
 
 #include <algorithm>

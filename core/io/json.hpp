@@ -14,7 +14,7 @@
 
 namespace capstan {
 
-/// What JSON may be, and what errors call it.
+/// Limits of a JSON text, and the place that errors name.
 struct JsonRule {
   std::string file = "JSON";
   int64_t line = 1;          // file line where the text begins

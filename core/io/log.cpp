@@ -1,6 +1,6 @@
-// Loggers share sinks. Messages go to the files of all runs that are being trained and to what is shown; the lines of a
-// run to its own file and, if they are to be seen, to what is shown. That is the program's sink or, without one, the
-// terminal. Sinks have levels, loggers have none.
+// Loggers share sinks: the files of runs that are being trained, and ShownSink, which is the program's sink or, without
+// one, the terminal. Messages go to all of these; the lines of a run go to its own file and, if `shown`, to ShownSink.
+// Sinks have levels, loggers have none. tests/cli/test_log.cpp.
 #include "core/io/log.hpp"
 
 #include <fcntl.h>
@@ -127,11 +127,11 @@ std::shared_ptr<spdlog::logger> make_logger(const char* name, std::vector<spdlog
   return logger;
 }
 
-/// What all messages share.
+/// The sinks and the logger of all messages.
 struct Log {
   std::shared_ptr<ShownSink> shown = std::make_shared<ShownSink>();
   std::shared_ptr<spdlog::sinks::dist_sink_mt> run_files = std::make_shared<spdlog::sinks::dist_sink_mt>();
-  // Files are written first: what somebody has seen is in them.
+  // Files come first in the list: a line that somebody has seen on the terminal is in the file.
   std::shared_ptr<spdlog::logger> messages = make_logger(program_name, {run_files, shown});
   std::mutex mutex;
   LogLevel level = LogLevel::info;

@@ -28,8 +28,8 @@ inline void log_info(std::string_view message) { log_message(LogLevel::info, mes
 inline void log_warning(std::string_view message) { log_message(LogLevel::warning, message); }
 inline void log_error(std::string_view message) { log_message(LogLevel::error, message); }
 
-/// The least important level that is shown or handed to the program's sink; `info` at the start. A train.log has all
-/// messages from `info` on, and with `debug` those, too.
+/// Sets the least important level that is shown or handed to the program's sink; `info` at the start. A train.log has
+/// all messages from `info` on, and with level `debug` also those of `debug`.
 void set_log_level(LogLevel level);
 /// The level from here on of a program that has not called set_log_level().
 void set_default_log_level(LogLevel level);
@@ -53,7 +53,7 @@ class RunLog {
   RunLog(const RunLog&) = delete;
   RunLog& operator=(const RunLog&) = delete;
 
-  /// `shown`: also where messages go.
+  /// Appends a line. `shown`: the line also goes to the terminal or the program's sink.
   void log(LogLevel level, std::string_view line, bool shown);
 
  private:

@@ -50,7 +50,7 @@ void Progress::begin(const std::string& work) {
 }
 
 void Progress::show(double now) {
-  constexpr double between = 0.2;
+  constexpr double between = 0.2;  // seconds between two drawings of the terminal's line
   const bool draws = now - drawn_ >= between, writes = now >= next_line_;
   if (!draws && !writes) return;
   if (draws) drawn_ = now;
@@ -68,7 +68,7 @@ void Progress::show(double now) {
 /// The time that is left, amount and rate, as far as they are known.
 std::string Progress::figures(double now, const char* between, bool bar) const {
   std::string left, rest;
-  constexpr double known = 1e-4;        // of the work, from which the time that is left is guessed
+  constexpr double known = 1e-4;        // share of the work from which on the time that is left is estimated
   const double own = done_ - skipped_;  // done by this process
   if (total_ > 0 && own > known * total_)
     left = between + fmt::format(fmt::runtime(bar ? "ETA {}" : "{} left"),

@@ -36,9 +36,10 @@ class Sparingly {
   long calls_ = 0;            // whose share was not known
 };
 
+/// The unit in which progress is shown.
 struct ProgressUnit {
-  const char* name;  // "" for shares of the whole alone
-  double size = 1;   // of one unit, in what is added
+  const char* name;  // "MB"; "": only the share of the whole is shown
+  double size = 1;   // how much of Progress::add() is one unit
 };
 constexpr ProgressUnit in_megabytes{"MB", 1e6}, in_texts{"texts"}, in_shares{""};
 
@@ -47,17 +48,18 @@ constexpr ProgressUnit in_megabytes{"MB", 1e6}, in_texts{"texts"}, in_shares{""}
 /// after 20, after 40, and so on. Any thread may add.
 class Progress : NoCopy {
  public:
-  /// Without `log`, nothing is shown. `total`: of all the work; 0 = not known.
+  /// Without `log`, nothing is shown. `total`: the amount of all the work, as add() counts it; 0 = not known.
+  /// first_line: seconds after which the log gets its first line.
   Progress(LogLine log, std::string work, double total, ProgressUnit unit = in_megabytes, double first_line = 10);
   ~Progress();
 
-  /// A stop point (core/base/stop.hpp).
+  /// Adds an amount of work that is done. It is a stop point (core/base/stop.hpp).
   void add(double done);
-  /// So much was done by an earlier process: it counts as done, but not for the rate.
+  /// Adds work that an earlier process did: it counts as done, but not for the rate.
   void skip(double done);
-  /// What follows is another part of the same work. Shown at once.
+  /// Begins another part of the work, with `work` as its name. Shown at once.
   void begin(const std::string& work);
-  /// The time shown as left is that to the end of what comes after this work, which takes this long.
+  /// Adds `seconds` to the time shown as left: the expected time of work that follows this one.
   void then(double seconds) { after_ = seconds; }
 
  private:

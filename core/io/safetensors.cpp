@@ -1,6 +1,6 @@
-// Opening a file: the header is parsed, each tensor is checked on its own, then that all of them fill the data, then
-// the checksum. Only afterwards do stored rows and factors, which the metadata name, become part of their tensors. All
-// numbers come from outside: none is used in arithmetic before it was compared with its limit.
+// Opening a safetensors file: the header is parsed; each tensor is checked on its own, then that all tensors fill the
+// data, then the checksum. Only afterwards do stored rows and factors, which the metadata name, become part of their
+// tensors. All numbers come from outside: none is used in arithmetic before it was compared with its limit.
 #include "core/io/safetensors.hpp"
 
 #include <algorithm>

@@ -25,7 +25,7 @@
 namespace capstan {
 
 enum class DType { f64, f32, f16, bf16, f8, i64, i32, i16, i8, u8, boolean };
-/// The name that the format has for it: "F32".
+/// The name of the type in the safetensors format: "F32".
 const char* to_string(DType dtype);
 int64_t byte_size(DType dtype);
 std::optional<DType> dtype_called(const std::string& name);
@@ -38,14 +38,14 @@ struct FileTensor {
   const unsigned char* bytes = nullptr;
   int64_t size = 0;                                    // elements
   std::shared_ptr<const StoredRows> stored = nullptr;  // null: the file has all rows
-  float factor = 1;                                    // of the elements
+  float factor = 1;                                    // stored elements times this are the values
 
   std::vector<double> to_doubles() const { return to_vector<double>(); }
   std::vector<float> to_floats() const { return to_vector<float>(); }
   /// Converts elements [begin, end), in row-major order, into `out`.
   void copy_part(int64_t begin, int64_t end, float* out) const;
   void copy_part(int64_t begin, int64_t end, double* out) const;
-  /// The rows that the file has, as a tensor without the others, which are zeros.
+  /// A tensor of the rows that the file stores; the rows left out are zeros.
   FileTensor without_zeros() const;
   /// Converts all elements into `out`.
   template <class T>

@@ -16,13 +16,13 @@ inline constexpr const char* sparse_key = "sparse";
 inline constexpr const char *rows_suffix = ".rows", *pytorch_rows_suffix = "_rows";
 /// The "format" of sparse tensors whose rows are named by bits, or by gaps (StoredRows::Form).
 inline constexpr int64_t bits_format = 1, gaps_format = 2;
-/// The same two for PyTorch, in which no name of a module's own tensor has a dot.
+/// bits_format and gaps_format for files that PyTorch loads, in which no name of a module's own tensor has a dot.
 inline constexpr int64_t pytorch_bits_format = 3, pytorch_gaps_format = 4;
 inline constexpr const char* factors_key = "factors";
 inline constexpr int64_t factors_format = 1;
 inline constexpr size_t length_bytes = 8;
 
-/// Adds the header, which must be without its checksum: that is the hash of this and of the data.
+/// Adds `header`, without its checksum entry, to the hash: the checksum is the hash of this header and of the data.
 inline void add_header(Hash& checksum, const nlohmann::json& header) {
   checksum.add(header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }

@@ -26,8 +26,8 @@ struct Layout {
   int64_t bytes = 0;
 };
 
-/// put(bytes, count), in order and in large pieces, for what a file has of the elements from `begin` on that are in
-/// [data, data + count) bytes.
+/// Calls put(bytes, count), in order and in large pieces, for the stored part of the `count` bytes at `data`, which are
+/// a tensor's elements from `begin` on.
 template <class Put>
 void for_stored(const StoredRows* stored, int64_t row_size, int64_t begin, const void* data, int64_t count,
                 const Put& put) {
@@ -60,7 +60,7 @@ void check_text(const char* what, const std::string& text) {
     throw Error(fmt::format("safetensors: {} {} is not UTF-8", what, shown));
 }
 
-/// Bytes of a row of the tensor; of a scalar, those of its element.
+/// Bytes of a row of the tensor; of a scalar, the bytes of its element.
 int64_t row_size(const TensorToWrite& tensor) {
   int64_t bytes = byte_size(tensor.dtype);
   for (size_t axis = 1; axis < tensor.shape.size(); ++axis)

@@ -8,12 +8,12 @@
 
 namespace capstan {
 
-/// Which of `rows` rows are stored. Immutable; shared by the tensors of a file.
+/// The set of stored rows, out of `rows` rows of a tensor. Immutable; shared by the tensors of a file.
 class StoredRows {
  public:
-  /// How a file says which rows these are. `bits`: as below. `gaps`: for each stored row, a byte with the number of
-  /// rows between it and the stored one before it; 255 stands for 255 rows and is followed by another byte. Where few
-  /// rows are stored, it is the shorter one.
+  /// How a file lists the stored rows. `bits`: one bit per row (see the constructor). `gaps`: for each stored row, a
+  /// byte with the number of rows between it and the stored one before it; 255 stands for 255 rows and is followed by
+  /// another byte. Where few rows are stored, it is the shorter one.
   enum class Form { bits, gaps };
 
   /// Row r is stored if bit r % 8 of byte r / 8 is set. Throws std::invalid_argument unless the bits are those of
@@ -21,7 +21,7 @@ class StoredRows {
   StoredRows(int64_t rows, std::vector<unsigned char> bits, Form form = Form::bits);
   /// Throws std::invalid_argument unless the gaps end within `rows` rows, and for more rows than gaps may name (2^26).
   static StoredRows from_gaps(int64_t rows, const unsigned char* gaps, int64_t bytes);
-  /// Bytes of the bits.
+  /// Bytes that the bits of `rows` rows take.
   static int64_t bytes_of(int64_t rows) { return rows / 8 + (rows % 8 != 0 ? 1 : 0); }
 
   int64_t rows() const { return rows_; }
@@ -34,10 +34,10 @@ class StoredRows {
       for (unsigned bits = bits_[byte]; bits != 0; bits &= bits - 1)
         visit(static_cast<int64_t>(8 * byte) + __builtin_ctz(bits));
   }
-  /// The number of stored rows before this one.
+  /// How many stored rows precede `row`.
   int64_t before(int64_t row) const;
   Form form() const { return form_; }
-  /// What a file has.
+  /// The bytes by which a file lists the stored rows, in this form.
   const std::vector<unsigned char>& bytes() const { return form_ == Form::bits ? bits_ : gaps_; }
 
  private:

@@ -1,5 +1,5 @@
-// Work on many texts by all threads whose results are wanted in order: how data/ tokenises and checks rows.
-// tests/core/machine/test_in_order.cpp holds the order, the first error and the bound on memory.
+// Work on many texts by all threads, with results in the order of the texts: data/ tokenises and checks rows with it.
+// tests/core/machine/test_in_order.cpp checks the order, the first error and the bound on memory.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,8 @@ class InOrder : NoCopy {
 
   InOrder(Work work, Take take) : work_(std::move(work)), take_(std::move(take)) {}
 
-  /// Adds an item of `bytes` of text, by which items are shared out. Now and then it works on all items so far.
+  /// Adds an item of `bytes` of text; units of work have about equal bytes. Works on all items so far when they are
+  /// many.
   void add(Item item, size_t bytes) {
     if (unit_bytes_ == 0) begins_.push_back(items_.size());
     items_.push_back(std::move(item));
@@ -64,8 +65,9 @@ class InOrder : NoCopy {
   }
 
  private:
+  // Units of 256 KB: long enough to hand out, and eight per thread even out their different costs.
   static constexpr size_t bytes_of_unit = size_t{1} << 18, units_per_thread = 8;
-  /// What the shortest item counts for: its place in memory, and a mapped file of which a process may have 65,530.
+  /// Bytes that the shortest item counts for: it takes memory and may hold a mapping, of which Linux allows 65,530.
   static constexpr size_t least_bytes = 4096;
 
   void work_on(const Item& item, Outcome& outcome) const {
@@ -81,8 +83,8 @@ class InOrder : NoCopy {
   Work work_;
   Take take_;
   std::vector<Item> items_;
-  std::vector<size_t> begins_;  // of units: items that a thread takes together
-  size_t unit_bytes_ = 0;       // of the last unit; 0: the next item begins one
+  std::vector<size_t> begins_;  // first item of each unit: a thread takes all items of a unit together
+  size_t unit_bytes_ = 0;       // bytes of the last unit so far; 0: the next item begins a unit
 };
 
 }  // namespace capstan

@@ -32,7 +32,7 @@ bool cpu_has_v3() { return __builtin_cpu_supports("x86-64-v3"); }
 bool cpu_has_v4() { return __builtin_cpu_supports("x86-64-v4"); }
 #endif
 
-/// Levels this CPU has. The first one is what everything is compiled for.
+/// How many of the levels this CPU has. Code outside of kernels is compiled for the first level.
 size_t usable_levels() {
   if (!cpu_has_v3()) return 1;
   return cpu_has_v4() ? 3 : 2;
@@ -48,7 +48,7 @@ const char* environment_choice() {
   return name != nullptr && *name != '\0' ? name : nullptr;
 }
 
-/// What was made before main: one table per library with kernels, none in a native build; and the level in use.
+/// The KernelTables, one per library with kernels and none in a native build, and the level in use. Made before main().
 struct State {
   std::vector<KernelTable> tables;
   size_t level;
@@ -64,7 +64,7 @@ State& state() {
   return the_state;
 }
 
-/// Why the kernels of `level` cannot be had; empty when they can.
+/// Why the kernels of `level` cannot be used; empty when they can.
 std::string refusal(const std::string& level) {
   if (state().tables.empty())
     return fmt::format(

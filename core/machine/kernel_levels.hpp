@@ -10,22 +10,22 @@
 
 namespace capstan {
 
-/// The level in use, such as "x86-64-v3"; of a native build the instruction set it was
-/// compiled for, such as "avx512bw".
+/// The level in use, such as "x86-64-v3"; in a native build the instruction set that it was compiled for, such as
+/// "avx512bw".
 std::string kernel_level();
 
 /// Can this CPU run programs for "x86-64-v2", "x86-64-v3", "x86-64-v4"? False for any other name.
 bool cpu_has_level(const std::string& level);
 
-/// The kernels of `level` from now on, while nothing is being computed. Throws ConfigError for a level that this build
-/// or this CPU does not have.
+/// Uses the kernels of `level` from now on; only while nothing is being computed. Throws ConfigError for a level that
+/// this build or this CPU does not have.
 void set_kernel_level(const std::string& level);
 
 /// Throws ConfigError when CAPSTAN_CPU names what set_kernel_level would refuse; the best level runs in that case.
 void check_kernel_choice();
 
-/// For the sources made by cmake/dispatch_kernels.sh alone: the kernels of one library are called through
-/// `slots`, which start as those of the lowest level.
+/// The kernels of one library at all levels, called through `slots`, which at first are the lowest level's. Only
+/// sources that cmake/dispatch_kernels.sh makes use it.
 using KernelAddress = void (*)();
 class KernelTable {
  public:

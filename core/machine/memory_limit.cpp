@@ -12,7 +12,7 @@
 namespace capstan {
 namespace {
 
-/// The number in a file; none where it is "max", and where there is no such file.
+/// The number that a file holds; none where it says "max" (no limit), and where there is no such file.
 std::optional<uint64_t> number_in(const std::string& path) {
   std::ifstream file(path);
   uint64_t number = 0;
@@ -24,8 +24,8 @@ void lower(MemoryLimit& limit, uint64_t bytes, const std::string& of) {
   if (bytes < limit.bytes) limit = {bytes, of};
 }
 
-/// Lowers `limit` to the lowest limit of `group` and of all groups around it, "" being the outermost one. `file` has
-/// the limit of a group.
+/// Lowers `limit` to the lowest limit of `group` and of all groups around it, up to the outermost group "". `file` is
+/// the name of the file in a group's folder that holds its limit.
 void lower_by_groups(MemoryLimit& limit, const std::string& mount, std::string group, const char* file) {
   while (!group.empty() && group.back() == '/') group.pop_back();
   for (;;) {

@@ -1,5 +1,5 @@
 // How much memory this process may have: run/setup refuses configurations that need more, before anything is read.
-// tests/core/machine/test_memory_limit.cpp has control groups of both versions.
+// tests/core/machine/test_memory_limit.cpp tries control groups of both versions.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace capstan {
 
-/// A limit, and what sets it.
+/// A limit of memory, and where the limit comes from.
 struct MemoryLimit {
   uint64_t bytes = 0;
   std::string of;  // the source: "this machine", "the control group /jobs/7", "ulimit -v"

@@ -1,5 +1,6 @@
-// What the parallel loops of parallel.hpp ask OpenMP, and OneThread, which makes them run on the calling thread. Apart
-// from the header because the kernels of a portable build must share these functions and their variable.
+// What the parallel loops of parallel.hpp ask OpenMP, and OneThread, which makes loops run on the calling thread. Not
+// in the header: the kernels of a portable build must share these functions and their variable.
+// tests/core/machine/test_parallel.cpp.
 #include "core/machine/parallel.hpp"
 
 namespace capstan {

@@ -1,6 +1,6 @@
-// The one thread pool: OpenMP's, which OpenBLAS (its OpenMP build) shares. Every parallel loop of the program is one of
-// the three below. What a body computes must not depend on the cut of the loop: results are the same on any number of
-// threads (tests/core/autograd/test_tape.cpp, tests/models/test_decode.cpp).
+// The one thread pool: OpenMP's, which OpenBLAS (its OpenMP build) shares. Every parallel loop of the program is
+// parallel_for(), parallel_each() or parallel_units(). What a body computes must not depend on the cut of the loop:
+// results are the same on any number of threads (tests/core/autograd/test_tape.cpp, tests/models/test_decode.cpp).
 #pragma once
 
 #include <omp.h>
@@ -18,7 +18,7 @@
 
 namespace capstan {
 
-// The number of threads while a loop with work space for each of them runs.
+// FixedThreads keeps threads() constant while a loop that has a work buffer per thread runs.
 
 /// While it lives, threads() stays what it is on the calling thread, even where another thread calls set_threads().
 class FixedThreads : NoCopy {
@@ -39,30 +39,30 @@ int threads();
 /// for threads that it does not have. Not in a parallel loop.
 void end_threads();
 
-// How the calling thread computes with floats.
+// The floating-point mode of the calling thread: the register MXCSR on x86-64, FPCR on ARM64.
 
 #if defined(__x86_64__)
 inline uint64_t float_mode() { return _mm_getcsr(); }
 inline void set_float_mode(uint64_t mode) { _mm_setcsr(static_cast<uint32_t>(mode)); }
-constexpr uint64_t flushing_mode = 0x8040;
+constexpr uint64_t flushing_mode = 0x8040;  // FTZ and DAZ: results and operands
 #else
 inline uint64_t float_mode() { return __builtin_aarch64_get_fpcr(); }
 inline void set_float_mode(uint64_t mode) { __builtin_aarch64_set_fpcr(static_cast<uint32_t>(mode)); }
-constexpr uint64_t flushing_mode = 1 << 24;
+constexpr uint64_t flushing_mode = 1 << 24;  // the bit FZ
 #endif
 
 /// Denormals become zero, for the calling thread: e^-90 would otherwise cost a hundred times more than e^-80.
 inline void flush_denormals() { set_float_mode(float_mode() | flushing_mode); }
 
-/// Does what begins here run on the calling thread alone: in the body of a parallel loop, or in a OneThread scope? The
-/// body of a loop that would have been split is one on a single thread, too: what depends on this depends on shapes,
-/// not on how many threads there are.
+/// Does a loop that begins here run on the calling thread alone, because it is in the body of a parallel loop or in a
+/// OneThread scope? True in the body of a loop long enough to be split even if there is one thread only, so that what
+/// depends on in_parallel() depends on shapes, not on the number of threads.
 bool in_parallel();
 
 /// How many work buffers a loop that begins here needs: 1 in a OneThread scope, else threads().
 int team_size();
 
-/// Which of them belongs to the running thread: less than the team_size() of where the loop began.
+/// The number of the running thread's work buffer: less than team_size() was where the loop began.
 int thread_index();
 
 /// While it lives, products by OpenBLAS and oneDNN run on the calling thread alone; outside a parallel region they
@@ -80,7 +80,7 @@ class OneThreadProducts : NoCopy {
   int before_;
 };
 
-/// While it lives, all that the calling thread begins runs on it alone, products included.
+/// While it lives, all loops and matrix products that the calling thread begins run on that thread alone.
 class OneThread : NoCopy {
  public:
   OneThread();
@@ -91,7 +91,7 @@ class OneThread : NoCopy {
   bool before_;
 };
 
-/// Elements that a thread should get at least: below it a second thread costs more than it brings.
+/// The grain of element-wise loops: with fewer elements per thread, a second thread costs more than it saves.
 constexpr int64_t elementwise_grain = 16384;
 
 /// body(thread, team) on each of `most` threads, or as many as OpenMP gives. When all are done, the exception of the

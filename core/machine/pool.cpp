@@ -1,5 +1,6 @@
-// A list of free blocks for each size class, under one lock. A block's header, in the 64 bytes in front of its data,
-// has the count of its owners and its class, so that a handle is a pointer and nothing is ever searched for.
+// The pool: a list of free blocks for each size class, under one lock. A header in the 64 bytes in front of a block's
+// data has the number of owners and the class, so that a handle is one pointer and no search is needed.
+// tests/core/machine/test_pool.cpp.
 #include "core/machine/pool.hpp"
 
 #include <sys/mman.h>
@@ -58,7 +59,7 @@ void mark([[maybe_unused]] Buffer::Header* block, [[maybe_unused]] size_t usable
 #endif
 }
 
-/// The lists of free blocks and what is known of their use.
+/// The lists of free blocks, and counts of their use.
 class Pool {
  public:
   Buffer::Header* take(size_t bytes) {
@@ -104,7 +105,8 @@ class Pool {
   }
 
  private:
-  /// Memory that is never returned: training and evaluation of a small model, in turn, would scatter it over the heap.
+  /// Bytes that the pool always may hold: returning so little at each change between training and evaluation of a small
+  /// model would scatter the heap.
   static constexpr size_t small_reserve = size_t{16} << 20;
 
   /// Batches of varying lengths leave blocks of many classes. If the pool would hold more than small_reserve and twice
@@ -138,12 +140,13 @@ class Pool {
     const bool large = bytes >= 2 * huge_page;
     const size_t unit = large ? huge_page : alignment, rounded = (bytes + unit - 1) & ~(unit - 1);
     void* memory = std::aligned_alloc(unit, rounded);
-    if (memory == nullptr) {  // what waits for reuse may be enough
+    if (memory == nullptr) {  // the blocks that wait for reuse may be enough: give them back and try again
       drop_all();
       memory = std::aligned_alloc(unit, rounded);
     }
     if (memory == nullptr) throw OutOfMemory(wanted);
-    // Only the first touch profits (eight times cheaper); in the steady state page size makes no difference.
+    // Huge pages make the first touch of the memory eight times cheaper; later accesses are as fast as with small
+    // pages.
     if (large) madvise(memory, bytes, MADV_HUGEPAGE);
     ++stats_.misses;
     stats_.bytes_reserved += bytes;
@@ -152,7 +155,7 @@ class Pool {
 
   std::mutex mutex_;
   std::array<Buffer::Header*, class_count> free_{};
-  std::array<uint64_t, class_count> last_taken_{};  // number of the last take
+  std::array<uint64_t, class_count> last_taken_{};  // takes_ when a block of the class was taken last
   uint64_t takes_ = 0;
   size_t highest_ = 0;  // bytes ever in use at once
   PoolStats stats_;

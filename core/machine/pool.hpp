@@ -11,10 +11,10 @@
 
 namespace capstan {
 
-/// What the pool holds and has done.
+/// Counts of the pool: blocks from the system, and bytes held.
 struct PoolStats {
   uint64_t misses = 0;        // blocks that had to come from the system
-  size_t bytes_in_use = 0;    // in blocks that are in use
+  size_t bytes_in_use = 0;    // of blocks that a Buffer owns
   size_t peak_in_use = 0;     // highest bytes_in_use since the last reset_peak()
   size_t bytes_reserved = 0;  // in use or waiting to be reused
 };
@@ -43,7 +43,7 @@ class Buffer {
   }
   ~Buffer() { release(); }
 
-  /// 64-byte-aligned. Only of a Buffer that has a block.
+  /// The block's memory, 64-byte-aligned. Must not be called on an empty Buffer.
   void* data() const;
   /// Is this the only handle on the block?
   bool unique() const;

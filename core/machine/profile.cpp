@@ -1,6 +1,6 @@
-// Open spans are a stack of frames. At every begin and end of a span, charge() gives the time since the last such
-// moment to the innermost frame: so time is counted once. Lanes have a profile of their own on their thread, which is
-// added at the end.
+// Open spans are a stack of frames. At every begin and end of a span, charge() adds the time since the last such moment
+// to the innermost frame, so that time is counted once. A lane has its own profile on its thread; ProfiledLanes adds it
+// at the end. tests/core/machine/test_profile.cpp.
 #include "core/machine/profile.hpp"
 
 #include <string_view>
@@ -33,7 +33,7 @@ ProfileRow& Profile::row(const char* name, Pass pass) {
   return rows_.emplace_back(name, pass);
 }
 
-/// Whatever was spent since the last call belongs to the innermost span.
+/// Time and FLOPs since the last call belong to the innermost span: every begin and end of a span calls charge().
 void Profile::charge() {
   const Clock::time_point now = Clock::now();
   const int64_t flops = ProductSpan::flops_.load(std::memory_order_relaxed);
@@ -78,7 +78,7 @@ ProfiledLanes::ProfiledLanes(int64_t lanes) : profile_(active_profile) {
 ProfiledLanes::~ProfiledLanes() {
   if (profile_ == nullptr) return;
   for (const Profile& lane : lanes_) profile_->absorb(lane);
-  // The lanes count the time in between.
+  // The lanes have counted the time since they began, so this profile goes on from now.
   profile_->mark_ = Profile::Clock::now();
   profile_->flops_mark_ = ProductSpan::flops_.load(std::memory_order_relaxed);
   active_profile = profile_;

@@ -15,15 +15,15 @@
 
 namespace capstan {
 
-/// `none` is what belongs to neither: data, optimizer, the tape itself.
+/// The pass that a span belongs to; `none` for data, optimizer and the tape itself.
 enum class Pass { none, forward, backward };
 
 /// Time and work of a span, or of all spans of one name.
 struct ProfileSums {
   int64_t nanoseconds = 0;  // time on the profiled thread without inner spans; for lanes, the sum over threads
-  int64_t products = 0;     // the part of it in matrix products outside of parallel regions
-  int64_t bytes = 0;        // the least it had to move: operands, results and gradients once each
-  int64_t flops = 0;        // of matrix products, on all threads
+  int64_t products = 0;     // the part of nanoseconds spent in matrix products outside of parallel regions
+  int64_t bytes = 0;        // the least traffic possible: operands, results and gradients once each
+  int64_t flops = 0;        // operations of matrix products, on all threads
 
   void add(const ProfileSums& other) {
     nanoseconds += other.nanoseconds;
@@ -47,7 +47,7 @@ class Profile {
   /// The name of the time of a step that is in no span: the tape's own work and everything around the ops.
   static constexpr const char* outside = "tape and framework";
 
-  /// In the order of their first appearance.
+  /// The rows, in the order of their first appearance.
   const std::vector<ProfileRow>& rows() const { return rows_; }
   int64_t steps() const { return steps_; }
   /// The sum of the rows' nanoseconds: from the begin to the end of each step, where a step in lanes counts each lane's
@@ -73,7 +73,7 @@ class Profile {
   };
   void enter(const char* name, Pass pass);
   void leave();
-  /// Gives what was spent since the last call to the innermost span.
+  /// Adds the time and FLOPs spent since the last call of charge() to the innermost span.
   void charge();
   /// Adds the rows of a lane.
   void absorb(const Profile& lane);
@@ -82,8 +82,8 @@ class Profile {
 
   std::vector<ProfileRow> rows_;
   std::vector<Frame> frames_;  // the innermost last
-  Clock::time_point mark_;     // of the last charge()
-  int64_t flops_mark_ = 0;     // the count of all products then
+  Clock::time_point mark_;     // when charge() was called last
+  int64_t flops_mark_ = 0;     // ProductSpan::flops_ at the last charge()
   int product_depth_ = 0;      // products within products count their time once
   int64_t steps_ = 0;
   bool lane_ = false;  // all products of its thread are its own

@@ -149,7 +149,7 @@ Var depthwise_causal_conv(const Var& x, const Var& kernel, const Segments& segme
 struct DropoutOptions {
   double rate = 0;     // probability of becoming 0, in [0, 1)
   RandomKey key;       // of the module
-  uint64_t step = 0;   // of the optimizer; its low 32 bits count
+  uint64_t step = 0;   // the optimizer's step; only its low 32 bits are used
   Ids examples;        // (B): index of each row's example in the epoch's order
   Ids positions = {};  // (B, T), or (B) where x has rank 2; empty: t, or 0 where x has rank 2
 };

@@ -46,7 +46,7 @@ class BlasMemory : NoCopy {
   void* memory_;
 };
 
-/// Hardware threads that share a core gain nothing in GEMM-bound work, so only one of each is counted.
+/// The physical cores of this process: hardware threads that share a core gain nothing in matrix products.
 int physical_cores() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -83,7 +83,8 @@ std::atomic<int>& thread_setting() {
 
 thread_local int fixed_threads = 0;  // 0: the setting counts
 
-/// About 20 microseconds: longer than the gaps between the parallel regions of a step.
+/// How often a waiting thread of OpenMP looks before it sleeps: about 20 microseconds, longer than the gaps between the
+/// parallel regions of a step.
 char bounded_wait[] = "GOMP_SPINCOUNT=5000";
 
 }  // namespace

@@ -1,6 +1,7 @@
-// What this process computes products with; the settings of OpenBLAS and OpenMP, which apps/main.cpp, apps/guard.cpp
-// and python/bindings make before the first product; the memory of both, which run, serve and apps reserve before long
-// work; and the rates of the machine, by which run/training plans (tests/core/products/test_machine_rates.cpp).
+// The libraries that this process computes products with; the settings of OpenBLAS and OpenMP, which apps/main.cpp,
+// apps/guard.cpp and python/bindings make before the first product; the memory that these libraries take, which run,
+// serve and apps reserve before long work; and the machine's measured rates, by which run/training plans
+// (tests/core/products/test_machine_rates.cpp).
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ struct BlasInfo {
   std::string core;       // the kernel set OpenBLAS chose, e.g. "SkylakeX"
   std::string threading;  // "openmp", "pthread" or "serial"
   std::string version;
-  std::string float_products;  // the library that computes them: "oneDNN 2.6.3", "OpenBLAS" or "Capstan, portable"
-  std::string bf16_products;   // "oneDNN 2.6.3", or "OpenBLAS, in floats" where they are emulated
+  std::string float_products;  // that computes products of floats: "oneDNN 2.6.3", "OpenBLAS" or "Capstan, portable"
+  std::string bf16_products;   // "oneDNN 2.6.3", or "OpenBLAS, in floats" where products of bf16 are emulated
 };
 BlasInfo blas_info();
 
@@ -32,8 +33,8 @@ void use_better_blas_core();
 /// Takes the memory that OpenBLAS keeps for products on all threads(), or most_blas_products(), at once. Later it would
 /// take it in the middle of a product and, where it is refused, spin for ever. Throws OutOfMemory.
 void reserve_blas_memory();
-/// The same, and makes oneDNN's machine code, which otherwise its first product does, in some 50 milliseconds: for long
-/// work, which would end there if memory was short.
+/// reserve_blas_memory(), and makes oneDNN's machine code, in some 50 milliseconds, which otherwise its first product
+/// does. For long work, which would end at that product if memory was short.
 void reserve_product_memory();
 
 /// The bytes of work memory that OpenBLAS takes for each of its threads; it takes the first before main, and spins for
@@ -57,7 +58,7 @@ void bound_openmp_waits(char** environment);
 
 namespace capstan::CAPSTAN_PRECISION {
 
-// The two limits that kernels are judged by, measured in the process that is judged.
+// Rates of arithmetic and memory, the two limits of a kernel's speed, measured in this process.
 
 /// Operations per second of a product of two square matrices of `size` rows, all threads. Two are computed and the
 /// second is timed: the first one meets memory that was never touched.

@@ -13,12 +13,12 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-/// Number of products and distance between their operands.
+/// A batch of products: their number, and the distance in elements between operands of one product and the next.
 struct Batched {
   int64_t count, a_step, b_step, c_step;
 };
 
-/// The operand from row (or, transposed, column) `first` of its outer side on.
+/// The part of an operand from row `first` on (if transposed, from column `first` of what is stored).
 template <class T>
 MatrixOf<T> rows_from(const MatrixOf<T>& a, int64_t first) {
   return {a.data + first * (a.transposed() ? 1 : a.stride), a.stride, a.transpose};
@@ -45,7 +45,7 @@ struct Pieces {
   }
 };
 
-/// At least two, unless the products of a batch are enough to share out.
+/// Cuts C into at least two pieces, so that threads can share it, unless the batch has products enough to share out.
 Pieces cut(int64_t batch, int64_t m, int64_t n, int64_t k) {
   constexpr int64_t enough = 8;
   const int64_t length = std::max(m, n);
@@ -60,7 +60,7 @@ void scale_only(int64_t m, int64_t n, T* c, int64_t c_stride, T beta) {
       c[row * c_stride + column] = beta == 0 ? 0 : beta * c[row * c_stride + column];
 }
 
-/// one(rows, columns, A's part, B's part, C's part) for one of the pieces.
+/// Calls one(rows, columns, A's part, B's part, C's part) for a piece of C.
 template <class Factor, class T, class One>
 void run_piece(const Pieces& pieces, int64_t piece, int64_t m, int64_t n, const MatrixOf<Factor>& a,
                const MatrixOf<Factor>& b, T* c, int64_t c_stride, const One& one) {
@@ -71,7 +71,7 @@ void run_piece(const Pieces& pieces, int64_t piece, int64_t m, int64_t n, const 
     one(m, size, a, columns_from(b, first), c + first);
 }
 
-/// The pieces of all products of a batch, shared out to the threads.
+/// Computes all products of a batch: their pieces are shared out to the threads.
 template <class Factor, class T, class One>
 void split(const Batched& batch, int64_t m, int64_t n, int64_t k, const MatrixOf<Factor>& a, const MatrixOf<Factor>& b,
            T* c, int64_t c_stride, T beta, const One& one) {

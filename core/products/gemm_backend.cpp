@@ -45,7 +45,7 @@ Bf16Backend& bf16_setting() {
   return setting;
 }
 
-/// While it lives, this thread may call OpenBLAS. Waits while most_blas_products() threads do.
+/// While it lives, this thread may call OpenBLAS. Its constructor waits while most_blas_products() threads are inside.
 class BlasTurn : NoCopy {
  public:
   BlasTurn() {
@@ -89,7 +89,7 @@ void multiply_as_floats(const Bf16Product& p) {
 constexpr size_t onednn_code_bytes = size_t{16} << 20;  // it takes 3 MB
 constexpr const char* onednn_code = "the machine code of oneDNN";
 
-/// The limits are from measurements (bench/tables/records/products.md).
+/// Whether OpenBLAS computes p faster than oneDNN, by limits that were measured (bench/tables/records/products.md).
 bool openblas_is_faster(const Product<float>& p) {
   const int64_t work = p.m * p.n * p.k;
   // A call of oneDNN costs about 0.4 microseconds.

@@ -11,7 +11,8 @@
 
 namespace capstan {
 
-/// In floats: products of two bf16 values are exact, sums are rounded. alpha is 1, and beta 0 or 1.
+/// A product of bf16 matrices, computed in floats: products of two elements are exact, sums are rounded. alpha is 1,
+/// and beta 0 or 1.
 using Bf16Product = Product<Bf16, float>;
 
 /// What computes products of floats. Shapes that OpenBLAS multiplies faster than oneDNN go to OpenBLAS with both;
@@ -20,19 +21,19 @@ enum class GemmBackend { openblas, onednn, portable };
 
 /// oneDNN where the build has it, else OpenBLAS.
 GemmBackend fastest_gemm_backend();
-/// The fastest, until set_gemm_backend() changes it.
+/// The backend in use: fastest_gemm_backend() until set_gemm_backend() changes it.
 GemmBackend gemm_backend();
-/// Never while a product runs. Throws std::invalid_argument where the build has no oneDNN, or the kernels in use no
-/// fused products.
+/// Sets the backend in use; never while a product runs. Throws std::invalid_argument for onednn in a build without
+/// oneDNN, and for portable where the kernels in use have no fused multiply-add.
 void set_gemm_backend(GemmBackend backend);
 /// Why portable products cannot be had, and what to do; empty where they can.
 std::string portable_obstacle();
-/// "2.6.3"; empty in a build without oneDNN.
+/// The version of oneDNN, "2.6.3"; empty in a build without oneDNN.
 std::string onednn_version();
 
-/// oneDNN generates machine code at the first product of a kind, and crashes where memory is refused for it: this makes
-/// that of products of floats, after a look whether there is enough memory. Nothing in a build without oneDNN. Throws
-/// OutOfMemory.
+/// Makes oneDNN generate the machine code for products of floats, after a look whether there is enough memory: at a
+/// first product without this, oneDNN would crash where memory is refused. Does nothing in a build without oneDNN.
+/// Throws OutOfMemory.
 void make_onednn_kernels();
 
 /// How products of bf16 matrices are computed.
@@ -41,8 +42,8 @@ enum class Bf16Backend {
   floats,  // the elements as floats, by the libraries above: equal but for the order of additions, without any gain
 };
 
-/// Why products in bf16 gain nothing here, and what to do;
-/// empty where the build has oneDNN and the CPU has the instructions.
+/// Why products in bf16 are not faster than in floats here, and what to do; empty where the build has oneDNN and the
+/// CPU has instructions for bf16.
 std::string bf16_obstacle();
 /// oneDNN where there is no obstacle and floats elsewhere, until set_bf16_backend() says otherwise. floats while
 /// products are portable.
@@ -53,8 +54,8 @@ void set_bf16_backend(Bf16Backend backend);
 /// Can set_bf16_backend(onednn) succeed?
 bool onednn_multiplies_bf16();
 
-/// The products that OpenBLAS computes at a time: it is built with work memory for two on each of a number of threads,
-/// of which its own start takes two. Beyond that it writes outside of its tables.
+/// How many products OpenBLAS may compute at a time. Its build sets a number of threads and has work memory for two
+/// products per thread, two of which its start takes. With more products at a time it writes outside of its tables.
 int most_blas_products();
 
 /// Computes the product, on the calling thread alone. Which library does it depends on shape and strides, never on the
@@ -65,12 +66,12 @@ void multiply(const Bf16Product& product);
 
 // oneDNN's matrix products of bf16 matrices, called by core/products/gemm_backend.
 
-/// Does oneDNN find instructions for them in this CPU? False in a build without it.
+/// Does oneDNN find instructions for products of bf16 in this CPU? False in a build without oneDNN.
 bool onednn_uses_bf16_instructions();
 
-/// The product on the calling thread, which must be inside a parallel region or have OpenMP set to one thread; false,
-/// with nothing done, where oneDNN has no kernel for it. That depends on the CPU, the shape and the strides only. Keeps
-/// a limited number of prepared products per thread.
+/// Computes the product on the calling thread, which must be inside a parallel region or have OpenMP set to one thread.
+/// False, with nothing done, where oneDNN has no kernel for it, which depends on the CPU, the shape and the strides
+/// only. Keeps a limited number of prepared products per thread.
 bool onednn_multiply(const Bf16Product& product);
 
 }  // namespace capstan

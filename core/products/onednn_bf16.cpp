@@ -30,7 +30,7 @@ memory without_data(const memory::desc& description) { return {description, engi
 /// A product ready to run on any matrices of its shape.
 class Prepared {
  public:
-  /// Of the factors of p, only beta is part of it: alpha is 1, and beta 0 or 1 (gemm_backend.hpp).
+  /// Prepares products with the sizes, strides and beta of p; alpha is 1, and beta 0 or 1 (gemm_backend.hpp).
   explicit Prepared(const Bf16Product& p)
       : Prepared(matrix(p.m, p.k, p.a.stride, p.a.transposed(), memory::data_type::bf16),
                  matrix(p.k, p.n, p.b.stride, p.b.transposed(), memory::data_type::bf16),
@@ -59,8 +59,8 @@ class Prepared {
   dnnl::matmul product_;
 };
 
-/// A cache per thread. Training meets the same few dozen shapes in every step; texts of many lengths would bring ever
-/// new ones, so now and then all are forgotten.
+/// A cache of prepared products, one per thread. Training meets the same few dozen shapes in every step. Texts of many
+/// lengths bring ever new shapes, so a full cache forgets all of them.
 class PreparedProducts {
  public:
   bool run(const Bf16Product& p) {

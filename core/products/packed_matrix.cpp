@@ -1,6 +1,6 @@
-// Panels are packed and multiplied by the same cut among threads, so that each packs what it will read. In 8 bits, an
-// output's scale is in front of the panels, and round_matrix() must round as packing does: `capstan eval` judges
-// weights of fewer bits by it.
+// PackedMatrix: threads share panels in the same way for packing and for products, so that a thread packs what it will
+// read. In 8 bits, the scales of outputs precede the panels. round_matrix() must round as packing does: `capstan eval`
+// judges weights of fewer bits by it. tests/core/products/test_packed_matrix.cpp.
 #include "core/products/packed_matrix.hpp"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ size_t stored_bytes(int64_t out, int64_t in, DecodeWeights storage) {
   return 0;
 }
 
-/// With what the pool needs for itself, a whole number of huge pages.
+/// 16 MB less the 64 bytes that the pool adds: a whole number of huge pages together.
 constexpr size_t block_bytes = (size_t{16} << 20) - 64;
 
 }  // namespace

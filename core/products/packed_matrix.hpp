@@ -21,8 +21,8 @@ inline std::vector<EnumName<DecodeWeights>> enum_names(DecodeWeights) {
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// The storage of packed matrices, one after the other: large blocks get huge pages, single matrices below 4 MB would
-/// not, and weights that no cache holds are read up to a seventh faster from those.
+/// Storage for packed matrices, one after the other in large blocks. Large blocks get huge pages, which single matrices
+/// below 4 MB would not; weights too large for the caches are read up to a seventh faster from huge pages.
 class PackedMemory {
  public:
   struct Place {
@@ -38,7 +38,7 @@ class PackedMemory {
   size_t used_ = 0, size_ = 0;
 };
 
-/// weight (out, in), packed for products with a few rows: a copy, which no later change of the weight reaches.
+/// A packed copy of weight (out, in), for products with a few rows. Later changes of the weight do not change it.
 class PackedMatrix {
  public:
   /// Throws std::invalid_argument for a weight that is not a matrix.
@@ -51,7 +51,8 @@ class PackedMatrix {
   void multiply(const real* x, int64_t rows, const real* bias, Activation activation, real* y) const;
 
  private:
-  /// body(pointer to the packed weights) with the type that belongs to the storage. In 8 bits the scales are in front.
+  /// Calls body(pointer to the packed weights), whose type depends on storage_. For int8, the scales precede the
+  /// weights.
   template <class Body>
   void with_weights(const Body& body) const;
 
@@ -62,7 +63,7 @@ class PackedMatrix {
   PackedMemory::Place packed_;
 };
 
-/// Makes each element of a matrix (out, in) what PackedMatrix stores of it.
+/// Rounds each element of a matrix (out, in) to the value that PackedMatrix stores for it.
 void round_matrix(real* weight, int64_t out, int64_t in, DecodeWeights storage);
 
 }  // namespace capstan::CAPSTAN_PRECISION

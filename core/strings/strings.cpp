@@ -1,3 +1,5 @@
+// Short forms of lists, counts, times and sizes for messages, and patterns with stars:
+// tests/core/strings/test_text.cpp and test_pattern.cpp.
 #include "core/strings/strings.hpp"
 
 #include <algorithm>
@@ -11,7 +13,7 @@
 namespace capstan {
 
 std::string join_first(const std::vector<std::string>& names, std::string_view separator) {
-  constexpr std::size_t shown = 20;
+  constexpr std::size_t shown = 20;  // so that a list of thousands does not bury its message
   if (names.size() <= shown) return join(names, separator);
   const std::vector<std::string> first(names.begin(), names.begin() + shown);
   return fmt::format("{}, ... ({} in all)", join(first, separator), names.size());

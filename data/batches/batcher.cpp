@@ -1,5 +1,6 @@
-// An epoch is a plan: an order of examples and where batches begin in it. Permutations are computed place by place
-// (permuted_place), so only the plan of the present epoch is in memory.
+// Batches of labelled examples. An epoch has a plan: an order of examples, and where batches begin in it. Permutations
+// are computed place by place (permuted_place), so only the present epoch's plan is in memory.
+// tests/data/test_batches.cpp.
 #include "data/batches/batcher.hpp"
 
 #include <numeric>
@@ -9,7 +10,7 @@
 namespace capstan {
 namespace {
 
-constexpr int64_t batches_per_chunk = 64;
+constexpr int64_t batches_per_chunk = 64;  // sorted by length together; another number changes old runs' batches
 
 /// The labels of examples `rows`: (B), or for sets of labels (B, C) with 1 where the example has the label.
 Ids batch_labels(const ExampleSet& examples, const std::vector<int64_t>& rows) {
@@ -42,7 +43,7 @@ Batch labelled_batch(const ExampleSet& examples, const std::vector<int64_t>& row
   return batch;
 }
 
-/// The entries of batch `index` of a plan.
+/// The entries of plan.order that batch `index` of the plan holds.
 std::vector<int64_t> entries(const BatchPlan& plan, int64_t index) {
   check_batch_index(index, plan.batches());
   const auto begin = plan.order.begin() + plan.starts[static_cast<size_t>(index)];

@@ -46,7 +46,7 @@ Batch rows_of(const Batch& batch, int64_t begin, int64_t end);
 /// when `tokens` is 0. Pieces share the batch's memory.
 std::vector<Batch> split_rows(const Batch& batch, int64_t tokens);
 
-/// batch(e, i) does not depend on earlier calls. Safe to call from several threads.
+/// A source of batches. batch(e, i) does not depend on earlier calls. Safe to call from several threads.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
@@ -72,7 +72,7 @@ struct BatchPlan {
 /// The plan of the epoch that was asked for last. Safe to use from several threads.
 class EpochPlan {
  public:
-  /// The plan that make() gives for `epoch`, made unless it is that of the last call.
+  /// The plan of `epoch`: that of the last call if the epoch is equal, else the result of make().
   std::shared_ptr<const BatchPlan> of(int64_t epoch, const std::function<BatchPlan()>& make) const {
     const std::lock_guard lock(mutex_);
     if (epoch != epoch_) plan_ = std::make_shared<const BatchPlan>(make());

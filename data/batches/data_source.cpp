@@ -1,3 +1,5 @@
+// Defaults of DataSource, and identities: the text that a resumed run compares with the saved one. Its lines must not
+// change: tests/data/test_data_source.cpp has those of earlier versions.
 #include "data/batches/data_source.hpp"
 
 #include <algorithm>
@@ -55,7 +57,7 @@ std::string renewed_identity(const std::string& saved, const std::string& now, c
     return lines;
   };
   std::vector<std::string> lines = lines_of(saved);
-  auto after = lines.begin();  // the place after the line that precedes in `now`
+  auto after = lines.begin();  // where a line that `saved` lacks belongs: after its predecessor in `now`
   for (const std::string& line : lines_of(now)) {
     const std::string key = key_of(line);
     const auto saved_line =

@@ -44,15 +44,15 @@ class ExampleSet {
   /// Examples that have each of `classes` labels.
   std::vector<int64_t> class_counts(int64_t classes) const;
 
-  /// So many are about to be added.
+  /// Reserves memory for `examples` examples that are about to be added.
   void reserve(size_t examples);
   /// Throws std::invalid_argument for an example without tokens, and unless there is one label or the set is
   /// multi-label.
   void add(const std::vector<int32_t>& tokens, const LabelSet& labels);
   void add(const std::vector<int32_t>& tokens, int32_t label) { add(tokens, LabelSet{label}); }
-  /// The last example counts so many times as much as others in training.
+  /// Gives the example added last the weight `weight` in training; others have weight 1.
   void weigh_last(double weight);
-  /// Do examples count differently?
+  /// Does any example have a weight other than 1?
   bool has_weights() const { return !weights_.empty(); }
   double weight(int64_t example) const { return weights_.empty() ? 1 : weights_[static_cast<size_t>(example)]; }
   /// XXH3-128 over tokens, labels and weights.

@@ -1,3 +1,5 @@
+// ExampleSource: batches, sampled texts and lines for the log from labelled examples in memory or in a file.
+// tests/data/test_data_source.cpp.
 #include "data/batches/example_source.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Text of an example: its bytes, or its tokens decoded, with a line end for a separator. Training and prediction must
-// read the same text: tests/train/linear/test_linear.cpp.
+// The text of an example: its bytes, or its tokens decoded, with a line end for a separator. Training and prediction
+// must read the same text: tests/train/linear/test_linear.cpp.
 #include "data/batches/labelled_texts.hpp"
 
 namespace capstan {

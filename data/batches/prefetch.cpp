@@ -1,3 +1,5 @@
+// Prefetcher: one thread makes batches into a queue of limited length, in order, so results are those of a run without
+// it. An exception of the source is thrown by next(), after the batches made before it. tests/data/test_prefetch.cpp.
 #include "data/batches/prefetch.hpp"
 
 #include "core/base/error.hpp"

@@ -1,4 +1,4 @@
-// Takes classes from the names of folders and files, and writes the messages about those that give none.
+// Takes classes from the names of folders and files, and writes the messages about folders and files that are no class.
 // tests/data/test_labelled_source.cpp and test_tables_people_have.cpp.
 #include "data/labelled/class_folders.hpp"
 

@@ -1,6 +1,7 @@
-// Classes of data with one text per file, which are its folder (format: folders) or what its name begins with (format:
-// file-names): what is taken for a class, what is refused or left out. For the reader of rows and for --input of
-// commands; tests/data/test_labelled_source.cpp ("one folder per class") and test_tables_people_have.cpp hold it.
+// Classes of data with one text per file. The class is the file's folder (format: folders) or the beginning of its name
+// (format: file-names). This file decides what is taken for a class, what is refused and what is left out. For the
+// reader of rows and for --input of commands; tests/data/test_labelled_source.cpp ("one folder per class") and
+// test_tables_people_have.cpp hold it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ namespace capstan {
 /// classes. `files`: those found below `paths`.
 void refuse_parts_as_classes(const std::vector<FoundFile>& files, const std::vector<std::string>& paths);
 
-/// Throws Error that says why there is no text of a class. `loose`: files beside the folders, of `files` in all.
+/// Throws Error that says why no file is a text of a class. `loose`: files beside the folders; `files`: number of all
+/// files.
 [[noreturn]] void refuse_no_texts(const std::vector<std::string>& paths, const std::vector<std::string>& wanted,
                                   const std::vector<std::string>& loose, size_t files);
 

@@ -12,13 +12,14 @@
 
 namespace capstan {
 
+/// The names of classes by index, and the look-up of labels.
 class ClassNames {
  public:
   /// Names in the order of their indices. In data, an integer is the number of its class, counted from
   /// `first_number`, unless some name is an integer itself. Throws Error for a name that occurs twice; `origin` says
   /// where they come from.
   static ClassNames from_list(std::vector<std::string> names, const std::string& origin, int64_t first_number = 0);
-  /// One name per line.
+  /// from_list() of a file with one name per line.
   static ClassNames from_file(const std::string& path, int64_t first_number = 0);
   /// The different labels of training data, sorted: as numbers when all are integers, otherwise by bytes. `origin`
   /// names the data.

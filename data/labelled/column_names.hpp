@@ -7,6 +7,7 @@
 
 namespace capstan {
 
+/// What the name of a column says of its content.
 struct ColumnName {
   explicit ColumnName(const std::string& name);
 
@@ -16,9 +17,9 @@ struct ColumnName {
   /// How surely the column has the texts. 2: "review"; 1: it has such a word ("comment_text"); 0: the name does not
   /// say.
   int text = 0;
-  /// It names something else: an identifier, a date, a split, a source.
+  /// Whether the name says that the column has neither: an identifier, a date, a split, a source.
   bool other = false;
-  /// It is a name that tables usually have, and no example.
+  /// Whether the name is one that tables usually have, so that a first row with it is a header, not an example.
   bool usual = false;
 };
 

@@ -1,6 +1,6 @@
-// Each column is summed up once (column_of), as shares of its values that are words, numbers, dates and the like; every
-// question is then answered by these shares and by what the names say. Names count more than values; a doubt is
-// returned as candidates.
+// ColumnSample: each column is summed up once (column_of), as shares of its values that are words, numbers, dates and
+// the like; searches read these shares and the names. Names count more than values; a doubt is returned as candidates.
+// tests/data/test_checks.cpp and test_tables_people_have.cpp.
 #include "data/labelled/column_sample.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 // With fewer than rows_needed rows, values say little. A column of labels has at least examples_per_class rows per
 // label.
 constexpr size_t rows_needed = 20, examples_per_class = 5;
-constexpr double nearly_all = 0.95, most = 0.5;  // shares of the values
+constexpr double nearly_all = 0.95, most = 0.5;  // shares of a column's values, since tables have exceptions
 
 /// Does a value hold a blank or a character beyond ASCII? Texts do, in scripts without blanks too; identifiers do not.
 bool has_words(std::string_view value) {
@@ -27,7 +27,7 @@ bool has_words(std::string_view value) {
                      [](char c) { return c == ' ' || static_cast<unsigned char>(c) > 127; });
 }
 
-/// 2024-01-31, 31.1.2024, 1/31/24 10:30.
+/// Is a value a date: 2024-01-31, 31.1.2024, 1/31/24 10:30?
 bool is_date(std::string_view value) {
   const auto digits = std::count_if(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; });
   const auto parts = std::count_if(value.begin(), value.end(), [](char c) { return c == '-' || c == '/' || c == '.'; });

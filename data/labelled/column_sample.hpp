@@ -12,12 +12,13 @@
 
 namespace capstan {
 
-/// Which column has the labels.
+/// The result of a search for the column of the labels.
 struct LabelSearch {
   std::optional<size_t> column;
-  std::vector<size_t> candidates = {};  // where that is in doubt: the columns that could be meant, if any
+  std::vector<size_t> candidates = {};  // where `column` is in doubt: the columns that could have the labels
 };
 
+/// A summary of each column over the first rows of a table.
 class ColumnSample {
  public:
   /// Rows that are read for a sample.
@@ -38,7 +39,7 @@ class ColumnSample {
   /// How a configuration names a column: by its name in the first row, if that is unique, else by its number from 1.
   std::string name_of(size_t column) const;
 
-  /// This column is neither label nor text.
+  /// Excludes a column from the searches: it is neither label nor text.
   void leave_out(const std::string& column);
 
   /// The column of the labels. With a header: the one whose name says so, otherwise the only one whose values and name
@@ -48,7 +49,7 @@ class ColumnSample {
   /// The column of the texts among those with `allowed`: the one whose name says so, otherwise the last, or the longest
   /// of words where that is much longer. None if none is allowed.
   std::optional<size_t> text_or_last(const std::vector<bool>& allowed) const;
-  /// Other columns of words with the same name.
+  /// Other columns of words that have the same name as `column`.
   std::vector<size_t> namesakes(size_t column) const;
   /// Are all values 0 or 1?
   bool has_flags(size_t column) const { return rows_ > 0 && columns_[column].flags == rows_; }
@@ -58,7 +59,7 @@ class ColumnSample {
   std::optional<size_t> likely_text(size_t label) const;
   /// Different values of a column in the sample.
   size_t different(size_t column) const { return columns_[column].different; }
-  /// Are all values lists, and not all of one label?
+  /// Are all values lists of labels, and has any list other than one label?
   bool has_lists(size_t column) const { return columns_[column].lists; }
   /// Mean bytes of a value.
   double mean_bytes(size_t column) const { return columns_[column].mean_bytes; }
@@ -79,13 +80,13 @@ class ColumnSample {
   Column column_of(const std::vector<std::vector<std::string>>& rows, size_t column, size_t begin) const;
   bool looks_like_names() const;
   bool looks_like_labels(size_t column) const;
-  /// Do the values say that it has something else: identifiers, measurements, dates, splits, or hardly anything?
+  /// Do the values show that the column has no labels: identifiers, measurements, dates, splits, or hardly any values?
   bool cannot_be_labels(size_t column) const;
   LabelSearch label_of_rows(bool single) const;
   LabelSearch label_by_values(bool single) const;
 
   std::vector<std::string> first_row_;  // without blanks and quotes around its fields
-  std::vector<ColumnName> names_;       // what they say, if they are names
+  std::vector<ColumnName> names_;       // what the fields of first_row_ say, if they are names
   std::vector<Column> columns_;         // without the first row, if that has names
   size_t rows_ = 0;
   bool begins_with_names_ = false;

@@ -1,6 +1,6 @@
 // ColumnFinder sets the keys of a configuration from the first training table: the header, then the labels, then the
-// text. NewTable does the same for a table of a command, where the classes of the run are known and tell the columns of
-// labels.
+// text. NewTable finds the columns of a command's table, where labels are known by the classes of the run.
+// tests/data/test_tables_people_have.cpp and test_checks.cpp.
 #include "data/labelled/found_columns.hpp"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ bool forget_names(LabelledSourceConfig& config, const Rows& rows) {
   return true;
 }
 
-/// What a user should know of how the content is read, which is an unusual delimiter; empty for the usual one.
+/// A remark for the user where the content has an unusual delimiter; empty for the usual one.
 std::string remark_of(std::string_view content, const std::string& file, const TableFormat& format,
                       const Dialect& dialect) {
   const char usual = format.name == std::string_view("tsv") ? '\t' : ',';
@@ -294,7 +294,7 @@ class ColumnFinder {
   Rows rows_;
   ColumnSample sample_;
   std::optional<size_t> label_ = {};
-  std::vector<size_t> labels_ = {};  // the columns of label_columns
+  std::vector<size_t> labels_ = {};  // indices of the columns in data.label_columns
 };
 
 }  // namespace

@@ -9,8 +9,8 @@ namespace capstan {
 /// A label as all formats could have written it: "true" for "True", 1 for 1.0, without quotes around it.
 std::string common_form(const std::string& label);
 
-/// What is left of a label without differences of case, blanks and invisible characters: labels with an equal rest are
-/// probably meant to be the same.
+/// A label without differences of case, blanks and invisible characters. Labels with equal results are probably meant
+/// to be the same.
 std::string folded_label(const std::string& label);
 
 /// A label for a message: blanks other than U+0020 and invisible characters become escapes such as \u00a0.

@@ -1,5 +1,6 @@
-// Collecting, and the tables of the report; the warnings are in labelled_warnings.cpp. Copies of texts are found by
-// hashes (data/checks/duplicates.hpp), so no text is kept but the first three.
+// LabelledCheck collects facts of rows and files, and makes the tables of the report; warnings are in
+// labelled_warnings.cpp. Copies of texts are found by hashes (data/checks/duplicates.hpp), so no text but the first
+// three of a split is kept. tests/data/test_checks.cpp.
 #include "data/labelled/labelled_check.hpp"
 
 #include <algorithm>
@@ -114,7 +115,7 @@ const LabelledCheck::File* LabelledCheck::sampled(Split split) const {
 
 namespace {
 
-/// How the tables were read: of tsv and csv, what separates their columns and which are read.
+/// A table of how the tables were read: for tsv and csv, the delimiter and the columns read.
 DataTable tables_table(const LabelledCheck& check) {
   constexpr size_t listed = 20;
   DataTable table{"tables",
@@ -197,7 +198,7 @@ DataTable classes_table(const LabelledCheck& check) {
   return table;
 }
 
-/// Has rows for multi-label data only.
+/// How many labels texts have; without rows unless the data are multi-label.
 DataTable labels_table(const LabelledCheck& check) {
   DataTable table{"labels", "Texts by their number of labels", {"labels", "train", "valid", "test"}, {}};
   if (!check.config().multi_label) return table;

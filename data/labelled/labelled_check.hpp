@@ -19,7 +19,7 @@
 
 namespace capstan {
 
-/// Gives every set of labels a number. That of the set of one label, where texts have one label each, is the label.
+/// Gives every set of labels a number. Where texts have one label each, the number is the label.
 class LabelSets {
  public:
   explicit LabelSets(bool multi_label) : multi_label_(multi_label) {}
@@ -42,6 +42,7 @@ class LabelSets {
   std::vector<const LabelSet*> sets_;  // the keys of numbers_
 };
 
+/// What is known of the files, rows and texts of labelled data, for warnings and reports.
 class LabelledCheck {
  public:
   struct File {
@@ -69,7 +70,8 @@ class LabelledCheck {
     std::vector<std::string> first;         // texts of the first three rows
   };
 
-  /// `whole`: all that `capstan data check` shows; otherwise what costs little. `config` must outlive this.
+  /// `whole`: collect all that `capstan data check` shows; otherwise only what costs little time and memory. `config`
+  /// must outlive this.
   LabelledCheck(const LabelledSourceConfig& config, bool whole)
       : config_(config), whole_(whole), sets_(config.multi_label) {}
   bool whole() const { return whole_; }
@@ -88,7 +90,7 @@ class LabelledCheck {
   void set_first_line(uint32_t file, int64_t line) { files_[file].first_line = line; }
   /// Throws Error where, without a header, a table has other columns than the first one, so that others would be read.
   void refuse_other_columns(uint32_t file) const;
-  /// So many rows are about to be added.
+  /// Reserves memory for `rows` rows that are about to be added to a split.
   void reserve(Split split, size_t rows) { counts(split).rows.reserve(rows); }
   void add_row(Split split, const std::string& text, const Row& row);
   void add_empty(Split split) { ++counts(split).empty; }
@@ -121,9 +123,9 @@ class LabelledCheck {
 /// What to set if the labels are identifiers or texts, for the end of a message: "set data.label_column=sentiment
 /// (...)".
 std::string label_column_remedy(const LabelledCheck& check);
-/// Their names, DataWarning::check, are those of the table in docs/data.md.
+/// The warnings about the data. Their names (DataWarning::check) must be those of the table in docs/data.md.
 std::vector<DataWarning> warnings_of(const LabelledCheck& check);
-/// Tables and warnings.
+/// The report of `capstan data check`: tables and warnings.
 DataReport report_of(const LabelledCheck& check);
 
 }  // namespace capstan

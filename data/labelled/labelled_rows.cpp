@@ -23,10 +23,10 @@
 namespace capstan {
 namespace {
 
-constexpr uint64_t large_file = uint64_t{64} << 20;  // is mapped instead of held in memory
+constexpr uint64_t large_file = uint64_t{64} << 20;  // bytes from which on a file is mapped, not held in memory
 
-/// A file's content, mapped if the file is large; what was passed of a mapped one leaves the memory of this process. It
-/// may be passed several times, and is progress once.
+/// A file's content, mapped if the file is large. Bytes of a mapped file that were passed leave the memory of this
+/// process. The content may be passed several times; only the first pass counts as progress.
 class TableContent {
  public:
   TableContent(const std::string& path, int64_t max_mb, Progress& progress) : progress_(progress) {
@@ -58,10 +58,10 @@ class TableContent {
   Progress& progress_;
   std::optional<MappedFile> mapped_;
   std::string held_;
-  size_t passed_ = 0, counted_ = 0;  // ends: of what this pass has passed, and of what is counted as progress
+  size_t passed_ = 0, counted_ = 0;  // ends of the bytes that this pass has passed, and of those counted as progress
 };
 
-/// Logs which files are not read. `what`: why, as the end of a sentence.
+/// Logs which files are not read. `what`: the reason, as the end of a sentence.
 void say_left_out(const std::vector<std::string>& files, const char* what, Split split, const LogLine& log) {
   if (!files.empty() && log)
     log(fmt::format("data.{}: left out {} file{} {}: {}", to_string(split), files.size(), files.size() == 1 ? "" : "s",
@@ -96,7 +96,7 @@ void read_file_of_class(const std::string& path, const std::string& label, Split
   rows.push_back(texts.add(std::move(row), number));
 }
 
-/// What read_folders() finds, except for the texts.
+/// What read_folders() finds besides texts.
 struct FoundInFolders {
   std::vector<std::string> no_texts, loose;  // empty or binary files; files without a class
   std::map<std::string, int64_t> folders;    // files in each

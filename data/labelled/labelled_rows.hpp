@@ -20,7 +20,7 @@ namespace capstan {
 /// The classes that the configuration names; empty when it names none.
 std::vector<std::string> named_classes(const LabelledSourceConfig& config);
 
-/// By what rules rows are read, and who is told what about them. All references must outlive it.
+/// The rules by which rows are read, and the collectors of what is found in them. All references must outlive it.
 struct Loading {
   const LabelledSourceConfig& config;
   bool utf8;
@@ -33,19 +33,19 @@ struct Loading {
 
 /// A row without its text.
 struct LabelledRow {
-  int64_t text = 0, line = 0;             // where RowTexts has its boundaries and text; its line in the file
-  uint32_t size = 0;                      // of the text
+  int64_t text = 0, line = 0;             // place in RowTexts of column boundaries and text; line in the file
+  uint32_t size = 0;                      // bytes of the text
   uint32_t file : 31, repeats_label : 1;  // the file's number in the check
-  int32_t label_names = 0;                // the number that RowTexts has for them, as they were in the data
-  int32_t label_set = 0;                  // when classes are known: the number in the check's sets
+  int32_t label_names = 0;                // the number in RowTexts of the labels as they were in the data
+  int32_t label_set = 0;                  // once classes are known: the number in LabelledCheck::sets()
   double weight = 1;                      // how much it counts in training
 };
 
 /// The texts of rows, and the different labels that they have.
 class RowTexts {
  public:
-  /// Every text has so many columns, which LabelledText::columns() of read() tells apart; 1: the columns are one text.
-  /// `folder`: of the ByteStore.
+  /// Every text has `columns` columns, which LabelledText::columns() of read() tells apart; 1: the columns are one
+  /// text. `folder`: where the ByteStore keeps its file.
   RowTexts(size_t columns, std::string folder) : columns_(columns), texts_(std::move(folder)) {}
 
   /// Throws Error for a text of more than 4 GB. `file`: its number in the check.

@@ -64,7 +64,7 @@ LabelSet labels_of(const std::vector<std::string>& names, const ClassNames& clas
   return labels;
 }
 
-/// Sets label_set of the rows, and removes those with unknown labels, which are bad.
+/// Sets label_set of the rows, and removes rows with unknown labels, which go to loading.bad.
 void set_labels(std::vector<LabelledRow>& rows, const ClassNames& classes, const Loading& loading,
                 const RowTexts& texts) {
   constexpr int32_t not_known = -1;
@@ -140,7 +140,8 @@ std::vector<LabelledRow> take_of_classes(std::vector<LabelledRow>& sources, int6
   return take_marked(sources, marked);
 }
 
-/// Keeps a share of every class, and at least one. What a smaller share keeps, a larger one keeps, too.
+/// Keeps a share (train_fraction) of every class, and at least one example. A larger share keeps all examples of a
+/// smaller one.
 void thin_out(std::vector<LabelledRow>& train, int64_t classes, const LabelledSourceConfig& config) {
   if (config.train_fraction == 1) return;
   train = take_of_classes(train, classes, config, "examples of class {} that are used", [&](size_t, size_t count) {
@@ -214,7 +215,7 @@ std::shared_ptr<const Tokenizer> made_tokenizer(const TokenizerConfig& config, c
   return make_tokenizer(config, std::vector<std::string_view>(read.begin(), read.end()));
 }
 
-/// load_labelled() and check_source(). Throws Error for bad rows unless these are skipped.
+/// The work of load_labelled() and check_source(). Throws Error for bad rows unless these are skipped.
 ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer> tokenizer) {
   const LabelledSourceConfig& config = loading.config;
   BadRows& bad = loading.bad;
@@ -274,8 +275,8 @@ BadRows bad_rows(const LabelledSourceConfig& config, OnError rule) {
   return BadRows(rule, format_is_of_files(config.format) ? "file" : "row");
 }
 
-/// load(); what is wrong with the data as a whole may follow from rows that cannot be used, so that these are named
-/// first.
+/// load() that reports bad rows before an error about the data as a whole, such as a missing class: the bad rows may be
+/// the cause.
 ClassificationData load_after_bad_rows(const Loading& loading, std::shared_ptr<const Tokenizer> tokenizer) {
   try {
     return load(loading, std::move(tokenizer));

@@ -11,7 +11,7 @@
 
 namespace capstan {
 
-/// How its texts become examples.
+/// How the texts of the source become examples.
 TextRule text_rule(const LabelledSourceConfig& config);
 SourceFacts facts(const LabelledSourceConfig& config);
 std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, const SourceInputs& inputs);

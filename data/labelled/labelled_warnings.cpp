@@ -15,7 +15,7 @@
 namespace capstan {
 namespace {
 
-/// With fewer examples, shares and counts mean little, and most subjects are left out.
+/// With fewer examples than this, shares and counts mean little, and most warnings are left out.
 constexpr size_t examples_needed = 20;
 
 double share(int64_t part, size_t all) { return static_cast<double>(part) / static_cast<double>(all); }
@@ -349,7 +349,7 @@ class Warnings {
   }
 
   const std::string& name(size_t label) const { return check_.classes()[label]; }
-  /// Is the first row of its file, taken for an example, a header?
+  /// Is this row, read as an example, really the header of its file?
   bool is_header(const LabelledCheck::File& file, const LabelledCheck::Row& row) const {
     if (check_.config().header || !file.sample.begins_with_names() || row.line != file.first_line) return false;
     const LabelSet labels = check_.labels(row);

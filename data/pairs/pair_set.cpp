@@ -1,3 +1,5 @@
+// Packs pairs into rows, chunk by chunk, by first-fit decreasing. Order and packing are functions of seed and epoch,
+// which a resumed run relies on: tests/data/test_pairs.cpp.
 #include "data/pairs/pair_set.hpp"
 
 #include <algorithm>
@@ -8,7 +10,7 @@
 namespace capstan {
 namespace {
 
-constexpr int64_t pairs_per_chunk = 1024;  // which are packed together; another number would change the batches of runs
+constexpr int64_t pairs_per_chunk = 1024;  // pairs packed together; another number would change the batches of old runs
 
 }  // namespace
 

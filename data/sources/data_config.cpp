@@ -1,3 +1,5 @@
+// Functions of SourceConfig, the variant of all sources of data, for code that does not know the source's type.
+// tests/data/test_data_source.cpp.
 #include "data/sources/data_config.hpp"
 
 #include <vector>
@@ -7,7 +9,7 @@
 namespace capstan {
 namespace {
 
-/// The types of data for whose facts `is_meant` is true.
+/// The names of the sources of data whose SourceFacts, with default options, `is_meant` accepts.
 template <class IsMeant, class... Cases>
 std::vector<std::string> types_of(const IsMeant& is_meant, const std::variant<Cases...>&) {
   std::vector<std::string> types;

@@ -1,3 +1,5 @@
+// Finds where documents end, in a whole text and, by DocumentCutter, in one that comes in pieces of any length:
+// tests/data/test_documents.cpp.
 #include "data/text/documents.hpp"
 
 #include <algorithm>
@@ -9,12 +11,12 @@ constexpr std::string_view blanks = " \t\r", blanks_and_ends = " \t\r\n";
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(blanks) == std::string_view::npos; }
 
-/// What separates two documents.
+/// Bytes [begin, end) of a text that separate two documents and belong to neither.
 struct Gap {
   size_t begin, end;
 };
 
-/// The first line of blanks alone, with the end of the line in front of it.
+/// The first line of blanks alone, together with the line end in front of it: the gap of `blank-line` documents.
 std::optional<Gap> blank_line(std::string_view text) {
   for (size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
     const size_t next = text.find_first_not_of(blanks, at + 1);
@@ -46,7 +48,7 @@ void drop_blank_lines_behind(std::string_view& text) {
   if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
 }
 
-/// Where the end of a text begins that could be the beginning of the marker.
+/// Where `text` ends with a beginning of the marker, whose rest may be in the next piece; text.size() if nowhere.
 size_t marker_begin(std::string_view text, std::string_view marker) {
   for (size_t length = std::min(marker.size() - 1, text.size()); length > 0; --length)
     if (text.substr(text.size() - length) == marker.substr(0, length)) return text.size() - length;

@@ -72,7 +72,7 @@ class DocumentCutter {
 
   /// Holds back the end of the text while it may be part of what separates documents.
   void push(std::string_view text, const Visit& visit);
-  /// The file ends.
+  /// Ends the text: the last document ends with its file.
   void finish(const Visit& visit);
 
  private:
@@ -87,8 +87,8 @@ class DocumentCutter {
   bool open_ = false;  // a part of the present document has been given
 };
 
-/// Gives the documents of every row segment ids of their own, 1, 2, ...: a token `end_of_document` is the first one of
-/// the document after it, which is predicted from there. Padding stays padding.
+/// Gives the documents of every row segment ids 1, 2, ... . A token `end_of_document` is the first token of the
+/// document after it, since that document's first token is predicted from it. Padding stays padding.
 void number_documents(Batch& batch, int32_t end_of_document);
 
 }  // namespace capstan

@@ -1,3 +1,5 @@
+// Rules of the source `text` that span several of its keys: weights, held-out shares, overlap. Single keys are checked
+// by describe(). tests/data/test_described.cpp.
 #include "data/text/text_config.hpp"
 
 #include <cmath>

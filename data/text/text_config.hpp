@@ -22,7 +22,7 @@ inline std::vector<EnumName<WindowRule>> enum_names(WindowRule) {
   return {{WindowRule::contiguous, "contiguous"}, {WindowRule::random, "random"}};
 }
 
-/// What a validation during training reads.
+/// How much of the split valid a validation during training reads.
 enum class ValidationRule { full, quick };
 inline std::vector<EnumName<ValidationRule>> enum_names(ValidationRule) {
   return {{ValidationRule::full, "full"}, {ValidationRule::quick, "quick"}};

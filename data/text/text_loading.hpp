@@ -22,7 +22,7 @@ namespace capstan {
 
 /// The files of data.train, data.valid and data.test.
 using FileLists = std::array<std::vector<FoundFile>, 3>;
-/// Throws Error naming the key.
+/// The files of the configuration. Throws Error naming the key whose files cannot be listed.
 FileLists lists_of(const TextSourceConfig& config);
 
 /// Is the text read by way of config.cache?
@@ -44,7 +44,7 @@ std::unique_ptr<const SplitText> read_split_text(const TextSourceConfig& config,
 /// Must lines be UTF-8 for this tokenizer or, where it is null, for that of the configuration?
 bool must_be_utf8(const TextSourceConfig& config, const Tokenizer* tokenizer);
 
-/// The tokenizer that config.tokenizer says, made from the training text where it needs that.
+/// The tokenizer of config.tokenizer, learnt from the training text where its kind needs one.
 std::shared_ptr<const Tokenizer> learn_tokenizer(const TextSourceConfig& config, const std::vector<Piece>& train,
                                                  Progress* progress);
 
@@ -58,11 +58,11 @@ int64_t encode(const std::vector<Piece>& pieces, const DocumentsConfig& document
 /// Throws Error when a split that training needs has no tokens.
 void check_sizes(const TextSourceConfig& config, int64_t train, int64_t valid);
 
-/// Fills in what follows from the configuration: the end of a document, and the weighted sources.
+/// Fills in the parts of `data` that follow from the configuration: the end-of-document token and the weighted sources.
 void describe_corpora(const TextSourceConfig& config, TextData& data);
 
-/// What load_text() gives of a large text, by way of config.cache: tokenised once, into files that later runs map.
-/// Empty if there are no such files, and none may be written.
+/// load_text() of a large text by way of config.cache: the text is tokenised once, into files that later runs map.
+/// Empty if these files do not exist and may not be written.
 std::optional<TextData> load_cached_text(const TextSourceConfig& config, const FileLists& lists,
                                          std::shared_ptr<const Tokenizer> tokenizer, const LogLine& log, CacheUse use);
 
@@ -73,7 +73,7 @@ std::vector<DataWarning> warnings_of(const SplitText& text, const TextSourceConf
 /// Checks all of a text, large or small, reading and tokenising it.
 DataReport check_text(const TextSourceConfig& config, const LogLine& log);
 
-// Keys of texts by their content, found quickly while their files are unchanged.
+// Keys of texts in the cache: hashes of their content, not computed again while the files are unchanged.
 
 /// Size of the files in bytes, compressed ones counted four times, which is about the size of their text.
 size_t size_of_text(const std::vector<FoundFile>& files);

@@ -1,3 +1,5 @@
+// The source `text` as a whole: tokens in memory or from the cache, windows for training and evaluation, the identity.
+// Saved runs contain the identity: tests/data/test_data_source.cpp. tests/data/test_text_source.cpp checks the windows.
 #include "data/text/text_source.hpp"
 
 #include "core/base/error.hpp"
@@ -55,7 +57,7 @@ TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokeniz
 
 namespace {
 
-/// The number of words between blanks plus that of line ends: what WikiText counts, which has an <eos> for every line.
+/// Words between blanks plus line ends, which is WikiText's count: it has an <eos> for every line.
 int64_t count_words(const std::string& text) {
   int64_t count = 0;
   bool inside = false;
@@ -67,7 +69,8 @@ int64_t count_words(const std::string& text) {
   return count;
 }
 
-/// For the identity: the fingerprint covers the text, but not where each weighted source of it ends.
+/// How many tokens each weighted source has, for the identity: the fingerprint covers the tokens, but not where one
+/// source ends and the next begins.
 std::string sources_text(const TextCorpus& corpus) {
   std::string text;
   for (size_t i = 0; i < corpus.sources.size(); ++i)
@@ -76,7 +79,8 @@ std::string sources_text(const TextCorpus& corpus) {
 }
 
 std::string identity_of(const TextSourceConfig& config, const TextData& data) {
-  // Not in the identity: which files, what evaluation alone uses, and what the fingerprint of the tokens covers.
+  // A run goes on with other values of these keys: they name files or the cache, concern evaluation alone, or change
+  // the tokens, which the fingerprint covers.
   const std::vector<std::string> without = {"include",   "exclude", "overlap",       "validation",
                                             "documents", "cache",   "cache_above_mb"};
   return source_identity(settings_of(config), without, data.fingerprint, sources_text(data.train));
@@ -119,7 +123,7 @@ class TextSource final : public DataSource {
     return std::make_unique<EvaluationWindows>(data_[split], options, batches_);
   }
   std::unique_ptr<EvaluationWindows> validation_windows() const {
-    // The standard error of the mean loss of so many bytes, measured on this repository's sources, is 0.01 nats.
+    // Over 250,000 bytes of this repository's sources the mean loss has a standard error of 0.01 nats.
     constexpr int64_t enough_tokens = 250'000;
     EvaluationWindows::Options options = all_of(false);
     if (config_.validation == ValidationRule::quick) {

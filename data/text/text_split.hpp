@@ -65,7 +65,7 @@ void add_whole(const std::vector<SourceText>& files, std::vector<Piece>& pieces)
 /// The pieces as texts, for make_tokenizer(). They must outlive it.
 Texts texts_of(const std::vector<Piece>& pieces, Progress* progress);
 size_t bytes_of(const std::vector<Piece>& pieces);
-/// What is left of the pieces without every occurrence of `marker`.
+/// The pieces cut at every occurrence of `marker`, without the markers.
 std::vector<Piece> without(std::string_view marker, const std::vector<Piece>& pieces);
 
 }  // namespace capstan

@@ -72,7 +72,7 @@ class TrainingWindows final : public BatchSource {
   Batch rows(int64_t epoch, int64_t index, int64_t begin, int64_t end) const override;
   /// First token of the window at a place of an epoch's order.
   int64_t window_begin(int64_t epoch, int64_t place) const;
-  /// Share of the i-th source.
+  /// The share of source number `source` in an epoch.
   Share share(size_t source) const;
 
  private:
@@ -89,7 +89,7 @@ class TrainingWindows final : public BatchSource {
 
   const TextCorpus& corpus_;
   Options options_;
-  std::vector<Stretch> stretches_;  // of each source; without sources, the whole corpus
+  std::vector<Stretch> stretches_;  // one for each source; without sources, one for the whole corpus
   Mixture mixture_;
   int64_t rows_;
 };

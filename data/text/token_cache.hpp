@@ -24,7 +24,7 @@
 
 namespace capstan {
 
-/// What index.json says.
+/// The content of index.json in a folder of tokens.
 struct TokenIndex {
   struct File {
     size_t list = 0, number = 0;           // data.train, valid or test; the place in it
@@ -68,7 +68,7 @@ class TokenWriter {
   Fingerprint checksum_;
 };
 
-/// What was made from one text: reading it.
+/// Reads the files of the cache that were made from one text.
 class TokenCache {
  public:
   explicit TokenCache(std::string folder) : folder_(std::move(folder)) {}
@@ -81,7 +81,7 @@ class TokenCache {
   /// are damaged, which is logged: they are then made again. vocabulary: ids are below it.
   std::optional<TokenIndex> find(const Tokenizer& tokenizer, int64_t vocabulary, const FileCounts& files,
                                  const LogLine& log) const;
-  /// As find(), but throws Error if there are no such files or they are damaged.
+  /// The index of a tokenizer's tokens, like find(). Throws Error if their files do not exist or are damaged.
   TokenIndex open(const Tokenizer& tokenizer, int64_t vocabulary, const FileCounts& files) const;
   /// TokenIndex::fingerprint, of tokens that are not read. Throws Error when the index is absent or damaged.
   std::string index_fingerprint(const Tokenizer& tokenizer) const;
@@ -92,7 +92,7 @@ class TokenCache {
   std::string folder_;
 };
 
-/// Held by one process at a time; released by the system, however the process ends.
+/// A lock on a folder of the cache, held by one process at a time; the system releases it, however the process ends.
 class FolderLock {
  public:
   /// Waits for a process that holds it, with a line about it.
@@ -109,7 +109,7 @@ class TokenCacheWriter : NoCopy {
   TokenCacheWriter(const TokenCache& cache, const LogLine& log);
   ~TokenCacheWriter();
 
-  /// Two folders that are empty at first: for temporary files, and for the tokens.
+  /// scratch() is a folder for temporary files, tokens() one for the tokens; both are empty at first.
   std::string scratch() const { return partial_ + "/texts"; }
   std::string tokens() const { return partial_ + "/tokens"; }
   void save_tokenizer(const Tokenizer& tokenizer, const std::string& settings_key) const;

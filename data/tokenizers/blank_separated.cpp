@@ -1,3 +1,5 @@
+// Tokenizers of words between blanks for generated data: the symbols of ListOps, and plain numbers. The order of
+// listops_words is that of the ids and must not change. tests/data/tokenizers/test_tokenizer.cpp.
 #include "data/tokenizers/blank_separated.hpp"
 
 #include <algorithm>
@@ -16,7 +18,7 @@ constexpr std::string_view token_blanks = " \t\r\n";
 constexpr std::array<std::string_view, ListOpsTokenizer::size> listops_words = {
     "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "[MIN", "[MAX", "[MED", "[SM", "]"};
 
-/// Calls body(word, at) for every word between blanks, with its place in the text.
+/// Calls body(word, at) for every word between blanks; `at` is its first byte in the text.
 template <class Body>
 void for_each_blank_separated(std::string_view text, const Body& body) {
   for (size_t at = text.find_first_not_of(token_blanks); at != std::string_view::npos;

@@ -6,7 +6,7 @@
 
 namespace capstan {
 
-/// What both have in common: a text may be cut between any two words.
+/// The base of both tokenizers here: a text may be cut between any two words.
 class BlankSeparatedTokenizer : public Tokenizer {
  public:
   bool needs_utf8() const override { return false; }

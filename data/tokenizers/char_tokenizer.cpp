@@ -1,3 +1,5 @@
+// A token is a Unicode code point: id 0 is unknown, then the code points of the training text in ascending order.
+// tests/data/tokenizers/test_tokenizer.cpp.
 #include "data/tokenizers/char_tokenizer.hpp"
 
 #include <nlohmann/json.hpp>

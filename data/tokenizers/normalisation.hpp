@@ -47,8 +47,8 @@ size_t normalisation_boundary(std::string_view text, size_t at);
 /// program that lowers each letter and then makes these replacements folds as this one does (exports for transformers).
 std::vector<std::pair<std::string, std::string>> folded_lower_case();
 
-/// Adds what is not the default to the JSON of a tokenizer: those of runs older than these keys keep their
-/// fingerprints.
+/// Adds the options that differ from their defaults to the JSON of a tokenizer. Tokenizers of runs older than these
+/// options so keep their JSON and fingerprints.
 void add_to_json(const Normalisation& rule, nlohmann::json& json);
 Normalisation normalisation_from(const nlohmann::json& json);
 

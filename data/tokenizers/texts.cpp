@@ -1,3 +1,5 @@
+// Cuts texts into blocks at boundaries of a tokenizer, and gives back the pages of mapped files that have been read.
+// tests/data/test_texts.cpp checks that blocks of any size have the tokens of the whole text.
 #include "data/tokenizers/texts.hpp"
 
 #include <algorithm>
@@ -15,7 +17,7 @@ size_t cut(std::string_view text, size_t size, const Boundary& boundary) {
   return boundary(text, line_end != std::string_view::npos && line_end >= size / 2 ? line_end + 1 : size);
 }
 
-/// Where the block that begins at `begin` ends.
+/// Where the block that begins at `begin` ends: after about `size` bytes, or more until the boundary allows a cut.
 size_t end_of_block(std::string_view text, size_t begin, size_t size, const Boundary& boundary) {
   size_t length = 0;
   for (size_t wanted = size; length == 0; wanted *= 2) length = cut(text.substr(begin), wanted, boundary);

@@ -1,3 +1,5 @@
+// What all tokenizers share, and StreamingDecoder, which holds back the bytes of an unfinished UTF-8 character.
+// to_json() is saved with runs and in the fingerprint: tests/data/tokenizers/test_tokenizer.cpp.
 #include "data/tokenizers/tokenizer.hpp"
 
 #include <nlohmann/json.hpp>
@@ -49,7 +51,7 @@ std::string StreamingDecoder::take(bool at_end) {
     if (character.state == Utf8Character::State::valid)
       text.append(pending_, at, character.bytes);
     else
-      append_utf8(text, 0xfffd);
+      append_utf8(text, 0xfffd);  // U+FFFD, the replacement character
     at += character.bytes;
   }
   pending_.erase(0, at);

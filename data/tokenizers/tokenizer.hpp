@@ -21,7 +21,7 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// Its name in tokenizer.json.
+  /// The name of the kind of tokenizer in tokenizer.json.
   virtual std::string kind() const = 0;
   virtual int64_t vocabulary_size() const = 0;
 
@@ -53,7 +53,7 @@ class Tokenizer {
 
  protected:
   void check_id(int32_t id) const;
-  /// Adds what, besides the kind, makes the same tokenizer.
+  /// Adds to `json` all that, besides the kind, is needed to make an equal tokenizer.
   virtual void save_to(nlohmann::json& json) const = 0;
 };
 

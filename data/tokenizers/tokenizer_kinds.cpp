@@ -1,3 +1,5 @@
+// Makes a tokenizer from its configuration and training texts, or from its JSON in a saved run. The JSON keys of each
+// kind must stay readable: tests/data/tokenizers/test_tokenizer.cpp.
 #include "data/tokenizers/tokenizer_kinds.hpp"
 
 #include <filesystem>
@@ -15,7 +17,7 @@
 namespace capstan {
 namespace {
 
-constexpr int64_t tokenizer_format = 1;  // also that of a file that names none
+constexpr int64_t tokenizer_format = 1;  // the newest format; a file that names no format has format 1
 constexpr int64_t most_ids = std::numeric_limits<int32_t>::max();
 
 std::vector<uint32_t> code_points(const nlohmann::json& list) {
@@ -55,7 +57,7 @@ void write_model(const std::string& path, const std::string& model) {
   replace_file(path, model);
 }
 
-/// Is the model learnt from the training text, because no file with one is named or there?
+/// Whether the model is learnt from the training text: no file is named, or the named one does not exist yet.
 bool is_trained(const SentencePieceTokenizerConfig& config) {
   return config.model.empty() || !std::filesystem::exists(config.model);
 }

@@ -36,11 +36,11 @@ std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config, c
 /// Reads what Tokenizer::to_json() wrote. Throws Error naming `file` for anything else.
 std::shared_ptr<const Tokenizer> tokenizer_from_json(const std::string& json, const std::string& file = "tokenizer");
 
-/// Does make_tokenizer() read the texts?
+/// Does make_tokenizer() learn from the texts for this configuration?
 bool learns_from_texts(const TokenizerConfig& config);
 /// `config` with the change that make_tokenizer() does not write a learnt SentencePiece model to a file.
 TokenizerConfig unsaved(TokenizerConfig config);
-/// Must texts be valid UTF-8?
+/// Must texts be valid UTF-8 for the tokenizer of this configuration?
 bool needs_utf8(const TokenizerConfig& config);
 /// Tokenizer::boundary() of the tokenizer that make_tokenizer() would make, before it is made.
 Boundary boundary_of(const TokenizerConfig& config);

@@ -19,19 +19,20 @@ namespace capstan::CAPSTAN_PRECISION {
 /// is taken. Throws Error for an empty prompt, a token outside the vocabulary, a prompt longer than the window when it
 /// may not slide, and logits that are not finite.
 Generated generate(const Model& model, const std::vector<int32_t>& prompt, const GenerateOptions& options = {});
-/// Continues several prompts of one length together: every weight is read once for a token of each. Each result is, to
-/// the bit, that of its prompt alone. Throws std::invalid_argument for prompts of different lengths.
+/// Continues several prompts of one length together, so that each weight is read once per step for all of them. Each
+/// result has the same bits as generate() of its prompt alone. Throws std::invalid_argument for prompts of different
+/// lengths.
 std::vector<Generated> generate_together(const Model& model, const std::vector<Prompt>& prompts,
                                          const GenerateOptions& options);
 
-// The likeliest completions of a prompt.
+// Beam search: the likeliest completions of a prompt.
 
 struct BeamOptions {
-  int64_t width = 4;          // texts that are followed at a time
-  double length_penalty = 0;  // a text of n tokens has the score ln p / n^length_penalty; 0: its log probability
-  int64_t max_tokens = 256;   // new tokens at most, before a stop token; > 0
-  int32_t stop_token = 0;     // ends a text, is not part of it, and counts as one of its n tokens
-  std::vector<int32_t> banned = {};
+  int64_t width = 4;                 // texts that are followed at a time
+  double length_penalty = 0;         // a text of n tokens has the score ln p / n^length_penalty; 0: its log probability
+  int64_t max_tokens = 256;          // new tokens at most, before a stop token; > 0
+  int32_t stop_token = 0;            // ends a text, is not part of it, and counts as one of its n tokens
+  std::vector<int32_t> banned = {};  // tokens that are never written
   DecodeWeights weights = DecodeWeights::float32;
 };
 
@@ -39,8 +40,8 @@ struct BeamOptions {
 struct Hypothesis {
   std::vector<int32_t> tokens;  // the new ones
   double log_probability = 0;   // ln p of the new tokens and, if finished, the stop token
-  double score = 0;
-  bool finished = false;
+  double score = 0;             // log_probability / n^length_penalty, by which hypotheses are compared
+  bool finished = false;        // ended with the stop token, or at max_tokens where that is likeliest next
 };
 
 /// Beam search (Sutskever et al. 2014, section 3.2): every step extends `width` texts by all tokens and keeps the
@@ -51,10 +52,10 @@ struct Hypothesis {
 /// and std::invalid_argument as generate() does.
 std::vector<Hypothesis> beam_search(const Model& model, const std::vector<int32_t>& prompt, const BeamOptions& options);
 
-// A sequence of a decode state as bytes, which another process can take up.
+// Decode states as bytes, with which another process can go on writing a text.
 
-/// Position and elements of sequence `row`, after a format number and with a hash at the end. `identity` says whose
-/// state it is: the weights; `more` is returned by set_state(). Little-endian.
+/// Sequence `row` of a state as bytes: a format number, position and elements, a hash. `identity` names the weights
+/// that the state belongs to; `more` is any text that set_state() gives back. Little-endian.
 std::string state_bytes(DecodeState& state, int64_t row, std::string_view identity, std::string_view more);
 /// Sequence `row` becomes the one of which state_bytes() made `bytes`. Throws Error, and leaves the sequence half set,
 /// for bytes of another format, identity or form, and for damaged ones.

@@ -27,20 +27,20 @@ struct SamplingConfig {
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// Chooses tokens. Draw n is a pure function of the seed, the stream and n. In this order: repetition penalty p
-/// (logits of tokens seen are divided by p where positive, multiplied by p elsewhere; Keskar et al. 2019, arXiv
-/// 1909.05858), temperature, top-k, top-p (the fewest likeliest tokens whose probability reaches p; Holtzman et al.
-/// 2020, arXiv 1904.09751), min-p (Nguyen et al. 2024, arXiv 2407.01082). Among equal logits the lower id comes first.
-/// Throws std::invalid_argument for settings out of range.
+/// Chooses tokens. Draw n is a pure function of the seed, the stream and n. It applies in this order: repetition
+/// penalty p (logits of tokens seen are divided by p where positive, multiplied by p elsewhere; Keskar et al. 2019,
+/// arXiv 1909.05858), temperature, top-k, top-p (the fewest likeliest tokens whose probability reaches p; Holtzman et
+/// al. 2020, arXiv 1904.09751), min-p (Nguyen et al. 2024, arXiv 2407.01082). Among equal logits the lower id comes
+/// first. Throws std::invalid_argument for settings out of range.
 class Sampler {
  public:
   /// `banned` tokens are never chosen; at least one must be left.
   Sampler(const SamplingConfig& config, int64_t vocabulary, const std::vector<int32_t>& banned = {},
           int64_t stream = 0);
 
-  /// Counts `token` as seen.
+  /// Counts `token` as seen, for the repetition penalty.
   void see(int32_t token);
-  /// logits: V elements. Throws NotFinite.
+  /// The next token. logits: V elements. Throws NotFinite for logits that are not finite.
   int32_t choose(const Array& logits);
 
  private:
@@ -52,14 +52,15 @@ class Sampler {
   std::vector<int32_t> banned_;
 };
 
-/// ln sum_v exp(logits_v): a logit less this is the ln of its token's probability. NaN or infinite where a logit is.
+/// ln sum_v exp(logits_v): a logit minus this sum is the ln of its token's probability. NaN or infinite where a logit
+/// is.
 double log_total(const real* logits, int64_t vocabulary);
 /// ln of the probability that the model gives a token.  logits: V elements.
 double log_probability(const Array& logits, int32_t token);
-/// The `count` likeliest tokens, or all where there are fewer, the likeliest first; of equal ones the lower id.
+/// The `count` likeliest tokens, or all where there are fewer, the likeliest first; among equal logits the lower id.
 std::vector<int32_t> likeliest_tokens(const real* logits, int64_t vocabulary, int64_t count);
 
-/// What a text may be, and what its caller wants to know of it.
+/// How a text is written: choice of tokens, its end, and what the caller is told.
 struct GenerateOptions {
   SamplingConfig sampling = {};
   DecodeWeights weights = DecodeWeights::float32;  // bf16: less to read for every token
@@ -78,18 +79,18 @@ enum class GenerateEnd { max_tokens, stop_token, callback, window };
 
 /// A text that was written.
 struct Generated {
-  std::vector<int32_t> tokens;  // the new ones
+  std::vector<int32_t> tokens;  // without the prompt's
   GenerateEnd end = GenerateEnd::max_tokens;
-  bool slid = false;
+  bool slid = false;           // the text went on in a further window
   double log_probability = 0;  // of the new tokens, a stop token included
 };
 
-/// What a text begins with, or where one goes on.
+/// The beginning of a text, or the place where an earlier text goes on.
 struct Prompt {
   std::vector<int32_t> tokens;
   int64_t stream = 0;  // random stream: another stream gives the same prompt another text
-  int64_t begin = 0;   // of a text that goes on: the tokens in front of these, which are those of its window
-  int64_t read = 0;    // and how many of these its state has read
+  int64_t begin = 0;   // of a text that goes on: how many of its tokens precede `tokens`, which are its window
+  int64_t read = 0;    // of a text that goes on: how many of `tokens` its decode state has read
 };
 
 /// The first token of the window that predicts the successor of token `last` of a text. A model without a

@@ -13,27 +13,28 @@ namespace capstan::CAPSTAN_PRECISION {
 /// round differently, so that a text has the same bits only if it is cut at the same places.
 constexpr int64_t prompt_piece = 512;
 
-/// The caller owns the state and calls the model; this says what is read next and takes what was chosen. One thread.
+/// One text. The caller owns the decode state and calls the model; WrittenText tells what the model reads next, chooses
+/// tokens and collects them. For one thread.
 class WrittenText {
  public:
-  /// What add() made of a token: it ends the text without being part of it, is its last one, or goes on.
+  /// What a token is to the text. end: the text ended in front of it; last: its last token; goes_on: neither.
   enum class Added { end, last, goes_on };
 
   /// `options` must outlive it. Throws Error for a prompt that cannot be continued, as generate() does.
   WrittenText(const Model& model, Prompt prompt, const GenerateOptions& options);
 
-  /// The tokens of the text from begin() on, of which the state has read the first read(). At 0 the state must be that
-  /// of a sequence at its first position.
+  /// The tokens of the text from begin() on; the decode state has read the first read() of them. Where read() is 0 the
+  /// state must be at its first position.
   const std::vector<int32_t>& window() const { return window_; }
   int64_t begin() const { return begin_; }
   int64_t read() const { return read_; }
-  /// Where the piece ends that is read next.
+  /// The end, in window(), of the piece that the model must read next.
   int64_t piece_end() const;
   void has_read(int64_t end) { read_ = end; }
 
   /// The token after the window, once all of that is read. logits: V elements
   int32_t choose(const Array& logits) { return sampler_.choose(logits); }
-  /// Adds it. If it goes on, the window has it as its last token, or is another one, of which nothing is read.
+  /// Adds a chosen token. If the text goes on, the token is the window's last, or the window moves and read() is 0.
   Added add(int32_t token, const Array& logits);
 
   Generated& result() { return result_; }
@@ -41,7 +42,7 @@ class WrittenText {
  private:
   Added ended(GenerateEnd how, Added as);
   bool full() const { return limit_ && read_ >= *limit_; }
-  /// Moves the window to where it begins for the successor of the text's last token.
+  /// Moves the window to window_begin() of the text's last token.
   void place_window();
 
   const GenerateOptions* options_;
@@ -53,10 +54,10 @@ class WrittenText {
   Generated result_;
 };
 
-/// Reads a window from its begin, piece by piece: the logits after it, (1, V). `state`: of one sequence.
+/// Reads a whole window, piece by piece, and returns the logits after it, (1, V). `state`: of one sequence.
 Array read_window(const Model& model, WrittenText& text, DecodeState& state);
-/// Reads the next piece of a window, of which the state has read what comes before: the logits after it, (1, V);
-/// `every`, unless null, gets those after each of its tokens, (1, T, V).
+/// Reads the next piece of a window, up to piece_end(), and returns the logits after it, (1, V). `every`, unless null,
+/// gets the logits after each token of the piece, (1, T, V).
 Array read_piece(const Model& model, WrittenText& text, DecodeState& state, Array* every = nullptr);
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,3 +1,5 @@
+// Weights of classes in the loss, from a list or from how often each class occurs ("balanced"), and the biases that
+// belong to them. tests/models/test_classifier.cpp has the formulas.
 #include "models/losses/class_weights.hpp"
 
 #include <algorithm>

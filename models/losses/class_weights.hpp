@@ -11,8 +11,8 @@
 
 namespace capstan {
 
-/// What the loss of an example of class c is multiplied by while training: 1; N / (C n_c), with n_c of the N training
-/// examples in class c of C; or one given for each class.
+/// Factors of the loss of an example of class c while training. Equal: 1. Balanced: N / (C n_c), where n_c of the N
+/// training examples are in class c of C. Listed: a weight given for each class.
 struct EqualClasses {
   static constexpr const char* type_name = "equal";
 };
@@ -37,14 +37,14 @@ inline void validate(const ListedWeights& c, Problems& problems) {
 }
 using ClassWeights = std::variant<EqualClasses, BalancedClasses, ListedWeights>;
 
-/// The weight of each class; none where all are equal. Balanced: a class without examples is left out of the balance;
-/// multi-label, the number of texts without a label for each text with it. Throws ConfigError when weights are listed
-/// for another number of classes.
+/// The weight of each class; an empty vector where all are equal. Balanced: a class without examples is left out of the
+/// balance; multi-label, the number of texts without a label for each text with it. Throws ConfigError when weights are
+/// listed for another number of classes.
 std::vector<double> weights_of(const ClassWeights& config, const std::vector<int64_t>& class_counts, int64_t examples,
                                bool multi_label);
 
-/// What is added to logits of calibrated probabilities so that they are those of weighted examples: the weights'
-/// logarithms, 0 for a weight of 0.
+/// What to add to the logits of calibrated probabilities to get the logits of weighted examples: the logarithms of the
+/// weights, 0 for a weight of 0.
 std::vector<double> shifts_of(const std::vector<double>& class_weights);
 
 }  // namespace capstan

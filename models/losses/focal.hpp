@@ -20,9 +20,10 @@ void describe(Fields& f, FocalConfig& c) {
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// -(1 - p)^gamma log p, p of what is true. Lin et al. 2017, arXiv 1708.02002, equation 5.
+/// -(1 - p)^gamma log p, where p is the probability of the true label (log_probability_of_truth). Lin et al. 2017,
+/// arXiv 1708.02002, equation 5.
 inline Var loss_sum(const FocalConfig& config, const LossInput& input) {
-  constexpr double smallest = 1e-12;  // the power has a gradient where p rounds to 1, too
+  constexpr double smallest = 1e-12;  // keeps log() and its gradient finite where p rounds to 1
   const Var log_p = log_probability_of_truth(input);
   const Var power = exp(log(1 - exp(log_p) + smallest) * config.gamma);
   return neg(sum(Var(factors_of_truth(input)) * power * log_p));

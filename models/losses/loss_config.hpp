@@ -1,4 +1,4 @@
-// The losses of a classifier there are: a new one is an include and an entry in LossConfig (docs/adding.md).
+// The losses that a classifier can have: a new loss is an include and an entry in LossConfig (docs/adding.md).
 #pragma once
 
 #include <variant>

@@ -1,4 +1,4 @@
-// Log probability of what is true, made of primitives so that the losses here need no pullback of their own.
+// Log probability of the true labels, made of primitives so that losses in models/losses need no pullback of their own.
 // tests/models/test_classifier.cpp has extreme logits.
 #include "models/losses/truth.hpp"
 
@@ -36,7 +36,7 @@ Var log_probability_of_truth(const LossInput& input) {
   check_shapes(input);
   const int64_t rows = input.logits.dim(0), classes = input.logits.dim(1);
   if (input.multi_label) {
-    // log p = -log(1 + e^-x) for a label that is there, -log(1 + e^x) for another: two logits, of which one is 0.
+    // log p = -log(1 + e^-x) for a label that the text has, -log(1 + e^x) for another: log_sum_exp of 0 and -x or x.
     Array sign(input.labels.shape());
     for (int64_t i = 0; i < sign.size(); ++i) sign.mutable_data()[i] = input.labels[i] == 1 ? real{-1} : real{1};
     const Var against = reshape(input.logits * Var(sign), {rows * classes, 1});

@@ -1,3 +1,5 @@
+// What decode steps share: weights packed once for products of few rows, and the last tables of rotary angles.
+// tests/models/test_decode.cpp checks that logits do not depend on the other texts of a batch.
 #include "nn/layers/context.hpp"
 
 #include <algorithm>
@@ -9,7 +11,7 @@ namespace capstan::CAPSTAN_PRECISION {
 Array DecodeContext::linear(const Array& x, const Var& weight, const Var& bias, Activation activation) {
   const LinearSizes sizes = linear_sizes(x.shape(), weight.shape(), bias, "decode");
   const Array& values = weight.value();
-  auto packed = packed_.find(values.data());
+  auto packed = packed_.find(values.data());  // by the address of the weight, which Packed keeps alive
   if (packed == packed_.end())
     packed = packed_.emplace(values.data(), Packed{values, PackedMatrix(values, storage_, memory_)}).first;
   Array y(x.shape().with(-1, sizes.out));

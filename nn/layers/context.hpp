@@ -1,5 +1,5 @@
 // What modules are told besides activations: Context in forward(), DecodeContext in the steps of a generation. Made by
-// train/steps, train/evaluation and models/stack, and handed on to every module, so that none has a state of its own.
+// train/steps, train/evaluation and models/stack, and passed to every module, so that no module has a state.
 #pragma once
 
 #include <unordered_map>
@@ -12,7 +12,7 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-// What every forward call gets in addition to the activations.
+// Context: an argument of every forward call.
 
 /// Visibility of tokens, training or evaluation, and the counters of randomness. Modules have no mode and no state.
 struct Context {
@@ -20,16 +20,16 @@ struct Context {
   bool training = false;  // dropout on?
   uint64_t step = 0;      // the optimizer's step; part of every dropout counter
   Ids examples = {};      // (B): index of each row's example in the epoch's order; empty where dropout is off
-  /// In causal models that read the beginning of a document in both directions: the segments of these beginnings alone,
-  /// with all later tokens as padding (nn/mixer/mixer.hpp). In other models it has no rows.
+  /// The beginnings of documents that a causal model reads in both directions (nn/mixer/mixer.hpp): segments in which
+  /// all later tokens are padding. No rows in models that read causally only.
   Segments prefixes = {};
 
   /// Evaluation of B rows of T visible tokens.
   static Context evaluation(int64_t batch, int64_t length) { return {Segments::full(batch, length)}; }
 };
 
-/// The weights of a model, packed for decoding, and the angles of the current position. A weight is packed when a step
-/// first multiplies by it, and the copy is kept: make a new DecodeContext when weights have changed. For one thread.
+/// The weights of a model, packed for decoding, and the rotary angles of the current positions. A weight is packed when
+/// a step first multiplies by it, and the copy is kept: make a new DecodeContext when weights change. For one thread.
 /// tests/models/test_decode.cpp holds that a text has the same bits alone and in company.
 class DecodeContext {
  public:
@@ -39,7 +39,7 @@ class DecodeContext {
   /// Throws std::invalid_argument naming the shapes.
   Array linear(const Array& x, const Var& weight, const Var& bias = Var(), Activation activation = Activation::none);
 
-  /// The result of rotary_tables(), which consecutive layers with the same arguments share; valid until the next call.
+  /// rotary_tables() of these arguments, made once for consecutive layers with equal ones; valid until the next call.
   const RotaryTables& rotary(const Ids& positions, int64_t pairs, double base);
 
  private:

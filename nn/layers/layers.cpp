@@ -1,5 +1,6 @@
-// What each layer asks of its parameters: weights decay, biases and gains do not; a weight whose rows are tokens or
-// classes is a table, one that stacks several matrices says so, for optimizers that treat matrices as a whole (Muon).
+// The layers, and what they tell optimizers of their parameters: weights decay, biases and gains do not. A weight whose
+// rows are tokens or classes is a table; one that stacks several matrices lists their rows, for optimizers that treat
+// matrices as a whole (Muon). tests/nn/layers/test_layers.cpp.
 #include "nn/layers/layers.hpp"
 
 #include <algorithm>

@@ -87,7 +87,7 @@ struct LinearConfig {
   bool bias = true;
   double init_gain = 1;               // the weight starts as N(0, init_gain^2 / in)
   bool output = false;                // its rows are classes or tokens: a table, as an embedding (ParamOptions::table)
-  std::vector<int64_t> stacked = {};  // ParamOptions::stacked
+  std::vector<int64_t> stacked = {};  // rows of each matrix that the weight stacks (ParamOptions::stacked)
 };
 
 /// (..., in) -> (..., out). Parameters weight (out, in) and bias (out).
@@ -108,7 +108,7 @@ class Linear {
   Var weight_, bias_;
 };
 
-/// A table of `count` rows, which start as N(0, stddev^2).
+/// A table of `count` rows of `width` elements, which start as N(0, stddev^2); `decay`: does weight decay apply?
 struct EmbeddingConfig {
   int64_t count, width;
   double stddev = 0.02;
@@ -137,13 +137,13 @@ class Norm {
   Var gain_, bias_;
 };
 
-/// Zeroes a share of the elements while training. Which ones is a pure function of seed, path,
-/// example, position and step.
+/// Sets a share of the elements to zero while training and scales the others. The choice is a pure function of seed,
+/// path, example, position and step.
 class Dropout {
  public:
   Dropout(const Scope& scope, double rate) : key_(scope.random_key()), rate_(rate) {}
   Var operator()(const Var& x, const Context& context) const;
-  /// For an op that contains the dropout.
+  /// The dropout as options of an op that applies it itself; a rate of 0 outside of training.
   DropoutOptions options(const Context& context) const;
 
  private:
@@ -167,10 +167,10 @@ class FeedForward {
   Linear up_, down_;
 };
 
-/// Where the features of a position's vector are: sin and cos in turn (Vaswani et al. 2017), or all sin, then all cos.
+/// The order of features in a position's vector: sin and cos in turn (Vaswani et al. 2017), or all sin, then all cos.
 enum class SinusoidOrder { interleaved, halves };
 
-/// sin and cos of p / 10000^(2i/D): (count, width), angles in double.
+/// sin and cos of p / 10000^(2i/width) for each position p: (shape of positions, width), angles in double.
 Array sinusoidal_positions(const Ids& positions, int64_t width, SinusoidOrder order);
 
 }  // namespace capstan::CAPSTAN_PRECISION

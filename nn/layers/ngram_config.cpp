@@ -1,4 +1,4 @@
-// The hash of n-grams of tokens, which trained tables depend on, so that it cannot change:
+// Rules for the options of n-grams of tokens, and their hash. Trained tables depend on the hash, so it cannot change:
 // tests/nn/layers/test_ngrams.cpp.
 #include "nn/layers/ngram_config.hpp"
 
@@ -22,7 +22,7 @@ int32_t ngram_bucket(const int32_t* tokens, int64_t order, int64_t buckets) {
   uint64_t h = mixed_bits(static_cast<uint64_t>(order));
   for (int64_t i = 0; i < order; ++i)
     h = mixed_bits(h + 0x9e3779b97f4a7c15u * (static_cast<uint64_t>(static_cast<uint32_t>(tokens[i])) + 1));
-  // The high half of a product: even, without a division, for any number of buckets.
+  // h * buckets / 2^64 spreads hashes evenly over any number of buckets, without a division.
   return static_cast<int32_t>((static_cast<unsigned __int128>(h) * static_cast<uint64_t>(buckets)) >> 64);
 }
 

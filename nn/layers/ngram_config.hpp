@@ -1,5 +1,5 @@
-// What the two uses of hashed n-grams of tokens (nn/layers/ngram_embedding.hpp) have in common: a table, the orders
-// looked up in it, and the hash. Trained tables depend on the hash, so it cannot change:
+// Options and hash of n-grams of tokens, for NgramEmbedding and NgramFeatures (nn/layers/ngram_embedding.hpp), which
+// look n-grams up in a table. Trained tables depend on the hash, so it cannot change:
 // tests/nn/layers/test_ngrams.cpp.
 #pragma once
 
@@ -33,14 +33,14 @@ void describe(Fields& f, NgramTableConfig& c) {
 
 void validate(const NgramTableConfig& config, Problems& problems);
 
-/// Every bit of the result depends on every bit of h (the finaliser of SplitMix64, Steele et al. 2014).
+/// Mixes bits: every bit of the result depends on every bit of h (SplitMix64's finaliser, Steele et al. 2014).
 inline uint64_t mixed_bits(uint64_t h) {
   h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
   h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
   return h ^ (h >> 31);
 }
 
-/// The bucket of the n-gram of tokens[0 .. order): a stable hash of them and their number, in [0, buckets).
+/// The bucket, in [0, buckets), of the n-gram tokens[0 .. order): a hash of the tokens and `order` that never changes.
 int32_t ngram_bucket(const int32_t* tokens, int64_t order, int64_t buckets);
 
 /// Configures NgramFeatures.

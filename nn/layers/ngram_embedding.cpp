@@ -1,6 +1,6 @@
-// The n-grams that end at a token (NgramEmbedding), or that a text has (NgramFeatures), are a bag of rows of one table,
-// and one product turns the sums into features. In training a word of Philox for each n-gram decides whether it is left
-// out.
+// NgramEmbedding and NgramFeatures: the n-grams that end at a token, or those of a text, are a bag of rows of a table,
+// and one product turns the sums of rows into features. In training, a random word (Philox) for each n-gram decides
+// whether dropout leaves it out. tests/nn/layers/test_ngram_embedding.cpp and test_ngrams.cpp.
 #include "nn/layers/ngram_embedding.hpp"
 
 #include <algorithm>

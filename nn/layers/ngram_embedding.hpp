@@ -1,5 +1,5 @@
 // Hashed n-grams as part of a token's embedding (models/stack): the last few tokens together are looked up in a table.
-// tests/nn/layers/test_ngram_embedding.cpp holds that decoding and forward() agree, and what dropout may depend on.
+// tests/nn/layers/test_ngram_embedding.cpp checks that decoding and forward() agree, and what dropout depends on.
 // After the hash n-gram embeddings of Pagnoni et al. 2024 (Byte Latent Transformer, arXiv 2412.09871, section 3.2.1).
 #pragma once
 
@@ -23,15 +23,15 @@ class NgramEmbedding {
 
   /// tokens: (B, T) -> (B, T, D); 0 at padding.
   Var operator()(const Ids& tokens, const Context& context) const;
-  /// Tokens that decoding has to remember: those that are part of the next token's n-grams.
+  /// How many tokens decoding has to remember, because the next token's n-grams reach back to them.
   int64_t memory() const { return longest_ - 1; }
-  /// The embeddings of the next T tokens of B sequences, (B, T) -> (B, T, D). recent: the last tokens in front of them,
-  /// the newest last; where there are memory() or more, at least so many. `decode`: the products are those of a step;
-  /// null: as of forward.
+  /// The embeddings of the next T tokens of B sequences, (B, T) -> (B, T, D). recent: for each sequence the tokens in
+  /// front of these, the newest last: all of them, or at least the last memory(). `decode`: multiply by packed weights,
+  /// as a decode step does; null: multiply as forward() does.
   Var next(const Ids& tokens, const std::vector<std::vector<int32_t>>& recent, DecodeContext* decode) const;
 
  private:
-  /// Adds the n-grams that end with the last of `available` tokens.
+  /// Adds to `bags` the n-grams of the `available` tokens in front of `end` that end with the last of these tokens.
   void add_ending(Bags& bags, const int32_t* end, int64_t available) const;
   Var embedded(Bags bags, const std::vector<int64_t>& shape, DecodeContext* decode = nullptr) const;
 
@@ -42,9 +42,9 @@ class NgramEmbedding {
   Linear output_;
 };
 
-// Hashed n-grams as features of a text (models/text_classifier): a bag of n-grams that predicts its label. Held by
-// tests/nn/layers/test_ngrams.cpp. After fastText (Joulin et al. 2017,
-// arXiv 1607.01759), in addition to a model that reads the tokens in order.
+// Hashed n-grams as features of a text (models/text_classifier): a bag of n-grams, whose output is added to the logits
+// of a model that reads the tokens in order. After fastText (Joulin et al. 2017, arXiv 1607.01759).
+// tests/nn/layers/test_ngrams.cpp.
 
 /// y = O q,  q = scale / sqrt(n) * sum of table[bucket] over the n n-grams of a row's documents; n-grams do not reach
 /// across a document's boundary or into padding. tokens: (B, T) -> (B, outputs). y = 0 for a row without n-grams, and
@@ -57,7 +57,7 @@ class NgramFeatures {
 
  private:
   Bags bags(const Ids& tokens, const Context& context) const;
-  /// Adds the n-grams of one document to the bag; returns their number, including those dropout left out.
+  /// Adds the n-grams of one document to the bag; returns their number, n-grams that dropout left out included.
   int64_t add_document(Bags& bags, const int32_t* tokens, int64_t length, int32_t example,
                        const Context& context) const;
 

@@ -15,10 +15,10 @@ namespace {
 
 constexpr int most_fours = 4;  // groups of four classes that add_fours() keeps in registers
 
-/// take(row, values) for the rows that a file has of a tensor.
+/// Calls take(row, values) for each row (`width` values) of a tensor in a file; rows of zeros may not be stored there.
 template <class Take>
 void for_rows(const FileTensor& tensor, int64_t width, const Take& take) {
-  constexpr int64_t piece = 4096;  // rows
+  constexpr int64_t piece = 4096;  // rows read at a time, so that a table larger than the memory can be read
   const FileTensor stored = tensor.without_zeros();
   std::vector<real> values(static_cast<size_t>(piece * width));
   int64_t number = 0;
@@ -34,7 +34,8 @@ void for_rows(const FileTensor& tensor, int64_t width, const Take& take) {
 
 }  // namespace
 
-/// Counts rows and gives them in their order: in less time than sorting them takes, but with memory for all rows.
+/// Counts how often rows are added and gives the counts in the order of rows. Faster than sorting, but it needs a byte
+/// and some bits of memory for every row of the table.
 class RowCounter {
  public:
   void begin(int64_t rows) {
@@ -44,7 +45,7 @@ class RowCounter {
     words_.resize(count / 64 + 1);
     counts_.resize(count + 1);
   }
-  /// False if it was counted before.
+  /// Counts `row` once more, up to 255; false if it was counted before.
   bool add(uint32_t row) {
     uint8_t& count = counts_[row];
     if (count > 0) {
@@ -56,7 +57,7 @@ class RowCounter {
     tops_[row >> 12] |= uint64_t{1} << (row >> 6 & 63);
     return true;
   }
-  /// All counts, which are 0 afterwards.
+  /// The rows with their counts, in ascending order; sets all counts back to 0.
   const std::vector<NgramCount>& take() {
     taken_.clear();
     for (size_t top = 0; top < tops_.size(); ++top)
@@ -76,14 +77,14 @@ class RowCounter {
   std::vector<NgramCount> taken_;
 };
 
-/// Work memory of one text, and the words that earlier texts had.
+/// Work memory for one text, kept for the next one together with the n-grams of words that earlier texts had.
 struct NgramScratch {
   NgramNumbers ngrams;
   NgramMemory memory;
   RowCounter counter;
 };
 
-/// One for each thread that uses a table at the same time.
+/// A pool of NgramScratch: add_text() takes one for a text, so there is one for each thread that runs at the same time.
 class NgramScratches {
  public:
   std::unique_ptr<NgramScratch> take() {
@@ -164,7 +165,7 @@ void NgramTable::add_text(std::string_view text, double* sums) const {
     add_rows(counts.characters, sums);
     return;
   }
-  // An exception does not give it back: it may be half used.
+  // After an exception the scratch is dropped, not given back: its counts may not be 0.
   std::unique_ptr<NgramScratch> scratch = scratches_->take();
   NgramNumbers& ngrams = scratch->ngrams;
   find_ngrams(text, orders_, bits, index_.get(), &scratch->memory, ngrams);
@@ -183,8 +184,8 @@ void NgramTable::add_block(std::vector<uint32_t>& rows, NgramScratch& scratch, d
   add_rows(scratch.counter.take(), sums);
 }
 
-/// For at most 4 * fours classes. Reads that many weights of each row: those after the last class belong to the next
-/// row, and their sums are not used.
+/// add_rows() for at most 4 * fours classes, with sums in registers. Reads 4 * fours weights of each row: those after
+/// the last class belong to the next row, and their sums are not used.
 template <int fours>
 void NgramTable::add_fours(const std::vector<NgramCount>& counts, double* sums) const {
   double block[4 * fours] = {}, squares = 0;

@@ -1,5 +1,5 @@
 // Scales and weights of n-grams by bucket, as a linear classifier (models/linear_classifier) reads them.
-// tests/nn/layers/test_ngram_table.cpp holds that a packed table gives the bits of the whole one.
+// tests/nn/layers/test_ngram_table.cpp checks that a packed table gives the same bits as the whole one.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,9 @@ class NgramTable {
 
   int64_t buckets() const { return buckets_; }
   int64_t classes() const { return classes_; }
-  /// 0 for a bucket that is left out.
+  /// The scale of a bucket's n-grams; 0 for a bucket that is left out.
   real scale(int64_t bucket) const;
-  /// C weights; null for a bucket that is left out.
+  /// The bucket's C weights, one per class; null for a bucket that is left out.
   const real* weights(int64_t bucket) const;
 
   /// sums += x W / |x| for the n-grams of words and for those of characters, with C sums. x[f] = c(count of f)
@@ -41,7 +41,7 @@ class NgramTable {
   /// The number of a bucket's row; -1 for a bucket that is left out.
   int64_t row_of(int64_t bucket) const { return index_ == nullptr ? bucket : index_->place_of(bucket); }
   const real* row(int64_t number) const { return weight_ + number * weight_step_; }
-  /// x of an entry whose bucket is the number of a row, before its block is scaled.
+  /// x (see add_text()) of an entry whose bucket() is the number of a row, before its block is divided by |x|.
   double value_of(const NgramCount& entry) const {
     return static_cast<double>(count_weight(entry.count())) * static_cast<double>(scale_[entry.bucket() * scale_step_]);
   }
@@ -54,7 +54,7 @@ class NgramTable {
   NgramOrders orders_;
   int64_t buckets_, classes_;
   std::shared_ptr<const RowIndex> index_;      // null: all buckets have a row
-  Array rows_;                                 // a scale, then the weights
+  Array rows_;                                 // packed: (rows, 1 + C), a scale, then the weights
   std::shared_ptr<NgramScratches> scratches_;  // null: all buckets have a row
   const real *scale_, *weight_;
   int64_t scale_step_, weight_step_;  // between rows

@@ -1,3 +1,5 @@
+// The rule for rotary options of a configuration, told before a model is made; rotary_pairs() in core/fused/rotary.cpp
+// checks the same for the op.
 #include "nn/layers/rotary_config.hpp"
 
 #include "core/base/error.hpp"

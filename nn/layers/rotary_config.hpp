@@ -14,7 +14,7 @@ struct RotaryConfig {
   RotaryOptions options() const { return {base, dims, pairs}; }
 };
 
-/// The keys rotary and rotary_base of the mixer that has it.
+/// The keys rotary and rotary_base of a mixer with rotary positions.
 template <class Fields>
 void describe_rotary(Fields& f, RotaryConfig& c) {
   f("rotary", c.enabled, any(),
@@ -22,7 +22,7 @@ void describe_rotary(Fields& f, RotaryConfig& c) {
   f("rotary_base", c.base, greater(0),
     "pair i of n rotates by base^(-i/n) per position: a larger base distinguishes larger distances");
 }
-/// The keys rotary_dims and rotary_pairs of its map `compat`.
+/// The keys rotary_dims and rotary_pairs in the map `compat` of a mixer with rotary positions.
 template <class Fields>
 void describe_rotary_compat(Fields& f, RotaryConfig& c) {
   f("rotary_dims", c.dims, width_from(0), "number of features to rotate; must be even; 0 = all (FLASH-pytorch: 32)");
@@ -31,7 +31,7 @@ void describe_rotary_compat(Fields& f, RotaryConfig& c) {
     "paper)");
 }
 
-/// Adds a problem of the key `compat.rotary_dims` unless that many of `features` features can be rotated.
+/// Adds a problem of the key `compat.rotary_dims` unless config.dims of `features` features can be rotated.
 void check_rotary(const RotaryConfig& config, int64_t features, Problems& problems);
 
 }  // namespace capstan

@@ -23,7 +23,8 @@
 namespace capstan {
 namespace {
 
-/// How a character divides a text into words. `alone`: a word of its own, in a script that is written without blanks.
+/// How a character divides a text into words. `alone`: the character is a word, in a script written without blanks;
+/// `other`: it is a word, too, such as a punctuation mark, and no n-gram of characters goes past it.
 enum class Kind { blank, inside_word, alone, other };
 
 /// One character of a text: how it divides words, and its length.
@@ -32,7 +33,7 @@ struct Character {
   size_t bytes;
 };
 
-/// Characters of scripts that put no blanks between words. Hangul, which does, has the gap from U+3130 on.
+/// Whether a character is of a script without blanks between words. Hangul has blanks: U+3130 to 318F are left out.
 bool has_no_blanks(uint32_t point) {
   constexpr uint32_t ranges[][2] = {
       {0x0e00, 0x109f},    // Thai, Lao, Tibetan, Burmese
@@ -69,7 +70,7 @@ constexpr std::array<Kind, 128> ascii_kinds = [] {
   return kinds;
 }();
 
-/// The first character of a text that is not empty. What is not valid UTF-8 belongs to a word.
+/// The first character of a text that is not empty. Bytes that are not valid UTF-8 count as inside a word.
 Character first_of(std::string_view text, bool unicode) {
   if (const auto byte = static_cast<uint8_t>(text[0]); byte < 0x80) return {ascii_kinds[byte], 1};
   if (!unicode) return {Kind::inside_word, 1};
@@ -78,10 +79,10 @@ Character first_of(std::string_view text, bool unicode) {
   return {kind_of(character.code_point), character.bytes};
 }
 
-/// Appends one character in the case and the width that stand for all. Only forms of another width are replaced by what
-/// they are compatible with: elsewhere that takes characters apart, such as Thai's "am".
+/// Appends one character with its case and width folded. Only full-width and half-width forms are replaced by their
+/// compatible characters: for others the replacement takes characters apart, such as Thai's "am".
 void append_folded(std::string& out, uint32_t point) {
-  std::array<utf8proc_int32_t, 32> parts{};  // 18 is the most that one decomposes to
+  std::array<utf8proc_int32_t, 32> parts{};  // a character decomposes to 18 at most
   const auto capacity = static_cast<utf8proc_ssize_t>(parts.size());
   int boundclass = UTF8PROC_BOUNDCLASS_START;
   const bool other_width = point >= 0xff00 && point <= 0xffef;
@@ -120,7 +121,7 @@ std::string folded(std::string_view text, bool unicode) {
   return out;
 }
 
-/// Sorts numbers below 2^bits in ascending order: by digits of `width` bits, the lowest first.
+/// Sorts numbers below 2^bits in ascending order: a radix sort by digits of `width` bits, the lowest digit first.
 template <int width>
 void sort_by_digits(std::vector<uint32_t>& numbers, int bits) {
   std::vector<uint32_t> sorted(numbers.size());
@@ -135,15 +136,15 @@ void sort_by_digits(std::vector<uint32_t>& numbers, int bits) {
   }
 }
 
-/// A word of a text, or one of its ends, and where it is.
+/// A word of a text, or the start or end of the text as a word without characters, and its bytes [begin, end).
 struct Word {
   uint64_t hash;
   size_t begin, end;
 };
 
-constexpr char start_mark = '\x02', end_mark = '\x03';  // no word has these characters
+constexpr char start_mark = '\x02', end_mark = '\x03';  // of a word or text; control characters are in no word
 
-/// visit(hash, characters) for the n-grams of a word between its marks.
+/// Calls visit(hash, characters) for the n-grams of characters of a word, its start_mark and end_mark included.
 template <class Visit>
 void for_characters(std::string_view word, const std::vector<int64_t>& orders, const Visit& visit) {
   std::string marked(1, start_mark);
@@ -168,9 +169,9 @@ void for_characters(std::string_view word, const std::vector<int64_t>& orders, c
       take(characters.substr(starts[first], starts[first + static_cast<size_t>(order)] - starts[first]));
 }
 
-/// of_words(hash, first, last), with pointers to the words, for all n-grams of words of a folded text, and of_run(run)
-/// for each run of characters within which n-grams of characters are counted: a word, or a run of a script without
-/// blanks.
+/// Calls of_words(hash, first, last), with pointers to the words, for each n-gram of words of the folded text `all`,
+/// and of_run(run) for each run of characters within which n-grams of characters are counted: a word, or a run of a
+/// script without blanks.
 template <class OfWords, class OfRun>
 void for_ngrams(std::string_view all, const NgramOrders& orders, const OfWords& of_words, const OfRun& of_run) {
   std::vector<Word> words;
@@ -224,7 +225,7 @@ std::string name_of(std::string_view ngram) {
 }  // namespace
 
 void sort_numbers(std::vector<uint32_t>& numbers, int bits) {
-  constexpr size_t few = 128, many = 1024;
+  constexpr size_t few = 128, many = 1024;  // below `few`, and with wide digits below `many`, radix sorts are slower
   if (numbers.size() < few)
     std::sort(numbers.begin(), numbers.end());
   else if (numbers.size() < many)
@@ -264,7 +265,7 @@ bool NgramMemory::append(std::string_view word, std::vector<uint32_t>& to) const
 }
 
 void NgramMemory::keep(std::string_view word, const uint32_t* numbers, size_t count) {
-  constexpr size_t least = 256, most = 1 << 16, most_numbers = 1 << 21;  // about 10 MB
+  constexpr size_t least = 256, most = 1 << 16, most_numbers = 1 << 21;  // of entries; together about 10 MB
   if (2 * used_ >= most || words_.size() + word.size() + numbers_.size() + count > most_numbers) *this = NgramMemory();
   if (word.empty() || word.size() + count > most_numbers / 16) return;
   if (2 * used_ >= entries_.size()) {

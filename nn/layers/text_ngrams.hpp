@@ -13,7 +13,7 @@
 
 namespace capstan {
 
-/// Bits of a bucket's number at most; the other 8 of an entry are its count.
+/// The most bits that a bucket's number may have: an NgramCount has 32, of which 8 are its count.
 constexpr int most_bucket_bits = 24;
 
 /// A bucket and how often its n-grams occur in a text, at most 255 times.
@@ -27,14 +27,14 @@ class NgramCount {
   uint32_t bits_;
 };
 
-/// The n-grams of a text in two blocks, each sorted by bucket, with a bucket at most once.
+/// The n-grams of a text in two blocks, each sorted by bucket, with each bucket at most once.
 struct TextNgrams {
   std::vector<NgramCount> words, characters;
 };
 
 /// Which n-grams are counted.
 struct NgramOrders {
-  std::vector<int64_t> words, characters;
+  std::vector<int64_t> words, characters;  // lengths of n-grams of words, and of characters within words
   bool text_ends = false;  // the start and the end of the text count as words in n-grams of two words or more
   bool unicode = false;    // words, case and width are those of Unicode
 };
@@ -47,12 +47,13 @@ struct NgramOrders {
 /// of lines. The bucket is the high part of a stable hash, so that one of fewer bits joins neighbours of more bits.
 TextNgrams count_ngrams(std::string_view text, const NgramOrders& orders, int bits);
 
-/// Words that were read, each with the numbers of its n-grams of characters: most words of a text were in another one.
+/// Remembers words with the numbers of their n-grams of characters, so that these are not hashed again: most words of a
+/// text were in earlier texts.
 class NgramMemory {
  public:
-  /// Appends the numbers of a word; false if it is not known.
+  /// Appends the numbers of the word's n-grams to `to`; false if the word is not known.
   bool append(std::string_view word, std::vector<uint32_t>& to) const;
-  /// Keeps the numbers of a word that is not known. When there are too many, all are forgotten before.
+  /// Keeps the numbers of a word that is not known yet. When the memory is full, it forgets all words first.
   void keep(std::string_view word, const uint32_t* numbers, size_t count);
 
  private:
@@ -68,41 +69,41 @@ class NgramMemory {
   std::vector<uint32_t> numbers_;
 };
 
-/// The n-grams of a text, one number for each time that they occur, in no particular order.
+/// The n-grams of a text as numbers: buckets or rows, one for each occurrence, in no particular order.
 struct NgramNumbers {
   std::vector<uint32_t> words, characters;
 };
 
-/// The n-grams that count_ngrams() counts: their buckets or, with an index, the places of those whose buckets are in
-/// it. `memory`, unless null, serves for texts with the same orders, bits and index. `found` is memory that is used
-/// again.
+/// Replaces `found` with the n-grams that count_ngrams() counts: their buckets or, with an index, the places of the
+/// buckets that are in the index. `memory`, unless null, must only see the same orders, bits and index. `found` is
+/// an argument so that its memory is used again.
 void find_ngrams(std::string_view text, const NgramOrders& orders, int bits, const RowIndex* index, NgramMemory* memory,
                  NgramNumbers& found);
 /// Sorts numbers below 2^bits in ascending order.
 void sort_numbers(std::vector<uint32_t>& numbers, int bits);
-/// How often each of these numbers below 2^bits occurs, in ascending order; sorts them.
+/// Sorts `found`, numbers below 2^bits, and returns how often each of them occurs, in ascending order.
 std::vector<NgramCount> counted(std::vector<uint32_t>& found, int bits);
 
-/// An n-gram as people read it, in the case that stands for all: words with what is between them, where "^" is the
-/// start and "$" the end of a text; or characters, where "_" is the edge of a word and "·" where it goes on.
+/// An n-gram as people read it, with its case folded. Words have the text between them; "^" is the start, "$" the end
+/// of the text. Around characters, "_" is the edge of a word, and "·" means that the word goes on.
 struct NamedNgram {
   uint32_t bucket;
   std::string name;
 };
 
-/// The two blocks of a text, as in TextNgrams.
+/// The named n-grams of a text: those of words and those of characters.
 struct NamedNgrams {
   std::vector<NamedNgram> words, characters;
 };
 
-/// The n-grams that count_ngrams() counts, in the order of the text: those whose buckets are `wanted`.
+/// The names of the n-grams that count_ngrams() counts, in the order of the text, where the bucket is `wanted`.
 NamedNgrams named_ngrams(std::string_view text, const NgramOrders& orders, int bits,
                          const std::function<bool(uint32_t bucket)>& wanted);
 
 /// The n-grams that count_ngrams() would find with fewer bits: neighbours are joined in place.
 void join_buckets(std::vector<NgramCount>& counts, int bits, int fewer);
 
-/// 1 + ln count, for counts of 1 to 255.
+/// The weight of an n-gram that occurs `count` times in a text: 1 + ln count, for counts of 1 to 255.
 float count_weight(uint32_t count);
 /// The least b with 2^b >= buckets.
 int bits_of(int64_t buckets);

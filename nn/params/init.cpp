@@ -12,7 +12,7 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace init {
 namespace {
 
-/// One counter per element, so that threads can start anywhere: drawing takes most of the time of making a small model.
+/// Draws with one counter per element, so that threads can start anywhere: drawing is most of making a small model.
 Array normal_numbers(const Shape& shape, RandomStream& random, double stddev) {
   Array array(shape);
   parallel_for(array.size(), 4096, [&random, stddev, out = array.mutable_data()](int64_t begin, int64_t end) {

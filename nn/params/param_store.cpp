@@ -108,7 +108,7 @@ void ParamStore::finalize() {
   }
   const MemoryFor purpose("the model's parameters and their gradients");
   values_ = Array(Shape{size});
-  constexpr int64_t piece = int64_t{1} << 22;
+  constexpr int64_t piece = int64_t{1} << 22;  // elements copied between two checks for Ctrl-C (stop_point)
   for (const Param& param : params_) {
     if (param.offset < 0) continue;
     real* const to = values_.shared_data() + param.offset;
@@ -149,7 +149,7 @@ int64_t ParamStore::count() const {
 
 namespace {
 
-/// A template, so that the call vanishes where `real` is double.
+/// A bf16 copy. A template, so that the call to the float kernel is not compiled where `real` is double.
 template <class T>
 Bf16Array rounded(const T* values, int64_t count) {
   Bf16Array copy(Shape{count});

@@ -1,7 +1,7 @@
 // All parameters of a model, by name, in flat blocks. Modules add to it through a Scope; optimizers, averaging,
 // checkpoints, ranks, imports and exports see the store alone. Names are those of stored checkpoints
 // (tests/cli/test_old_runs.cpp). The order in which parameters are made decides the layout, and so the bits of the
-// gradient's norm, which is summed over the flat block: tests/nn/params/test_params.cpp holds it.
+// gradient's norm, which is summed over the flat block: tests/nn/params/test_params.cpp checks the layout.
 #pragma once
 
 #include <cstdint>
@@ -15,35 +15,35 @@
 
 namespace capstan {
 
-// What training does with parameters, by patterns of their names (core/strings/strings.hpp).
+// Rules by which training freezes parameters or scales their rates: patterns of names (core/strings/strings.hpp).
 
-/// The learning rate of the parameters that match, as a multiple of the others'.
+/// Parameters whose names match the pattern `match` have `factor` times the optimizer's learning rate.
 struct RateRule {
   std::string match;
   double factor = 1;
 };
 
-/// From the configuration (train.freeze, train.lr_scale, train.layer_decay); they change no initial value.
+/// The configuration's train.freeze, train.lr_scale and train.layer_decay. They do not change initial values.
 struct ParamRules {
   std::vector<std::string> freeze;  // constants: no gradient, no optimizer state
   std::vector<RateRule> lr_scale;   // the first rule that matches a parameter counts
   /// Discriminative rates (Howard and Ruder 2018, arXiv 1801.06146; Clark et al. 2020, arXiv 2003.10555). Of n blocks,
-  /// the rates of block i are multiplied by layer_decay^(n - i); those of what precedes the blocks, by
-  /// layer_decay^(n + 1).
+  /// block i has layer_decay^(n - i) times the learning rate; the embeddings and all else in front of the blocks have
+  /// layer_decay^(n + 1) times the rate.
   double layer_decay = 1;
 };
 
 bool is_frozen(const ParamRules& rules, const std::string& name);
-/// The model has this many blocks.
+/// The factor of the parameter's learning rate in a model of `blocks` blocks.
 double lr_factor(const ParamRules& rules, const std::string& name, int64_t blocks);
-/// N of blocks.N.rest; -1 for other names.
+/// The block that a parameter belongs to by its name: N of "blocks.N.rest"; -1 for other names.
 int64_t block_of(const std::string& name);
 
 }  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// What a module says of a parameter that it makes.
+/// What a module tells training of a parameter when it makes it.
 struct ParamOptions {
   bool decay = true;   // does weight decay apply? (matrices yes; biases, gains and embeddings of positions no)
   bool gauge = false;  // its gradient is zero by mathematics (a key bias under softmax)
@@ -55,12 +55,12 @@ struct ParamOptions {
   // A weight whose rows are independent: one per token, class or head.
   // Other decayed weights of rank 2 are matrices (is_matrix below).
   bool table = false;
-  // Rows of each of the matrices that this weight stacks to do their products in one ({D, D, D}:
-  // to_qkv); empty: it is one matrix.
+  // The weight stacks several matrices to compute their products as one: the rows of each ({D, D, D}:
+  // to_qkv). Empty: the weight is one matrix.
   std::vector<int64_t> stacked = {};
-  // Treated as frozen: measured on the data or solved for, not trained in steps.
+  // Treated as frozen: its values are measured on the data or solved for, not trained in steps.
   bool constant = false;
-  // With ParamMemory::values, the rows that are not zeros are enough (Var::packed).
+  // With ParamMemory::values, only its rows that are not zeros are kept (Var::packed).
   bool packs = false;
 };
 
@@ -74,13 +74,13 @@ struct Param {
   double lr_factor = 1;  // its learning rate as a multiple of the optimizer's, set by finalize()
 };
 
-/// Is it a linear map between vectors of features, which an optimizer may treat as a whole? Decayed weights of rank 2
-/// with more than one row and column are, except tables.
+/// Is the parameter a linear map between vectors of features, which an optimizer may treat as a whole? True of decayed
+/// weights of rank 2 with more than one row and column, except tables.
 bool is_matrix(const Param& param);
 
-/// none: parameters have shapes but no elements. A model made in such a store tells what it would need, whatever its
-/// size, and can do nothing else. values: no initial values are drawn, since a file has them, and there is no memory
-/// for gradients: for a model that is read to be used.
+/// What a store allocates. allocated: values and gradients, for training. values: no gradients and no drawn initial
+/// values, for a model that is read from a file to be used. none: parameters have shapes but no elements; such a model
+/// only tells what it would need, whatever its size.
 enum class ParamMemory { allocated, values, none };
 
 /// Parameters are made through a Scope only, which adds them here, so that each has a name and none is left out.
@@ -105,14 +105,15 @@ class ParamStore : NoCopy {
   void finalize();
   bool finalized() const { return finalized_; }
 
-  /// In the order in which they were made.
+  /// All parameters, in the order in which they were made.
   const std::vector<Param>& params() const { return params_; }
-  /// Null when there is no such parameter.
+  /// The parameter of this name; null when there is none.
   const Param* known(const std::string& name) const;
-  /// Throws Error naming the nearest known name when there is no such parameter.
+  /// The parameter of this name. Throws Error naming the nearest known name when there is none.
   const Param& find(const std::string& name) const;
+  /// Pairs (other name, name of the parameter), as alias() recorded them.
   const std::vector<std::pair<std::string, std::string>>& aliases() const { return aliases_; }
-  /// The number of elements, without the gaps.
+  /// The number of elements of all parameters, without the gaps between them in the flat block.
   int64_t count() const;
   const ParamRules& rules() const { return rules_; }
 
@@ -145,7 +146,7 @@ class ParamStore : NoCopy {
   bool finalized_ = false;
 };
 
-// Training in bf16: the bf16 copies of the parameters.
+// Bf16Weights: the bf16 copies of parameters that training in bf16 multiplies with.
 
 /// While it exists, every parameter of the store but tables that are updated by rows has a bf16 copy of the value it
 /// had when this was made. Products of affine maps with such a weight, forward and in pullbacks, are computed in bf16

@@ -1,3 +1,5 @@
+// A Scope makes parameters under a path. The initial value depends on the seed and the full path alone, so that adding
+// a parameter changes no other one: tests/nn/params/test_params.cpp.
 #include "nn/params/scope.hpp"
 
 #include "core/base/error.hpp"
@@ -33,6 +35,7 @@ Var Scope::param(const std::string& name, const Shape& shape, const Init& init, 
     store_->alias(full_name, target);
     return shared;
   }
+  // The values come from a file (a checkpoint): drawing them would be wasted time.
   if (!store_->has_initial_values()) return store_->add(full_name, Array::shape_only(shape), options);
   const MemoryFor purpose("the model's parameters");
   RandomStream random(capstan::random_key(seed_, full_name));

@@ -1,3 +1,5 @@
+// Functions of MixerConfig, each a std::visit to the function of the mixer's own config struct.
+// tests/nn/systems/test_samples.cpp; registered mixers: tests/nn/systems/test_register_mixer.cpp.
 #include "nn/systems/mixer_config.hpp"
 
 #include "core/config/settings.hpp"
@@ -5,7 +7,7 @@
 namespace capstan {
 namespace {
 
-/// The defaults of all alternatives but the one for registered mixers, which has none.
+/// Each alternative with its defaults. CustomMixerConfig, for registered mixers, has no defaults and is left out.
 template <class... Configs>
 std::vector<MixerConfig> defaults_of(const std::variant<Configs...>*) {
   std::vector<MixerConfig> mixers;

@@ -1,6 +1,6 @@
-// Outputs are the lanes of registers, and inputs are read in their order: an output is one chain of fused
-// multiply-adds. How many panels and rows are computed together differs with the number of rows and changes the speed
-// alone.
+// gemv(): outputs are the lanes of registers and inputs are read in their order, so an output is one chain of fused
+// multiply-adds. How many panels and rows are computed together differs with the number of rows and changes only the
+// speed: tests/core/products/test_packed_matrix.cpp.
 #include "core/products/kernels/gemv.hpp"
 
 #include <algorithm>
@@ -19,24 +19,24 @@ using simd::Batch;
 
 /// Registers of a side of a panel: gemv_side outputs whose weights are in the same place of the words of a packing.
 constexpr int64_t parts = gemv_side / simd::lanes;
-/// Sums that run side by side: enough to hide the latency of an addition.
+/// Sums that run side by side: eight chains hide the latency of a fused multiply-add.
 constexpr int64_t chains = 8;
-/// Panels that one row reads side by side: so many that there are chains enough, and as the hardware fetches ahead in
-/// each of them, but not across a page.
+/// Panels that one row reads side by side: enough for `chains` sums. Several streams also keep memory busy, since the
+/// hardware fetches ahead in each of them, but not across a page.
 template <class Packed>
 constexpr int64_t panels_of_one_row = std::max<int64_t>(1, chains / (gemv_sides<Packed> * parts));
-/// Rows that share one reading of a part: with twelve sums two weights and a value of x still find
-/// registers of their own.
+/// Rows that share one reading of a part: their twelve sums, two weights and a value of x fit into the 16 registers of
+/// AVX2.
 constexpr int64_t rows_together = 6;
 
-/// The matrix that is packed; 0 after its last output.
+/// The matrix to be packed; outputs after its last one read as 0.
 struct Unpacked {
   const real* weight;
   int64_t out, in;
   real at(int64_t row, int64_t k) const { return row < out ? weight[row * in + k] : real{0}; }
 };
 
-/// For all panels [first, last): word(first output of the panel, input, place in the side).
+/// Writes the words of all panels [first, last): word(first output of the panel, input, place in the side).
 template <class Packed, class Word>
 void pack_panels(int64_t in, int64_t first, int64_t last, Packed* packed, const Word& word) {
   Packed* to = packed + first * in * gemv_words<Packed>;
@@ -90,7 +90,7 @@ void load_part(const Bf16Pair* packed, int64_t part, Batch (&weights)[2]) {
 }
 #endif
 
-/// y of a row for the register of outputs that begins at `first`.
+/// Writes y of a row for the register of outputs that begins at `first`, with scales and bias.
 void finish(const GemvPass& pass, int64_t row, int64_t first, Batch sum) {
   const int64_t left = pass.out - first;
   if (left <= 0) return;
@@ -136,7 +136,7 @@ void multiply_together(const Packed* packed, const GemvPass& pass, int64_t first
   }
 }
 
-/// Panels that are far apart are read side by side, each as its own stream.
+/// Computes panels [first, last) for one row. Panels that are far apart are read side by side, each as its own stream.
 template <class Packed>
 void multiply_one_row(const Packed* packed, const GemvPass& pass, int64_t first, int64_t last) {
   constexpr int64_t together = panels_of_one_row<Packed>;

@@ -1,7 +1,7 @@
 // Products of a weight matrix with a few rows of x, from weights packed once: the work of decoding, whose cost is to
 // read the weights. Called by core/products/packed_matrix and, for a row, by FLASH's decoding. The order of an output's
-// sum is part of what a text is: tests/core/products/test_packed_matrix.cpp holds that company and threads do not
-// change it.
+// sum decides the bits of logits, and so texts: tests/core/products/test_packed_matrix.cpp checks that neither other
+// rows nor threads change it.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,14 @@
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
 
-/// bf16: the upper halves of two floats, rounded to nearest, ties to even;
-/// outputs i and i + 16 of a panel share a word.
+/// Two weights in bf16: the upper halves of floats, rounded to nearest, ties to even. Outputs i and i + 16 of a panel
+/// share a word.
 struct Bf16Pair {
   uint32_t bits;  // the first output in the lower half
 };
-/// 8 bits: whole numbers of -127 to 127 that stand for a weight divided by the scale of its output, the greatest
-/// absolute value of these weights by 127. Outputs i, i + 16, i + 32 and i + 48 of a panel share a word.
+/// Four weights in 8 bits: whole numbers from -127 to 127, the weights divided by the scale of their output, which is
+/// the largest absolute weight of the output divided by 127. Outputs i, i + 16, i + 32 and i + 48 of a panel share a
+/// word.
 struct Int8Quad {
   int32_t bits;  // the first output in the lowest byte
 };
@@ -30,7 +31,7 @@ template <class Packed>
 constexpr int64_t gemv_sides = std::is_same_v<Packed, Int8Quad> ? 4 : 2;
 template <class Packed>
 constexpr int64_t gemv_panel = gemv_side* gemv_sides<Packed>;
-/// Elements of type Packed for an input of a panel.
+/// How many elements of type Packed a panel has for each input.
 template <class Packed>
 constexpr int64_t gemv_words = std::is_same_v<Packed, real> ? gemv_panel<Packed> : gemv_side;
 template <class Packed>
@@ -38,16 +39,17 @@ int64_t gemv_panels(int64_t out) {
   return (out + gemv_panel<Packed> - 1) / gemv_panel<Packed>;
 }
 
-/// The scale in 8 bits of an output with these weights; not a number where one of them is not finite.
+/// The scale of an output whose weights, `count` in `row`, are stored in 8 bits; NaN where a weight is not finite.
 real int8_scale(const real* row, int64_t count);
 
 /// Packs the panels [first, last) of weight (out, in); `packed` is where the first panel of all begins.
 void gemv_pack(const real* weight, int64_t out, int64_t in, int64_t first, int64_t last, real* packed);
 void gemv_pack(const real* weight, int64_t out, int64_t in, int64_t first, int64_t last, Bf16Pair* packed);
-/// scales: (out), of which those of these panels are written.
+/// Packs panels in 8 bits; scales: (out), of which those of the panels [first, last) are written.
 void gemv_pack(const real* weight, int64_t out, int64_t in, int64_t first, int64_t last, Int8Quad* packed,
                real* scales);
 
+/// Operands of gemv().
 struct GemvPass {
   int64_t rows, in, out;
   const real* x;                 // (rows, in)

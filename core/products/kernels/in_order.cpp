@@ -1,6 +1,7 @@
-// The blocking of Goto and van de Geijn 2008 (Anatomy of high-performance matrix multiplication): blocks of A and B are
-// packed into panels in the order in which they are read, and a tile of C is in registers while a block of k is added.
-// Of all sizes below, only `depth` is part of the result.
+// multiply_in_order() by the blocking of Goto and van de Geijn 2008 (Anatomy of high-performance matrix
+// multiplication): blocks of A and B are packed into panels in the order in which they are read, and a tile of C is in
+// registers while a block of k is added. Of all sizes below, only `depth` changes results.
+// tests/core/products/float_in_order.cpp.
 #include "core/products/kernels/in_order.hpp"
 
 #include <algorithm>
@@ -71,14 +72,14 @@ void pack_panel(const float* from, int64_t across, int64_t along, int64_t count,
       to[i * Size + lane] = from[lane * across + i * along];
 }
 
-/// A block's place in C, and how its sums join what is there: c = alpha * sum + beta * c.
+/// A block's place in C, and the factors by which its sums are stored: c = alpha * sum + beta * c.
 struct Target {
   float* c;
   int64_t stride, columns;  // columns that exist
   float alpha, beta;
 };
 
-/// One register of a row of C.
+/// Stores one register of sums into a row of C, of which `columns` lanes exist.
 void join(const Target& to, float* c, int64_t columns, const Floats& sum) {
   const Floats value = Floats(to.alpha) * sum;
   const auto joined = [&](const Floats& before) {
@@ -95,8 +96,8 @@ void join(const Target& to, float* c, int64_t columns, const Floats& sum) {
   std::copy_n(part, columns, c);
 }
 
-/// Rows rows of a tile, Registers registers wide. GCC keeps the sums in registers only where all loops over them are
-/// unrolled.
+/// Computes `Rows` rows of a tile, `Registers` registers wide. All loops over the sums are unrolled: otherwise GCC
+/// keeps the sums in memory.
 template <int Rows, int Registers>
 void multiply_tile(const float* a, const float* b, int64_t length, const Target& to) {
   Floats sums[Rows * Registers];
@@ -128,7 +129,7 @@ TileFunction tile_function(int64_t rows, bool wide, std::integer_sequence<int, R
   return (wide ? two : one)[rows - 1];
 }
 
-/// A packed block of A times a packed block of B.
+/// Multiplies a packed block of A by a packed block of B, tile by tile.
 void multiply_blocks(const float* a, int64_t rows, const float* b, int64_t length, const Target& to) {
   for (int64_t column = 0; column < to.columns; column += tile_columns) {
     const int64_t width = std::min(tile_columns, to.columns - column);

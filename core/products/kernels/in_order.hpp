@@ -11,7 +11,8 @@ namespace capstan {
 /// of 256, which are added up: no width of registers, size of caches or cut of C into pieces changes its bits.
 void multiply_in_order(const Product<float>& p);
 
-/// Have these kernels instructions for fused products? Without them bits would differ.
+/// Have the kernels in use instructions for fused multiply-adds? Without these, in-order products would have other
+/// bits.
 bool kernels_fuse();
 
 }  // namespace capstan

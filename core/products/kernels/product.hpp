@@ -1,4 +1,4 @@
-// What a matrix product is given: its operands, sizes and factors. Everything in core/products takes it.
+// Product: the operands, sizes and factors of a matrix product, which all functions of core/products take.
 #pragma once
 
 #include <cstdint>

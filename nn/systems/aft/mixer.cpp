@@ -1,3 +1,5 @@
+// The module of the four AFT variants: parameters, forward pass by the ops of op.hpp, and decoding. Names and shapes of
+// parameters are in saved runs. tests/nn/systems/aft/test_decode.cpp holds decoding to the forward pass.
 #include "nn/systems/aft/mixer.hpp"
 
 #include <algorithm>
@@ -17,14 +19,14 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-/// One of the four variants, of inner width I (D unless configured).  Parameters to_qkv.weight (I + K + I, D),
-/// query_bias, key_bias, value_bias, to_out; position_u and position_v (max_length, rank) or position_bias (max_length,
-/// max_length); for aft-conv kernel, kernel_gain and kernel_bias: w = gain (kernel - mean) / std + bias per head, gain
-/// and bias starting at 0, so that it starts as aft-simple.
+/// AFT-simple, -local, -full or -conv, of inner width I (D unless configured) and K keys.  Parameters to_qkv.weight
+/// (I + K + I, D), query_bias, key_bias, value_bias, to_out; position_u and position_v (max_length, rank) or
+/// position_bias (max_length, max_length); for aft-conv kernel, kernel_gain and kernel_bias: w = gain (kernel - mean) /
+/// std + bias per head. Gain and bias begin at 0, so aft-conv begins as aft-simple.
 class Aft final : public Mixer {
  public:
   Aft(const Scope& scope, const MixerShape& shape, const AftSimpleConfig& config);
-  /// `window` 0: all pairs.
+  /// AFT-full, with `window` 0, or AFT-local.
   Aft(const Scope& scope, const MixerShape& shape, const AftPositions& config, int64_t window);
   Aft(const Scope& scope, const MixerShape& shape, const AftConvConfig& config);
 
@@ -41,14 +43,14 @@ class Aft final : public Mixer {
   Aft(const Scope& scope, const MixerShape& shape, const AftProjections& projections, Bias bias, int64_t window,
       int64_t heads);
   int64_t stride() const { return 2 * inner_ + keys_; }
-  /// Bias of q|k|v, or undefined.
+  /// The biases of queries, keys and values in one vector; undefined where there are none.
   Var packed_bias() const;
   Var project(const Var& x) const { return linear(x, qkv_weight_, packed_bias()); }
   Var mix(const Var& qkv, const Segments& segments, bool causal, const AftPast& past = {}) const;
   Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
-  /// Positions that show the whole bias: what is outside a window is 0.
+  /// How many positions position_bias() shows, at most `longest`: enough for its shape, since it is 0 outside a window.
   int64_t shown_positions(int64_t longest) const;
-  /// (heads, taps), reparametrised.
+  /// The taps of aft-conv, (heads, taps): gain (kernel - mean) / std + bias per head.
   Var taps() const;
   /// Tokens whose keys and values a decode state holds.
   int64_t cached_tokens() const;
@@ -153,7 +155,7 @@ Var Aft::forward(const Var& x, const Context& context) const {
 }
 
 int64_t Aft::shown_positions(int64_t longest) const {
-  constexpr int64_t least = 32;  // a smaller picture shows no shape
+  constexpr int64_t least = 32;  // positions; with fewer, a picture shows no shape
   if (bias_ == Bias::taps) return std::min(longest, std::max(least, 3 * window_));
   const int64_t known = std::min(longest, shape_.max_length);
   return window_ == 0 ? known : std::min(known, std::max(least, 4 * window_));  // 0 outside the window
@@ -197,7 +199,7 @@ MixerCost Aft::cost(int64_t length) const {
 
 namespace {
 
-/// What each sequence remembers; the ring is empty without a position bias.
+/// What AFT remembers of each sequence: a running state and, with a position bias, a ring of the last keys and values.
 struct AftDecodeState final : MixerState {
   AftDecodeState(int64_t batch, int64_t width, int64_t keys, int64_t capacity_)
       : MixerState(batch),
@@ -253,11 +255,12 @@ struct AftDecodeState final : MixerState {
   }
 
   int64_t capacity;
-  AftRunning running;          // of the tokens that are not in the ring
+  AftRunning running;          // state of all tokens older than the ring's
   Array key_ring, value_ring;  // (B, capacity, keys or D)
 };
 
-/// Calls the body for each group of channels of the kernels: all channels, if each has a key, or one head at a time.
+/// Calls body(group, first key, first channel) for each group of the kernels: all channels at once if each has a key,
+/// else one head after the other.
 template <class Body>
 void for_each_group(int64_t width, int64_t heads, const Body& body) {
   if (heads == 0) return body(kernels::AftGroup{width, false}, int64_t{0}, int64_t{0});
@@ -287,11 +290,11 @@ Var Aft::prefill(const Var& x, MixerState& mixer_state) const {
     state.advance(batch, length);
     return y;
   }
-  const int64_t before = std::min(position, state.capacity), first = position - before;  // of the rows
+  const int64_t before = std::min(position, state.capacity), first = position - before;  // the token of row 0
   const Array rows = state.with_cached(qkv.value());
   const Var mixed = mix(Var(rows), Segments::full(batch, before + length), !prefix, {before, first, &state.running});
   const Var y = output(before > 0 ? slice(mixed, 1, before, before + length) : mixed);
-  // The state changes from here on, after what may throw. `left`: the token with which the ring begins afterwards.
+  // The state changes only now, after all that may throw. Tokens before `left` go from the ring to `running`.
   const int64_t left = std::max(first, end - state.capacity);
   parallel_each(batch, 1, [&](int64_t row) {
     const real* const from = rows.data() + row * (before + length) * stride();
@@ -338,7 +341,7 @@ Var Aft::step(const Var& x, MixerState& mixer_state) const {
   const Array qkv = state.decode().linear(x.value(), qkv_weight_, packed_bias());
   Array y(Shape{rows, width});
   real* const y_data = y.mutable_data();
-  std::vector<Array> biases;  // of each sequence; neighbours at the same position share one
+  std::vector<Array> biases;  // bias_row() of each sequence; neighbours at the same position share one
   for (int64_t row = 0; row < rows && state.capacity > 0; ++row) {
     const int64_t t = state.position(row);
     biases.push_back(row > 0 && t == state.position(row - 1) ? biases.back()
@@ -354,6 +357,7 @@ Var Aft::step(const Var& x, MixerState& mixer_state) const {
     const real* const bias = biases[static_cast<size_t>(row)].data();
     for_each_group(width, heads_, [&](const kernels::AftGroup& group, int64_t key, int64_t channel) {
       const kernels::AftState leaving = state.running_at(row, key, channel);
+      // The ring is full: its oldest token moves to the running state.
       if (t >= state.capacity) kernels::aft_carry({nullptr, ring_k + key, ring_v + channel, 0}, 1, group, leaving);
       std::copy_n(k + key, group.keys(), ring_k + key);
       std::copy_n(v + channel, group.channels, ring_v + channel);
@@ -363,7 +367,7 @@ Var Aft::step(const Var& x, MixerState& mixer_state) const {
                           y_data + row * width + channel);
     });
   };
-  constexpr int64_t serial_work = 1 << 14;  // exponentials of a thread, below which a second one costs more
+  constexpr int64_t serial_work = 1 << 14;  // exponentials; for fewer a second thread costs more than it saves
   parallel_each(rows, 1 + serial_work / (width * (1 + state.capacity)), step_row);
   state.advance(rows, 1);
   return Var(to_out_ ? to_out_->step(y, state.decode()) : y);

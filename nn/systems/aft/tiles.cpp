@@ -1,3 +1,5 @@
+// The forward pass of AftTiles: cuts tiles, scans the carries, makes weights and multiplies them with packed keys and
+// values. Rows whose denominator vanishes are computed exactly. tests/nn/systems/aft/test_op_invariants.cpp.
 #include "nn/systems/aft/tiles.hpp"
 
 #include <algorithm>
@@ -17,8 +19,8 @@ namespace {
 /// enough for an efficient product.
 constexpr int64_t group_channels = 64;
 
-/// Above it nothing that underflowed can matter, and in float K - m is within (-32, 0], where its rounding stays
-/// below 2^-20: what a key far above its row's own does to the row is then less than 1e-6 of the largest output.
+/// Rows with a smaller denominator are computed again, exactly. In others, terms that underflowed do not matter,
+/// and in float K - m is within (-32, 0] and rounded by less than 2^-20: an error below 1e-6 of the largest output.
 constexpr real denominator_floor = sizeof(real) == 4 ? real(1e-13) : real(1e-250);
 
 }  // namespace
@@ -26,7 +28,7 @@ constexpr real denominator_floor = sizeof(real) == 4 ? real(1e-13) : real(1e-250
 AftTiles::AftTiles(const Array& qkv, const AftLayout& layout, AftBias& bias) : qkv_(qkv), layout_(layout), bias_(bias) {
   cut_tiles();
   cut_groups();
-  weight_stride_ = round_up<int64_t>(max_sources_ + 2, 16);
+  weight_stride_ = round_up<int64_t>(max_sources_ + 2, 16);  // + 2: prefix and suffix; 16: whole cache lines
   const Shape shape{bias_.heads(), layout_.tile, weight_stride_};
   logits_ = Array(shape);
   weights_ = Array(shape);
@@ -95,7 +97,7 @@ kernels::AftInput AftTiles::input(const Unit& unit, int64_t position) const {
 }
 
 void AftTiles::allocate_work(bool backward, int64_t count) {
-  const int64_t granule = 64 / sizeof(real);
+  const int64_t granule = 64 / sizeof(real);  // a cache line, so that every part begins at one
   const int64_t exp_rows = (max_sources_ + 2) * max_columns_, rows = layout_.tile * max_columns_;
   const int64_t dlogits = bias_.heads() * layout_.tile * weight_stride_;
   work_stride_ = round_up(max_columns_, granule) + round_up(exp_rows, granule) + round_up(rows, granule);
@@ -159,7 +161,8 @@ void AftTiles::scan_carries() {
       done = unit.tile->s0;
     }
     if (layout_.causal) return;
-    int64_t done = -1;
+    // Suffix of tile i: the tokens after its last source, continued backwards from the suffix of tile i + 1.
+    int64_t done = -1;  // no tile so far
     for (int64_t i = tile_count - 1; i >= 0; --i) {
       if (!make_unit(index, i, unit)) continue;
       const kernels::AftState state = suffix(unit);
@@ -205,7 +208,7 @@ void AftTiles::prepare_weights(const AftTile& tile) {
       const int64_t count = layout_.causal ? 1 + visible : suffix_column + 1;
       std::copy_n(logit, count, weight);
       kernels::aft_softmax_weights(weight, count, maximum);
-      std::fill(weight + count, weight + suffix_column + 1, real{0});  // later than t
+      std::fill(weight + count, weight + suffix_column + 1, real{0});  // sources later than target t
     });
   }
 }
@@ -278,7 +281,7 @@ int64_t AftTiles::exact_weights(const Unit& unit, int64_t t, int64_t key, real* 
   real maximum = std::numeric_limits<real>::lowest();
   for (int64_t s = 0; s < count; ++s) {
     const bool windowed = s >= unit.tile->s0 && s < unit.tile->s1;
-    // (K - m) + w, never (K + w) - m: the second loses w beside a large key.
+    // (K - m) + w, never (K + w) - m: rounding K + w would lose w beside a large key.
     weights[s] = (k[s * stride] - key_maximum) + (windowed ? logits[s - unit.tile->s0] : 0);
     maximum = std::max(maximum, weights[s]);
   }

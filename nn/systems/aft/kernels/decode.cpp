@@ -1,3 +1,5 @@
+// AFT of one token against cached keys and a state of older tokens. All exponents are relative to the largest logit, so
+// keys of 10^4 stay finite: tests/nn/systems/aft/test_decode.cpp.
 #include "nn/systems/aft/kernels/decode.hpp"
 
 #include <algorithm>
@@ -20,7 +22,7 @@ namespace {
 
 using simd::Batch;
 
-/// aft_decode() where every channel has a key of its own.
+/// aft_decode() where every channel has its own key: channels are the lanes of registers.
 void decode_channels(const AftCache& cache, int64_t t, int64_t count, int64_t channels, const real* bias,
                      const AftState& prefix, const real* q, real* y) {
   simd::sweep(channels, [&](auto at) {

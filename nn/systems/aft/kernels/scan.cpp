@@ -1,3 +1,5 @@
+// AFT-simple for aft_scan(), its pullback, and the bidirectional pool. Groups of registers are computed together, since
+// the recurrence of one channel is a chain of dependent operations. tests/nn/systems/aft/test_op.cpp.
 #include "nn/systems/aft/kernels/scan.hpp"
 
 #include <limits>
@@ -46,7 +48,7 @@ void aft_scan_backward(const AftInput& in, int64_t length, int64_t channels, con
   simd::sweep_groups<aft_group_size>(channels, [&](auto group) {
     constexpr int size = decltype(group)::size;
     const Batch one(1);
-    Batch b[size], c[size];
+    Batch b[size], c[size];  // B and C of the formulas in scan.hpp, times 1 - g of the token after
     for (int i = 0; i < size; ++i) {
       b[i] = group.places[i].load(reverse.b);
       c[i] = group.places[i].load(reverse.c);

@@ -1,3 +1,5 @@
+// The pools of Fastformer over one document. The causal pool is a moving average with gates, its pullback a scan from
+// the last token; the bidirectional pool is a softmax over all tokens. tests/nn/systems/fastformer/test_op.cpp.
 #include "nn/systems/fastformer/kernels/pool.hpp"
 
 #include <algorithm>
@@ -25,13 +27,13 @@ void softmax_over_time(real* logits, int64_t length, int64_t heads) {
   });
 }
 
-/// body(piece, its index, weight of its head at token t) for every piece.
+/// Calls body(piece, index of the piece, weight of the piece's head at token t) for every piece.
 template <class Body>
 void for_pieces(const Pool& pool, int64_t t, const Body& body) {
   for (int64_t i = 0; i < pool.count; ++i) body(pool.pieces[i], i, pool.weights[t * pool.heads + pool.pieces[i].head]);
 }
 
-/// The row of one piece at token t.
+/// The first channel of the piece at token t.
 const real* row(const PoolRows& rows, int64_t t, const PoolPiece& piece) {
   return rows.data + t * rows.stride + piece.begin;
 }
@@ -39,7 +41,7 @@ real* row(const MutablePoolRows& rows, int64_t t, const PoolPiece& piece) {
   return rows.data + t * rows.stride + piece.begin;
 }
 
-/// R_t of one piece, in place.
+/// Causal: `average` of one piece goes from R_{t-1} to R_t = R_{t-1} + weight (values_t - R_{t-1}).
 void advance(const Pool& pool, int64_t t, const PoolPiece& piece, real weight, real* average) {
   const real* const v = row(pool.values, t, piece);
   simd::sweep(piece.count, [&](auto at) {
@@ -48,7 +50,7 @@ void advance(const Pool& pool, int64_t t, const PoolPiece& piece, real weight, r
   });
 }
 
-/// The share of one token in the average over the whole document.
+/// Bidirectional: adds token t's share, weight * values_t, to the average over the whole document.
 void accumulate(const Pool& pool, int64_t t, const PoolPiece& piece, real weight, real* average) {
   const real* const v = row(pool.values, t, piece);
   simd::sweep(piece.count, [&](auto at) { at.store(average, at.load(average) + Batch(weight) * at.load(v)); });
@@ -60,7 +62,7 @@ void apply(const Pool& pool, int64_t t, const PoolPiece& piece, const real* aver
   simd::sweep(piece.count, [&](auto at) { at.store(y, at.load(average) * at.load(other)); });
 }
 
-/// Elements of the pieces of one unit, `offset(piece)` on.
+/// One number per channel of the pieces of a Pool, starting at 0. buffer(piece) is the address of the piece's first.
 class PieceBuffer {
  public:
   explicit PieceBuffer(const Pool& pool) : first_(pool.pieces[0].begin) { std::fill_n(data_, pool_channels, real{0}); }
@@ -71,7 +73,8 @@ class PieceBuffer {
   alignas(64) real data_[pool_channels];
 };
 
-/// From dout_t and R_t (`average`) of one token: writes or adds the gradient of `others`, and P_t over dout.
+/// Token t of the product R_t others_t, with R_t in `average`: writes or adds the gradient of `others`, and overwrites
+/// dout_t with P_t = dout_t others_t.
 void multiply_grads(const Pool& pool, const PoolGradients& out, int64_t t, const PoolPiece& piece,
                     const real* average) {
   real *const g = row(out.dout, t, piece), *const dother = row(out.others, t, piece);
@@ -83,7 +86,7 @@ void multiply_grads(const Pool& pool, const PoolGradients& out, int64_t t, const
   });
 }
 
-/// dvalues_t = weight * grad
+/// dvalues_t = weight * grad, added to out.add_values where there is one, else written over dout_t.
 void store_values(const PoolGradients& out, int64_t t, const PoolPiece& piece, real weight, const real* grad) {
   const bool add = out.add_values.data != nullptr;
   real* const dvalue = row(add ? out.add_values : out.dout, t, piece);
@@ -93,7 +96,7 @@ void store_values(const PoolGradients& out, int64_t t, const PoolPiece& piece, r
   });
 }
 
-/// The causal pullback: forward once more for R_t and the products P_t R_t, then from the last token back.
+/// The causal pullback: R_t and the products P_t R_t from the first token on, then gradients from the last token back.
 void scan_backward(const Pool& pool, const PoolGradients& out) {
   PieceBuffer average(pool), b(pool);
   const auto dlogit = [&](int64_t t, int64_t i) -> real& { return out.logits[i * out.logit_stride + t]; };
@@ -101,9 +104,9 @@ void scan_backward(const Pool& pool, const PoolGradients& out) {
     for_pieces(pool, t, [&](const PoolPiece& piece, int64_t i, real weight) {
       advance(pool, t, piece, weight, average(piece));
       multiply_grads(pool, out, t, piece, average(piece));
-      dlogit(t, i) = simd::dot(row(out.dout, t, piece), average(piece), piece.count);  // P R, for the way back
+      dlogit(t, i) = simd::dot(row(out.dout, t, piece), average(piece), piece.count);  // P_t R_t, for the next loop
     });
-  real c[pool_channels] = {};  // (1 - w) C of the token after, per piece; `b` likewise
+  real c[pool_channels] = {};  // per piece, (1 - w) C of token t + 1; `b` has (1 - w) B
   for (int64_t t = pool.length - 1; t >= 0; --t)
     for_pieces(pool, t, [&](const PoolPiece& piece, int64_t i, real weight) {
       real* const sum = b(piece);

@@ -1,3 +1,5 @@
+// Element-wise passes of the gated attention unit, parallel over rows; sums over rows are added in pieces that depend
+// on the shape alone (for_rows_with_sums). tests/nn/systems/gated/test_op.cpp and gradcheck_op.cpp.
 #include "nn/systems/gated/kernels/passes.hpp"
 
 #include "core/kernels/activation_functions.hpp"
@@ -7,14 +9,14 @@ namespace {
 
 using simd::Batch;
 
-/// body(part, first column) for the groups of columns of one packed row.
+/// Calls body(part, first column of the part) for the groups of columns of one packed row.
 template <class Body>
 void for_parts(const SiluPart* parts, int64_t count, const Body& body) {
   int64_t column = 0;
   for (int64_t p = 0; p < count; column += parts[p++].width) body(parts[p], column);
 }
 
-/// The tables' rows that turn row `row`.
+/// The cosines and sines of the angles that row `row` is turned by; null where nothing is turned.
 struct RowTurn {
   RowTurn(const RotaryPass& pass, int64_t row)
       : cosine(pass.pairs > 0 ? pass.cosine + pass.table_rows[row] * pass.pairs : nullptr),
@@ -22,7 +24,7 @@ struct RowTurn {
   const real *cosine, *sine;
 };
 
-/// d turned back; written to `scratch` where there is something to turn.
+/// The gradient `d` of a turned row, turned back into `scratch`; `d` itself where nothing is turned.
 const real* turned_back(const RotaryPass& turn, RotateRow rotate, int64_t row, const real* d, real* scratch) {
   if (turn.pairs == 0) return d;
   const RowTurn tables(turn, row);

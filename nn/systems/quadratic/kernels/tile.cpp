@@ -1,3 +1,5 @@
+// Attention's element-wise work on tiles of logits, a register of queries (columns) at a time: softmax with a running
+// maximum, pointwise kernels, their gradients, and transposed copies. tests/nn/systems/quadratic/test_op.cpp.
 #include "nn/systems/quadratic/kernels/tile.hpp"
 
 #include <algorithm>
@@ -11,13 +13,13 @@ namespace {
 using simd::Batch;
 using simd::lanes;
 
-/// 2^x for x <= 0; what is below the smallest normal number becomes about that number.
+/// 2^x for x <= 0. In float, x below -125 counts as -125: adding to the bits of the exponent needs a normal result.
 #ifdef CAPSTAN_DOUBLE
 inline Batch exp2_of_negative(const Batch& x) { return xsimd::exp2(x); }
 #else
 inline Batch exp2_of_negative(const Batch& x) {
   using Bits = xsimd::batch<int32_t>;
-  // Adding 1.5 * 2^23 rounds to a whole number and leaves that number in the lowest bits.
+  // Adding 12582912 = 1.5 * 2^23 rounds x to a whole number, which is then in the lowest bits of `shifted`.
   const Batch limited = xsimd::max(Batch(-125.0f), x), shifted = limited + Batch(12582912.0f);
   const Batch r = limited - (shifted - Batch(12582912.0f));
   // Minimax fit of 2^r on [-1/2, 1/2] that is 1 at 0; relative error 2.6e-9.
@@ -28,8 +30,8 @@ inline Batch exp2_of_negative(const Batch& x) {
 }
 #endif
 
-/// One register of columns, from column `first` on. Its queries all see the keys in front of row `seen_by_all`, and
-/// some of them the rows from there to `seen_by_some`.
+/// One register of columns (queries), from column `first` on. All these queries see the keys of rows [0, seen_by_all);
+/// some of them see those of rows [seen_by_all, seen_by_some).
 struct Column {
   const AttentionTile& tile;
   int64_t first, seen_by_all, seen_by_some;
@@ -37,7 +39,7 @@ struct Column {
   real* at(real* rows, int64_t r) const { return rows + r * tile.stride + first; }
   Batch logit(int64_t r) const { return Batch::load_unaligned(at(tile.logits, r)); }
   Batch biased_logit(int64_t r) const { return logit(r) + Batch::load_unaligned(tile.bias + first - r); }
-  /// Which queries see key r?
+  /// The mask of the column's queries that see key r.
   auto visible(int64_t r) const { return lane_numbers() >= Batch(static_cast<real>(r + tile.diagonal - first)); }
 
  private:
@@ -57,8 +59,8 @@ void for_each_column(const AttentionTile& tile, const Body& body) {
   }
 }
 
-/// whole(row) for the rows that all queries of the column see, then masked(row, which of them see it) for those that
-/// some see.
+/// Calls whole(row) for the rows (keys) that all queries of the column see, then masked(row, mask of the queries that
+/// see it) for the rows that only some queries see.
 template <class Whole, class Masked>
 void for_each_row(const Column& column, const Whole& whole, const Masked& masked) {
   for (int64_t r = 0; r < column.seen_by_all; ++r) whole(r);
@@ -74,7 +76,7 @@ Batch largest_logit(const Column& column, Batch maximum) {
     logit.store_unaligned(column.at(column.tile.logits, r));
     return logit;
   };
-  constexpr int together = 4;  // independent chains
+  constexpr int together = 4;  // independent chains of max(), so that none waits for the result before it
   Batch partial[together] = {maximum, maximum, maximum, maximum};
   int64_t r = 0;
   for (; r + together <= column.seen_by_all; r += together)
@@ -85,7 +87,7 @@ Batch largest_logit(const Column& column, Batch maximum) {
   return xsimd::max(xsimd::max(partial[0], partial[1]), xsimd::max(partial[2], partial[3]));
 }
 
-/// Softmax weights relative to the largest logit so far, whose rise gives the decay of earlier sums.
+/// logits -> 2^(logit - running maximum). Where the maximum rises, `decay` is the factor for sums of earlier tiles.
 void softmax_weights(const AttentionTile& tile, const AttentionRunning& running) {
   for_each_column(tile, [&](const Column& column) {
     const Batch before = Batch::load_unaligned(running.maximum + column.first);
@@ -109,7 +111,7 @@ void softmax_weights(const AttentionTile& tile, const AttentionRunning& running)
   });
 }
 
-/// Multiplies each column of (count, columns) elements by its factor; nothing to do while no maximum rises.
+/// Multiplies each column of (count, columns) elements by its factor. Factors are all 1 while no maximum rises.
 void scale_columns(real* rows, int64_t stride, int64_t count, int64_t columns, const real* factor) {
   const bool needed = std::any_of(factor, factor + columns, [](real value) { return value != 1; });
   if (!needed) return;
@@ -119,8 +121,8 @@ void scale_columns(real* rows, int64_t stride, int64_t count, int64_t columns, c
           .store_unaligned(rows + row * stride + c);
 }
 
-/// body(column, row, logit, keep) for every row that a query of the column sees; keep(value) is the value, and 0 for
-/// those queries that do not see the key.
+/// Calls body(column, row, logit, keep) for every row (key) that a query of the column sees. keep(value) sets the lanes
+/// of queries that do not see the key to 0.
 template <class Body>
 void for_each_logit(const AttentionTile& tile, const Body& body) {
   const auto rows = [&](const Column& column, const auto& logit) {
@@ -138,14 +140,14 @@ void for_each_logit(const AttentionTile& tile, const Body& body) {
   });
 }
 
-/// 0 in the rows that no query of a column sees, which for_each_logit() leaves out.
+/// Writes 0 into the rows (keys) that no query of a column sees: for_each_logit() does not visit them.
 void clear_unseen(const AttentionTile& tile, real* rows) {
   for_each_column(tile, [&](const Column& column) {
     for (int64_t r = column.seen_by_some; r < tile.keys; ++r) Batch(0).store_unaligned(column.at(rows, r));
   });
 }
 
-/// Weights by a function of each logit alone.
+/// logits -> Function(logit): a weight depends on its own logit alone, without a normaliser.
 template <class Function>
 void pointwise_weights(const AttentionTile& tile) {
   for_each_logit(tile, [&](const Column& column, int64_t r, const Batch& logit, const auto& keep) {
@@ -166,7 +168,8 @@ void pointwise_weights_backward(const AttentionTile& tile, real* dweights) {
   clear_unseen(tile, dweights);
 }
 
-/// As attention_tile_weights_backward() for the softmax: the maximum of the row is known.
+/// attention_tile_weights_backward() of the softmax. `maximum` is that of a query's whole row of keys, so no running
+/// maximum is needed.
 void softmax_weights_backward(const AttentionTile& tile, real* dweights, const real* maximum, const real* shift) {
   for_each_logit(tile, [&](const Column& column, int64_t r, const Batch& logit, const auto& keep) {
     const Batch weight = keep(exp2_of_negative(logit - Batch::load_unaligned(maximum + column.first)));
@@ -179,12 +182,12 @@ void softmax_weights_backward(const AttentionTile& tile, real* dweights, const r
   clear_unseen(tile, dweights);
 }
 
-/// Eight elements in one register, for transposing in blocks of 8 x 8; in memory, wherever an element may be. Variables
-/// have their natural alignment: clang relies on it, whatever their type says.
+/// Eight elements, for transposing in blocks of 8 x 8. EightAnywhere is for memory, which has an element's alignment
+/// only; variables are of type Eight, because clang expects them at the vector's alignment, whatever their type says.
 typedef real Eight __attribute__((vector_size(8 * sizeof(real))));
 typedef real EightAnywhere __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real)), may_alias));
 
-/// out[k] = column k of eight rows of `in`, `stride` apart: single elements, pairs, then fours change places.
+/// out[k] = column k of eight rows of `in`, `stride` apart. Three rounds swap single elements, then pairs, then fours.
 inline void transpose_block(const real* in, int64_t stride, Eight (&out)[8]) {
   Eight ones[8], twos[8];
   for (int64_t i = 0; i < 8; i += 2) {
