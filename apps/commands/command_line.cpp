@@ -13,8 +13,8 @@ namespace capstan {
 namespace {
 
 struct LogOptions {
-  std::string level;
-  bool quiet = false, verbose = false;
+  std::string level;                    // a name of LogLevel; empty: not given
+  bool quiet = false, verbose = false;  // short for the levels warning and debug
 };
 
 void add_log_options(CommandParser& command, LogOptions& options) {

@@ -14,7 +14,7 @@ namespace capstan {
 namespace {
 
 struct ExportCommandOptions {
-  std::string run, format, output;
+  std::string run, format, output;  // a run folder, a name of ExportFormat, the folder to write
 };
 
 std::vector<std::string> format_names() {

@@ -14,7 +14,7 @@ namespace capstan {
 namespace {
 
 struct ListOptions {
-  std::vector<std::string> folders = {"runs"};
+  std::vector<std::string> folders = {"runs"};  // where recipes put runs; it may not be there yet
   std::string format = "text";
 };
 

@@ -14,7 +14,7 @@ namespace capstan {
 namespace {
 
 struct MetricsOptions {
-  std::vector<std::string> runs;
+  std::vector<std::string> runs;  // run folders, or folders of runs
   std::string format = "text";
 };
 

@@ -13,7 +13,7 @@ namespace capstan {
 namespace {
 
 struct SlimCommandOptions {
-  std::string run, output;
+  std::string run, output;  // the run to copy, the new run folder
   SlimOptions options;
 };
 

@@ -1,3 +1,5 @@
+// Finds by golden section the factor that makes logits of scores, and by iteration the offset of each class. A few
+// texts count as doubtful, so that no classifier is ever certain: tests/train/linear/test_calibration.cpp.
 #include "train/linear/calibration.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Solves for the weights, evaluates, and saves one checkpoint at the end. A signal in between leaves no checkpoint:
+// finished work is in work files (work_file.hpp), which the next call takes up.
+// tests/train/linear/test_train_linear.cpp.
 #include "train/linear/train_linear.hpp"
 
 #include <algorithm>

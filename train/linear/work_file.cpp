@@ -1,3 +1,6 @@
+// A work file is a hash of what the work depends on, some integers, and what the owner of the work appends. It is
+// written beside the old one and renamed, so that a kill leaves one of the two:
+// tests/train/linear/test_unit_work.cpp, tests/cli/long_linear_kills.sh.
 #include "train/linear/work_file.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Counts the steps of a run by its epochs, which may differ in length. Only the first hundred are counted one by one,
+// so that any configuration takes a bounded time: tests/train/test_run_length.cpp.
 #include "train/loop/run_length.hpp"
 
 #include <algorithm>
