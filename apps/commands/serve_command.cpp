@@ -21,7 +21,7 @@ namespace {
 struct ServeCommandOptions {
   ServeOptions serve;                           // its token, weights and limits in bytes are set from the fields below
   std::string weights = "float32", token_file;  // weights: a name of DecodeWeights
-  int64_t cache_mb = 256, body_kb = 1024;       // memory for states of each model; size of a request at most
+  int64_t cache_mb = 256, body_kb = 1024;       // memory for states, which models share; size of a request at most
 };
 
 #ifdef CAPSTAN_SERVE

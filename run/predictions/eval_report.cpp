@@ -19,7 +19,7 @@
 namespace capstan {
 
 PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>& pairs, const PairOptions& options) {
-  constexpr size_t at_once = 4096, shown = 12;  // bounds what is held
+  constexpr size_t at_once = 4096, shown = 12;  // pairs whose completions are in memory; pairs that a report shows
   PairReport report;
   for (size_t begin = 0; begin < pairs.size(); begin += at_once) {
     std::vector<std::vector<int32_t>> prompts;
@@ -47,7 +47,7 @@ namespace {
 
 /// Up to this many classes the confusion matrix is printed as text.
 constexpr int64_t widest_table = 10;
-/// Number of most frequent confusions that are listed for more classes.
+/// With more classes than widest_table, so many of the most frequent confusions are listed instead.
 constexpr size_t named_confusions = 15;
 
 /// Names of classes as they are printed, each with spaces after it up to the width of the widest.

@@ -33,7 +33,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* given_run = "default";  // the run of the configuration as it is
-constexpr const char* best_link = "best";
+constexpr const char* best_link = "best";     // the link to the best whole run
 
 /// Seconds that trials have taken so far, by the name of their run: a search that goes on counts them.
 class TrialTimes {
@@ -202,7 +202,7 @@ class Autotune {
   }
 
   /// Removes from a run that has ended what only resuming needs or, of a trial, all of its tensors.
-  /// The search does not end when that fails.
+  /// An error in this is only logged, so that the search goes on.
   void drop(const RunConfig& config, bool tensors) const {
     try {
       Communicator one_process;

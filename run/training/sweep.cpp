@@ -100,7 +100,7 @@ std::string describe_ending(const Ending& ending) {
 
 namespace {
 
-constexpr size_t most_runs = 1000, longest_value = 40;
+constexpr size_t most_runs = 1000, longest_value = 40;  // runs of a sweep; characters of a value in a run's name
 
 /// A key and the values it takes.
 struct Axis {

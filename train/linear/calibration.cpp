@@ -83,7 +83,7 @@ std::vector<float> probabilities_of(const std::vector<double>& logits, bool mult
 }
 
 std::vector<double> offsets_of(const NgramRows& rows, const std::function<void(const RowVisit&)>& visit) {
-  constexpr int rounds = 12;     // each round moves mean probabilities close to the shares; the last ones move little
+  constexpr int rounds = 12;     // each brings the mean probabilities closer to the shares
   constexpr double least = 0.5;  // added to the rows of each class: a class without rows would have no logarithm
   std::vector<double> offsets(static_cast<size_t>(rows.classes()), 0);
   for (int round = 0; round < rounds; ++round) {

@@ -15,7 +15,7 @@
 namespace capstan {
 namespace {
 
-constexpr int most_passes = 300;           // a problem that needs more is near its solution, and is taken as it is
+constexpr int most_passes = 300;           // a solution that is not reached by then is taken as it is
 constexpr size_t rows_between_stops = 16;  // a row takes a microsecond or, a whole book, a tenth of a second
 
 /// count_weight() of all counts: a look-up in the innermost loop.

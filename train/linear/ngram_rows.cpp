@@ -18,7 +18,7 @@ namespace capstan {
 namespace {
 
 constexpr int64_t few_ngrams = 4'000'000;             // entries: of fewer, n-grams of a single text are used, too
-constexpr int64_t buckets_per_ngram = 4;              // for each n-gram that is used, so that few share a bucket
+constexpr int64_t buckets_per_ngram = 4;              // for each n-gram that is used: most have a bucket alone
 constexpr int64_t most_weights = 1 << 26;             // buckets times classes that are solved for: 256 MB
 constexpr int64_t most_pass_weights = 1 << 27;        // buckets times classes that passes learn: 512 MB
 constexpr int least_bits = 10, usual_most_bits = 22;  // bits of a bucket's number, where it is chosen here
