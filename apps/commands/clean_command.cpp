@@ -1,4 +1,4 @@
-// capstan clean: removes what only resuming a run needs.
+// capstan clean: removes what only resuming a run needs. tests/cli/test_clean.cpp.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"

@@ -1,4 +1,4 @@
-// capstan data: what the files of a configuration hold, and what looks wrong with them.
+// capstan data: what the files of a configuration hold, and what looks wrong with them. tests/cli/test_data_check.cpp.
 #include <iostream>
 #include <ostream>
 

@@ -1,4 +1,4 @@
-// capstan list: the runs that there are.
+// capstan list: the runs that there are. tests/cli/test_strange_runs.cpp.
 #include <filesystem>
 #include <iostream>
 

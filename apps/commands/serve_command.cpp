@@ -1,4 +1,4 @@
-// capstan serve: answers requests over HTTP with trained models.
+// capstan serve: answers requests over HTTP with trained models. tests/cli/test_serve.sh.
 #include <algorithm>
 #include <atomic>
 #include <csignal>

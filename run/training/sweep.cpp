@@ -1,6 +1,6 @@
 // Runs are trained one after the other in child processes made by fork(), with the memory of the parent but no thread
 // of it: the pool's threads are ended before. Configurations are combined as trees (ConfigNode) and only then read, so
-// that every problem has the place in the file where its value is written.
+// that every problem has the place in the file where its value is written. tests/run/test_sweep.cpp.
 #include "run/training/sweep.hpp"
 
 #include <signal.h>

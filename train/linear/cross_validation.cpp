@@ -1,5 +1,6 @@
 // Work is cut into units, a kind and a problem of a fold each, which threads share out and files keep (unit_work.hpp).
 // Scores of held-out rows are kept, so that mixes and factors are tried without solving again.
+// tests/train/linear/test_linear.cpp.
 #include "train/linear/cross_validation.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // The solver of LIBLINEAR with factors of features in place of scaled rows: entries are counts, which all problems
 // share, and a weight knows the square of its feature's factor. Rows are visited in 16s, between which it may stop.
+// tests/train/linear/test_linear.cpp.
 #include "train/linear/dual_svm.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // In turn: passes over a sample, with two classes only; the factor that suits the held-out rows; passes over all learnt
 // rows; the factor again, and the figures at it. Weights and the place of the passes (PassPlace) are saved together.
+// tests/train/linear/test_ngram_passes.cpp.
 #include "train/linear/ngram_passes.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // 256 rows are computed on all threads with the same weights; then each thread updates the buckets that it has, in the
 // order of the rows, so that no two write the same and sums have a fixed order. Loops are compiled for some small
-// numbers of classes.
+// numbers of classes. tests/train/linear/test_ngram_passes.cpp.
 #include "train/linear/pass_solver.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // The iteration works on X X^T or X^T X, whichever is smaller. Matrices are shared out among the threads whole, each
-// with products on one thread, which gives the same bits on any number.
+// with products on one thread, which gives the same bits on any number. tests/train/test_muon.cpp.
 #include "train/optimizers/muon.hpp"
 
 #include <cmath>

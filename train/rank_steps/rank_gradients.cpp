@@ -1,5 +1,6 @@
 // Nodes are sent in buckets of a megabyte: while one bucket is added up along the tree of lanes, the next ones arrive.
 // Loss and counts are exchanged first, with the signals, so that all ranks stop or fail together.
+// tests/train/test_ranks.cpp.
 #include "train/rank_steps/rank_gradients.hpp"
 
 #include <algorithm>
