@@ -154,12 +154,12 @@ class Server::State {
   void answer(HttpRequest request, const std::shared_ptr<HttpReply>& reply);
 
   const ServeOptions options_;
-  mutable std::mutex mutex_;  // of the two below
+  mutable std::mutex mutex_;  // guards metrics_ and models_
   std::map<std::string, std::shared_ptr<ServeMetrics>> metrics_;
   Models models_;
   std::atomic<bool> draining_ = false, done_ = false, loading_ = false;
   std::thread drainer_, loader_;
-  HttpServer http_;  // is destroyed after what follows, which may still answer
+  HttpServer http_;  // is destroyed after the scheduler and the readers, which may still answer
   Scheduler scheduler_;
   Worker reader_, reader_of_large_;  // two, so that requests which take long to parse do not delay others
 };

@@ -67,7 +67,7 @@ class HeldOut {
   HeldOut(const NgramRows& rows, uint64_t seed);
 
   /// Solves for the held-out folds. `progress` (may be null) gets cross_validation_work() from this and best()
-  /// together. What is finished is kept (UnitWork). May stop (core/base/stop.hpp), as what follows may.
+  /// together. What is finished is kept (UnitWork). Like all methods below, it may stop (core/base/stop.hpp).
   void solve(Progress* progress);
   /// The mix with the lowest loss, with the best_factor().
   SvmMix best(Progress* progress) const;

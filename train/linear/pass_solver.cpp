@@ -23,7 +23,7 @@ constexpr int64_t floats_per_vector = 8;  // the weights of a bucket are a multi
 constexpr size_t rows_ahead = 8;          // rows of the table that are fetched before they are needed
 constexpr float first_square = 1;         // where the sums of AdaGrad begin
 
-/// out[k] += x W, with `blocks` * floats_per_vector weights for each bucket.
+/// out[k] += x W for the entries x of a row. A bucket has `blocks` * floats_per_vector weights.
 template <int blocks>
 void add_scores(const std::vector<NgramValue>& row, const float* weights, float* out) {
   constexpr int64_t width = blocks * floats_per_vector;
