@@ -70,8 +70,7 @@ std::string file_problem(const std::string& file) {
   if (std::filesystem::exists(file, unknown)) return "";  // the file's reader reports errors
   const std::string recipe = nearest_recipe(file);
   if (recipe.empty() && recipe_names().empty() && file.find('.') == std::string::npos)
-    return fmt::format("{}: no such file, and no folder of recipes is beside this program; give the path of a file",
-                       file);
+    return fmt::format("{}: no such file, and no folder of recipes is beside this program; give the path of a file", file);
   return recipe.empty() ? "" : fmt::format("{}: no such file and no such recipe, did you mean {}?", file, recipe);
 }
 
