@@ -168,10 +168,10 @@ TextInput::TextInput(const TextInputOptions& options, const SourceConfig& data)
   undecided_ = format_ == nullptr && options.format == format_by_name && has_tables(data);
   if (options.labels) read_first_line();
   if (format_ == nullptr && options.labels)
-    throw ConfigError(fmt::format(
-        "--errors: {} is read as lines, which have no labels; give a table, and the name of its format with "
-        "--input",
-        in_->name()));
+    throw ConfigError(
+        fmt::format("--errors: {} is read as lines, which have no labels; give a table, and the name of its format with "
+                    "--input",
+                    in_->name()));
   if (format_ != nullptr && !rows_given_) read_rows();
 }
 
