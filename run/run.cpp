@@ -1,3 +1,5 @@
+// The methods of Run that are more than one call of run/: opening a run, rounding its weights, evaluating, and train().
+// Threads and kernels are those of the run's configuration. tests/run/test_run.cpp.
 #include "run/run.hpp"
 
 #include "core/io/log.hpp"

@@ -60,8 +60,8 @@ class Run {
   EvalReport evaluate(std::optional<Split> split = {}, const PairOptions& completions = {},
                       const AdaptOptions& adapting = {}) const;
 
-  /// The same run with a copy of the model whose matrices are rounded as `weights` stores them for decoding, the
-  /// embedding's included: what that costs in accuracy. Throws Error for a model without blocks.
+  /// This run with a copy of its model whose matrices, the embedding included, are rounded as `weights` stores them for
+  /// decoding: to measure what rounding costs in accuracy. Throws Error for a model without blocks.
   Run rounded(DecodeWeights weights) const;
 
   const RunConfig& config() const { return saved_->config; }

@@ -1,3 +1,5 @@
+// Reads fields of a JSON request with their limits, and writes answers and errors as OpenAI's API has them. What the
+// client sent wrong must be 4xx with the field's name, any other fault 5xx: tests/serve/test_endpoints.cpp.
 #include "serve/api.hpp"
 
 #include <algorithm>

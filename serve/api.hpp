@@ -34,8 +34,8 @@ class ApiError : public Error {
 /// {"error": {"message", "type", "param", "code"}}
 nlohmann::ordered_json error_json(const ApiError& error);
 HttpAnswer error_answer(const ApiError& error);
-/// The status of any error: that of an ApiError; 400 for a text that cannot be used and for options that the model does
-/// not have; 500 for all others, such as a file that is gone, a full disk or weights that are damaged.
+/// The HTTP status of any error: an ApiError has its own; 400 for a text that cannot be used and for options that the
+/// model does not have; 500 for all others, such as a file that is gone, a full disk or weights that are damaged.
 int status_of(const std::exception& error);
 /// Runs `read`, which only looks at what the client sent: an Error that it throws is ApiError 400.
 template <class Read>
@@ -60,13 +60,13 @@ class RequestFields {
   /// `path`: what names in messages begin with. The object must outlive this. Refuses fields that are not `known`.
   RequestFields(const nlohmann::json& object, std::initializer_list<const char*> known, std::string path = "");
 
-  // `otherwise`: the value without the field; numbers must be in [low, high].
+  // `otherwise`: what is returned where the object has no such field; numbers must be in [low, high].
   const nlohmann::json* find(const char* name) const;
   int64_t whole(const char* name, int64_t otherwise, int64_t low, int64_t high) const;
   double number(const char* name, double otherwise, double low, double high) const;
   bool flag(const char* name, bool otherwise) const;
   std::string text(const char* name, const std::string& otherwise) const;
-  /// A text or a list of them.
+  /// The texts of a field that is a text or a list of at most `most` texts; none without the field.
   std::vector<std::string> texts(const char* name, size_t most) const;
   /// Refuses any value but `only` and an empty one, for a field that OpenAI has and this server has not.
   void unsupported(const char* name, double only = 0) const;

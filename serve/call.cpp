@@ -1,3 +1,5 @@
+// Finds the model that a request names, reserves room for its answer, and hands its work to the scheduler. Room is
+// given back before the answer is sent. tests/serve/test_endpoints.cpp and test_clients.cpp.
 #include "serve/call.hpp"
 
 #include <algorithm>

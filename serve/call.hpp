@@ -18,7 +18,8 @@ namespace capstan {
 
 using Models = std::vector<std::shared_ptr<Engine>>;
 
-/// What a request can reach of the server. The models are those of the moment: a reload does not change them.
+/// What a request can reach of the server. The models are those that were open when the request came: a reload, which
+/// opens others, does not change them.
 struct RouteContext {
   Models models;
   Scheduler& scheduler;
@@ -30,17 +31,20 @@ struct Call {
   const HttpRequest& request;
   const std::shared_ptr<HttpReply>& reply;
   const RouteContext& context;
-  std::string model = {}, session = {};  // of the path
+  std::string model = {}, session = {};  // names in the path, /v1/models/MODEL/sessions/SESSION; empty without
 };
 
 using Handler = void (*)(const Call& call);
 
-/// All functions throw ApiError, and Error for what is wrong with the request.
+// All functions throw ApiError, and Error for what is wrong with the request.
+
+/// The JSON of a request's body.
 nlohmann::json body_of(const HttpRequest& request);
+/// The model of this name.
 std::shared_ptr<Engine> engine_called(const std::string& name, const Models& models);
 /// The model that a request names; without a name, the only one.
 std::shared_ptr<Engine> engine_of(const nlohmann::json& body, const Models& models);
-/// Throws ApiError, naming the path for such a model, unless it predicts this.
+/// Throws ApiError unless the model predicts `what`; the error names the path that suits the model.
 void check_predicts(const Engine& engine, Predicts what);
 /// Throws ApiError for a text that has more bytes than a prompt may. `place`: the field, with an index in a list.
 void check_length(const std::string& place, const std::string& text, const CompletionLimits& limits);

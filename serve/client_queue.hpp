@@ -12,8 +12,8 @@
 
 namespace capstan {
 
-/// Clients take turns, so that one with much to do delays another by one item. Of a client the smallest item comes
-/// first, and the oldest of equal ones.
+/// Items that wait, by client. Clients take turns, so that a client with much to do delays another by one item. Of the
+/// items of a client the smallest comes first, and the oldest of equal ones.
 template <class Item>
 class ClientQueue {
  public:
@@ -57,8 +57,8 @@ class ClientQueue {
   }
 
  private:
-  std::map<std::string, std::multimap<size_t, Item>> items_;
-  std::deque<std::string> turns_;
+  std::map<std::string, std::multimap<size_t, Item>> items_;  // by client, then by size
+  std::deque<std::string> turns_;                             // clients with items; the first one's turn is next
 };
 
 }  // namespace capstan

@@ -1,5 +1,5 @@
 // An answer is written as text of JSON while tokens come, since values of JSON would take ten times the memory. Its
-// size is estimated before (answer_bytes()) and bounded while it grows (check_size()).
+// size is estimated before (answer_bytes()) and bounded while it grows (check_size()). tests/serve/test_endpoints.cpp.
 #include "serve/completions.hpp"
 
 #include <ctime>
@@ -14,8 +14,6 @@ namespace capstan {
 
 using nlohmann::json;
 using nlohmann::ordered_json;
-
-namespace {}  // namespace
 
 int64_t drawn_number() {
   static thread_local std::random_device device;

@@ -15,16 +15,16 @@
 namespace capstan {
 
 struct CompletionLimits {
-  int64_t prompt_tokens = 16384, new_tokens = 8192;
-  int64_t texts = 128;  // of one request
+  int64_t prompt_tokens = 16384, new_tokens = 8192;  // of one text, at most
+  int64_t texts = 128;                               // of one request: prompts times samples
 };
 
 struct CompletionRequest {
   struct Prompt {
     std::string text;                   // what echo repeats
     std::vector<int32_t> tokens;        // what the model reads
-    size_t hidden = 0;                  // how many of them are in front of the text
-    std::vector<int64_t> offsets = {};  // where the others begin, in characters of the text, if the answer has it
+    size_t hidden = 0;                  // how many of the first tokens are no part of the text
+    std::vector<int64_t> offsets = {};  // where each token of the text begins, in characters, if the answer tells it
   };
 
   std::vector<Prompt> prompts;
@@ -56,7 +56,7 @@ int64_t drawn_number();
 CompletionRequest completion_fields(const nlohmann::json& body, int64_t vocabulary, const CompletionLimits& limits,
                                     CompletionOptions& completion);
 
-/// The same, with prompts as tokens, ready to be read by a model.
+/// completion_fields() with prompts turned into tokens, ready to be read by a model.
 CompletionRequest completion_request(const nlohmann::json& body, const SavedRun& run, DecodeWeights weights,
                                      const CompletionLimits& limits);
 
@@ -87,14 +87,15 @@ class CompletionAnswer : public std::enable_shared_from_this<CompletionAnswer> {
     const char* end = nullptr;
   };
 
-  /// What an engine tells of a text, and of a prompt's tokens.
+  /// Takes what an engine tells of a text. `prompt`: the number of its prompt.
   void take(size_t prompt, TextNews news);
+  /// Takes the probabilities of some more of a prompt's tokens.
   void take_prompt(size_t prompt, const std::vector<ScoredToken>& scored);
   /// Lists the token of a prompt that is next. `scored`: null for one without a probability.
   void list_next(size_t prompt, const ScoredToken* scored);
   void begin(Choice& choice, size_t prompt);
   void add_token(Choice& choice, const ScoredToken& scored);
-  /// Ends the answer where it has become larger than was estimated, and may be.
+  /// Ends the answer with an error where it has become larger than an answer may be: sizes are only estimated before.
   void check_size();
   void fail(const ApiError& error);
   /// Adds the choice as JSON, and forgets what it has said.
@@ -114,7 +115,7 @@ class CompletionAnswer : public std::enable_shared_from_this<CompletionAnswer> {
   std::vector<Choice> choices_;
   std::vector<Scored> prompts_;
   size_t open_;                      // texts that have not ended
-  int64_t written_ = 0, bytes_ = 0;  // tokens; bytes of the answer, or of the prompts that a stream repeats
+  int64_t written_ = 0, bytes_ = 0;  // tokens so far; bytes of the answer, or of the prompts that a stream repeats
   bool failed_ = false, streamed_ = false;
 };
 

@@ -1,7 +1,7 @@
 // A prompt becomes a Reading, which is read in pieces of prompt_piece tokens, by turns with others. Once it is read,
 // each of its samples takes a row of state_, and step() computes all rows together. A text that has filled the model's
 // positions becomes a Reading again. Pieces end at fixed places and rows do not mix, so that load does not change any
-// bits.
+// bits: tests/serve/test_company.cpp.
 #include "serve/engine.hpp"
 
 #include <algorithm>
@@ -100,7 +100,7 @@ bool Engine::advance() {
   return busy;
 }
 
-/// Drops what nobody waits for any more, so that it makes room at once.
+/// Drops the texts of clients that have left, so that they make room at once.
 void Engine::forget_gone() {
   const auto gone = [](const std::shared_ptr<TextJob>& job) { return job->gone && job->gone(); };
   queue_.remove_if(gone);
@@ -185,8 +185,8 @@ void Engine::read_one_piece() {
   }
 }
 
-/// Tells the probabilities of the prompt's tokens that come after tokens first, first + 1, ... of the window, each
-/// once. every: (1, T, V), the logits after these.
+/// Tells the probabilities of the prompt's tokens that come after tokens first, first + 1, ... of the window. Windows
+/// overlap, but each token is told once. every: (1, T, V), the logits after the T tokens from `first` on.
 void Engine::score(Reading& reading, const WrittenText& text, int64_t first, const Array& every) {
   const TextJob& job = *reading.texts.back().job;
   std::vector<ScoredToken> tokens;

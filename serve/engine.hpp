@@ -44,23 +44,23 @@ struct TextNews {
 /// A prompt and how it is continued. The texts that are written depend on nothing else.
 struct TextJob {
   std::string client;           // the client that takes turns with others
-  std::vector<int32_t> tokens;  // with `from`, those after its text
+  std::vector<int32_t> tokens;  // what the model reads before it writes; with `from`, what follows the session's text
   int64_t samples = 1;
   GenerateOptions generation;
   std::vector<std::string> stop;
-  int64_t likeliest = -1;     // how many likeliest tokens of each place are told, beside the chosen one; < 0: neither
-  bool score_prompt = false;  // tells the probabilities of the prompt's tokens, too
+  int64_t likeliest = -1;     // how many likeliest tokens are told besides each chosen token; < 0: no probabilities
+  bool score_prompt = false;  // the probabilities of the prompt's tokens are told, too
   std::string from, keep;     // names of sessions; empty: none
   std::function<void(TextNews news)> on_news;                      // on the computing thread
   std::function<void(std::vector<ScoredToken> tokens)> on_prompt;  // tokens 1, 2, ... of the prompt, in pieces
-  std::function<bool()> gone;                                      // does nobody wait for it any more?
-  std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
+  std::function<bool()> gone;                                      // has the client left? Then the text is dropped
+  std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();  // when the request came
 };
 
 struct EngineOptions {
   int64_t slots = 64;  // sequences that advance together
   DecodeWeights weights = DecodeWeights::float32;
-  int64_t cache_bytes = 256 << 20;
+  int64_t cache_bytes = 256 << 20;  // memory for states of prompts and sessions
 };
 
 /// What changes texts, states or sessions is for the computing thread alone. Constants of the model (run(), name(),
@@ -85,7 +85,7 @@ class Engine : NoCopy {
 
   /// Forgets all texts.
   void clear();
-  /// The same, after telling all of them why.
+  /// Ends all texts with this error, and forgets them.
   void fail_all(const std::exception& error);
 
   // Sessions: states that requests keep under a name.
@@ -129,7 +129,7 @@ class Engine : NoCopy {
   void place();
   /// One step of all texts in slots.
   void step();
-  /// Adds a token to a text; false when it does not go on in its slot. `state`, `row`: where it is.
+  /// Adds a token to a text; false when the text does not go on in its slot. `state`, `row`: where its state is.
   bool take(Sequence& sequence, int32_t token, const Array& logits, DecodeState& state, int64_t row);
   void end(Sequence& sequence, TextNews news, TextNews::End how, DecodeState& state, int64_t row);
   void slide(Sequence sequence);
@@ -144,7 +144,7 @@ class Engine : NoCopy {
   bool writes_;
   int64_t name_bytes_ = 0;
   std::string identity_;  // of the weights, to which saved sessions belong
-  DecodeState packed_;    // holds the packed weights, which the others share
+  DecodeState packed_;    // holds the packed weights, which all other states share
   StateCache cache_;
   ClientQueue<std::shared_ptr<TextJob>> queue_;
   std::deque<Reading> readings_;

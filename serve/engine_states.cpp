@@ -1,4 +1,5 @@
-// The states that an engine keeps: where pieces of prompts end, and sessions.
+// The states that an engine keeps: where pieces of prompts end, and sessions, which clients may save and restore. Bytes
+// of a client are checked before they are used: tests/serve/test_company.cpp, tests/fuzz/fuzz_state.cpp.
 #include <cstring>
 
 #include "core/base/error.hpp"

@@ -1,6 +1,6 @@
-// What a server counts, in the text format of Prometheus. The names are those of vLLM, after `capstan_`, so that
-// dashboards made for it can be used. Engines count; GET /metrics (server.cpp) shows it. tests/serve/test_endpoints.cpp
-// holds the names.
+// What a server counts, in the text format of Prometheus. The names are those of vLLM with `capstan_` in front, so that
+// dashboards made for vLLM can be used. Engines count; GET /metrics (server.cpp) shows it.
+// tests/serve/test_endpoints.cpp holds the names.
 #pragma once
 
 #include <array>
@@ -20,6 +20,7 @@ class Histogram {
   std::string text(const std::string& name, const std::string& labels) const;
 
  private:
+  /// Seconds, from a token of a small model to a request of many tokens.
   static constexpr std::array<double, 16> bounds_{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2,
                                                   0.5,   1,     2,     5,    10,   20,   60,  300};
   std::array<int64_t, bounds_.size() + 1> counts_{};

@@ -11,7 +11,7 @@
 namespace capstan {
 
 struct ServeOptions {
-  std::vector<std::string> runs;
+  std::vector<std::string> runs;  // run folders, or folders of checkpoints; each is a model
   std::string host = "127.0.0.1";
   std::vector<std::string> host_names;  // names that requests may call the server, besides localhost and addresses
   int64_t port = 8080;                  // 0: any that is free
@@ -20,7 +20,7 @@ struct ServeOptions {
   EngineOptions engine;
   CompletionLimits completion;
   HttpLimits http;
-  int64_t queue = 256;  // sequences and texts that wait beside those in slots
+  int64_t queue = 256;  // sequences and texts that may wait, besides those in slots
   double client_share =
       0.5;  // the share of slots, queue, connections and memory for requests that one address may have
   double drain_seconds = 30;  // the time for what is under way to end

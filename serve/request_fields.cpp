@@ -1,5 +1,5 @@
 // Reads the fields of requests and checks their limits, before a model is asked anything: the functions of call.hpp and
-// completions.hpp that read bodies.
+// completions.hpp that read bodies. tests/serve/test_endpoints.cpp, tests/fuzz/fuzz_request.cpp.
 #include <algorithm>
 #include <limits>
 
@@ -14,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr size_t most_texts = 2048;
+constexpr size_t most_texts = 2048;  // of one request, to embed or classify
 
 void read_prompts(CompletionRequest& request, const RequestFields& fields, int64_t vocabulary,
                   const CompletionLimits& limits) {

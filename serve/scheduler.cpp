@@ -1,5 +1,5 @@
-// Reading threads only append to lists under a mutex; the computing thread takes them over between rounds, so that
-// engines need no lock.
+// Reading threads only append to lists under a mutex; the computing thread takes the lists over between rounds, so that
+// engines need no lock. tests/serve/test_clients.cpp.
 #include "serve/scheduler.hpp"
 
 #include <algorithm>

@@ -29,7 +29,7 @@ struct Need {
 class Scheduler : NoCopy {
  public:
   struct Limits {
-    Need all{320, 256 << 20}, per_client{160, 128 << 20};
+    Need all{320, 256 << 20}, per_client{160, 128 << 20};  // as ServeOptions: slots and queue, and half for a client
   };
   explicit Scheduler(const Limits& limits);
   ~Scheduler();
@@ -50,7 +50,7 @@ class Scheduler : NoCopy {
   /// It must not throw.
   using Work = std::function<bool()>;
   void add(const std::string& client, Work work);
-  /// What is computed ends at its next stop point, and nothing is computed any more. From any thread.
+  /// Ends what is being computed at its next stop point; nothing is computed afterwards. From any thread.
   void stop();
 
  private:

@@ -29,11 +29,11 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-/// Bytes of all bodies that wait to be parsed; more, if a single body may be longer.
+/// All bodies that wait to be parsed have at most so many bytes, or as many as a single one may have if that is more.
 constexpr size_t usual_waiting_bytes = 64 << 20;
-constexpr size_t bytes_beside_body = 1024;  // that a request takes besides its body
+constexpr size_t bytes_beside_body = 1024;  // what a request takes besides its body, about
 constexpr size_t large_bytes = 64 << 10;    // a request with more takes a while to parse
-/// Bytes of all answers that are being computed.
+/// All answers that are being computed may have so many bytes together.
 constexpr int64_t answers_bytes = 256 << 20;
 
 HttpLimits http_limits(const ServeOptions& options) {
@@ -154,12 +154,12 @@ class Server::State {
   void answer(HttpRequest request, const std::shared_ptr<HttpReply>& reply);
 
   const ServeOptions options_;
-  mutable std::mutex mutex_;  // of the two below
+  mutable std::mutex mutex_;  // guards metrics_ and models_
   std::map<std::string, std::shared_ptr<ServeMetrics>> metrics_;
   Models models_;
   std::atomic<bool> draining_ = false, done_ = false, loading_ = false;
   std::thread drainer_, loader_;
-  HttpServer http_;  // is destroyed after what follows, which may still answer
+  HttpServer http_;  // is destroyed after the scheduler and the readers, which may still answer
   Scheduler scheduler_;
   Worker reader_, reader_of_large_;  // two, so that requests which take long to parse do not delay others
 };

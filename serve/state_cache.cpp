@@ -1,4 +1,5 @@
-// Keeps states of prompts and sessions, and forgets some where there are too many. tests/serve/test_company.cpp.
+// Keeps states of prompts and sessions by a key, and forgets those used longest ago where they take too much memory.
+// tests/serve/test_company.cpp.
 #include "serve/state_cache.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// States that may be needed again: of the beginnings of prompts, and those that requests keep under a name. Each engine
-// has one, for the computing thread alone. tests/serve/test_company.cpp holds that texts are the same with it and
-// without.
+// States that may be needed again: of the beginnings of prompts, and sessions, which requests keep under a name. Each
+// engine has one cache, for the computing thread alone. tests/serve/test_company.cpp holds that texts are the same with
+// the cache and without.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ struct Snapshot {
   DecodeState state;            // of one sequence, which has read the first positions[0] tokens of the window
   std::vector<int32_t> window;  // tokens begin, begin + 1, ... of the text
   int64_t begin = 0;
-  int64_t bytes = 0;  // the memory that it takes
+  int64_t bytes = 0;  // the memory that the snapshot takes
 
   int64_t tokens() const { return begin + static_cast<int64_t>(window.size()); }
 };
@@ -36,7 +36,7 @@ class StateCache {
   void keep_prefix(std::shared_ptr<Snapshot> snapshot);
 
   std::shared_ptr<Snapshot> session(const std::string& name);
-  /// False where it is larger than the cache.
+  /// Keeps a snapshot in place of an earlier one of this name; false where it is larger than the whole cache.
   bool keep_session(const std::string& name, std::shared_ptr<Snapshot> snapshot);
   bool remove_session(const std::string& name);
   void for_each_session(const std::function<void(const std::string& name, const Snapshot& snapshot)>& body) const;

@@ -19,7 +19,7 @@ namespace {
 
 /// How many texts of a request are computed together. Texts that are being written wait for no more than these.
 constexpr size_t texts_at_a_time = 8;
-constexpr size_t most_ngrams = 20;     // in an explanation
+constexpr size_t most_ngrams = 20;     // in an explanation of one label
 constexpr int64_t element_bytes = 22;  // a number with its comma, in JSON
 
 /// What marks a blank, as in capstan predict.

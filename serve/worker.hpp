@@ -16,7 +16,7 @@ namespace capstan {
 
 class Worker : NoCopy {
  public:
-  /// Bytes of tasks that wait or are done: of all clients, and of one.
+  /// The most bytes that tasks may hold while they wait or are being done: of all clients, and of one.
   struct Limits {
     size_t bytes, per_client;
   };
@@ -31,7 +31,7 @@ class Worker : NoCopy {
     thread_.join();
   }
 
-  /// `bytes`: what the task holds. False, and nothing is done, where that is above the limits.
+  /// `bytes`: the memory that the task holds. False, and the task is not done, where the limits have no room for it.
   bool add(const std::string& client, std::function<void()> task, size_t bytes) {
     const std::lock_guard lock(mutex_);
     const auto own = clients_.find(client);
@@ -73,7 +73,7 @@ class Worker : NoCopy {
   std::mutex mutex_;
   std::condition_variable changed_;
   ClientQueue<Task> tasks_;
-  std::map<std::string, size_t> clients_;  // bytes of the tasks of each
+  std::map<std::string, size_t> clients_;  // by client, the bytes of its tasks
   size_t bytes_ = 0;                       // of all tasks
   bool stop_ = false;
   std::thread thread_;

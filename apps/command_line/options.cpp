@@ -41,6 +41,7 @@ std::string resume_command(const std::filesystem::path& run) {
   return command;
 }
 
+/// What an argument that no command takes was probably meant for: a value, a run, data or a configuration.
 std::string remedy_for(const std::string& argument) {
   if (looks_like_override(argument)) return fmt::format("a value of a key is given with --set {}", argument);
   std::error_code unknown;
@@ -114,6 +115,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Where recipes may be, in the order in which they are looked for: the working folder, the program, its sources.
 std::vector<fs::path> recipe_folders() {
   std::error_code unknown;
   const fs::path program = fs::read_symlink("/proc/self/exe", unknown).parent_path();

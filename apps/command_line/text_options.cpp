@@ -1,3 +1,5 @@
+// Adds the options of commands that read texts, opens the texts, and hands them on in batches. A text that cannot be
+// used must not keep those in front of it from being computed: tests/cli/test_commands.cpp ("predict answers for ...").
 #include "apps/command_line/text_options.hpp"
 
 #include <utility>
@@ -7,7 +9,7 @@
 
 namespace capstan {
 
-/// The values of --input: those of data.format, and lines.
+/// The values of --input: those of data.format, with "lines" inserted after their first one, "auto".
 static std::vector<std::string> input_formats() {
   std::vector<std::string> names = data_format_names();
   names.insert(names.begin() + 1, "lines");

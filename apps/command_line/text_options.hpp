@@ -14,9 +14,9 @@ namespace capstan {
 class CommandParser;
 
 struct TextOptions {
-  std::string run;
-  std::vector<std::string> overrides;
-  TextInputOptions input;
+  std::string run;                     // run folder, or the folder of a checkpoint
+  std::vector<std::string> overrides;  // --set KEY=VALUE, for keys of the run
+  TextInputOptions input;              // the file, its format and its columns
 };
 
 /// Adds RUN, FILE, --input, --text-column and --set.

@@ -1,4 +1,4 @@
-// capstan clean: removes what only resuming a run needs.
+// capstan clean: removes what only resuming a run needs. tests/cli/test_clean.cpp.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
@@ -12,14 +12,14 @@ namespace capstan {
 namespace {
 
 struct CleanCommandOptions {
-  std::vector<std::string> runs;
+  std::vector<std::string> runs;  // run folders, or folders of runs
   CleanOptions options;
 };
 
 int clean(const CleanCommandOptions& given) {
   int code = exit_done;
   for (const std::string& run : run_folders(given.runs, ShortRuns::with)) {
-    const int ended = run_command([&] {  // by itself: one folder that cannot be cleaned must not stop the others
+    const int ended = run_command([&] {  // each run by itself: one that cannot be cleaned must not stop the others
       refuse_links_outside(run, "nothing is removed: replace the link by what it leads to, or remove it");
       int64_t bytes = 0;
       for (const CleanedPart& part : clean_run(run, given.options)) {

@@ -1,4 +1,5 @@
 // The whole command line: all commands, the options that all of them have, and what runs before any of them.
+// tests/cli/test_commands.cpp.
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
@@ -13,8 +14,8 @@ namespace capstan {
 namespace {
 
 struct LogOptions {
-  std::string level;
-  bool quiet = false, verbose = false;
+  std::string level;                    // a name of LogLevel; empty: not given
+  bool quiet = false, verbose = false;  // short for the levels warning and debug
 };
 
 void add_log_options(CommandParser& command, LogOptions& options) {

@@ -1,4 +1,4 @@
-// capstan compare: a table of runs, the best first, with the keys in which they differ.
+// capstan compare: a table of runs, the best first, with the keys in which they differ. tests/cli/test_sweep.cpp.
 #include <iostream>
 #include <memory>
 
@@ -14,11 +14,11 @@ namespace capstan {
 namespace {
 
 struct CompareOptions {
-  std::vector<std::string> runs;
+  std::vector<std::string> runs;  // run folders, or folders of runs
   std::string format = "text";
-  std::string picture;
-  std::string value = "score";
-  SweepPictureOptions drawn;
+  std::string picture;          // the SVG file to write; empty: none
+  std::string value = "score";  // the result on the vertical axis, a name of PictureValue
+  SweepPictureOptions drawn;    // the other choices of the picture
 };
 
 int compare(CompareOptions options) {

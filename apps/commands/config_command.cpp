@@ -1,4 +1,5 @@
 // capstan config: checks, prints and explains configurations, and lists their keys.
+// tests/cli/test_commands.cpp, test_configs.sh.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -61,7 +62,7 @@ void add_config_command(CommandParser& cli) {
   table->add_flag("--generated", *generated, "those of generated data instead of all others");
   table->does([=] {
     std::vector<TableRow> rows = config_rows<RunConfig>();
-    const std::vector<std::string> types = generated_types();
+    const std::vector<std::string> types = generated_types();  // rows of their keys begin with data(TYPE)
     const auto is_of_one = [&](const TableRow& row) {
       return std::any_of(types.begin(), types.end(),
                          [&](const std::string& type) { return starts_with(row.path, "data(" + type + ")"); });

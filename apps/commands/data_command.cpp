@@ -1,4 +1,4 @@
-// capstan data: what the files of a configuration hold, and what looks wrong with them.
+// capstan data: what the files of a configuration hold, and what looks wrong with them. tests/cli/test_data_check.cpp.
 #include <iostream>
 #include <ostream>
 
@@ -28,7 +28,7 @@ std::string text_of(const DataTable::Cell& cell) {
 
 /// Prints the first rows of a table. The JSON has all of them.
 void print_table(const DataTable& table, std::ostream& out) {
-  constexpr size_t shown = 50;
+  constexpr size_t shown = 50;  // rows: a table of many classes would push warnings off the screen
   Table text{table.columns};
   for (const auto& cells : table.rows) {
     if (text.size() > shown) break;
@@ -80,6 +80,7 @@ struct DataCheckOptions {
   std::string format = "text";
 };
 
+/// Refuses data that cannot be opened, or would not fit into memory, before anything is read.
 void check_readable(const RunConfig& config, Problems& problems) {
   check_data_files(config, problems);
   if (const auto memory = data_memory_problem(config, memory_limit())) problems.add(memory->key, memory->message);

@@ -1,4 +1,4 @@
-// capstan embed: texts as vectors, printed or in a file for NumPy.
+// capstan embed: texts as vectors, printed or in a file for NumPy. tests/cli/test_predictions.cpp.
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -20,7 +20,7 @@ namespace capstan {
 namespace {
 
 struct EmbedOptions {
-  std::string output;
+  std::string output;  // the .npy file to write; empty: vectors are printed as JSON lines
   TextOptions texts;
 };
 
@@ -44,7 +44,7 @@ int embed(const EmbedOptions& options) {
   const int64_t size = run.embedding_size();  // refuses a model without vectors before the texts are read
   TextInput input = open_texts(run, options.texts, "capstan embed");
   std::vector<std::vector<float>> rows;
-  for_each_batch(input, 256, [&](const std::vector<InputText>& texts) {
+  for_each_batch(input, 256, [&](const std::vector<InputText>& texts) {  // 256: work for all threads, little memory
     std::vector<std::vector<float>> vectors = run.embed(texts);
     if (options.output.empty())
       print_vectors(texts, vectors);

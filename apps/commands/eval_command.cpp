@@ -1,4 +1,4 @@
-// capstan eval: loss, accuracy and further figures of a trained model on a split.
+// capstan eval: loss, accuracy and further figures of a trained model on a split. tests/cli/test_eval.cpp.
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -16,13 +16,14 @@ namespace capstan {
 namespace {
 
 struct EvalOptions {
-  std::string run, split, format = "text", weights = "float32";
-  std::vector<std::string> overrides;
-  bool gzip = false, curves = false;
-  PairOptions completions;
-  AdaptOptions adapting;
+  std::string run, split, format = "text", weights = "float32";  // split: empty: valid, or test without valid
+  std::vector<std::string> overrides;                            // --set KEY=VALUE, for keys of the run
+  bool gzip = false, curves = false;  // compare with gzip; precision and recall over thresholds
+  PairOptions completions;            // how the sources of pairs are completed
+  AdaptOptions adapting;              // cache and learning while texts are scored
 };
 
+/// Prints bits per byte, of the model and of gzip -9, for each kind of file.
 void print_comparison(const std::vector<GzipTally>& tallies) {
   std::cout << fmt::format("Held-out files, each on its own, in bits per byte:\n{:<8}{:>7}{:>12}{:>14}{:>12}\n", "",
                            "files", "bytes", "this model", "gzip -9");
@@ -31,6 +32,7 @@ void print_comparison(const std::vector<GzipTally>& tallies) {
                              tally.model_bits(), tally.gzip_bits());
 }
 
+/// A remedy for a second argument: a file is probably meant to be evaluated, anything else to be another run.
 std::string eval_remedy(const std::string& argument) {
   std::error_code unknown;
   if (!std::filesystem::is_regular_file(argument, unknown)) return one_run(argument);

@@ -1,4 +1,4 @@
-// capstan export: a trained model in the format of another program.
+// capstan export: a trained model in the format of another program. tests/cli/test_export.cpp.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
@@ -14,7 +14,7 @@ namespace capstan {
 namespace {
 
 struct ExportCommandOptions {
-  std::string run, format, output;
+  std::string run, format, output;  // a run folder, a name of ExportFormat, the folder to write
 };
 
 std::vector<std::string> format_names() {

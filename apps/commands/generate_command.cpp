@@ -1,4 +1,5 @@
 // capstan generate: what a language model writes after a prompt, or after each line of standard input.
+// tests/cli/test_commands.cpp.
 #include <unistd.h>
 
 #include <iostream>
@@ -17,13 +18,13 @@ namespace capstan {
 namespace {
 
 struct GenerateCommandOptions {
-  std::string run, prompt, prompt_file;
-  std::string weights = "float32";
-  bool no_slide = false, interactive = false;
-  CompletionOptions completion;
+  std::string run, prompt, prompt_file;        // the prompt is a text or the content of a file; both empty: no prompt
+  std::string weights = "float32";             // a name of DecodeWeights
+  bool no_slide = false, interactive = false;  // interactive: each line of standard input is a prompt
+  CompletionOptions completion;                // its weights and slide are set from the fields above
 };
 
-/// Prints the samples; a single one as it is written.
+/// Prints the samples at their end, separated by ---. A single one is printed piece by piece while it is written.
 void print_completions(const Run& run, const InputText& prompt, CompletionOptions options) {
   const std::string given = prompt.text + (facts_of(run.config().data).has_pairs ? "\t" : "");
   if (options.samples > 1) {
@@ -66,7 +67,7 @@ void answer_lines(const Run& run, const CompletionOptions& options) {
 /// part of it.
 std::string prompt_text(const GenerateCommandOptions& options) {
   if (options.prompt_file.empty()) return options.prompt;
-  std::string text = TextReader::input(options.prompt_file, 64).read_rest();
+  std::string text = TextReader::input(options.prompt_file, 64).read_rest();  // 64: a stray file cannot fill memory
   if (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
 }

@@ -1,4 +1,5 @@
 // capstan import: weights of a published PyTorch module or model, as those of a mixer, a block or a run.
+// tests/cli/test_import_run.cpp.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
@@ -13,13 +14,14 @@ namespace capstan {
 namespace {
 
 struct ImportOptions {
-  std::string file, output, prefix, into, verify, activation, run, tokenizer, classes;
-  ConfigOptions config;
-  int64_t mask_token = -1;
-  double norm_eps = 0;
-  ImportHints hints;
+  std::string file, output, prefix, into, verify, activation, run, tokenizer, classes;  // as given; empty: not given
+  ConfigOptions config;     // for --run: keys of the new run's configuration
+  int64_t mask_token = -1;  // an id of the vocabulary; -1: not given
+  double norm_eps = 0;      // of LayerNorm; 0: not given
+  ImportHints hints;        // without activation, mask_token and norm_eps, which hints_of() adds
 };
 
+/// The hints with the options that have a value for "not given".
 ImportHints hints_of(const ImportOptions& options) {
   ImportHints hints = options.hints;
   if (options.activation == "relu") hints.activation = ImportActivation::relu;
@@ -31,7 +33,8 @@ ImportHints hints_of(const ImportOptions& options) {
   return hints;
 }
 
-/// Refuses options that do not go together: a module is written to a file, a model to a run folder, each with its own.
+/// Refuses options that do not go together: a module is written to a file (--output), a model to a run folder (--run),
+/// and each of the two has options that mean nothing for the other.
 void check_choice(const ImportOptions& options) {
   if (options.run.empty() == options.output.empty())
     throw ConfigError("give --output FILE for a module, or --run FOLDER for a whole model; see capstan import --help");

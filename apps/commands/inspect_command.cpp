@@ -1,4 +1,5 @@
 // capstan inspect: sizes, costs and tensors of a model, of a run or of a configuration, and what the machine can do.
+// tests/cli/test_commands.cpp, test_ranks.cpp.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -25,12 +26,12 @@ namespace capstan {
 namespace {
 
 struct InspectOptions {
-  std::vector<std::string> what;
-  std::vector<std::string> overrides;
-  int64_t length = 0, vocabulary = 256, classes = 10;
-  bool tensors = false, trust = false, machine = false;
-  int64_t ranks = 0;
-  double bandwidth = 1, latency = 50, speed = 0;
+  std::vector<std::string> what;                         // a run, a file of tensors, or configurations
+  std::vector<std::string> overrides;                    // --set KEY=VALUE, for configurations
+  int64_t length = 0, vocabulary = 256, classes = 10;    // length: tokens of a text; 0: the longest that is allowed
+  bool tensors = false, trust = false, machine = false;  // trust: follow links that lead out of the run's folder
+  int64_t ranks = 0;                                     // processes to predict a step for; 0: none
+  double bandwidth = 1, latency = 50, speed = 0;         // Gbit/s; microseconds; tokens/s, 0: estimated
 };
 
 /// Prints a line for each tensor of a file: name, type, shape, root mean square and range of its elements. Rows that
@@ -63,6 +64,7 @@ bool is_config(const std::string& path) {
   return extension == ".yaml" || extension == ".yml";
 }
 
+/// Prints sizes and costs for texts of `length` tokens; 0: as many as the model has positions, or 512 without a limit.
 void print_model(const RunModel& model, int64_t length) {
   const ModelSummary summary = model.summary(length > 0 ? length : model.position_limit().value_or(512));
   std::cout << to_text(summary);

@@ -1,4 +1,4 @@
-// capstan list: the runs that there are.
+// capstan list: the runs that there are. tests/cli/test_strange_runs.cpp.
 #include <filesystem>
 #include <iostream>
 
@@ -14,7 +14,7 @@ namespace capstan {
 namespace {
 
 struct ListOptions {
-  std::vector<std::string> folders = {"runs"};
+  std::vector<std::string> folders = {"runs"};  // where recipes put runs; it may not be there yet
   std::string format = "text";
 };
 

@@ -1,4 +1,4 @@
-// capstan metrics: the learning curve of runs.
+// capstan metrics: the learning curve of runs. tests/cli/test_report.cpp.
 #include <iostream>
 #include <memory>
 
@@ -14,7 +14,7 @@ namespace capstan {
 namespace {
 
 struct MetricsOptions {
-  std::vector<std::string> runs;
+  std::vector<std::string> runs;  // run folders, or folders of runs
   std::string format = "text";
 };
 

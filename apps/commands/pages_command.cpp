@@ -1,4 +1,5 @@
 // `capstan man` and `capstan completion`: the command line as a manual page and as a completion of Bash.
+// tests/cli/test_pages.sh.
 #include <algorithm>
 #include <iostream>
 #include <memory>

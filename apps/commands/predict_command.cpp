@@ -22,14 +22,14 @@ namespace capstan {
 namespace {
 
 struct PredictCommandOptions {
-  std::string format = "tsv", output;
+  std::string format = "tsv", output;  // output: the table to write; empty: predictions are printed
   TextOptions texts;
-  PredictionFormat shown;
-  PredictOptions predictions;
-  bool explain = false;
+  PredictionFormat shown;      // how predictions are printed. Its top_k is --top-k as given; 0: it was not given
+  PredictOptions predictions;  // how they are computed. Its top_k is at least 1: a blank needs a token in any case
+  bool explain = false;        // print the n-grams that decided
 };
 
-constexpr size_t most_explained = 10;
+constexpr size_t most_explained = 10;  // n-grams printed for each label: a longer list hides the next label
 
 /// A line with a label's decision value, then a line for each of the n-grams that add most to it or take most from it.
 std::string explanation_lines(const TextExplanation& explanation, const std::string& label, size_t column) {
@@ -70,7 +70,7 @@ void write_table(const std::string& path, const TextInput& input, const std::vec
 }
 
 /// Prints predictions batch by batch, or adds them as columns to the table that was read: then the file is written at
-/// the end, whole or not at all.
+/// the end, whole or not at all. Only that shows progress: nothing is printed meanwhile, and a table's size is known.
 int predict(PredictCommandOptions options) {
   refuse_ranks("capstan predict");
   refuse_contradictions(options);
@@ -83,7 +83,7 @@ int predict(PredictCommandOptions options) {
   check_predictions(run.saved(), predictions);
   options.shown.jsonl = options.format == "jsonl";
   options.shown.brief = output_columns() > 0;         // of many classes, a terminal gets the best three
-  options.texts.input.labels = options.shown.errors;  // to compare with
+  options.texts.input.labels = options.shown.errors;  // --errors compares predictions with the labels of the texts
   PredictionWriter writer(run.saved(), options.shown, std::cout);
   TextInput input = open_texts(run, options.texts, "capstan predict");
   if (to_table)

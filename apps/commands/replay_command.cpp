@@ -1,4 +1,4 @@
-// capstan replay: computes a piece of a run again and compares it with what was saved.
+// capstan replay: computes a piece of a run again and compares it with what was saved. tests/cli/test_replay.cpp.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
@@ -16,10 +16,10 @@ namespace capstan {
 namespace {
 
 struct ReplayCommand {
-  std::string run, steps;
+  std::string run, steps;  // steps: FROM..TO; empty: from the last but one checkpoint to the last
   ReplayOptions options;
   RankOptions ranks;
-  bool trust = false;
+  bool trust = false;  // follow links that lead out of the run's folder
 };
 
 /// Sets the steps from a text such as "1000..1500".

@@ -1,4 +1,4 @@
-// capstan report: an HTML page about runs.
+// capstan report: an HTML page about runs. tests/cli/test_report.cpp.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -19,9 +19,9 @@ namespace capstan {
 namespace {
 
 struct ReportOptions {
-  std::vector<std::string> runs;
-  std::string output, split, text;
-  bool curves_only = false, trust = false;
+  std::vector<std::string> runs;            // run folders, or folders of runs
+  std::string output, split, text;          // the HTML file; the split and the example text, empty: chosen
+  bool curves_only = false, trust = false;  // trust: show texts of files that may not be the run's own
 };
 
 /// Throws ConfigError for models of different types: their losses cannot share an axis.
@@ -34,6 +34,7 @@ void check_one_task(const std::vector<RunRecord>& runs) {
                                     type_of(run.config.model)));
 }
 
+/// Refuses a file that cannot be written, before models are opened and evaluated for minutes.
 void check_output(const std::string& output) {
   const std::filesystem::path folder = std::filesystem::absolute(output).parent_path();
   if (std::error_code unknown; !std::filesystem::is_directory(folder, unknown))
@@ -41,6 +42,7 @@ void check_output(const std::string& output) {
   check_output_file(output);
 }
 
+/// A note in place of an error's message, which could quote the files: it has only their names.
 std::string unread_files(const SavedRun& run) {
   std::vector<std::string> paths;
   for (const SourceFiles& files : facts_of(run.config.data).files)

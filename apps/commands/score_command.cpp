@@ -1,4 +1,4 @@
-// capstan score: log probabilities of texts.
+// capstan score: log probabilities of texts. tests/cli/test_predictions.cpp.
 #include <cmath>
 #include <iostream>
 #include <memory>
@@ -19,6 +19,7 @@ struct ScoreOptions {
   TextOptions texts;
 };
 
+/// Prints a line: log probability, its mean per token, and the number of tokens; as JSON also the text.
 void print_score(const TextScore& score, const InputText& text, bool jsonl) {
   if (!jsonl) {
     std::cout << fmt::format("{:.6f}\t{:.6f}\t{}\n", score.log_probability, score.per_token(), score.tokens);

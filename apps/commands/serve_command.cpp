@@ -1,4 +1,4 @@
-// capstan serve: answers requests over HTTP with trained models.
+// capstan serve: answers requests over HTTP with trained models. tests/cli/test_serve.sh.
 #include <algorithm>
 #include <atomic>
 #include <csignal>
@@ -19,15 +19,15 @@ namespace capstan {
 namespace {
 
 struct ServeCommandOptions {
-  ServeOptions serve;
-  std::string weights = "float32", token_file;
-  int64_t cache_mb = 256, body_kb = 1024;
+  ServeOptions serve;                           // its token, weights and limits in bytes are set from the fields below
+  std::string weights = "float32", token_file;  // weights: a name of DecodeWeights
+  int64_t cache_mb = 256, body_kb = 1024;       // memory for states, which models share; size of a request at most
 };
 
 #ifdef CAPSTAN_SERVE
 
-/// Watches for SIGTERM, SIGINT and SIGHUP on a thread of its own, and blocks them in all others: a handler could
-/// interrupt a product (train/loop/signals.hpp).
+/// Watches for SIGTERM, SIGINT and SIGHUP on a thread of its own, and blocks them in all others: the frame of a handler
+/// that interrupts a product of oneDNN could overwrite its data (train/loop/signals.hpp).
 class ServeSignals : NoCopy {
  public:
   /// Blocks the signals in the calling thread and those of the pool; threads that are started later inherit it.

@@ -1,4 +1,4 @@
-// capstan slim: a small copy of a run, for prediction alone.
+// capstan slim: a small copy of a run, for prediction alone. tests/cli/test_slim.cpp.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
@@ -13,7 +13,7 @@ namespace capstan {
 namespace {
 
 struct SlimCommandOptions {
-  std::string run, output;
+  std::string run, output;  // the run to copy, the new run folder
   SlimOptions options;
 };
 

@@ -1,4 +1,4 @@
-// capstan train: trains a model, or resumes a run.
+// capstan train: trains a model, or resumes a run. tests/cli/test_interruption.cpp.
 #include <filesystem>
 #include <iostream>
 
@@ -14,14 +14,14 @@ namespace {
 
 struct TrainOptions {
   ConfigOptions config;
-  double minutes = 0;
+  double minutes = 0;  // the time for training, which chooses the number of steps; 0: not given
   TrainRunOptions run;
 };
 
-/// --minutes is short for two keys, which are set in front of the overrides, so that those of the user win.
+/// Trains as the options say. --minutes sets train.steps and train.minutes in front of --set, whose values win.
 int train_model(TrainOptions& options) {
   std::vector<std::string>& overrides = options.config.overrides;
-  if (options.minutes > 0)  // in front: what is given with --set wins
+  if (options.minutes > 0)
     overrides.insert(overrides.begin(), {"train.steps=0", fmt::format("train.minutes={:g}", options.minutes)});
   return run_on_ranks(options.run.ranks, [&](Communicator& ranks) {
     const ConfigCheck check = [&](const RunConfig& config, Problems& problems) {

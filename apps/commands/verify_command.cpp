@@ -1,4 +1,4 @@
-// capstan verify: checks every file of runs for damage.
+// capstan verify: checks every file of runs for damage. tests/cli/test_verify.cpp.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"
@@ -13,8 +13,8 @@ namespace capstan {
 namespace {
 
 struct VerifyOptions {
-  std::vector<std::string> runs;
-  bool trust = false;
+  std::vector<std::string> runs;  // run folders, or folders of runs
+  bool trust = false;             // follow links that lead out of a run's folder
 };
 
 int verify(const VerifyOptions& options) {
@@ -23,7 +23,7 @@ int verify(const VerifyOptions& options) {
     for (const std::string& run : run_folders({folder})) runs.push_back(run);
   int64_t damaged = 0;
   for (const std::string& run : runs) {
-    const int code = run_command([&] {  // by itself: one folder that cannot be read must not hide the others
+    const int code = run_command([&] {  // each run by itself: one that cannot be read must not hide the others
       if (!options.trust) refuse_links_outside(run);
       const std::vector<RunPart> parts = check_run(run);
       const bool damage = any_damaged(parts);

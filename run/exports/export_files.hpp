@@ -7,7 +7,7 @@
 namespace capstan {
 
 struct ExportFile {
-  const char *name, *text;
+  const char *name, *text;  // the name in the exported folder, and the content
 };
 /// The Python files with which transformers computes a model that reads tokens, and one that reads texts.
 std::vector<ExportFile> token_model_files();

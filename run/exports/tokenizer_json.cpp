@@ -1,5 +1,6 @@
 // Each kind of tokenizer becomes a pipeline of the library's own steps (normalizer, pre-tokenizer, model, decoder),
 // chosen so that every text gets the same ids. Regular expressions here repeat the rules of data/tokenizers.
+// tests/interop/transformers_tokenizers.py.
 #include "run/exports/tokenizer_json.hpp"
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 namespace capstan {
 
 struct TokenizerFiles {
-  std::string tokenizer, config;  // tokenizer.json, tokenizer_config.json
+  std::string tokenizer, config;  // the contents of tokenizer.json and tokenizer_config.json
 };
 
 /// Throws Error for a tokenizer that cannot be written so, naming what is in the way.

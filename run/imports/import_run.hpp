@@ -12,8 +12,10 @@
 namespace capstan {
 
 struct ImportRunOptions {
+  /// `file`: the safetensors file; `prefix`: of its names; `folder`: the new run. Empty `tokenizer`: texts are ids;
+  /// empty `classes`: numbers; empty `verify`: not verified.
   std::string file, prefix, folder, tokenizer, classes, verify;
-  ConfigOptions config;  // of the run: data and train
+  ConfigOptions config;  // keys of the new run's configuration: data and train
   ImportHints hints;
 };
 
@@ -25,7 +27,7 @@ void import_run(const ImportRunOptions& options, std::ostream& out);
 // A published module as a file of weights.
 
 struct ImportFileOptions {
-  std::string file, prefix, output;
+  std::string file, prefix, output;  // the safetensors file, the prefix of its names, the file to write
   /// The mixer (blocks.0.mixer) or block of the model that gets the weights; empty: names as they are.
   std::string into;
   std::string verify;  // empty: not verified

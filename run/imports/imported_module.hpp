@@ -36,7 +36,7 @@ struct ImportedModule {
 
 /// A whole imported model.
 struct ImportedModel {
-  std::string source;
+  std::string source;  // the name of the published model
   TaskConfig config;
   int64_t vocabulary = 0, classes = 0;
   ImportedTensors parameters;
@@ -47,18 +47,18 @@ enum class ImportActivation { relu, gelu };
 
 /// What a file does not say about its module; 0, false or nothing: not given.
 struct ImportHints {
-  int64_t window = 0;    // AFTLocal
-  int64_t length = 0;    // GAU: tokens of the texts it is used on
-  int64_t chunk = 0;     // FLASH: its group_size
-  bool laplace = false;  // GAU and FLASH: the kernel, instead of relu^2
-  int64_t heads = 0;     // MultiheadAttention and TransformerEncoderLayer
-  bool shift_tokens = false;
+  int64_t window = 0;                               // AFTLocal
+  int64_t length = 0;                               // GAU: tokens of the texts it is used on
+  int64_t chunk = 0;                                // FLASH: its group_size
+  bool laplace = false;                             // GAU and FLASH: the kernel, instead of relu^2
+  int64_t heads = 0;                                // MultiheadAttention and TransformerEncoderLayer
+  bool shift_tokens = false;                        // FLASH: it was made with shift_tokens
   std::optional<ImportActivation> activation = {};  // TransformerEncoderLayer
-  bool norm_first = false;                          // the same
+  bool norm_first = false;                          // TransformerEncoderLayer: norms before attention, not after it
   std::optional<double> norm_eps = {};              // of LayerNorm
-  bool causal = false;
-  std::optional<int64_t> mask_token = {};  // masked models: the id that stands for a hidden token
-  bool approximate = false;                // accept what cannot be met exactly
+  bool causal = false;                              // tokens do not see later ones
+  std::optional<int64_t> mask_token = {};           // masked models: the id that stands for a hidden token
+  bool approximate = false;                         // accept what cannot be met exactly
 };
 
 // What `capstan import` records in the metadata of the file it writes, beside the weights.

@@ -1,3 +1,5 @@
+// Runs a function for every text in parallel, and throws the error of the first text that failed, with its number, so
+// that which error is reported does not depend on threads. tests/run/test_run.cpp and tests/serve/test_endpoints.cpp.
 #include "run/inputs/input_text.hpp"
 
 #include <exception>

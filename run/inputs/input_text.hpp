@@ -22,9 +22,9 @@ struct InputText {
   std::string text;                  // its columns, joined by a space
   std::vector<std::string> columns;  // of a text pair; otherwise the text
   std::string label;                 // of tables that are read with labels: the class, or the target of a pair
-  std::vector<std::string> labels;   // the same where a text has any number of classes
+  std::vector<std::string> labels;   // of tables that are read with labels: the classes, where a text has any number
   std::string place;                 // where it is from, for messages: file:line
-  int64_t line = 0;
+  int64_t line = 0;                  // in its file, from 1; 0: not known
 };
 
 /// One of several texts cannot be used.

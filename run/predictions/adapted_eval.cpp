@@ -12,6 +12,7 @@
 namespace capstan {
 namespace {
 
+/// The rules of a cache that are tried on the validation data: every sharpness with every weight.
 std::vector<CacheRule> rules_to_try() {
   std::vector<CacheRule> rules;
   for (const double sharpness : {5.0, 10.0, 15.0, 20.0, 30.0, 45.0})

@@ -13,17 +13,17 @@ namespace capstan {
 
 struct AdaptOptions {
   int64_t cache = 0;    // tokens that the cache remembers; 0: there is none
-  double rate = 0;      // of dynamic evaluation; 0: the weights stay
-  double decay = 0.02;  // of dynamic evaluation
+  double rate = 0;      // the learning rate of dynamic evaluation; 0: the weights stay
+  double decay = 0.02;  // the share of the way back to the trained weights that each window goes
   bool any() const { return cache > 0 || rate > 0; }
 };
 
-/// Of the split, scored while the model learned from what it had scored.
+/// The figures of a split that was scored while the model learned from what it had scored.
 struct AdaptedFigures {
   int64_t targets = 0;
   double loss_sum = 0;            // nats
-  std::optional<CacheRule> rule;  // of the cache
-  double seconds = 0;
+  std::optional<CacheRule> rule;  // the rule that was chosen for the cache; none without a cache
+  double seconds = 0;             // of the evaluation, without that of the rules
   double loss() const { return loss_sum / static_cast<double>(targets); }
 };
 

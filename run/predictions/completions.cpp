@@ -36,7 +36,7 @@ namespace {
 /// end.
 void bound_prompt(const SavedRun& run, std::vector<int32_t>& tokens, const std::string& place) {
   const SourceFacts facts = facts_of(run.config.data);
-  const auto most = static_cast<size_t>(std::max<int64_t>(1 << 14, 4 * facts.longest));
+  const auto most = static_cast<size_t>(std::max<int64_t>(1 << 14, 4 * facts.longest));  // tokens
   if (run.model->position_limit() || tokens.size() <= most) return;
   if (facts.has_pairs)
     throw Error(

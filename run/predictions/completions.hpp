@@ -28,7 +28,7 @@ struct CompletionOptions {
 };
 
 struct Completion {
-  std::string text;  // without that which it continues
+  std::string text;  // what was written, without the text that it continues
   GenerateEnd end = GenerateEnd::max_tokens;
 };
 
@@ -45,8 +45,8 @@ class StopFilter {
 
  private:
   std::vector<std::string> stops_;
-  std::string pending_;
-  bool done_ = false;
+  std::string pending_;  // text that is held back: it may be the beginning of a stop string
+  bool done_ = false;    // a stop string was found
 };
 
 /// The text of one sample, from its tokens.
@@ -68,10 +68,11 @@ class SampleText {
 /// The tokens that are read of a text which is continued: prompt_of(), or a start token where that is empty. A model
 /// without a position limit reads only the last ones of a very long text.
 std::vector<int32_t> tokens_to_continue(const SavedRun& run, const InputText& text);
-/// How they are continued: with the tokens that end a text or that no text has. on_token is left empty.
+/// How tokens_to_continue() are continued: `options` with the tokens that end a text, and those that no text may have.
+/// on_token is left empty.
 GenerateOptions generation_of(const SavedRun& run, const CompletionOptions& options);
 
-/// One for each sample. Throws Error for a model that is no language model and for a text that it cannot read.
+/// A completion for each sample. Throws Error for a model that is no language model and for a text that it cannot read.
 std::vector<Completion> completions_of(const SavedRun& run, const InputText& text,
                                        const CompletionOptions& options = {});
 

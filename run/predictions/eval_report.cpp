@@ -19,7 +19,7 @@ namespace {
 
 /// Up to this many classes the confusion matrix is printed as text.
 constexpr int64_t widest_table = 10;
-/// Number of most frequent confusions that are listed for more classes.
+/// With more classes than widest_table, so many of the most frequent confusions are listed instead.
 constexpr size_t named_confusions = 15;
 
 /// Names of classes as they are printed, each with spaces after it up to the width of the widest.

@@ -19,25 +19,25 @@ namespace capstan {
 // How the completions that a model writes compare with the targets of a split.
 
 struct PairExample {
-  std::string source, target, written;
+  std::string source, target, written;  // written: what the model wrote after the source
 };
 
 struct PairReport {
   int64_t pairs = 0;
   double exact_match = 0;      // share of completions that are the target, after the tokenizer's normalisation of both
-  double log_probability = 0;  // mean of the completions'
+  double log_probability = 0;  // mean over the completions, each the sum over its tokens
   std::vector<PairExample> examples;  // the first few pairs; sources as the model reads them
 };
 
 PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>& pairs, const PairOptions& options);
 
-/// For more classes there is a list of what was confused instead of a matrix.
+/// With more classes than this, print_json() writes a list of what was confused instead of a matrix.
 constexpr int64_t widest_confusion_matrix = 200;
 
 struct Figure {
   std::string name;
   double value;
-  int digits;             // that are printed; 0: a count
+  int digits;             // digits after the point that are printed; 0: a count
   std::string over = "";  // what the figure leaves out: "over 70 of 77 classes"
 };
 
@@ -71,7 +71,7 @@ struct EvalReport {
   std::vector<Figure> figures() const;
   /// The figures of each of `classes`; none unless the model is a classifier.
   std::vector<ClassFigures> class_figures() const;
-  /// One of them. Throws Error, with the names that there are.
+  /// The figure of this name. Throws Error that lists the names that there are.
   double figure(const std::string& name) const;
 };
 

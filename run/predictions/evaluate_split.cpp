@@ -15,7 +15,7 @@
 namespace capstan {
 
 PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>& pairs, const PairOptions& options) {
-  constexpr size_t at_once = 4096, shown = 12;  // bounds what is held
+  constexpr size_t at_once = 4096, shown = 12;  // pairs whose completions are in memory; pairs that a report shows
   PairReport report;
   for (size_t begin = 0; begin < pairs.size(); begin += at_once) {
     std::vector<std::vector<int32_t>> prompts;

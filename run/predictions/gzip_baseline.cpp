@@ -40,7 +40,7 @@ bool is_prose(const std::string& name) {
 
 int64_t gzip_size(std::string_view text) {
   z_stream stream{};
-  constexpr int level = 9, gzip_window = 15 + 16, memory = 8;
+  constexpr int level = 9, gzip_window = 15 + 16, memory = 8;  // as gzip -9; + 16 asks zlib for gzip's header
   if (deflateInit2(&stream, level, Z_DEFLATED, gzip_window, memory, Z_DEFAULT_STRATEGY) != Z_OK)
     throw Error("gzip: zlib could not be initialised");
   constexpr size_t piece = size_t{1} << 30;

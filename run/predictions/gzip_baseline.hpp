@@ -18,9 +18,9 @@ int64_t gzip_size(std::string_view text);
 struct GzipTally {
   const char* kind = "";  // "code", "prose" or "all"
   int64_t files = 0, bytes = 0, gzip_bytes = 0;
-  double nats = 0;            // of the model
-  double model_bits() const;  // per byte
-  double gzip_bits() const;
+  double nats = 0;            // the model's loss, summed over the files
+  double model_bits() const;  // bits per byte
+  double gzip_bits() const;   // bits per byte
 };
 
 /// Code, prose and all files, where there are any. Throws Error for a model that is no language model.

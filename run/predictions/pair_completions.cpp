@@ -16,7 +16,7 @@
 namespace capstan {
 namespace {
 
-/// What ends a target, and the tokens that it must not have.
+/// What ends a target, which tokens it must not have, and how many it may have.
 struct Limits {
   int32_t end, separator;
   std::vector<int32_t> banned;
@@ -31,6 +31,7 @@ Limits limits_of(const SavedRun& run, int64_t prompt, const PairOptions& options
   return limits;
 }
 
+/// The best texts that beam search finds for a prompt, the best first.
 std::vector<PairCompletion> search(const SavedRun& run, const std::vector<int32_t>& prompt,
                                    const PairOptions& options) {
   const Limits limits = limits_of(run, static_cast<int64_t>(prompt.size()), options);
@@ -49,6 +50,7 @@ std::vector<PairCompletion> search(const SavedRun& run, const std::vector<int32_
   return best;
 }
 
+/// One text for each prompt, token by token: sampled, or with temperature 0 always the likeliest token.
 std::vector<PairCompletion> sample(const SavedRun& run, const std::vector<Prompt>& prompts,
                                    const PairOptions& options) {
   const Limits limits = limits_of(run, static_cast<int64_t>(prompts.front().tokens.size()), options);

@@ -16,17 +16,17 @@ namespace capstan {
 struct PairOptions {
   SamplingConfig sampling = {0, 0, 1, 1, 1, 0};  // temperature 0: always the likeliest token
   int64_t beam = 1;                              // above 1: beam search of this width instead
-  double length_penalty = 0;
-  int64_t best = 1;    // texts per prompt: the best of the beam
-  int64_t tokens = 0;  // new tokens at most; 0: what data.max_length leaves
-  int64_t batch = 64;  // prompts that are continued together
+  double length_penalty = 0;                     // beam search compares texts of n tokens by ln p / n^length_penalty
+  int64_t best = 1;                              // texts per prompt: the best of the beam
+  int64_t tokens = 0;                            // new tokens at most; 0: what data.max_length leaves
+  int64_t batch = 64;                            // prompts that are continued together
 };
 
 struct PairCompletion {
   std::string text;
   std::vector<int32_t> tokens;
   double log_probability = 0;  // ln p of the tokens and, if finished, of the end
-  bool finished = false;
+  bool finished = false;       // the model ended the text; false: it was cut at the largest number of tokens
 };
 
 /// Throws ConfigError for options that contradict each other.

@@ -16,9 +16,9 @@ namespace capstan {
 class ClassNames;
 
 struct PredictionFormat {
-  bool jsonl = false;   // else tsv
+  bool jsonl = false;   // lines of JSON; false: tsv
   int64_t top_k = 0;    // classes, tokens of a blank or completions that are shown; 0: as the kind of model has it
-  bool echo = false;    // tsv: the text, too
+  bool echo = false;    // tsv: also print the text
   bool brief = false;   // tsv without top_k: of many classes only the best three, as a person reads them
   bool errors = false;  // only what differs from the label or the target of the text
 };
@@ -31,11 +31,12 @@ class PredictionWriter {
 
   /// The line that names the columns, where there is one.
   void write_header();
-  /// False for what `errors` leaves out. Throws Error for a label that is no class of the run.
+  /// Writes a prediction; returns false where `errors` leaves it out. Throws Error for a label that is no class of the
+  /// run.
   bool write(const InputText& text, const Prediction& prediction);
   /// The columns of a prediction in a table.
   std::vector<AddedField> fields(const Prediction& prediction) const;
-  /// The same columns with any values: those of a table without rows.
+  /// The columns of fields() with any values, for a table that has no row to tell them.
   std::vector<AddedField> columns() const;
   /// What `errors` found, in one line: "3 of 10 texts (30.00 %) are predicted wrongly". Empty without `errors`.
   std::string summary() const;

@@ -1,6 +1,6 @@
-// Texts of a batch are read together in padded groups of similar length (for_padded_groups()), texts that are scored or
-// embedded one by one on all threads. A TextError names the first text that cannot be used, so that a command can print
-// what precedes it.
+// Classifiers read the texts of a batch together, in padded groups of similar length (for_padded_groups()). Texts that
+// are scored or embedded run one by one on all threads. A TextError names the first text that cannot be used, so that a
+// command can print what precedes it. tests/cli/test_predictions.cpp.
 #include "run/predictions/predictions.hpp"
 
 #include <algorithm>
@@ -26,11 +26,12 @@ bool completes_pairs(const SavedRun& run) {
 
 std::vector<std::string_view> columns_of(const InputText& text) { return {text.columns.begin(), text.columns.end()}; }
 
-/// The part of a text that a model which reads texts (a linear classifier) is given.
+/// The part of a text that a linear classifier is given, which reads texts instead of tokens.
 std::string text_read(const SavedRun& run, const TextRule& rule, const InputText& text) {
   return example_text(columns_of(text), *run.tokenizer, rule, text.place);
 }
 
+/// (N, C): the logits of the texts, which may be infinite or not a number.
 Array unchecked_logits(const SavedRun& run, const std::vector<InputText>& texts) {
   const Model& model = run.model->model();
   TextRule rule = facts_of(run.config.data).text;  // how a text was cut in training

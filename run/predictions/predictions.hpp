@@ -37,14 +37,14 @@ struct PredictOptions {
   double threshold = 0;          // multi-label: probability from which a text has a label; 0: the run's
   std::string blank = "<mask>";  // what marks a blank
   int64_t top_k = 1;             // guesses for each blank, or completions
-  PairOptions completions;       // of pairs; `best` and `batch` are the above
+  PairOptions completions;       // of pairs; its `best` and `batch` are taken from top_k and batch_size
   int64_t first = 0;             // sampled completions: how many texts precede these
 };
 
 /// Throws ConfigError for options that the run's model does not have, and Error for a model that predicts nothing.
 void check_predictions(const SavedRun& run, const PredictOptions& options);
 
-/// One for each text. Throws TextError for a text that cannot be used, and what check_predictions() throws.
+/// A prediction for each text. Throws TextError for a text that cannot be used, and what check_predictions() throws.
 std::vector<Prediction> predictions_of(const SavedRun& run, const std::vector<InputText>& texts,
                                        const PredictOptions& options = {});
 /// For each text, the C numbers of which a classifier makes the probabilities of its classes. Throws Error for other
@@ -53,8 +53,8 @@ std::vector<std::vector<float>> decision_values_of(const SavedRun& run, const st
 /// What the n-grams of a text add to the decision values of a linear classifier. Throws Error for other models, and
 /// for a text that cannot be used.
 TextExplanation explanation_of(const SavedRun& run, const InputText& text);
-/// The `most` n-grams that add most to the decision value of class `column` or take most from it, those first, each
-/// with what it adds; where `constant` is not empty, the bias is among them by that name.
+/// The `most` n-grams that change the decision value of class `column` most, the strongest first, each with what it
+/// adds (below 0: takes away). Where `constant` is not empty, the bias is listed among them by that name.
 std::vector<std::pair<double, std::string>> strongest_ngrams(const TextExplanation& explanation, size_t column,
                                                              size_t most, const std::string& constant = "");
 /// predictions_of() for a batch of texts with blanks.
@@ -65,7 +65,7 @@ std::vector<Prediction> fill_blanks(const SavedRun& run, const std::vector<Input
 
 struct TextScore {
   double log_probability = 0;  // natural logarithm, of all tokens
-  int64_t tokens = 0;          // that are predicted: those of the text, and its end where the model knows documents
+  int64_t tokens = 0;          // tokens that were predicted: the text's and, where the model knows documents, its end
   double per_token() const { return log_probability / static_cast<double>(tokens > 0 ? tokens : 1); }
 };
 

@@ -1,4 +1,4 @@
-// Draws a line chart as SVG: axes, ticks, lines with their dots. report.js reads its attributes.
+// Draws a line chart as SVG: axes, ticks, lines with their dots. report.js reads the attributes of the lines.
 // tests/run/test_report_parts.cpp.
 #include "run/report/chart.hpp"
 

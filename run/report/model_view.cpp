@@ -1,6 +1,6 @@
 // Values come from the model's own functions (mixing_weights(), position_bias()); this file only cuts them to what a
 // page can show and takes out what a token does not see. Names of n-grams are found by hashing the training texts
-// again, since a model keeps their hashes alone.
+// again, since a model keeps their hashes alone. tests/run/test_report_parts.cpp.
 #include "run/report/model_view.hpp"
 
 #include <algorithm>

@@ -25,13 +25,13 @@ struct LayerView {
   std::string name;  // "layer 1: aft-local"
   std::vector<HeatMap> position_bias;
   std::vector<WeightsView> weights;
-  size_t heads_left_out = 0;
+  size_t heads_left_out = 0;  // heads that the page has no room for
 };
 
 struct ModelView {
   std::vector<std::string> words;  // of the example text
   std::vector<LayerView> layers;   // layers with something to show
-  size_t layers_left_out = 0;
+  size_t layers_left_out = 0;      // layers that the page has no room for
 };
 
 /// The first row of a split: a batch (1, T).
@@ -42,8 +42,8 @@ Batch example_of(const SavedRun& run, const std::string& text);
 /// Words and the tokens that make them: tokens up to the next space form a word. Ids beyond the tokenizer's
 /// vocabulary, which are between texts (the first) or between source and target, are separate words.
 struct Words {
-  std::vector<std::string> texts;
-  std::vector<size_t> of_token;
+  std::vector<std::string> texts;  // by word
+  std::vector<size_t> of_token;    // by token: the number of its word
 };
 Words words_of(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens);
 

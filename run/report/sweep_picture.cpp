@@ -1,5 +1,6 @@
 // Runs are grouped into lines by the keys in which they differ, except the key of the axis, and a point is the mean
 // over the runs that differ in seed or fold alone. Places on the axis are equally far apart, whatever their values.
+// tests/run/test_sweep_picture.cpp.
 #include "run/report/sweep_picture.hpp"
 
 #include <algorithm>

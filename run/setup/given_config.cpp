@@ -1,3 +1,6 @@
+// Reads a user's configuration in two parts, the merged tree and then its values, because a sweep changes the tree
+// between them. All problems are collected before one error names them: tests/run/test_sweep.cpp (a sweep is refused
+// here) and tests/run/yaml/test_config_errors.cpp.
 #include "run/setup/given_config.hpp"
 
 #include "run/setup/run_data.hpp"

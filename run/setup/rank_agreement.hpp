@@ -16,9 +16,10 @@ int threads_of_rank(Communicator& ranks, int64_t threads);
 /// Collective: throws Error, naming two ranks, unless all run the same program with the same configuration and the same
 /// kernels. `mixed_kernels`: the last is a warning.
 void require_same_program(Communicator& ranks, const RunConfig& config, bool mixed_kernels);
-/// Collective: the last part of it, for a precision that was chosen since.
+/// Collective: throws Error, or with `mixed_kernels` warns, unless all ranks compute with the same kernels: for a
+/// precision that was chosen after require_same_program().
 void require_same_kernels(Communicator& ranks, const RunConfig& config, bool mixed_kernels);
-/// Collective: the same for what the data are.
+/// Collective: throws Error, naming two ranks, unless all have the same data.
 void require_same_data(Communicator& ranks, const Identity& identity);
 
 /// Collective. Where the data make a token cache, one rank of each machine opens them first, then others find it.

@@ -1,6 +1,6 @@
 // Sizes come from a model that is made without memory (ParamMemory::none), the same code that makes the real one, so
 // that no second formula can differ from it. Keys that would help are found by halving every number of the
-// configuration and asking again.
+// configuration and asking again. tests/run/test_run_memory.cpp.
 #include "run/setup/run_memory.hpp"
 
 #include <algorithm>

@@ -21,7 +21,7 @@ struct DataExtent {
   double example_tokens = 1;  // in a batch, padding included
 };
 
-/// What is known before the data are read.
+/// The extent that is known before the data are read: what any data have at least.
 DataExtent least_extent(const RunConfig& config);
 /// The extent of data that have been opened.
 DataExtent extent_of(const RunConfig& config, const DataSource& data);
@@ -29,8 +29,8 @@ DataExtent extent_of(const RunConfig& config, const DataSource& data);
 /// Bytes that training holds at the same time, at least.
 struct MemoryNeed {
   double parameters = 0;
-  double gradients = 0;    // with those of lanes that wait to be added up
-  double optimizer = 0;    // its state, and the moving average of the weights
+  double gradients = 0;    // with the gradients of lanes that wait to be added up
+  double optimizer = 0;    // the optimizer's state, and the moving average of the weights
   double activations = 0;  // what the forward pass over one (micro-)batch keeps
   double data = 0;         // examples in memory
   double tokens = 0;       // of that batch

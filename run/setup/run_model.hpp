@@ -48,8 +48,8 @@ class RunModel {
 
  private:
   ParamStore params_;
-  std::string name_;  // the run's
-  const char* type_;  // the model's
+  std::string name_;  // of the run, for messages
+  const char* type_;  // of the model, as in a configuration
   Predicts predicts_;
   const char* command_;  // what such a model is for
   mutable std::atomic<bool> said_slow_ = false;
@@ -93,7 +93,7 @@ struct SavedRun : RunFiles {
   std::shared_ptr<RunModel> model;
   std::string weights;                  // the file they were read from
   std::vector<double> thresholds = {};  // multi-label: for each class the probability from which a text has it
-  DecisionRule rule = {};               // otherwise: which class a text is given
+  DecisionRule rule = {};               // with one label per text: which class a text is given
 };
 
 /// The run folder of a checkpoint's folder, or the folder itself. Throws Error when there is none.

@@ -38,7 +38,7 @@ struct PrecisionChoice {
 };
 /// bf16 where products are at least 1.25 times as fast in it: most of a step's time passes in them.
 PrecisionChoice choose_precision(const ProductRates& rates);
-/// The same for a run whose sizes are known. The rates are measured with its largest affine map, or are those of
+/// The choice for a run whose sizes are known. The rates are measured with its largest affine map, or taken from
 /// CAPSTAN_PRODUCT_RATES ("FLOAT32,BF16" in GFLOP/s). float32, unmeasured, where bf16 has an obstacle.
 /// Throws ConfigError for a CAPSTAN_PRODUCT_RATES that cannot be read.
 PrecisionChoice choose_precision(const RunConfig& config, const DataSource& data);
@@ -56,7 +56,8 @@ std::string machine_line();
 /// That the CPU supports faster kernels than those that BLAS uses; empty where it does not.
 std::string blas_warning();
 
-/// Both, whether products in bf16 have instructions, and measured rates of memory and of affine maps by shape.
+/// machine_line(), blas_warning(), whether products in bf16 have instructions, and measured rates of memory and of
+/// affine maps by shape.
 std::string machine_report();
 
 }  // namespace capstan

@@ -1,5 +1,5 @@
 // metrics.jsonl is read line by line, and lines that cannot be read are skipped: a run may be training while it is
-// read, or may be of an earlier version that wrote fewer fields.
+// read, or may be of an earlier version that wrote fewer fields. tests/run/test_run_table.cpp.
 #include "run/summaries/run_record.hpp"
 
 #include <algorithm>

@@ -46,7 +46,7 @@ struct RunRecord {
 
   int64_t step = 0;              // the last step in metrics.jsonl
   double seconds = 0;            // of training up to that step
-  double train_loss = 0;         // the last one
+  double train_loss = 0;         // of the last line of training
   double tokens_per_second = 0;  // median over the lines of training
   int64_t peak_rss_bytes = 0;
   std::optional<ValidPoint> best;  // by train.monitor

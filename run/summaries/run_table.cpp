@@ -1,3 +1,6 @@
+// Makes tables of runs: one row for each run, one for runs that differ in their seed or fold alone, and learning
+// curves. A comparison leaves out columns that are equal in all runs. Scripts read the CSV, whose headings must stay:
+// tests/run/test_run_table.cpp.
 #include "run/summaries/run_table.hpp"
 
 #include <algorithm>

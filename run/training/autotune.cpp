@@ -1,6 +1,6 @@
 // A candidate is a configuration of the sweep, candidate 0 the given one; a trial is a run folder with fewer steps or
 // examples, in short-DIVISOR/. Trials that have ended are known by their folders and times, so that a search goes on
-// where it was: no state of the halving itself is kept.
+// where it was: no state of the halving itself is kept. tests/cli/test_autotune.cpp.
 #include "run/training/autotune.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* given_run = "default";  // the run of the configuration as it is
-constexpr const char* best_link = "best";
+constexpr const char* best_link = "best";     // the link to the best whole run
 
 /// Seconds that trials have taken so far, by the name of their run: a search that goes on counts them.
 class TrialTimes {
@@ -202,7 +202,7 @@ class Autotune {
   }
 
   /// Removes from a run that has ended what only resuming needs or, of a trial, all of its tensors.
-  /// The search does not end when that fails.
+  /// An error in this is only logged, so that the search goes on.
   void drop(const RunConfig& config, bool tensors) const {
     try {
       Communicator one_process;

@@ -12,9 +12,9 @@
 namespace capstan {
 namespace {
 
-constexpr size_t kept = 3;  // one of so many goes on
-constexpr int most_rungs = 4;
-constexpr int rungs_when_short = 3;
+constexpr size_t kept = 3;           // one candidate of so many goes on to the next rung
+constexpr int most_rungs = 4;        // the first trials have at least 1/27 of the training
+constexpr int rungs_when_short = 3;  // where not all candidates fit into the time: 1/9 of the training at first
 
 /// A candidate with what its trial came to.
 struct Tried {
@@ -22,12 +22,13 @@ struct Tried {
   TrialOutcome outcome;
 };
 
+/// Has a the smaller cost? A cost that is NAN is the worst.
 bool better(const TrialOutcome& a, const TrialOutcome& b) {
   if (std::isnan(a.cost) || std::isnan(b.cost)) return !std::isnan(a.cost) && std::isnan(b.cost);
   return a.cost < b.cost;
 }
 
-/// Candidates 1 to count, or `some` of them, in the order in which they were listed.
+/// Candidates 1 to count or, where these are more than `wanted`, so many of them at random, in ascending order.
 std::vector<size_t> drawn(size_t count, size_t wanted, uint64_t seed) {
   std::vector<size_t> chosen(count);
   std::iota(chosen.begin(), chosen.end(), size_t{0});
@@ -47,7 +48,8 @@ class Search {
   Search(double seconds, const TryOut& try_out, const HalvingEvents& events)
       : left_(seconds), try_out_(try_out), events_(events) {}
 
-  /// The candidates that could be tried, the best first.
+  /// Tries candidates with 1 / divisor of the training, and returns those that ended, the best first. `expected`:
+  /// seconds of the first trial.
   std::vector<size_t> rung(const std::vector<size_t>& candidates, int64_t divisor, double expected) {
     if (events_.on_rung) events_.on_rung({candidates.size(), divisor});
     std::vector<Tried> tried;

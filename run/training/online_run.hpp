@@ -18,7 +18,8 @@ namespace capstan {
 /// The file in the folder of the checkpoint that has what is needed to go on learning.
 constexpr const char* online_name = "online.safetensors";
 
-/// Threads may learn and ask at the same time: one waits for the other. Copies share classifier and mutex.
+/// Several threads may call methods at the same time: learn() waits for the others, and they wait for it. Copies share
+/// classifier and mutex.
 class OnlineRun {
  public:
   /// A classifier that has learnt nothing. Throws ConfigError unless the configuration is that of a linear classifier

@@ -20,8 +20,8 @@
 namespace capstan {
 namespace {
 
-constexpr int warm_up = 2, least_steps = 1, most_steps = 200;
-constexpr double enough_seconds = 3;
+constexpr int warm_up = 2, least_steps = 1, most_steps = 200;  // steps that are not timed; that are timed; of both
+constexpr double enough_seconds = 3;                           // after which no further step is begun
 
 /// Seconds of a step, as the median of some after the first ones, which take longer since they touch new memory; and an
 /// estimate for a checkpoint.

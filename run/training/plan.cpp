@@ -21,7 +21,7 @@ namespace {
 /// tinyshakespeare, whose sizes were tried by hand, have 3.2 and 2.4; without n-grams Hoffmann et al. 2022 have 20.
 constexpr double tokens_per_parameter = 3;
 constexpr double most_passes = 10, most_parameters_per_token = 4;
-constexpr int64_t width_step = 16, least_width = 64, most_width = 2048, usual_width = 192;
+constexpr int64_t width_step = 16, least_width = 64, most_width = 2048, usual_width = 192;  // usual: the first pilot's
 constexpr int64_t least_buckets = 1 << 14, most_buckets = 1 << 22;
 constexpr double buckets_per_token = 0.8;
 /// A plan is looked at again after its number of steps divided by this.

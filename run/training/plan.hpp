@@ -19,8 +19,8 @@ namespace capstan {
 
 struct PilotTimes {
   double step = 0;        // seconds of a training step
-  double evaluation = 0;  // of an evaluation on the validation data; 0 without such data
-  double save = 0;        // of a checkpoint
+  double evaluation = 0;  // seconds of an evaluation on the validation data; 0 without such data
+  double save = 0;        // seconds of saving a checkpoint
 };
 
 /// Trains a model of this configuration for some steps (seconds, not minutes) and evaluates it on some batches; all of
@@ -31,7 +31,8 @@ PilotTimes time_pilot(const RunConfig& config, const DataSource& data);
 struct StepSeconds {
   double piloted = 0, later = 0;
 };
-/// Those of CAPSTAN_STEP_SECONDS ("PILOTED,LATER"), if it is set. Throws ConfigError where it cannot be read.
+/// The times of the variable CAPSTAN_STEP_SECONDS ("PILOTED,LATER"), if it is set. Throws ConfigError where it cannot
+/// be read.
 std::optional<StepSeconds> given_step_seconds();
 
 /// Is there something that plan() has to choose?

@@ -1,5 +1,5 @@
 // The piece is trained by train_run() in a scratch folder, from the saved checkpoint, and then both checkpoints and
-// both metrics.jsonl are compared field by field, without what belongs to a session.
+// both metrics.jsonl are compared field by field, without what belongs to a session. tests/cli/test_replay.cpp.
 #include "run/training/replay.hpp"
 
 #include <unistd.h>
@@ -80,11 +80,11 @@ ReplayOptions with_steps(ReplayOptions options, const Checkpoints& checkpoints) 
   return options;
 }
 
-/// The first elements that differ in bits.
+/// The first element that differs in bits, in words; none where all are equal.
 std::optional<std::string> first_difference(const FileTensor& saved_tensor, const FileTensor& computed_tensor) {
   if (saved_tensor.shape != computed_tensor.shape || saved_tensor.dtype != computed_tensor.dtype)
     return "another shape or type";
-  constexpr int64_t at_once = 1 << 20;
+  constexpr int64_t at_once = 1 << 20;  // elements: tensors of any size are compared in little memory
   std::vector<float> saved_part, computed_part;
   for (int64_t begin = 0; begin < saved_tensor.size; begin += at_once) {
     const int64_t end = std::min(begin + at_once, saved_tensor.size);

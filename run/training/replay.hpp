@@ -19,7 +19,7 @@ struct ReplayOptions {
   /// the run began. None: from the last but one checkpoint with an optimizer's state to the last one; from the begin
   /// where there is no other.
   std::optional<int64_t> from, to;
-  std::vector<std::string> overrides;  // of the run's configuration: other threads, other paths of its data
+  std::vector<std::string> overrides;  // --set of the run's configuration: other threads, other paths of its data
   std::string scratch;                 // folder in which a folder for the replay is made; "": that for temporary files
 };
 

@@ -1,6 +1,6 @@
 // A linear classifier keeps the n-grams with the greatest importance (Model::row_importance()), as many as the size
 // allows; the size is found by bisection over a list of shares, each written and measured anew. The copy is written to
-// a folder of another name, which is renamed when it is whole.
+// a folder of another name, which is renamed when it is whole. tests/cli/test_slim.cpp.
 #include "run/training/slim_run.hpp"
 
 #include <algorithm>
@@ -261,7 +261,7 @@ std::unique_ptr<DataSource> data_to_measure(const SavedRun& run) {
 /// Measures the loss of the run and of the copy on some batches, evenly spaced in the validation data or, without
 /// these, in the training data.
 void measure_loss(const SavedRun& run, const fs::path& weights, SlimRun& result) {
-  constexpr int64_t most_batches = 32;
+  constexpr int64_t most_batches = 32;  // so that measuring takes a bounded time
   try {
     const std::unique_ptr<DataSource> data = data_to_measure(run);
     const Split split = data->has(Split::valid) ? Split::valid : Split::train;
@@ -282,7 +282,7 @@ void measure_loss(const SavedRun& run, const fs::path& weights, SlimRun& result)
 
 /// Some of the run's texts, those that it was not trained on if there are any; `result` gets what they are.
 std::vector<std::string> some_texts(const SavedRun& run, SlimRun& result) {
-  constexpr int64_t most_texts = 1000;
+  constexpr int64_t most_texts = 1000;  // they are predicted anew for each size that is tried
   try {
     const std::unique_ptr<DataSource> data = data_to_measure(run);
     const Split split = data->has(Split::valid) ? Split::valid : Split::train;

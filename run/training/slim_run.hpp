@@ -12,7 +12,7 @@ namespace capstan {
 struct SlimOptions {
   double size = 0;                 // of a linear classifier: the share of the bytes of its checkpoint that the copy has
                                    // at most; 0 = chosen by what it does to probabilities
-  std::vector<std::string> texts;  // to measure that on; none: some of the run's data
+  std::vector<std::string> texts;  // to measure the change of probabilities on; none: some of the run's data
 };
 
 /// How the predictions of a small copy for some texts differ from those of the run.
@@ -29,8 +29,8 @@ struct SlimRun {
   int64_t bytes_before = 0, bytes = 0;    // of the folder of the checkpoint, in the run and in the copy
   int64_t ngrams_before = 0, ngrams = 0;  // of a linear classifier: buckets with weights
   SlimEffect effect;                      // of a linear classifier
-  double loss_before = 0, loss = 0;       // of other models
-  int64_t batches = 0;                    // that these are of; 0: not measured
+  double loss_before = 0, loss = 0;       // of models that are no linear classifier: of the run and of the copy
+  int64_t batches = 0;                    // how many batches the losses are of; 0: not measured
   std::string measured_on;                // the name of the data that it was measured on, or why it was not measured
   double limit = most_slim_change;        // of effect.mean, where the size is chosen
 };

@@ -1,6 +1,6 @@
 // Runs are trained one after the other in child processes made by fork(), with the memory of the parent but no thread
 // of it: the pool's threads are ended before. Configurations are combined as trees (ConfigNode) and only then read, so
-// that every problem has the place in the file where its value is written.
+// that every problem has the place in the file where its value is written. tests/run/test_sweep.cpp.
 #include "run/training/sweep.hpp"
 
 #include <signal.h>
@@ -100,7 +100,7 @@ std::string describe_ending(const Ending& ending) {
 
 namespace {
 
-constexpr size_t most_runs = 1000, longest_value = 40;
+constexpr size_t most_runs = 1000, longest_value = 40;  // runs of a sweep; characters of a value in a run's name
 
 /// A key and the values it takes.
 struct Axis {

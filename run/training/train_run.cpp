@@ -1,6 +1,7 @@
 // The order of train_run() is: threads and agreement of ranks, data, plan, check of memory, precision, model, and only
 // then the run folder, so that a run that is refused leaves it untouched (but for the n-grams of a linear classifier,
-// which are kept there while they are read). What is chosen on the way is in `config`, which is written to the folder.
+// which are kept there while they are read). What is chosen on the way is in `config`, which is written to the folder:
+// a resumed run chooses nothing anew (tests/cli/test_minutes.cpp, test_precision.cpp).
 #include "run/training/train_run.hpp"
 
 #include "core/base/error.hpp"
@@ -86,6 +87,7 @@ std::vector<std::string> preamble(const RunConfig& config, const DataSource& dat
   return lines;
 }
 
+/// What this machine's memory is too small for, with the ranks that share it; none where it is enough.
 std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data,
                                             const Communicator& ranks) {
   return memory_problem(config, data, memory_limit(), ranks.size(), ranks.sharing_memory());

@@ -1,5 +1,6 @@
-// Rows are matched by name: tokens and classes get a text each (row_names()), and a row of the parameter takes the row
-// of the file with the same text. Positions match by index, distances by their difference from the middle row.
+// Finds for each row of a parameter the row of a file that means the same. Tokens and classes get a text each
+// (row_names()), and rows with the same text match. Positions match by index, distances by their difference from the
+// middle row. tests/cli/test_warm_start.cpp.
 #include "run/warm_start/warm_start.hpp"
 
 #include <algorithm>
@@ -12,18 +13,21 @@
 namespace capstan {
 namespace {
 
+/// Rows 0, 1, ...: each row takes the row of the file with its index.
 std::vector<int64_t> same_rows(int64_t count) {
   std::vector<int64_t> rows(static_cast<size_t>(count));
   std::iota(rows.begin(), rows.end(), int64_t{0});
   return rows;
 }
 
+/// Does a parameter have a row for each position, the first row for position 0?
 bool is_position_table(const std::string& name) {
   for (const char* const end : {".position_u", ".position_v", ".position_bias"})
     if (ends_with(name, end)) return true;
   return name == "positions.weight";
 }
 
+/// Are the shapes equal in all axes but the first?
 bool same_but_rows(const Param& param, const FileTensor& tensor) {
   const std::vector<int64_t> shape = param.var.shape().to_vector();
   return shape.size() == tensor.shape.size() && !shape.empty() &&
@@ -44,7 +48,7 @@ RowNames row_names(const RunConfig& config, const Tokenizer& tokenizer, std::vec
   names.classes = std::move(classes);
   names.tokenizer = tokenizer.fingerprint();
   std::unordered_map<std::string, int64_t> seen;
-  for (int64_t id = 0; id < tokenizer.vocabulary_size(); ++id) {
+  for (int64_t id = 0; id < tokenizer.vocabulary_size(); ++id) {  // tokens of one name are numbered, to stay apart
     std::string name = "token " + tokenizer.token_name(static_cast<int32_t>(id));
     if (const int64_t count = seen[name]++; count > 0) name += fmt::format("{}{}", '\0', count);
     names.tokens.push_back(std::move(name));

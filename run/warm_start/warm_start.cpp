@@ -1,6 +1,6 @@
 // Tensors are matched to parameters by name (ChosenTensors), rows by meaning (warm_rows.cpp). Every parameter and every
 // tensor gets a line of the log that says what became of it, so that nothing is dropped in silence; shapes that do not
-// fit are an error with all of them.
+// fit are an error that lists all of them. tests/cli/test_warm_start.cpp and test_warm_refusals.cpp.
 #include "run/warm_start/warm_start.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ using Tensors = std::map<std::string, const FileTensor*>;
 /// The tensors of a file without those that train.init_skip names.
 struct ChosenTensors {
   Tensors tensors;
-  std::vector<std::string> skipped;
+  std::vector<std::string> skipped;  // names of the tensors that were left out
 };
 
 std::string names_in(const SafetensorsFile& file) {
@@ -73,7 +73,7 @@ bool is_output(const std::string& name) {
 
 /// What became of a parameter, or of a tensor that no parameter took.
 struct Line {
-  std::string fate, name, shape, note;
+  std::string fate, name, shape, note;  // fate: "loaded", "fresh" (keeps its start) or "left out"; note: why or how
 };
 
 /// The lines of the log. Blocks that are alike share a line: "blocks.0.mixer.x" and "blocks.1.mixer.x" become
@@ -158,6 +158,7 @@ class Filling {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
+  /// Warns where too few rows were filled: frozen rows would stay random, and few tokens are likely a mistake.
   void warn(const Param& param, int64_t filled) {
     const int64_t rows = param.var.dim(0);
     if (param.frozen && filled < rows)
@@ -172,7 +173,7 @@ class Filling {
                       filled, rows, origin_.tokenizer_file().string()));
   }
 
-  /// Returns how many rows were filled.
+  /// Fills a parameter from a tensor (null: there is none of its name), and returns how many rows were filled.
   int64_t take(const Param& param, const FileTensor* tensor) {
     const int64_t rows = param.var.dim(0);
     const std::string shape = to_string(param.var.shape());
@@ -193,6 +194,7 @@ class Filling {
     return filled;
   }
 
+  /// Copies the rows that `mapping` has, and returns their number. Where widths differ, the common columns are copied.
   int64_t copy(const Param& param, const FileTensor& tensor, const RowMapping& mapping) {
     const std::vector<float> values = tensor.to_floats();
     const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
@@ -223,13 +225,13 @@ bool is_number(const std::string& name) {
   return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
 }
 
-/// Classes that are called 0, 1, ... mean something else in other data.
+/// Are all classes called 0, 1, ..., but not the same ones? Such names match, although they may mean other classes.
 bool numbers_may_mislead(const std::vector<std::string>& ours, const std::vector<std::string>& theirs) {
   return ours != theirs && !ours.empty() && !theirs.empty() && std::all_of(ours.begin(), ours.end(), is_number) &&
          std::all_of(theirs.begin(), theirs.end(), is_number);
 }
 
-/// Keys of the model that change what weights compute, with both values: a line each.
+/// Keys of the model that change what weights compute, with both values: a line each. `harmless` keys do not.
 std::vector<std::string> model_differences(const RunConfig& config, const WeightsOrigin& origin) {
   std::vector<std::string> lines;
   if (!origin.config) return lines;
@@ -277,7 +279,7 @@ void check_imported_mixer(const RunConfig& config, const WeightsOrigin& origin) 
           : diff_configs(saved_part<ImportedConfig>(mixer->second, "model.layers.*", origin.file + ": metadata mixer"),
                          ImportedConfig{layer.mixer});
   const std::set<std::string> harmless = {"mixer.init", "mixer.position_stddev", "mixer.rank",
-                                          "mixer.attention_dropout"};
+                                          "mixer.attention_dropout"};  // no effect on what trained weights compute
   std::vector<std::string> lines;
   for (const ConfigDifference& difference : differences)
     if (harmless.count(difference.path) == 0)
@@ -342,7 +344,7 @@ WarmStart warm_start(const RunConfig& config, const RowNames& rows, const RunPar
   result.ancestry.push_back(origin.ancestor());
   if (origin.state)
     result.ancestry.insert(result.ancestry.end(), origin.state->ancestry.begin(), origin.state->ancestry.end());
-  constexpr size_t longest = 100;
+  constexpr size_t longest = 100;  // runs that start from each other again and again must not grow every state.json
   result.ancestry.resize(std::min(result.ancestry.size(), longest));
   result.report.push_back("starts from " + to_text(result.ancestry.front()));
   if (facts_of(config.model).is_solved) return result;  // its base classifier was read with the n-grams

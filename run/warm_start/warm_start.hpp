@@ -17,7 +17,7 @@ namespace capstan {
 
 /// Names for the rows of a run's tables, by which they are found in the tables of another run.
 struct RowNames {
-  std::vector<std::string> tokens;   // a name for every token id, that every vocabulary gives to the same token
+  std::vector<std::string> tokens;   // by token id, a name that is the same in every vocabulary with this token
   std::vector<std::string> classes;  // by label
   std::string tokenizer;             // the fingerprint of the tokenizer
 };

@@ -62,7 +62,7 @@ class VectorFile {
     const auto bytes = std::filesystem::file_size(path_, unknown);
     Progress progress(log, "reading " + path_, is_packed_name(path_) || unknown ? 0 : static_cast<double>(bytes));
     progress.begin("reading " + path_);
-    constexpr size_t step = size_t{16} << 20;
+    constexpr size_t step = size_t{16} << 20;  // bytes from one report of progress to the next
     size_t passed = 0;
     for (std::string line; next(reader, line);) {
       ++line_;
@@ -85,6 +85,7 @@ class VectorFile {
   }
 
  private:
+  /// Reads a line; false at the end. An error names the line in front of it, since that of a packed file has no place.
   bool next(TextReader& reader, std::string& line) const {
     try {
       return reader.read_line(line);
@@ -94,6 +95,7 @@ class VectorFile {
   }
   std::string place() const { return fmt::format("{}:{}", path_, line_); }
 
+  /// Is the first line "COUNT WIDTH", as word2vec and fastText write it? It is then noted, and its width checked.
   bool is_header(const std::string& line) {
     FieldsFromEnd fields(line);
     const auto width = parse_integer(std::string(fields.next())), count = parse_integer(std::string(fields.next()));
@@ -132,6 +134,7 @@ class VectorFile {
     ++found_;
   }
 
+  /// The number of a field; a number too small for a float is 0. `index`: of the number in its line, for errors.
   float value_of(std::string_view field, int64_t index) const {
     float value = 0;
     const auto [end, problem] = std::from_chars(field.data(), field.data() + field.size(), value);

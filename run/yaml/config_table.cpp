@@ -1,5 +1,5 @@
 // Rows with the same text (text_of_rows()) document the same struct or key, however deep they are: this is how
-// repetitions are found, without knowing any struct.
+// repetitions are found, without knowing any struct. tests/run/yaml/test_config_write.cpp.
 #include "run/yaml/config_table.hpp"
 
 #include <algorithm>

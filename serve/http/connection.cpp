@@ -23,7 +23,7 @@ constexpr size_t most_drained = 8 << 20;
 constexpr size_t step_bytes = 64 << 10;
 /// The size of the buffer by which bodies of any size are read.
 constexpr size_t body_buffer = 16 << 10;
-constexpr double linger_seconds = 1;
+constexpr double linger_seconds = 1;  // for a client to take the last answer before its connection is closed
 constexpr const char* go_on = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::string reason(int status) { return std::string(http::obsolete_reason(static_cast<http::status>(status))); }

@@ -33,9 +33,9 @@ struct HttpState : std::enable_shared_from_this<HttpState> {
   /// Ends the connection whose client has moved nothing for longest: of the address `of` or, where that is null, of the
   /// one with the most connections that wait. False where all are being answered.
   bool make_room(const Address* of);
-  /// The same for the memory of requests that are not whole yet, after `grown` has taken more of it, and for the memory
-  /// of answers that are not taken.
+  /// Ends stalled connections while requests that are not whole yet take too much memory, after `grown` has taken more.
   void bound_held(const Address& grown);
+  /// Ends stalled connections while answers that clients do not take hold too much memory.
   void bound_unsent();
 
   size_t share_of(size_t most) const { return static_cast<size_t>(static_cast<double>(most) * limits.client_share); }
@@ -79,7 +79,8 @@ class HttpState::Connection : public std::enable_shared_from_this<Connection> {
  private:
   friend class Reply;
 
-  // The life of a request: read_request, read, take_head, read ... hand_over, answer or stream, write, done.
+  // These are called in the order of a request's life: read_request, read, take_head, read ... hand_over, answer or
+  // stream, write, done.
   void wait(Waits what);
   void arm(double seconds);
   void moved(size_t bytes);
@@ -106,7 +107,7 @@ class HttpState::Connection : public std::enable_shared_from_this<Connection> {
   Address& address_;
   std::list<Connection*>::iterator place_;
   uint64_t exchange_ = 0;                    // the number of the present request, so that late replies are dropped
-  std::shared_ptr<std::atomic<bool>> gone_;  // of the present request
+  std::shared_ptr<std::atomic<bool>> gone_;  // has the client of the present request left? Its Reply shares this
   Waits waits_ = Waits::nothing;
   Clock::time_point since_;                         // for stalled()
   size_t moved_ = 0, held_ = 0, unsent_bytes_ = 0;  // moved_: bytes at `since_`

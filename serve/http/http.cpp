@@ -1,6 +1,6 @@
 // What connections may take together is bounded here: their number, the memory of requests that are not whole, and of
 // answers that are not sent. Where a bound is reached, the client that has moved nothing for longest goes first, of the
-// address that takes most.
+// address that takes most: tests/serve/test_clients.cpp.
 #include "serve/http/http.hpp"
 
 #include <fmt/core.h>
@@ -16,9 +16,9 @@ namespace {
 
 namespace net = boost::asio;
 
-/// The bytes of all requests that are not whole yet; more, if a single one may be longer.
+/// All requests that are not whole yet have at most so many bytes, or as many as a single one may have if that is more.
 constexpr size_t usual_held_bytes = 64 << 20;
-/// The bytes of all answers that are not sent; above it, clients that have taken nothing for a second are dropped.
+/// Where all answers that are not sent have more bytes, clients that have taken nothing for a second are dropped.
 constexpr size_t usual_unsent_bytes = 256 << 20;
 constexpr double patience_seconds = 1;
 

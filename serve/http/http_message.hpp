@@ -21,7 +21,7 @@ struct HttpRequest {
 };
 
 struct HttpLimits {
-  size_t header_bytes = 16 << 10, body_bytes = 4 << 20, connections = 2048;
+  size_t header_bytes = 16 << 10, body_bytes = 1 << 20, connections = 2048;  // of one request, at most; of all clients
   double idle_seconds = 30;  // for a request to come in whole, and for a client to take what it is sent
   /// The share of connections, and of memory for requests that are not whole yet, that one address may have.
   double client_share = 1;

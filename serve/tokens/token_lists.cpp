@@ -1,5 +1,6 @@
 // Offsets count the characters of pieces as long as the pieces are the text. Where they are not (unknown or normalised
 // text), each part of the text that is tokenized apart is tokenized again, and its pieces are looked for in that part.
+// tests/serve/test_endpoints.cpp ("text_offset is where a token begins, ...").
 #include "serve/tokens/token_lists.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr std::array<const char*, 4> names_of_lists{"tokens", "token_logprobs", "top_logprobs", "text_offset"};
-constexpr int64_t number_bytes = 21, offset_bytes = 7;  // with a comma or colon
+constexpr int64_t number_bytes = 21, offset_bytes = 7;  // of a double and of an offset in JSON, with a comma or colon
 
 }  // namespace
 

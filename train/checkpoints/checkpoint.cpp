@@ -1,6 +1,6 @@
 // Every change of the folder is a rename, a new link or a removal, in an order that leaves it usable after each (the
 // head of checkpoint.hpp). Which checkpoint is damaged is decided by reading its files and checksums
-// (checkpoint_files.hpp).
+// (checkpoint_files.hpp). tests/train/test_run_files.cpp.
 #include "train/checkpoints/checkpoint.hpp"
 
 #include <algorithm>

@@ -71,10 +71,10 @@ class Checkpoints {
   /// The files and folders that only resuming needs: the optimizer's states, the weights of the last checkpoint where
   /// the best is another, and all other checkpoints.
   std::vector<std::filesystem::path> for_resuming() const;
-  /// Removes them; with `tensors`, the best model too, so that only the state of the run is left. A kill at any call
-  /// leaves the best model, and a run that goes on or says that it cannot; the next call completes the work. Only for
-  /// the process that holds the run's lock. Throws Error unless the best and the last checkpoint and their links are
-  /// whole.
+  /// Removes for_resuming(); with `tensors`, the best model too, so that only the state of the run is left. A kill at
+  /// any call leaves the best model, and a run that goes on or says that it cannot; the next call completes the work.
+  /// Only for the process that holds the run's lock. Throws Error unless the best and the last checkpoint and their
+  /// links are whole.
   void remove_for_resuming(bool tensors = false);
 
   enum class Use { predicting, resuming };

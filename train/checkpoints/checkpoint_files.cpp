@@ -1,6 +1,6 @@
 // Files are written in the order model, optimizer, state: a folder with a state has all that it names. Every rank
 // writes what it owns at its place in the file that rank 0 has made. Large tensors are written without their rows of
-// zeros where these are at least an eighth of all.
+// zeros where these are at least an eighth of all. tests/train/test_disk_use.cpp.
 #include "train/checkpoints/checkpoint_files.hpp"
 
 #include <cerrno>

@@ -1,5 +1,6 @@
 // state.json is {"state": ..., "xxh3_128": checksum of the state's JSON}. Fields are listed once, for writing and
 // reading, apart from those that need a rule of their own (best_*, threshold, validates).
+// tests/train/test_run_state.cpp.
 #include "train/checkpoints/run_state.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,5 @@
+// Checks the `train:` part of a configuration where several keys must fit together, or where the machine must have bf16
+// or portable kernels. Problems are collected, so that one error names all: tests/run/yaml/test_config_errors.cpp.
 #include "train/configuration/train_config.hpp"
 
 #include <cstdlib>

@@ -62,6 +62,7 @@ void describe(Fields& f, MistakeCost& c) {
   f("cost", c.cost, at_least(0), "cost of this mistake");
 }
 
+/// The keys of `train:`; describe() below has the meaning, unit and limits of each.
 struct TrainConfig {
   int64_t steps = 0, epochs = 0;
   double minutes = 0, max_minutes = 0;

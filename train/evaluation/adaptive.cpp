@@ -1,6 +1,6 @@
 // Texts are scored one by one, in the order of the split. The cache is a ring of unit states, whose cosines with new
 // states are one product. Dynamic evaluation keeps the trained weights and the mean squares of gradients beside the
-// store.
+// store. tests/train/test_adaptive.cpp.
 #include "train/evaluation/adaptive.hpp"
 
 #include <algorithm>

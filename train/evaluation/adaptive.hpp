@@ -26,7 +26,7 @@ struct CacheRule {
 struct AdaptiveOptions {
   int64_t cache = 0;             // tokens that the cache remembers; 0: there is none
   std::vector<CacheRule> rules;  // of the cache, tried side by side; without a cache, none
-  double rate = 0;               // of dynamic evaluation; 0: the weights stay as they are
+  double rate = 0;               // the learning rate of dynamic evaluation; 0: the weights stay as they are
   double decay = 0;              // share of the way back to the trained weights that each update goes, on average
   int64_t statistics = 200;      // training texts that tell how large gradients are
 };

@@ -1,3 +1,5 @@
+// Counts pairs of true and predicted class in a map, since the square of many classes would not fit into memory, and
+// computes all figures from these counts: tests/train/test_classification_report.cpp.
 #include "train/evaluation/classification_report.hpp"
 
 #include <algorithm>

@@ -39,7 +39,7 @@ class ClassificationReport {
   double precision(int64_t c) const;
   /// Share of the examples of class `c` that were predicted as c.
   double recall(int64_t c) const;
-  /// Harmonic mean of the two.
+  /// Harmonic mean of precision and recall of class `c`.
   double f1(int64_t c) const;
   /// Does the class occur in the data or among the predictions?
   bool occurs(int64_t c) const { return of_class(c) + predicted_as(c) > 0; }
@@ -51,7 +51,7 @@ class ClassificationReport {
   double calibration_error() const;
 
  private:
-  static constexpr int64_t bin_count = 15;
+  static constexpr int64_t bin_count = 15;  // as Guo et al. 2017
   struct Bin {
     int64_t examples = 0, correct = 0;
     double confidence = 0;  // summed

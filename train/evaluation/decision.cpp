@@ -1,6 +1,6 @@
 // The search for factors: for one class at a time, texts are sorted by the factor from which they get the class, and
 // one walk along them tries all factors with counts that change text by text. Whether a rule is worth having is decided
-// on texts that it was not found with (gains_by_rule).
+// on texts that it was not found with (gains_by_rule). tests/train/test_decision.cpp.
 #include "train/evaluation/decision.hpp"
 
 #include <algorithm>

@@ -22,9 +22,9 @@ int64_t decide(const DecisionRule& rule, const float* probabilities, int64_t cla
 
 /// What the mistakes with a label cost where a text has any number of them.
 struct LabelCosts {
-  double missed = 1;  // the text has it and is not given it
-  double wrong = 1;   // it is given it and does not have it
-  /// The probability from which giving it is expected to cost less: where p missed = (1 - p) wrong.
+  double missed = 1;  // of a text that has the label and is not given it
+  double wrong = 1;   // of a text that is given the label and does not have it
+  /// The probability from which giving the label is expected to cost less: where p missed = (1 - p) wrong.
   double threshold() const { return missed + wrong > 0 ? wrong / (missed + wrong) : 0.5; }
 };
 
@@ -55,10 +55,11 @@ class HeldOutPredictions {
   const float* probabilities(int64_t i) const { return probabilities_.data() + i * classes_; }
   int64_t truth(int64_t i) const { return truths_[static_cast<size_t>(i)]; }
 
-  /// All of them, for another process; add() takes them. Throws std::invalid_argument for another number of classes.
+  /// All predictions as bytes, for another process; add() takes these. Throws std::invalid_argument for another number
+  /// of classes.
   std::string bytes() const;
   void add(std::string_view bytes);
-  /// Puts them into an order that does not depend on the one in which they came. best_rule() needs it.
+  /// Puts the predictions into an order that does not depend on the order in which they came. best_rule() needs it.
   void sort();
 
  private:

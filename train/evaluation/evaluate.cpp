@@ -1,5 +1,6 @@
 // evaluate() deals batches to ranks in rounds and to threads within a rank, and adds their sums in the order of the
 // batches after each round. Sums of squares travel along, so that a standard error needs no second pass.
+// tests/train/test_evaluation.cpp.
 #include "train/evaluation/evaluate.hpp"
 
 #include <algorithm>

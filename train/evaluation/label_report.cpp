@@ -1,6 +1,6 @@
 // A probability counts at its level, the number of the 99 thresholds that it reaches; the counts at a threshold are
 // sums over the levels from there. So one pass over the texts has the figures of all thresholds, and reports of ranks
-// add up as integers.
+// add up as integers. tests/train/test_label_report.cpp.
 #include "train/evaluation/label_report.hpp"
 
 #include <algorithm>

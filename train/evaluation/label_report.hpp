@@ -20,9 +20,9 @@ inline bool reaches(float probability, double threshold) { return probability >=
 /// What was decided about one label, or about all together. A quotient without cases is 0, as in scikit-learn with
 /// zero_division=0.
 struct LabelCounts {
-  int64_t right = 0;      // texts that have it and were given it
-  int64_t predicted = 0;  // texts that were given it
-  int64_t actual = 0;     // texts that have it
+  int64_t right = 0;      // texts that have the label and were given it
+  int64_t predicted = 0;  // texts that were given the label
+  int64_t actual = 0;     // texts that have the label
   double precision() const;
   double recall() const;
   double f1() const;
@@ -38,7 +38,7 @@ struct PrecisionAt {
 /// What decisions at one threshold, or at one per label, are worth.
 struct LabelFigures {
   double threshold = usual_threshold;
-  std::vector<double> thresholds = {};  // by label; empty: the one
+  std::vector<double> thresholds = {};  // by label; empty: `threshold` is that of all labels
   std::vector<LabelCounts> of_label;
   LabelCounts all;  // summed over the labels: micro-averages
   int64_t texts = 0;

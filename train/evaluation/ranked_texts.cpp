@@ -1,3 +1,5 @@
+// Sorts the probabilities of texts with and without a class, and goes through both lists from the highest down. Equal
+// probabilities count as one threshold, as in scikit-learn: tests/train/test_decision.cpp.
 #include "train/evaluation/ranked_texts.hpp"
 
 #include <algorithm>

@@ -40,7 +40,7 @@ struct BestFactor {
 /// no row is on the wrong side. Of two classes with the same number of rows, these are the targets of Platt (1999).
 BestFactor best_factor(int64_t rows, const std::function<LogitSums(double factor)>& sums_of);
 
-/// Takes the logits of a row, its labels, and how much it counts.
+/// A function that receives the logits of a row, its labels, and how much the row counts.
 using RowVisit = std::function<void(const std::vector<double>& logits, const RowLabels& labels, double weight)>;
 /// What is added to logits, by class, so that the mean probability of each class is its share among some rows, where
 /// weights of classes have changed it. visit(f) calls f for each of the rows, several times in all.
@@ -69,7 +69,7 @@ class RowFolds {
   std::vector<int64_t> seen_;  // by class
 };
 
-/// The fold of each row.
+/// By row, its fold, from 0 to `folds` - 1, as RowFolds has it.
 std::vector<int64_t> folds_of(const NgramRows& rows, int64_t folds);
 
 }  // namespace capstan

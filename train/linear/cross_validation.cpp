@@ -1,5 +1,6 @@
 // Work is cut into units, a kind and a problem of a fold each, which threads share out and files keep (unit_work.hpp).
 // Scores of held-out rows are kept, so that mixes and factors are tried without solving again.
+// tests/train/linear/test_linear.cpp.
 #include "train/linear/cross_validation.hpp"
 
 #include <algorithm>
@@ -18,16 +19,16 @@ constexpr double shares[][2] = {{1, 0}, {1, 0.5}, {1, 1}, {0.5, 1}, {0, 1}};
 
 /// Entries times problems, over all folds that are held out: larger data have fewer of these.
 constexpr double most_work = 1.5e8;
-constexpr int64_t most_scores = 30'000'000;  // of held-out rows
+constexpr int64_t most_scores = 30'000'000;  // scores of held-out rows that are kept: 120 MB
 
 /// The work of trying all mixes on one logit of a held-out row, as a multiple of what solving for a class takes for an
 /// entry. Measured on AG News and R8.
 constexpr double logit_work = 50;
 
-/// Chosen by the cross entropy of held-out rows of CR and MPQA. With larger costs, texts of rare n-grams have a
-/// presence far above 1.
+/// C of solve_presence(), chosen by the cross entropy of held-out rows of CR and MPQA. With larger costs, texts of rare
+/// n-grams have a presence far above 1.
 constexpr double presence_cost = 0.02;
-constexpr SvmKind presence_kind{false, presence_cost};  // solve_presence() takes as long
+constexpr SvmKind presence_kind{false, presence_cost};  // a kind that takes as long to solve as the presence
 
 std::vector<SvmMix> all_mixes() {
   std::vector<SvmMix> mixes;
@@ -116,7 +117,7 @@ HeldOut::HeldOut(const NgramRows& rows, uint64_t seed)
   }
 }
 
-/// Units are the kinds and problems of each part, then its presence.
+/// Units of work are, for each part, its kinds times problems, and then its presence.
 void HeldOut::solve(Progress* progress) {
   const int64_t of_part = svm_kind_count * problems_ + 1, count = static_cast<int64_t>(parts_.size()) * of_part;
   UnitWork units(rows_.work(), "folds", identity_of(rows_, seed_), count,

@@ -20,8 +20,8 @@ namespace capstan {
 
 /// One of the two kinds of features, TF-IDF or the same times log-count ratios, with a cost C.
 struct SvmKind {
-  bool ratios;
-  double cost;
+  bool ratios;  // features times their log-count ratios
+  double cost;  // C of SvmProblem
 };
 constexpr SvmKind svm_kinds[] = {{false, 0.25}, {false, 1}, {true, 0.25}, {true, 1}};
 constexpr int svm_kind_count = 4;
@@ -34,8 +34,8 @@ struct SvmMix {
   std::vector<double> offsets = {};                       // by class, added to the logits where classes have weights
 };
 
-/// How many problems are solved for: one of two classes, a class against the other; else one for each class, against
-/// all others.
+/// How many problems are solved for: with two classes a single one, a class against the other; otherwise one for each
+/// class, against all others.
 inline int64_t problem_count(const NgramRows& rows) { return rows.is_binary() ? 1 : rows.classes(); }
 /// With two classes, the problem's only class is the second one.
 inline int32_t positive_class(const NgramRows& rows, int64_t problem) {
@@ -49,7 +49,8 @@ std::string identity_of(const NgramRows& rows, uint64_t seed);
 /// Tells `progress` (may be null) of units that are done at the start.
 void skip_done(const UnitWork& units, int64_t count, const std::function<double(int64_t unit)>& work,
                Progress* progress);
-/// Into how many folds the rows are divided, and how many of these are held out in turn: fewer of larger data.
+/// Into how many folds the rows are divided, and how many of the folds are held out in turn: of large data not all, to
+/// save time.
 int64_t folds_of(const NgramRows& rows);
 int64_t held_out_folds(const NgramRows& rows);
 
@@ -66,7 +67,7 @@ class HeldOut {
   HeldOut(const NgramRows& rows, uint64_t seed);
 
   /// Solves for the held-out folds. `progress` (may be null) gets cross_validation_work() from this and best()
-  /// together. What is finished is kept (UnitWork). May stop (core/base/stop.hpp), as what follows may.
+  /// together. What is finished is kept (UnitWork). Like all methods below, it may stop (core/base/stop.hpp).
   void solve(Progress* progress);
   /// The mix with the lowest loss, with the best_factor().
   SvmMix best(Progress* progress) const;

@@ -1,5 +1,6 @@
 // The solver of LIBLINEAR with factors of features in place of scaled rows: entries are counts, which all problems
 // share, and a weight knows the square of its feature's factor. Rows are visited in 16s, between which it may stop.
+// tests/train/linear/test_linear.cpp.
 #include "train/linear/dual_svm.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 namespace capstan {
 namespace {
 
-constexpr int most_passes = 300;
+constexpr int most_passes = 300;           // a solution that is not reached by then is taken as it is
 constexpr size_t rows_between_stops = 16;  // a row takes a microsecond or, a whole book, a tenth of a second
 
 /// count_weight() of all counts: a look-up in the innermost loop.
@@ -180,7 +181,7 @@ class Solver {
       const double projected = alpha == 0 ? std::min(gradient, 0.0) : gradient;
       highest = std::max(highest, projected);
       lowest = std::min(lowest, projected);
-      if (std::abs(projected) > 1e-12) move(i, gradient);
+      if (std::abs(projected) > 1e-12) move(i, gradient);  // as in LIBLINEAR: a smaller step changes nothing
     }
     highest_ = highest;
     lowest_ = lowest;
@@ -188,7 +189,7 @@ class Solver {
   }
   /// 1 / (2 C g): what the squared loss adds to the diagonal of the dual.
   double ridge(int64_t row) const {
-    constexpr double least_weight = 1e-6;
+    constexpr double least_weight = 1e-6;  // a row of weight 0 has no inverse
     const double weight = problem_.presence ? rows_.weight(row) : rows_.weight(row, problem_.positive);
     return 0.5 / (problem_.cost * std::max(weight, least_weight));
   }
@@ -271,7 +272,7 @@ SvmSolution solve_svm(const NgramRows& rows, const SvmProblem& problem, UnitRun*
     ++pass;
     if (run == nullptr) continue;
     run->tell(static_cast<double>(pass) / (static_cast<double>(pass) + solver->passes_left()));
-    // The end of what took long is saved, too: the unit that it waits for may take as long.
+    // A solution that took long is saved, too: UnitWork may save it only after another unit that takes as long.
     if (run->unfinished.due() || (solved && saved)) {
       run->unfinished.save({pass, solved ? 1 : 0}, [&](FileWriter& to) { solver->write(to); });
       saved = true;

@@ -15,11 +15,11 @@ namespace capstan {
 
 /// One class against all others: texts that have the label, and those that do not.
 struct SvmProblem {
-  std::vector<int64_t> rows;  // those to learn from
-  int32_t positive = 0;       // the class
+  std::vector<int64_t> rows;  // the rows to learn from
+  int32_t positive = 0;       // the class whose rows have y = 1; all others have y = -1
   double cost = 1;            // C
   bool ratios = false;        // multiply features by their log-count ratios
-  RandomKey order = {};       // of the rows
+  RandomKey order = {};       // the order in which rows are visited follows from it
   double tolerance = 0.1;     // of the projected gradient of the dual, which is 1 at first
   bool presence = false;  // all rows count as positive, and only n-grams are features: no bias, no scores of the base
 };

@@ -1,5 +1,5 @@
 // Cross-validation chooses a mix; then both kinds of each problem are solved for with all rows, in units that files
-// keep, and added up in the parameters in a fixed order.
+// keep, and added up in the parameters in a fixed order. tests/train/linear/test_linear.cpp.
 #include "train/linear/fit_linear.hpp"
 
 #include <algorithm>
@@ -199,6 +199,7 @@ std::string figures(const std::vector<double>& accuracies) {
                      100 * std::sqrt(squares / static_cast<double>(accuracies.size() - 1)));
 }
 
+/// Micro-F1 of held-out texts and the range of the labels' thresholds, in words.
 std::string of_thresholds(const LabelFigures& labels) {
   const auto [lowest, highest] = std::minmax_element(labels.thresholds.begin(), labels.thresholds.end());
   return fmt::format("micro-F1 {:.2f} %, with thresholds of the labels from {:.2f} to {:.2f}", 100 * labels.all.f1(),

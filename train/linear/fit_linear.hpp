@@ -20,7 +20,8 @@ namespace capstan {
 /// the number of threads. May stop (core/base/stop.hpp). `progress` (may be null) gets fit_work() in all.
 LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress = nullptr,
                      const std::vector<double>& thresholds = {});
-/// How much work that is. 1 is to solve for one class with all rows or, where rows.by_passes(), to learn from one row.
+/// The work of fit_linear(), for progress. 1 is to solve for one class with all rows or, where rows.by_passes(), to
+/// learn from one row.
 double fit_work(const NgramRows& rows);
 
 }  // namespace capstan

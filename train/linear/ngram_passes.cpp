@@ -1,5 +1,6 @@
 // In turn: passes over a sample, with two classes only; the factor that suits the held-out rows; passes over all learnt
-// rows; the factor again, and the figures at it. What is finished is saved with the place (PassPlace).
+// rows; the factor again, and the figures at it. Weights and the place of the passes (PassPlace) are saved together.
+// tests/train/linear/test_ngram_passes.cpp.
 #include "train/linear/ngram_passes.hpp"
 
 #include <algorithm>
@@ -18,17 +19,18 @@
 namespace capstan {
 namespace {
 
-/// Chosen by the loss of 20,000 training texts that were held back (docs/notes/ngrams.md).
+/// Rates of AdaGrad, chosen by the loss of 20,000 training texts that were held back (docs/notes/ngrams.md).
 constexpr double softmax_rate = 1, hinge_rate = 0.15;
 constexpr int64_t sample_share = 8, most_sampled = 100'000;     // texts that tell the factor of two classes: one in 8
 constexpr int64_t held_out_share = 10, most_held_out = 20'000;  // texts that are held out: one in 10
 
-/// The rows that passes learn from and those that are held out. sample: some of the learnt ones, with two classes only.
+/// The rows that passes learn from, and the rows that are held out. `sample`: some of the learnt rows, by which the
+/// factor of two classes is found; empty with more classes.
 struct Parts {
   std::vector<uint32_t> learnt, sample, held_out;
 };
 
-/// One row of so many is held out.
+/// One row of so many is held out: 10, or more where a tenth would be above most_held_out.
 int64_t folds_held_out(const NgramRows& rows) { return std::max(held_out_share, rows.rows() / most_held_out); }
 int64_t sample_size(int64_t learnt) { return std::max<int64_t>(1, std::min(learnt / sample_share, most_sampled)); }
 

@@ -1,6 +1,5 @@
-// Makes the rows of NgramRows: 1. the number of entries is estimated, 2. the entries are read if they fit into
-// memory, 3. if they do not, or solving would take too long, the classifier learns in passes. What is computed from
-// rows must not depend on whether they are kept: tests/train/linear/test_linear.cpp ("rows of n-grams: ...").
+// Makes the rows of NgramRows, which are kept in memory or made again whenever one is read. What is computed from rows
+// must not depend on whether they are kept: tests/train/linear/test_linear.cpp ("rows of n-grams: ...").
 #include "train/linear/ngram_rows.hpp"
 
 #include <algorithm>
@@ -18,15 +17,15 @@
 namespace capstan {
 namespace {
 
-constexpr int64_t few_ngrams = 4'000'000;       // entries: of fewer, n-grams of a single text are used, too
-constexpr int64_t buckets_per_ngram = 4;        // of n-grams that are used
-constexpr int64_t most_weights = 1 << 26;       // buckets times classes that are solved for: 256 MB
-constexpr int64_t most_pass_weights = 1 << 27;  // the same of passes
-constexpr int least_bits = 10, usual_most_bits = 22;
-// Entries times problems up to which is solved: half an hour of a thread. Of many_texts or more, passes learn as much
-// in a fraction of the time, so that the limit is lower.
+constexpr int64_t few_ngrams = 4'000'000;             // entries: of fewer, n-grams of a single text are used, too
+constexpr int64_t buckets_per_ngram = 4;              // for each n-gram that is used: most have a bucket alone
+constexpr int64_t most_weights = 1 << 26;             // buckets times classes that are solved for: 256 MB
+constexpr int64_t most_pass_weights = 1 << 27;        // buckets times classes that passes learn: 512 MB
+constexpr int least_bits = 10, usual_most_bits = 22;  // bits of a bucket's number, where it is chosen here
+// Up to so many entries times problems, weights are solved for: half an hour of a thread. From many_texts texts on,
+// passes learn as much in a fraction of that time, so that the limit is lower.
 constexpr int64_t most_entries_solved = 4'000'000'000, many_texts = 100'000, most_entries_solved_of_many = 10'000'000;
-constexpr int64_t texts_at_once = 2048, blocks_per_thread = 256;
+constexpr int64_t texts_at_once = 2048, blocks_per_thread = 256;  // work for all threads in little memory
 
 std::vector<int64_t> words_of_so_many(int64_t texts) {
   return texts >= many_texts ? std::vector<int64_t>{1, 2, 3} : std::vector<int64_t>{1, 2};
@@ -34,6 +33,8 @@ std::vector<int64_t> words_of_so_many(int64_t texts) {
 
 }  // namespace
 
+/// In three steps: the number of entries is estimated; the entries are read if they fit into memory; where they do not,
+/// or solving would take too long, passes are chosen. Then buckets and scales follow from how many texts have n-grams.
 NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& config, int64_t classes,
                      std::shared_ptr<const BaseClassifier> base, RowBudget budget, WorkPlace work)
     : config_(config),
@@ -101,7 +102,7 @@ void NgramRows::read_labels(const LabelledTexts& texts) {
 }
 
 /// An estimate of the number of entries by the first texts, which are a sample since the order of texts is random. It
-/// does not depend on the memory. 0 for few texts, whose number of entries is known when they have been read.
+/// does not depend on the memory. 0 for few texts: they are read in any case, and their entries counted.
 double NgramRows::expected_entries(const LabelledTexts& texts) const {
   if (rows() <= texts_at_once) return 0;
   const int64_t count = texts_at_once;
@@ -129,8 +130,7 @@ void NgramRows::read_weights(const LabelledTexts& texts) {
   class_weights_ = weights_of(config_.class_weights, counts, rows(), multi_label_);
 }
 
-/// Reads the entries of all texts, with as many buckets as there may be. Returns false, without any, when there are
-/// more than `most_entries`.
+/// Reads the entries of all texts, in 2^most_bucket_bits buckets. False, without any, for more than `most_entries`.
 bool NgramRows::read(const LabelledTexts& texts, int64_t most_entries, double expected) {
   const NgramOrders orders = orders_of(config_);
   starts_.assign(1, 0);
@@ -199,7 +199,7 @@ void NgramRows::count_texts(const LabelledTexts& texts) {
       sort_numbers(all, bits);
       all.erase(std::unique(all.begin(), all.end()), all.end());
     });
-    // Each thread counts in buckets of its own.
+    // A thread counts in buckets of its own, so that no two write the same count.
     parallel_for(config_.buckets, config_.buckets / std::max(threads(), 1), [&](int64_t begin, int64_t end) {
       for (int64_t i = 0; i < size; ++i) {
         const std::vector<uint32_t>& all = group[static_cast<size_t>(i)];
@@ -213,12 +213,13 @@ void NgramRows::count_texts(const LabelledTexts& texts) {
   weigh(count);
 }
 
-/// Calls change(entries of a block), which may make them fewer, for all blocks on all threads, and closes the gaps. A
-/// thread moves entries in place: it never writes beyond what it has read itself.
+/// Calls change(entries of a block), which may make them fewer, for all blocks on all threads, and closes the gaps.
+/// Threads may move entries in place: a thread has neighbouring blocks, takes a copy of one before it changes it, and
+/// writes no further than it has read, so that no entry of another thread is touched. Gaps between threads come last.
 template <class Change>
 void NgramRows::shorten_blocks(const Change& change) {
   std::vector<int64_t> sizes(starts_.size() - 1);
-  std::vector<std::pair<size_t, size_t>> pieces;  // of blocks that one thread moved together
+  std::vector<std::pair<size_t, size_t>> pieces;  // first and last block that one thread moved together
   std::mutex mutex;
   parallel_for(static_cast<int64_t>(sizes.size()), blocks_per_thread, [&](int64_t first, int64_t last) {
     std::vector<NgramCount> block;
@@ -247,8 +248,7 @@ void NgramRows::shorten_blocks(const Change& change) {
   entry_count_ = kept;
 }
 
-/// How many rows have each bucket. A word and an n-gram of characters may share one: both blocks are sorted by it. Each
-/// thread counts in buckets of its own.
+/// How many rows have each bucket, once where words and characters share it. A thread counts in buckets of its own.
 std::vector<int32_t> NgramRows::rows_with(size_t buckets) const {
   std::vector<int32_t> count(buckets, 0);
   const auto bucket_count = static_cast<int64_t>(buckets);
@@ -280,7 +280,7 @@ int NgramRows::most_bits() const {
   return std::clamp(bits_of(weights / classes_ + 1) - 1, least_bits, by_passes_ ? most_bucket_bits : usual_most_bits);
 }
 
-/// Chooses min_texts and buckets for passes, whose rows may be too many to know all n-grams.
+/// Chooses min_texts and buckets for passes, without the number of n-grams: rows that are not kept do not tell it.
 void NgramRows::choose_sizes() {
   if (config_.min_texts == 0) config_.min_texts = 2;
   if (config_.buckets == 0) config_.buckets = int64_t{1} << most_bits();
@@ -373,7 +373,7 @@ void NgramRows::read_row(int64_t row, RowScratch& scratch, RowValues& values) co
   if (texts_) find_ngrams(texts_->text(row), orders_of(config_), bits, nullptr, &scratch.memory, scratch.found);
   for (const int which : {0, 1}) {
     const size_t first = all.size();
-    values.words = first;  // in the end, that of characters
+    values.words = first;  // what stays is the second value: where characters begin, after all words
     if (texts_) {
       const std::vector<NgramCount> counts = counted(which == 0 ? scratch.found.words : scratch.found.characters, bits);
       add_all(counts.data(), counts.data() + counts.size());

@@ -24,7 +24,7 @@ struct NgramBlock {
   float norm;  // one over the Euclidean norm of the block
 };
 
-/// An entry with its x, norm and scale included.
+/// An entry of a row as solvers and passes use it: `value` is x, with count, norm and scale in it.
 struct NgramValue {
   uint32_t bucket;
   float value;
@@ -33,10 +33,10 @@ struct NgramValue {
 /// The entries of a row: of words, then of characters, both in the order of their buckets.
 struct RowValues {
   std::vector<NgramValue> all;
-  size_t words = 0;  // how many are of words
+  size_t words = 0;  // how many of `all` are words: where characters begin
 };
 
-/// Memory of one thread that makes rows, kept from row to row.
+/// Memory of one thread that makes rows, kept from row to row: words that come again need not be hashed again.
 struct RowScratch {
   NgramNumbers found;
   NgramMemory memory;
@@ -80,7 +80,7 @@ struct RowLabels {
 
 /// A linear classifier that another one starts from (train.init_from), which learns weights for its scores.
 struct BaseClassifier {
-  LinearClassifierConfig config;  // of what was chosen: buckets is set
+  LinearClassifierConfig config;  // with the choices that its training made, such as the number of buckets
   int64_t columns = 0;            // scores of a text: one per class, or with two classes only that of the second
   std::vector<float> scale;       // (buckets)
   std::vector<float> weight;      // (buckets, columns)
@@ -97,9 +97,9 @@ class NgramRows {
   /// better, and make the solver slow.
   static constexpr double base_deviation = 0.3;
 
-  /// Row i is text i; `texts` must outlive this where rows are not kept(). `base`: of the same n-grams and buckets
-  /// (config.buckets may be 0), or null. With a base, which is only solved for, throws Error when entries, or the
-  /// scores of the base, take more memory than the budget has.
+  /// Row i is text i; `texts` must outlive this where rows are not kept(). `base`: the classifier to start from, or
+  /// null; its n-grams and buckets replace those of `config`. Passes cannot start from one, so that with a base Error
+  /// is thrown when entries, or the scores of the base, take more memory than the budget has.
   NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& config, int64_t classes,
             std::shared_ptr<const BaseClassifier> base = nullptr, RowBudget budget = {}, WorkPlace work = {});
 
@@ -110,8 +110,8 @@ class NgramRows {
   bool by_passes() const { return by_passes_; }
   /// Are the entries in memory? Otherwise only read_row() has them: it makes them again.
   bool kept() const { return !texts_; }
-  int64_t tokens() const { return tokens_; }  // of the texts
-  /// One, or with multi_label() any number.
+  int64_t tokens() const { return tokens_; }  // of all texts
+  /// The labels of a row: one, or with multi_label() any number.
   RowLabels labels(int64_t row) const {
     const int32_t* const all = labels_.data();
     if (!multi_label_) return {all + row, all + row + 1};
@@ -177,15 +177,15 @@ class NgramRows {
   LinearClassifierConfig config_;
   int64_t classes_, rows_, tokens_ = 0, entry_count_ = 0;
   bool by_passes_ = false;
-  std::optional<LabelledTexts> texts_;  // of which rows are made again; none: they are kept
+  std::optional<LabelledTexts> texts_;  // what rows are made of whenever one is read; none: rows are kept
   std::vector<NgramCount, Untouched<NgramCount>> entries_;
-  std::vector<int64_t> starts_;  // by 2 * row + block
+  std::vector<int64_t> starts_;  // by 2 * row + block (0 words, 1 characters): its first entry
   bool multi_label_;
   std::vector<int32_t> labels_;
-  std::vector<int64_t> label_starts_;  // of several labels
-  std::vector<float> norms_, scale_;
-  std::vector<double> weights_, class_weights_;  // by row, by class; empty: 1
-  double mean_weight_ = 1;
+  std::vector<int64_t> label_starts_;            // by row, with multi_label_: its first label in labels_
+  std::vector<float> norms_, scale_;             // by block, as starts_; by bucket
+  std::vector<double> weights_, class_weights_;  // by row, by class; empty: all are 1
+  double mean_weight_ = 1;                       // of rows
   std::shared_ptr<const BaseClassifier> base_;
   std::vector<float> base_scores_, base_factor_;
   WorkPlace work_;

@@ -1,5 +1,6 @@
-// As pass_solver.cpp, but scales and bias are those of the texts so far, groups grow from 1 to 256 texts, and sums and
-// counts take memory only for buckets that were in a text.
+// AdaGrad as in pass_solver.cpp, but scales and bias are those of the texts so far, groups grow from 1 to 256 texts,
+// and sums and counts take memory only for buckets that were in a text. The same calls must give the same bits on any
+// number of threads: tests/train/linear/test_online_classifier.cpp.
 #include "train/linear/online_classifier.hpp"
 
 #include <algorithm>
@@ -17,16 +18,16 @@
 namespace capstan {
 namespace {
 
-/// Chosen by texts of several data sets (docs/notes/ngrams.md). N-grams of characters, of which a text has many more
-/// than of words, learn more slowly.
+/// Rates of AdaGrad, chosen by texts of several data sets (docs/notes/ngrams.md). N-grams of characters learn more
+/// slowly, since a text has many more of them than of words.
 constexpr float usual_rate = 1, rate_of_two_classes = 0.35F, share_of_characters = 0.5F;
 constexpr int64_t most_at_once = 256, texts_per_thread = 16;  // most_at_once: gradients with the same weights
-constexpr int64_t most_online_weights = 1 << 27;
-constexpr int64_t floats_at_once = 8;    // the width of the table is a multiple, for vector instructions
-constexpr float first_sum = 1;           // where the sums of AdaGrad begin
-constexpr double usual_squares = 0.003;  // what a text adds to the sum of a bucket, on average: for guess_rest()
-constexpr size_t buckets_ahead = 8;      // rows of the table that are fetched before they are needed
-constexpr size_t known_logarithms = 1 << 16;
+constexpr int64_t most_online_weights = 1 << 27;              // 512 MB
+constexpr int64_t floats_at_once = 8;         // the width of the table is a multiple, for vector instructions
+constexpr float first_sum = 1;                // where the sums of AdaGrad begin
+constexpr double usual_squares = 0.003;       // what a text adds to the sum of a bucket, on average: for guess_rest()
+constexpr size_t buckets_ahead = 8;           // rows of the table that are fetched before they are needed
+constexpr size_t known_logarithms = 1 << 16;  // in a table: a logarithm for each n-gram would take most of the time
 
 /// Memory of zeros, of which pages that are never written to take none.
 template <class T>
@@ -194,7 +195,7 @@ void OnlineClassifier::learn_group(const OnlineText* texts, int64_t count) {
       find_slopes(texts[i], shares, row);
     }
   });
-  // Each thread changes buckets of its own, in the order of the texts.
+  // Each thread changes buckets of its own, in the order of the texts: no two write the same, and sums have an order.
   const int64_t buckets = config_.buckets;
   const float characters = orders_of(config_).words.empty() ? 1 : share_of_characters;
   parallel_for(

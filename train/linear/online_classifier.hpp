@@ -86,10 +86,10 @@ class OnlineClassifier {
   int64_t columns_, width_;  // scores of a text (with two classes one, that of the second); weights of a bucket
   int64_t texts_ = 0;
   std::vector<double> counts_of_classes_, class_weights_, shifts_;
-  double weight_of_texts_ = 0;
-  std::vector<double> logarithms_;
-  Zeros<float> weights_, sums_;  // (buckets, width); of AdaGrad, (buckets), less first_sum, so that they begin at 0
-  Zeros<uint32_t> texts_with_;   // by bucket
+  double weight_of_texts_ = 0;      // the sum of the weights of all texts so far
+  std::vector<double> logarithms_;  // ln(1 + i) for small i
+  Zeros<float> weights_, sums_;     // (buckets, width); of AdaGrad, (buckets), less first_sum, so that they begin at 0
+  Zeros<uint32_t> texts_with_;      // by bucket
   std::vector<Row> group_;
   std::vector<RowScratch> scratches_;  // by thread
 };

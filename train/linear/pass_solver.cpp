@@ -1,6 +1,6 @@
 // 256 rows are computed on all threads with the same weights; then each thread updates the buckets that it has, in the
 // order of the rows, so that no two write the same and sums have a fixed order. Loops are compiled for some small
-// numbers of classes.
+// numbers of classes. tests/train/linear/test_ngram_passes.cpp.
 #include "train/linear/pass_solver.hpp"
 
 #include <algorithm>
@@ -15,15 +15,15 @@
 namespace capstan {
 namespace {
 
-/// N-grams of characters, of which a text has many more than of words, learn more slowly.
+/// The share of the rate for n-grams of characters: a text has many more of them than of words.
 constexpr float characters_share = 0.5F;
-/// Rows whose gradients are computed with the same weights, on all threads.
+/// Rows whose gradients are computed with the same weights, on all threads: as accurate as one row at a time.
 constexpr int64_t rows_at_once = 256, rows_per_unit = 8;
 constexpr int64_t floats_per_vector = 8;  // the weights of a bucket are a multiple, for vector instructions
 constexpr size_t rows_ahead = 8;          // rows of the table that are fetched before they are needed
 constexpr float first_square = 1;         // where the sums of AdaGrad begin
 
-/// out[k] += x W, with `blocks` * floats_per_vector weights for each bucket.
+/// out[k] += x W for the entries x of a row. A bucket has `blocks` * floats_per_vector weights.
 template <int blocks>
 void add_scores(const std::vector<NgramValue>& row, const float* weights, float* out) {
   constexpr int64_t width = blocks * floats_per_vector;
@@ -208,7 +208,7 @@ void PassSolver::learn(const RowOf& row_of, int64_t count, float rate) {
     }
   });
   if (borders_.empty()) divide_buckets(count);
-  // Each thread updates buckets of its own, in the order of the rows.
+  // Each thread updates buckets of its own, in the order of the rows: no two write the same, and sums have an order.
   parallel_each(static_cast<int64_t>(borders_.size()) - 1, 1, [&](int64_t part) {
     const int64_t begin = borders_[static_cast<size_t>(part)], end = borders_[static_cast<size_t>(part) + 1];
     for (int64_t i = 0; i < count; ++i) {
@@ -224,7 +224,7 @@ void PassSolver::learn(const RowOf& row_of, int64_t count, float rate) {
 /// Divides the buckets among the threads, so that each has about as many entries of the first batch. Only speed depends
 /// on it.
 void PassSolver::divide_buckets(int64_t count) {
-  constexpr int64_t most_pieces = 1 << 12;
+  constexpr int64_t most_pieces = 1 << 12;  // buckets are counted in so many pieces: even shares need no finer ones
   const int64_t buckets = rows_.config().buckets, pieces = std::min(most_pieces, buckets), parts = team_size();
   std::vector<int64_t> entries(static_cast<size_t>(pieces), 0);
   int64_t total = 0, before = 0;

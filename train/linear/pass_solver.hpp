@@ -16,7 +16,7 @@
 
 namespace capstan {
 
-constexpr int passes = 3;
+constexpr int passes = 3;  // over the rows; the third gains little, so there is no fourth (docs/notes/ngrams.md)
 
 /// How far the passes are, as a file of unfinished work has it.
 struct PassPlace {
@@ -52,7 +52,7 @@ class PassSolver {
 
   /// Writes the weights and sums of buckets that are in use.
   void write(FileWriter& to) const;
-  /// Reads them; returns false where the file has less.
+  /// Reads what write() has written; returns false where the file has less.
   bool read(WorkFile::Saved& from);
 
   /// The scores x W of some rows, (rows, columns). May stop.

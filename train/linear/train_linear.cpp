@@ -1,3 +1,6 @@
+// Solves for the weights, evaluates, and saves one checkpoint at the end. A signal in between leaves no checkpoint:
+// finished work is in work files (work_file.hpp), which the next call takes up.
+// tests/train/linear/test_train_linear.cpp.
 #include "train/linear/train_linear.hpp"
 
 #include <algorithm>
@@ -11,7 +14,7 @@ namespace {
 
 const StopPoll stop = [] { return StopSignals::received() != 0; };
 
-/// The figures of the rule that suits the goal best, found and tried on the texts that were held out.
+/// The figures of the decision rule that suits the goal best. The rule is found and tried on the same held-out texts.
 std::optional<DecisionFigures> decide_held_out(const HeldOutPredictions& held_out, const DecisionGoal& goal) {
   ClassificationReport report(held_out.classes(), best_rule(held_out, goal));
   for (int64_t i = 0; i < held_out.size(); ++i) report.add(held_out.probabilities(i), held_out.truth(i));

@@ -18,7 +18,7 @@ UnitWork::UnitWork(const WorkPlace& place, std::string name, std::string identit
   load();
 }
 
-/// A damaged file counts up to the damage.
+/// Takes the results of the file, up to the first one that is damaged.
 void UnitWork::load() {
   auto saved = file_.load();
   if (!saved || saved->numbers.size() != 1) return;

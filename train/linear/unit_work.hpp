@@ -19,8 +19,8 @@ namespace capstan {
 struct UnitRun {
   WorkFile unfinished;  // UnitWork::finished() removes it once the results are in the common file
   Progress* progress;   // may be null
-  double work;          // what it gets from this unit in all
-  double told = 0;      // what it has got so far
+  double work;          // what `progress` is told for the whole unit
+  double told = 0;      // what `progress` has been told so far
   /// The share of the unit that is done, as far as that can be known.
   void tell(double share) {
     const double done = std::max(told, work * std::min(share, 1.0));
@@ -29,8 +29,8 @@ struct UnitRun {
   }
 };
 
-/// Which units are finished, with their results: a WorkFile. A unit that takes long keeps its unfinished work in one of
-/// its own. Units may finish on any thread.
+/// Which units are finished, with their results, in one WorkFile. A unit that takes long keeps its unfinished work in a
+/// second WorkFile that is its own. Units may finish on any thread.
 class UnitWork {
  public:
   /// The result of a finished unit as bytes, and back: false if it has another size.
@@ -56,9 +56,9 @@ class UnitWork {
   Results results_;
   std::mutex mutex_;
   WorkFile file_;
-  std::vector<char> done_;         // by unit; read by the thread that has it
+  std::vector<char> done_;         // by unit; only the thread that has a unit reads its place
   std::vector<int64_t> in_order_;  // the units that are done, in the order in which they were
-  size_t cleared_ = 0;             // how many of these have no file of their own any more
+  size_t cleared_ = 0;             // how many of in_order_ have no file of their own any more
 };
 
 /// Appends the bytes of numbers to a text.

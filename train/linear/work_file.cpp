@@ -1,3 +1,6 @@
+// A work file is a hash of what the work depends on, some integers, and what the owner of the work appends. It is
+// written beside the old one and renamed, so that a kill leaves one of the two:
+// tests/train/linear/test_unit_work.cpp, tests/cli/long_linear_kills.sh.
 #include "train/linear/work_file.hpp"
 
 #include <algorithm>
@@ -10,7 +13,7 @@ namespace capstan {
 namespace {
 
 constexpr const char* ending = ".work";
-constexpr int64_t most_numbers = 1000;
+constexpr int64_t most_numbers = 1000;  // a damaged count must not make memory for more
 
 /// Seconds between two times that a file is saved. Tests set the variable, so that they need not wait; with 0, all is
 /// saved whenever it can be.
@@ -55,7 +58,7 @@ void WorkFile::save(const std::vector<int64_t>& numbers, const std::function<voi
     file.close();
   });
   wait_ = seconds_between();
-  if (wait_ > 0) wait_ = std::max(wait_, 50 * watch.seconds());
+  if (wait_ > 0) wait_ = std::max(wait_, 50 * watch.seconds());  // saving takes 2 % of the time at most
   since_ = Stopwatch();
 }
 

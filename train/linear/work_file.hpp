@@ -1,5 +1,5 @@
 // Files of what a run has worked out that no checkpoint has yet, in its folder, so that a run that is killed does not
-// begin again. They are removed at the end. One that another version wrote must not be taken up: a change of what is
+// begin again. They are removed at the end. A file that another version wrote must not be taken up: a change of what is
 // written raises the number in work_file.cpp. tests/train/linear/test_unit_work.cpp, test_ngram_passes.cpp,
 // tests/cli/long_linear_kills.sh.
 #pragma once
@@ -17,7 +17,7 @@ namespace capstan {
 
 /// Where a run keeps unfinished work, and what the work depends on. Without a folder, nothing is kept.
 struct WorkPlace {
-  std::string folder, identity;
+  std::string folder, identity;  // identity: work of another one is not taken up
 };
 
 /// A file of numbers and arrays that is replaced every 30 seconds or, where that would take more than 2 % of the time,
@@ -47,8 +47,8 @@ class WorkFile {
 
  private:
   std::string path_, identity_;
-  Stopwatch since_;  // since the last time that it was saved
-  double wait_;      // seconds between two
+  Stopwatch since_;  // since the last time that the file was saved
+  double wait_;      // seconds from one time that it is saved to the next
 };
 
 }  // namespace capstan

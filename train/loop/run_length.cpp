@@ -1,3 +1,5 @@
+// Counts the steps of a run by its epochs, which may differ in length. Only the first hundred are counted one by one,
+// so that any configuration takes a bounded time: tests/train/test_run_length.cpp.
 #include "train/loop/run_length.hpp"
 
 #include <algorithm>
@@ -13,7 +15,7 @@ constexpr int64_t counted_epochs = 100;
 /// A number of steps that no run reaches. Sums with it stay within int64_t.
 constexpr int64_t endless = int64_t{1} << 61;
 
-/// The last step of an epoch may have fewer batches than `accumulate`.
+/// Steps of an epoch, of `accumulate` batches each; the last one may have fewer.
 int64_t steps_of_epoch(const BatchSource& source, int64_t epoch, int64_t accumulate) {
   const int64_t batches = source.batches_per_epoch(epoch);
   return batches / accumulate + (batches % accumulate != 0 ? 1 : 0);
@@ -21,7 +23,7 @@ int64_t steps_of_epoch(const BatchSource& source, int64_t epoch, int64_t accumul
 
 /// An epoch, and the steps in front of it.
 struct EpochStart {
-  int64_t epoch = 0, before = 0, steps = 0;  // steps: of this epoch
+  int64_t epoch = 0, before = 0, steps = 0;  // before: steps of all earlier epochs; steps: of this one
 };
 
 /// The epoch in which step `step` is, or epoch `epoch` if that comes first. All epochs after the counted ones are taken

@@ -16,7 +16,7 @@ namespace capstan {
 int64_t total_steps(const BatchSource& source, const TrainConfig& config);
 
 struct ReachedLimit {
-  std::string reason, key;  // key: what to raise so that the run continues
+  std::string reason, key;  // reason: for the log, "all 500 steps are done"; key: what to raise to continue
 };
 /// The limit of the configuration that a run has reached after `seconds` of training; nothing while it continues.
 std::optional<ReachedLimit> reached_limit(const TrainConfig& config, const RunState& state, double seconds);

@@ -1,5 +1,6 @@
 // Losses are summed in the state's window from one logged step to the next, so that a run that goes on in between logs
-// the whole window. The line of an incomplete one follows the checkpoint's mark of metrics.jsonl, and is replaced then.
+// the whole window. The line of an incomplete window comes after the place of metrics.jsonl that the checkpoint has
+// noted, so that a run which goes on replaces it. tests/train/test_loop.cpp.
 #include "train/loop/run_progress.hpp"
 
 #include <fmt/format.h>

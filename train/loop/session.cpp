@@ -1,3 +1,6 @@
+// Keeps the state of a run from its checkpoint to its end: what a checkpoint must agree with, which validation is the
+// best, when to save, and what the log says at the end. Rank 0 decides, the others follow.
+// tests/train/test_resume.cpp and test_loop.cpp.
 #include "train/loop/session.hpp"
 
 #include <algorithm>

@@ -36,18 +36,18 @@ struct TrainResult {
 /// Returns a text of the identity, which an earlier version may have saved, as this version would write it.
 using RenewIdentity = std::function<std::string(const std::string& name, const std::string& saved)>;
 
-/// It is opened by the constructor; then resume(), start_from() for a run that begins from given weights, and record()
+/// The constructor opens a session; then resume(), start_from() for a run that begins from given weights, and record()
 /// are called, in this order. A training then goes on in it, and ends with finish(), interrupt(), end_piece() or
 /// give_up().
 class Session {
  public:
   struct Options {
     std::filesystem::path folder;  // metrics.jsonl, train.log, checkpoints/
-    Identity identity;
+    Identity identity;  // what a run that goes on must have in common with its checkpoint: model, data, tokenizer
     uint64_t seed = 0;
     std::optional<std::filesystem::path> resume_from = std::nullopt;  // a checkpoint's folder, instead of `last`
     int64_t total_steps = 0;                                          // 0: not known
-    bool validates = false;
+    bool validates = false;                                           // are there validation data?
     RunKind kind = RunKind::tokens;
     std::optional<DecisionGoal> goal = std::nullopt;  // of a classifier's decisions
   };

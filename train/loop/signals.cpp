@@ -1,3 +1,5 @@
+// Handlers note a signal in lock-free atomics, which is all that a handler may do; the loop asks for it between steps.
+// A thread of its own receives the signals where they must not interrupt products: tests/train/test_signals.cpp.
 #include "train/loop/signals.hpp"
 
 #include <fmt/core.h>

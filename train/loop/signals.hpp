@@ -1,7 +1,6 @@
 // SIGINT, SIGTERM and SIGUSR1 as a request to save and stop, and the only thread that receives signals meanwhile. For
 // sessions, sweeps and autotune; the Python package hands its own signals on. tests/train/test_signals.cpp,
-// test_loop.cpp
-// ("a signal saves and stops", "a second SIGINT") and tests/cli/test_interruption.cpp.
+// test_loop.cpp ("a signal saves and stops", "a second SIGINT") and tests/cli/test_interruption.cpp.
 #pragma once
 
 #include <csignal>
@@ -13,8 +12,8 @@
 
 namespace capstan {
 
-/// During its lifetime these signals only set a flag; a second SIGINT ends the process immediately, unless
-/// outlive_second(). Only one may exist at a time.
+/// During its lifetime SIGINT, SIGTERM and SIGUSR1 only set a flag; a second SIGINT ends the process immediately,
+/// unless outlive_second(). Only one may exist at a time.
 class StopSignals : NoCopy {
  public:
   StopSignals();

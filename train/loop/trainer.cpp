@@ -1,6 +1,6 @@
 // The loop asks at each turn, in this order: a signal, the end of a piece, a validation that is due, a limit, a
 // checkpoint that is due, the second look at a plan; then it takes a step. A resumed run enters at the same place and
-// finds the same answers.
+// finds the same answers: tests/train/test_loop.cpp and test_resume.cpp.
 #include "train/loop/trainer.hpp"
 
 #include <algorithm>
@@ -17,14 +17,14 @@
 namespace capstan {
 namespace {
 
-constexpr int64_t skips_in_row_limit = 20;
+constexpr int64_t skips_in_row_limit = 20;  // with on_nonfinite: skip, a run ends after so many skipped updates
 /// How long a step may still take after a signal. What a longer one has computed is lost.
 constexpr double grace_seconds = 1;
 
 const StopPoll at_once = [] { return StopSignals::received() != 0; };
 const StopPoll after_grace = [] { return StopSignals::received(grace_seconds) != 0; };
 
-/// One call of train().
+/// The state of one call of train().
 class Loop {
  public:
   Loop(Session& session, TrainingStep& step, const TrainInputs& inputs)
@@ -85,7 +85,7 @@ void Loop::look_again() {
   schedule_ = current_schedule();
 }
 
-/// What a reader of the log should know before the first step.
+/// Logs what a reader should know before the first step.
 void Loop::describe() {
   if (config_.precision == Precision::bf16 && bf16_backend() == Bf16Backend::floats)
     progress_.log().warn("train.precision: bf16 is emulated on this machine: its rounding without its speed");

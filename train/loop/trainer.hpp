@@ -60,7 +60,7 @@ struct RunInputs {
   LookAgain look_again = {};
 };
 /// Opens a session in the folder, continues from its last checkpoint, and trains. Throws Error for files or data that
-/// cannot be used, ConfigError for a wrong configuration, and as above.
+/// cannot be used and for a loss or gradient that is not finite, ConfigError for a wrong configuration.
 TrainResult train(const RunInputs& inputs, const TrainConfig& config);
 
 }  // namespace capstan

@@ -1,3 +1,5 @@
+// The registry of a program's optimizers, by the name that train.optimizer.type gives. A name may be registered once.
+// tests/run/test_custom_optimizer.cpp.
 #include "train/optimizers/custom_optimizer.hpp"
 
 #include <map>

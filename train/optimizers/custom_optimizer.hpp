@@ -12,8 +12,8 @@ namespace capstan {
 
 /// What a registered config struct says, for code that does not know its type.
 struct CustomOptimizer {
-  const char* type_name;
-  AnyConfig defaults;
+  const char* type_name;  // the `type` in a configuration
+  AnyConfig defaults;     // the config struct, as it is without any key
   std::vector<StateSpec> (*states)();
   void (*update)(const AnyConfig& options, const Update& update, std::vector<OptimizerState>& states);
 };

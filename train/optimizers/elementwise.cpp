@@ -1,3 +1,5 @@
+// Calls the kernels of AdamW, Lion and SGD for every piece of the parameters that this rank owns. The order of
+// states[i] is that of each config's states(). tests/train/test_optimizer.cpp compares results with the formulas.
 #include "train/optimizers/elementwise.hpp"
 
 namespace capstan {

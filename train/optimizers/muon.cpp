@@ -1,5 +1,5 @@
 // The iteration works on X X^T or X^T X, whichever is smaller. Matrices are shared out among the threads whole, each
-// with products on one thread, which gives the same bits on any number.
+// with products on one thread, which gives the same bits on any number. tests/train/test_muon.cpp.
 #include "train/optimizers/muon.hpp"
 
 #include <cmath>
@@ -14,8 +14,8 @@
 namespace capstan {
 namespace {
 
-constexpr double update_rms = 0.2;
-constexpr int iterations = 5;
+constexpr double update_rms = 0.2;  // root mean square of an update, in learning rates: as AdamW's (muon.hpp)
+constexpr int iterations = 5;       // as Jordan et al. 2024: singular values are then near 1
 /// Of the polynomial that Jordan et al. 2024 (Muon) chose: steep at 0, and near 1 for singular values of 0.01 to 1.
 constexpr real coefficient_a = 3.4445F, coefficient_b = -4.7750F, coefficient_c = 2.0315F;
 
@@ -88,8 +88,8 @@ class NewtonSchulz {
     }
   }
 
-  /// The same, where the steps work on G alone: each multiplies X by a polynomial F of G, so G becomes F G F, and X is
-  /// multiplied by the product of all F at the end.
+  /// The result of step_by_step() by steps that work on G alone: each multiplies X by a polynomial F of G, so G becomes
+  /// F G F, and X is multiplied by the product of all F at the end. Fewer operations where X is long.
   void by_gram_matrix(Matrix& x) const {
     Matrix gram = square(), factor = square(), all = square(), product = square();
     gram_of(x, gram);
@@ -142,7 +142,7 @@ class NewtonSchulz {
         },
         to);
   }
-  /// Of rows from i and columns from j on, where blocks above the diagonal are copied from below it.
+  /// A symmetric product in blocks, of rows from i and columns from j on. Blocks above the diagonal are copied.
   template <class Rows, class Columns>
   void symmetric_product(int64_t inner, const Rows& rows_from, const Columns& columns_from, Matrix& to) const {
     constexpr int64_t most = 128;  // smaller blocks would save more operations, and do each more slowly

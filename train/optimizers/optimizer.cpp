@@ -1,5 +1,5 @@
 // Updates are kernels over pieces of the flat blocks (update.hpp). The norm is a sum over pieces of fixed size, added
-// in their order, so that it does not depend on threads or ranks.
+// in their order, so that it does not depend on threads or ranks: tests/train/test_optimizer.cpp.
 #include "train/optimizers/optimizer.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The formulas of the learning rate, all functions of the step alone. A changed bit would change every resumed run:
+// tests/train/test_schedule.cpp has known values, test_second_look.cpp the corrected end.
 #include "train/optimizers/schedule.hpp"
 
 #include <algorithm>

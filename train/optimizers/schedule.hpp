@@ -18,6 +18,7 @@ inline std::vector<EnumName<ScheduleShape>> enum_names(ScheduleShape) {
           {ScheduleShape::inverse_sqrt, "inverse_sqrt"}};
 }
 
+/// The keys of train.schedule, whose help is in describe().
 struct ScheduleConfig {
   ScheduleShape shape = ScheduleShape::cosine;
   int64_t warmup_steps = 0;
@@ -37,7 +38,7 @@ void describe(Fields& f, ScheduleConfig& c) {
 struct Correction {
   int64_t step = 0;   // where it was taken or, with steps 0, will be taken at the latest; 0: the run is not looked at
   int64_t steps = 0;  // the number of steps since; 0: there was none yet
-  // The plan: its number of steps and its time. 0: not known, of a run of version 0.2.
+  // The plan that was looked at: its number of steps and its time. 0: not known, in a run of version 0.2.
   int64_t planned_steps = 0;
   double planned_minutes = 0;
 };

@@ -1,3 +1,5 @@
+// Cuts the parameters into pieces that depend on the model alone, and gives each rank neighbouring whole pieces, so
+// that shares are as even as pieces allow. tests/train/test_communicator.cpp ("shares ...").
 #include "train/optimizers/shares.hpp"
 
 #include <algorithm>

@@ -16,7 +16,7 @@ struct Elements {
   int64_t begin = 0, end = 0;
   int64_t size() const { return end > begin ? end - begin : 0; }
 };
-/// What two ranges have in common; of size 0 if nothing.
+/// The elements that two ranges have in common; a range of size 0 if there are none.
 inline Elements common(const Elements& a, const Elements& b) {
   return {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
 }
@@ -42,14 +42,14 @@ class Shares {
   /// The pieces of a region, ascending; those of a rank are contiguous.
   const std::vector<Elements>& pieces(size_t region) const { return regions_[region].pieces; }
   struct Span {
-    size_t begin, end;  // of pieces
+    size_t begin, end;  // the pieces [begin, end) of a region
   };
   Span pieces_of(size_t region, int rank) const;
 
  private:
   struct Region {
     std::vector<Elements> pieces;
-    std::vector<size_t> starts;  // ranks + 1: the first piece of each
+    std::vector<size_t> starts;  // (ranks + 1): the first piece of each rank, and the number of pieces
   };
 
   int ranks_;

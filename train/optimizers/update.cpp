@@ -1,3 +1,6 @@
+// Allocates what an optimizer keeps for the elements that a rank owns, in one block without gaps, and finds a
+// parameter's part of it. Neighbours with one learning rate are joined, so that kernels get long pieces.
+// tests/train/test_optimizer.cpp.
 #include "train/optimizers/update.hpp"
 
 #include <utility>

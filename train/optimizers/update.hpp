@@ -46,7 +46,7 @@ class OptimizerState {
   /// Elements [begin, end) of the store's flat blocks belong to held parameters; here they begin at `at`.
   struct Piece {
     int64_t begin, end, at;
-    double lr_factor;  // the same for all of them
+    double lr_factor;  // of the learning rate, one for all elements of the piece
   };
   /// The pieces in ascending order; each is as long as possible.
   const std::vector<Piece>& pieces() const { return pieces_; }

@@ -1,3 +1,5 @@
+// Adds up what the busiest ranks compute, send and receive in a step, from the tree of lanes alone. The
+// messages must be those of rank_gradients: tests/train/test_rank_cost.cpp, and counted in test_ranks.cpp.
 #include "train/rank_steps/rank_cost.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Nodes are sent in buckets of a megabyte: while one bucket is added up along the tree of lanes, the next ones arrive.
 // Loss and counts are exchanged first, with the signals, so that all ranks stop or fail together.
+// tests/train/test_ranks.cpp.
 #include "train/rank_steps/rank_gradients.hpp"
 
 #include <algorithm>
@@ -31,7 +32,7 @@ namespace {
 
 /// Numbers of one message: long enough for the network's full rate, short enough to be added up while others arrive.
 constexpr int64_t bucket = 1 << 18;
-/// Buckets that may arrive at the same time; they are in memory meanwhile.
+/// Buckets that may arrive at the same time, each with the elements of all nodes: they are in memory meanwhile.
 constexpr int64_t buckets_ahead = 4;
 
 int64_t buckets_of(const Elements& part) { return (part.size() + bucket - 1) / bucket; }

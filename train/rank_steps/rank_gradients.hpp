@@ -20,7 +20,7 @@
 
 namespace capstan {
 
-/// The lanes of a batch, and those of them that a rank computes.
+/// The lanes of a batch, and which of the lanes a rank computes.
 struct BatchShare {
   int64_t rows = 0;  // of the whole batch
   LaneTree tree{1};
@@ -72,7 +72,7 @@ class RankGradients {
   double norm(double scale);
   /// Collective: runs `update`, which changes what this rank owns, and sends the new values to all.
   void update(const std::function<void()>& update);
-  /// Collective: everyone gets everything from its owner.
+  /// Collective: every rank gets the values of all parameters, each from the rank that owns it.
   void gather_values();
 
   /// The ranks' mean seconds per lane since the last call that gave some; empty, without beginning anew, as long as all
@@ -88,7 +88,7 @@ class RankGradients {
   };
   /// Why a rank has no gradients.
   struct Ending {
-    std::string problem = {};  // "": none
+    std::string problem = {};  // the tape's message about a value that is not finite; "": none
     bool stopped = false;
   };
   struct Arrivals;

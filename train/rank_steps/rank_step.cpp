@@ -1,3 +1,5 @@
+// Puts a step of several ranks together from the lanes and parameters of this rank, and warns of ranks that have no
+// lane or are slow. tests/train/test_ranks.cpp holds that bits do not depend on the number of ranks.
 #include "train/rank_steps/rank_step.hpp"
 
 namespace capstan {

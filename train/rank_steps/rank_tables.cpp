@@ -62,9 +62,11 @@ class RankGradients::TableExchange {
                 const std::vector<Lanes::Node>& nodes, const std::vector<Source>& sources)
       : ranks_(gradients.ranks_), shares_(gradients.shares_), tables_(tables), nodes_(nodes), sources_(sources) {}
 
-  /// Comes first: tells every rank how many rows of each table this rank's nodes have for it, and hears the same.
+  /// Called first: tells every rank how many rows of each table this rank's nodes have for it, and hears from every
+  /// rank how many it has for this one.
   void exchange_counts();
-  /// Come then: begin to send the rows that others own, and to receive those of this rank, by source and table.
+  /// Called after exchange_counts(): send() begins to send the rows that others own, and the next function to receive
+  /// the rows of this rank, by source and table.
   void send(std::vector<Pending>& pending);
   std::vector<std::vector<Rows>> receive(std::vector<Pending>& pending);
 

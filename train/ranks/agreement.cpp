@@ -1,3 +1,5 @@
+// Gathers the facts of all ranks and compares each rank with rank 0. All ranks get the same lines, and so throw the
+// same error: tests/train/test_communicator.cpp ("facts that differ are named with both ranks").
 #include "train/ranks/agreement.hpp"
 
 #include "core/strings/strings.hpp"

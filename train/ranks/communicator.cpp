@@ -1,6 +1,7 @@
 // Waiting asks the transport in turns, which become rarer, and looks for what may never come: ended and stopped
 // processes of this machine (Watch), and ranks of other machines, which tell each other for whom they wait
 // (WaitingRanks). Gathering goes in ceil(log2 R) rounds, broadcasting along a binary tree.
+// tests/train/test_communicator.cpp.
 #include "train/ranks/communicator.hpp"
 
 #include <fmt/core.h>

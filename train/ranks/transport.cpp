@@ -1,3 +1,5 @@
+// The thread of a Deadline: it ends the process with a message where a call of MPI does not return in time, since such
+// a call cannot be broken off. launch.cpp sets one for the start of MPI, Communicator for its end.
 #include "train/ranks/transport.hpp"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
 // A checkpoint marks how many bytes of the file belong to it, and their checksum. If they are as marked, the file is
-// cut there; otherwise it is read line by line, and what is readable is kept.
+// cut there; otherwise it is read line by line, and what is readable is kept. tests/train/test_run_files.cpp.
 #include "train/records/metrics.hpp"
 
 #include <algorithm>

@@ -48,7 +48,7 @@ class MetricsFile {
 
   std::string path_;
   int64_t kept_ = 0;  // bytes of the file that are kept or were written
-  Hash hash_;         // of these bytes
+  Hash hash_;         // of the kept bytes
   std::optional<FileWriter> file_;
   bool named_ = false;  // its name is on the disk
 };

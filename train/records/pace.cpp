@@ -1,3 +1,5 @@
+// Means of the seconds of recent steps, in which old ones count less and less, and the times left that follow from
+// them. tests/train/test_pace.cpp has the examples: a slow start, a pause, evaluations to come.
 #include "train/records/pace.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Writes a profile as a table per step: the longest operation first, time outside of operations last, then the sum.
+// tests/train/test_profile.cpp.
 #include "train/records/profile_table.hpp"
 
 #include <fmt/core.h>

@@ -1,5 +1,6 @@
-// A thread that has computed a lane adds it to its sibling if that is done, and goes on up the tree; otherwise it
-// leaves it there (finish_lane). So no thread waits for another, and the order of the sums is that of the tree.
+// A thread that has computed a lane adds it to its sibling if the sibling is done, and goes on up the tree; otherwise
+// it leaves the lane there (finish_lane). So no thread waits for another, and the order of the sums is that of the
+// tree. tests/train/test_lanes.cpp.
 #include "train/steps/lanes.hpp"
 
 #include <algorithm>

@@ -134,7 +134,7 @@ class Lanes {
 
   const Task& task_;
   ParamStore& params_;
-  std::mutex mutex_;                                // guards what follows and the waiting nodes
+  std::mutex mutex_;                                // guards blocks_ and the waiting nodes
   std::vector<std::unique_ptr<GradBlock>> blocks_;  // unused, all gradients 0
 };
 

@@ -1,3 +1,5 @@
+// Sums the gradients of a step's batches, checks loss and norm, and updates the weights. Until the update begins, an
+// error or a stop leaves weights and position as they were: tests/train/test_nonfinite.cpp and test_loop.cpp.
 #include "train/steps/training_step.hpp"
 
 #include <algorithm>
