@@ -81,6 +81,7 @@ int predict(PredictCommandOptions options) {
   PredictOptions& predictions = options.predictions;
   predictions.top_k = std::max<int64_t>(1, options.shown.top_k);
   check_predictions(run.saved(), predictions);
+  if (options.explain) check_explanations(run.saved());
   options.shown.jsonl = options.format == "jsonl";
   options.shown.brief = output_columns() > 0;         // of many classes, a terminal gets the best three
   options.texts.input.labels = options.shown.errors;  // --errors compares predictions with the labels of the texts

@@ -10,7 +10,9 @@ namespace capstan {
 /// A limit of memory, and where the limit comes from.
 struct MemoryLimit {
   uint64_t bytes = 0;
-  std::string of;  // the source: "this machine", "the control group /jobs/7", "ulimit -v"
+  /// The source: "this machine", "the control group /jobs/7", "ulimit -v". Communicator::sharing_memory()
+  /// (train/ranks) compares it between ranks and knows limits of a process by the word "ulimit".
+  std::string of;
 };
 
 /// The lowest of: the machine's memory; the limits of the control groups that this process is in (v1 and v2), with the

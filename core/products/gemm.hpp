@@ -1,7 +1,7 @@
-// Matrix products: one interface to two libraries (core/products/gemm_backend.hpp). A product is cut into pieces that
+// Matrix products: one interface to three backends (core/products/gemm_backend.hpp). A product is cut into pieces that
 // depend on its shape alone, and a library computes each piece on one thread: this reaches a higher share of the
 // machine's rate than the library's own threading, and gives the same bits on any number of threads. Called by
-// core/ops, core/fused and the engines of nn/systems. tests/core/products/test_gemm.cpp holds it to three loops.
+// core/ops, core/fused, nn/systems and Muon. tests/core/products/test_gemm.cpp holds it to three loops.
 #pragma once
 
 #include <cstdint>

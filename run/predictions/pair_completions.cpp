@@ -18,14 +18,15 @@ namespace {
 
 /// What ends a target, which tokens it must not have, and how many it may have.
 struct Limits {
-  int32_t end, separator;
+  int32_t end;
   std::vector<int32_t> banned;
   int64_t tokens;
 };
 
 Limits limits_of(const SavedRun& run, int64_t prompt, const PairOptions& options) {
   const auto end = static_cast<int32_t>(run.tokenizer->vocabulary_size());
-  Limits limits{end, end + 1, {end + 1}, options.tokens};
+  const int32_t separator = end + 1;  // between source and target (data/batches/data_source.hpp)
+  Limits limits{end, {separator}, options.tokens};
   if (const auto unknown = run.tokenizer->unknown_token()) limits.banned.push_back(*unknown);
   if (limits.tokens == 0) limits.tokens = std::max<int64_t>(1, facts_of(run.config.data).longest - prompt);
   return limits;

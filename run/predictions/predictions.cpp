@@ -108,10 +108,14 @@ std::vector<std::vector<float>> decision_values_of(const SavedRun& run, const st
   return rows;
 }
 
-TextExplanation explanation_of(const SavedRun& run, const InputText& text) {
+void check_explanations(const SavedRun& run) {
   if (!facts_of(run.config.model).reads_texts)
     throw Error(fmt::format("the run {} is a {}: only of a linear-classifier can a decision be explained by n-grams",
                             run.config.name, type_of(run.config.model)));
+}
+
+TextExplanation explanation_of(const SavedRun& run, const InputText& text) {
+  check_explanations(run);
   TextExplanation reasons = run.model->model().explain(text_read(run, facts_of(run.config.data).text, text));
   const auto check_row = [&](const std::vector<double>& row) {
     require_finite(row.data(), static_cast<int64_t>(row.size()), text.place);

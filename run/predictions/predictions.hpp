@@ -50,6 +50,8 @@ std::vector<Prediction> predictions_of(const SavedRun& run, const std::vector<In
 /// For each text, the C numbers of which a classifier makes the probabilities of its classes. Throws Error for other
 /// models, and TextError.
 std::vector<std::vector<float>> decision_values_of(const SavedRun& run, const std::vector<InputText>& texts);
+/// Throws Error unless explanation_of() can explain decisions of this run: its model must be a linear classifier.
+void check_explanations(const SavedRun& run);
 /// What the n-grams of a text add to the decision values of a linear classifier. Throws Error for other models, and
 /// for a text that cannot be used.
 TextExplanation explanation_of(const SavedRun& run, const InputText& text);

@@ -44,10 +44,13 @@ ChosenTensors choose_tensors(const WeightsOrigin& origin, const std::vector<std:
   ChosenTensors chosen;
   std::set<std::string> used;
   const auto skips = [&](const std::string& name) {
-    const auto pattern =
-        std::find_if(skip.begin(), skip.end(), [&](const std::string& part) { return matches(name, part); });
-    if (pattern != skip.end()) used.insert(*pattern);
-    return pattern != skip.end();
+    bool skipped = false;
+    for (const std::string& pattern : skip) {
+      if (!matches(name, pattern)) continue;
+      used.insert(pattern);
+      skipped = true;
+    }
+    return skipped;
   };
   for (const FileTensor& tensor : origin.tensors->tensors())
     if (skips(tensor.name))
@@ -55,7 +58,8 @@ ChosenTensors choose_tensors(const WeightsOrigin& origin, const std::vector<std:
     else
       chosen.tensors.emplace(tensor.name, &tensor);
   for (const auto& [alias, target] : origin.aliases())
-    if (const FileTensor* const tensor = origin.tensors->find(target); tensor != nullptr && !skips(alias))
+    if (const FileTensor* const tensor = origin.tensors->find(target);
+        tensor != nullptr && !skips(alias) && !skips(target))
       chosen.tensors.emplace(alias, tensor);
   for (const std::string& pattern : skip)
     if (used.count(pattern) == 0)

@@ -1,5 +1,5 @@
-// An HTTP/1.1 server on one thread, by Boost, which only the sources of this folder include. server.cpp is its only
-// user. tests/serve/test_clients.cpp holds limits and slow clients, tests/fuzz/fuzz_request.cpp what bytes are refused.
+// An HTTP/1.1 server on one thread, by Boost, which only the sources of this folder include. serve/server.cpp runs it.
+// tests/serve/test_clients.cpp holds limits and slow clients, tests/fuzz/fuzz_request.cpp what bytes are refused.
 #pragma once
 
 #include <memory>
@@ -15,6 +15,7 @@ struct HttpState;
 /// Whether it is an address of IPv4 or IPv6 in digits.
 bool is_ip_address(const std::string& text);
 
+/// run() belongs to one thread; all else may be called from any.
 class HttpServer : NoCopy {
  public:
   /// Listens from here on; port 0: any that is free. Throws Error, naming the address.
@@ -22,7 +23,7 @@ class HttpServer : NoCopy {
   ~HttpServer();
 
   int port() const;
-  /// Answers requests until stop().
+  /// Answers requests until stop(), or until finish() has nothing left to answer.
   void run();
   /// From any thread: closes everything.
   void stop();

@@ -203,6 +203,7 @@ TEST_CASE("predict --explain: the n-grams that decide most, below each text; not
   check_refused(place, "jsonl", "predict runs/classify --explain --format jsonl", "--explain", 2);
   write_trained_samples(place);
   check_refused(place, "blocks", "predict runs/classifier --explain", "linear-classifier", 1, "a text\n");
+  CHECK(run(place, "predict runs/classifier --explain", "a text\n").out.empty());
 }
 
 TEST_CASE("a linear classifier starts from another one: what few texts lack, and the same weights after a kill") {

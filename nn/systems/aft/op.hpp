@@ -14,9 +14,9 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// AFT-simple, w = 0.  qkv: (B, T, 3D) -> (B, T, D).  Saves qkv and, causal, the state (m, D, R) in front of every
-/// 128th token of a document, from which the pullback forms gates and averages again; bidirectional, two values per
-/// document and channel. Throws std::invalid_argument naming the shapes.
+/// AFT-simple, w = 0.  qkv: (B, T, 3D) -> (B, T, D).  Saves qkv and, causal, the state (AftRunning: maximum, weight,
+/// average) in front of every 128th token of a document, from which the pullback forms gates and averages again;
+/// bidirectional, two values per document and channel. Throws std::invalid_argument naming the shapes.
 Var aft_simple(const Var& qkv, const Segments& segments, bool causal);
 
 /// aft_simple, causal, for the next T tokens of B sequences: goes on from `state` and leaves it after them. qkv: (B, T,
