@@ -215,7 +215,10 @@ class Warnings {
       size_t joined = 0, recurring = 0, of_classes = 0;
       for (const std::string& name : check_.classes()) {
         const std::vector<std::string> labels = split_labels(name, separator);
-        if (labels.size() > 1) ++joined, of_classes += std::all_of(labels.begin(), labels.end(), is_class) ? 1 : 0;
+        if (labels.size() > 1) {
+          ++joined;
+          of_classes += std::all_of(labels.begin(), labels.end(), is_class) ? 1 : 0;
+        }
         for (const std::string& label : labels) ++parts[label];
       }
       for (const auto& [label, count] : parts) recurring += count > 1 ? 1 : 0;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include <stdexcept>
+#include "tests/support/source_dir.hpp"
 
 namespace capstan::testing {
 namespace fs = std::filesystem;
@@ -72,6 +73,17 @@ void write_samples(const Workplace& place) {
   place.write("train.tsv", rows);
   place.write("lm.yaml", language_model_yaml);
   place.write("classifier.yaml", classifier_yaml);
+}
+
+Words classify_words(const std::string& name, const Words& overrides) {
+  return Words{"train",
+               "--config",
+               source_path("configs/classify.yaml"),
+               "--set",
+               "name=" + name,
+               "data.train=[train.tsv]",
+               "data.test=[test.tsv]"} +
+         overrides;
 }
 
 Outcome succeed(const Workplace& place, const Words& arguments, const std::string& input) {

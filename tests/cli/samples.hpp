@@ -57,6 +57,9 @@ void check_all_refused(const Workplace& place, const std::vector<Refusal>& rows)
 /// The rows with this exit code.
 std::vector<Refusal> with_code(int code, std::vector<Refusal> rows);
 
+/// `train` with configs/classify.yaml, on train.tsv and test.tsv of the place.
+Words classify_words(const std::string& name, const Words& overrides);
+
 /// Runs what must end well, and checks that it does.
 Outcome succeed(const Workplace& place, const Words& arguments, const std::string& input = "");
 

@@ -29,16 +29,8 @@ std::string texts_of_rare(uint32_t seed, int count, int ratio) {
   return rows;
 }
 
-Words training(const std::string& name, Words settings) {
-  return Words{"train",
-               "--config",
-               source_path("configs/classify.yaml"),
-               "--set",
-               "name=" + name,
-               "data.train=[train.tsv]",
-               "data.test=[test.tsv]",
-               "model.characters=[]"} +
-         settings;
+Words training(const std::string& name, const Words& settings) {
+  return classify_words(name, Words{"model.characters=[]"} + settings);
 }
 
 nlohmann::json eval_json(const Workplace& place, const std::string& run_folder, const std::string& split = "test") {

@@ -29,16 +29,7 @@ std::string rows(int count, int first = 0) {
   return text;
 }
 
-Words command(Words more = {}, const std::string& name = "classify") {
-  return Words{"train",
-               "--config",
-               source_path("configs/classify.yaml"),
-               "--set",
-               "name=" + name,
-               "data.train=[train.tsv]",
-               "data.test=[test.tsv]"} +
-         more;
-}
+Words command(const Words& more = {}, const std::string& name = "classify") { return classify_words(name, more); }
 
 void write_rows(const Workplace& place) {
   place.write("train.tsv", rows(150));
