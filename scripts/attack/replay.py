@@ -112,12 +112,13 @@ def changed(what, run, draw):
         line = rf'"loss":\d+\.(\d{{2,5}})\d*.*"step":(?:{"|".join(str(s) for s in range(begin + 1, end + 1))})\b'
         change_line(f"runs/{run}/metrics.jsonl", line, draw)
         return options, ["metrics.jsonl"]
+    # A key of the model or the data makes it another one; those of training are named.
     key = draw.choice(["lr", "batch_size", "seed", "log_every", "valid_every", "dropout", "max_length"])
     pattern = rf"^ +{key}: [\d.]*?(\d)$"
     if not re.search(pattern, open(f"runs/{run}/config.yaml").read(), re.M):
         key, pattern = "lr", r"^ +lr: [\d.]*?(\d)(?:e-?\d+)?$"
     change_line(f"runs/{run}/config.yaml", pattern, draw)
-    return options, [key, "model", "config.yaml", "metrics.jsonl"]
+    return options, [key, "of the run: another one"]
 
 
 def segments(count, draw, most_ranks):

@@ -152,17 +152,6 @@ train: {steps: 2, batch_size: 4, progress: plain}
                   "one.tsv ... 'news' ... a classifier needs at least two classes");
 }
 
-TEST_CASE("commands that do not share out their work refuse to run as several processes") {
-  const Workplace& place = trained();
-  for (const char* const command : {"score runs/lm text/a.txt", "embed runs/lm text/a.txt", "generate runs/lm",
-                                    "import x.safetensors --output y.safetensors"}) {
-    const Outcome outcome = run_shell(place, std::string("OMPI_COMM_WORLD_SIZE=3 \"$capstan\" ") + command);
-    CHECK(outcome.code == 2);
-    CHECK(
-        contains(outcome.err, "does not share out its work: start it once, not as 3 processes (OMPI_COMM_WORLD_SIZE)"));
-  }
-}
-
 TEST_CASE("masked language model: an interrupted run ends as one that was not") {
   const Workplace& place = trained();
   succeed(place, "train --config masked.yaml --set name=parts --set train.steps=4");
