@@ -30,6 +30,10 @@ size_t best_of(const AdaptiveEvaluation& tried) {
 AdaptiveOptions checked_options(const SavedRun& run, const DataSource& data, const AdaptOptions& options,
                                 bool needs_valid) {
   run.model->that_predicts(Predicts::next_token);
+  const auto is_share = [](double value) { return value >= 0 && value <= 1; };
+  if (options.cache < 0 || options.cache > most_cached_tokens || !is_share(options.rate) || !is_share(options.decay))
+    throw ConfigError(
+        fmt::format("--cache: at most {} tokens; --adapt and --adapt-decay: numbers from 0 to 1", most_cached_tokens));
   if (options.rate > 0 && !data.has(Split::train))
     throw Error("--adapt: the sizes of gradients are measured on training data, which are missing: give data.train");
   if (options.cache > 0 && needs_valid && !data.has(Split::valid))
@@ -72,8 +76,9 @@ AdaptedFigures choose_rule(const SavedRun& run, const DataSource& data, Adaptive
   return {tried.targets, tried.loss_sums[best_of(tried)], best};
 }
 
-void refuse_rate(double rate) {
-  throw Error(fmt::format("--adapt: at a rate of {:g} the loss is not finite: give a smaller one", rate));
+/// `where`: the text at which it became too much, with a colon.
+void refuse_rate(double rate, const std::string& where = "") {
+  throw Error(fmt::format("{}--adapt: at a rate of {:g} the loss is not finite: give a smaller one", where, rate));
 }
 
 }  // namespace
@@ -96,9 +101,6 @@ AdaptedFigures evaluate_adapted(const SavedRun& run, const DataSource& data, Spl
 }
 
 AdaptedScorer::AdaptedScorer(const SavedRun& run, const AdaptOptions& options) : run_(run), options_(options) {
-  const auto is_share = [](double value) { return value >= 0 && value <= 1; };
-  if (options.cache < 0 || !is_share(options.rate) || !is_share(options.decay))
-    throw ConfigError("--cache: a number of tokens; --adapt and --adapt-decay: numbers from 0 to 1");
   run.model->that_predicts(Predicts::next_token);
   const auto data = open_saved_data(run, options.cache > 0 ? Split::valid : Split::train);
   AdaptiveOptions adaptive = checked_options(run, *data, options, true);
@@ -119,7 +121,7 @@ TextScore AdaptedScorer::score(const InputText& text) {
   windows.loss = [&](const Batch& window) {
     AdaptiveEvaluation sums;
     scorer_->score(window, sums);
-    if (options_.rate > 0 && !std::isfinite(sums.loss_sums.front())) refuse_rate(options_.rate);
+    if (options_.rate > 0 && !std::isfinite(sums.loss_sums.front())) refuse_rate(options_.rate, text.place + ": ");
     return sums.loss_sums.front();
   };
   return score_of(run_, text, windows);

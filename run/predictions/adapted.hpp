@@ -14,6 +14,8 @@
 
 namespace capstan {
 
+constexpr int64_t most_cached_tokens = 1 << 20;
+
 struct AdaptOptions {
   int64_t cache = 0;    // tokens that the cache remembers; 0: there is none
   double rate = 0;      // the learning rate of dynamic evaluation; 0: the weights stay
@@ -33,7 +35,7 @@ struct AdaptedFigures {
 /// The rule of a cache is the best of a grid on the validation data, which are read first in the same way; where the
 /// split is the validation data, it is the best one in hindsight, and a line of the log says so. Weights are changed in
 /// a copy. Throws Error unless the model predicts the next token, for a cache without validation data, and for one of a
-/// model that reads sources in both directions.
+/// model that reads sources in both directions; ConfigError for options out of range.
 AdaptedFigures evaluate_adapted(const SavedRun& run, const DataSource& data, Split split, const AdaptOptions& options);
 
 /// Scores texts in the order in which they come with a model that goes on learning from text to text: each score
@@ -43,7 +45,7 @@ AdaptedFigures evaluate_adapted(const SavedRun& run, const DataSource& data, Spl
 class AdaptedScorer {
  public:
   /// Reads the run's training data to adapt weights, and its validation data to choose the rule of a cache. Throws what
-  /// evaluate_adapted() throws, and ConfigError for options out of range.
+  /// evaluate_adapted() throws.
   AdaptedScorer(const SavedRun& run, const AdaptOptions& options);
 
   /// Throws Error for a text that cannot be used, from which nothing is learned, and where learning has made the loss

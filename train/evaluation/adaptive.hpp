@@ -56,7 +56,7 @@ class ContinuousCache {
 /// are the ones that move, and that return. Rows of tables that are updated by rows share one RMS and do not return.
 class DynamicEvaluation {
  public:
-  /// Computes gradients of `options.statistics` training texts. All references must outlive it.
+  /// Computes gradients of `options.statistics` training texts. Task and parameters must outlive it.
   DynamicEvaluation(const Task& task, ParamStore& params, const BatchSource& training, const AdaptiveOptions& options,
                     const LogLine& log);
 
