@@ -20,7 +20,7 @@ def test_a_language_model_writes_scores_and_embeds(language_model):
 def test_scores_of_a_model_that_learns_from_the_texts(language_model):
     texts = ["Zebras cross roads, and roads cross zebras. " * 4] * 2
     plain = language_model.score(texts)
-    for options in ({"adapt": 1e-3}, {"adapt": 1e-3, "adapt_decay": 0}):
+    for options in ({"adapt": 1e-5}, {"adapt": 1e-5, "adapt_decay": 0}):
         first, second = language_model.score(texts, **options)
         assert plain[0][1] == first[1] and second[0] > first[0] > plain[0][0]
         assert language_model.score(texts, **options) == [first, second]
