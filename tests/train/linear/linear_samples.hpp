@@ -69,10 +69,10 @@ struct Solution {
   std::unique_ptr<LinearClassifier> linear;
   LinearFit fit;
 
-  Solution(const NgramRows& rows, uint64_t seed) {
+  Solution(const NgramRows& rows, uint64_t seed, Communicator* ranks = nullptr) {
     linear = std::make_unique<LinearClassifier>(Scope(store, seed), rows.config(), rows.classes());
     store.finalize();
-    fit = fit_linear(rows, store, seed);
+    fit = fit_linear(rows, store, seed, nullptr, {}, ranks);
   }
   int32_t predict(const std::string& text) const {
     const Array logits = linear->text_logits({text});
