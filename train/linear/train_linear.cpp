@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/base/stop.hpp"
+#include "core/strings/strings.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/linear/fit_linear.hpp"
 #include "train/linear/rank_work.hpp"
@@ -46,6 +47,10 @@ bool solve(Session& session, const NgramRows& rows, ParamStore& params, bool val
     return false;
   }
   for (const std::string& line : fit.report) session.log().info(line);
+  if (const Traffic& traffic = session.ranks().traffic(); session.ranks().size() > 1)
+    session.log().info(fmt::format("ranks: this one has sent {} and has waited for others {} of {}",
+                                   bytes_text(static_cast<double>(traffic.bytes)), short_time(traffic.seconds),
+                                   short_time(watch.seconds())));
   RunState& state = session.state();
   if (decisions) {
     state.rule = decisions->rule;

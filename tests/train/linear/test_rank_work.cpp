@@ -15,7 +15,7 @@
 namespace capstan::testing {
 namespace {
 
-constexpr RowBudget solved_for{}, kept_for_passes{1, int64_t{1} << 30}, made_again{1, 1};
+constexpr RowBudget solved_for{};
 
 /// Texts of several labels.
 ExampleSet labelled_topics(int32_t labels, int count) {
@@ -60,19 +60,20 @@ class RankJob {
   RankJob(const RankCase& of, int count)
       : case_(of),
         samples_(sample_texts(count, of.multi_label ? 2 : of.classes)),
-        examples_(of.multi_label ? labelled_topics(of.classes, count) : samples_.examples),
+        several_(labelled_topics(of.classes, count)),
         config_(linear_config()) {
     if (of.weighs_classes) config_.class_weights = BalancedClasses();
     if (of.has_base) base_ = Solution(rows_of(sample_texts(50, 3), 3, linear_config()), 1).as_base();
   }
   NgramRows rows(const WorkPlace& place = {}) const {
-    return {LabelledTexts(examples_, samples_.tokenizer), config_, case_.classes, base_, case_.budget, place};
+    const ExampleSet& examples = case_.multi_label ? several_ : samples_.examples;
+    return {LabelledTexts(examples, samples_.tokenizer), config_, case_.classes, base_, case_.budget, place};
   }
 
  private:
   RankCase case_;
   Samples samples_;
-  ExampleSet examples_;
+  ExampleSet several_;  // of several labels
   LinearClassifierConfig config_;
   std::shared_ptr<const BaseClassifier> base_;
 };
@@ -125,7 +126,7 @@ TEST_CASE("linear classifiers: all ranks stop with one, and any number of ranks 
       whole = Solution(job.rows(), 1).values();
     }
     const int64_t all = asked;
-    int stopped = 0, stops = 0;
+    int stops = 0;
     for (int turn = 1; turn < 7; ++turn) {
       const int size = turn % 3 + 1, last = turn % size;
       allowed = all * turn / 14 / size;
@@ -135,13 +136,13 @@ TEST_CASE("linear classifiers: all ranks stop with one, and any number of ranks 
         const NgramRows rows = job.rows({path, "some data", ranks.first()});
         const StopScope scope(ranks.rank() == last ? &counting : nullptr);
         try {
-          CHECK(Solution(rows, 1, &ranks).values() == whole);
+          const bool same = Solution(rows, 1, &ranks).values() == whole;
+          CHECK(same);
         } catch (const Stopped&) {
           ++stopped_ranks;
         }
       });
       CHECK((stopped_ranks == 0 || stopped_ranks == size));
-      stopped += stopped_ranks;
       stops += stopped_ranks > 0 ? 1 : 0;
     }
     CHECK(stops > 2);
@@ -150,7 +151,8 @@ TEST_CASE("linear classifiers: all ranks stop with one, and any number of ranks 
     const NgramRows rows = job.rows({path, "some data"});
     {
       const StopScope scope(&counting);
-      CHECK(Solution(rows, 1).values() == whole);
+      const bool same = Solution(rows, 1).values() == whole;
+      CHECK(same);
     }
     CHECK(asked < all);
     WorkFile::remove_all(path);
@@ -165,9 +167,7 @@ TEST_CASE("linear classifiers: what another rank had finished is taken up") {
   const RankJob job(rank_cases[1], 600);
   const TemporaryFolder folder;
   const std::string path = (folder / "run").string();
-  run_ranks(3, [&](Communicator& ranks) {
-    CHECK_NOTHROW(Solution(job.rows({path, "some data", ranks.first()}), 1, &ranks));
-  });
+  run_ranks(3, [&](Communicator& ranks) { Solution(job.rows({path, "some data", ranks.first()}), 1, &ranks); });
   const std::vector<std::string> left{"folds.rank1.work", "folds.rank2.work", "folds.work",         "mixes.rank1.work",
                                       "mixes.rank2.work", "mixes.work",       "solving.rank1.work", "solving.work"};
   std::vector<std::string> found;
