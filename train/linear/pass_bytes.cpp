@@ -40,7 +40,11 @@ void PassSolver::share() {
 
 /// What an update needs of the rows [begin, end) of the batch, for other ranks.
 std::string PassSolver::bytes_of(int64_t begin, int64_t end) const {
+  size_t entries = 0;
+  for (int64_t i = begin; i < end; ++i) entries += batch_[static_cast<size_t>(i)].values.all.size();
   std::string bytes;
+  bytes.reserve(entries * sizeof(NgramValue) +
+                static_cast<size_t>(end - begin) * (64 + static_cast<size_t>(width_) * sizeof(float)));
   for (int64_t i = begin; i < end; ++i) {
     const Row& row = batch_[static_cast<size_t>(i)];
     const uint64_t sizes[2] = {row.values.all.size(), row.values.words};
