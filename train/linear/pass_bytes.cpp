@@ -38,20 +38,21 @@ void PassSolver::share() {
   ranks_.broadcast_numbers(sums_);
 }
 
-/// What an update needs of the rows [begin, end) of the batch, for other ranks.
+/// What an update needs of the rows [begin, end) of the batch, for other ranks, which may have the entries themselves.
 std::string PassSolver::bytes_of(int64_t begin, int64_t end) const {
   size_t entries = 0;
   for (int64_t i = begin; i < end; ++i) entries += batch_[static_cast<size_t>(i)].values.all.size();
   std::string bytes;
-  bytes.reserve(entries * sizeof(NgramValue) +
+  bytes.reserve((entries_are_sent_ ? entries * sizeof(NgramValue) : 0) +
                 static_cast<size_t>(end - begin) * (64 + static_cast<size_t>(width_) * sizeof(float)));
   for (int64_t i = begin; i < end; ++i) {
     const Row& row = batch_[static_cast<size_t>(i)];
+    append_bytes(bytes, row.slopes.data(), row.slopes.size());
+    append_bytes(bytes, &row.squares, 1);
+    if (!entries_are_sent_) continue;
     const uint64_t sizes[2] = {row.values.all.size(), row.values.words};
     append_bytes(bytes, sizes, 2);
     append_bytes(bytes, row.values.all.data(), row.values.all.size());
-    append_bytes(bytes, row.slopes.data(), row.slopes.size());
-    append_bytes(bytes, &row.squares, 1);
   }
   return bytes;
 }
@@ -61,12 +62,13 @@ void PassSolver::take_rows(const std::string& bytes, int64_t begin, int64_t end)
   ByteReader from(bytes);
   for (int64_t i = begin; i < end; ++i) {
     Row& row = batch_[static_cast<size_t>(i)];
-    row.values.all.resize(from.next<uint64_t>());
-    row.values.words = from.next<uint64_t>();
     row.slopes.resize(static_cast<size_t>(width_));
-    from.next(row.values.all.data(), row.values.all.size());
     from.next(row.slopes.data(), row.slopes.size());
     row.squares = from.next<float>();
+    if (!entries_are_sent_) continue;
+    row.values.all.resize(from.next<uint64_t>());
+    row.values.words = from.next<uint64_t>();
+    from.next(row.values.all.data(), row.values.all.size());
   }
 }
 

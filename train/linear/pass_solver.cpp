@@ -85,6 +85,8 @@ PassSolver::PassSolver(const NgramRows& rows, uint64_t seed, RankWork& ranks)
   shares_ = columns_ == 1 ? std::vector<double>{shares[1]} : shares;
   shifts_ = shifts_of(rows.class_weights());
   if (columns_ == 1 && !shifts_.empty()) shifts_ = {(shifts_[1] - shifts_[0]) / 2};
+  for (const std::string& keeps : ranks_.gather([&] { return rows.kept() ? "kept" : ""; }))
+    entries_are_sent_ = entries_are_sent_ || keeps.empty();
   weights_.assign(static_cast<size_t>(rows_.config().buckets * width_), 0);
   sums_.assign(static_cast<size_t>(rows_.config().buckets), first_square);
 }
@@ -187,9 +189,9 @@ void PassSolver::take(double factor, real* weight) {
   weights_ = {};
 }
 
-/// Fills the rows [begin, end) of the batch.
-template <class RowOf>
-void PassSolver::compute(const RowOf& row_of, int64_t begin, int64_t end) {
+/// Reads the rows [begin, end) of the batch, and calls use(number of the row, row) for each.
+template <class RowOf, class Use>
+void PassSolver::read_rows(const RowOf& row_of, int64_t begin, int64_t end, const Use& use) {
   parallel_units((end - begin + rows_per_unit - 1) / rows_per_unit, [&](int64_t unit) {
     RowScratch& scratch = scratches_[static_cast<size_t>(thread_index())];
     const int64_t first = begin + unit * rows_per_unit;
@@ -197,9 +199,7 @@ void PassSolver::compute(const RowOf& row_of, int64_t begin, int64_t end) {
       Row& row = batch_[static_cast<size_t>(i)];
       const int64_t row_number = row_of(i);
       rows_.read_row(row_number, scratch, row.values);
-      row.slopes.assign(static_cast<size_t>(width_), 0);
-      score(row.values.all, row.slopes.data());
-      scores_to_slopes(row_number, row);
+      use(row_number, row);
     }
   });
 }
@@ -208,12 +208,19 @@ template <class RowOf>
 void PassSolver::learn(const RowOf& row_of, int64_t count, float rate) {
   const int64_t own = first_of(ranks_.rank(), count), own_end = first_of(ranks_.rank() + 1, count);
   const std::vector<std::string> parts = ranks_.gather([&] {
-    compute(row_of, own, own_end);
+    read_rows(row_of, own, own_end, [&](int64_t row_number, Row& row) {
+      row.slopes.assign(static_cast<size_t>(width_), 0);
+      score(row.values.all, row.slopes.data());
+      scores_to_slopes(row_number, row);
+    });
     return ranks_.size() > 1 ? bytes_of(own, own_end) : std::string();
   });
   for (int rank = 0; rank < ranks_.size(); ++rank)
     if (rank != ranks_.rank())
       take_rows(parts[static_cast<size_t>(rank)], first_of(rank, count), first_of(rank + 1, count));
+  if (!entries_are_sent_)
+    for (const auto& [begin, end] : {std::pair(int64_t{0}, own), std::pair(own_end, count)})
+      read_rows(row_of, begin, end, [](int64_t, const Row&) {});
   if (borders_.empty()) divide_buckets(count);
   // Each thread updates buckets of its own, in the order of the rows: no two write the same, and sums have an order.
   parallel_each(static_cast<int64_t>(borders_.size()) - 1, 1, [&](int64_t part) {

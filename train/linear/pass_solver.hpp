@@ -86,8 +86,8 @@ class PassSolver {
   }
   template <class RowOf>
   void learn(const RowOf& row_of, int64_t count, float rate);
-  template <class RowOf>
-  void compute(const RowOf& row_of, int64_t begin, int64_t end);
+  template <class RowOf, class Use>
+  void read_rows(const RowOf& row_of, int64_t begin, int64_t end, const Use& use);
   std::string bytes_of(int64_t begin, int64_t end) const;
   void take_rows(const std::string& bytes, int64_t begin, int64_t end);
   void score_rows(const std::vector<uint32_t>& some_rows, int64_t begin, int64_t end, float* out) const;
@@ -102,6 +102,7 @@ class PassSolver {
   const NgramRows& rows_;
   uint64_t seed_;
   RankWork& ranks_;
+  bool entries_are_sent_ = false;  // between ranks: not where all of them keep the rows
   Loss loss_;
   int64_t columns_, width_;     // scores of a row (with two classes one); weights of a bucket
   float characters_share_;      // of the rate, for n-grams of characters

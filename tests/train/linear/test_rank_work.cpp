@@ -107,6 +107,20 @@ TEST_CASE("linear classifiers: any number of ranks and threads finds the bits of
   set_threads(before);
 }
 
+TEST_CASE("passes: ranks of which some keep rows in memory and others make them again find the same bits") {
+  const Samples samples(sample_texts(900, 3));
+  const NgramRows kept(samples.texts(), linear_config(), 3, nullptr, kept_for_passes),
+      again(samples.texts(), linear_config(), 3, nullptr, made_again);
+  REQUIRE(kept.kept());
+  REQUIRE_FALSE(again.kept());
+  const std::vector<real> one = Solution(kept, 1).values();
+  std::atomic<int> same{0};
+  run_ranks(3, [&](Communicator& ranks) {
+    same += Solution(ranks.rank() == 1 ? again : kept, 1, &ranks).values() == one ? 1 : 0;
+  });
+  CHECK(same == 3);
+}
+
 TEST_CASE("linear classifiers: all ranks stop with one, and any number of ranks goes on to the same bits") {
   REQUIRE(setenv("CAPSTAN_WORK_SECONDS", "0", 1) == 0);
   const int before = threads();
