@@ -21,6 +21,7 @@
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
+#include "train/linear/rank_work.hpp"
 #include "train/loop/signals.hpp"
 
 namespace capstan {
@@ -146,11 +147,10 @@ std::string hash_of(const BaseClassifier& base) {
 
 }  // namespace
 
-int read_ngrams(RunConfig& config, const DataSource& data, std::optional<NgramRows>& rows) {
+int read_ngrams(RunConfig& config, const DataSource& data, Communicator& ranks, std::optional<NgramRows>& rows) {
   const StopSignals signals;
   const StopPoll stop = [] { return StopSignals::received() != 0; };
   const StopScope scope(&stop);
-  const MemoryFor purpose("the n-grams of the training texts: lower train.memory or model.buckets");
   const std::filesystem::path folder = folder_of(config), saved = folder / "config.yaml";
   auto& linear = std::get<LinearClassifierConfig>(config.model);
   std::shared_ptr<const BaseClassifier> base;
@@ -170,14 +170,22 @@ int read_ngrams(RunConfig& config, const DataSource& data, std::optional<NgramRo
                     static_cast<double>(texts.size()), in_texts);
   texts.report_to(progress);
   RowBudget budget;
-  budget.kept = config.train.memory > 0 ? config.train.memory * 1'000'000 : static_cast<int64_t>(free_memory() / 2);
-  const WorkPlace work{folder.string(), fmt::format("{}{}{}{}", to_yaml(config.model), data.identity(), config.seed,
-                                                    base != nullptr ? hash_of(*base) : "")};
+  budget.kept = config.train.memory > 0
+                    ? config.train.memory * 1'000'000
+                    : static_cast<int64_t>(free_memory() / 2) / std::max<int64_t>(ranks.sharing_memory(), 1);
+  const WorkPlace work{folder.string(),
+                       fmt::format("{}{}{}{}", to_yaml(config.model), data.identity(), config.seed,
+                                   base != nullptr ? hash_of(*base) : ""),
+                       ranks.first()};
   try {
-    rows.emplace(texts, linear, static_cast<int64_t>(data.classes().size()), base, budget, work);
+    RankWork(&ranks).run([&] {
+      const MemoryFor purpose("the n-grams of the training texts: lower train.memory or model.buckets");
+      rows.emplace(texts, linear, static_cast<int64_t>(data.classes().size()), base, budget, work);
+    });
   } catch (const Stopped&) {
-    log_info(interruption(StopSignals::received()) + " while n-grams were read; the same command goes on");
-    return StopSignals::received();
+    const int signal = agreed_signal(ranks, StopSignals::received());
+    log_info(interruption(signal) + " while n-grams were read; the same command goes on");
+    return signal;
   }
   if (base == nullptr && !linear.words)
     log_info(fmt::format("model.words: {} of {} texts", *rows->config().words, texts.size()));

@@ -16,6 +16,7 @@
 #include "run/setup/run_model.hpp"
 #include "train/checkpoints/run_state.hpp"
 #include "train/linear/ngram_rows.hpp"
+#include "train/ranks/communicator.hpp"
 
 namespace capstan {
 
@@ -50,9 +51,10 @@ WeightsOrigin open_weights(const std::filesystem::path& where);
 
 // Solving for the linear classifier of a run.
 
-/// The n-grams of the training data, and what the classifier of train.init_from makes of them. What the model leaves
-/// open is set in `config`: with buckets: 0, what a solved run chose. Returns 0, or the signal that ended it. Throws
-/// Error unless train.init_from is that of a linear classifier of the same n-grams.
-int read_ngrams(RunConfig& config, const DataSource& data, std::optional<NgramRows>& rows);
+/// Collective: the n-grams of the training data, all of them in every rank, and what the classifier of train.init_from
+/// makes of them. What the model leaves open is set in `config`: with buckets: 0, what a solved run chose. Returns 0,
+/// or the signal that ended it on all ranks. Throws Error unless train.init_from is that of a linear classifier of the
+/// same n-grams.
+int read_ngrams(RunConfig& config, const DataSource& data, Communicator& ranks, std::optional<NgramRows>& rows);
 
 }  // namespace capstan

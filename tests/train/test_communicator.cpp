@@ -23,6 +23,9 @@ TEST_CASE("every rank gathers what all give, and gets what the first one broadca
       gathered[rank] = ranks.gather(std::string(3 * rank % 7, static_cast<char>('a' + rank)));
       ranks.barrier();
       heard[rank] = ranks.broadcast(ranks.first() ? "the first says" : "others are not heard");
+      for (int root = 0; root < size; ++root)
+        if (ranks.broadcast(ranks.rank() == root ? std::to_string(root) : "no", root) != std::to_string(root))
+          throw std::logic_error("another rank was heard");
       const std::vector<int64_t> squares = ranks.gather_values<int64_t>(ranks.rank() * ranks.rank());
       for (size_t i = 0; i < squares.size(); ++i)
         if (squares[i] != static_cast<int64_t>(i * i)) throw std::logic_error("wrong value");
@@ -35,6 +38,23 @@ TEST_CASE("every rank gathers what all give, and gets what the first one broadca
         CHECK(gathered[at][i] == std::string(3 * i % 7, static_cast<char>('a' + i)));
     }
   }
+}
+
+TEST_CASE("texts that are longer than a message may be come in pieces") {
+  constexpr size_t longest = 50'000'000;
+  const auto text_of = [&](int rank) {
+    std::string text(rank == 1 ? longest : static_cast<size_t>(3 * rank), static_cast<char>('a' + rank));
+    if (rank == 1)
+      for (size_t at = 0; at < longest; at += 1'000'003) text[at] = static_cast<char>('0' + at % 10);
+    return text;
+  };
+  run_ranks(3, [&](Communicator& ranks) {
+    const std::vector<std::string> all = ranks.gather(text_of(ranks.rank()));
+    for (int rank = 0; rank < 3; ++rank)
+      if (all[static_cast<size_t>(rank)] != text_of(rank)) throw std::logic_error("another text was gathered");
+    const std::string twice = text_of(1) + text_of(1);
+    if (ranks.broadcast(ranks.rank() == 1 ? twice : "", 1) != twice) throw std::logic_error("another text was heard");
+  });
 }
 
 TEST_CASE("a rank that does not answer is named") {

@@ -1,4 +1,5 @@
-// Work is cut into units, a kind and a problem of a fold each, which threads share out and files keep (unit_work.hpp).
+// Work is cut into units, a kind and a problem of a fold each, which ranks and threads share out and files keep
+// (unit_work.hpp).
 // Scores of held-out rows are kept, so that mixes and factors are tried without solving again.
 // tests/train/linear/test_linear.cpp.
 #include "train/linear/cross_validation.hpp"
@@ -82,14 +83,6 @@ std::string identity_of(const NgramRows& rows, uint64_t seed) {
   return fmt::format("{} {} {}", seed, rows.config().buckets, rows.rows());
 }
 
-void skip_done(const UnitWork& units, int64_t count, const std::function<double(int64_t unit)>& work,
-               Progress* progress) {
-  double done = 0;
-  for (int64_t unit = 0; unit < count; ++unit)
-    if (units.is_done(unit)) done += work(unit);
-  if (progress != nullptr && done > 0) progress->skip(done);
-}
-
 SvmSolution solve_presence(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed, UnitRun* run) {
   SvmProblem problem{std::move(learnt), 0, presence_cost, false, random_key(seed, "order of rows")};
   problem.presence = true;
@@ -118,22 +111,20 @@ HeldOut::HeldOut(const NgramRows& rows, uint64_t seed)
 }
 
 /// Units of work are, for each part, its kinds times problems, and then its presence.
-void HeldOut::solve(Progress* progress) {
-  const int64_t of_part = svm_kind_count * problems_ + 1, count = static_cast<int64_t>(parts_.size()) * of_part;
-  UnitWork units(rows_.work(), "folds", identity_of(rows_, seed_), count,
-                 {[&](int64_t unit) { return unit_bytes(unit); },
-                  [&](int64_t unit, const std::string& bytes) { return take_unit(unit, bytes); }});
-  const auto work = [&](int64_t unit) {
+void HeldOut::solve(Progress* progress, RankWork& ranks) {
+  UnitWork::Units all;
+  const int64_t of_part = svm_kind_count * problems_ + 1;
+  all.count = static_cast<int64_t>(parts_.size()) * of_part;
+  all.work = [&](int64_t unit) {
     const int64_t kind = unit % of_part / problems_;
     return held_out_work_of(rows_, kind == svm_kind_count ? presence_kind : svm_kinds[kind]);
   };
-  skip_done(units, count, work, progress);
-  parallel_units(count, [&](int64_t unit) {
-    if (units.is_done(unit)) return;
-    UnitRun run = units.run_of(unit, progress, work(unit));
+  all.bytes = [&](int64_t unit) { return unit_bytes(unit); };
+  all.take = [&](int64_t unit, const std::string& bytes) { return take_unit(unit, bytes); };
+  UnitWork units(rows_.work(), "folds", identity_of(rows_, seed_), std::move(all), ranks);
+  units.run(progress, [&](int64_t unit, UnitRun& run) {
     solve_unit(unit, run);
     units.finished({unit});
-    run.tell(1);
   });
 }
 
@@ -185,10 +176,12 @@ bool HeldOut::take_unit(int64_t unit, const std::string& bytes) {
   return true;
 }
 
-SvmMix HeldOut::best(Progress* progress) const {
+SvmMix HeldOut::best(Progress* progress, RankWork& ranks) const {
   std::vector<SvmMix> mixes = all_mixes();
-  const auto count = static_cast<int64_t>(mixes.size());
-  const auto bytes_of = [&](int64_t unit) {
+  UnitWork::Units all;
+  all.count = static_cast<int64_t>(mixes.size());
+  all.work = [work = mixes_work(rows_) / static_cast<double>(all.count)](int64_t) { return work; };
+  all.bytes = [&](int64_t unit) {
     const SvmMix& mix = mixes[static_cast<size_t>(unit)];
     std::string bytes;
     append_bytes(bytes, &mix.factor, 1);
@@ -196,7 +189,7 @@ SvmMix HeldOut::best(Progress* progress) const {
     append_bytes(bytes, mix.offsets.data(), mix.offsets.size());
     return bytes;
   };
-  const auto take = [&](int64_t unit, const std::string& bytes) {
+  all.take = [&](int64_t unit, const std::string& bytes) {
     SvmMix& mix = mixes[static_cast<size_t>(unit)];
     const size_t offsets = rows_.weighs_classes() ? static_cast<size_t>(rows_.classes()) : 0;
     if (bytes.size() != sizeof(double) * (2 + offsets)) return false;
@@ -206,15 +199,10 @@ SvmMix HeldOut::best(Progress* progress) const {
     for (size_t c = 0; c < offsets; ++c) mix.offsets.push_back(from.next<double>());
     return true;
   };
-  UnitWork units(rows_.work(), "mixes", identity_of(rows_, seed_), count, {bytes_of, take});
-  const double work = mixes_work(rows_) / static_cast<double>(count);
-  skip_done(
-      units, count, [&](int64_t) { return work; }, progress);
-  parallel_units(count, [&](int64_t unit) {
-    if (units.is_done(unit)) return;
+  UnitWork units(rows_.work(), "mixes", identity_of(rows_, seed_), std::move(all), ranks);
+  units.run(progress, [&](int64_t unit, UnitRun&) {
     choose_factor(mixes[static_cast<size_t>(unit)]);
     units.finished({unit});
-    if (progress != nullptr) progress->add(work);
   });
   return *std::min_element(mixes.begin(), mixes.end(),
                            [](const SvmMix& a, const SvmMix& b) { return a.loss < b.loss; });

@@ -1,6 +1,6 @@
 // Cross-validation of a linear classifier: which weights are solved for with all texts, and how sure it may be of them.
-// Used by fit_linear alone; docs/notes/ngrams.md has the reasons. The bits do not depend on threads, and what was
-// stopped goes on to the same bits: tests/train/linear/test_linear.cpp and test_unit_work.cpp.
+// Used by fit_linear alone; docs/notes/ngrams.md has the reasons. The bits do not depend on ranks and threads, and what
+// was stopped goes on to the same bits: tests/train/linear/test_linear.cpp, test_unit_work.cpp and test_rank_work.cpp.
 #pragma once
 
 #include <cstdint>
@@ -46,9 +46,6 @@ inline int32_t positive_class(const NgramRows& rows, int64_t problem) {
 SvmSolution solve_presence(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed, UnitRun* run = nullptr);
 /// What unfinished work depends on besides WorkPlace::identity: work of another identity is not taken up.
 std::string identity_of(const NgramRows& rows, uint64_t seed);
-/// Tells `progress` (may be null) of units that are done at the start.
-void skip_done(const UnitWork& units, int64_t count, const std::function<double(int64_t unit)>& work,
-               Progress* progress);
 /// Into how many folds the rows are divided, and how many of the folds are held out in turn: of large data not all, to
 /// save time.
 int64_t folds_of(const NgramRows& rows);
@@ -66,11 +63,12 @@ class HeldOut {
  public:
   HeldOut(const NgramRows& rows, uint64_t seed);
 
-  /// Solves for the held-out folds. `progress` (may be null) gets cross_validation_work() from this and best()
-  /// together. What is finished is kept (UnitWork). Like all methods below, it may stop (core/base/stop.hpp).
-  void solve(Progress* progress);
-  /// The mix with the lowest loss, with the best_factor().
-  SvmMix best(Progress* progress) const;
+  /// Collective: solves for the held-out folds; all ranks get all scores. `progress` (may be null) gets
+  /// cross_validation_work() from this and best() together. What is finished is kept (UnitWork). Like all methods
+  /// below, it may stop (core/base/stop.hpp).
+  void solve(Progress* progress, RankWork& ranks);
+  /// Collective: the mix with the lowest loss, with the best_factor().
+  SvmMix best(Progress* progress, RankWork& ranks) const;
   Evaluation evaluate(const SvmMix& mix) const;
   /// The decisions about the labels of held-out texts, if a text has any number of labels.
   LabelReport label_report(const SvmMix& mix, std::vector<double> thresholds = {}) const;

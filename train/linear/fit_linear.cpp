@@ -1,5 +1,5 @@
-// Cross-validation chooses a mix; then both kinds of each problem are solved for with all rows, in units that files
-// keep, and added up in the parameters in a fixed order. tests/train/linear/test_linear.cpp.
+// Cross-validation chooses a mix; then both kinds of each problem are solved for with all rows, in units that ranks
+// share out and files keep, and added up in the parameters in a fixed order. tests/train/linear/test_linear.cpp.
 #include "train/linear/fit_linear.hpp"
 
 #include <algorithm>
@@ -91,24 +91,30 @@ class AllRows {
   }
 
   /// Units of work are the two kinds of each problem, 2 p and 2 p + 1, and at the end the presence.
-  void solve(Progress* progress) {
-    const int64_t count = 2 * problem_count(rows_) + 1;
-    UnitWork units(rows_.work(), "solving", fmt::format("{} {}", identity_of(rows_, seed_), text_of(mix_)), count,
-                   {[&](int64_t unit) { return unit_bytes(unit); },
-                    [&](int64_t unit, const std::string& bytes) { return take_unit(unit, bytes); }});
-    skip_done(
-        units, count, [](int64_t) { return solving_work(); }, progress);
-    parallel_units(count, [&](int64_t unit) {
-      if (units.is_done(unit)) return;
-      UnitRun run = units.run_of(unit, progress, solving_work());
-      if (unit == count - 1) {
+  void solve(Progress* progress, RankWork& ranks) {
+    UnitWork::Units all;
+    const int64_t presence = 2 * problem_count(rows_);
+    all.count = presence + 1;
+    all.together = 2;  // the two kinds of a problem are added up
+    all.work = [](int64_t) { return solving_work(); };
+    all.bytes = [&](int64_t unit) { return unit_bytes(unit); };
+    all.take = [&](int64_t unit, const std::string& bytes) { return take_unit(unit, bytes); };
+    UnitWork units(rows_.work(), "solving", fmt::format("{} {}", identity_of(rows_, seed_), text_of(mix_)),
+                   std::move(all), ranks);
+    units.run(progress, [&](int64_t unit, UnitRun& run) {
+      if (unit == presence) {
         presence_ = solve_presence(rows_, all_, seed_, &run);
         units.finished({unit});
       } else if (take(unit, solve_kind(unit, &run))) {
         units.finished({unit / 2 * 2, unit / 2 * 2 + 1});
       }
-      run.tell(1);
     });
+    ranks.run([&] { finish(); });
+  }
+
+ private:
+  /// Completes the weights by what depends on all solutions.
+  void finish() {
     for (size_t c = 0; c < mix_.offsets.size(); ++c) bias_[c] += static_cast<real>(mix_.offsets[c]);
     if (rows_.is_binary()) bias_[0] = -bias_[1];
     take_shares_as_bias(rows_, presence_, weight_, bias_);
@@ -118,7 +124,6 @@ class AllRows {
     bias_[0] = -bias_[1];
   }
 
- private:
   SvmSolution solve_kind(int64_t unit, UnitRun* run) const {
     const bool ratios = unit % 2 == 1;
     if ((ratios ? mix_.ratios_share : mix_.plain_share) == 0)
@@ -206,27 +211,13 @@ std::string of_thresholds(const LabelFigures& labels) {
                      *lowest, *highest);
 }
 
-}  // namespace
-
-double fit_work(const NgramRows& rows) {
-  if (rows.by_passes()) return passes_work(rows);
-  return cross_validation_work(rows) + static_cast<double>(2 * problem_count(rows) + 1) * solving_work();
-}
-
-LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress,
+/// What the held-out rows say of a mix.
+LinearFit fit_of_mix(const NgramRows& rows, const HeldOut& held_out, const SvmMix& mix,
                      const std::vector<double>& thresholds) {
-  if (rows.by_passes()) return fit_by_passes(rows, params, seed, progress, thresholds);
-  HeldOut held_out(rows, seed);
-  if (progress != nullptr) progress->begin("cross-validation");
-  held_out.solve(progress);
-  const SvmMix mix = held_out.best(progress);
-  if (progress != nullptr) progress->begin("solving with all texts");
-  AllRows(rows, mix, seed, params).solve(progress);
   LinearFit fit;
   fit.held_out = held_out.evaluate(mix);
   if (rows.multi_label()) {
     const std::vector<double> used = thresholds.empty() ? held_out.label_report(mix).best_thresholds() : thresholds;
-    std::copy(used.begin(), used.end(), values_of(params, "linear.threshold"));
     fit.labels = held_out.label_report(mix, used).at(usual_threshold);
     fit.held_out.correct = fit.labels->exact;
   } else {
@@ -245,6 +236,30 @@ LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, P
                   held_out_folds(rows) < folds_of(rows) ? " (fewer of many texts and classes, to save time)" : "",
                   fit.labels ? of_thresholds(*fit.labels) : "accuracy " + figures(accuracies), mix.plain_share,
                   svm_kinds[mix.plain].cost, mix.ratios_share, svm_kinds[mix.ratios].cost, mix.factor));
+  return fit;
+}
+
+}  // namespace
+
+double fit_work(const NgramRows& rows) {
+  if (rows.by_passes()) return passes_work(rows);
+  return cross_validation_work(rows) + static_cast<double>(2 * problem_count(rows) + 1) * solving_work();
+}
+
+LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress,
+                     const std::vector<double>& thresholds, Communicator* several) {
+  RankWork ranks(several);
+  if (rows.by_passes()) return fit_by_passes(rows, params, seed, progress, thresholds, ranks);
+  HeldOut held_out(rows, seed);
+  if (progress != nullptr) progress->begin("cross-validation");
+  held_out.solve(progress, ranks);
+  const SvmMix mix = held_out.best(progress, ranks);
+  if (progress != nullptr) progress->begin("solving with all texts");
+  AllRows(rows, mix, seed, params).solve(progress, ranks);
+  LinearFit fit;
+  ranks.run([&] { fit = fit_of_mix(rows, held_out, mix, thresholds); });
+  if (rows.multi_label())
+    std::copy(fit.labels->thresholds.begin(), fit.labels->thresholds.end(), values_of(params, "linear.threshold"));
   return fit;
 }
 

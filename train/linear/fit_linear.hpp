@@ -8,6 +8,7 @@
 #include "nn/params/param_store.hpp"
 #include "train/linear/calibration.hpp"
 #include "train/linear/ngram_rows.hpp"
+#include "train/ranks/communicator.hpp"
 
 namespace capstan {
 
@@ -17,9 +18,10 @@ namespace capstan {
 /// by the cross entropy of the held-out rows. Where a text has any number of labels, linear.threshold has for each
 /// label the one of `thresholds` or, if there are none, that which is best for these rows. The weights are then solved
 /// for with all rows; those of a base classifier join them. A pure function of the rows and the seed; independent of
-/// the number of threads. May stop (core/base/stop.hpp). `progress` (may be null) gets fit_work() in all.
+/// the number of ranks and threads. May stop (core/base/stop.hpp), on all ranks together. `progress` (may be null) gets
+/// fit_work() in all. `ranks`: who share the work, all with the same rows (collective); null: one process.
 LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress = nullptr,
-                     const std::vector<double>& thresholds = {});
+                     const std::vector<double>& thresholds = {}, Communicator* ranks = nullptr);
 /// The work of fit_linear(), for progress. 1 is to solve for one class with all rows or, where rows.by_passes(), to
 /// learn from one row.
 double fit_work(const NgramRows& rows);

@@ -96,6 +96,54 @@ class HeldOutScores {
   std::vector<float> scores_;
 };
 
+/// Collective: where the passes go on, with the weights there: what rank 0 finds in the file, or the beginning.
+PassPlace saved_place(const WorkFile& file, PassSolver& solver, RankWork& ranks) {
+  PassPlace place;
+  if (ranks.first())
+    if (auto saved = file.load(); saved && place.take(saved->numbers) && !solver.read(*saved)) place = {};
+  std::vector<int64_t> numbers = place.numbers();
+  ranks.broadcast_numbers(numbers);
+  place.take(numbers);
+  if (place.pass > 0 || place.row > 0) solver.share();
+  return place;
+}
+
+/// What the held-out rows say of the weights.
+LinearFit fit_at(const NgramRows& rows, const HeldOutScores& held_out, double factor,
+                 const std::vector<double>& thresholds) {
+  LinearFit fit;
+  fit.held_out = held_out.sums(factor).of_rows;
+  if (rows.multi_label()) {
+    const std::vector<double> used = thresholds.empty() ? held_out.labels(factor, {}).best_thresholds() : thresholds;
+    fit.labels = held_out.labels(factor, used).at(usual_threshold);
+    fit.held_out.correct = fit.labels->exact;
+  } else {
+    fit.predictions = held_out.predictions(factor);
+  }
+  return fit;
+}
+
+/// Lines for the log. `texts`: how many are held out.
+std::vector<std::string> report_of(const NgramRows& rows, const PassSolver& solver, const LinearFit& fit, double factor,
+                                   size_t texts) {
+  const double accuracy = fit.held_out.accuracy(), count = std::max(static_cast<double>(texts), 1.0);
+  std::vector<std::string> lines{
+      rows.report(),
+      fmt::format("linear: too many texts or n-grams to solve for: {} passes of AdaGrad over rows that are {}", passes,
+                  rows.kept() ? "kept in memory" : "made again in each pass"),
+      fmt::format("linear: {} texts held out: {}; logits x {:.2f}", texts,
+                  fit.labels ? fmt::format("micro-F1 {:.2f} %", 100 * fit.labels->all.f1())
+                             : fmt::format("accuracy {:.2f} % (standard error {:.2f})", 100 * accuracy,
+                                           100 * std::sqrt(accuracy * (1 - accuracy) / count)),
+                  factor)};
+  if (const NgramOrders orders = orders_of(rows.config()); !orders.words.empty() && !orders.characters.empty())
+    lines.push_back(
+        fmt::format("linear: model.characters=[] would take about {:.0f} % of the time, and is less accurate "
+                    "where parts of words tell classes apart",
+                    100 * solver.share_of_words()));
+  return lines;
+}
+
 }  // namespace
 
 double passes_work(const NgramRows& rows) {
@@ -104,23 +152,23 @@ double passes_work(const NgramRows& rows) {
 }
 
 LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress,
-                        const std::vector<double>& thresholds) {
+                        const std::vector<double>& thresholds, RankWork& ranks) {
   const Parts parts = parts_of(rows);
   const auto work_of = [](const std::vector<uint32_t>& some_rows) {
     return passes * static_cast<double>(some_rows.size());
   };
-  PassSolver solver(rows, seed);
+  PassSolver solver(rows, seed, ranks);
   const double rate = rows.is_binary() ? hinge_rate : softmax_rate;
-  PassPlace place;
   WorkFile file(rows.work(), "passes", fmt::format("{} {} {}", seed, rows.config().buckets, rows.rows()));
-  if (auto saved = file.load(); saved && place.take(saved->numbers) && !solver.read(*saved)) place = {};
+  PassPlace place = saved_place(file, solver, ranks);
   const auto save = [&] {
-    if (file.due()) file.save(place.numbers(), [&](FileWriter& to) { solver.write(to); });
+    if (ranks.first() && file.due()) file.save(place.numbers(), [&](FileWriter& to) { solver.write(to); });
   };
   if (place.of_sample && !parts.sample.empty()) {
     if (progress != nullptr) progress->begin("passes over a sample");
     solver.run(parts.sample, rate, place, work_of(parts.sample), progress, save);
-    place.factor = HeldOutScores(rows, solver, parts.held_out).best().factor;
+    const HeldOutScores held_out(rows, solver, parts.held_out);
+    ranks.run([&] { place.factor = held_out.best().factor; });
   } else if (progress != nullptr) {
     progress->skip(work_of(parts.sample));
   }
@@ -128,39 +176,21 @@ LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed
   if (progress != nullptr) progress->begin("passes over all texts");
   solver.run(parts.learnt, rate, place, work_of(parts.learnt), progress, save);
   const HeldOutScores held_out(rows, solver, parts.held_out);
-  const BestFactor best = held_out.best();
+  LinearFit fit;
+  double factor = 1;
+  ranks.run([&] {
+    factor = held_out.best().factor;
+    fit = fit_at(rows, held_out, factor, thresholds);
+  });
+  fit.report = report_of(rows, solver, fit, factor, parts.held_out.size());
 
   const auto values_of = [&](const char* name) { return params.values() + params.find(name).offset; };
   const std::vector<double> shares = logits_of_shares(rows);
   std::copy(rows.scale().begin(), rows.scale().end(), values_of("linear.scale"));
   std::copy(shares.begin(), shares.end(), values_of("linear.bias"));
-  LinearFit fit;
-  fit.held_out = held_out.sums(best.factor).of_rows;
-  if (rows.multi_label()) {
-    const std::vector<double> used =
-        thresholds.empty() ? held_out.labels(best.factor, {}).best_thresholds() : thresholds;
-    std::copy(used.begin(), used.end(), values_of("linear.threshold"));
-    fit.labels = held_out.labels(best.factor, used).at(usual_threshold);
-    fit.held_out.correct = fit.labels->exact;
-  } else {
-    fit.predictions = held_out.predictions(best.factor);
-  }
-  const double accuracy = fit.held_out.accuracy(), texts = std::max(static_cast<double>(parts.held_out.size()), 1.0);
-  fit.report = {
-      rows.report(),
-      fmt::format("linear: too many texts or n-grams to solve for: {} passes of AdaGrad over rows that are {}", passes,
-                  rows.kept() ? "kept in memory" : "made again in each pass"),
-      fmt::format("linear: {} texts held out: {}; logits x {:.2f}", parts.held_out.size(),
-                  fit.labels ? fmt::format("micro-F1 {:.2f} %", 100 * fit.labels->all.f1())
-                             : fmt::format("accuracy {:.2f} % (standard error {:.2f})", 100 * accuracy,
-                                           100 * std::sqrt(accuracy * (1 - accuracy) / texts)),
-                  best.factor)};
-  if (const NgramOrders orders = orders_of(rows.config()); !orders.words.empty() && !orders.characters.empty())
-    fit.report.push_back(
-        fmt::format("linear: model.characters=[] would take about {:.0f} % of the time, and is less accurate "
-                    "where parts of words tell classes apart",
-                    100 * solver.share_of_words()));
-  solver.take(best.factor, values_of("linear.weight"));
+  if (fit.labels)
+    std::copy(fit.labels->thresholds.begin(), fit.labels->thresholds.end(), values_of("linear.threshold"));
+  solver.take(factor, values_of("linear.weight"));
   return fit;
 }
 

@@ -9,6 +9,7 @@
 #include "nn/params/param_store.hpp"
 #include "train/linear/calibration.hpp"
 #include "train/linear/ngram_rows.hpp"
+#include "train/linear/rank_work.hpp"
 
 namespace capstan {
 
@@ -17,11 +18,11 @@ namespace capstan {
 /// to 0: over softmax, with two classes over the squared hinge, with any number of labels over the logistic loss of
 /// each. The bias stays what the shares of the classes say. With two classes, whose scores get a factor afterwards,
 /// this factor must be known before the passes: passes over a sample tell it. Rows that are held out tell the factor of
-/// the result. A pure function of the rows and the seed, with the same bits on any number of threads and whether rows
-/// are kept or not. May stop (core/base/stop.hpp); what was finished is kept (WorkFile). `progress` (may be null) gets
-/// passes_work() in all.
+/// the result. A pure function of the rows and the seed, with the same bits on any number of ranks and threads and
+/// whether rows are kept or not. May stop (core/base/stop.hpp); what was finished is kept (WorkFile). `progress` (may
+/// be null) gets passes_work() in all. Collective.
 LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress,
-                        const std::vector<double>& thresholds);
+                        const std::vector<double>& thresholds, RankWork& ranks);
 /// The work of fit_by_passes(): how many rows it learns from in all its passes.
 double passes_work(const NgramRows& rows);
 

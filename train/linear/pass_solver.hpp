@@ -1,17 +1,19 @@
 // The weights of a linear classifier that passes over its rows change: the method of ngram_passes. Gradients of a batch
 // of rows are computed with the same weights, and each bucket is updated in the order of the rows, so the bits do not
-// depend on threads: tests/train/linear/test_ngram_passes.cpp.
+// depend on ranks and threads: tests/train/linear/test_ngram_passes.cpp, test_rank_work.cpp.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "core/io/file.hpp"
 #include "core/io/progress.hpp"
 #include "train/linear/ngram_rows.hpp"
+#include "train/linear/rank_work.hpp"
 #include "train/linear/work_file.hpp"
 
 namespace capstan {
@@ -39,14 +41,15 @@ struct PassPlace {
   }
 };
 
-/// AdaGrad with one sum of squares for each bucket. Threads compute rows with the same weights, and then update buckets
-/// of their own in the order of the rows.
+/// AdaGrad with one sum of squares for each bucket. Ranks and threads compute rows with the same weights. Then each
+/// rank updates all buckets of its copy of the weights, each thread some of them, in the order of the rows.
 class PassSolver {
  public:
-  PassSolver(const NgramRows& rows, uint64_t seed);
+  /// All ranks have the same rows. Both must outlive it.
+  PassSolver(const NgramRows& rows, uint64_t seed, RankWork& ranks);
 
-  /// Passes over some rows from where `place` is, at first with weights of zero. Of two classes, the logits are
-  /// supposed to be place.factor times the scores. `save` is called between batches. May stop.
+  /// Collective: passes over some rows from where `place` is, at first with weights of zero. Of two classes, the logits
+  /// are supposed to be place.factor times the scores. `save` is called between batches. May stop.
   void run(const std::vector<uint32_t>& learnt, double rate, PassPlace& place, double work, Progress* progress,
            const std::function<void()>& save);
 
@@ -54,8 +57,10 @@ class PassSolver {
   void write(FileWriter& to) const;
   /// Reads what write() has written; returns false where the file has less.
   bool read(WorkFile::Saved& from);
+  /// Collective: all ranks get the weights and sums of rank 0.
+  void share();
 
-  /// The scores x W of some rows, (rows, columns). May stop.
+  /// Collective: the scores x W of some rows, (rows, columns). May stop.
   std::vector<float> scores(const std::vector<uint32_t>& some_rows) const;
   /// The logits of a row, (classes): factor times its scores, plus the logits of the shares.
   std::vector<double> logits(const float* scores, double factor) const;
@@ -75,9 +80,19 @@ class PassSolver {
 
   /// Calls visit(bucket) for buckets that are in use.
   template <class Visit>
-  void for_used(const Visit& visit) const;
+  void for_used(const Visit& visit) const {
+    for (int64_t f = 0; f < rows_.config().buckets; ++f)
+      if (rows_.scale()[static_cast<size_t>(f)] != 0) visit(f);
+  }
   template <class RowOf>
   void learn(const RowOf& row_of, int64_t count, float rate);
+  template <class RowOf, class Use>
+  void read_rows(const RowOf& row_of, int64_t begin, int64_t end, const Use& use);
+  std::string bytes_of(int64_t begin, int64_t end) const;
+  void take_rows(const std::string& bytes, int64_t begin, int64_t end);
+  void score_rows(const std::vector<uint32_t>& some_rows, int64_t begin, int64_t end, float* out) const;
+  /// Of `count` rows that ranks share out, the first one of a rank.
+  int64_t first_of(int rank, int64_t count) const { return count * rank / ranks_.size(); }
   void divide_buckets(int64_t count);
   Part part_of(const NgramValue* first, const NgramValue* last, int64_t begin, int64_t end) const;
   void score(const std::vector<NgramValue>& row, float* out) const;
@@ -86,6 +101,8 @@ class PassSolver {
 
   const NgramRows& rows_;
   uint64_t seed_;
+  RankWork& ranks_;
+  bool entries_are_sent_ = false;  // between ranks: not where all of them keep the rows
   Loss loss_;
   int64_t columns_, width_;     // scores of a row (with two classes one); weights of a bucket
   float characters_share_;      // of the rate, for n-grams of characters

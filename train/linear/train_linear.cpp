@@ -6,13 +6,18 @@
 #include <algorithm>
 
 #include "core/base/stop.hpp"
+#include "core/strings/strings.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/linear/fit_linear.hpp"
+#include "train/linear/rank_work.hpp"
 
 namespace capstan {
 namespace {
 
 const StopPoll stop = [] { return StopSignals::received() != 0; };
+
+/// Collective: the signal that has stopped the work.
+int signal_of(Session& session) { return agreed_signal(session.ranks(), StopSignals::received()); }
 
 /// The figures of the decision rule that suits the goal best. The rule is found and tried on the same held-out texts.
 std::optional<DecisionFigures> decide_held_out(const HeldOutPredictions& held_out, const DecisionGoal& goal) {
@@ -35,13 +40,17 @@ bool solve(Session& session, const NgramRows& rows, ParamStore& params, bool val
   try {
     const StopScope scope(&stop);
     const std::vector<double> thresholds = goal && rows.multi_label() ? goal->rule : std::vector<double>{};
-    fit = fit_linear(rows, params, session.state().seed, &progress, thresholds);
+    fit = fit_linear(rows, params, session.state().seed, &progress, thresholds, &session.ranks());
     add_cost(fit.labels, goal);
     if (goal && fit.predictions) decisions = decide_held_out(*fit.predictions, *goal);
   } catch (const Stopped&) {
     return false;
   }
   for (const std::string& line : fit.report) session.log().info(line);
+  if (const Traffic& traffic = session.ranks().traffic(); session.ranks().size() > 1)
+    session.log().info(fmt::format("ranks: this one has sent {} and has waited for others {} of {}",
+                                   bytes_text(static_cast<double>(traffic.bytes)), short_time(traffic.seconds),
+                                   short_time(watch.seconds())));
   RunState& state = session.state();
   if (decisions) {
     state.rule = decisions->rule;
@@ -73,16 +82,16 @@ TrainResult train_linear(Session& session, const Model& classifier, const NgramR
   Progress progress(session.log().of_work(false), "evaluating", (solved ? 0 : fit_work(rows)) + evaluation, in_shares);
   if (valid != nullptr) valid->report_to(progress, each);
   if (!solved && !solve(session, rows, parts.params, valid != nullptr, progress))
-    return session.give_up(StopSignals::received(), "the same command goes on with what is finished");
+    return session.give_up(signal_of(session), "the same command goes on with what is finished");
   if (valid != nullptr && session.state().validated_step != session.state().step) {
     const Stopwatch watch;
     progress.begin("evaluating");
     ClassifierEvaluation found;
     try {
       const StopScope scope(&stop);
-      found = evaluate_classifier(classifier, *valid, session.state().rule);
+      RankWork(&session.ranks()).run([&] { found = evaluate_classifier(classifier, *valid, session.state().rule); });
     } catch (const Stopped&) {
-      return session.interrupt(StopSignals::received(), parts);
+      return session.interrupt(signal_of(session), parts);
     }
     add_cost(found.labels, session.options().goal);
     std::optional<DecisionFigures> decisions;

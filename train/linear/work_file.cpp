@@ -12,7 +12,6 @@
 namespace capstan {
 namespace {
 
-constexpr const char* ending = ".work";
 constexpr int64_t most_numbers = 1000;  // a damaged count must not make memory for more
 
 /// Seconds between two times that a file is saved. Tests set the variable, so that they need not wait; with 0, all is

@@ -43,8 +43,7 @@ void RankStep::with_average(const std::function<void()>& evaluate) {
 }
 
 TrainingStep::Description RankStep::description() const {
-  Description result{{ranks_.description()}, ""};
-  for (int rank = 0; rank < ranks_.size(); ++rank) result.lines.push_back("  " + ranks_.name_of(rank));
+  Description result{ranks_.description(), ""};
   const int64_t lanes = own_batches.share(0, 0).tree.lanes();
   if (lanes < ranks_.size())
     result.warning = fmt::format(

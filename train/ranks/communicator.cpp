@@ -1,7 +1,6 @@
 // Waiting asks the transport in turns, which become rarer, and looks for what may never come: ended and stopped
 // processes of this machine (Watch), and ranks of other machines, which tell each other for whom they wait
-// (WaitingRanks). Gathering goes in ceil(log2 R) rounds, broadcasting along a binary tree.
-// tests/train/test_communicator.cpp.
+// (WaitingRanks). tests/train/test_communicator.cpp.
 #include "train/ranks/communicator.hpp"
 
 #include <fmt/core.h>
@@ -231,11 +230,14 @@ int64_t Communicator::sharing_memory() const {
                        [&](int rank) { return places_[static_cast<size_t>(rank)].memory == mine; });
 }
 
-std::string Communicator::description() const {
+std::vector<std::string> Communicator::description() const {
   std::set<std::string> machines;
   for (const Place& place : places_) machines.insert(place.machine);
-  return fmt::format("{} ranks by {} on {} machine{}", size_, transport_ ? transport_->library() : "nothing",
-                     std::max<size_t>(machines.size(), 1), machines.size() > 1 ? "s" : "");
+  std::vector<std::string> lines{fmt::format("{} ranks by {} on {} machine{}", size_,
+                                             transport_ ? transport_->library() : "nothing",
+                                             std::max<size_t>(machines.size(), 1), machines.size() > 1 ? "s" : "")};
+  for (int rank = 0; rank < size_; ++rank) lines.push_back("  " + name_of(rank));
+  return lines;
 }
 
 Pending Communicator::send(int to, const void* bytes, size_t count) {
@@ -250,7 +252,7 @@ Pending Communicator::receive(int from, void* bytes, size_t count) {
   return {transport_->receive(from, bytes, count, Channel::work), from, true, false};
 }
 
-bool Communicator::test(Pending& pending) {
+bool Communicator::is_done(Pending& pending) {
   if (!pending.done) pending.done = transport_->done(pending.request);
   return pending.done;
 }
@@ -258,10 +260,10 @@ bool Communicator::test(Pending& pending) {
 void Communicator::wait(std::vector<Pending>& all) {
   Watch watch(*this);
   for (Pending& pending : all) {
-    while (!test(pending)) {
+    while (!is_done(pending)) {
       // While this message is missing, others of the list may arrive.
       bool moved = false;
-      for (Pending& other : all) moved = (!other.done && test(other)) || moved;
+      for (Pending& other : all) moved = (!other.done && is_done(other)) || moved;
       if (moved)
         watch.moved();
       else
@@ -276,72 +278,6 @@ void Communicator::wait_for(Pending one) {
   wait(all);
 }
 
-/// In round k, a rank knows the blocks of 2^k ranks, its own first, and gets those of the next 2^k ranks.
-/// Bruck et al. 1997, "Efficient algorithms for all-to-all communications in multiport message-passing systems".
-void Communicator::gather_blocks(void* all, size_t block) {
-  if (size_ == 1 || block == 0) return;
-  char* const blocks = static_cast<char*>(all);
-  std::vector<char> known(block * static_cast<size_t>(size_));  // of this rank, of the next one, ...
-  std::memcpy(known.data(), blocks + block * static_cast<size_t>(rank_), block);
-  for (int count = 1; count < size_; count *= 2) {
-    const size_t bytes = block * static_cast<size_t>(std::min(count, size_ - count));
-    std::vector<Pending> both{
-        receive((rank_ + count) % size_, known.data() + block * static_cast<size_t>(count), bytes),
-        send((rank_ + size_ - count) % size_, known.data(), bytes)};
-    wait(both);
-  }
-  for (int i = 0; i < size_; ++i)
-    std::memcpy(blocks + block * static_cast<size_t>((rank_ + i) % size_),
-                known.data() + block * static_cast<size_t>(i), block);
-}
-
-std::vector<std::string> Communicator::gather(std::string_view mine) {
-  const std::vector<uint64_t> sizes = gather_values<uint64_t>(mine.size());
-  const size_t widest = *std::max_element(sizes.begin(), sizes.end());
-  std::string all(widest * static_cast<size_t>(size_), '\0');
-  std::copy(mine.begin(), mine.end(), all.begin() + static_cast<std::ptrdiff_t>(widest * static_cast<size_t>(rank_)));
-  gather_blocks(all.data(), widest);
-  std::vector<std::string> texts;
-  for (size_t i = 0; i < sizes.size(); ++i) texts.push_back(all.substr(i * widest, sizes[i]));
-  return texts;
-}
-
-std::vector<std::vector<std::string>> Communicator::gather_lists(const std::vector<std::string>& mine) {
-  constexpr std::string_view separator("\0", 1);
-  std::vector<std::vector<std::string>> lists;
-  for (const std::string& text : gather(join(mine, separator))) {
-    const std::vector<std::string_view> parts = split(text, separator);
-    lists.emplace_back(parts.begin(), parts.end());
-  }
-  return lists;
-}
-
-/// Along a binary tree: a rank gets the text from the rank whose number lacks its lowest bit, and passes it on to those
-/// whose numbers have one lower bit more.
-std::string Communicator::broadcast(std::string_view of_first) {
-  if (size_ == 1) return std::string(of_first);
-  int lowest = 1;
-  while (lowest < size_ && (rank_ & lowest) == 0) lowest *= 2;
-  uint64_t size = of_first.size();
-  std::string text(of_first);
-  if (rank_ != 0) {
-    wait_for(receive(rank_ - lowest, &size, sizeof(size)));
-    text.assign(size, '\0');
-    wait_for(receive(rank_ - lowest, text.data(), size));
-  }
-  std::vector<Pending> sent;
-  for (int bit = lowest / 2; bit > 0; bit /= 2) {
-    if (rank_ + bit >= size_) continue;
-    sent.push_back(send(rank_ + bit, &size, sizeof(size)));
-    sent.push_back(send(rank_ + bit, text.data(), size));
-  }
-  wait(sent);
-  return text;
-}
-
-void Communicator::barrier() { gather_values<char>(0); }
-
-/// Throws RankFailure if a process of this machine has ended. Those of other machines are noticed by their silence.
 void Communicator::look_for_ended() const {
   for (const int rank : neighbours_) {
     if (static_cast<size_t>(rank) >= places_.size()) continue;

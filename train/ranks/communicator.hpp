@@ -53,8 +53,8 @@ class Communicator : NoCopy {
   bool first() const { return rank_ == 0; }
   /// "rank 2 (process 4711 on node3)"
   std::string name_of(int rank) const;
-  /// "4 ranks by Open MPI v4.1.4 on 2 machines"
-  std::string description() const;
+  /// "4 ranks by Open MPI v4.1.4 on 2 machines", and a line with each rank's name.
+  std::vector<std::string> description() const;
   /// The ranks of this machine, ascending.
   const std::vector<int>& neighbours() const { return neighbours_; }
   /// How many ranks of this machine, this one among them, have the same memory_limit(), such as a control group.
@@ -74,8 +74,8 @@ class Communicator : NoCopy {
     gather_blocks(all.data(), sizeof(T));
     return all;
   }
-  /// Collective: returns what rank 0 gives; other ranks may give anything.
-  std::string broadcast(std::string_view of_first);
+  /// Collective: returns what rank `root` gives; other ranks may give anything.
+  std::string broadcast(std::string_view of_root, int root = 0);
   /// Collective: returns when all ranks have called it.
   void barrier();
 
@@ -83,8 +83,12 @@ class Communicator : NoCopy {
   /// Throws std::invalid_argument for more bytes than Transport::longest.
   Pending send(int to, const void* bytes, size_t count);
   Pending receive(int from, void* bytes, size_t count);
+  /// Asks once whether it is done.
+  bool is_done(Pending& pending);
   /// Returns when all are done.
   void wait(std::vector<Pending>& all);
+  /// Throws RankFailure if a process of this machine has ended. Those of other machines are noticed by their silence.
+  void look_for_ended() const;
   /// Other ranks may compute for so many seconds before they send: waiting allows ten times as long, if that is more
   /// than the time-out.
   void expect_pause(double seconds) { pause_ = seconds; }
@@ -115,10 +119,7 @@ class Communicator : NoCopy {
   class Watch;
   class WaitingRanks;
 
-  /// Asks once whether it is done.
-  bool test(Pending& pending);
   void wait_for(Pending one);
-  void look_for_ended() const;
   /// Is it a rank of this machine?
   bool is_neighbour(int rank) const;
   /// Throws RankFailure after so many seconds without any message.

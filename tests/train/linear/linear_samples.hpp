@@ -63,16 +63,19 @@ inline NgramRows rows_of(const std::vector<Text>& texts, int64_t classes, const 
   return {Samples(texts).texts(), config, classes, std::move(base)};
 }
 
+/// Budgets by which few texts, too, are learnt in passes, over rows that are kept in memory or made again.
+constexpr RowBudget kept_for_passes{1, int64_t{1} << 30}, made_again{1, 1};
+
 /// A model's parameters, as LinearClassifier makes them.
 struct Solution {
   ParamStore store;
   std::unique_ptr<LinearClassifier> linear;
   LinearFit fit;
 
-  Solution(const NgramRows& rows, uint64_t seed) {
-    linear = std::make_unique<LinearClassifier>(Scope(store, seed), rows.config(), rows.classes());
+  Solution(const NgramRows& rows, uint64_t seed, Communicator* ranks = nullptr) {
+    linear = std::make_unique<LinearClassifier>(Scope(store, seed), rows.config(), rows.classes(), rows.multi_label());
     store.finalize();
-    fit = fit_linear(rows, store, seed);
+    fit = fit_linear(rows, store, seed, nullptr, {}, ranks);
   }
   int32_t predict(const std::string& text) const {
     const Array logits = linear->text_logits({text});

@@ -16,8 +16,6 @@
 namespace capstan::testing {
 namespace {
 
-constexpr RowBudget kept_for_passes{1, int64_t{1} << 30}, made_again{1, 1};
-
 NgramRows many_rows(const Samples& samples, int64_t classes, RowBudget budget) {
   return {samples.texts(), linear_config(1 << 14), classes, nullptr, budget};
 }
