@@ -2,6 +2,9 @@
 // be computed by different threads and processes, so nothing here may depend on where a row is in the batch.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "core/array/array.hpp"
 
 namespace capstan {
@@ -17,6 +20,7 @@ struct Batch {
   Ids labels;
   Ids examples;        // (B): index of each example in its epoch's order
   Array weights = {};  // (B): factors of the examples' losses in training; empty: 1
+  std::vector<std::string> texts = {};  // (B): what the tokens were made of; empty: no model asks for it
 };
 
 }  // namespace capstan
