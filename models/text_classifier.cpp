@@ -96,8 +96,7 @@ TextClassifier::TextClassifier(const Scope& scope, const TextClassifierConfig& c
   head_ = std::make_unique<Linear>(model_scope(scope, config) / "head",
                                    LinearConfig{config.width, classes, /*bias=*/true, 1, /*output=*/true});
   // In `scope`, without init_stddev: the size of output.weight decides how fast the table of n-grams learns.
-  if (config.ngrams.any())
-    ngrams_ = std::make_unique<NgramFeatures>(scope / "ngrams", config.ngrams, classes);
+  if (config.ngrams.any()) ngrams_ = std::make_unique<NgramFeatures>(scope / "ngrams", config.ngrams, classes);
   if (const auto* const listed = std::get_if<ListedWeights>(&config.class_weights)) weigh(listed->weights);
   if (pooling_ != Pooling::attention) return;
   const Scope place = model_scope(scope, config) / "pooling";

@@ -67,7 +67,9 @@ BatchPlan plan_longest_first(int64_t count, const BatchConfig& config, const std
 }
 
 Batch rows_of(const Batch& batch, int64_t begin, int64_t end) {
-  return {batch.tokens.rows(begin, end), batch.segment_ids.rows(begin, end), batch.labels.rows(begin, end),
+  return {batch.tokens.rows(begin, end),
+          batch.segment_ids.rows(begin, end),
+          batch.labels.rows(begin, end),
           batch.examples.empty() ? batch.examples : batch.examples.rows(begin, end),
           batch.weights.empty() ? batch.weights : batch.weights.rows(begin, end),
           batch.texts.empty() ? batch.texts

@@ -349,8 +349,8 @@ std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, cons
     known.classes_file.clear();
   }
   return std::make_unique<ExampleSource>(
-      load_labelled(known, inputs.tokenizer, inputs.classifies, inputs.log, inputs.scratch, inputs.keep_texts), inputs, settings_of(named),
-      without);
+      load_labelled(known, inputs.tokenizer, inputs.classifies, inputs.log, inputs.scratch, inputs.keep_texts), inputs,
+      settings_of(named), without);
 }
 
 }  // namespace capstan

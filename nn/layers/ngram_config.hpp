@@ -1,6 +1,6 @@
 // Options of n-grams, and the hash of those of tokens, for NgramEmbedding and NgramFeatures
-// (nn/layers/ngram_embedding.hpp), which look n-grams up in a table. Trained tables depend on the hash, so it cannot change:
-// tests/nn/layers/test_ngrams.cpp.
+// (nn/layers/ngram_embedding.hpp), which look n-grams up in a table. Trained tables depend on the hash, so it cannot
+// change: tests/nn/layers/test_ngrams.cpp.
 #pragma once
 
 #include <cstdint>

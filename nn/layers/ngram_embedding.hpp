@@ -48,11 +48,10 @@ class NgramEmbedding {
 // tests/nn/layers/test_ngrams.cpp.
 
 /// y = O q,  q = scale / sqrt(n) * sum of table[bucket] over the n n-grams of a row's documents; n-grams do not reach
-/// across a document's boundary or into padding. With n-grams of characters, which are those of the row's text
-/// (character_hashes), q has a second such sum over them, with their number: a text has several times as many as it has
-/// tokens, which would make n-grams of tokens count for little. tokens: (B, T) -> (B, outputs). y = 0 for a row without
-/// n-grams, and for one whose n-grams never occurred in training, since the table starts at zero. Parameters table
-/// (buckets, width), updated by rows, and output.weight (outputs, width).
+/// across a document's boundary or into padding. With n-grams of characters, q has a second such sum, times 1/4, over
+/// the m n-grams of the row's text (character_hashes), divided by sqrt(m). tokens: (B, T) -> (B, outputs). y = 0 for a
+/// row without n-grams, and for one whose n-grams never occurred in training, since the table starts at zero.
+/// Parameters table (buckets, width), updated by rows, and output.weight (outputs, width).
 class NgramFeatures {
  public:
   NgramFeatures(const Scope& scope, const NgramConfig& config, int64_t outputs);

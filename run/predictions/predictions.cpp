@@ -48,8 +48,7 @@ Array unchecked_logits(const SavedRun& run, const std::vector<InputText>& texts)
   Array logits(Shape{static_cast<int64_t>(rows.size()), model.classes()});
   for_padded_groups(rows, [&](const std::vector<int64_t>& indices, const Batch& group) {
     Context context = Context::evaluation(group);
-    for (size_t i = 0; i < indices.size() && keeps; ++i)
-      context.texts.push_back(kept[static_cast<size_t>(indices[i])]);
+    for (size_t i = 0; i < indices.size() && keeps; ++i) context.texts.push_back(kept[static_cast<size_t>(indices[i])]);
     const Array of_group = model.logits(group.tokens, context).value();
     for (size_t i = 0; i < indices.size(); ++i)
       std::copy_n(of_group.data() + static_cast<int64_t>(i) * of_group.dim(1), of_group.dim(1),
