@@ -131,7 +131,8 @@ TEST_CASE(
   check_refused(place, "export", "export runs/characters --format huggingface --output out",
                 "model.ngrams.characters ... serve");
   check_refused(place, "explain", "predict runs/characters --explain", "only of a linear-classifier", 1, texts);
-  check_refused(place, "ListOps", Words("train --config classifier.yaml --set data={type:listops}") + characters,
+  check_refused(place, "ListOps",
+                Words{"train", "--config", "classifier.yaml", "--set", "data={type: listops}"} + characters,
                 "n-grams of characters are for texts (data.type: labelled), not for listops", 2);
   // The table goes on where n-grams are the same: other tokens matter only to n-grams of tokens.
   const Words start = characters + Words{"train.init_from=runs/characters", "train.steps=1"};
