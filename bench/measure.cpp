@@ -33,7 +33,10 @@ double read_seconds(const float* numbers, int64_t count) {
         for (Batch& sum : partial) sum = Batch(0.f);
         for (const float* at = numbers + begin * block; at < numbers + end * block; at += block)
           for (int64_t i = 0; i < chains; ++i) partial[i] += Batch::load_unaligned(at + i * kernels::simd::lanes);
-        for (const Batch& sum : partial) sums[static_cast<size_t>(thread_index())] += kernels::simd::sum(sum);
+        for (int64_t i = 1; i < chains; ++i) partial[0] += partial[i];
+        float lanes[kernels::simd::lanes];
+        partial[0].store_unaligned(lanes);
+        for (const float lane : lanes) sums[static_cast<size_t>(thread_index())] += lane;
       });
     }));
     for (const float sum : sums) total += sum;

@@ -33,7 +33,7 @@ def run(program, folder, number):
     begin, ends = time.perf_counter(), []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment) as process:
         for line in process.stdout:
-            if ": Step " in line and "Loss" in line:
+            if "] Step " in line:
                 ends.append(time.perf_counter() - begin)
     if process.returncode != 0 or len(ends) < STEPS:
         sys.exit(f"{program}: exit code {process.returncode} after {len(ends)} steps; last line: {line}")

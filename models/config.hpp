@@ -37,6 +37,7 @@ struct ModelConfig {
   NormConfig final_norm;
   bool norm_after_post = false;
   bool embedding_norm = false;
+  bool sparse_embedding = false;
   bool share_layers = false;
   std::optional<double> init_stddev;
   bool recompute = false;
@@ -59,6 +60,9 @@ void describe_model(Fields& f, ModelConfig& c) {
     "together with the width");
   f("final_norm", c.final_norm, any(), "normalisation after the last block (left out if that block is post-norm)");
   f("embedding_norm", c.embedding_norm, any(), "also normalise the embeddings, in the same way as final_norm");
+  f("sparse_embedding", c.sparse_embedding, any(),
+    "update only the rows of tokens that a step has read, as nn.Embedding(sparse=True) with SparseAdam in PyTorch: a "
+    "step does not take longer for a larger vocabulary");
   f("share_layers", c.share_layers, any(),
     "all blocks use the parameters of the first one (as in Fastformer's paper); `layers` then has a single entry, with "
     "`repeat`");

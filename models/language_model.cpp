@@ -14,6 +14,7 @@ namespace capstan {
 
 void validate(const LanguageModelConfig& config, Problems& problems) {
   validate(static_cast<const ModelConfig&>(config), problems);
+  validate_output(config, config, problems);
   if (config.prefix == PrefixRule::causal) return;
   for (size_t i = 0; i < config.layers.size(); ++i)
     if (const std::string obstacle = prefix_obstacle(config.layers[i].mixer); !obstacle.empty())

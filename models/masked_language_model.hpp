@@ -21,6 +21,11 @@ void describe(Fields& f, MaskedLanguageModelConfig& c) {
   f("masking", c.masking, any(), "which tokens are to be predicted from those around them");
 }
 
+inline void validate(const MaskedLanguageModelConfig& config, Problems& problems) {
+  validate(static_cast<const ModelConfig&>(config), problems);
+  validate_output(config, config, problems);
+}
+
 inline ModelFacts facts(const MaskedLanguageModelConfig& config) {
   ModelFacts facts = stack_facts(config);
   facts.predicts = Predicts::hidden_tokens;

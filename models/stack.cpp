@@ -86,7 +86,8 @@ Scope model_scope(const Scope& scope, const ModelConfig& config) {
 Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& shape)
     : config_(checked(config, shape)),
       shape_(shape),
-      embed_(model_scope(outer, config) / "embed", {shape.vocabulary, config.width}),
+      embed_(model_scope(outer, config) / "embed",
+             {shape.vocabulary, config.width, /*stddev=*/0.02, /*decay=*/true, config.sparse_embedding}),
       dropout_(outer / "embed_dropout", config.dropout.value()) {
   const Scope scope = model_scope(outer, config);
   const int64_t longest = config.max_length + shape.extra_length;

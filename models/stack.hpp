@@ -135,6 +135,11 @@ void describe_output(Fields& f, OutputConfig& c) {
   f("tied_output", c.tied_output, any(), "the output layer uses the weights of the embedding");
   f("output_bias", c.output_bias, any(), "a bias for each token in the output layer");
 }
+/// Refuses an output layer whose gradient has all rows of an embedding that is updated by rows.
+inline void validate_output(const ModelConfig& model, const OutputConfig& output, Problems& problems) {
+  if (model.sparse_embedding && output.tied_output)
+    problems.add("sparse_embedding", "the output layer uses all rows of the embedding: set tied_output: false");
+}
 
 }  // namespace capstan
 

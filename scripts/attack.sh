@@ -6,6 +6,8 @@
 #   scripts/attack.sh power [COUNT] [SEED]     loss of power: at most COUNT states of the disk per kind of run (all)
 #   scripts/attack.sh ranks [COUNT] [SEED] [CASES]    kill -9 and SIGTERM at a random rank of a job: COUNT signals (100); CASES (12)
 #                                              in which a rank is stopped, killed or cut off in each phase
+#   scripts/attack.sh replay [SEGMENTS] [CHANGES] [SEED]   pieces of runs of every system and task computed again, on other threads
+#                                              and ranks (20); single bits of runs, data and configurations changed: is it named? (10 each)
 #   scripts/attack.sh signals [ROUNDS] [SEED]  SIGINT or SIGTERM in each long phase of each command, ROUNDS times: does it end in 2 s?
 #   scripts/attack.sh serve [ROUNDS] [SEED]    bad clients of `capstan serve`: is /health answered, and nothing lost?
 #   scripts/attack.sh soak MINUTES FOLDER      training with everything beside it; are memory, descriptors and disk flat?
@@ -17,7 +19,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
-  sed -n '4,12s/^# \{0,1\}//p' "$0" >&2
+  sed -n '4,14s/^# \{0,1\}//p' "$0" >&2
   exit 2
 }
 
@@ -37,6 +39,7 @@ case $what in
   kills) attack 'kill -9*' 1000 "$@" ;;
   power) attack 'loss of power*' 1000000 "$@" ;;
   ranks) exec scripts/attack/ranks.sh "$@" ;;
+  replay) exec scripts/attack/replay.py "$@" ;;
   signals) exec scripts/attack/signals.py "$@" ;;
   serve) exec python3 scripts/attack/serve "$@" ;;
   soak) [ $# -eq 2 ] || usage; exec scripts/soak.sh "$@" ;;

@@ -9,7 +9,7 @@ FOLDER, outside of the repository, holds a clone of the committed sources (tree/
 mutant; the same command goes on where it stopped. The n-th mutant depends on the seed, n and the sources alone. A mutant is
 killed by the first test program that fails, crashes or hangs; the programs of its own room run first, the quickest first, then
 those of the rooms above, then the command line's; of each program, the tests in files of a similar name run before all. With
---quick only the own programs' tests in files of a similar name or in the same folder run, which takes a fraction of the time;
+--quick only the own programs run, and of these, where tests/ has such a folder, the tests in it or in files of a similar name;
 what survives them is then tried with --try against all. Needs GCC, Ninja and Python's standard library; mold or gold link faster.
 Run it at low priority: nice -n 19 scripts/mutate.py ...
 """
@@ -91,13 +91,14 @@ def programs_of(room, quick):
 
 
 def nearest_tests(file, quick):
-    """Options for doctest that choose tests, the nearest to a file first."""
+    """Options for doctest that choose tests, the nearest to a file first: those of its name, those of its folder, all. With
+    `quick`, all only where its folder has none."""
     chosen = [[f"--source-file=*{Path(file).stem}*"]]
-    folder = str(Path(file).parent)
-    if not quick:
-        chosen.append([])
-    elif "/" in folder:
+    folder = Path("tests") / Path(file).parent
+    if len(folder.parts) > 2 and any((Path(__file__).resolve().parent.parent / folder).glob("*.cpp")):
         chosen.append([f"--source-file=*/{folder}/*"])
+    if not quick or len(chosen) == 1:
+        chosen.append([])
     return chosen
 
 

@@ -18,23 +18,25 @@
 
 namespace capstan {
 
+namespace fs = std::filesystem;
+
 namespace {
 
 /// Is a text like "train.lr=1e-3" and not the path of a file?
 bool looks_like_override(const std::string& text) {
   std::error_code unknown;
-  return text.substr(0, text.find('/')).find('=') != std::string::npos && !std::filesystem::exists(text, unknown);
+  return text.substr(0, text.find('/')).find('=') != std::string::npos && !fs::exists(text, unknown);
 }
 
 /// The command that resumes a run. Where the run was moved, its configuration names the old place, and --set the new
 /// one.
-std::string resume_command(const std::filesystem::path& run) {
+std::string resume_command(const fs::path& run) {
   std::string command = "capstan train --config " + (run / "config.yaml").string();
   try {
     const RunConfig saved = load_run_config(run);
     std::error_code unknown;
-    const std::filesystem::path path = std::filesystem::canonical(run, unknown);
-    if (!std::filesystem::equivalent(path, folder_of(saved), unknown))
+    const fs::path path = fs::canonical(run, unknown);
+    if (!fs::equivalent(path, folder_of(saved), unknown))
       command += fmt::format(" --set folder={} name={}", path.parent_path().string(), path.filename().string());
   } catch (const Error&) {  // that command will say what is wrong with the configuration
   }
@@ -45,17 +47,24 @@ std::string resume_command(const std::filesystem::path& run) {
 std::string remedy_for(const std::string& argument) {
   if (looks_like_override(argument)) return fmt::format("a value of a key is given with --set {}", argument);
   std::error_code unknown;
-  if (const auto folder = std::filesystem::path(argument); std::filesystem::exists(folder / "config.yaml", unknown))
+  if (const auto folder = fs::path(argument); fs::exists(folder / "config.yaml", unknown))
     return "to resume this run: " + resume_command(folder);
-  if (recipe_path(argument) == argument && !ends_with(argument, ".yaml") && std::filesystem::exists(argument, unknown))
+  if (recipe_path(argument) == argument && !ends_with(argument, ".yaml") && fs::exists(argument, unknown))
     return fmt::format("data are given with --set data.train=[{}], after --config", argument);
   return fmt::format("a configuration is given with --config {}", argument);
+}
+
+/// Where recipes may be, in the order in which they are looked for: the working folder, the program, its sources.
+std::vector<fs::path> recipe_folders() {
+  std::error_code unknown;
+  const fs::path program = fs::read_symlink("/proc/self/exe", unknown).parent_path();
+  return {"configs", program / CAPSTAN_RECIPES, program / "../../configs"};  // the last one: from build/<preset>
 }
 
 /// The recipe that was probably meant: listops means "compare/listops". Empty if none is near.
 std::string nearest_recipe(const std::string& file) {
   const std::vector<std::string> names = recipe_names();
-  const std::string stem = std::filesystem::path(file).stem().string();
+  const std::string stem = fs::path(file).stem().string();
   const auto below = std::find_if(names.begin(), names.end(), [&](const auto& n) { return ends_with(n, "/" + stem); });
   return below != names.end() ? *below : nearest(stem, names);
 }
@@ -67,12 +76,16 @@ std::string file_problem(const std::string& file) {
   for (const char* const table : {".csv", ".tsv", ".jsonl"})
     if (ends_with(file, table))
       return fmt::format("{0} is not a YAML configuration; data are given with --set data.train=[{0}]", file);
-  if (std::filesystem::exists(file, unknown)) return "";  // the file's reader reports errors
-  const std::string recipe = nearest_recipe(file);
-  if (recipe.empty() && recipe_names().empty() && file.find('.') == std::string::npos)
-    return fmt::format("{}: no such file, and no folder of recipes is beside this program; give the path of a file",
-                       file);
-  return recipe.empty() ? "" : fmt::format("{}: no such file and no such recipe, did you mean {}?", file, recipe);
+  if (fs::exists(file, unknown)) return "";  // the file's reader reports errors
+  if (const std::string recipe = nearest_recipe(file); !recipe.empty())
+    return fmt::format("{}: no such file and no such recipe, did you mean {}?", file, recipe);
+  if (file.find('.') != std::string::npos) return "";  // no name of a recipe
+  for (const fs::path& folder : recipe_folders())
+    if (fs::is_directory(folder, unknown))
+      return fmt::format("{}: no such file and no such recipe; the recipes are the files of {}", file,
+                         folder.lexically_normal().string());
+  return fmt::format("{}: no such file, and no folder of recipes is beside this program; give the path of a file",
+                     file);
 }
 
 }  // namespace
@@ -112,15 +125,6 @@ DecodeWeights weights_named(const std::string& name) {
 std::string one_run(const std::string&) { return "this command takes one run; capstan compare takes several"; }
 
 namespace {
-
-namespace fs = std::filesystem;
-
-/// Where recipes may be, in the order in which they are looked for: the working folder, the program, its sources.
-std::vector<fs::path> recipe_folders() {
-  std::error_code unknown;
-  const fs::path program = fs::read_symlink("/proc/self/exe", unknown).parent_path();
-  return {"configs", program / CAPSTAN_RECIPES, program / "../../configs"};  // the last one: from build/<preset>
-}
 
 /// May a text be the name of a recipe? Such a name cannot lead out of the folders of recipes.
 bool names_recipe(const std::string& name) {

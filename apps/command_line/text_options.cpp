@@ -41,6 +41,22 @@ void add_text_options(CommandParser& command, TextOptions& options) {
   add_set_option(command, options.overrides);
 }
 
+void add_adapt_options(CommandParser& command, AdaptOptions& options, const std::string& purpose) {
+  command.add_number("--cache", options.cache, between(0, most_cached_tokens),
+                     purpose + " a continuous cache of so many tokens, whose rule is chosen on the validation data");
+  command.add_number("--adapt", options.rate, between(0, 1),
+                     purpose +
+                         " weights that go on learning, at this rate, from each window after it was scored (dynamic "
+                         "evaluation); 1e-4 is a good start");
+  command.add_number("--adapt-decay", options.decay, between(0, 1),
+                     "for --adapt: share of the way back to the trained weights that each window goes");
+}
+
+void check_adapt_options(const AdaptOptions& options) {
+  if (options.decay != AdaptOptions().decay && options.rate == 0)
+    throw ConfigError("--adapt-decay: is for --adapt RATE");
+}
+
 TextInput open_texts(const Run& run, TextOptions options, const std::string& command) {
   TextInputOptions& input = options.input;
   input.utf8 = run.saved().tokenizer->needs_utf8();

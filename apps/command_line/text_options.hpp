@@ -1,5 +1,6 @@
 // What the commands that read texts with a trained model share: predict, score and embed. (eval and replay share
-// --set.) tests/cli/test_inputs.cpp and test_predictions.cpp hold it.
+// --set; eval and score how a model learns from what it has scored.) tests/cli/test_inputs.cpp and test_predictions.cpp
+// hold it.
 #pragma once
 
 #include <functional>
@@ -23,6 +24,11 @@ struct TextOptions {
 void add_text_options(CommandParser& command, TextOptions& options);
 /// Adds --set, for keys of a run that exists.
 void add_set_option(CommandParser& command, std::vector<std::string>& overrides);
+
+/// Adds --cache, --adapt and --adapt-decay. `purpose`: what the help of the first two begins with.
+void add_adapt_options(CommandParser& command, AdaptOptions& options, const std::string& purpose);
+/// Throws ConfigError for a decay without a rate.
+void check_adapt_options(const AdaptOptions& options);
 
 /// The texts for `run`, which must outlive them. `command` reads them, for messages: capstan predict.
 TextInput open_texts(const Run& run, TextOptions options, const std::string& command);

@@ -41,8 +41,7 @@ std::string eval_remedy(const std::string& argument) {
 
 int evaluate_run(const EvalOptions& options) {
   refuse_ranks("capstan eval");
-  if (options.adapting.decay != AdaptOptions().decay && options.adapting.rate == 0)
-    throw ConfigError("--adapt-decay: is for --adapt RATE");
+  check_adapt_options(options.adapting);
   const DecodeWeights weights = weights_named(options.weights);
   if (weights != DecodeWeights::float32 && options.adapting.rate > 0)
     throw ConfigError("--weights: weights that go on learning (--adapt) are float32");
@@ -75,16 +74,7 @@ void add_eval_command(CommandParser& cli) {
   command.add_flag(
       "--compare-gzip", options.gzip,
       "for language models: bits per byte of the held-out files, compared with gzip -9, separately for code and prose");
-  command.add_number(
-      "--cache", options.adapting.cache, between(0, 1 << 20),
-      "for language models: further figures with a continuous cache of so many tokens, whose rule is chosen "
-      "on the validation data");
-  command.add_number(
-      "--adapt", options.adapting.rate, between(0, 1),
-      "for language models: further figures of weights that go on learning, at this rate, from each window "
-      "after it was scored (dynamic evaluation); 1e-4 is a good start");
-  command.add_number("--adapt-decay", options.adapting.decay, between(0, 1),
-                     "for --adapt: share of the way back to the trained weights that each window goes");
+  add_adapt_options(command, options.adapting, "for language models: further figures with");
   add_weights_option(command, options.weights,
                      "evaluate with all matrices rounded as generate and serve store those that they multiply by");
   command.add_number("--beam", options.completions.beam, between(1, 1024),

@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
@@ -17,6 +18,7 @@ namespace {
 struct ScoreOptions {
   std::string format = "tsv";
   TextOptions texts;
+  AdaptOptions adapting;  // cache and learning from the texts that were scored
 };
 
 /// Prints a line: log probability, its mean per token, and the number of tokens; as JSON also the text.
@@ -36,6 +38,7 @@ void print_score(const TextScore& score, const InputText& text, bool jsonl) {
 /// Prints a line for each text, and the sum of all in the log.
 int score(ScoreOptions options) {
   refuse_ranks("capstan score");
+  check_adapt_options(options.adapting);
   const Run run = Run::open(options.texts.run, options.texts.overrides);
   run.saved().model->that_predicts(Predicts::next_token);
   if (facts_of(run.config().data).has_pairs) {
@@ -45,12 +48,15 @@ int score(ScoreOptions options) {
     if (input.format == "auto" && input.file == "-") input.format = "tsv";
   }
   TextInput input = open_texts(run, options.texts, "capstan score");
+  std::optional<AdaptedScorer> adapted;
+  if (options.adapting.any()) adapted.emplace(run.saved(), options.adapting);
   const bool jsonl = options.format == "jsonl";
   if (!jsonl) std::cout << "log_probability\tper_token\ttokens\n";
   TextScore total;
   size_t count = 0;
-  for_each_batch(input, 256, [&](const std::vector<InputText>& texts) {
-    const std::vector<TextScore> scores = run.score(texts);
+  // One text at a time where a text that cannot be used must not make those in front of it be learned twice.
+  for_each_batch(input, adapted ? 1 : 256, [&](const std::vector<InputText>& texts) {
+    const std::vector<TextScore> scores = adapted ? std::vector{adapted->score(texts.front())} : run.score(texts);
     for (size_t i = 0; i < texts.size(); ++i) {
       print_score(scores[i], texts[i], jsonl);
       total.log_probability += scores[i].log_probability;
@@ -74,11 +80,13 @@ void add_score_command(CommandParser& cli) {
       "score", "Log probability of texts under a trained language model, one text after the other", score);
   add_text_options(command, options.texts);
   command.add_choice("--format", options.format, {"tsv", "jsonl"}, "output: tsv or jsonl");
+  add_adapt_options(command, options.adapting, "score with");
   command.on_stray_argument(one_run);
   command.footer(
       R"(Each text is a document of its own. Natural logarithms; the number of tokens includes the end of a document,
 if the model knows documents. A model that was trained on pairs reads pairs and scores the target after its
-source.
+source. With --cache or --adapt, the model goes on learning from text to text, so that a score depends on the texts
+before it, and long texts are read in the windows of capstan eval.
 For example:  capstan score runs/quickstart-lm texts.txt
               echo "The tape turns." | capstan score runs/quickstart-lm)");
 }

@@ -152,7 +152,8 @@ void add_serve_command(CommandParser& cli) {
   command.add_number("--queue", serve.queue, size_from(0), "texts that wait for slots; above it, answers are 429");
   command.add_number("--client-share", serve.client_share, between(0, 1),
                      "part of slots, queue, connections and memory for requests that one client address may have");
-  command.add_number("--cache-mb", options.cache_mb, size_from(0), "memory for states of prompts and sessions");
+  command.add_number("--cache-mb", options.cache_mb, size_from(0),
+                     "memory for states of prompts and sessions, in equal parts for each model");
   command.add_number("--max-prompt", serve.completion.prompt_tokens, size_from(1), "tokens of a prompt at most");
   command.add_number("--max-tokens", serve.completion.new_tokens, size_from(1), "new tokens of a text at most");
   command.add_number("--max-body-kb", options.body_kb, between(1, 1 << 20), "size of a request at most");

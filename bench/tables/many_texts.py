@@ -23,7 +23,8 @@ from picture import chart  # noqa: E402
 from labelled_sets import add_result, fasttext_accuracy, read_results, write_fasttext
 from runs import PROGRAM, RECORDS, config, figures, origin, print_table
 
-BLOCK = ["data.valid_fraction=0.01", "data.max_length=48", "model.max_length=48", "train.batch_size=256", "train.epochs=2", "train.lr=2e-3"]
+BLOCK = ["data.valid_fraction=0.01", "data.max_length=48", "model.max_length=48", "train.batch_size=256", "train.epochs=2", "train.lr=2e-3",
+         "model.sparse_embedding=true"]
 
 
 def linear(*settings):

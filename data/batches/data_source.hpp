@@ -40,6 +40,7 @@ struct SourceFacts {
   std::string label_separator = {};  // not empty: examples have any number of labels (multi-label), joined by this
   int64_t longest = 0;               // tokens of the longest example; 0: any length
   const char* longest_key = "";      // the key of `data` that sets it
+  int64_t overlap = 0;               // tokens that evaluation reads again where it goes on within a text
   int64_t added_tokens = 0;          // ids that examples use after the tokenizer's vocabulary
   bool has_start = false;      // texts begin with a token in front: the end of a document or Tokenizer::start_token()
   bool has_documents = false;  // the first added token ends every document

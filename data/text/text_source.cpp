@@ -186,6 +186,7 @@ SourceFacts facts(const TextSourceConfig& config) {
   SourceFacts facts;
   facts.longest = config.sequence_length;
   facts.longest_key = "sequence_length";
+  facts.overlap = config.overlap;
   facts.has_start = true;
   facts.has_documents = has_documents(config.documents);
   facts.files = {{"train", config.train}, {"valid", config.valid}, {"test", config.test}};

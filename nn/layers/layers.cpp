@@ -29,6 +29,12 @@ ParamOptions weight_options(const LinearConfig& config) {
   return options;
 }
 
+ParamOptions embedding_options(const EmbeddingConfig& config) {
+  ParamOptions options = table_options(config.decay);
+  options.by_rows = config.by_rows;
+  return options;
+}
+
 }  // namespace
 
 Linear::Linear(const Scope& scope, const LinearConfig& config)
@@ -38,10 +44,19 @@ Linear::Linear(const Scope& scope, const LinearConfig& config)
 }
 
 Embedding::Embedding(const Scope& scope, const EmbeddingConfig& config)
-    : weight_(scope.param("weight", {config.count, config.width}, init::normal(config.stddev),
-                          table_options(config.decay))) {}
+    : weight_(
+          scope.param("weight", {config.count, config.width}, init::normal(config.stddev), embedding_options(config))),
+      by_rows_(config.by_rows) {}
 
-Var Embedding::operator()(const Ids& ids) const { return embedding(weight_, ids); }
+Var Embedding::operator()(const Ids& ids) const {
+  if (!by_rows_) return embedding(weight_, ids);
+  Bags bags;  // of one id each
+  for (int64_t i = 0; i < ids.size(); ++i) {
+    bags.ids.push_back(ids.data()[i]);
+    bags.close(1);
+  }
+  return reshape(embedding_bag(weight_, std::move(bags)), ids.shape().append(weight_.dim(1)).to_vector());
+}
 
 Norm::Norm(const Scope& scope, const NormConfig& config, int64_t width) : config_(config) {
   if (config.type == NormKind::none) return;

@@ -109,10 +109,11 @@ class Linear {
 };
 
 /// A table of `count` rows of `width` elements, which start as N(0, stddev^2); `decay`: does weight decay apply?
+/// `by_rows`: its gradient is RowGrads, and a step updates the rows that it read (ParamOptions::by_rows).
 struct EmbeddingConfig {
   int64_t count, width;
   double stddev = 0.02;
-  bool decay = true;
+  bool decay = true, by_rows = false;
 };
 
 /// ids (...) -> (..., width). Parameter weight (count, width).
@@ -124,6 +125,7 @@ class Embedding {
 
  private:
   Var weight_;
+  bool by_rows_;
 };
 
 /// Normalises the last axis. Parameters gain and, for `layer`, bias; `none` passes x through and has none.

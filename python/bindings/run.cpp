@@ -57,13 +57,20 @@ FloatRows embed(const Run& self, const nb::list& texts) {
                  [&](const std::vector<InputText>& some) { return self.embed(some); });
 }
 
-std::vector<std::pair<double, int64_t>> score(const Run& self, const nb::list& texts) {
+std::vector<std::pair<double, int64_t>> score(const Run& self, const nb::list& texts, int64_t cache, double rate,
+                                              double decay) {
   const std::vector<InputText> all = input_texts(texts);
   return compute([&] {
     std::vector<std::pair<double, int64_t>> found;
-    for_chunks(all, [&](const std::vector<InputText>& some) {
-      for (const TextScore& text : self.score(some)) found.emplace_back(text.log_probability, text.tokens);
-    });
+    const auto note = [&](const TextScore& text) { found.emplace_back(text.log_probability, text.tokens); };
+    if (cache != 0 || rate != 0) {
+      AdaptedScorer scorer(self.saved(), {cache, rate, decay});
+      for (const InputText& text : all) note(scorer.score(text));
+    } else {
+      for_chunks(all, [&](const std::vector<InputText>& some) {
+        for (const TextScore& text : self.score(some)) note(text);
+      });
+    }
     return found;
   });
 }

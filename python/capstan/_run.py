@@ -202,9 +202,14 @@ class Run:
         """A vector for each text: (texts, width), float32."""
         return self._native.embed(as_texts(texts))
 
-    def score(self, texts: Sequence[Text]) -> list[tuple[float, int]]:
-        """How likely a language model finds each text: the natural logarithm of its probability, and how many tokens it has."""
-        return self._native.score(as_texts(texts))
+    def score(self, texts: Sequence[Text], *, cache: int = 0, adapt: float = 0.0,
+              adapt_decay: float = 0.02) -> list[tuple[float, int]]:
+        """How likely a language model finds each text: the natural logarithm of its probability, and how many tokens it has.
+
+        With `cache` (tokens) or `adapt` (a rate), as `capstan score --cache` and `--adapt`: the texts of the call are read in
+        their order, and the model goes on learning from each after it was scored.
+        """
+        return self._native.score(as_texts(texts), cache, adapt, adapt_decay)
 
     def fill(self, texts: Sequence[str], *, blank: str = "<mask>",
              top_k: int = 1) -> list[tuple[str, list[list[tuple[str, float]]]]]:

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "run/predictions/adapted_eval.hpp"
+#include "run/predictions/adapted.hpp"
 #include "run/predictions/pair_completions.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"

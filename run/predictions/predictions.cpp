@@ -185,52 +185,51 @@ std::vector<Prediction> predictions_of(const SavedRun& run, const std::vector<In
 
 namespace {
 
-/// ln p of tokens [first, end) of a sequence, each in its window; first >= 1. Windows of a model with a position limit
-/// overlap by half, so that a token sees at least half a window (window_begin()).
-double log_probability(const Model& model, const std::vector<int32_t>& sequence, int64_t first) {
+/// ln p of tokens [first, end) of a sequence, each in its window; first >= 1.
+double log_probability(const ScoreWindows& windows, const std::vector<int32_t>& sequence, int64_t first) {
   const auto count = static_cast<int64_t>(sequence.size()) - 1;  // inputs
-  const std::optional<int64_t> limit = model.position_limit();
   double sum = 0;
   for (int64_t counted = first - 1; counted < count;) {  // of the inputs: input t predicts token t + 1
-    const int64_t begin = window_begin(counted, limit), end = std::min(count, begin + limit.value_or(count));
+    const int64_t begin = window_begin(counted, windows.length, windows.overlap);
+    const int64_t end = std::min(count, begin + windows.length.value_or(count));
     Batch batch = pad_rows({{sequence.begin() + begin, sequence.begin() + end}});
     batch.labels = Ids(batch.tokens.shape(), ignored_target);
     std::copy(sequence.begin() + counted + 1, sequence.begin() + end + 1,
               batch.labels.mutable_data() + counted - begin);
-    Context context;
-    context.segments = Segments(batch.segment_ids);
-    sum -= static_cast<double>(model.loss(batch, context).sum.value().item());
+    sum -= windows.loss(batch);
     counted = end;
   }
   return sum;
 }
 
-/// The score of one text, with the start of a document in front and its end after it where the model knows documents.
-TextScore score_of(const SavedRun& run, const InputText& text) {
-  const Model& model = run.model->that_predicts(Predicts::next_token);
+}  // namespace
+
+TextScore score_of(const SavedRun& run, const InputText& text, const ScoreWindows& windows) {
   const bool pairs = facts_of(run.config.data).has_pairs;
   std::vector<int32_t> sequence = prompt_of(run, pairs ? text.text : "", text.place);
   const size_t first = std::max<size_t>(sequence.size(), 1);
   const std::vector<int32_t> tokens = run.tokenizer->encode(pairs ? text.label : text.text, text.place);
   if (pairs && tokens.empty()) throw Error(fmt::format("{}: the target is empty", text.place));
   sequence.insert(sequence.end(), tokens.begin(), tokens.end());
-  const auto limit = model.position_limit();
+  const auto limit = run.model->position_limit();
   if (pairs && limit && static_cast<int64_t>(sequence.size()) > *limit)
     throw Error(fmt::format("{}: the pair has {} tokens, but this model has {} positions; shorten it", text.place,
                             sequence.size(), *limit));
   if (const auto end = end_of_document(run)) sequence.push_back(*end);
   if (sequence.size() <= first) return {};
-  const double log_p = log_probability(model, sequence, static_cast<int64_t>(first));
+  const double log_p = log_probability(windows, sequence, static_cast<int64_t>(first));
   require_finite(log_p, text.place);
   return {log_p, static_cast<int64_t>(sequence.size() - first)};
 }
 
-}  // namespace
-
 std::vector<TextScore> scores_of(const SavedRun& run, const std::vector<InputText>& texts) {
-  run.model->that_predicts(Predicts::next_token);
+  const Model& model = run.model->that_predicts(Predicts::next_token);
+  const ScoreWindows windows{model.position_limit(), {}, [&](const Batch& window) {
+                               const Context context{Segments(window.segment_ids)};
+                               return static_cast<double>(model.loss(window, context).sum.value().item());
+                             }};
   std::vector<TextScore> scores(texts.size());
-  for_each_text(texts.size(), [&](size_t i) { scores[i] = score_of(run, texts[i]); });
+  for_each_text(texts.size(), [&](size_t i) { scores[i] = score_of(run, texts[i], windows); });
   return scores;
 }
 

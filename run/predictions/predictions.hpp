@@ -3,9 +3,12 @@
 // server call it. tests/run/test_run.cpp and tests/cli/test_predictions.cpp hold the results.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/array/batch.hpp"
 #include "run/inputs/input_text.hpp"
 #include "run/predictions/pair_completions.hpp"
 #include "run/setup/run_model.hpp"
@@ -65,6 +68,13 @@ std::vector<Prediction> fill_blanks(const SavedRun& run, const std::vector<Input
 
 // How likely a language model finds texts.
 
+/// How a text is read to be scored.
+struct ScoreWindows {
+  std::optional<int64_t> length;             // of a window, in tokens; none: any
+  std::optional<int64_t> overlap;            // tokens that are read again; none: half (window_begin())
+  std::function<double(const Batch&)> loss;  // of a window's labels, summed, in nats; asked in the order of the text
+};
+
 struct TextScore {
   double log_probability = 0;  // natural logarithm, of all tokens
   int64_t tokens = 0;          // tokens that were predicted: the text's and, where the model knows documents, its end
@@ -76,6 +86,8 @@ struct TextScore {
 /// half. Texts run in parallel. Throws Error for a model that is no language model, and TextError, for an empty target,
 /// too.
 std::vector<TextScore> scores_of(const SavedRun& run, const std::vector<InputText>& texts);
+/// The score of one text by the losses of its windows. Throws Error where it cannot be used or is not finite.
+TextScore score_of(const SavedRun& run, const InputText& text, const ScoreWindows& windows);
 
 // Texts as vectors.
 

@@ -202,7 +202,7 @@ std::optional<MemoryProblem> data_memory_problem(const RunConfig& config, const 
 std::string parameters_text(const ParamStore& params) {
   int64_t tables = 0;
   for (const Param& param : params.params())
-    if (param.options.by_rows) tables += param.var.size();
+    if (param.options.by_rows && !param.options.table) tables += param.var.size();
   return fmt::format("{} parameters{}", params.count() - tables,
                      tables > 0 ? fmt::format(" and {} in tables of n-grams", tables) : "");
 }

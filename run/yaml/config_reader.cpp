@@ -188,7 +188,8 @@ void FieldReader::report_unknown_keys() const {
     if (is_void(child) || std::find(known_.begin(), known_.end(), child.key) != known_.end()) continue;
     const std::string meant = nearest(child.key, known_);
     const std::string what = type_ ? fmt::format("unknown key for type {}", type_) : "unknown key";
-    const std::string hint = meant.empty() ? "known here: " + join(known_) : fmt::format("did you mean {}?", meant);
+    std::string hint = meant.empty() ? "known here: " + join(known_) : fmt::format("did you mean {}?", meant);
+    if (meant.empty() && types_.size() > 1) hint += "; the types are " + join(types_);
     const Place& place = child.key_place.given() ? child.key_place : location_.place;
     const std::string name = in_quotes(child.key, 60);
     const bool plain = name.size() == child.key.size() + 2;  // nothing was escaped or shortened

@@ -70,9 +70,9 @@ void read_value(const ConfigNode& node, const Location& location, const Constrai
 /// The visitor that reads the fields of a struct from a map.
 class FieldReader {
  public:
-  /// `type` is the struct's name as a variant's alternative, or nullptr.
-  FieldReader(const ConfigNode& map, const Location& location, const char* type)
-      : map_(map), location_(location), type_(type) {
+  /// `type` is the struct's name as a variant's alternative, or nullptr; `types` are the names of all alternatives.
+  FieldReader(const ConfigNode& map, const Location& location, const char* type, std::vector<std::string> types)
+      : map_(map), location_(location), type_(type), types_(std::move(types)) {
     if (type) known_.emplace_back("type");
   }
 
@@ -97,13 +97,14 @@ class FieldReader {
   const ConfigNode& map_;
   const Location& location_;
   const char* type_;
-  std::vector<std::string> known_;
+  std::vector<std::string> types_, known_;
 };
 
 template <class T>
-void read_struct(const ConfigNode& map, const Location& location, const char* type, T& value) {
+void read_struct(const ConfigNode& map, const Location& location, T& value, const char* type = nullptr,
+                 const std::vector<std::string>& types = {}) {
   const std::size_t problems_before = location.problems.size();
-  FieldReader reader(map, location, type);
+  FieldReader reader(map, location, type, types);
   describe(reader, value);
   reader.report_unknown_keys();
   if constexpr (HasValidate<T>::value) {
@@ -135,12 +136,13 @@ void emplace_alternative(std::variant<Ts...>& value, const std::string& name) {
 template <class T>
 void read_variant(const ConfigNode& node, const Location& location, T& value) {
   const char* const current = std::visit([](const auto& alternative) { return alternative.type_name; }, value);
-  const auto chosen = read_type(node, location, type_names(&value), current);
+  const std::vector<std::string> types = type_names(&value);
+  const auto chosen = read_type(node, location, types, current);
   if (!chosen) return;
   if (*chosen != current) emplace_alternative(value, *chosen);
   const ConfigNode name_only{NodeKind::map};
   const ConfigNode& map = node.kind == NodeKind::map ? node : name_only;
-  std::visit([&](auto& alternative) { read_struct(map, location, alternative.type_name, alternative); }, value);
+  std::visit([&](auto& alternative) { read_struct(map, location, alternative, alternative.type_name, types); }, value);
 }
 
 template <class T>
@@ -175,7 +177,7 @@ void read_value(const ConfigNode& node, const Location& location, const Constrai
     static_assert(std::is_class_v<T>,
                   "a field is bool, int64_t, double, string, an enum, optional, vector, variant or struct");
     if (node.kind == NodeKind::map)
-      read_struct(node, location, nullptr, value);
+      read_struct(node, location, value);
     else
       fail_expected(node, location, "a map of keys", colon_hint(node));
   }

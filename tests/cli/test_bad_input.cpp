@@ -80,6 +80,7 @@ TEST_CASE("a wrong command line is refused") {
       {"data for a configuration", "config check --config train.tsv",
        "train.tsv is not a YAML configuration ... --set data.train=[train.tsv]"},
       {"a recipe of a folder", "train --config imdb-bytes", "did you mean compare/imdb-bytes?"},
+      {"no recipe", "train --config nothing-like-it", "no such file and no such recipe; the recipes are the files of"},
       {"not a number", "generate runs/lm -n many", "--tokens ... many"},
       {"fewer than no tokens", "generate runs/lm -n -5", "--tokens ... from -1 to 1000000000000 ... -5"},
       {"a share above 1", "generate runs/lm --top-p 1.5", "--top-p ... from 0 to 1 ... 1.5"},

@@ -1,5 +1,6 @@
 # What documents take from the tree is up to date.
 . "$(dirname "$0")/support.sh"
+. "$(dirname "$0")/additions.sh"
 
 case_the_picture_of_the_architecture_is_that_of_the_table_of_arrows() {
   "$source/scripts/draw-architecture.sh" >drawn.svg
@@ -70,5 +71,8 @@ case_each_way_of_being_broken_is_found() {
   printf '# A heading: `its` name\n\n[it](#a-heading-its-name)\n\n- one\n- two\n\n| `a\\|b` | `$c` |\n|---|---|\n| 1 | |\n\n$$\n\\left( \\frac{1}{2} \\right)\n$$\n' >page.md
   perl "$source/tests/cli/check_documents.pl" page.md
 }
+
+# long_doors.sh builds them, too.
+case_the_additions_of_adding_apply_and_cost_what_it_says() { add_all; }
 
 run_cases

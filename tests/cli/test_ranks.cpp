@@ -202,16 +202,15 @@ TEST_CASE("ranks that do not fit together are refused, both by name") {
 
 TEST_CASE("commands that do not share out their work refuse to run as several processes") {
   const Workplace place;
-  setenv("PMI_SIZE", "3", 1);
-  const std::vector<Words> commands{{"eval", "runs/lm"},  {"predict", "runs/lm"},  {"sweep", "--config", "lm.yaml"},
-                                    {"score", "runs/lm"}, {"generate", "runs/lm"}, {"embed", "runs/lm"}};
-  for (const Words& command : commands) {
-    const Outcome outcome = run(place, command);
-    INFO(command[0], ": ", outcome.err);
-    CHECK(outcome.code == 2);
-    CHECK(contains(outcome.err, "start it once, not as 3 processes"));
+  for (const char* const variable : {"PMI_SIZE", "OMPI_COMM_WORLD_SIZE"}) {
+    setenv(variable, "3", 1);
+    for (const char* const command :
+         {"eval runs/lm", "predict runs/lm", "sweep --config lm.yaml", "score runs/lm text/a.txt", "generate runs/lm",
+          "embed runs/lm text/a.txt", "import x.safetensors --output y.safetensors"})
+      check_refused(place, command, command,
+                    fmt::format("does not share out its work: start it once, not as 3 processes ({})", variable), 2);
+    unsetenv(variable);
   }
-  unsetenv("PMI_SIZE");
 }
 
 TEST_CASE("inspect predicts what ranks send and keep") {

@@ -1,6 +1,7 @@
 // What a configuration can ask of a model besides its mixers: shared layers, initial weights, no norms, and the
 // post-norm wiring of BERT that Fastformer's authors use, with their pooling.
 #include <cmath>
+#include <set>
 
 #include "core/base/error.hpp"
 #include "models/summary.hpp"
@@ -96,6 +97,35 @@ TEST_CASE("shared layers are stored once, compute what equal layers compute, and
     }
     CHECK_MESSAGE(difference(param.var.grad(), expected) <= (sizeof(real) == 4 ? 1e-4 : 1e-11), param.name);
   }
+}
+
+TEST_CASE(
+    "sparse_embedding changes no value; the gradient is that of the rows which were read, and no other row has one") {
+  auto config = small<LanguageModelConfig>(any_mixer());
+  config.tied_output = false;
+  const auto dense = language_model(config);
+  config.sparse_embedding = true;
+  const auto sparse = language_model(config);
+  for (const Param& param : dense.store->params()) sparse.store->find(param.name).var.assign(param.var.value());
+  sparse.store->finalize();
+  const Batch batch = next_token_batch(ragged(20), 4);
+  const auto loss_of = [&](const Built<LanguageModel>& model) {
+    TapeScope scope;
+    const TaskLoss loss = model.model->loss(batch, context_of(batch));
+    scope.backward(loss.sum);
+    return loss.sum.value();
+  };
+  CHECK(difference(loss_of(dense), loss_of(sparse)) == 0);
+  const Param& embed = sparse.store->find("embed.weight");
+  CHECK(difference(dense.store->find("embed.weight").var.grad(), embed.var.grad()) <=
+        (sizeof(real) == 4 ? 1e-6 : 1e-14));
+  const std::set<int32_t> read(batch.tokens.data(), batch.tokens.data() + batch.tokens.size());
+  for (const int64_t row : sparse.store->row_grads(embed).rows()) CHECK(read.count(static_cast<int32_t>(row)) == 1);
+
+  config.tied_output = true;
+  CHECK_THROWS_WITH_AS(
+      language_model(config),
+      "model.sparse_embedding: the output layer uses all rows of the embedding: set tied_output: false", ConfigError);
 }
 
 TEST_CASE("shared layers decode with a state each") {

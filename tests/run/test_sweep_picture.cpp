@@ -39,7 +39,7 @@ std::vector<RunRecord> window_runs() {
 
 bool has_part(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-size_t count_of(const std::string& text, const std::string& part) {
+size_t occurrences(const std::string& text, const std::string& part) {
   size_t count = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
   return count;
@@ -63,7 +63,7 @@ std::vector<std::pair<double, double>> points_of(const std::string& svg, const s
 
 TEST_CASE("picture of a sweep: lines are called by what differs, seeds are one point, a run without the key is level") {
   const std::string svg = sweep_picture(window_runs(), {"window", PictureValue::score, ""});
-  CHECK(count_of(svg, "h18") == 3);  // lines
+  CHECK(occurrences(svg, "h18") == 3);  // lines
   const auto local = points_of(svg, "aft-local, position_bias f[^<]*"), simple = points_of(svg, "aft-simple");
   CHECK(has_part(svg, ">16</text>"));
   REQUIRE(local.size() == 3);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
@@ -147,6 +146,8 @@ DynamicEvaluation::DynamicEvaluation(const Task& task, ParamStore& params, const
   double sum = 0;
   for (float& square : squares_) sum += square = std::sqrt(square / static_cast<float>(texts));
   mean_rms_ = sum / static_cast<double>(std::max<size_t>(squares_.size(), 1));
+  if (!std::isfinite(mean_rms_))
+    throw Error("the gradients of the training texts are not finite: the model is damaged");
   if (mean_rms_ == 0)
     throw Error("the gradients of the training texts are 0: there is no scale for the rate of dynamic evaluation");
   for (size_t i = 0; i < table_squares_.size(); ++i)
@@ -204,11 +205,14 @@ double DynamicEvaluation::learn(const Batch& text) {
   return static_cast<double>(loss.sum.value().item());
 }
 
-namespace {
+AdaptiveScorer::AdaptiveScorer(const Model& model, ParamStore& params, const BatchSource* training,
+                               const AdaptiveOptions& options, const LogLine& log)
+    : model_(model), rules_(options.rules) {
+  if (options.rate > 0) dynamic_.emplace(model, params, *training, options, log);
+  if (options.cache > 0) cache_.emplace(options.cache, model.stack().config().width);
+}
 
-/// Adds the losses of a text's labels under each rule.
-void add_cached(const Model& model, const Batch& text, ContinuousCache& cache, const std::vector<CacheRule>& rules,
-                AdaptiveEvaluation& sums) {
+void AdaptiveScorer::add_cached(const Batch& text, AdaptiveEvaluation& sums) {
   const TapePause pause;
   std::vector<int32_t> places, labels;
   for (int64_t i = 0; i < text.labels.size(); ++i) {
@@ -218,41 +222,39 @@ void add_cached(const Model& model, const Batch& text, ContinuousCache& cache, c
   }
   if (labels.empty()) return;
   const Ids followed(Shape{static_cast<int64_t>(labels.size())}, labels);
-  const Var states = model.states(text.tokens, places, Context{Segments(text.segment_ids)});
-  const std::vector<double> plain = log_probabilities(model.state_logits(states).value(), followed);
-  const auto cached = cache.score(states.value(), followed, rules);
-  for (size_t r = 0; r < rules.size(); ++r)
+  const Var states = model_.states(text.tokens, places, Context{Segments(text.segment_ids)});
+  const std::vector<double> plain = log_probabilities(model_.state_logits(states).value(), followed);
+  const auto cached = cache_->score(states.value(), followed, rules_);
+  for (size_t r = 0; r < rules_.size(); ++r)
     for (size_t i = 0; i < plain.size(); ++i) {
-      const double of_cache = cached[r][i], weight = rules[r].weight;
+      const double of_cache = cached[r][i], weight = rules_[r].weight;
       sums.loss_sums[r] -= math::log((1 - weight) * math::exp(plain[i]) + weight * of_cache);
     }
 }
 
-}  // namespace
+void AdaptiveScorer::score(const Batch& text, AdaptiveEvaluation& sums) {
+  sums.loss_sums.resize(cache_ ? rules_.size() : 1);
+  if (cache_) add_cached(text, sums);
+  if (dynamic_) {
+    const double loss = dynamic_->learn(text);
+    if (!cache_) sums.loss_sums.front() += loss;
+  } else if (!cache_) {
+    const TapePause pause;
+    sums.loss_sums.front() +=
+        static_cast<double>(model_.loss(text, Context{Segments(text.segment_ids)}).sum.value().item());
+  }
+  sums.targets += std::count_if(text.labels.data(), text.labels.data() + text.labels.size(),
+                                [](int32_t label) { return label != ignored_target; });
+}
 
 AdaptiveEvaluation evaluate_adaptive(const Model& model, ParamStore& params, const BatchSource& split,
                                      const BatchSource* training, const AdaptiveOptions& options, const LogLine& log) {
   AdaptiveEvaluation sums;
-  sums.loss_sums.assign(options.cache > 0 ? options.rules.size() : 1, 0);
-  std::optional<DynamicEvaluation> dynamic;
-  if (options.rate > 0) dynamic.emplace(model, params, *training, options, log);
-  std::optional<ContinuousCache> cache;
-  if (options.cache > 0) cache.emplace(options.cache, model.stack().config().width);
+  AdaptiveScorer scorer(model, params, training, options, log);
   RowsInOrder rows(split);
   Progress progress(log, "evaluating", static_cast<double>(rows.size()), in_shares);
   for (int64_t i = 0; i < rows.size(); ++i) {
-    const Batch text = rows.row(i);
-    if (cache) add_cached(model, text, *cache, options.rules, sums);
-    if (dynamic) {
-      const double loss = dynamic->learn(text);
-      if (!cache) sums.loss_sums.front() += loss;
-    } else if (!cache) {
-      const TapePause pause;
-      sums.loss_sums.front() +=
-          static_cast<double>(model.loss(text, Context{Segments(text.segment_ids)}).sum.value().item());
-    }
-    sums.targets += std::count_if(text.labels.data(), text.labels.data() + text.labels.size(),
-                                  [](int32_t label) { return label != ignored_target; });
+    scorer.score(rows.row(i), sums);
     progress.add(1);
   }
   if (sums.targets == 0) throw Error("evaluation: there are no targets");

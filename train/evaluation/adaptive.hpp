@@ -1,10 +1,11 @@
 // Evaluation of a language model that learns from the text it reads: every token is scored before anything is learned
 // from it. A continuous cache remembers which token followed a state (Grave et al. 2017, arXiv 1612.04426); dynamic
-// evaluation goes on training the weights (Krause et al. 2018, arXiv 1709.07432). For `capstan eval`
-// (run/predictions/adapted_eval.hpp); tests/train/test_adaptive.cpp.
+// evaluation goes on training the weights (Krause et al. 2018, arXiv 1709.07432). For `capstan eval` and `capstan
+// score` (run/predictions/adapted.hpp); tests/train/test_adaptive.cpp.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/array/array.hpp"
@@ -55,7 +56,7 @@ class ContinuousCache {
 /// are the ones that move, and that return. Rows of tables that are updated by rows share one RMS and do not return.
 class DynamicEvaluation {
  public:
-  /// Computes gradients of `options.statistics` training texts. All references must outlive it.
+  /// Computes gradients of `options.statistics` training texts. Task and parameters must outlive it.
   DynamicEvaluation(const Task& task, ParamStore& params, const BatchSource& training, const AdaptiveOptions& options,
                     const LogLine& log);
 
@@ -80,6 +81,26 @@ class DynamicEvaluation {
 struct AdaptiveEvaluation {
   int64_t targets = 0;
   std::vector<double> loss_sums;  // nats, of each rule; without a cache, one
+};
+
+/// Scores texts one after the other with a model that learns from each of them once it is scored.
+class AdaptiveScorer {
+ public:
+  /// Model and parameters must outlive it. `training`: may be null where the weights stay.
+  AdaptiveScorer(const Model& model, ParamStore& params, const BatchSource* training, const AdaptiveOptions& options,
+                 const LogLine& log = {});
+
+  /// Adds the losses of a text, a batch of one row, to `sums`; then learns from the text.
+  void score(const Batch& text, AdaptiveEvaluation& sums);
+
+ private:
+  /// Adds the losses of a text's labels under each rule, and remembers its states.
+  void add_cached(const Batch& text, AdaptiveEvaluation& sums);
+
+  const Model& model_;
+  std::vector<CacheRule> rules_;
+  std::optional<DynamicEvaluation> dynamic_;
+  std::optional<ContinuousCache> cache_;
 };
 
 /// Scores the texts of a split in their order, each row of its batches in turn. `training`: may be null where the

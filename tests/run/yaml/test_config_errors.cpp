@@ -127,7 +127,8 @@ TEST_CASE("unknown, duplicate and missing keys") {
       {"nothing near", with("train: {batch: 5}"),
        "a.yaml:2:9: train.batch: unknown key, known here: lr, offset, steps, warmup_steps, ema"},
       {"for this type", with("model: {mixer: {type: simple, window: 3}}"),
-       "a.yaml:2:31: model.mixer.window: unknown key for type simple, known here: type"},
+       "a.yaml:2:31: model.mixer.window: unknown key for type simple, known here: type; the types are simple, local, "
+       "conv"},
       {"not a word", with("\"a\\nb\": 1"),
        "a.yaml:2:1: \"a\\nb\": unknown key, known here: name, seed, data, model, train"},
       {"duplicate", with("train: {lr: 1, ema: true, lr: 2}"),
@@ -295,7 +296,8 @@ TEST_CASE("overrides that cannot be applied") {
            {"model.layers.1.mixer.window=0",
             "--set model.layers.1.mixer.window=0: expected a whole number (at least 1), got 0"},
            {"model.layers.0.mixer.window=9",
-            "--set model.layers.0.mixer.window=9: unknown key for type simple, known here: type"},
+            "--set model.layers.0.mixer.window=9: unknown key for type simple, known here: type; the types are simple, "
+            "local, conv"},
            {"model.mixer.type=conv",
             "--set model.mixer.type=conv: model.mixer.kernel: must be given: expected a whole number (at least 1)"},
            {"data.train=*.txt",
