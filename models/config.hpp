@@ -107,20 +107,22 @@ enum class Predicts { next_token, hidden_tokens, classes };
 /// What a configuration says about a model before it is built. run/ and train/ ask these facts, not the model's type.
 struct ModelFacts {
   bool classifies() const { return predicts == Predicts::classes; }  // then the data must have labels
+  /// Does it need the texts of a batch beside their tokens?
+  bool reads_characters() const { return text_ngrams != nullptr && !text_ngrams->characters.empty(); }
 
   Predicts predicts = Predicts::next_token;
-  bool is_solved = false;                         // a solver computes the weights, without training steps
-  bool reads_texts = false;                       // a classifier of texts that are not tokenised
-  bool is_causal = false;                         // each token reads only the preceding ones
-  bool takes_labels = true;                       // the data may have labels, needed or not
-  bool takes_pairs = false;                       // the data may be pairs
-  bool reads_sources = false;                     // tokens of a pair's source see all of the source
-  const ClassWeights* class_weights = nullptr;    // a classifier's weights of classes in the loss; null: not one
-  const char* own_token = "";                     // a row of the embedding after those of the vocabulary; empty: none
-  bool begins_with_own = false;                   // own_token precedes each text
-  const NgramTableConfig* text_ngrams = nullptr;  // n-grams beside the blocks; part of the configuration
-  const char* command = "capstan predict";        // the command that uses such a model
-  std::vector<std::string> searched = {};         // keys and values that a search tries: "words=[[1], [1, 2]]"
+  bool is_solved = false;                       // a solver computes the weights, without training steps
+  bool reads_texts = false;                     // a classifier of texts that are not tokenised
+  bool is_causal = false;                       // each token reads only the preceding ones
+  bool takes_labels = true;                     // the data may have labels, needed or not
+  bool takes_pairs = false;                     // the data may be pairs
+  bool reads_sources = false;                   // tokens of a pair's source see all of the source
+  const ClassWeights* class_weights = nullptr;  // a classifier's weights of classes in the loss; null: not one
+  const char* own_token = "";                   // a row of the embedding after those of the vocabulary; empty: none
+  bool begins_with_own = false;                 // own_token precedes each text
+  const NgramConfig* text_ngrams = nullptr;     // n-grams beside the blocks; part of the configuration
+  const char* command = "capstan predict";      // the command that uses such a model
+  std::vector<std::string> searched = {};       // keys and values that a search tries: "words=[[1], [1, 2]]"
 };
 /// The facts that all models with blocks share: a type of model begins with them and adds its own.
 ModelFacts stack_facts(const ModelConfig& config);

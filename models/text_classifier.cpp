@@ -96,8 +96,7 @@ TextClassifier::TextClassifier(const Scope& scope, const TextClassifierConfig& c
   head_ = std::make_unique<Linear>(model_scope(scope, config) / "head",
                                    LinearConfig{config.width, classes, /*bias=*/true, 1, /*output=*/true});
   // In `scope`, without init_stddev: the size of output.weight decides how fast the table of n-grams learns.
-  if (!config.ngrams.orders.empty())
-    ngrams_ = std::make_unique<NgramFeatures>(scope / "ngrams", config.ngrams, classes);
+  if (config.ngrams.any()) ngrams_ = std::make_unique<NgramFeatures>(scope / "ngrams", config.ngrams, classes);
   if (const auto* const listed = std::get_if<ListedWeights>(&config.class_weights)) weigh(listed->weights);
   if (pooling_ != Pooling::attention) return;
   const Scope place = model_scope(scope, config) / "pooling";
@@ -225,10 +224,13 @@ ModelSummary TextClassifier::summary(const ParamStore& store, int64_t length, De
   summary.decodes = false;
   summary.part("head").flops /= static_cast<double>(length);  // one product per text
   const double width = static_cast<double>(stack_.config().width);
-  if (!ngrams().orders.empty()) {
+  if (ngrams().any()) {
+    constexpr double characters_per_token = 5;  // about: a token is a word, mostly
+    const double per_token = static_cast<double>(ngrams().orders.size()) +
+                             characters_per_token * static_cast<double>(ngrams().characters.size());
     LayerSummary& table = summary.part("ngrams");
     table.flops /= static_cast<double>(length);  // one product per text; a sum per n-gram
-    table.flops += static_cast<double>(ngrams().orders.size()) * static_cast<double>(ngrams().width);
+    table.flops += per_token * static_cast<double>(ngrams().width);
     table.decode_flops = table.flops;
   }
   if (pooling() == Pooling::attention) summary.part("pooling").activation_bytes = 3 * width * sizeof(real);

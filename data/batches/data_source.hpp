@@ -35,6 +35,7 @@ struct SourceFiles {
 struct SourceFacts {
   bool multi_label() const { return !label_separator.empty(); }
 
+  bool has_texts = false;            // examples can keep the text of their tokens (SourceInputs::keep_texts)
   bool has_labels = false;           // examples of classes, for classifiers; otherwise sequences, for language models
   std::string label_separator = {};  // not empty: examples have any number of labels (multi-label), joined by this
   int64_t longest = 0;               // tokens of the longest example; 0: any length
@@ -59,6 +60,7 @@ struct SourceInputs {
                                                // makes its own from them
   std::vector<std::string> classes;            // of an earlier run; empty: those of the data
   bool classifies = true;                      // false: the model does not read labels, which may all be the same
+  bool keep_texts = false;                     // batches have the texts of their tokens (Batch::texts)
   BatchConfig batches;
   uint64_t seed = 0;  // orders the training examples
   LogLine log;        // takes lines about long work

@@ -29,6 +29,7 @@ struct Loading {
   bool classifies;  // SourceInputs::classifies
   LogLine log = {};
   std::string scratch = {};  // SourceInputs::scratch
+  bool keep_texts = false;   // SourceInputs::keep_texts
 };
 
 /// A row without its text.

@@ -164,7 +164,7 @@ std::vector<LabelledRow> hold_out(std::vector<LabelledRow>& train, int64_t class
 }
 
 struct Encoded {
-  std::string text;
+  std::string text, kept;  // as it is in the file, and as it is kept
   std::vector<int32_t> ids;
   int64_t length = 0;  // in tokens, before any were cut off
 };
@@ -182,7 +182,8 @@ ExampleSet encode(const std::vector<LabelledRow>& split_rows, const RowTexts& te
     LabelledText text = texts.read(*row);
     const auto columns = config.separator ? text.columns() : std::vector<std::string_view>{text.text};
     Encoded encoded;
-    encoded.ids = encode_text(columns, tokenizer, rule, place_of(*row, loading.check), &encoded.length);
+    encoded.ids = encode_text(columns, tokenizer, rule, place_of(*row, loading.check), &encoded.length,
+                              loading.keep_texts ? &encoded.kept : nullptr);
     encoded.text = std::move(text.text);
     return encoded;
   };
@@ -194,6 +195,7 @@ ExampleSet encode(const std::vector<LabelledRow>& split_rows, const RowTexts& te
       if (!text.ids.empty()) {
         examples.add(text.ids, loading.check.sets().labels(row->label_set));
         examples.weigh_last(row->weight);
+        if (loading.keep_texts) examples.keep_text_of_last(text.kept);
         loading.check.add_row(
             split, text.text,
             {hash_bits(text.text), row->line, text.length, row->file, row->label_set, row->repeats_label != 0});
@@ -294,12 +296,12 @@ ClassificationData load_after_bad_rows(const Loading& loading, std::shared_ptr<c
 }  // namespace
 
 ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer,
-                                 bool classifies, const LogLine& log, const std::string& scratch) {
+                                 bool classifies, const LogLine& log, const std::string& scratch, bool keep_texts) {
   BadRows bad = bad_rows(config, config.on_error);
   LabelledCheck check(config, false);
   const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
   ClassificationData data =
-      load_after_bad_rows({config, utf8, bad, check, classifies, log, scratch}, std::move(tokenizer));
+      load_after_bad_rows({config, utf8, bad, check, classifies, log, scratch, keep_texts}, std::move(tokenizer));
   data.warnings = warnings_of(check);
   return data;
 }
@@ -326,7 +328,7 @@ TextRule text_rule(const LabelledSourceConfig& config) {
 
 SourceFacts facts(const LabelledSourceConfig& config) {
   SourceFacts facts;
-  facts.has_labels = true;
+  facts.has_labels = facts.has_texts = true;
   if (config.multi_label) facts.label_separator = config.label_separator;
   facts.longest = config.max_length;
   facts.longest_key = "max_length";
@@ -347,8 +349,8 @@ std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, cons
     known.classes_file.clear();
   }
   return std::make_unique<ExampleSource>(
-      load_labelled(known, inputs.tokenizer, inputs.classifies, inputs.log, inputs.scratch), inputs, settings_of(named),
-      without);
+      load_labelled(known, inputs.tokenizer, inputs.classifies, inputs.log, inputs.scratch, inputs.keep_texts), inputs,
+      settings_of(named), without);
 }
 
 }  // namespace capstan

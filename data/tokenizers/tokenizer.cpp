@@ -3,6 +3,7 @@
 #include "data/tokenizers/tokenizer.hpp"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/io/json.hpp"
@@ -19,6 +20,13 @@ std::string Tokenizer::decode(const std::vector<int32_t>& ids) const {
     previous = id;
   }
   return text;
+}
+
+std::vector<std::string> Tokenizer::pieces(std::string_view text) const {
+  std::vector<std::string> pieces;
+  int32_t previous = -1;
+  for (const int32_t id : encode(text)) pieces.push_back(piece(id, std::exchange(previous, id)));
+  return pieces;
 }
 
 std::string Tokenizer::to_json() const {

@@ -2,8 +2,11 @@
 // train/steps, train/evaluation and models/stack, and passed to every module, so that no module has a state.
 #pragma once
 
+#include <string>
 #include <unordered_map>
+#include <vector>
 
+#include "core/array/batch.hpp"
 #include "core/array/segments.hpp"
 #include "core/autograd/var.hpp"
 #include "core/base/random.hpp"
@@ -23,9 +26,17 @@ struct Context {
   /// The beginnings of documents that a causal model reads in both directions (nn/mixer/mixer.hpp): segments in which
   /// all later tokens are padding. No rows in models that read causally only.
   Segments prefixes = {};
+  /// (B): the rows' texts, for models that read their characters, too; otherwise empty.
+  std::vector<std::string> texts = {};
 
   /// Evaluation of B rows of T visible tokens.
   static Context evaluation(int64_t batch, int64_t length) { return {Segments::full(batch, length)}; }
+  /// Evaluation of a batch.
+  static Context evaluation(const Batch& batch) {
+    Context context{Segments(batch.segment_ids)};
+    context.texts = batch.texts;
+    return context;
+  }
 };
 
 /// The weights of a model, packed for decoding, and the rotary angles of the current positions. A weight is packed when

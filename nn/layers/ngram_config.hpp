@@ -1,6 +1,6 @@
-// Options and hash of n-grams of tokens, for NgramEmbedding and NgramFeatures (nn/layers/ngram_embedding.hpp), which
-// look n-grams up in a table. Trained tables depend on the hash, so it cannot change:
-// tests/nn/layers/test_ngrams.cpp.
+// Options of n-grams, and the hash of those of tokens, for NgramEmbedding and NgramFeatures
+// (nn/layers/ngram_embedding.hpp), which look n-grams up in a table. Trained tables depend on the hash, so it cannot
+// change: tests/nn/layers/test_ngrams.cpp.
 #pragma once
 
 #include <cstdint>
@@ -42,9 +42,30 @@ inline uint64_t mixed_bits(uint64_t h) {
 
 /// The bucket, in [0, buckets), of the n-gram tokens[0 .. order): a hash of the tokens and `order` that never changes.
 int32_t ngram_bucket(const int32_t* tokens, int64_t order, int64_t buckets);
+/// floor(hash * buckets / 2^64): spreads hashes evenly over any number of buckets, without a division.
+inline int32_t bucket_of_hash(uint64_t hash, int64_t buckets) {
+  return static_cast<int32_t>((static_cast<unsigned __int128>(hash) * static_cast<uint64_t>(buckets)) >> 64);
+}
 
 /// Configures NgramFeatures.
-using NgramConfig = NgramTableConfig;
+struct NgramConfig : NgramTableConfig {
+  std::vector<int64_t> characters = {};  // none: no n-grams of characters
+  bool unicode = false;
+
+  bool any() const { return !orders.empty() || !characters.empty(); }
+};
+
+template <class Fields>
+void describe(Fields& f, NgramConfig& c) {
+  describe(f, static_cast<NgramTableConfig&>(c));
+  f("characters", c.characters, any(),
+    "lengths of n-grams of characters within words, whose start and end count as characters: [3, 4, 5, 6]. They are "
+    "those of the text, so words outside the vocabulary have them, too; [] = none");
+  f("unicode", c.unicode, any(),
+    "of n-grams of characters: words, case and width are Unicode's, as in a linear-classifier");
+}
+
+void validate(const NgramConfig& config, Problems& problems);
 
 /// Configures NgramEmbedding.
 struct NgramEmbeddingConfig : NgramTableConfig {

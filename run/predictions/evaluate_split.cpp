@@ -68,7 +68,7 @@ std::string named(Split split, const std::string& text) {
       std::vector<int32_t> tokens;
       for (int64_t t = 0; t < single.tokens.size(); ++t)
         if (single.segment_ids[t] != 0 && single.tokens[t] < vocabulary) tokens.push_back(single.tokens[t]);
-      const TaskLoss loss = run.model->model().loss(single, Context{Segments(single.segment_ids)});
+      const TaskLoss loss = run.model->model().loss(single, Context::evaluation(single));
       require_finite(static_cast<double>(loss.sum.value().item()), named(split, run.tokenizer->decode(tokens)));
     }
   }

@@ -81,6 +81,10 @@ void validate(const RunConfig& config, Problems& problems) {
                                           type_of(config.model), source_types(true)));
   else if (data.has_pairs && !facts.takes_pairs)
     problems.add("data.type", fmt::format("{} are for a language-model", type_of(config.data)));
+  if (facts.reads_characters() && data.has_labels && !data.has_texts)
+    problems.add("model.ngrams.characters", fmt::format("n-grams of characters are for texts (data.type: labelled), "
+                                                        "not for {}",
+                                                        type_of(config.data)));
   if (facts.reads_sources && !data.has_pairs)
     problems.add("model.prefix", "only data of type pairs have sources to be read as a whole");
   const bool label_sets = data.multi_label() && facts.classifies(), one_label = facts.classifies() && !label_sets;

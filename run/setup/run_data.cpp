@@ -217,7 +217,9 @@ void require_split(Split split, const RunConfig& config, const DataSource& data)
 SourceInputs source_inputs(const RunConfig& config) {
   SourceInputs inputs;
   inputs.batches = {config.train.batch_size, config.train.batch_tokens};
-  inputs.classifies = facts_of(config.model).classifies();
+  const ModelFacts facts = facts_of(config.model);
+  inputs.classifies = facts.classifies();
+  inputs.keep_texts = facts.reads_characters();
   inputs.seed = static_cast<uint64_t>(config.seed);
   if (config.train.progress != ProgressMode::none) inputs.log = [](const std::string& line) { log_info(line); };
   return inputs;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 
 #include "core/base/error.hpp"
@@ -34,11 +35,14 @@ bool same_but_rows(const Param& param, const FileTensor& tensor) {
          std::equal(shape.begin() + 1, shape.end(), tensor.shape.begin() + 1);
 }
 
-/// The configuration of the n-grams in a table; null where the model has none.
-const NgramTableConfig* ngrams_of(const TaskConfig& config, const std::string& table) {
-  if (table == "ngrams.table") return facts_of(config).text_ngrams;
+/// The configuration of the n-grams in a table; none where the model has none.
+std::optional<NgramConfig> ngrams_of(const TaskConfig& config, const std::string& table) {
+  if (table == "ngrams.table") {
+    const NgramConfig* const of_text = facts_of(config).text_ngrams;
+    return of_text != nullptr ? std::optional(*of_text) : std::nullopt;
+  }
   const ModelConfig* const model = find_model(config);
-  return model != nullptr ? &model->ngram_embedding : nullptr;
+  return model != nullptr ? std::optional(NgramConfig{model->ngram_embedding}) : std::nullopt;
 }
 
 }  // namespace
@@ -94,19 +98,22 @@ RowMapping WarmRows::by_name(const Param& param, const FileTensor& tensor, const
 }
 
 std::string WarmRows::ngram_difference(const std::string& table) const {
-  const NgramTableConfig* const ours = ngrams_of(config_.model, table);
-  const NgramTableConfig* const theirs = origin_.config     ? ngrams_of(origin_.config->model, table)
-                                         : origin_.exported ? ngrams_of(origin_.exported->model, table)
-                                                            : nullptr;
-  if (ours == nullptr || theirs == nullptr) return "the n-grams of the file are not known";
-  const auto orders = [](const NgramTableConfig& ngrams) { return "[" + join(ngrams.orders) + "]"; };
+  const auto ours = ngrams_of(config_.model, table);
+  const auto theirs = origin_.config     ? ngrams_of(origin_.config->model, table)
+                      : origin_.exported ? ngrams_of(origin_.exported->model, table)
+                                         : std::nullopt;
+  if (!ours || !theirs) return "the n-grams of the file are not known";
   if (ours->buckets != theirs->buckets) return fmt::format("buckets were {}, are {}", theirs->buckets, ours->buckets);
-  if (ours->orders != theirs->orders) return fmt::format("orders were {}, are {}", orders(*theirs), orders(*ours));
+  if (ours->orders != theirs->orders)
+    return fmt::format("orders were [{}], are [{}]", join(theirs->orders), join(ours->orders));
+  if (ours->characters != theirs->characters)
+    return fmt::format("characters were [{}], are [{}]", join(theirs->characters), join(ours->characters));
+  if (ours->unicode != theirs->unicode) return fmt::format("unicode was {}, is {}", theirs->unicode, ours->unicode);
   if (ours->scale != theirs->scale) return fmt::format("scale was {}, is {}", theirs->scale, ours->scale);
   const bool other = origin_.exported ? other_tokenizer() || origin_.tensors->at("embed.weight").shape[0] !=
                                                                  static_cast<int64_t>(rows_.tokens.size())
                                       : theirs_.tokens.empty() || theirs_.tokens != rows_.tokens;
-  if (other) return "another tokenizer: n-grams are hashed by the ids of their tokens";
+  if (other && !ours->orders.empty()) return "another tokenizer: n-grams are hashed by the ids of their tokens";
   return "";
 }
 

@@ -1,4 +1,4 @@
-// Tokenizers that are learnt, and data with errors in them, as a user meets them.
+// Tokenizers that are learnt, words that they do not know, and data with errors in them, as a user meets them.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -6,6 +6,7 @@
 
 #include "core/io/json.hpp"
 #include "tests/cli/samples.hpp"
+#include "tests/cli/warm_runs.hpp"
 
 namespace capstan::testing {
 namespace {
@@ -80,6 +81,65 @@ TEST_CASE("a vocabulary that the text does not give is refused with the largest 
   check_refused(place, "too many pieces", train("lm.yaml", "{type: sentencepiece, vocabulary_size: 20000}"),
                 "data.tokenizer.vocabulary_size ... does not yield 20000 pieces ...  or less, or train on more text",
                 2);
+}
+
+TEST_CASE(
+    "n-grams of characters tell classes apart by words that training has not seen; eval, predict and slim agree") {
+  const SamplePlace place;
+  const auto word = [](int i, const std::string& end) {
+    return std::string{static_cast<char>('a' + i % 26), static_cast<char>('a' + i / 26), "qxz"[i % 3]} + end;
+  };
+  std::string rows, held, texts;
+  for (int i = 0; i < 120; ++i) {
+    const bool noun = i % 2 == 0;
+    const std::string text = "the " + word(i, noun ? "ung\xc3\xa9" : "lich") + (i % 3 == 0 ? "\n" : " day\n");
+    (i < 80 ? rows : held) += (noun ? "noun\t" : "other\t") + text;
+    if (i >= 80) texts += text;
+  }
+  place.write("words.tsv", rows);
+  place.write("held.tsv", held);
+  const Words common{"model.layers=[]",
+                     "model.ngrams.orders=[1]",
+                     "model.ngrams.buckets=5000",
+                     "data.tokenizer={type: word, min_count: 2}",
+                     "data.train=[words.tsv]",
+                     "data.valid=[held.tsv]",
+                     "train.steps=60",
+                     "train.lr=0.01",
+                     "train.valid_every=0"};
+  const auto trained = [&](const std::string& name, const Words& more) {
+    return succeed(place, Words{"train", "--config", "classifier.yaml", "--set", "name=" + name} + common + more);
+  };
+  trained("tokens", {});
+  CHECK(number_of(succeed(place, "eval runs/tokens").out, "accuracy") < 0.8);  // all these words are unknown
+  const Words characters{"model.ngrams.characters=[2, 3, 4]", "model.ngrams.unicode=true"};
+  trained("characters", characters);
+  const std::string evaluated = succeed(place, "eval runs/characters").out;
+  CHECK(number_of(evaluated, "accuracy") == 1);
+  const std::string alone = succeed(place, "predict runs/characters --batch-size 1", texts).out;
+  const std::vector<std::string> lines = lines_of(alone);
+  REQUIRE(lines.size() == 41);
+  double loss = 0;
+  for (size_t i = 0; i < 40; ++i) {
+    CHECK(cells(lines[i + 1])[0] == (i % 2 == 0 ? "noun" : "other"));
+    loss -= std::log(std::stod(cells(lines[i + 1])[i % 2 == 0 ? 1 : 2])) / 40;
+  }
+  CHECK(std::abs(loss - number_of(evaluated, "loss")) < 1e-3);
+  CHECK(succeed(place, "predict runs/characters", texts).out == alone);
+  succeed(place, "slim runs/characters --output runs/slim");
+  CHECK(number_of(succeed(place, "eval runs/slim").out, "accuracy") == 1);
+  check_refused(place, "export", "export runs/characters --format huggingface --output out",
+                "model.ngrams.characters ... serve");
+  check_refused(place, "explain", "predict runs/characters --explain", "only of a linear-classifier", 1, texts);
+  check_refused(place, "ListOps",
+                Words{"train", "--config", "classifier.yaml", "--set", "data={type: listops}"} + characters,
+                "n-grams of characters are for texts (data.type: labelled), not for listops", 2);
+  // The table goes on where n-grams are the same: other tokens matter only to n-grams of tokens.
+  const Words start = characters + Words{"train.init_from=runs/characters", "train.steps=1"};
+  check_says(trained("same", start), {"loaded    ngrams.table"});
+  check_says(trained("longer", start + Words{"model.ngrams.characters=[2, 3]"}),
+             {"fresh     ngrams.table", "characters were [2, 3, 4], are [2, 3]"});
+  check_says(trained("bytes", start + Words{"model.ngrams.unicode=false"}), {"unicode was true, is false"});
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ TEST_CASE("classifiers: gradients of the whole model") {
 TEST_CASE("classifiers with n-grams, class weights and label smoothing: gradients of the whole model") {
   for (const bool finalized : {false, true}) {
     auto config = small<TextClassifierConfig>(any_mixer());
+    config.ngrams.characters = {2, 3};
     config.ngrams.orders = {1, 2};
     config.ngrams.buckets = 7;  // collisions, too
     config.ngrams.width = 3;
@@ -68,7 +69,8 @@ TEST_CASE("classifiers with n-grams, class weights and label smoothing: gradient
     const auto built = classifier(config);
     redraw(*built.store);
     if (finalized) built.store->finalize();
-    const Batch batch = small_labelled_batch();
+    Batch batch = small_labelled_batch();
+    batch.texts = {"a fine day", "dull", ""};
     const Context context = context_of(batch, /*training=*/true);
     std::vector<std::pair<std::string, Var>> leaves;
     for (const Param& param : built.store->params()) leaves.emplace_back(param.name, param.var);

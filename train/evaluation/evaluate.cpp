@@ -59,7 +59,7 @@ Evaluation sums_of(const Task& task, const Batch& batch, int64_t micro_batch_tok
   Evaluation sums;
   for (const Batch& piece : split_rows(batch, micro_batch_tokens)) {
     stop_point();
-    const TaskLoss loss = task.loss(piece, Context{Segments(piece.segment_ids)});
+    const TaskLoss loss = task.loss(piece, Context::evaluation(piece));
     sums.add({static_cast<double>(loss.sum.value().item()), loss.targets, loss.correct});
     decisions.add(loss.probabilities, piece.labels);
   }
@@ -310,7 +310,7 @@ ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSou
   ClassifierEvaluation result = nothing_of(classifier, rule, split.examples_per_epoch());
   for (int64_t index = 0; index < split.batches_per_epoch(0); ++index) {
     const Batch batch = split.batch(0, index);
-    add(classifier, classifier.logits(batch.tokens, Context{Segments(batch.segment_ids)}), batch.labels, result);
+    add(classifier, classifier.logits(batch.tokens, Context::evaluation(batch)), batch.labels, result);
   }
   check_examples(result.total.targets);
   count_correct(result);
