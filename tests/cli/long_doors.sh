@@ -12,7 +12,7 @@ build() {
 # trains FILE TYPE: the copy's program trains with the configuration, ends, and goes on from its checkpoint
 trains() {
   exits 0 "$tree/build/release/capstan" config check --config "$1" --set train.steps=4
-  exits 0 "$tree/build/release/capstan" train --config "$1" --set train.steps=4
+  exits 0 "$tree/build/release/capstan" train --config "$1" --set train.steps=4 train.keep_optimizer=true
   says "all 4 steps are done" err
   exits 0 "$tree/build/release/capstan" train --config "$1" --set train.steps=8
   says "step 4" err
