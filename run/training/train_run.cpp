@@ -82,7 +82,7 @@ std::vector<std::string> preamble(const RunConfig& config, const DataSource& dat
   lines.push_back(fmt::format("model: {} of {}, {:.3g} MFLOP per token in training{}", type_of(config.model),
                               parameters_text(model.params()), summary.training_flops() / 1e6,
                               summary.frozen > 0 ? fmt::format("; {} parameters are frozen", summary.frozen) : ""));
-  if (model.stack().config().layers.empty())
+  if (const Stack* const stack = model.model().find_stack(); stack != nullptr && stack->config().layers.empty())
     lines.emplace_back("model.layers: none: no token sees another, but for n-grams");
   return lines;
 }
