@@ -68,7 +68,7 @@ uses_the_format() {
   "$program" predict runs/tagged <rows.txt >out 2>err
   says "is read as tagged" err
   printf '#first ab\nwithout\n' >bad.txt
-  exits 1 "$program" data check --config bag.yaml --set 'data.train=[bad.txt]' data.format=tagged
+  exits 1 "$program" data check --config bag.yaml --set 'data.train=[bad.txt]' data.format=tagged train.steps=4
   exits 2 "$program" train --config bag.yaml --set name=untagged data.format=taged
   says "tagged" err
 }
