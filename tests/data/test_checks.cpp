@@ -393,6 +393,7 @@ TEST_CASE("checks: a table of numbers has no header, one of names has") {
   };
   CHECK(ColumnSample(grades(19), std::nullopt).begins_with_names());  // 95 % of the rows below
   CHECK_FALSE(ColumnSample(grades(18), std::nullopt).begins_with_names());
+  CHECK(ColumnSample({{"date of birth", "label"}, {"a", "b"}}, std::nullopt).begins_with_names());
   CHECK(ColumnSample({{"text", "text"}, {"a", "b"}}, std::nullopt).begins_with_names());
   CHECK_FALSE(ColumnSample({{"positive", "A fine film, which I liked!"}}, std::nullopt).begins_with_names());
   CHECK_FALSE(ColumnSample().begins_with_names());

@@ -117,6 +117,8 @@ TEST_CASE("word tokenizer: words and punctuation, lower case") {
                                              "2day",  "don",   "stop", "t", "\xc3\x89t\xc3\xa9"};
   CHECK(tokenizer.words() == expected);
   CHECK(tokenizer.decode(tokenizer.encode("Don't\tstop")) == "don ' t stop");
+  const std::vector<std::string> with_lowest_byte = {"<unk>", "<eos>", "la", "\xc3\x80"};  // 0x80, in a letter
+  CHECK(WordTokenizer::from_texts({WordSplit::words, true, 0, 1, ""}, {"\xc3\x80 la"}).words() == with_lowest_byte);
 }
 
 TEST_CASE("pieces: the text of each token, of words and characters outside the vocabulary, too") {
