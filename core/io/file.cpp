@@ -177,9 +177,15 @@ std::string read_file(const std::string& path) {
   return content;
 }
 
-void write_file(const std::string& path, std::string_view content) {
+void write_file(const std::string& path, std::string_view content, Sync sync) {
   FileWriter file(path);
   file.write(content);
+  if (sync == Sync::now) file.sync();
+  file.close();
+}
+
+void sync_file(const std::string& path) {
+  FileWriter file(path, FileWriter::Mode::update);
   file.sync();
   file.close();
 }

@@ -94,8 +94,12 @@ void check_replaceable(const std::string& path);
 
 /// The content of a file. Throws Error when it cannot be read or is not a regular file.
 std::string read_file(const std::string& path);
-/// Writes and syncs a file: its content is on the disk on return, and may be incomplete after a crash before that.
-void write_file(const std::string& path, std::string_view content);
+enum class Sync { now, later };  // later: sync_file() is called when the content must be on the disk
+/// Writes and, unless that is for later, syncs a file: its content is then on the disk on return, and may be incomplete
+/// after a crash before that.
+void write_file(const std::string& path, std::string_view content, Sync sync = Sync::now);
+/// Returns when the content of a file that was written before is on the disk.
+void sync_file(const std::string& path);
 /// Renames a finished file, whose content must be on the disk, to `path`. On return the name is on the disk, too.
 void publish_file(const std::string& unfinished, const std::string& path);
 /// Writes a file under a name of its own and publishes it: after a crash the file has its old or its new content in

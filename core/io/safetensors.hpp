@@ -143,8 +143,8 @@ class SafetensorsParts {
   int64_t bytes_ = 0;  // of the data
 };
 
-/// Writes and syncs the file, with a checksum (XXH3-128 of header and data) under the metadata key "xxh3_128".
+/// Writes the file, with a checksum (XXH3-128 of header and data) under the metadata key "xxh3_128".
 void write_safetensors(const std::string& path, std::vector<TensorToWrite> tensors,
-                       const std::map<std::string, std::string>& metadata = {});
+                       const std::map<std::string, std::string>& metadata = {}, Sync sync = Sync::now);
 
 }  // namespace capstan

@@ -128,7 +128,7 @@ std::string file_begin(json header, const std::string& checksum) {
 }  // namespace
 
 void write_safetensors(const std::string& path, std::vector<TensorToWrite> tensors,
-                       const std::map<std::string, std::string>& metadata) {
+                       const std::map<std::string, std::string>& metadata, Sync sync) {
   const Layout layout = lay_out(tensors, metadata);
   const auto for_data = [&](const auto& put) {
     for (size_t i = 0; i < tensors.size(); ++i) {
@@ -143,7 +143,7 @@ void write_safetensors(const std::string& path, std::vector<TensorToWrite> tenso
   FileWriter file(path);
   file.write(file_begin(layout.header, checksum.hex()));
   for_data([&](const void* bytes, size_t count) { file.write(bytes, count); });
-  file.sync();
+  if (sync == Sync::now) file.sync();
   file.close();
 }
 

@@ -20,7 +20,7 @@ struct NgramTableConfig {
 
 template <class Fields>
 void describe(Fields& f, NgramTableConfig& c) {
-  f("orders", c.orders, any(), "lengths of the n-grams: [1, 2] for words, [2, 3, 4, 5, 6] for bytes; [] = no n-grams");
+  f("orders", c.orders, any(), "lengths of the n-grams: [1, 2] for words, [2, 3, 4, 5, 6] for bytes; [] = none");
   f("buckets", c.buckets, between(0, 2147483647),
     "rows in the table, to one of which each n-gram is hashed; of a language model, 0 = chosen together with the "
     "width");

@@ -54,8 +54,9 @@ TEST_CASE("a run writes into its own regular files only") {
   }
 }
 
-TEST_CASE("a kill between any two calls of the file system loses nothing") {
-  // The child process is ended at its n-th call, without any clean-up, for every n there is.
+/// A child process is ended at its n-th call of the file system, without any clean-up, for every n there is.
+/// `publish_later_above`: bytes of a checkpoint. Returns the number of kills.
+static int64_t kill_at_every_call(double publish_later_above) {
   set_threads(1);
   const TemporaryFolder folder;
   TrainConfig config = config_of(4);
@@ -76,6 +77,7 @@ TEST_CASE("a kill between any two calls of the file system loses nothing") {
         if (calls++ == kills) _exit(9);
       });
       Setup setup(run);
+      setup.inputs.publish_later_above = publish_later_above;
       train(setup.inputs, config);
       _exit(0);
     }
@@ -100,7 +102,42 @@ TEST_CASE("a kill between any two calls of the file system loses nothing") {
     for (const auto& entry : fs::directory_iterator(run / "checkpoints"))
       CHECK(entry.path().filename().string()[0] != '.');
   }
-  CHECK(kills > 80);
+  set_threads(0);
+  return kills;
+}
+
+TEST_CASE("a kill between any two calls of the file system loses nothing") {
+  CHECK(kill_at_every_call(large_checkpoint) > 80);
+  CHECK(kill_at_every_call(0) > 80);
+}
+
+TEST_CASE("a large checkpoint that a killed process has only written is the last one when the run goes on") {
+  set_threads(1);
+  const TemporaryFolder folder;
+  TrainConfig config = config_of(8);
+  config.save_every = 3;
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    Setup setup(folder / "run");
+    setup.inputs.publish_later_above = 0;
+    setup.task.before_loss = [&](const Context&) {
+      if (fs::exists(folder / "run/checkpoints/.unfinished-step-6/state.json")) _exit(9);
+    };
+    train(setup.inputs, config);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  REQUIRE(WIFEXITED(status));
+  REQUIRE(WEXITSTATUS(status) == 9);
+  Checkpoints checkpoints(folder / "run/checkpoints");
+  REQUIRE(checkpoints.last());
+  CHECK(checkpoints.last()->filename() == "step-3");
+  checkpoints.recover();
+  REQUIRE(checkpoints.last());
+  CHECK(checkpoints.last()->filename() == "step-6");
+  CHECK(checkpoints.leftovers().empty());
   set_threads(0);
 }
 

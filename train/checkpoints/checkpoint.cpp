@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
+#include <utility>
 
 #include "core/io/file.hpp"
 #include "core/strings/strings.hpp"
@@ -42,9 +44,16 @@ bool leads_elsewhere(const fs::path& link) { return !target_of(link).empty() && 
 
 void Checkpoints::recover() {
   make_folders(folder_.string());
+  std::optional<Written> whole;
   for (const std::string& name : names_in_folder(folder_.string())) {
-    if (starts_with(name, unfinished_prefix) || name == ".last.tmp" || name == ".best.tmp")
+    const bool unfinished = starts_with(name, unfinished_prefix);
+    if (const int64_t step = unfinished ? step_of(name.substr(std::string(unfinished_prefix).size())) : -1;
+        step >= 0 && !damage_of(folder_ / name)) {
+      const RunState state = read_state(folder_ / name);
+      whole = {step, !state.best.empty() && state.best_step == step, std::numeric_limits<int64_t>::max()};
+    } else if (unfinished || name == ".last.tmp" || name == ".best.tmp") {
       remove_tree((folder_ / name).string());
+    }
     if (!starts_with(name, replaced_prefix)) continue;
     const fs::path original = folder_ / name.substr(std::string(replaced_prefix).size());
     if (fs::exists(original)) {
@@ -53,6 +62,8 @@ void Checkpoints::recover() {
       rename_path((folder_ / name).string(), original.string());
     }
   }
+  written_ = whole;
+  publish();
 }
 
 std::vector<int64_t> Checkpoints::steps() const {
@@ -98,17 +109,30 @@ std::string Checkpoints::complete_ones(const fs::path& but, Use use) const {
   return complete.empty() ? "" : fmt::format("complete checkpoints: {}", join(complete));
 }
 
-void Checkpoints::save(const RunParts& parts, bool best, int64_t keep_last) {
-  const std::string name = step_prefix + std::to_string(parts.state.step);
-  const fs::path unfinished = folder_ / (unfinished_prefix + name), replaced = folder_ / (replaced_prefix + name);
-  const fs::path target = folder_ / name;
+void Checkpoints::write(const RunParts& parts, bool best, int64_t keep_last) {
+  const fs::path unfinished = folder_ / (unfinished_prefix + of_step(parts.state.step).filename().string());
   const bool first = parts.ranks == nullptr || parts.ranks->first();
   try {
     write_checkpoint(unfinished, parts);
-    if (!first) return;
   } catch (const Error&) {
     if (!first) throw;
     std::error_code ignored;  // the first failure is the one to report
+    fs::remove_all(unfinished, ignored);
+    throw;
+  }
+  if (first) written_ = {parts.state.step, best, keep_last};
+}
+
+void Checkpoints::publish() {
+  if (!written_) return;
+  const Written written = *std::exchange(written_, std::nullopt);
+  const fs::path target = of_step(written.step);
+  const std::string name = target.filename().string();
+  const fs::path unfinished = folder_ / (unfinished_prefix + name), replaced = folder_ / (replaced_prefix + name);
+  try {
+    sync_checkpoint(unfinished);
+  } catch (const Error&) {
+    std::error_code ignored;
     fs::remove_all(unfinished, ignored);
     throw;
   }
@@ -116,11 +140,16 @@ void Checkpoints::save(const RunParts& parts, bool best, int64_t keep_last) {
   rename_path(unfinished.string(), target.string());
   sync_folder(folder_.string());
   // `best` first: after a kill in between, `last` is at an earlier state, which reaches this step again.
-  if (best) replace_link((folder_ / "best").string(), name);
+  if (written.best) replace_link((folder_ / "best").string(), name);
   replace_link((folder_ / "last").string(), name);
   sync_folder(folder_.string());
   remove_tree(replaced.string());
-  prune(parts.state.step, keep_last);
+  prune(written.step, written.keep_last);
+}
+
+int64_t Checkpoints::unpublished_bytes() const {
+  return written_ ? bytes_below((folder_ / (unfinished_prefix + of_step(written_->step).filename().string())).string())
+                  : 0;
 }
 
 void Checkpoints::prune(int64_t current, int64_t keep_last) {

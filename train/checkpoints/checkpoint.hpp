@@ -46,10 +46,20 @@ class Checkpoints {
   /// Names in the folder that a killed process or an earlier damage left: .unfinished-step-N, damaged-step-N, ...
   std::vector<std::string> leftovers() const;
 
-  /// All ranks call it. Saves under parts.state.step, points `last` (and `best`) there, and removes older checkpoints
-  /// except the newest `keep_last`, the best and the last. When it throws, all earlier checkpoints that it keeps are
-  /// intact.
-  void save(const RunParts& parts, bool best, int64_t keep_last);
+  /// Saves under parts.state.step, points `last` (and `best`) there, and removes older checkpoints except the newest
+  /// `keep_last`, the best and the last. When it throws, all earlier checkpoints that it keeps are intact.
+  void save(const RunParts& parts, bool best, int64_t keep_last) {
+    write(parts, best, keep_last);
+    publish();
+  }
+  /// The first half of save(), which all ranks call: the files are in a hidden folder, in memory of the system. A
+  /// process that is killed before publish() leaves a checkpoint that recover() publishes; after a power loss it may be
+  /// gone.
+  void write(const RunParts& parts, bool best, int64_t keep_last);
+  /// The second half, for rank 0: waits until the files are on the disk. Does nothing if none was written.
+  void publish();
+  /// Bytes of the checkpoint that was written and not published; 0 for none.
+  int64_t unpublished_bytes() const;
 
   /// Reads a checkpoint into the parts, unless `accept` throws. Throws Error naming the damaged file and
   /// the other checkpoints that are complete, or the first tensor that does not fit.
@@ -90,7 +100,13 @@ class Checkpoints {
   std::vector<int64_t> linked_steps() const;
   std::string set_aside(const std::filesystem::path& checkpoint);
 
+  struct Written {
+    int64_t step;
+    bool best;
+    int64_t keep_last;
+  };
   std::filesystem::path folder_;
+  std::optional<Written> written_;  // and not published
 };
 
 /// Opens a model: `where` may be a run folder (its best checkpoint; its last if the run has no best one), a

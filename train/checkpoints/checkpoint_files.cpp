@@ -241,7 +241,8 @@ class TensorFile {
 
   void write(Communicator* ranks) {
     leave_out_zeros(ranks);
-    if (ranks == nullptr || ranks->size() == 1) return write_safetensors(path_, std::move(tensors_), metadata_);
+    if (ranks == nullptr || ranks->size() == 1)
+      return write_safetensors(path_, std::move(tensors_), metadata_, Sync::later);
     const SafetensorsParts file(path_, std::move(tensors_), metadata_);
     const Communicator::Patience disk(*ranks);
     if (ranks->first()) file.create();
@@ -335,7 +336,11 @@ void write_checkpoint(const fs::path& folder, const RunParts& parts) {
   model.write(parts.ranks);
   optimizer.write(parts.ranks);
   if (!first) return;
-  write_file((folder / state_name).string(), to_json(parts.state));
+  write_file((folder / state_name).string(), to_json(parts.state), Sync::later);
+}
+
+void sync_checkpoint(const fs::path& folder) {
+  for (const std::string& name : names_in_folder(folder.string())) sync_file((folder / name).string());
   sync_folder(folder.string());
 }
 

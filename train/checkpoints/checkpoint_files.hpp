@@ -30,9 +30,10 @@ struct RunParts {
   std::vector<Elements> owned = {};  // with several ranks: what this one owns of the parameters
 };
 
-/// Writes and syncs all files. All ranks call it; each writes what it owns into the files that rank 0 has made, and all
-/// is on the disk when rank 0 returns.
+/// Writes all files. All ranks call it; each writes what it owns into the files that rank 0 has made. They are not on
+/// the disk before sync_checkpoint() has returned, which is for rank 0.
 void write_checkpoint(const std::filesystem::path& folder, const RunParts& parts);
+void sync_checkpoint(const std::filesystem::path& folder);
 /// An estimate of how long that takes, for the time left before one was timed: a quarter of a gigabyte per second.
 double seconds_to_save(const RunParts& parts);
 /// Reads all files that the checkpoint has. Throws Error naming the damaged file, the first tensor that does not fit,

@@ -16,6 +16,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// Linux writes to the disk by itself, beside training, what has been in memory for half a minute.
+constexpr double system_delay = 40;  // seconds
+constexpr double slow_disk = 2.5e7;  // bytes per second
+
 const TrainConfig& checked(const TrainConfig& config, bool validates) {
   check_config(config);
   if (config.patience > 0 && !validates)
@@ -156,21 +160,39 @@ void Session::validated(const Validation& found, double seconds) {
 }
 
 void Session::save(const RunParts& parts) {
+  publish();
   const Stopwatch watch;
   state_.seconds = progress_.seconds();
   Progress saving(log().of_work(true), "saving", 0, in_shares);
   saving.begin(fmt::format("saving{}", progress_.at_step(state_.step)));
   progress_.sync_records();  // before the checkpoint that refers to them
-  folder_.checkpoints().save(parts, best_unsaved_, config_.keep_last);
+  folder_.checkpoints().write(parts, best_unsaved_, config_.keep_last);
+  saved_step_ = state_.step;
+  unsaved_ = best_unsaved_ = false;
+  saved_here_ = true;
+  const auto bytes = static_cast<double>(folder_.checkpoints().unpublished_bytes());
+  written_ = {state_.step, watch.seconds(), system_delay + bytes / slow_disk, Stopwatch()};
+  if (ranks_.size() > 1 || bytes <= options_.publish_later_above) publish();
+}
+
+void Session::publish_due() {
+  if (written_ && written_->since.seconds() > written_->wait) publish();
+}
+
+void Session::publish() {
+  if (!written_) return;
+  const Stopwatch watch;
+  Progress saving(log().of_work(true), "saving", 0, in_shares);
+  saving.begin(fmt::format("saving{}", progress_.at_step(written_->step)));
+  folder_.checkpoints().publish();
   {
     const Communicator::Patience disk(ranks_);
     ranks_.barrier();  // no rank goes on before the checkpoint is whole
   }
-  saved_step_ = state_.step;
-  unsaved_ = best_unsaved_ = false;
-  saved_here_ = true;
-  progress_.pace().save_took(watch.seconds());
-  log().debug(fmt::format("saved{} in {:.3f} s", progress_.at_step(state_.step), watch.seconds()));
+  const double seconds = written_->seconds + watch.seconds();
+  progress_.pace().save_took(seconds);
+  log().debug(fmt::format("saved{} in {:.3f} s", progress_.at_step(written_->step), seconds));
+  written_.reset();
 }
 
 void Session::correct(const Correction& corrected, const BatchSource& source) {
@@ -187,6 +209,7 @@ TrainResult Session::finish(const std::string& reason, const RunParts& parts, co
     save(parts);
     progress_.close_window();
   }
+  publish();
   const char* const validation_name =
       options_.kind == RunKind::solved && !options_.validates ? "held-out" : "best validation";
   const std::string best =
@@ -230,6 +253,7 @@ TrainResult Session::interrupt(int signal, const RunParts& parts) {
     save(parts);
     progress_.close_window();
   }
+  publish();
   log().info(fmt::format("{} at step {}: saved in {}; the same command resumes the run", reason, state_.step,
                          folder_.checkpoints().of_step(state_.step).string()));
   return {true, false, reason, state_};
@@ -237,6 +261,7 @@ TrainResult Session::interrupt(int signal, const RunParts& parts) {
 
 TrainResult Session::end_piece(const RunParts& parts) {
   save(parts);
+  publish();
   progress_.close_window();
   return {false, false, fmt::format("step {} is reached", state_.step), state_};
 }

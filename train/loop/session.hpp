@@ -33,6 +33,9 @@ struct TrainResult {
   RunState state;
 };
 
+/// Bytes of a checkpoint above which training goes on before it is on the disk: its save takes most of a second.
+constexpr double large_checkpoint = 6.4e7;
+
 /// Returns a text of the identity, which an earlier version may have saved, as this version would write it.
 using RenewIdentity = std::function<std::string(const std::string& name, const std::string& saved)>;
 
@@ -50,6 +53,7 @@ class Session {
     bool validates = false;                                           // are there validation data?
     RunKind kind = RunKind::tokens;
     std::optional<DecisionGoal> goal = std::nullopt;  // of a classifier's decisions
+    double publish_later_above = large_checkpoint;    // bytes
   };
 
   /// Creates and locks the folder, opens the log. Handles signals from here on. Of several ranks, the first one writes.
@@ -93,8 +97,12 @@ class Session {
   void validated(const Validation& found, double seconds);
 
   /// Saves a checkpoint, after the lines of metrics.jsonl that it refers to. All ranks call it, as they call what
-  /// follows.
+  /// follows. Of one process, a large checkpoint is only written: the system brings it to the disk while training goes
+  /// on, and publish_due(), which is called before each step, publishes it then.
   void save(const RunParts& parts);
+  void publish_due();
+  /// Publishes at once what save() has written.
+  void publish();
   /// Ends a run that has reached a limit: saves what is not saved. `remedy`: how to go on with a run that was finished
   /// before, for the log.
   TrainResult finish(const std::string& reason, const RunParts& parts, const std::string& remedy);
@@ -123,6 +131,13 @@ class Session {
   bool unsaved_ = true, best_unsaved_ = false;
   bool saved_here_ = false;  // is there a checkpoint in this run's folder? Not yet after a start from another's
   int64_t saved_step_ = -1;
+  struct Written {
+    int64_t step;
+    double seconds;  // that writing took
+    double wait;     // seconds
+    Stopwatch since;
+  };
+  std::optional<Written> written_;  // by save(), and not published
 };
 
 }  // namespace capstan

@@ -126,6 +126,7 @@ TrainResult Loop::run() {
     if (ends) return session_.end_piece(parts());
     if (const auto reached = limit())
       return session_.finish(reached->reason, parts(), fmt::format("raise {} to continue", reached->key));
+    session_.publish_due();
     if (session_.save_due()) session_.save(parts());
     look_again();
     step();
@@ -177,6 +178,7 @@ void Loop::refuse_update(const std::string& what, double loss, double norm) {
   ++state_.skipped;
   const bool hopeless = ++state_.skipped_in_row >= skips_in_row_limit;
   if (config_.on_nonfinite == OnNonfinite::skip && !hopeless) return progress_.log().warn(text + "; update skipped");
+  session_.publish();
   const std::string kept = session_.begins()
                                ? std::string("there is no checkpoint yet")
                                : fmt::format("the checkpoint of step {} is intact", session_.saved_step());
@@ -228,8 +230,10 @@ TrainResult train(const RunInputs& in, const TrainConfig& config) {
   Communicator& ranks = in.ranks != nullptr ? *in.ranks : one_process;
   TrainConfig whole = config;
   whole.valid_every = evaluation_interval(in.train, in.valid, config);
-  Session session({in.folder, in.identity, in.seed, in.resume_from, total_steps(in.train, config), in.valid != nullptr},
-                  whole, ranks);
+  Session::Options options{in.folder, in.identity, in.seed, in.resume_from, total_steps(in.train, config)};
+  options.validates = in.valid != nullptr;
+  options.publish_later_above = in.publish_later_above;
+  Session session(std::move(options), whole, ranks);
   const auto step = make_step(in.task, in.params, in.train, session.config(), ranks);
   session.resume(step->parts(session.state()));
   session.record();

@@ -58,6 +58,7 @@ struct RunInputs {
   StepProfiler* profiler = nullptr;
   Communicator* ranks = nullptr;  // the processes that train together; null: this one alone
   LookAgain look_again = {};
+  double publish_later_above = large_checkpoint;  // bytes; see Session::save()
 };
 /// Opens a session in the folder, continues from its last checkpoint, and trains. Throws Error for files or data that
 /// cannot be used and for a loss or gradient that is not finite, ConfigError for a wrong configuration.
