@@ -4,7 +4,6 @@
 #include "apps/guard.hpp"
 
 #include <execinfo.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -72,11 +71,10 @@ long environment_number(char** environment, const char* name) {
   return 0;
 }
 
-/// The threads that OpenBLAS starts with: those of OpenMP, whose builds ignore OPENBLAS_NUM_THREADS.
+/// The threads that OpenBLAS takes memory for when it starts: one for each processor of the machine, also where this
+/// process may use fewer, or those of OpenMP, whose builds ignore OPENBLAS_NUM_THREADS.
 size_t blas_threads(char** environment) {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  long threads = sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+  long threads = ::sysconf(_SC_NPROCESSORS_CONF);
   if (const long wanted = environment_number(environment, "OMP_NUM_THREADS"); wanted > 0)
     threads = std::min(threads, wanted);
   return static_cast<size_t>(std::max(threads, 1L));
