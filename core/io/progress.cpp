@@ -72,7 +72,7 @@ std::string Progress::figures(double now, const char* between, bool bar) const {
   const double own = done_ - skipped_;  // done by this process
   if (total_ > 0 && own > known * total_)
     left = between + fmt::format(fmt::runtime(bar ? "ETA {}" : "{} left"),
-                                 short_time(now * std::max(0.0, total_ - done_) / own + after_));
+                                 short_time(now * (std::max(0.0, total_ - done_) + more_) / own + after_));
   if (*unit_.name != '\0') {
     const double whole = total_ / unit_.size, done = done_ / unit_.size;
     rest = between + (whole > 0 ? fmt::format("{:.0f} of {:.0f} {}", done, whole, unit_.name)

@@ -61,6 +61,8 @@ class Progress : NoCopy {
   void begin(const std::string& work);
   /// Adds `seconds` to the time shown as left: the expected time of work that follows this one.
   void then(double seconds) { after_ = seconds; }
+  /// Adds to the time shown as left what `amount` of work takes that follows this one and is as fast.
+  void then_as_fast(double amount) { more_ = amount; }
 
  private:
   void show(double now);
@@ -69,7 +71,7 @@ class Progress : NoCopy {
   std::mutex mutex_;
   LogLine log_;
   std::string work_;
-  double total_, done_ = 0, skipped_ = 0, after_ = 0;
+  double total_, done_ = 0, skipped_ = 0, after_ = 0, more_ = 0;
   ProgressUnit unit_;
   double next_line_, drawn_ = 0;  // seconds: when the log gets its next line, when the terminal's was last written
   bool visible_ = false;

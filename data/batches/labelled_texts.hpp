@@ -44,6 +44,10 @@ class LabelledTexts {
   void report_earlier(int64_t count) const {
     if (progress_ != nullptr) progress_->skip(each_ * static_cast<double>(count));
   }
+  /// Says that work on all texts follows which takes `readings` times as long as to ask for each of them once.
+  void expect_readings(double readings) const {
+    if (progress_ != nullptr) progress_->then_as_fast(each_ * readings * static_cast<double>(size()));
+  }
   /// From now on, text() reports nothing.
   void stop_reporting() { progress_ = nullptr; }
   /// Tokens of all texts.

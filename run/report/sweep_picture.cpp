@@ -19,7 +19,8 @@
 namespace capstan {
 namespace {
 
-constexpr double picture_width = 700, picture_height = 400, at_left = 58, at_right = 240, at_top = 40, at_bottom = 52;
+constexpr double picture_height = 400, plot_right = 460, at_left = 58, at_top = 40, at_bottom = 52;
+constexpr size_t longest_name = 40;   // of a line, in characters
 constexpr double between_names = 16;  // pixels between the names of two lines, at least
 constexpr const char* picture_style =
     "text{font:13px system-ui,sans-serif;fill:#333}.title{font-size:15px;font-weight:600}.grid{stroke:#8884}"
@@ -241,24 +242,29 @@ class SweepDrawing {
     std::string out = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\"><style>{}</style>\n"
         "<title>{}</title>\n<text class=\"title\" x=\"{}\" y=\"22\">{}</text>\n",
-        picture_width, picture_height, picture_style, escaped(title + " over " + over), at_left, escaped(title));
+        width(), picture_height, picture_style, escaped(title + " over " + over), at_left, escaped(title));
     for (const double tick : ticks_)
       out += fmt::format(
           "<path class=\"grid\" d=\"M{0:.1f} {1:.1f}H{2:.1f}\"/><text x=\"{3:.1f}\" y=\"{4:.1f}\" "
           "text-anchor=\"end\">{5}</text>\n",
-          at_left, y(tick), picture_width - at_right, at_left - 7, y(tick) + 4,
-          tick_text(tick, log_ ? tick : ticks_[1] - ticks_[0]));
+          at_left, y(tick), plot_right, at_left - 7, y(tick) + 4, tick_text(tick, log_ ? tick : ticks_[1] - ticks_[0]));
     for (size_t i = 0; i < places_.size(); ++i)
       out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", x(i),
                          picture_height - at_bottom + 20, escaped_short(places_[i], 16));
-    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
-                       (at_left + picture_width - at_right) / 2, picture_height - 8, escaped(over));
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", (at_left + plot_right) / 2,
+                       picture_height - 8, escaped(over));
     return out + lines_svg() + "</svg>\n";
   }
 
  private:
+  /// Of the plot, and of the longest name beside it, whose letters may be wide.
+  double width() const {
+    size_t longest = 0;
+    for (const SweepLine& line : lines_) longest = std::max(longest, std::min(line.name.size(), longest_name));
+    return plot_right + 40 + 8 * static_cast<double>(longest);
+  }
   double x(size_t place) const {
-    const double wide = picture_width - at_left - at_right;
+    const double wide = plot_right - at_left;
     return places_.size() == 1 ? at_left + wide / 2
                                : at_left + wide * static_cast<double>(place) / static_cast<double>(places_.size() - 1);
   }
@@ -322,11 +328,11 @@ class SweepDrawing {
     std::vector<double> wanted;
     for (const auto& [height, line] : ends) wanted.push_back(height);
     const std::vector<double> heights = apart(wanted);
-    const double at = picture_width - at_right + 10;
+    const double at = plot_right + 10;
     for (size_t i = 0; i < ends.size(); ++i)
       out += fmt::format("<path class=\"line\" {} d=\"M{:.1f} {:.1f}h18\"/><text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
                          look(*ends[i].second), at, heights[i], at + 24, heights[i] + 4,
-                         escaped_short(ends[i].second->name, 34));
+                         escaped_short(ends[i].second->name, longest_name));
     return out;
   }
 

@@ -31,6 +31,13 @@ std::vector<int64_t> words_of_so_many(int64_t texts) {
   return texts >= many_texts ? std::vector<int64_t>{1, 2, 3} : std::vector<int64_t>{1, 2};
 }
 
+/// How many times as long as one reading of the n-grams the passes take: measured on one thread with 2 and 22 classes,
+/// texts of 68 bytes (docs/scaling.md).
+double passes_in_readings(int64_t columns, bool kept) {
+  const auto each = static_cast<double>(columns);
+  return kept ? 1.3 + 0.055 * each : 4.9 + 0.065 * each;
+}
+
 }  // namespace
 
 /// In three steps: the number of entries is estimated; the entries are read if they fit into memory; where they do not,
@@ -55,12 +62,15 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
                 most_solved = most_entries(budget.solved);
   read_labels(texts);
   const double expected = expected_entries(texts);
-  const bool are_kept = expected <= static_cast<double>(most_kept) && read(texts, most_kept, expected);
-  const int64_t problems = is_binary() ? 1 : classes_;
-  const bool takes_long =
-      entries() > (rows() >= many_texts ? most_entries_solved_of_many : most_entries_solved) / problems;
-  by_passes_ = base_ == nullptr &&
-               (!are_kept || expected > static_cast<double>(most_solved) || entries() > most_solved || takes_long);
+  const int64_t problems = is_binary() ? 1 : classes_,
+                soon_solved = std::min(
+                    most_solved, (rows() >= many_texts ? most_entries_solved_of_many : most_entries_solved) / problems);
+  const bool fit = expected <= static_cast<double>(most_kept);
+  if (base_ == nullptr && (!fit || expected > static_cast<double>(soon_solved)))
+    texts.expect_readings(passes_in_readings(problems, fit));
+  const bool are_kept = fit && read(texts, most_kept, expected);
+  by_passes_ =
+      base_ == nullptr && (!are_kept || expected > static_cast<double>(most_solved) || entries() > soon_solved);
   if (base_ != nullptr) refuse_large_base(are_kept, most_kept, std::max(budget.kept, budget.solved) / 1'000'000);
   if (are_kept) {
     norms_.assign(starts_.size() - 1, 0);

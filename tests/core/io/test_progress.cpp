@@ -37,6 +37,12 @@ TEST_CASE("lines about long work have shares, amounts and the time left as far a
   with_more_to_come.then(90);
   with_more_to_come.add(1);
   CHECK(lines.back() == "evaluating: 50 %, 1m30s left");
+  Progress before_passes(log, "reading", 4, in_texts, 0);
+  before_passes.then_as_fast(20);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  before_passes.add(1);  // 22 to 30 times this follows
+  const double left = std::stod(lines.back().substr(lines.back().find("/s, ") + 4));
+  CHECK_MESSAGE((left >= 4 && left <= 60), lines.back());
   Progress resumed(log, "solving", 8, in_texts, 0);
   resumed.skip(6);  // no time was spent on it here
   CHECK(lines.back() == "solving: 75 %, 6 of 8 texts, 0 texts/s");
