@@ -37,6 +37,7 @@ void Progress::add(double done) {
 
 void Progress::skip(double done) {
   const std::lock_guard lock(mutex_);
+  if (done_ == skipped_) begun_ = watch_.seconds();  // until now, that work was looked for
   done_ += done;
   skipped_ += done;
   if (log_) show(watch_.seconds());
@@ -68,16 +69,16 @@ void Progress::show(double now) {
 /// The time that is left, amount and rate, as far as they are known.
 std::string Progress::figures(double now, const char* between, bool bar) const {
   std::string left, rest;
-  constexpr double known = 1e-4;        // share of the work from which on the time that is left is estimated
-  const double own = done_ - skipped_;  // done by this process
+  constexpr double known = 1e-4;  // share of the work from which on the time that is left is estimated
+  const double own = done_ - skipped_, seconds = now - begun_;  // what this process has done, and in what time
   if (total_ > 0 && own > known * total_)
     left = between + fmt::format(fmt::runtime(bar ? "ETA {}" : "{} left"),
-                                 short_time(now * (std::max(0.0, total_ - done_) + more_) / own + after_));
+                                 short_time(seconds * (std::max(0.0, total_ - done_) + more_) / own + after_));
   if (*unit_.name != '\0') {
     const double whole = total_ / unit_.size, done = done_ / unit_.size;
     rest = between + (whole > 0 ? fmt::format("{:.0f} of {:.0f} {}", done, whole, unit_.name)
                                 : fmt::format("{:.0f} {}", done, unit_.name));
-    rest += between + fmt::format("{:.3g} {}/s", own / unit_.size / std::max(now, 1e-3), unit_.name);
+    rest += between + fmt::format("{:.3g} {}/s", own / unit_.size / std::max(seconds, 1e-3), unit_.name);
   }
   return bar ? left + rest : rest + left;
 }

@@ -71,7 +71,7 @@ class Progress : NoCopy {
   std::mutex mutex_;
   LogLine log_;
   std::string work_;
-  double total_, done_ = 0, skipped_ = 0, after_ = 0, more_ = 0;
+  double total_, done_ = 0, skipped_ = 0, after_ = 0, more_ = 0, begun_ = 0;
   ProgressUnit unit_;
   double next_line_, drawn_ = 0;  // seconds: when the log gets its next line, when the terminal's was last written
   bool visible_ = false;
