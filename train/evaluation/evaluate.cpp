@@ -53,11 +53,12 @@ void gather(const Collected& collected, Communicator& ranks) {
   predictions->sort();
 }
 
-/// The sums of one batch, in pieces of micro_batch_tokens tokens.
+/// The sums of one batch, in pieces of micro_batch_tokens or, without, most_tokens: texts of a million tokens follow each
+/// other.
 Evaluation sums_of(const Task& task, const Batch& batch, int64_t micro_batch_tokens, Decisions& decisions) {
   const TapePause no_tape;
   Evaluation sums;
-  for (const Batch& piece : split_rows(batch, micro_batch_tokens)) {
+  for (const Batch& piece : split_rows(batch, micro_batch_tokens > 0 ? micro_batch_tokens : most_tokens)) {
     stop_point();
     const TaskLoss loss = task.loss(piece, Context::evaluation(piece));
     sums.add({static_cast<double>(loss.sum.value().item()), loss.targets, loss.correct});
