@@ -53,8 +53,8 @@ void gather(const Collected& collected, Communicator& ranks) {
   predictions->sort();
 }
 
-/// The sums of one batch, in pieces of micro_batch_tokens or, without, most_tokens: texts of a million tokens follow each
-/// other.
+/// The sums of one batch, in pieces of micro_batch_tokens or, without, most_tokens: texts of a million tokens follow
+/// each other.
 Evaluation sums_of(const Task& task, const Batch& batch, int64_t micro_batch_tokens, Decisions& decisions) {
   const TapePause no_tape;
   Evaluation sums;
