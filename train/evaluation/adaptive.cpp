@@ -15,6 +15,10 @@
 namespace capstan {
 namespace {
 
+/// How far one text moves a weight, in rates. A word that none of the training texts had whose gradients tell the scale
+/// would move its weights by hundreds of rates.
+constexpr double longest_step = 10;
+
 /// The rows of a split's batches in the order of the examples, which is that of the text.
 class RowsInOrder {
  public:
@@ -180,14 +184,16 @@ double DynamicEvaluation::learn(const Batch& text) {
   real* const values = params_.values();
   const real* const grads = params_.grads();
   const double floor = 1e-2 * mean_rms_;  // or weights that training hardly moved would jump
+  const auto step = [&](real gradient, double scale) {
+    return options_.rate * std::clamp(static_cast<double>(gradient) / scale, -longest_step, longest_step);
+  };
   parallel_for(params_.dense_size(), 1 << 16, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const auto at = static_cast<size_t>(i);
       const double rms = squares_[at];
       const double back = std::min(options_.decay * rms / mean_rms_, 1.0);
       const double value = values[i];
-      values[i] = static_cast<real>(value - options_.rate * static_cast<double>(grads[i]) / (rms + floor) +
-                                    back * (start_[at] - value));
+      values[i] = static_cast<real>(value - step(grads[i], rms + floor) + back * (start_[at] - value));
     }
   });
   for (const Param& param : params_.params()) {
@@ -199,7 +205,7 @@ double DynamicEvaluation::learn(const Batch& text) {
     for (int64_t i = 0; i < rows.count(); ++i)
       for (int64_t c = 0; c < width; ++c)
         values[param.offset + rows.rows()[static_cast<size_t>(i)] * width + c] -=
-            static_cast<real>(options_.rate * static_cast<double>(rows.values()[i * width + c]) / rms);
+            static_cast<real>(step(rows.values()[i * width + c], rms));
   }
   params_.clear_grads();
   return static_cast<double>(loss.sum.value().item());

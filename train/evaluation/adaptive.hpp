@@ -53,7 +53,8 @@ class ContinuousCache {
 
 /// Trains the weights on texts that were scored, w -= rate g / (RMS(g) + e) + decay RMS(g) / mean RMS(g) (w - start),
 /// where RMS(g) is each weight's over training texts and e a hundredth of the mean: weights that training moved most
-/// are the ones that move, and that return. Rows of tables that are updated by rows share one RMS and do not return.
+/// are the ones that move, and that return. The quotient is at most 10, of either sign. Rows of tables that are updated
+/// by rows share one RMS and do not return.
 class DynamicEvaluation {
  public:
   /// Computes gradients of `options.statistics` training texts. Task and parameters must outlive it.
