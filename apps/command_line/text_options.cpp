@@ -47,7 +47,7 @@ void add_adapt_options(CommandParser& command, AdaptOptions& options, const std:
   command.add_number("--adapt", options.rate, between(0, 1),
                      purpose +
                          " weights that go on learning, at this rate, from each window after it was scored (dynamic "
-                         "evaluation); 1e-4 is a good start");
+                         "evaluation); 1e-4 to 3e-4 is a good start");
   command.add_number("--adapt-decay", options.decay, between(0, 1),
                      "for --adapt: share of the way back to the trained weights that each window goes");
 }
