@@ -22,20 +22,10 @@ constexpr int64_t buckets_per_ngram = 4;              // for each n-gram that is
 constexpr int64_t most_weights = 1 << 26;             // buckets times classes that are solved for: 256 MB
 constexpr int64_t most_pass_weights = 1 << 27;        // buckets times classes that passes learn: 512 MB
 constexpr int least_bits = 10, usual_most_bits = 22;  // bits of a bucket's number, where it is chosen here
-// Up to so many entries times problems, weights are solved for: half an hour of a thread. From many_texts texts on,
-// passes learn as much in a fraction of that time, so that the limit is lower.
-constexpr int64_t most_entries_solved = 4'000'000'000, many_texts = 100'000, most_entries_solved_of_many = 10'000'000;
 constexpr int64_t texts_at_once = 2048, blocks_per_thread = 256;  // work for all threads in little memory
 
 std::vector<int64_t> words_of_so_many(int64_t texts) {
   return texts >= many_texts ? std::vector<int64_t>{1, 2, 3} : std::vector<int64_t>{1, 2};
-}
-
-/// How many times as long as one reading of the n-grams the passes take: measured on one thread with 2 and 22 classes,
-/// texts of 68 bytes (docs/scaling.md).
-double passes_in_readings(int64_t columns, bool kept) {
-  const auto each = static_cast<double>(columns);
-  return kept ? 1.3 + 0.055 * each : 4.9 + 0.065 * each;
 }
 
 }  // namespace
@@ -63,8 +53,7 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
   read_labels(texts);
   const double expected = expected_entries(texts);
   const int64_t problems = is_binary() ? 1 : classes_,
-                soon_solved = std::min(
-                    most_solved, (rows() >= many_texts ? most_entries_solved_of_many : most_entries_solved) / problems);
+                soon_solved = std::min(most_solved, most_entries_solved(rows(), problems));
   const bool fit = expected <= static_cast<double>(most_kept);
   if (base_ == nullptr && (!fit || expected > static_cast<double>(soon_solved)))
     texts.expect_readings(passes_in_readings(problems, fit));

@@ -55,6 +55,19 @@ struct Untouched : std::allocator<T> {
   }
 };
 
+/// From so many texts on, passes learn as much as a solution in a fraction of its time.
+constexpr int64_t many_texts = 100'000;
+/// Up to so many entries, weights are solved for: with fewer than many_texts texts, for half an hour of a thread.
+inline int64_t most_entries_solved(int64_t texts, int64_t problems) {
+  return (texts >= many_texts ? int64_t{10'000'000} : int64_t{4'000'000'000}) / problems;
+}
+/// How many times as long as one reading of the n-grams the passes take: measured on one thread with 2 and 22 classes,
+/// texts of 68 bytes (docs/scaling.md). `columns`: classes, or 1 of two; `kept`: rows are in memory.
+inline double passes_in_readings(int64_t columns, bool kept) {
+  const auto each = static_cast<double>(columns);
+  return kept ? 1.3 + 0.055 * each : 4.9 + 0.065 * each;
+}
+
 /// Limits for the bytes of the entries of all rows: up to `solved` the weights are solved for, and up to `kept`, if
 /// that is more, rows are kept in memory.
 struct RowBudget {
