@@ -76,9 +76,14 @@ AdaptedFigures choose_rule(const SavedRun& run, const DataSource& data, Adaptive
   return {tried.targets, tried.loss_sums[best_of(tried)], best};
 }
 
-/// `where`: the text at which it became too much, with a colon.
-void refuse_rate(double rate, const std::string& where = "") {
-  throw Error(fmt::format("{}--adapt: at a rate of {:g} the loss is not finite: give a smaller one", where, rate));
+/// Throws Error for a loss of more than a hundred nats per token, or one that is not finite: the weights have run away.
+/// `where`: the text at which they did, with a colon.
+void check_rate(double rate, const AdaptiveEvaluation& found, const std::string& where = "") {
+  constexpr double most_loss = 100;
+  const double loss = found.loss_sums.front() / static_cast<double>(std::max<int64_t>(found.targets, 1));
+  if (rate > 0 && !(loss <= most_loss))
+    throw Error(fmt::format("{}--adapt: at a rate of {:g} the loss is {:.3g} nats per token: give a smaller one", where,
+                            rate, loss));
 }
 
 }  // namespace
@@ -95,7 +100,7 @@ AdaptedFigures evaluate_adapted(const SavedRun& run, const DataSource& data, Spl
   const AdaptiveEvaluation result = evaluate_copy(run, data, split, adaptive);
   figures.targets = result.targets;
   figures.loss_sum = result.loss_sums.front();
-  if (!std::isfinite(figures.loss_sum)) refuse_rate(options.rate);
+  check_rate(options.rate, result);
   figures.seconds = watch.seconds();
   return figures;
 }
@@ -121,7 +126,7 @@ TextScore AdaptedScorer::score(const InputText& text) {
   windows.loss = [&](const Batch& window) {
     AdaptiveEvaluation sums;
     scorer_->score(window, sums);
-    if (options_.rate > 0 && !std::isfinite(sums.loss_sums.front())) refuse_rate(options_.rate, text.place + ": ");
+    check_rate(options_.rate, sums, text.place + ": ");
     return sums.loss_sums.front();
   };
   return score_of(run_, text, windows);

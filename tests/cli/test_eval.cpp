@@ -111,7 +111,7 @@ TEST_CASE("eval that learns from what it has scored has figures of its own, and 
   CHECK(adapted.at("adapted_perplexity").get<double>() ==
         doctest::Approx(std::exp(adapted.at("adapted_loss").get<double>())).epsilon(1e-6));
   CHECK(report({}) == plain);
-  check_refused(place, "a rate at which nothing is finite", "eval runs/lm --adapt 1", "--adapt ... smaller");
+  check_refused(place, "a rate at which weights run away", "eval runs/lm --adapt 1", "--adapt ... smaller");
   check_refused(place, "a decay alone", "eval runs/lm --adapt-decay 0.1", "--adapt-decay ... --adapt RATE", 2);
   for (const char* const option : {"--adapt", "--cache"})
     check_refused(place, "a classifier", {"eval", "runs/classifier", option, "1"}, "language-model");

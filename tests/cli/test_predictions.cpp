@@ -323,7 +323,7 @@ TEST_CASE("score --adapt and --cache: what eval says of the same text; the order
   }
   CHECK(files() == before);
   const std::vector<Refusal> rows{
-      {"a rate at which nothing is finite", "score runs/lm text/a.txt --adapt 1", "--adapt ... smaller"},
+      {"a rate at which weights run away", "score runs/lm text/a.txt --adapt 1", "--adapt ... smaller"},
       {"a decay alone", "score runs/lm --adapt-decay 0.1", "--adapt-decay ... --adapt RATE", 2},
       {"a rate out of range", "score runs/lm --adapt 2", "--adapt", 2},
       {"a cache out of range", "score runs/lm --cache -1", "--cache", 2},
