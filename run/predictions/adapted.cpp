@@ -3,7 +3,6 @@
 #include "run/predictions/adapted.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 
 #include "core/base/error.hpp"
