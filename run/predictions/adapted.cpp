@@ -64,25 +64,26 @@ AdaptiveEvaluation evaluate_copy(const SavedRun& run, const DataSource& data, Sp
                            options, log_info);
 }
 
+/// Throws Error for a loss of more than a hundred nats per token, or one that is not finite: the weights have run away.
+/// `where`: the text at which they did, with a colon.
+void check_rate(double rate, double loss_sum, int64_t targets, const std::string& where = "") {
+  constexpr double most_loss = 100;
+  const double loss = loss_sum / static_cast<double>(std::max<int64_t>(targets, 1));
+  if (rate > 0 && !(loss <= most_loss))
+    throw Error(fmt::format("{}--adapt: at a rate of {:g} the loss is {:.3g} nats per token: give a smaller one", where,
+                            rate, loss));
+}
+
 /// Tries the rules of a cache on the validation data and leaves the best in `options`. Returns what it gave there.
 AdaptedFigures choose_rule(const SavedRun& run, const DataSource& data, AdaptiveOptions& options, const char* remark) {
   options.rules = rules_to_try();
   const AdaptiveEvaluation tried = evaluate_copy(run, data, Split::valid, options);
   const CacheRule best = options.rules[best_of(tried)];
+  check_rate(options.rate, tried.loss_sums[best_of(tried)], tried.targets);
   log_info(fmt::format("cache: sharpness {} and weight {}, chosen on the validation data{}", best.sharpness,
                        best.weight, remark));
   options.rules = {best};
   return {tried.targets, tried.loss_sums[best_of(tried)], best};
-}
-
-/// Throws Error for a loss of more than a hundred nats per token, or one that is not finite: the weights have run away.
-/// `where`: the text at which they did, with a colon.
-void check_rate(double rate, const AdaptiveEvaluation& found, const std::string& where = "") {
-  constexpr double most_loss = 100;
-  const double loss = found.loss_sums.front() / static_cast<double>(std::max<int64_t>(found.targets, 1));
-  if (rate > 0 && !(loss <= most_loss))
-    throw Error(fmt::format("{}--adapt: at a rate of {:g} the loss is {:.3g} nats per token: give a smaller one", where,
-                            rate, loss));
 }
 
 }  // namespace
@@ -99,7 +100,7 @@ AdaptedFigures evaluate_adapted(const SavedRun& run, const DataSource& data, Spl
   const AdaptiveEvaluation result = evaluate_copy(run, data, split, adaptive);
   figures.targets = result.targets;
   figures.loss_sum = result.loss_sums.front();
-  check_rate(options.rate, result);
+  check_rate(options.rate, figures.loss_sum, figures.targets);
   figures.seconds = watch.seconds();
   return figures;
 }
@@ -125,7 +126,7 @@ TextScore AdaptedScorer::score(const InputText& text) {
   windows.loss = [&](const Batch& window) {
     AdaptiveEvaluation sums;
     scorer_->score(window, sums);
-    check_rate(options_.rate, sums, text.place + ": ");
+    check_rate(options_.rate, sums.loss_sums.front(), sums.targets, text.place + ": ");
     return sums.loss_sums.front();
   };
   return score_of(run_, text, windows);

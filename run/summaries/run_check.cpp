@@ -249,7 +249,7 @@ class RunCheck {
     for (const std::string& name : checkpoints_.leftovers())
       add("checkpoints/" + name, State::note,
           starts_with(name, "damaged-") ? "left over from damage: not part of the run"
-                                        : "unfinished: being written, or removed at the next start of training");
+                                        : "unfinished: being written, or completed or removed when training starts");
   }
 
   /// The tokens of the run's text: found by tokenizer and content, so that the text need not be read.

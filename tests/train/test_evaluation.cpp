@@ -90,6 +90,32 @@ TEST_CASE("evaluation: batches at once have 131,072 tokens, and one batch more")
   CHECK_FALSE(task.last_was_early);
 }
 
+TEST_CASE("evaluation: texts of a batch of more than 131,072 tokens follow each other, or micro_batch_tokens at once") {
+  struct Long final : BatchSource {
+    int64_t examples_per_epoch() const override { return 3; }
+    int64_t batches_per_epoch(int64_t) const override { return 1; }
+    Batch batch(int64_t, int64_t) const override {
+      const Shape shape{3, int64_t{1} << 16};
+      return {Ids(shape, 0), Ids(shape, 1), Ids(shape, 0), Ids({3}, 0)};
+    }
+  };
+  struct CountedTask final : Task {
+    mutable std::vector<int64_t> rows;
+    TaskLoss loss(const Batch& batch, const Context&) const override {
+      rows.push_back(batch.tokens.dim(0));
+      TaskLoss loss;
+      loss.sum = Var(Array::scalar(1));
+      loss.targets = 1;
+      return loss;
+    }
+  };
+  const CountedTask by_default, one_by_one;
+  evaluate(by_default, Long());
+  evaluate(one_by_one, Long(), 1 << 16);
+  CHECK(by_default.rows == std::vector<int64_t>{1, 2});
+  CHECK(one_by_one.rows == std::vector<int64_t>{1, 1, 1});
+}
+
 TEST_CASE("evaluation: another thread may set the number of threads meanwhile") {
   struct Setter final : Task {
     TaskLoss loss(const Batch&, const Context&) const override {

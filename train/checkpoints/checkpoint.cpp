@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
-#include <utility>
 
 #include "core/io/file.hpp"
 #include "core/strings/strings.hpp"
@@ -44,13 +43,12 @@ bool leads_elsewhere(const fs::path& link) { return !target_of(link).empty() && 
 
 void Checkpoints::recover() {
   make_folders(folder_.string());
-  std::optional<Written> whole;
   for (const std::string& name : names_in_folder(folder_.string())) {
     const bool unfinished = starts_with(name, unfinished_prefix);
     if (const int64_t step = unfinished ? step_of(name.substr(std::string(unfinished_prefix).size())) : -1;
         step >= 0 && !damage_of(folder_ / name)) {
       const RunState state = read_state(folder_ / name);
-      whole = {step, !state.best.empty() && state.best_step == step, std::numeric_limits<int64_t>::max()};
+      written_.push_back({step, !state.best.empty() && state.best_step == step, std::numeric_limits<int64_t>::max()});
     } else if (unfinished || name == ".last.tmp" || name == ".best.tmp") {
       remove_tree((folder_ / name).string());
     }
@@ -62,7 +60,7 @@ void Checkpoints::recover() {
       rename_path((folder_ / name).string(), original.string());
     }
   }
-  written_ = whole;
+  std::sort(written_.begin(), written_.end(), [](const Written& a, const Written& b) { return a.step < b.step; });
   publish();
 }
 
@@ -112,6 +110,7 @@ std::string Checkpoints::complete_ones(const fs::path& but, Use use) const {
 void Checkpoints::write(const RunParts& parts, bool best, int64_t keep_last) {
   const fs::path unfinished = folder_ / (unfinished_prefix + of_step(parts.state.step).filename().string());
   const bool first = parts.ranks == nullptr || parts.ranks->first();
+  if (!written_.empty() && written_.back().step == parts.state.step) publish();  // its files would be written over
   try {
     write_checkpoint(unfinished, parts);
   } catch (const Error&) {
@@ -120,12 +119,16 @@ void Checkpoints::write(const RunParts& parts, bool best, int64_t keep_last) {
     fs::remove_all(unfinished, ignored);
     throw;
   }
-  if (first) written_ = {parts.state.step, best, keep_last};
+  if (first) written_.push_back({parts.state.step, best, keep_last});
 }
 
-void Checkpoints::publish() {
-  if (!written_) return;
-  const Written written = *std::exchange(written_, std::nullopt);
+void Checkpoints::publish(size_t but) {
+  while (written_.size() > but) publish_oldest();
+}
+
+void Checkpoints::publish_oldest() {
+  const Written written = written_.front();
+  written_.erase(written_.begin());
   const fs::path target = of_step(written.step);
   const std::string name = target.filename().string();
   const fs::path unfinished = folder_ / (unfinished_prefix + name), replaced = folder_ / (replaced_prefix + name);
@@ -148,8 +151,8 @@ void Checkpoints::publish() {
 }
 
 int64_t Checkpoints::unpublished_bytes() const {
-  return written_ ? bytes_below((folder_ / (unfinished_prefix + of_step(written_->step).filename().string())).string())
-                  : 0;
+  if (written_.empty()) return 0;
+  return bytes_below((folder_ / (unfinished_prefix + of_step(written_.back().step).filename().string())).string());
 }
 
 void Checkpoints::prune(int64_t current, int64_t keep_last) {

@@ -56,9 +56,9 @@ class Checkpoints {
   /// process that is killed before publish() leaves a checkpoint that recover() publishes; after a power loss it may be
   /// gone.
   void write(const RunParts& parts, bool best, int64_t keep_last);
-  /// The second half, for rank 0: waits until the files are on the disk. Does nothing if none was written.
-  void publish();
-  /// Bytes of the checkpoint that was written and not published; 0 for none.
+  /// The second half, for rank 0: waits until the files of what was written are on the disk, but for the newest `but`.
+  void publish(size_t but = 0);
+  /// Bytes of the newest checkpoint that was written and not published; 0 for none.
   int64_t unpublished_bytes() const;
 
   /// Reads a checkpoint into the parts, unless `accept` throws. Throws Error naming the damaged file and
@@ -105,8 +105,11 @@ class Checkpoints {
     bool best;
     int64_t keep_last;
   };
+  /// Publishes the oldest one of written_.
+  void publish_oldest();
+
   std::filesystem::path folder_;
-  std::optional<Written> written_;  // and not published
+  std::vector<Written> written_;  // and not published, in the order of writing
 };
 
 /// Opens a model: `where` may be a run folder (its best checkpoint; its last if the run has no best one), a

@@ -49,7 +49,7 @@ struct Collected {
 /// and ranks. As many batches as there are threads run at once, but no further batch is added to those that have
 /// 131,072 tokens together. All ranks call it. May stop (core/base/stop.hpp): where one rank does, all of them do. What
 /// is correct of a multi-label task follows from a threshold, so Evaluation::correct stays 0. `micro_batch_tokens`: of
-/// split_rows(). `ranks` may be null: one process. Throws Error when there are no targets.
+/// split_rows(); 0: 131,072. `ranks` may be null: one process. Throws Error when there are no targets.
 Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
                     Communicator* ranks = nullptr, const Collected& collected = {});
 

@@ -160,7 +160,6 @@ void Session::validated(const Validation& found, double seconds) {
 }
 
 void Session::save(const RunParts& parts) {
-  publish();
   const Stopwatch watch;
   state_.seconds = progress_.seconds();
   Progress saving(log().of_work(true), "saving", 0, in_shares);
@@ -171,28 +170,30 @@ void Session::save(const RunParts& parts) {
   unsaved_ = best_unsaved_ = false;
   saved_here_ = true;
   const auto bytes = static_cast<double>(folder_.checkpoints().unpublished_bytes());
-  written_ = {state_.step, watch.seconds(), system_delay + bytes / slow_disk, Stopwatch()};
-  if (ranks_.size() > 1 || bytes <= options_.publish_later_above) publish();
+  written_.push_back({state_.step, watch.seconds(), system_delay + bytes / slow_disk, Stopwatch()});
+  // The one before is published after this one is in the system's memory, where it outlives a kill.
+  publish(ranks_.size() > 1 || bytes <= options_.publish_later_above ? 0 : 1);
 }
 
 void Session::publish_due() {
-  if (written_ && written_->since.seconds() > written_->wait) publish();
+  if (!written_.empty() && written_.front().since.seconds() > written_.front().wait) publish();
 }
 
-void Session::publish() {
-  if (!written_) return;
-  const Stopwatch watch;
-  Progress saving(log().of_work(true), "saving", 0, in_shares);
-  saving.begin(fmt::format("saving{}", progress_.at_step(written_->step)));
-  folder_.checkpoints().publish();
-  {
-    const Communicator::Patience disk(ranks_);
-    ranks_.barrier();  // no rank goes on before the checkpoint is whole
+void Session::publish(size_t but) {
+  for (; written_.size() > but; written_.erase(written_.begin())) {
+    const Written& oldest = written_.front();
+    const Stopwatch watch;
+    Progress saving(log().of_work(true), "saving", 0, in_shares);
+    saving.begin(fmt::format("saving{}", progress_.at_step(oldest.step)));
+    folder_.checkpoints().publish(written_.size() - 1);
+    {
+      const Communicator::Patience disk(ranks_);
+      ranks_.barrier();  // no rank goes on before the checkpoint is whole
+    }
+    const double seconds = oldest.seconds + watch.seconds();
+    progress_.pace().save_took(seconds);
+    log().debug(fmt::format("saved{} in {:.3f} s", progress_.at_step(oldest.step), seconds));
   }
-  const double seconds = written_->seconds + watch.seconds();
-  progress_.pace().save_took(seconds);
-  log().debug(fmt::format("saved{} in {:.3f} s", progress_.at_step(written_->step), seconds));
-  written_.reset();
 }
 
 void Session::correct(const Correction& corrected, const BatchSource& source) {

@@ -101,8 +101,8 @@ class Session {
   /// on, and publish_due(), which is called before each step, publishes it then.
   void save(const RunParts& parts);
   void publish_due();
-  /// Publishes at once what save() has written.
-  void publish();
+  /// Publishes at once what save() has written, but for the newest `but` checkpoints.
+  void publish(size_t but = 0);
   /// Ends a run that has reached a limit: saves what is not saved. `remedy`: how to go on with a run that was finished
   /// before, for the log.
   TrainResult finish(const std::string& reason, const RunParts& parts, const std::string& remedy);
@@ -137,7 +137,7 @@ class Session {
     double wait;     // seconds
     Stopwatch since;
   };
-  std::optional<Written> written_;  // by save(), and not published
+  std::vector<Written> written_;  // by save(), and not published; the oldest first
 };
 
 }  // namespace capstan

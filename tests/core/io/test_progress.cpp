@@ -38,11 +38,19 @@ TEST_CASE("lines about long work have shares, amounts and the time left as far a
   with_more_to_come.add(1);
   CHECK(lines.back() == "evaluating: 50 %, 1m30s left");
   Progress before_passes(log, "reading", 4, in_texts, 0);
-  before_passes.then_as_fast(20);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  before_passes.add(1);  // 22 to 30 times this follows
-  const double left = std::stod(lines.back().substr(lines.back().find("/s, ") + 4));
-  CHECK_MESSAGE((left >= 4 && left <= 60), lines.back());
+  before_passes.then_as_fast(1e9);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  before_passes.add(1);  // a thousand million times this, which took a millisecond or more, follow
+  CHECK_MESSAGE(lines.back().find("d", lines.back().find("/s, ")) != std::string::npos, lines.back());
+  Progress looked_for(log, "solving", 8, in_texts, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // what an earlier process did is looked for
+  const Stopwatch own;
+  looked_for.skip(6);
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  looked_for.add(1);
+  const double seconds = own.seconds();
+  const std::string& rate = lines.back();  // "solving: 88 %, 7 of 8 texts, 1.4 texts/s, 1s left"
+  CHECK_MESSAGE(std::stod(rate.substr(rate.find("of 8 texts, ") + 12)) * seconds > 0.99, rate);
   Progress resumed(log, "solving", 8, in_texts, 0);
   resumed.skip(6);  // no time was spent on it here
   CHECK(lines.back() == "solving: 75 %, 6 of 8 texts, 0 texts/s");
