@@ -28,4 +28,5 @@ packages=(
 mkdir -p build
 rm -rf "$root.part"
 (IFS=,; mmdebstrap --variant=extract --architectures=arm64 --include="${packages[*]}" bookworm "$root.part")
+rm -rf "$root.part/dev"  # qemu would show it in place of the system's own
 mv "$root.part" "$root"
