@@ -15,7 +15,7 @@ namespace {
 std::vector<CacheRule> rules_to_try() {
   std::vector<CacheRule> rules;
   for (const double sharpness : {5.0, 10.0, 15.0, 20.0, 30.0, 45.0})
-    for (const double weight : {0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3}) rules.push_back({sharpness, weight});
+    for (const double weight : {0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5}) rules.push_back({sharpness, weight});
   return rules;
 }
 
