@@ -30,10 +30,10 @@ printf '%s\n' "${programs[@]}" | xargs -P "$jobs" -I NAME bash -c '
 echo "== quickstart, ARM64"
 runs=$(mktemp -d)
 trap 'rm -rf "$runs"' EXIT
-emulated build/arm64/capstan train --config configs/quickstart-classifier.yaml --set "folder=$runs" data.train=2000 data.valid=200 \
-  train.epochs=1 train.progress=none
+emulated build/arm64/capstan train --config configs/quickstart-classifier.yaml --set "folder=$runs" data.train=400 data.valid=100 \
+  train.epochs=0 train.steps=4 train.progress=none  # a step takes 20 seconds
 emulated build/arm64/capstan eval "$runs/quickstart-classifier"
-emulated build/arm64/capstan train --config configs/quickstart-lm.yaml --set "folder=$runs" train.steps=20 train.progress=none
+emulated build/arm64/capstan train --config configs/quickstart-lm.yaml --set "folder=$runs" train.steps=4 train.progress=none
 emulated build/arm64/capstan generate "$runs/quickstart-lm" --prompt "The " --tokens 20
 emulated build/arm64/capstan replay "$runs/quickstart-lm"
 exit $status
