@@ -33,7 +33,8 @@ trap 'rm -rf "$runs"' EXIT
 emulated build/arm64/capstan train --config configs/quickstart-classifier.yaml --set "folder=$runs" data.train=400 data.valid=100 \
   train.epochs=0 train.steps=4 train.progress=none  # a step takes 20 seconds
 emulated build/arm64/capstan eval "$runs/quickstart-classifier"
-emulated build/arm64/capstan train --config configs/quickstart-lm.yaml --set "folder=$runs" train.steps=4 train.progress=none
+emulated build/arm64/capstan train --config configs/quickstart-lm.yaml --set "folder=$runs" "data.train=[README.md]" data.split=tail \
+  train.steps=4 train.progress=none
 emulated build/arm64/capstan generate "$runs/quickstart-lm" --prompt "The " --tokens 20
 emulated build/arm64/capstan replay "$runs/quickstart-lm"
 exit $status
