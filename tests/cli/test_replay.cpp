@@ -67,6 +67,15 @@ TEST_CASE("replay: the bits of a run on other threads, from any checkpoint or th
   check_refused(place, "no range", "replay runs/piece --steps 5", "FROM..TO", 2);
 }
 
+TEST_CASE("replay of a run that its time limit ended validates where that one did") {
+  const TrainedPlace place;
+  succeed(
+      place,
+      "train --config runs/lm/config.yaml --set name=timed train.steps=100000 train.epochs=0 train.max_minutes=0.01 "
+      "train.valid_every=100000");
+  check_contains(succeed(place, "replay runs/timed").out, {": the same\n", "fields of state.json"});
+}
+
 TEST_CASE("replay of a linear classifier solves for it again") {
   const SamplePlace place;
   place.write("linear.yaml",

@@ -121,7 +121,7 @@ TrainResult Loop::run() {
     const bool regular = session_.starts_warm() ||
                          (config_.valid_every > 0 && state_.step > 0 && state_.step % *config_.valid_every == 0);
     // Also the first thing after an interrupted evaluation, so that patience counts as in an uninterrupted run.
-    if (inputs_.valid != nullptr && state_.validated_step != state_.step && (regular || limit()))
+    if (inputs_.valid != nullptr && state_.validated_step != state_.step && (regular || ends || limit()))
       if (!validate()) return session_.interrupt(stop_status().signal, parts());
     if (ends) return session_.end_piece(parts());
     if (const auto reached = limit())
