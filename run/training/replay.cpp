@@ -246,6 +246,8 @@ ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Comm
     saved_checkpoint = saved.of_step(report.to);
     if (report.from > 0) options.resume_from = saved.of_step(report.from).string();
     options.end = PieceEnd{report.to, read_state(saved_checkpoint).validated_step == report.to};
+    for (const auto& [name, line] : metrics_of(folder, report.from, report.to))
+      if (line.value("event", "") == "valid") options.end->validations.insert(line["step"].get<int64_t>());
     config.train.max_minutes = 0;  // this machine may need more time for the same steps
   }
   if (train_run(config, options, ranks).interrupted) throw Stopped();

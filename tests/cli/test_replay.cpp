@@ -67,13 +67,21 @@ TEST_CASE("replay: the bits of a run on other threads, from any checkpoint or th
   check_refused(place, "no range", "replay runs/piece --steps 5", "FROM..TO", 2);
 }
 
-TEST_CASE("replay of a run that its time limit ended validates where that one did") {
+TEST_CASE("replay validates where the run did: at its time limit, and at an end from which it went on") {
   const TrainedPlace place;
   succeed(
       place,
       "train --config runs/lm/config.yaml --set name=timed train.steps=100000 train.epochs=0 train.max_minutes=0.01 "
       "train.valid_every=100000");
   check_contains(succeed(place, "replay runs/timed").out, {": the same\n", "fields of state.json"});
+  // One that went on after its end has a validation there that no key asks for.
+  for (const std::string steps : {"7", "12"})
+    succeed(place,
+            "train --config runs/lm/config.yaml --set name=longer train.epochs=0 train.schedule.shape=constant "
+            "train.valid_every=5 train.log_every=3 train.keep_optimizer=true train.keep_last=9 train.steps=" +
+                steps);
+  check_contains(succeed(place, "replay runs/longer --steps 0..12").out, {": the same\n", "fields of state.json"});
+  check_contains(succeed(place, "replay runs/longer --steps 5..10").out, {": the same\n", "fields of state.json"});
 }
 
 TEST_CASE("replay of a linear classifier solves for it again") {

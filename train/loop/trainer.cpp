@@ -118,7 +118,7 @@ TrainResult Loop::run() {
     if (const int signal = stop_status().signal; signal != 0) return session_.interrupt(signal, parts());
     const bool ends = inputs_.end && state_.step == inputs_.end->step;
     if (ends && !inputs_.end->validated) return session_.end_piece(parts());
-    const bool regular = session_.starts_warm() ||
+    const bool regular = session_.starts_warm() || (inputs_.end && inputs_.end->validations.count(state_.step) > 0) ||
                          (config_.valid_every > 0 && state_.step > 0 && state_.step % *config_.valid_every == 0);
     // Also the first thing after an interrupted evaluation, so that patience counts as in an uninterrupted run.
     if (inputs_.valid != nullptr && state_.validated_step != state_.step && (regular || ends || limit()))

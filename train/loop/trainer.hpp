@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <set>
 
 #include "data/batches/batcher.hpp"
 #include "models/model.hpp"
@@ -25,6 +26,9 @@ using LookAgain = std::function<int64_t(int64_t step, double seconds, const Pace
 struct PieceEnd {
   int64_t step;
   bool validated;  // a validation that is due at this step is part of the piece
+  /// Steps at which the run was validated. Where it was going to end, and went on, the configuration names none of
+  /// them.
+  std::set<int64_t> validations = {};
 };
 
 /// What the loop reads besides its session and step.
