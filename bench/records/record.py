@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Published figures whose runs anybody can compute again, bit for bit, on any CPU with AVX2 or on ARM64 (train.kernels: portable).
+
+  bench/records/record.py DATA --list                 the runs that can be recorded, and which have a record
+  bench/records/record.py DATA --make WORD            trains the runs whose name has WORD and that have no record, and records them
+  bench/records/record.py DATA --table WORD           what is recorded of them
+  bench/records/record.py DATA --replay N [--draw SEED] [--steps MOST] [--threads T]
+                                                      computes segments of N random records again, and compares
+  bench/records/record.py DATA --whole WORD [--threads T]
+                                                      computes the runs whose name has WORD again from begin to end, and compares
+
+A record is a line of records.jsonl: the configuration with all that was chosen when the run began, the hashes of its texts, commit and CPU,
+loss and norm of the gradient at each logged step, the hash of the weights, and the figures of `capstan eval`. A segment is what comes before a
+random logged step, of at most MOST (200): since the loss of a step depends on all bits of the weights, losses that agree are as good as
+weights. A run that ends before that is compared as a whole. The exit code is 1 if something differs.
+"""
+import argparse
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tables"))
+from labelled_sets import read_results  # noqa: E402
+from runs import PROGRAM, SYSTEMS, config, figures, origin, print_table, weights_hash  # noqa: E402
+
+RECORDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "records.jsonl")
+SHOWN = ("loss", "accuracy", "bits_per_byte", "word_perplexity")  # of the figures, in tables
+LABELLED = {"ag_news": ("ag-news", ["ag_news/train.tsv"], "ag_news/test.tsv"), "dbpedia": ("dbpedia", ["dbpedia14k/train.tsv.gz"], "dbpedia14k/test.tsv"),
+            "r8": ("r8", ["r8/train.tsv.gz"], "r8/test.tsv"), "trec": ("trec", ["trec/train.tsv"], "trec/test.tsv")}
+WIKITEXT = {"train": ["wikitext-2/wiki.train.tokens.gz"], "valid": ["wikitext-2/wiki.valid.tokens"], "test": ["wikitext-2/wiki.test.tokens"]}
+
+
+def known_runs():
+    """{name: (configuration files, settings, {split: files below DATA}, split of the figure)}"""
+    found = {
+        "tinyshakespeare": (["lm.yaml"], ["data.valid_fraction=0.1", "data.test_fraction=0", "data.tokenizer=char", "train.minutes=9.5"],
+                            {"train": ["tinyshakespeare/input.txt"]}, "valid"),
+        "wikitext-2": (["lm-words.yaml"], ["train.epochs=5"], WIKITEXT, "test"),
+        "enwiki": (["lm.yaml"], ["train.minutes=60"], {"train": ["enwiki_xml/enwiki_head_2016.xml.gz"]}, "test"),
+    }
+    for name, (recipe, train, test) in LABELLED.items():
+        for system in SYSTEMS:
+            files = [f"{recipe}.yaml"] + ([] if system == "aft-simple" else [f"compare/block-{system}.yaml"])
+            found[f"{name} {system}"] = (files, [], {"train": train, "test": [test]}, "test")
+    return found
+
+
+def sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def losses(folder):
+    """{step: [loss, norm of the gradient]} of the logged steps of training."""
+    with open(f"{folder}/metrics.jsonl") as file:
+        lines = [json.loads(line) for line in file if line.endswith("\n")]
+    return {line["step"]: [line["loss"], line["grad_norm"]] for line in lines if "grad_norm" in line}
+
+
+def paths(data, texts):
+    return [f"data.{split}=[" + ", ".join(os.path.join(data, file) for file in files) + "]" for split, files in texts.items()]
+
+
+def make(name, data, threads):
+    files, settings, texts, split = known_runs()[name]
+    with tempfile.TemporaryDirectory() as work:
+        command = [PROGRAM, "train", "--config", *map(config, files), "--set", f"folder={work}", "name=run", f"threads={threads}",
+                   "train.kernels=portable", "train.precision=float32", "train.progress=none", *settings, *paths(data, texts)]
+        before = time.monotonic()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        seconds = time.monotonic() - before
+        with open(f"{work}/run/config.yaml") as file:
+            chosen = file.read()
+        return {"name": name, "split": split, "figures": figures(f"{work}/run", split), "seconds": round(seconds), "threads": threads, **origin(),
+                "weights": weights_hash(f"{work}/run"), "losses": losses(f"{work}/run"), "texts": texts,
+                "hashes": {file: sha256(os.path.join(data, file)) for part in texts.values() for file in part}, "config": chosen}
+
+
+def compare(record, data, until, threads):
+    """What differs first when the record's steps up to `until` are computed again; all of it without `until`. Empty: nothing does."""
+    for file, known in record["hashes"].items():
+        if sha256(os.path.join(data, file)) != known:
+            return f"{file} has other bytes than the record's"
+    with tempfile.TemporaryDirectory() as work:
+        with open(f"{work}/record.yaml", "w", encoding="utf-8") as file:
+            file.write(record["config"])
+        command = [PROGRAM, "train", "--config", f"{work}/record.yaml", "--set", f"folder={work}", "name=run", f"threads={threads}",
+                   "train.progress=none", *paths(data, record["texts"])]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        run = f"{work}/run"
+        while process.poll() is None:
+            time.sleep(0.2)
+            if until and os.path.exists(f"{run}/metrics.jsonl") and until in losses(run):
+                process.send_signal(signal.SIGTERM)
+                process.wait()
+        if process.returncode not in (0, 75):
+            return process.stderr.read().decode()[-2000:]
+        again, known = losses(run), {int(step): found for step, found in record["losses"].items()}
+        for step in sorted(known):
+            if until and step > until:
+                break
+            if again.get(step) != known[step]:
+                return f"step {step}: loss and norm of the gradient are {again.get(step)}, were {known[step]}"
+        if until is None:
+            if weights_hash(run) != record["weights"]:
+                return "the weights differ"
+            found = figures(run, record["split"])
+            return "; ".join(f"{key} is {found.get(key)}, was {value}" for key, value in record["figures"].items() if found.get(key) != value)
+    return ""
+
+
+def replay(chosen, data, most, draw, threads):
+    different = 0
+    for record in chosen:
+        steps = sorted(map(int, record["losses"]))
+        until = None if most is None else draw.choice([step for step in steps if step <= most] or steps[:1])
+        if until == steps[-1]:
+            until = None
+        said = compare(record, data, until, threads)
+        different += bool(said)
+        part = "all steps, weights, figures" if until is None else f"steps 1 to {until}"
+        print(f"{record['name']}, of commit {record['commit']} and {record['cpu']}, {part}: {said or 'the same bits'}", flush=True)
+    print(f"{len(chosen)} records, {different} different")
+    return different
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--list", action="store_true")
+    what.add_argument("--make", metavar="WORD")
+    what.add_argument("--table", metavar="WORD")
+    what.add_argument("--replay", type=int, metavar="N")
+    what.add_argument("--whole", metavar="WORD")
+    parser.add_argument("--draw", type=int, default=1, help="seed of the choice of records and segments")
+    parser.add_argument("--steps", type=int, default=200, help="the last step of a segment at most")
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    data, records = os.path.abspath(options.data), read_results(RECORDS)
+    named = lambda word: [record for record in records if word in record["name"]]
+    if options.replay is not None:
+        draw = random.Random(options.draw)
+        sys.exit(1 if replay(draw.sample(records, min(options.replay, len(records))), data, options.steps, draw, options.threads) else 0)
+    if options.whole is not None:
+        sys.exit(1 if replay(named(options.whole), data, None, None, options.threads) else 0)
+    if options.make is not None:
+        for name in known_runs():
+            if options.make in name and not any(record["name"] == name for record in records):
+                records.append(make(name, data, options.threads))
+                with open(RECORDS, "a", encoding="utf-8") as file:
+                    file.write(json.dumps(records[-1]) + "\n")
+                print(f"{name}: recorded", file=sys.stderr)
+    if options.list:
+        for name in known_runs():
+            print(f"{name}: " + ("recorded" if any(record["name"] == name for record in records) else "no record"))
+        return
+    print_table(["run", "split", "figures", "seconds", "threads", "commit", "CPU"],
+                [[r["name"], r["split"], ", ".join(f"{key} {value:.4f}" for key, value in r["figures"].items() if key in SHOWN), r["seconds"],
+                  r["threads"], r["commit"], r["cpu"]] for r in named(options.make or options.table)])
+
+
+if __name__ == "__main__":
+    main()
