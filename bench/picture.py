@@ -11,7 +11,7 @@ import sys
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 400, 56, 96, 44, 54  # small, so that a phone can show the letters
 COLOURS = {"aft-simple": "#1b7f79", "aft-local": "#3a9d5d", "aft-conv": "#86a93b", "aft-full": "#b7791f", "fastformer": "#2f6fbf",
            "flash": "#7a4fc4", "gau": "#c4508b", "attention": "#d1383d"}
-OTHERS = ["#1b7f79", "#2f6fbf", "#d1383d", "#b7791f"]  # of lines that are no system
+OTHERS = ["#1b7f79", "#2f6fbf", "#d1383d", "#b7791f", "#7a4fc4"]  # of lines that are no system
 LABEL_DISTANCE = 17  # at least so many pixels between two names
 
 STYLE = """

@@ -18,15 +18,16 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 root=build/arm64-root
-if [ -e "$root/usr/include/xsimd" ]; then exit 0; fi
+if [ -e "$root/usr/include/python3.11" ]; then exit 0; fi
 packages=(
   libc6-dev libstdc++-12-dev libgcc-12-dev libgomp1
   libxtensor-dev libxsimd-dev libopenblas-openmp-dev libxtensor-blas-dev librandom123-dev
   libcli11-dev libspdlog-dev libyaml-cpp-dev nlohmann-json3-dev libfmt-dev
   zlib1g-dev libzstd-dev libsentencepiece-dev libutf8proc-dev libxxhash-dev libboost-dev doctest-dev
+  libpython3.11-dev python3.11 python3-numpy  # python/build-wheel-arm64.sh
 )
 mkdir -p build
-rm -rf "$root.part"
+rm -rf "$root" "$root.part"
 (IFS=,; mmdebstrap --variant=extract --architectures=arm64 --include="${packages[*]}" bookworm "$root.part")
 rm -rf "$root.part/dev"  # qemu would show it in place of the system's own
 mv "$root.part" "$root"

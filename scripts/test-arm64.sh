@@ -37,6 +37,9 @@ left_out=(
   "passes: as accurate as solving*"
   "online: nearly as accurate as solving for all texts*"
   "texts that are longer than a message may be come in pieces"
+  # A rank's processor time shows that it lives: in the emulator's /proc/self/stat, no time passes.
+  "a rank that does not answer is named"
+  "a rank that hears no other says that it may be cut off itself"
 )
 if [ "${1:-}" = --left-out ]; then
   printf '%s\n' "${left_out[@]}"
