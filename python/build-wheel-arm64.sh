@@ -37,4 +37,6 @@ with open(f"{sys.argv[1]}/texts.tsv", "w") as file:
 run = capstan.train("classify", data={"train": f"{sys.argv[1]}/texts.tsv", "test": []}, folder=sys.argv[1], quiet=True)
 print("capstan", capstan.__version__, run.predict(["a fine day", "a dull day"]))
 PYTHON
-PYTHONPATH=$work/site qemu-aarch64-static -L "$root" "$root/usr/bin/python3.11" "$work/try.py" "$work"
+# Debian's alternatives are not set in the folder: NumPy would not find its BLAS.
+PYTHONPATH=$work/site qemu-aarch64-static -L "$root" -E LD_LIBRARY_PATH=/usr/lib/aarch64-linux-gnu/openblas-openmp \
+  "$root/usr/bin/python3.11" "$work/try.py" "$work"

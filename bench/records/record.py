@@ -31,8 +31,12 @@ from runs import PROGRAM, SYSTEMS, config, figures, origin, print_table, weights
 
 RECORDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "records.jsonl")
 SHOWN = ("loss", "accuracy", "bits_per_byte", "word_perplexity")  # of the figures, in tables
-LABELLED = {"ag_news": ("ag-news", ["ag_news/train.tsv"], "ag_news/test.tsv"), "dbpedia": ("dbpedia", ["dbpedia14k/train.tsv.gz"], "dbpedia14k/test.tsv"),
-            "r8": ("r8", ["r8/train.tsv.gz"], "r8/test.tsv"), "trec": ("trec", ["trec/train.tsv"], "trec/test.tsv")}
+LABELLED = {
+    "ag_news": {"train": ["ag_news/train.tsv"], "valid": ["ag_news/valid.tsv"], "test": ["ag_news/test.tsv"]},
+    "dbpedia": {"train": ["dbpedia14k/train.tsv.gz"], "test": ["dbpedia14k/test.tsv"]},
+    "r8": {"train": ["r8/train.tsv.gz"], "test": ["r8/test.tsv"]},
+    "trec": {"train": ["trec/train.tsv"], "test": ["trec/test.tsv"]},
+}
 WIKITEXT = {"train": ["wikitext-2/wiki.train.tokens.gz"], "valid": ["wikitext-2/wiki.valid.tokens"], "test": ["wikitext-2/wiki.test.tokens"]}
 
 
@@ -44,10 +48,10 @@ def known_runs():
         "wikitext-2": (["lm-words.yaml"], ["train.epochs=5"], WIKITEXT, "test"),
         "enwiki": (["lm.yaml"], ["train.minutes=60"], {"train": ["enwiki_xml/enwiki_head_2016.xml.gz"]}, "test"),
     }
-    for name, (recipe, train, test) in LABELLED.items():
+    for name, texts in LABELLED.items():
         for system in SYSTEMS:
-            files = [f"{recipe}.yaml"] + ([] if system == "aft-simple" else [f"compare/block-{system}.yaml"])
-            found[f"{name} {system}"] = (files, [], {"train": train, "test": [test]}, "test")
+            files = [f"{name.replace('_', '-')}.yaml"] + ([] if system == "aft-simple" else [f"compare/block-{system}.yaml"])
+            found[f"{name} {system}"] = (files, [], texts, "test")
     return found
 
 
@@ -76,7 +80,7 @@ def make(name, data, threads):
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         seconds = time.monotonic() - before
         with open(f"{work}/run/config.yaml") as file:
-            chosen = file.read()
+            chosen = file.read().replace(f"{data}/", "").replace(f"folder: {work}", "folder: runs")
         return {"name": name, "split": split, "figures": figures(f"{work}/run", split), "seconds": round(seconds), "threads": threads, **origin(),
                 "weights": weights_hash(f"{work}/run"), "losses": losses(f"{work}/run"), "texts": texts,
                 "hashes": {file: sha256(os.path.join(data, file)) for part in texts.values() for file in part}, "config": chosen}
