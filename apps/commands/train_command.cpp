@@ -8,6 +8,7 @@
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "run/training/sweep.hpp"
+#include "train/loop/signals.hpp"
 
 namespace capstan {
 namespace {
@@ -23,6 +24,7 @@ int train_model(TrainOptions& options) {
   std::vector<std::string>& overrides = options.config.overrides;
   if (options.minutes > 0)
     overrides.insert(overrides.begin(), {"train.steps=0", fmt::format("train.minutes={:g}", options.minutes)});
+  const EndingSignals reading(exit_interrupted);  // large data are read for minutes before there is anything to save
   return run_on_ranks(options.run.ranks, [&](Communicator& ranks) {
     const ConfigCheck check = [&](const RunConfig& config, Problems& problems) {
       if (options.minutes > 0 && config.train.steps > 0)

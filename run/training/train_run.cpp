@@ -27,6 +27,7 @@
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/linear/train_linear.hpp"
 #include "train/loop/run_length.hpp"
+#include "train/loop/signals.hpp"
 #include "train/loop/trainer.hpp"
 #include "train/rank_steps/rank_step.hpp"
 #include "train/records/pace.hpp"
@@ -344,6 +345,7 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
   } else {
     drop_other_correction(config, choices.lines);
   }
+  const StopSignals signals;  // what comes between the reading of n-grams and the session is not lost
   std::optional<NgramRows> ngrams;
   if (solved)
     if (const int signal = read_ngrams(config, data, ranks, ngrams); signal != 0)

@@ -54,6 +54,27 @@ TEST_CASE("SIGTERM, SIGINT and SIGUSR1: exit code 75, and the same command conti
   }
 }
 
+TEST_CASE("a signal is never lost, whether data are read, n-grams are counted or weights are solved for") {
+  const SamplePlace place;
+  std::string rows;
+  for (int row = 0; row < 20'000; ++row)
+    rows += fmt::format("{}\tword{} and word{} of line {}\n", row % 3, row % 71, row % 97, row);
+  place.write("many.tsv", rows);
+  int saved = 0;
+  for (int moment = 20; moment < 420; moment += 10) {
+    INFO("after ", moment, " ms");
+    Process process(place, {"train", "--config", "classify", "--set", "data.train=[many.tsv]", "data.test=[]",
+                            fmt::format("name=run-{}", moment), "threads=1"});
+    std::this_thread::sleep_for(std::chrono::milliseconds(moment));
+    process.send(SIGTERM);
+    const Outcome outcome = process.wait();
+    INFO(outcome.err);
+    CHECK(outcome.code != 0);  // solving takes seconds
+    saved += outcome.code == 75;
+  }
+  CHECK(saved > 20);  // the others came before main()
+}
+
 TEST_CASE("a step of minutes ends within seconds of a signal, and is as if it had not begun") {
   const SamplePlace place;
   std::string text;

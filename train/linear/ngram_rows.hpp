@@ -62,8 +62,8 @@ inline int64_t most_entries_solved(int64_t texts, int64_t problems) {
   return (texts >= many_texts ? int64_t{10'000'000} : int64_t{4'000'000'000}) / problems;
 }
 /// How many times as long as one reading of the n-grams what follows takes, on one thread and texts of 68 bytes: with 2
-/// classes 1.7 and 5.0 on an Intel Xeon (6/207), 2.5 and 6.4 on an AMD EPYC (25/17); with 22, 2.9 and 6.3, 3.5 and 10.9.
-/// This is between them. `columns`: classes, or 1 of two; `kept`: rows are in memory.
+/// classes 1.7 and 5.0 on an Intel Xeon (6/207), 2.5 and 6.4 on an AMD EPYC (25/17); with 22, 2.9 and 6.3, 3.5
+/// and 10.9. This is between them. `columns`: classes, or 1 of two; `kept`: rows are in memory.
 inline double passes_in_readings(int64_t columns, bool kept) {
   const auto each = static_cast<double>(columns);
   return kept ? 2.0 + 0.06 * each : 5.4 + 0.14 * each;

@@ -3,6 +3,7 @@
 #include "train/loop/signals.hpp"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
@@ -15,8 +16,10 @@ namespace {
 
 constexpr int watched[] = {SIGINT, SIGTERM, SIGUSR1};
 std::atomic<int> received_signal = 0;
-std::atomic<bool> watching = false, second_ends = true;
-std::atomic<int64_t> received_at = 0;                                                               // nanoseconds
+std::atomic<bool> second_ends = true;
+std::atomic<int> watchers = 0;         // StopSignals that live
+std::atomic<int> ending_code = 0;      // of EndingSignals
+std::atomic<int64_t> received_at = 0;  // nanoseconds
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);  // a handler writes
 
 int64_t now() {
@@ -36,6 +39,25 @@ extern "C" void note_signal(int number) {
   received_signal = number;
 }
 
+/// A handler: it may only call what is safe in a handler.
+extern "C" void end_process(int) {
+  constexpr char line[] = "interrupted by a signal before training began; the same command begins it\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, sizeof line - 1);
+  _exit(ending_code);
+}
+
+void handle_watched(void (*handler)(int), struct sigaction* previous) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  for (int i = 0; i < 3; ++i) sigaction(watched[i], &action, &previous[i]);
+}
+
+void restore_watched(const struct sigaction* previous) {
+  for (int i = 0; i < 3; ++i) sigaction(watched[i], &previous[i], nullptr);
+}
+
 /// All signals but those that a thread raises itself by a fault.
 sigset_t signals_from_outside() {
   sigset_t set;
@@ -52,19 +74,21 @@ void mask_signals(const sigset_t& mask) {
 }  // namespace
 
 StopSignals::StopSignals() {
-  received_signal = 0;
-  watching = true;
-  struct sigaction action {};
-  action.sa_handler = note_signal;
-  sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART;
-  for (int i = 0; i < 3; ++i) sigaction(watched[i], &action, &previous_[i]);
+  if (watchers++ == 0) received_signal = 0;
+  handle_watched(note_signal, previous_);
 }
 
 StopSignals::~StopSignals() {
-  watching = false;
-  for (int i = 0; i < 3; ++i) sigaction(watched[i], &previous_[i], nullptr);
+  restore_watched(previous_);
+  --watchers;
 }
+
+EndingSignals::EndingSignals(int exit_code) {
+  ending_code = exit_code;
+  handle_watched(end_process, previous_);
+}
+
+EndingSignals::~EndingSignals() { restore_watched(previous_); }
 
 int StopSignals::received(double seconds_ago) {
   const int signal = received_signal;
@@ -74,7 +98,7 @@ int StopSignals::received(double seconds_ago) {
 
 void StopSignals::request(int signal) {
   int none = 0;
-  if (watching && received_signal.compare_exchange_strong(none, signal)) received_at = now();
+  if (watchers > 0 && received_signal.compare_exchange_strong(none, signal)) received_at = now();
 }
 
 void StopSignals::outlive_second() { second_ends = false; }

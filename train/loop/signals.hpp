@@ -13,7 +13,8 @@
 namespace capstan {
 
 /// During its lifetime SIGINT, SIGTERM and SIGUSR1 only set a flag; a second SIGINT ends the process immediately,
-/// unless outlive_second(). Only one may exist at a time.
+/// unless outlive_second(). One that begins during the lifetime of another, in the process or the one that it was
+/// forked from, takes over its flag, so that no signal is lost between two pieces of work.
 class StopSignals : NoCopy {
  public:
   StopSignals();
@@ -25,6 +26,17 @@ class StopSignals : NoCopy {
   static void request(int signal);
   /// From here on a second SIGINT does nothing, for a process that does more than train.
   static void outlive_second();
+
+ private:
+  struct sigaction previous_[3];
+};
+
+/// During its lifetime, and outside that of any StopSignals, SIGINT, SIGTERM and SIGUSR1 end the process at once, with
+/// this exit code and a line on standard error. For a program that has nothing to save yet.
+class EndingSignals : NoCopy {
+ public:
+  explicit EndingSignals(int exit_code);
+  ~EndingSignals();
 
  private:
   struct sigaction previous_[3];
