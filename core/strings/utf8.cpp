@@ -2,8 +2,10 @@
 // of ASCII without line ends, which most texts are, are skipped eight bytes at a time.
 #include "core/strings/utf8.hpp"
 
+#include <fmt/core.h>
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/base/error.hpp"
@@ -70,6 +72,15 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+bool is_utf16(std::string_view content) {
+  if (content.substr(0, 2) == "\xff\xfe" || content.substr(0, 2) == "\xfe\xff") return true;
+  const std::string_view head = content.substr(0, utf16_head);
+  size_t nuls[2] = {0, 0};
+  for (size_t i = 0; i < head.size(); ++i) nuls[i % 2] += head[i] == '\0';
+  const auto [few, many] = std::minmax(nuls[0], nuls[1]);
+  return head.size() >= 8 && 4 * many > head.size() && 8 * few < many;
+}
+
 void check_utf8(std::string_view text, const std::string& file, TextPlace& place) {
   for (size_t at = 0; at < text.size();) {
     if (const size_t plain = plain_front(text.substr(at)); plain > 0) {
@@ -96,6 +107,17 @@ void check_utf8(std::string_view text, const std::string& file, TextPlace& place
 void check_utf8(std::string_view text, const std::string& file, int64_t first_line) {
   TextPlace place{first_line, 1};
   check_utf8(text, file, place);
+}
+
+void check_name(std::string_view name, const std::string& place, const char* what) {
+  if (is_utf8(name)) return;
+  std::string shown;
+  for (const char c : name) {
+    const auto byte = static_cast<uint8_t>(c);
+    shown += byte >= 0x20 && byte < 0x7f ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
+  }
+  throw Error(fmt::format("{}: {} '{}' is not valid UTF-8; convert the file, as with iconv -f LATIN1 -t UTF-8", place,
+                          what, shown));
 }
 
 void append_utf8(std::string& text, uint32_t code_point) {

@@ -21,9 +21,18 @@ Utf8Character first_character(std::string_view text);
 
 bool is_utf8(std::string_view text);
 
+/// The bytes at the beginning of a file by which is_utf16() decides.
+constexpr size_t utf16_head = 4096;
+/// Whether a file that begins like this is UTF-16: by its byte order mark or, without one, by the NUL that every second
+/// byte is in languages of the Latin alphabet.
+bool is_utf16(std::string_view content);
+
 /// Throws Error "file:line:column: ..." at the first byte that is not UTF-8. Columns count characters from 1; the text
 /// begins at line `first_line` of the file.
 void check_utf8(std::string_view text, const std::string& file, int64_t first_line = 1);
+
+/// Throws Error unless `name` is UTF-8, as all names in files of a run are. place: "file:line"; what: "the label".
+void check_name(std::string_view name, const std::string& place, const char* what);
 
 /// A place in a file; both count from 1.
 struct TextPlace {

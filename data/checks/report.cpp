@@ -43,7 +43,7 @@ std::string EncodingFacts::remarks() const {
 }
 
 void EncodingCheck::push(std::string_view piece) {
-  if (head_.size() < mark.size()) head_.append(piece.substr(0, mark.size() - head_.size()));
+  if (head_.size() < utf16_head) head_.append(piece.substr(0, utf16_head - head_.size()));
   facts_.bytes += static_cast<int64_t>(piece.size());
   const std::string text = std::exchange(begun_, "").append(piece);
   begun_ = text.substr(count(text, text.size() - std::min(kept, text.size())));
@@ -52,8 +52,8 @@ void EncodingCheck::push(std::string_view piece) {
 EncodingFacts EncodingCheck::finish() {
   count(begun_, begun_.size());
   begun_.clear();
-  facts_.bom = head_ == mark;
-  facts_.utf16 = starts_with(head_, "\xff\xfe") || starts_with(head_, "\xfe\xff");
+  facts_.bom = starts_with(head_, mark);
+  facts_.utf16 = is_utf16(head_);
   return facts_;
 }
 

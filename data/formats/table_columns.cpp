@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/strings/strings.hpp"
+#include "core/strings/utf8.hpp"
 #include "data/formats/row_labels.hpp"
 
 namespace capstan {
@@ -35,6 +36,7 @@ size_t common_width(const std::vector<std::vector<std::string>>& rows) {
 
 void TableColumns::set_header(const std::vector<std::string>& first_row) {
   header_ = column_names(first_row);
+  for (const std::string& name : header_) check_name(name, input_.file + ":1", "the name of a column");
   width_ = first_row.size();
   choose();
 }

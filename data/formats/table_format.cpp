@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/strings/strings.hpp"
+#include "core/strings/utf8.hpp"
 #include "data/files/text_file.hpp"
 
 namespace capstan {
@@ -59,7 +60,7 @@ const TableFormat& format_of(const std::string& path, std::string_view name) {
 }
 
 std::string_view without_mark(std::string_view content, const std::string& file) {
-  if (starts_with(content, "\xff\xfe") || starts_with(content, "\xfe\xff"))
+  if (is_utf16(content))
     throw Error(fmt::format(
         "{0}: is UTF-16, as Excel's \"Unicode Text\" is; save it as \"CSV UTF-8\", or convert it with iconv "
         "-f UTF-16 -t UTF-8 {0} > NEW",
@@ -80,7 +81,13 @@ const char* line_end_of(std::string_view content) {
 
 void read_table(std::string_view content, const std::string& file, const TableFormat& format,
                 const ColumnChoice& columns, BadRows& bad, bool utf8, const TakeRow& take) {
-  format.read({without_mark(content, file), file, columns, bad, utf8, take});
+  format.read({without_mark(content, file), file, columns, bad, utf8, [&](LabelledText&& row, size_t end) {
+                 // Texts may be of any bytes, where the tokenizer can read them; labels are names in files of the run.
+                 const std::string place = fmt::format("{}:{}", file, row.line);
+                 check_name(row.label, place, "the label");
+                 for (const std::string& label : row.labels) check_name(label, place, "the label");
+                 take(std::move(row), end);
+               }});
 }
 
 std::vector<LabelledText> read_table(std::string_view content, const std::string& file, const TableFormat& format,

@@ -11,6 +11,7 @@
 #include "core/base/error.hpp"
 #include "core/strings/nearest.hpp"
 #include "core/strings/strings.hpp"
+#include "core/strings/utf8.hpp"
 #include "data/files/text_file.hpp"
 #include "data/labelled/label_forms.hpp"
 
@@ -29,6 +30,7 @@ ClassNames ClassNames::from_list(std::vector<std::string> names, const std::stri
   classes.first_number_ = first_number;
   for (size_t i = 0; i < classes.names_.size(); ++i) {
     const std::string& name = classes.names_[i];
+    check_name(name, origin, "the name of a class");
     if (name.find_first_of("\t\r\n") != std::string::npos)  // classes.txt and tables could not hold it
       throw Error(
           fmt::format("{}: class {} has a tab or a line break in its name; choose another label", origin, i + 1));

@@ -261,13 +261,27 @@ void refuse_other_cut(const RunConfig& trained, const RunConfig& evaluated) {
                     key));
 }
 
+/// Throws ConfigError where the model or its tokenizer would be another than the one whose weights are evaluated.
+void refuse_other_model(const RunConfig& trained, const RunConfig& evaluated) {
+  for (const ConfigDifference& difference : diff_configs(trained, evaluated))
+    if (starts_with(difference.path, "model") || starts_with(difference.path, "data.tokenizer"))
+      throw ConfigError(
+          fmt::format("--set {}={}: the run was trained with {}, and its weights are those of that model; leave this "
+                      "key unchanged, "
+                      "or train another run with it (name=NEW)",
+                      difference.path, difference.b, difference.a));
+}
+
 }  // namespace
 
 SavedRun with_overrides(SavedRun run, const std::vector<std::string>& overrides) {
   const RunConfig trained = run.config;
   const bool multi_label = facts_of(run.config.data).multi_label();
   const int64_t known = model_vocabulary(run.config, *run.tokenizer);
-  if (!overrides.empty()) run.config = load_run_config(run.folder, overrides);
+  if (!overrides.empty()) {
+    run.config = load_run_config(run.folder, overrides);
+    refuse_other_model(load_run_config(run.folder), run.config);
+  }
   if (model_vocabulary(run.config, *run.tokenizer) > known)
     throw ConfigError(
         "--set: the model was trained without data.documents or data.separator and lacks the token that they "

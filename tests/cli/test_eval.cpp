@@ -39,6 +39,15 @@ TEST_CASE("eval prints the same loss whatever the batch size, and what belongs t
                 2);
 }
 
+TEST_CASE("eval and predict refuse keys that would be those of another model") {
+  const TrainedPlace place;
+  check_refused(place, "another width", "eval runs/lm --set model.width=64",
+                "--set model.width=64 ... trained with ... leave this key unchanged", 2);
+  check_refused(place, "another tokenizer", "eval runs/lm --set data.tokenizer.type=byte", "--set data.tokenizer", 2);
+  check_refused(place, "another classifier", "predict runs/classifier rows.tsv --set model.dropout=0.9",
+                "--set model.dropout=0.9", 2);
+}
+
 TEST_CASE("eval of a classifier: every class, the confusion matrix, and the same as JSON") {
   const TrainedPlace place;
   const Words arguments = "eval runs/classifier --split train";
