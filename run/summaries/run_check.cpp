@@ -16,6 +16,7 @@
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_config.hpp"
+#include "run/summaries/lost_checkpoints.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/records/metrics.hpp"
 
@@ -204,7 +205,13 @@ class RunCheck {
             : resumable == 1 && states_[step].has_optimizer ? "the only one that training can go on from"
                                                             : "");
     }
-    if (damage_.empty()) add("checkpoints", State::note, "no step has been saved");
+    if (!damage_.empty()) return;
+    const std::string sign = sign_of_saves(folder_, config_);
+    if (sign.empty())
+      add("checkpoints", State::note, "no step has been saved");
+    else
+      add("checkpoints", State::damaged, fmt::format("none is left, though {}", sign),
+          "all training, unless a copy of the folder is put back: without one, training begins anew");
   }
 
   /// What a complete checkpoint contains, in words.

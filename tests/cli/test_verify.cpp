@@ -1,6 +1,7 @@
 // capstan verify: every file of a run, and what could be lost.
 #include <doctest/doctest.h>
 
+#include "core/io/file.hpp"
 #include "tests/cli/samples.hpp"
 
 namespace capstan::testing {
@@ -107,6 +108,45 @@ TEST_CASE("verify: each kind of damage is found, and its cost is named") {
     check_contains(outcome.out, {"runs/lm: DAMAGED", "runs/classifier: whole"});
     check_contains(outcome.out, row.says);
   }
+}
+
+TEST_CASE("verify: a run whose checkpoints are all gone is damaged; one that was killed before its first save is not") {
+  const TrainedPlace place;
+  const fs::path folder = place / "runs/lm/checkpoints";
+  const auto says = [&](int code, const Says& what) {
+    const Outcome outcome = verify(place);
+    CHECK(outcome.code == code);
+    check_contains(outcome.out, what);
+  };
+  const auto remove_all = [&](const std::string& prefix) {
+    for (const std::string& name : names_in_folder(folder.string()))
+      if (name.rfind(prefix, 0) == 0) fs::remove_all(folder / name);
+  };
+  fs::rename(folder / "step-6", folder / ".replaced-step-6");  // as a kill leaves it
+  fs::remove_all(folder / "step-4");
+  says(0, "runs/lm: whole ... checkpoints ... note ... no step has been saved");
+  remove_all(".replaced");
+  says(1, "runs/lm: DAMAGED ... none is left, though checkpoints/last points to step-6 ... lost: all training");
+  remove_all("");
+  says(1, "none is left, though metrics.jsonl goes on to step 6 after the new best of step 3, which was saved");
+  fs::remove(folder);
+  says(1, "none is left, though metrics.jsonl");
+  const std::string metrics = place.read("runs/lm/metrics.jsonl");
+  const auto keep_lines = [&](size_t count) {
+    std::string kept;
+    for (const std::string& line : lines_of(metrics))
+      if (count > 0 && count-- > 0) kept += line + "\n";
+    place.write("runs/lm/metrics.jsonl", kept);
+  };
+  keep_lines(2);
+  says(1, "none is left, though metrics.jsonl goes on to step 2");
+  fs::create_directory(folder);
+  says(0, "runs/lm: whole ... no step has been saved");  // save_every is 2: it may have been killed in that save
+  keep_lines(3);
+  says(1, "metrics.jsonl goes on to step 3, and train.save_every is 2");
+  fs::remove(place / "runs/lm/metrics.jsonl");
+  fs::remove(folder);
+  says(0, "runs/lm: whole ... no step has been saved");
 }
 
 TEST_CASE("verify: the advice for copies and slim runs names what is there") {

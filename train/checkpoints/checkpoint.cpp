@@ -79,6 +79,13 @@ std::vector<std::string> Checkpoints::leftovers() const {
   return names;
 }
 
+bool Checkpoints::has_unfinished() const {
+  const std::vector<std::string> names = leftovers();
+  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return starts_with(name, unfinished_prefix) || starts_with(name, replaced_prefix);
+  });
+}
+
 std::optional<fs::path> Checkpoints::last() const {
   const fs::path link = folder_ / "last";
   if (const std::string target = target_of(link); step_of(target) >= 0) return folder_ / target;

@@ -45,6 +45,8 @@ class Checkpoints {
   std::vector<int64_t> steps() const;
   /// Names in the folder that a killed process or an earlier damage left: .unfinished-step-N, damaged-step-N, ...
   std::vector<std::string> leftovers() const;
+  /// Whether a save was killed, or goes on: recover() completes or undoes it.
+  bool has_unfinished() const;
 
   /// Saves under parts.state.step, points `last` (and `best`) there, and removes older checkpoints except the newest
   /// `keep_last`, the best and the last. When it throws, all earlier checkpoints that it keeps are intact.
