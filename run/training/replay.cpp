@@ -6,17 +6,17 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
 #include "core/base/stop.hpp"
+#include "core/io/file.hpp"
 #include "core/io/json.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/training/online_run.hpp"
+#include "run/training/replay_metrics.hpp"
 #include "run/training/train_run.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 
@@ -152,50 +152,21 @@ void compare_states(RunState saved_state, RunState computed_state, ReplayReport&
   if (differ == 0) report.same.push_back(fmt::format("{} fields of state.json", fields));
 }
 
-/// Lines of metrics.jsonl on steps in (from, to], without what depends on the machine, by event and step.
-std::map<std::string, nlohmann::json> metrics_of(const fs::path& folder, int64_t from, int64_t to) {
-  std::map<std::string, nlohmann::json> lines;
-  std::ifstream file(folder / "metrics.jsonl");
-  for (std::string line; std::getline(file, line);) {
-    nlohmann::json event = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!event.is_object() || !event.contains("step") || !event["step"].is_number_integer()) continue;
-    const int64_t step = event["step"];
-    if (step <= from || step > to) continue;
-    for (const char* const own : {"seconds", "tokens_per_second", "rss_bytes", "peak_rss_bytes"}) event.erase(own);
-    const std::string name = fmt::format("{} of step {}", event.value("event", "line"), step);
-    lines[name] = std::move(event);
-  }
-  return lines;
-}
-
-/// Compares the lines of metrics.jsonl on the steps of the piece, and names the first that differs.
-void compare_metrics(const fs::path& saved_folder, const fs::path& computed_folder, ReplayReport& report) {
-  const auto saved = metrics_of(saved_folder, report.from, report.to),
-             computed = metrics_of(computed_folder, report.from, report.to);
-  size_t differ = 0;
-  for (const auto& [name, line] : saved) {
-    const auto other = computed.find(name);
-    if (other != computed.end() && other->second == line) continue;
-    if (++differ > 1) continue;
-    std::string what = "it was not computed";
-    for (const auto& [field, value] : line.items())
-      if (other != computed.end() && (!other->second.contains(field) || other->second[field] != value)) {
-        what = fmt::format("{}: saved {}, computed {}", field, json_text(value),
-                           other->second.contains(field) ? json_text(other->second[field]) : "nothing");
-        break;
-      }
-    report.differences.push_back(fmt::format("metrics.jsonl: {}, {}", name, what));
-  }
-  // Where training ends, it writes a last line about fewer steps than usual. A run that went on from there lacks that
-  // line.
-  const std::string last = fmt::format("train of step {}", report.to);
-  for (const auto& [name, line] : computed)
-    if (saved.count(name) == 0 && name != last && ++differ == 1)
-      report.differences.push_back(fmt::format("metrics.jsonl: {}, it was not saved", name));
-  if (differ == 0)
-    report.same.push_back(fmt::format("{} lines of metrics.jsonl", saved.size()));
-  else if (differ > 1)
-    report.differences.back() += fmt::format(" ({} lines differ)", differ);
+/// Compares a file whose bytes follow from the configuration and the data; nothing where neither run has it.
+void compare_files(const char* name, const fs::path& saved_folder, const fs::path& computed_folder,
+                   ReplayReport& report) {
+  const auto content = [&](const fs::path& folder) {
+    return fs::exists(folder / name) ? std::optional<std::string>(read_file((folder / name).string())) : std::nullopt;
+  };
+  const std::optional<std::string> saved = content(saved_folder), computed = content(computed_folder);
+  if (!saved && !computed) return;
+  if (saved == computed)
+    report.same.emplace_back(name);
+  else
+    report.differences.push_back(fmt::format("{}: {}", name,
+                                             !saved      ? "it was not saved"
+                                             : !computed ? "it was not computed"
+                                                         : "another content"));
 }
 
 /// Compares weights, optimizer and state, as far as the saved checkpoint still has them.
@@ -246,8 +217,7 @@ ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Comm
     saved_checkpoint = saved.of_step(report.to);
     if (report.from > 0) options.resume_from = saved.of_step(report.from).string();
     options.end = PieceEnd{report.to, read_state(saved_checkpoint).validated_step == report.to};
-    for (const auto& [name, line] : metrics_of(folder, report.from, report.to))
-      if (line.value("event", "") == "valid") options.end->validations.insert(line["step"].get<int64_t>());
+    options.end->validations = validated_steps(metrics_of(folder, {report.from, report.to}));
     config.train.max_minutes = 0;  // this machine may need more time for the same steps
   }
   if (train_run(config, options, ranks).interrupted) throw Stopped();
@@ -256,7 +226,9 @@ ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Comm
   const auto computed = Checkpoints(computed_folder / "checkpoints").last();
   if (!computed) throw Error(fmt::format("{}: nothing was computed", folder.string()));
   compare_checkpoints(saved_checkpoint, *computed, report);
-  if (!solved) compare_metrics(folder, computed_folder, report);
+  const StepRange steps = solved ? StepRange{} : StepRange{report.from, report.to};
+  compare_metrics(metrics_of(folder, steps), metrics_of(computed_folder, steps), steps, report);
+  compare_files("classes.txt", folder, computed_folder, report);
   return report;
 }
 

@@ -8,6 +8,7 @@
 #include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan::testing {
+namespace fs = std::filesystem;
 namespace {
 
 /// The same file with one bit of one element of its first tensor changed, and a right checksum.
@@ -67,6 +68,49 @@ TEST_CASE("replay: the bits of a run on other threads, from any checkpoint or th
   check_refused(place, "no range", "replay runs/piece --steps 5", "FROM..TO", 2);
 }
 
+TEST_CASE("replay: lines of metrics.jsonl that are inserted, repeated, absent, moved or lack a key are named") {
+  const TrainedPlace place;
+  const std::string name = "runs/lm/metrics.jsonl";
+  const Words lines = lines_of(place.read(name));
+  REQUIRE(lines.size() == 8);  // steps 1, 2, 3, the validation of 3, 4, 5, 6 and its validation
+  const auto differs = [&](const Words& changed, const std::string& what) {
+    std::string text;
+    for (const std::string& line : changed) text += line + "\n";
+    place.write(name, text);
+    const Outcome ended = run(place, "replay runs/lm --steps 0..6");
+    CHECK(ended.code == 1);
+    check_contains(ended.out, {"different: metrics.jsonl: " + what});
+  };
+  const auto with = [&](size_t at, const std::string& line) {
+    Words changed = lines;
+    changed.insert(changed.begin() + static_cast<std::ptrdiff_t>(at), line);
+    return changed;
+  };
+  differs(with(1, "not json at all"), "line 2, it is not a line that a run writes\n");
+  differs(with(1, R"({"event":"train"})"), "line 2, it is not a line that a run writes\n");
+  differs(with(5, lines[3]), "valid of step 3, it is there more than once\n");
+  Words changed = lines;
+  std::swap(changed[1], changed[2]);
+  differs(changed, "train of step 3, it is where train of step 2 should be\n");
+  changed = lines;
+  changed.erase(changed.begin() + 1);
+  differs(changed, "train of step 2, it was not saved\n");
+  changed = lines;
+  const size_t key = changed[2].find("\"lr\":");
+  REQUIRE(key != std::string::npos);
+  changed[2].erase(key, changed[2].find(',', key) + 1 - key);
+  differs(changed, "train of step 3, lr: saved nothing, computed ");
+  changed = lines;
+  changed[2].insert(1, "\"more\":1,");
+  differs(changed, "train of step 3, more: saved 1, computed nothing\n");
+  differs(with(8, R"({"event":"valid","step":5})"), "valid of step 5, ");
+  // What a kill has cut at the end is no part of the run.
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  place.write(name, text + "{\"event\":\"tr");
+  CHECK(contains(succeed(place, "replay runs/lm --steps 0..6").out, ": the same\n"));
+}
+
 TEST_CASE("replay validates where the run did: at its time limit, and at an end from which it went on") {
   const TrainedPlace place;
   succeed(
@@ -92,6 +136,25 @@ TEST_CASE("replay of a linear classifier solves for it again") {
   succeed(place, "train --config linear.yaml");
   CHECK(contains(succeed(place, "replay runs/linear --set threads=3").out, "runs/linear, the same\n"));
   check_refused(place, "steps", "replay runs/linear --steps 0..1", "--steps ... linear classifier", 2);
+  const std::string metrics = place.read("runs/linear/metrics.jsonl"), classes = place.read("runs/linear/classes.txt");
+  check_contains(succeed(place, "replay runs/linear").out,
+                 {"the same:  2 lines of metrics.jsonl", "the same:  classes.txt"});
+  const auto differs = [&](const std::string& what) {
+    const Outcome ended = run(place, "replay runs/linear");
+    CHECK(ended.code == 1);
+    check_contains(ended.out, {"different: " + what});
+  };
+  const size_t loss = metrics.find("\"loss\":") + 9;
+  std::string changed = metrics;
+  changed[loss] ^= 1;  // another decimal digit
+  place.write("runs/linear/metrics.jsonl", changed);
+  differs("metrics.jsonl: train of step 1, loss: saved");
+  place.write("runs/linear/metrics.jsonl", metrics);
+  place.write("runs/linear/classes.txt", "other\n" + classes);
+  differs("classes.txt: another content");
+  fs::remove(place / "runs/linear/classes.txt");
+  differs("classes.txt: it was not saved");
+  place.write("runs/linear/classes.txt", classes);
   place.write("train.tsv", place.read("train.tsv") + "good\tone more line\n");
   const Outcome other = run(place, "replay runs/linear");
   CHECK(other.code == 1);
