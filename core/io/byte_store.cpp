@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 #include "core/io/file.hpp"
 
@@ -40,7 +39,7 @@ void ByteStore::append(const void* bytes, size_t count) {
   if (waiting_.size() <= (in_memory() ? limit_ : piece)) return;
   if (in_memory()) {
     if (folder_.empty())
-      folder_ = std::filesystem::temp_directory_path().string();
+      folder_ = temporary_folder();
     else
       make_folders(folder_);
     descriptor_ = open_unnamed(folder_);

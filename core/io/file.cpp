@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <random>
@@ -237,6 +238,19 @@ void remove_unfinished(const std::string& folder) {
     if (is_unfinished_name(name) && std::filesystem::is_regular_file(std::filesystem::symlink_status(path)))
       remove_tree(path.string());
   }
+}
+
+std::string temporary_folder() {
+  std::error_code error;
+  const std::filesystem::path found = std::filesystem::temp_directory_path(error);
+  if (!error) return found.string();
+  for (const char* const name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"})  // in the order in which the library asks
+    if (const char* const path = std::getenv(name); path != nullptr)
+      throw Error(
+          fmt::format("{}: {} of the environment names this for temporary files, but there is no such folder: "
+                      "make it, or set TMPDIR to another",
+                      path, name));
+  throw Error("/tmp: there is no such folder for temporary files: make it, or set TMPDIR to another");
 }
 
 std::vector<std::string> names_in_folder(const std::string& path) {

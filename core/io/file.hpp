@@ -110,6 +110,9 @@ void replace_file(const std::string& path, const std::function<void(const std::s
 /// Removes what killed calls of replace_file() have left in a folder. No other process may write there.
 void remove_unfinished(const std::string& folder);
 
+/// The folder for temporary files: TMPDIR, or /tmp. Throws Error that names it and the variable where there is none.
+std::string temporary_folder();
+
 /// The names in a folder, sorted; none where there is no such folder. Throws FileError unless all can be read.
 std::vector<std::string> names_in_folder(const std::string& path);
 /// Bytes of a file, or of all files in a folder and those below it; 0 where there is nothing. Links are not followed.

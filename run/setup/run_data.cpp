@@ -47,6 +47,14 @@ std::vector<std::string> missing_paths(const RunConfig& config) {
 
 }  // namespace
 
+std::string files_text(const SourceConfig& config) {
+  std::vector<std::string> keys;
+  for (const SourceFiles& files : facts_of(config).files)
+    if (files.key != std::string("test") && !files.paths.empty())
+      keys.push_back(fmt::format("data.{}: {}", files.key, join_first(files.paths)));
+  return join(keys, "; ");
+}
+
 Split split_named(const std::string& name) {
   for (const Split split : all_splits)
     if (name == to_string(split)) return split;

@@ -33,6 +33,9 @@ void require_split(Split split, const RunConfig& config, const DataSource& data)
 /// files, the columns are those of that run.
 std::string find_data_columns(RunConfig& config, const std::string& already_logged = "");
 
+/// The files that a run is trained and validated with: "data.train: text, more.txt; data.valid: valid.txt".
+std::string files_text(const SourceConfig& config);
+
 /// What a new run gives its source.
 SourceInputs source_inputs(const RunConfig& config);
 

@@ -14,6 +14,7 @@
 #include "core/io/json.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
+#include "run/setup/run_data.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/training/online_run.hpp"
 #include "run/training/replay_metrics.hpp"
@@ -30,12 +31,7 @@ class ScratchFolder : NoCopy {
  public:
   ScratchFolder(const std::string& parent, Communicator& ranks) : first_(ranks.first()) {
     std::string made;
-    if (first_) {
-      std::string name =
-          ((parent.empty() ? fs::temp_directory_path() : fs::path(parent)) / "capstan-replay-XXXXXX").string();
-      if (mkdtemp(name.data()) == nullptr) throw_file_error("create", name, errno);
-      made = name;
-    }
+    if (first_) made = make_in(parent);
     path_ = ranks.broadcast(made);
   }
   ~ScratchFolder() {
@@ -45,6 +41,17 @@ class ScratchFolder : NoCopy {
   const fs::path& path() const { return path_; }
 
  private:
+  static std::string make_in(const std::string& parent) {
+    try {
+      std::string name = (fs::path(parent.empty() ? temporary_folder() : parent) / "capstan-replay-XXXXXX").string();
+      if (mkdtemp(name.data()) == nullptr) throw_file_error("create", name, errno);
+      return name;
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}; --scratch FOLDER names {} folder for the replay", error.what(),
+                              parent.empty() ? "a" : "the"));
+    }
+  }
+
   bool first_;
   fs::path path_;
 };
@@ -124,8 +131,10 @@ void compare_tensors(const std::string& name, const fs::path& saved_folder, cons
 const std::vector<std::string> of_session{"seconds",  "metrics_bytes", "metrics_checksum", "working_folder",
                                           "checksum", "machine",       "has_optimizer",    "has_model"};
 
-/// Compares all fields of two states. Differences of configuration and data are named by key and part.
-void compare_states(RunState saved_state, RunState computed_state, ReplayReport& report) {
+/// Compares all fields of two states. Differences of configuration and data are named by key and part. `data_files`:
+/// where the data are from.
+void compare_states(RunState saved_state, RunState computed_state, const std::string& data_files,
+                    ReplayReport& report) {
   for (RunState* const state : {&saved_state, &computed_state})
     state->settings.erase("max_minutes");  // a replay has no such limit
   const nlohmann::json saved = parse_json(to_json(saved_state)).at("state"),
@@ -144,7 +153,9 @@ void compare_states(RunState saved_state, RunState computed_state, ReplayReport&
       for (const auto& [part, text] : saved_state.identity)
         if (const auto found = computed_state.identity.find(part);
             found == computed_state.identity.end() || found->second != text)
-          report.differences.push_back(fmt::format("{} of the run: another one", part));
+          report.differences.push_back(
+              part == "data" ? fmt::format("data: not those that the run was trained with ({})", data_files)
+                             : fmt::format("{} of the run: another one", part));
     if (name != "settings" && name != "identity")
       report.differences.push_back(
           fmt::format("state.json: {}: saved {}, computed {}", name, json_text(value), json_text(other)));
@@ -170,7 +181,8 @@ void compare_files(const char* name, const fs::path& saved_folder, const fs::pat
 }
 
 /// Compares weights, optimizer and state, as far as the saved checkpoint still has them.
-void compare_checkpoints(const fs::path& saved_folder, const fs::path& computed_folder, ReplayReport& report) {
+void compare_checkpoints(const fs::path& saved_folder, const fs::path& computed_folder, const std::string& data_files,
+                         ReplayReport& report) {
   if (const auto damage = damage_of(saved_folder)) {
     report.differences.push_back(fmt::format("{}: {}", saved_folder.string(), *damage));
     return;
@@ -186,7 +198,7 @@ void compare_checkpoints(const fs::path& saved_folder, const fs::path& computed_
     compare_tensors(optimizer_name, saved_folder, computed_folder, report);
   else
     report.notes.push_back("the optimizer's state was removed from the checkpoint: it is not compared");
-  compare_states(saved, computed, report);
+  compare_states(saved, computed, data_files, report);
 }
 
 }  // namespace
@@ -224,8 +236,12 @@ ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Comm
   if (!ranks.first()) return report;
   const fs::path computed_folder = folder_of(config);
   const auto computed = Checkpoints(computed_folder / "checkpoints").last();
-  if (!computed) throw Error(fmt::format("{}: nothing was computed", folder.string()));
-  compare_checkpoints(saved_checkpoint, *computed, report);
+  if (!computed)
+    throw ConfigError(
+        fmt::format("{}: with this configuration, the run is at its end at step {}, so that no step up to {} can be "
+                    "computed: leave the keys of its length (train.steps and the like) as they are",
+                    folder.string(), report.from, report.to));
+  compare_checkpoints(saved_checkpoint, *computed, files_text(config.data), report);
   const StepRange steps = solved ? StepRange{} : StepRange{report.from, report.to};
   compare_metrics(metrics_of(folder, steps), metrics_of(computed_folder, steps), steps, report);
   compare_files("classes.txt", folder, computed_folder, report);

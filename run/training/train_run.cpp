@@ -192,6 +192,9 @@ struct Prepared {
   Choices choices;
 };
 
+/// The remedy where a run cannot go on: a replay has no use for another run.
+const char* remedy_of(const TrainRunOptions& options) { return options.end ? nothing_to_compare : begin_another; }
+
 /// What a session needs to know of a run. The identity is what a checkpoint records and a resumed run must have.
 Session::Options session_options(const Prepared& run, int64_t steps) {
   const DataSource& data = run.data;
@@ -207,6 +210,7 @@ Session::Options session_options(const Prepared& run, int64_t steps) {
                               Checkpoints(from / "checkpoints").complete_ones({}, Checkpoints::Use::resuming)));
     session.resume_from = from;
   }
+  session.otherwise = remedy_of(run.options);
   session.total_steps = steps;
   session.validates = data.has(Split::valid);
   session.goal = decision_goal(run.config, data);
@@ -231,9 +235,10 @@ void require_same_content(const Prepared& run, const std::string& saved, const s
     if (saved_files[i].paths != our_files[i].paths && our_files[i].key != std::string("test"))
       changes += fmt::format("data.{} was [{}], is now [{}]; ", our_files[i].key, join(saved_files[i].paths),
                              join(our_files[i].paths));
-  throw Error(fmt::format("{} holds a run with other data: {}continue with what it was started with, or {}",
-                          folder.string(), changes.empty() ? "the content of the files has changed; " : changes,
-                          begin_another));
+  if (changes.empty())
+    changes = fmt::format("the content of the files has changed ({}); ", files_text(run.config.data));
+  throw Error(fmt::format("{} holds a run with other data: {}continue with what it was started with{}", folder.string(),
+                          changes, remedy_of(run.options)));
 }
 
 /// The session goes on from the folder's checkpoint, or begins. Afterwards the folder has all files but those that

@@ -111,6 +111,31 @@ TEST_CASE("replay: lines of metrics.jsonl that are inserted, repeated, absent, m
   CHECK(contains(succeed(place, "replay runs/lm --steps 0..6").out, ": the same\n"));
 }
 
+TEST_CASE(
+    "replay: what stands in its way is named: the folder for temporary files, other data, a length without steps") {
+  const TrainedPlace place;
+  const auto refused = [&](const std::string& command, const Words& parts) {
+    const Outcome outcome = run_shell(place, command);
+    CHECK(outcome.code != 0);
+    CHECK(indecency(outcome) == "");
+    check_contains(outcome.err, parts);
+  };
+  refused("TMPDIR=/nonexist \"$capstan\" replay -q runs/lm",
+          {"/nonexist: TMPDIR of the environment names this", "there is no such folder", "--scratch FOLDER"});
+  refused("\"$capstan\" replay -q runs/lm --scratch nowhere",
+          {"nowhere/capstan-replay-", "No such file", "--scratch FOLDER names the folder"});
+  succeed(place, "train --config lm.yaml --set name=thirds train.save_every=3");
+  refused("\"$capstan\" replay -q runs/thirds --set train.steps=3",
+          {"runs/thirds: ", "at its end at step 3", "no step up to 6", "train.steps"});
+  refused("\"$capstan\" replay -q runs/lm --set seed=3", {"another seed", "use that one: what another run computes"});
+  place.write("text/a.txt", place.read("text/a.txt") + "the rope\n");
+  const Words says{"runs/lm holds a run with other data", "the content of the files has changed (data.train: text)",
+                   "continue with what it was started with: what another run computes cannot be compared"};
+  refused("\"$capstan\" replay -q runs/lm", says);
+  CHECK_FALSE(contains(run(place, "replay -q runs/lm").err, "name=NEW"));
+  CHECK(contains(run(place, "replay -q runs/lm --steps 0..6").out, "data: not those that the run was trained with"));
+}
+
 TEST_CASE("replay validates where the run did: at its time limit, and at an end from which it went on") {
   const TrainedPlace place;
   succeed(
@@ -158,7 +183,7 @@ TEST_CASE("replay of a linear classifier solves for it again") {
   place.write("train.tsv", place.read("train.tsv") + "good\tone more line\n");
   const Outcome other = run(place, "replay runs/linear");
   CHECK(other.code == 1);
-  CHECK(contains(other.out, "different: data of the run: another one"));
+  CHECK(contains(other.out, "different: data: not those that the run was trained with (data.train: train.tsv)"));
 }
 
 }  // namespace

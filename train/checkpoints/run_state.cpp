@@ -93,7 +93,7 @@ std::string first_difference(const std::string& saved, const std::string& now) {
   }
 }
 
-void check_identity(const Identity& saved, const Identity& now, const std::string& folder) {
+void check_identity(const Identity& saved, const Identity& now, const std::string& folder, const char* otherwise) {
   std::string differences;
   const auto note = [&](const std::string& name, const std::string& what) {
     const char* const other = name == "classes" || name == "data" ? "other" : "another";
@@ -109,8 +109,8 @@ void check_identity(const Identity& saved, const Identity& now, const std::strin
   for (const auto& [name, text] : now)
     if (saved.count(name) == 0) note(name, "it had none");
   if (differences.empty()) return;
-  throw Error(fmt::format("{} holds a run with {}; continue with what it was started with, or {}", folder, differences,
-                          begin_another));
+  throw Error(
+      fmt::format("{} holds a run with {}; continue with what it was started with{}", folder, differences, otherwise));
 }
 
 }  // namespace
@@ -162,12 +162,12 @@ RunState run_state_from_json(const std::string& text, const std::string& path) {
   }
 }
 
-void check_resumable(const RunState& saved, const RunState& now, const std::string& folder) {
-  check_identity(saved.identity, now.identity, folder);
+void check_resumable(const RunState& saved, const RunState& now, const std::string& folder, const char* otherwise) {
+  check_identity(saved.identity, now.identity, folder, otherwise);
   const auto check_same = [&](const std::string& name, const std::string& was, const std::string& is) {
     if (was != is)
-      throw Error(fmt::format("{} holds a run with another {}: was {}, is now {}; use that one, or {}", folder, name,
-                              was, is, begin_another));
+      throw Error(fmt::format("{} holds a run with another {}: was {}, is now {}; use that one{}", folder, name, was,
+                              is, otherwise));
   };
   check_same("seed", std::to_string(saved.seed), std::to_string(now.seed));
   const auto setting = [](const RunState& state, const char* key) {

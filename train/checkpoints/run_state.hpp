@@ -70,12 +70,16 @@ RunState run_state_from_json(const std::string& text, const std::string& path);
 /// such products. With portable kernels nothing of the machine matters, and only these are named.
 Settings this_machine(const TrainConfig& config);
 
-/// The remedy where a run cannot continue.
+/// The remedy where a run cannot continue, behind "continue with what it was started with".
 constexpr const char* begin_another =
-    "begin another run with --set name=NEW, or remove the folder if nobody needs that run";
+    ", or begin another run with --set name=NEW, or remove the folder if nobody needs that run";
+/// The same for a replay.
+constexpr const char* nothing_to_compare = ": what another run computes cannot be compared with what this one saved";
 /// Checks that a run saved as `saved` can continue as `now` (seed, identity and settings filled in): whatever the
-/// position in the data or the tensors depend on must be the same. Throws Error naming the first difference.
-void check_resumable(const RunState& saved, const RunState& now, const std::string& folder);
+/// position in the data or the tensors depend on must be the same. Throws Error naming the first difference and
+/// the remedy.
+void check_resumable(const RunState& saved, const RunState& now, const std::string& folder,
+                     const char* otherwise = begin_another);
 
 /// "PATH, step 6, fingerprint ..., NOTE".
 std::string to_text(const Ancestor& ancestor);

@@ -97,7 +97,7 @@ std::optional<fs::path> Session::load(const RunState& now, const RunParts& parts
                       from.string(), options_.folder.string()));
     if (renewed)
       for (auto& [name, text] : saved.identity) text = renewed(name, text);
-    check_resumable(saved, now, (options_.resume_from ? from : options_.folder).string());
+    check_resumable(saved, now, (options_.resume_from ? from : options_.folder).string(), options_.otherwise);
   };
   if (options_.resume_from) {
     folder_.checkpoints().load(*options_.resume_from, parts, accept);

@@ -54,6 +54,7 @@ class Session {
     RunKind kind = RunKind::tokens;
     std::optional<DecisionGoal> goal = std::nullopt;  // of a classifier's decisions
     double publish_later_above = large_checkpoint;    // bytes
+    const char* otherwise = begin_another;            // the remedy where the run cannot go on
   };
 
   /// Creates and locks the folder, opens the log. Handles signals from here on. Of several ranks, the first one writes.
