@@ -102,7 +102,7 @@ void validate(const RunConfig& config, Problems& problems) {
                              : metric.of == Metric::Of::one_label ? "a classifier that gives a text one label"
                                                                   : "classifiers"));
   if (config.train.monitor == "f1" && config.train.monitor_class.empty())
-    problems.add("train.monitor_class", "monitor f1 needs the name of a class");
+    problems.add("train.monitor", "f1 needs the name of a class: set train.monitor_class");
   if (config.train.monitor != "f1" && !config.train.monitor_class.empty())
     problems.add("train.monitor_class", "is for train.monitor: f1");
   for (size_t i = 0; i < config.train.costs.size() && facts.classifies(); ++i)

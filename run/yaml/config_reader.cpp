@@ -29,11 +29,22 @@ std::string number_hint(const ConfigNode& node, std::errc error) {
   return error == std::errc::result_out_of_range ? ": out of range for this type" : "";
 }
 
+/// Where a value that is of the wrong kind was given. A map that an override merged into a value keeps that value's
+/// place, although the override made it a map: of its keys, the one that was given last says who did.
+Place place_of_kind(const ConfigNode& node, const Place& place) {
+  Place last = place;
+  if (node.kind == NodeKind::map)
+    for (const ConfigNode& child : node.children)
+      if (child.place.given() && child.place.order > last.order) last = child.place;
+  return last;
+}
+
 }  // namespace
 
 void fail_expected(const ConfigNode& node, const Location& location, const std::string& what, const std::string& hint) {
   if (node.place.given())
-    location.fail(fmt::format("expected {}, got {}{}", what, shown(node), hint));
+    location.problems.add(place_of_kind(node, location.place), location.path,
+                          fmt::format("expected {}, got {}{}", what, shown(node), hint));
   else
     location.fail("must be given: expected " + what);
 }

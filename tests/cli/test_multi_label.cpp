@@ -342,6 +342,8 @@ TEST_CASE("multi-label: wrong uses are refused with a remedy") {
        "with several, macro-f1 finds for each of them the threshold"},
       {"a separator without multi_label", with("data.multi_label=false data.label_separator=;"),
        "data.label_separator=;: needs multi_label: true"},
+      {"F1 of no class", "train --config classifier.yaml --set train.monitor=f1",
+       "--set train.monitor=f1: f1 needs the name of a class: set train.monitor_class"},
       {"F1 of one label per text", "train --config classifier.yaml --set train.monitor=micro-f1",
        "train.monitor=micro-f1: micro-f1 is for a classifier with data.multi_label: true; choose loss or accuracy"},
       {"F1 of a language model", "train --config lm.yaml --set train.monitor=macro-f1",

@@ -265,6 +265,19 @@ TEST_CASE("problems of several files and overrides come in the order of the comm
                        "--set train.ema=on: expected true or false, got \"on\": write true");
 }
 
+TEST_CASE("a map that an override merges into a value is blamed on that override") {
+  const TextFile file("name: a\ntrain: {lr: 1}\ndata: {train: x}\n");
+  const auto message = [&](const std::vector<std::string>& overrides) {
+    return error_of([&] { load_config<Run>({file.path()}, overrides); });
+  };
+  CHECK(message({"name=zz", "name={a: b}"}) == "--set name={a: b}: expected text (not empty), got a map");
+  CHECK(message({"train.lr={a: b}", "seed=1"}) ==
+        "--set train.lr={a: b}: expected a number (greater than 0), got a map");
+  CHECK(message({"train.lr.a.b=1", "train.lr.c=2"}) ==
+        "--set train.lr.c=2: train.lr: expected a number (greater than 0), got a map");
+  CHECK(message({"name={a: b}", "name=zz"}) == "no error");
+}
+
 TEST_CASE("overrides that cannot be applied") {
   struct OverrideCase {
     std::string override, message;
