@@ -7,6 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "core/strings/printable.hpp"
+#include "core/strings/utf8.hpp"
+
 namespace capstan {
 namespace {
 
@@ -122,6 +125,17 @@ std::string place_of(std::string_view text, size_t at, const JsonRule& rule) {
                      first + static_cast<int64_t>(at - line_begin));
 }
 
+/// The first key or string that is not UTF-8; empty if there is none.
+std::string text_not_utf8(const json& value) {
+  if (value.is_string() && !is_utf8(value.get_ref<const std::string&>())) return value.get<std::string>();
+  if (!value.is_structured()) return "";
+  for (const auto& item : value.items()) {
+    if (value.is_object() && !is_utf8(item.key())) return item.key();
+    if (std::string found = text_not_utf8(item.value()); !found.empty()) return found;
+  }
+  return "";
+}
+
 }  // namespace
 
 json parse_json(std::string_view text, const JsonRule& rule) {
@@ -144,7 +158,16 @@ json try_parse_json(std::string_view text) {
   return json(json::value_t::discarded);
 }
 
-std::string json_text(const json& value, int indent) { return value.dump(indent); }
+std::string json_text(const json& value, int indent) {
+  try {
+    return value.dump(indent);
+  } catch (const json::type_error&) {  // of a file that is saved, a user could not tell which text it means
+    throw Error(
+        fmt::format("a file of JSON cannot hold \"{}\", which is not valid UTF-8; rename it, or convert the file "
+                    "that it comes from to UTF-8",
+                    printable_line(text_not_utf8(value))));
+  }
+}
 
 std::string json_excerpt(const json& value) {
   if (value.is_object()) return value.empty() ? "an empty object" : "an object";

@@ -34,7 +34,7 @@ class JsonError : public Error {
   using Error::Error;
 };
 
-/// One line, or with `indent` spaces for each level. Throws nlohmann::json::type_error where a string is not UTF-8.
+/// One line, or with `indent` spaces for each level. Throws Error, which shows the string, where one is not UTF-8.
 std::string json_text(const nlohmann::json& value, int indent = -1);
 
 /// A value as messages show it: at most some sixty characters of its text.

@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/sizes.hpp"
+#include "core/io/json.hpp"
 #include "core/io/safetensors.hpp"
 #include "core/io/safetensors_format.hpp"
 
@@ -74,7 +75,7 @@ Layout lay_out(std::vector<TensorToWrite>& tensors, std::map<std::string, std::s
   json sparse, factors;
   for (const TensorToWrite& tensor : tensors)
     if (tensor.factor != 1) factors[tensor.name] = tensor.factor;
-  if (!factors.empty()) metadata[factors_key] = json{{"format", factors_format}, {"of", factors}}.dump();
+  if (!factors.empty()) metadata[factors_key] = json_text({{"format", factors_format}, {"of", factors}});
   bool gaps = false;
   for (size_t i = 0, count = tensors.size(); i < count; ++i) {
     if (tensors[i].stored == nullptr) continue;
@@ -90,7 +91,7 @@ Layout lay_out(std::vector<TensorToWrite>& tensors, std::map<std::string, std::s
     gaps = stored.form() == StoredRows::Form::gaps;
   }
   if (!sparse.empty())
-    metadata[sparse_key] = json{{"format", gaps ? gaps_format : bits_format}, {"rows", sparse}}.dump();
+    metadata[sparse_key] = json_text({{"format", gaps ? gaps_format : bits_format}, {"rows", sparse}});
   std::sort(tensors.begin(), tensors.end(), [](const TensorToWrite& a, const TensorToWrite& b) {
     return std::make_pair(-byte_size(a.dtype), a.name) < std::make_pair(-byte_size(b.dtype), b.name);
   });
@@ -118,7 +119,7 @@ Layout lay_out(std::vector<TensorToWrite>& tensors, std::map<std::string, std::s
 /// What a file begins with: the header's length and the header with the checksum.
 std::string file_begin(json header, const std::string& checksum) {
   header[metadata_key][checksum_key] = checksum;
-  std::string text = header.dump();
+  std::string text = json_text(header);
   text.append((alignment - (length_bytes + text.size()) % alignment) % alignment, ' ');
   std::string length(length_bytes, '\0');
   for (size_t i = 0; i < length_bytes; ++i) length[i] = static_cast<char>(text.size() >> (8 * i) & 255);

@@ -82,9 +82,10 @@ const char* line_end_of(std::string_view content) {
 void read_table(std::string_view content, const std::string& file, const TableFormat& format,
                 const ColumnChoice& columns, BadRows& bad, bool utf8, const TakeRow& take) {
   format.read({without_mark(content, file), file, columns, bad, utf8, [&](LabelledText&& row, size_t end) {
-                 // Texts may be of any bytes, where the tokenizer can read them; labels are names in files of the run.
+                 // Texts, as targets are, may be of any bytes where the tokenizer can read them; labels are names in
+                 // files of the run.
                  const std::string place = fmt::format("{}:{}", file, row.line);
-                 check_name(row.label, place, "the label");
+                 if (!columns.targets) check_name(row.label, place, "the label");
                  for (const std::string& label : row.labels) check_name(label, place, "the label");
                  take(std::move(row), end);
                }});

@@ -77,10 +77,10 @@ std::string label_of_file(const std::string& name, const LabelledSourceConfig& c
   return slash == std::string::npos ? "" : name.substr(0, slash);
 }
 
-/// Reads a file that is a text of `label`; a text that is not UTF-8 goes to loading.bad.
+/// Reads a file that is a text of `label`; a text or label that is not UTF-8 goes to loading.bad.
 void read_file_of_class(const std::string& path, const std::string& label, Split split, const Loading& loading,
                         RowTexts& texts, Progress& progress, std::vector<LabelledRow>& rows) {
-  check_name(label, path, "the class in its path");
+  if (!loading.bad.guard([&] { check_name(label, path, "the class in its path"); })) return loading.bad.lost(label);
   std::string text = read_text_file(path, loading.config.max_file_mb);
   progress.add(static_cast<double>(text.size()));
   const uint32_t number = loading.check.add_file(split, path);

@@ -91,6 +91,27 @@ TEST_CASE("on_error: skip leaves out the rows that cannot be used and counts the
   }
 }
 
+TEST_CASE("labels and class folders that are not UTF-8 are bad rows, named with their bytes") {
+  const TemporaryFolder folder;
+  folder.write("folders/a/1.txt", "x");
+  folder.write("folders/b/1.txt", "y");
+  folder.write("folders/caf\xe9/1.txt", "z");
+  LabelledSourceConfig folders = config_of({folder.path() + "/folders"});
+  folders.format = "folders";
+  for (const auto& [config, said] : {std::pair(config_of({folder.write("t.tsv", "a\tx\ncaf\xe9\tz\nb\ty\n")}),
+                                               "t.tsv:2: the label 'caf\\xe9' is not valid UTF-8; convert the file"),
+                                     {folders, "1.txt: the class in its path 'caf\\xe9' is not valid UTF-8"}}) {
+    LabelledSourceConfig skipping = config;
+    CHECK(contains(message_of<Error>([&] { load_labelled(skipping); }), said));
+    skipping.on_error = OnError::skip;
+    const ClassificationData data = load_labelled(skipping);
+    CHECK(data.classes == std::vector<std::string>{"a", "b"});
+    REQUIRE(data.left_out.size() == 2);
+    CHECK(contains(data.left_out[0], said));
+    CHECK(contains(data.left_out[1], "there is no class"));
+  }
+}
+
 TEST_CASE("on_error: skip does not help a wrong configuration, nor data without a usable row") {
   const TemporaryFolder folder;
   LabelledSourceConfig config = config_of({folder.write("t.csv", "label,text\na,x\nb,y\n")});

@@ -198,6 +198,14 @@ TEST_CASE("pairs: unusable rows name place and remedy, or are left out") {
   CHECK(message_of<ConfigError>([&] { make_source(config, {}); }).find("data.max_source") != std::string::npos);
 }
 
+TEST_CASE("pairs: targets, unlike labels, may be of any bytes that the tokenizer reads") {
+  const TemporaryFolder folder;
+  PairSourceConfig config;
+  config.train = {folder.write("latin1.tsv", "un caf\xe9\tcaf\xe9\ndeux\ttwo\n")};
+  config.tokenizer = ByteTokenizerConfig{};
+  CHECK_NOTHROW(make_source(config, {}));
+}
+
 TEST_CASE("pairs: the report of data check") {
   const TemporaryFolder folder;
   PairSourceConfig config;

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/support/texts.hpp"
+
 using namespace capstan;
 
 namespace {
@@ -84,4 +86,11 @@ TEST_CASE("an excerpt of a value is short") {
   CHECK(json_excerpt("a\nb") == "\"a\\nb\"");
   const std::string text = json_excerpt(std::string(59, 'x') + "\u00e9\u00e9\u00e9");
   CHECK(text == "\"" + std::string(59, 'x') + "...\"");
+}
+
+TEST_CASE("a text that is not UTF-8 is refused with its bytes when it is written") {
+  for (const nlohmann::json& value :
+       {nlohmann::json("caf\xe9"), nlohmann::json{{"a", {1, "caf\xe9"}}}, nlohmann::json{{"b", 1}, {"caf\xe9", 2}}})
+    CHECK(contains(message_of<Error>([&] { json_text(value); }), "cannot hold \"caf\\xe9\", which is not valid UTF-8"));
+  CHECK(json_text({{"caf\xc3\xa9", 1}}) == "{\"caf\xc3\xa9\":1}");
 }
