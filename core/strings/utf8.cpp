@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/base/error.hpp"
+#include "core/strings/printable.hpp"
 
 namespace capstan {
 namespace {
@@ -72,13 +73,20 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-bool is_utf16(std::string_view content) {
-  if (content.substr(0, 2) == "\xff\xfe" || content.substr(0, 2) == "\xfe\xff") return true;
-  const std::string_view head = content.substr(0, utf16_head);
-  size_t nuls[2] = {0, 0};
-  for (size_t i = 0; i < head.size(); ++i) nuls[i % 2] += head[i] == '\0';
-  const auto [few, many] = std::minmax(nuls[0], nuls[1]);
-  return head.size() >= 8 && 4 * many > head.size() && 8 * few < many;
+const char* wide_encoding(std::string_view content) {
+  const std::string_view head = content.substr(0, wide_head), mark = head.substr(0, 4);
+  // The mark of UTF-16 in little-endian order is the beginning of that of UTF-32.
+  if (mark == std::string_view("\xff\xfe\0\0", 4) || mark == std::string_view("\0\0\xfe\xff", 4)) return "UTF-32";
+  if (mark.substr(0, 2) == "\xff\xfe" || mark.substr(0, 2) == "\xfe\xff") return "UTF-16";
+  size_t nuls[4] = {0, 0, 0, 0};  // by the places of bytes in units of four
+  for (size_t i = 0; i < head.size(); ++i) nuls[i % 4] += head[i] == '\0';
+  const size_t units = head.size() / 4, most = units - units / 8, few = units / 8;
+  if (units >= 2 && nuls[0] >= most && nuls[1] >= most && nuls[3] <= few) return "UTF-32BE";
+  if (units >= 2 && nuls[3] >= most && nuls[2] >= most && nuls[0] <= few) return "UTF-32LE";
+  const size_t even = nuls[0] + nuls[2], odd = nuls[1] + nuls[3];
+  if (head.size() < 4 || 4 * std::max(even, odd) <= head.size() || 8 * std::min(even, odd) >= std::max(even, odd))
+    return nullptr;
+  return even > odd ? "UTF-16BE" : "UTF-16LE";
 }
 
 void check_utf8(std::string_view text, const std::string& file, TextPlace& place) {
@@ -111,13 +119,8 @@ void check_utf8(std::string_view text, const std::string& file, int64_t first_li
 
 void check_name(std::string_view name, const std::string& place, const char* what) {
   if (is_utf8(name)) return;
-  std::string shown;
-  for (const char c : name) {
-    const auto byte = static_cast<uint8_t>(c);
-    shown += byte >= 0x20 && byte < 0x7f ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
-  }
   throw Error(fmt::format("{}: {} '{}' is not valid UTF-8; convert the file, as with iconv -f LATIN1 -t UTF-8", place,
-                          what, shown));
+                          what, printable_line(name)));
 }
 
 void append_utf8(std::string& text, uint32_t code_point) {

@@ -21,11 +21,11 @@ Utf8Character first_character(std::string_view text);
 
 bool is_utf8(std::string_view text);
 
-/// The bytes at the beginning of a file by which is_utf16() decides.
-constexpr size_t utf16_head = 4096;
-/// Whether a file that begins like this is UTF-16: by its byte order mark or, without one, by the NUL that every second
-/// byte is in languages of the Latin alphabet.
-bool is_utf16(std::string_view content);
+/// The bytes at the beginning of a file by which wide_encoding() decides.
+constexpr size_t wide_head = 4096;
+/// What iconv calls the encoding of a file that begins like this, if that is UTF-16 or UTF-32: by its byte order mark
+/// or, without one, by the places of its NULs, as in languages of the Latin alphabet. Null for any other file.
+const char* wide_encoding(std::string_view content);
 
 /// Throws Error "file:line:column: ..." at the first byte that is not UTF-8. Columns count characters from 1; the text
 /// begins at line `first_line` of the file.

@@ -32,7 +32,7 @@ std::string counted(int64_t count, const char* what) {
 
 std::string EncodingFacts::remarks() const {
   std::vector<std::string> lines;
-  if (utf16) lines.emplace_back("UTF-16, not UTF-8");
+  if (wide != nullptr) lines.push_back(fmt::format("{}, not UTF-8", wide));
   if (bom) lines.emplace_back("byte order mark");
   if (invalid > 0) lines.push_back(counted(invalid, "byte") + " not UTF-8");
   if (nul > 0) lines.push_back(counted(nul, "NUL byte"));
@@ -43,7 +43,7 @@ std::string EncodingFacts::remarks() const {
 }
 
 void EncodingCheck::push(std::string_view piece) {
-  if (head_.size() < utf16_head) head_.append(piece.substr(0, utf16_head - head_.size()));
+  if (head_.size() < wide_head) head_.append(piece.substr(0, wide_head - head_.size()));
   facts_.bytes += static_cast<int64_t>(piece.size());
   const std::string text = std::exchange(begun_, "").append(piece);
   begun_ = text.substr(count(text, text.size() - std::min(kept, text.size())));
@@ -53,7 +53,7 @@ EncodingFacts EncodingCheck::finish() {
   count(begun_, begun_.size());
   begun_.clear();
   facts_.bom = starts_with(head_, mark);
-  facts_.utf16 = is_utf16(head_);
+  facts_.wide = wide_encoding(head_);
   return facts_;
 }
 

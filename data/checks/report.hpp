@@ -56,7 +56,8 @@ struct EncodingFacts {
   int64_t bytes = 0, invalid = 0, nul = 0;  // invalid: bytes that are not UTF-8
   int64_t lf = 0, crlf = 0;                 // lines that end so
   int64_t mojibake = 0;                     // UTF-8 that was read as Latin-1 and written as UTF-8: "Ã©" for "é"
-  bool bom = false, utf16 = false;          // a byte order mark, of UTF-8 or of UTF-16
+  bool bom = false;                         // a byte order mark of UTF-8
+  const char* wide = nullptr;               // wide_encoding()
 
   bool mixed_line_ends() const { return lf > 0 && crlf > 0; }
   /// What is unusual about the encoding, in words: "byte order mark, 3 NUL bytes"; empty if nothing is.

@@ -14,11 +14,13 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <tuple>
 #include <utility>
 
 #include "core/base/error.hpp"
 #include "core/io/regular_file.hpp"
 #include "core/strings/strings.hpp"
+#include "core/strings/utf8.hpp"
 
 namespace capstan {
 namespace {
@@ -234,6 +236,20 @@ std::string read_text_file(const std::string& path, int64_t max_mb) {
   std::string text = TextReader(path, max_mb).read_rest();
   if (text.empty()) throw empty_file(path);
   return text;
+}
+
+void check_is_text(std::string_view content, const std::string& file) {
+  if (const char* const encoding = wide_encoding(content))
+    throw Error(
+        fmt::format("{0}: is {1}, not UTF-8; convert it with iconv -f {1} -t UTF-8 {0} > NEW, or save it from Excel "
+                    "as \"CSV UTF-8\"",
+                    file, encoding));
+  constexpr std::tuple<std::string_view, const char*, const char*> packed[] = {{"\x1f\x8b", "gzip", ".gz"},
+                                                                               {"\x28\xb5\x2f\xfd", "zstd", ".zst"}};
+  for (const auto& [begin, kind, ending] : packed)
+    if (starts_with(content, begin))
+      throw Error(fmt::format("{}: is compressed ({}); unpack it with {} -dc, or give it a name that ends in {}", file,
+                              kind, kind, ending));
 }
 
 Error empty_file(const std::string& path) { return Error(fmt::format("{}: the file is empty", path)); }

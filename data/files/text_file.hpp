@@ -64,6 +64,10 @@ class TextReader {
 /// The content of a file. Throws Error as TextReader does, and when it is empty.
 std::string read_text_file(const std::string& path, int64_t max_mb = usual_max_file_mb);
 
+/// Throws Error, which says how to convert it, for a content that is plainly in UTF-16 or UTF-32, or compressed
+/// although the file's name does not say so. `content`: all of it, or its first 4 KB.
+void check_is_text(std::string_view content, const std::string& file);
+
 /// What read_text_file() throws for an empty file.
 Error empty_file(const std::string& path);
 

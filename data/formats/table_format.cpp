@@ -60,11 +60,7 @@ const TableFormat& format_of(const std::string& path, std::string_view name) {
 }
 
 std::string_view without_mark(std::string_view content, const std::string& file) {
-  if (is_utf16(content))
-    throw Error(fmt::format(
-        "{0}: is UTF-16, as Excel's \"Unicode Text\" is; save it as \"CSV UTF-8\", or convert it with iconv "
-        "-f UTF-16 -t UTF-8 {0} > NEW",
-        file));
+  check_is_text(content, file);
   return starts_with(content, "\xef\xbb\xbf") ? content.substr(3) : content;
 }
 

@@ -137,7 +137,7 @@ const TableFormat* format_by_ending(const std::string& path);
 /// The format of this name or, of "auto", by the file's name. Throws Error when that does not show it.
 const TableFormat& format_of(const std::string& path, std::string_view name = format_by_name);
 
-/// A file's content without a byte order mark, as spreadsheets write it. Throws Error for UTF-16.
+/// A file's content without a byte order mark, as spreadsheets write it. Throws Error as check_is_text() does.
 std::string_view without_mark(std::string_view content, const std::string& file);
 
 /// A text as a field of TSV: tabs and line ends become spaces.

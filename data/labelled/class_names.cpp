@@ -13,6 +13,7 @@
 #include "core/strings/strings.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/files/text_file.hpp"
+#include "data/formats/table_format.hpp"
 #include "data/labelled/label_forms.hpp"
 
 namespace capstan {
@@ -44,7 +45,7 @@ ClassNames ClassNames::from_list(std::vector<std::string> names, const std::stri
 ClassNames ClassNames::from_file(const std::string& path, int64_t first_number) {
   const std::string text = read_text_file(path);
   std::vector<std::string> names;
-  Lines lines(text);
+  Lines lines(without_mark(text, path));
   for (Line line; lines.next(line);)
     if (!line.text.empty()) names.emplace_back(line.text);
   return from_list(std::move(names), path, first_number);

@@ -52,6 +52,7 @@ void leave_out_bad_lines(const Text& text, const std::string& path, BadRows& bad
 void read_to_memory(SourceText& source, const ReadRule& rule, BadRows& bad) {
   source.text = read_text_file(source.file.path, rule.max_file_mb);
   if (rule.utf8) {
+    check_is_text(source.text, source.file.path);
     std::string left;
     bool changed = false;
     leave_out_bad_lines(Text(source.text), source.file.path, bad, [&](size_t begin, size_t end) {
@@ -78,6 +79,7 @@ void read_to_files(SourceText& source, const ReadRule& rule, const std::string& 
   std::unique_ptr<FileWriter> left;
   size_t left_size = 0;
   const Text text = source.open(0, source.size, rule.progress);
+  check_is_text(text.view(), source.file.path);
   leave_out_bad_lines(text, source.file.path, bad, [&](size_t begin, size_t end) {
     if (!left) left = std::make_unique<FileWriter>(copy + "-valid");
     left_size += end - begin;

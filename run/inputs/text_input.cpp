@@ -209,6 +209,7 @@ void TextInput::read_files() {
       continue;
     }
     std::string text = read_text_file(entry.path);
+    check_is_text(text, entry.path);
     if (options_.utf8) check_utf8(text, entry.path);
     rows_.emplace_back(std::move(text));
     rows_.back().place = entry.path;

@@ -155,6 +155,23 @@ TEST_CASE("lines that are not UTF-8 are named together, or left out and counted"
   CHECK(load_text(config).train.bytes() == 22);
 }
 
+TEST_CASE("UTF-16 without a mark and compressed text are refused, but read as bytes") {
+  const TemporaryFolder folder;
+  std::string wide;
+  for (const char c : std::string("a fine day\n")) wide += std::string(1, '\0') + c;
+  for (const auto& [content, said] : {std::pair<std::string, const char*>{wide, "is UTF-16BE, not UTF-8; convert it"},
+                                      {"\x1f\x8b\x08 packed text", "is compressed (gzip); unpack it with gzip -dc"},
+                                      {"\x28\xb5\x2f\xfd packed", "is compressed (zstd); unpack it with zstd -dc"}}) {
+    TextSourceConfig config = text_config({folder.write("a.txt", content)});
+    config.tokenizer = CharTokenizerConfig{};
+    config.valid_fraction = 0;
+    config.on_error = OnError::skip;
+    CHECK(contains(message_of<Error>([&] { load_text(config); }), "a.txt: " + std::string(said)));
+    config.tokenizer = ByteTokenizerConfig{};
+    CHECK(load_text(config).train.bytes() == static_cast<int64_t>(content.size()));
+  }
+}
+
 TEST_CASE("text that cannot be used is named with the remedy") {
   const TemporaryFolder folder;
   folder.write("binary/a", std::string("a\0b", 3));

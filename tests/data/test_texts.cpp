@@ -128,3 +128,30 @@ TEST_CASE("progress tells the share, the rate and the time left, on lines that b
   CHECK(said == 8);
   CHECK(said_of_unknown == 14);
 }
+
+TEST_CASE("UTF-16 and UTF-32 are known by their mark or the places of their NULs") {
+  const auto written = [](const std::string& text, size_t unit, size_t place) {
+    std::string bytes;
+    for (const char c : text) {
+      std::string one(unit, '\0');
+      one[place] = c;
+      bytes += one;
+    }
+    return bytes;
+  };
+  const std::string text = "good\ta fine day\nbad\train\n";
+  const auto is = [](const std::string& bytes) {
+    const char* const encoding = wide_encoding(bytes);
+    return std::string(encoding == nullptr ? "" : encoding);
+  };
+  CHECK(is(written(text, 2, 0)) == "UTF-16LE");
+  CHECK(is(written(text, 2, 1)) == "UTF-16BE");
+  CHECK(is(written(text, 4, 0)) == "UTF-32LE");
+  CHECK(is(written(text, 4, 3)) == "UTF-32BE");
+  CHECK(is("\xff\xfe" + written(text, 2, 0)) == "UTF-16");
+  CHECK(is("\xfe\xff") == "UTF-16");
+  CHECK(is(std::string("\xff\xfe\0\0", 4) + written(text, 4, 0)) == "UTF-32");
+  for (const std::string& other : {std::string(), text, std::string(100, '\0'), text + std::string(1, '\0') + text,
+                                   std::string("\0\xff\x01", 3), std::string("caf\xe9")})
+    CHECK(is(other).empty());
+}
