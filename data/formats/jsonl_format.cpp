@@ -279,10 +279,24 @@ std::string objects_with_fields(const TableOutput& output) {
 
 }  // namespace
 
+/// Throws Error where a key is chosen as label and as text.
+static void refuse_label_as_text(const TableInput& input) {
+  const ColumnChoice& choice = input.choice;
+  if (!choice.labels) return;
+  const bool several = !choice.label_separator.empty();
+  const std::vector<std::string> labels = choice.label_columns.empty()
+                                              ? std::vector{choice.label.value_or(several ? "labels" : "label")}
+                                              : choice.label_columns;
+  for (const std::string& label : labels)
+    if (std::find(choice.text.begin(), choice.text.end(), label) != choice.text.end())
+      throw choice.label_is_text(input.file, fmt::format("the key '{}'", label));
+}
+
 TableFormat jsonl_format() {
   TableFormat format{"jsonl", [](const TableInput& input) {
                        TableInput unchecked = input;
                        unchecked.utf8 = false;  // the parser refuses what is not UTF-8
+                       refuse_label_as_text(input);
                        if (is_array(input.content)) return read_array(unchecked);
                        return read_lines(unchecked, [&](const Line& line, const std::string& place) {
                          return read_object(line.text, {input.file, line.number}, place, input.choice);

@@ -56,6 +56,15 @@ void TableColumns::choose() {
   if (choice.labels && !choice.weight.empty()) weight_ = number(choice.weight, "data.weight_column");
   for (const std::string& column : choice.text) text_.push_back(number(column, choice.keys()));
   if (text_.empty()) text_.push_back(-1);
+  if (choice.labels) refuse_label_as_text();
+}
+
+void TableColumns::refuse_label_as_text() const {
+  if (width_ < 2) return;  // what is wrong is that the table has one column alone: row() says so
+  for (const int64_t label : label_columns_.empty() ? std::vector<int64_t>{label_} : label_columns_)
+    for (const int64_t text : text_)
+      if (place(label) == place(text) && place(text) < width_)
+        throw input_.choice.label_is_text(input_.file, fmt::format("column {}", place(text) + 1));
 }
 
 std::string TableColumns::label_of(const std::vector<std::string>& fields) const {
@@ -71,7 +80,7 @@ LabelledText TableColumns::row(const std::vector<std::string>& fields, int64_t l
   for (size_t i = 0; i < text_.size(); ++i) {
     const size_t at = place(text_[i]);
     const bool is_label = input_.choice.labels && label_columns_.empty() && at == place(label_);
-    if (at >= width_ || is_label) throw_too_few(where);
+    if (at >= width_ || is_label) throw_too_few(where);  // the latter of one column; see refuse_label_as_text()
     result.add_column(fields[at], i == 0);
   }
   if (input_.choice.labels) add_labels(result, fields, where);
@@ -121,15 +130,14 @@ void TableColumns::check_width(const std::vector<std::string>& fields, const std
 }
 
 void TableColumns::throw_too_few(const std::string& where) const {
-  const bool pairs = input_.choice.targets;
   const char* const remedy =
       delimiter_ == '\t' && width_ == 1 ? "; for commas set data.format: csv, for others data.delimiter" : "";
-  throw Error(fmt::format(
-      "{}: too few columns: found {}, but the {} is column {} and the {} column {}; columns are separated by {} "
-      "(format {}){}; choose others with {}",
-      where, width_, pairs ? "target" : "label", label_columns_.empty() ? std::to_string(label_) : join(label_columns_),
-      pairs ? "source" : "text", join(text_, " and "), name_of_delimiter(delimiter_), format_, remedy,
-      input_.choice.keys()));
+  throw Error(
+      fmt::format("{}: too few columns: found {}, but {} is column {} and {} column {}; columns are separated by {} "
+                  "(format {}){}; choose others with {}",
+                  where, width_, input_.choice.label_noun(),
+                  label_columns_.empty() ? std::to_string(label_) : join(label_columns_), input_.choice.text_noun(),
+                  join(text_, " and "), name_of_delimiter(delimiter_), format_, remedy, input_.choice.keys()));
 }
 
 size_t TableColumns::place(int64_t column) const {

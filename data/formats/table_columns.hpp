@@ -39,6 +39,8 @@ class TableColumns {
  private:
   /// Finds the columns that the ColumnChoice names.
   void choose();
+  /// Throws Error where a column is chosen as label and as text.
+  void refuse_label_as_text() const;
   /// The number of a column by its name or number: from 1, or negative from the end. `keys`: those that choose it, for
   /// errors.
   int64_t number(const std::string& column, const std::string& keys) const;

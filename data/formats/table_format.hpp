@@ -36,6 +36,15 @@ struct ColumnChoice {
   bool empty_labels = false;                    // a row may lack its label
   Dialect dialect = {};
 
+  const char* label_noun() const { return targets ? "the target" : "the label"; }
+  const char* text_noun() const { return targets ? "the source" : "the text"; }
+  /// What is wrong with a column, or key, that is chosen as label and as text: a model would be trained to read its
+  /// answer.
+  Error label_is_text(const std::string& file, const std::string& column) const {
+    return Error(fmt::format("{}: {} is both {} and {}; choose another one for either with {}", file, column,
+                             label_noun(), text_noun(), keys()));
+  }
+
   std::string keys() const {
     return labels ? fmt::format("{} and {}", label_columns.empty() ? label_key : "label_columns", text_key) : text_key;
   }

@@ -333,7 +333,7 @@ TEST_CASE("rows that cannot be used are named with file, line and remedy") {
       {"too few for the choice", "t.tsv", "a\tx\nb\ty\n",
        "t.tsv:1: too few columns: found 2, but the label is column 1 and the text column 3",
        [](auto& c) { c.text_columns = {"3"}; }},
-      {"label and text are one", "t.tsv", "a\tx\nb\ty\n", "t.tsv:1: too few columns",
+      {"label and text are one", "t.tsv", "a\tx\nb\ty\n", "t.tsv: column 2 is both the label and the text",
        [](auto& c) { c.label_column = "2"; }},
       {"name without header", "t.tsv", "a\tx\nb\ty\n", "column 'label' is not a number",
        [](auto& c) { c.label_column = "label"; }},

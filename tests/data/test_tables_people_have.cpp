@@ -91,6 +91,27 @@ TEST_CASE("tables that cannot be read as they are: refused with the remedy") {
   }
 }
 
+TEST_CASE("a column that is label and text, and a table that is compressed without saying so, are refused") {
+  const TemporaryFolder folder;
+  const auto message = [&](const char* name, const std::string& content, const auto& change) {
+    LabelledSourceConfig config = config_of({folder.write(name, content)});
+    config.on_error = OnError::skip;
+    change(config);
+    return message_of<Error>([&] { load_labelled(config); });
+  };
+  const auto text_in = [](const char* column) {
+    return [column](LabelledSourceConfig& config) { config.text_columns = {column}; };
+  };
+  const std::string remedy = " is both the label and the text; choose another one for either with label_column";
+  const std::string tsv = "a\tx\tmore\nb\ty\tmore\n", jsonl = "{\"label\": \"a\", \"text\": \"x\"}\n";
+  CHECK(contains(message("t.tsv", tsv, text_in("1")), "t.tsv: column 1" + remedy));
+  CHECK(contains(message("t.tsv", tsv, text_in("-3")), "t.tsv: column 1" + remedy));
+  CHECK(contains(message("t.tsv", tsv, [](auto& config) { config.label_column = "3"; }), "column 3" + remedy));
+  CHECK(contains(message("t.jsonl", jsonl, text_in("label")), "t.jsonl: the key 'label'" + remedy));
+  CHECK(contains(message("z.tsv", "\x1f\x8b\x08\ta\tb\nc\n", [](auto&) {}),
+                 "z.tsv: is compressed (gzip); unpack it with gzip -dc, or give it a name that ends in .gz"));
+}
+
 TEST_CASE("a cut array: the cut leads what `data check` says, and on_error: skip goes on without the cut element") {
   const TemporaryFolder folder;
   const std::string one = "{\"text\": \"good\", \"label\": \"pos\"}, ";
