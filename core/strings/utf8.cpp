@@ -84,7 +84,7 @@ const char* wide_encoding(std::string_view content) {
   if (units >= 2 && nuls[0] >= most && nuls[1] >= most && nuls[3] <= few) return "UTF-32BE";
   if (units >= 2 && nuls[3] >= most && nuls[2] >= most && nuls[0] <= few) return "UTF-32LE";
   const size_t even = nuls[0] + nuls[2], odd = nuls[1] + nuls[3];
-  if (head.size() < 4 || 4 * std::max(even, odd) <= head.size() || 8 * std::min(even, odd) >= std::max(even, odd))
+  if (head.size() < 8 || 4 * std::max(even, odd) <= head.size() || 8 * std::min(even, odd) >= std::max(even, odd))
     return nullptr;
   return even > odd ? "UTF-16BE" : "UTF-16LE";
 }

@@ -24,7 +24,8 @@ bool is_utf8(std::string_view text);
 /// The bytes at the beginning of a file by which wide_encoding() decides.
 constexpr size_t wide_head = 4096;
 /// What iconv calls the encoding of a file that begins like this, if that is UTF-16 or UTF-32: by its byte order mark
-/// or, without one, by the places of its NULs, as in languages of the Latin alphabet. Null for any other file.
+/// or, without one, by the places of its NULs, as in languages of the Latin alphabet, of which fewer than eight bytes
+/// say too little. Null for any other file.
 const char* wide_encoding(std::string_view content);
 
 /// Throws Error "file:line:column: ..." at the first byte that is not UTF-8. Columns count characters from 1; the text
