@@ -18,7 +18,6 @@
 #include "run/setup/saved_config.hpp"
 #include "run/summaries/lost_checkpoints.hpp"
 #include "train/checkpoints/checkpoint.hpp"
-#include "train/checkpoints/wrong_links.hpp"
 #include "train/records/metrics.hpp"
 
 namespace capstan {
@@ -247,11 +246,6 @@ class RunCheck {
       add("checkpoints/best", State::damaged, problem,
           fmt::format("the best model, of step {}; name another checkpoint to eval, predict and generate",
                       state_->best_step));
-    if (const std::string wrong = wrong_best(checkpoints_); !wrong.empty())
-      add("checkpoints/best", State::damaged, wrong,
-          fmt::format("nothing yet, but what opens the best model is refused; {}", how_best_is_corrected));
-    if (const std::string passed = passed_over(checkpoints_); !passed.empty())
-      add("checkpoints/last", State::note, passed + ": training goes back to the former");
   }
 
   void report_leftovers() {

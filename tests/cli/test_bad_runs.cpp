@@ -24,8 +24,6 @@ void flip_bit(const Workplace& place, const std::string& name, double where) {
 /// Behind step 6, so that a command has something to do.
 const std::string last = "runs/lm/checkpoints/step-6/";
 
-const char* const how_corrected = "capstan train with the run's configuration corrects the link";
-
 TEST_CASE("a damaged newest checkpoint: train goes on from the one before it, to the same bits") {
   struct Damage {
     const char* name;
@@ -255,58 +253,6 @@ TEST_CASE("a run folder that cannot be written") {
                   "sealed/lm ... Read-only file system ... choose a folder you may write to");
   else
     MESSAGE("skipped: the read-only file system, which only root can mount");
-}
-
-void relink(const Workplace& place, const std::string& name, const std::string& target) {
-  const fs::path link = place / "runs/lm/checkpoints" / name;
-  fs::remove(link);
-  fs::create_symlink(target, link);
-}
-
-TEST_CASE(
-    "a link best that names a worse checkpoint: verify, eval, generate, slim and clean say so, and train corrects it") {
-  const TrainedPlace place;
-  relink(place, "best", "step-4");
-  const auto before = place.content("runs/lm/checkpoints");
-  const std::string wrong = "checkpoints/best points to step-4, though step-6 is the best by the state of step-6";
-  const Outcome verified = run(place, "verify runs/lm");
-  CHECK(verified.code == 1);
-  check_contains(verified.out, {"checkpoints/best    DAMAGED", wrong, how_corrected});
-  for (const char* const command : {"eval runs/lm", "generate runs/lm -n 3", "slim runs/lm --output slim"})
-    check_refused(place, command, command, {wrong, how_corrected, "runs/lm/checkpoints/step-6: or give the folder"});
-  check_refused(place, "clean", "clean runs/lm", {wrong, "nothing is removed"});
-  CHECK(place.content("runs/lm/checkpoints") == before);
-  CHECK(run(place, "eval runs/lm/checkpoints/step-4").code == 0);
-  CHECK(contains(succeed(place, resume()).err, wrong + ": the link is corrected"));
-  CHECK(fs::read_symlink(place / "runs/lm/checkpoints/best") == "step-6");
-  CHECK(succeed(place, "verify runs/lm").code == 0);
-}
-
-TEST_CASE("a link last that names an earlier step of the same history: verify notes it, and train warns") {
-  const Workplace whole;
-  write_trained_samples(whole);
-  const TrainedPlace place;
-  relink(place, "last", "step-4");  // so it is after a kill between writing step-6 and making the link, too
-  const std::string passed = "checkpoints/last points to step-4, though step-6 is whole and goes on from it";
-  check_contains(succeed(place, "verify runs/lm").out, {"runs/lm: whole", passed});
-  succeed(place, "eval runs/lm");  // best is at step 6, which is later than last, and better
-  const std::string err = succeed(place, resume()).err;
-  check_contains(err, {"warning: ", passed, "--resume-from", "the run goes back to step 4"});
-  CHECK(place.read(last + "model.safetensors") == whole.read(last + "model.safetensors"));
-  CHECK_FALSE(contains(succeed(place, resume()).err, "points to"));
-}
-
-TEST_CASE("links of a run that went on from an earlier checkpoint are told of by nobody") {
-  const TrainedPlace place;
-  const Words on = resume("train.lr=1e-30 train.steps=5") + Words("--resume-from runs/lm/checkpoints/step-4");
-  CHECK_FALSE(contains(succeed(place, on).err, "points to"));
-  REQUIRE(fs::exists(place / last));
-  REQUIRE(fs::read_symlink(place / "runs/lm/checkpoints/last") == "step-5");
-  CHECK_FALSE(contains(succeed(place, "verify runs/lm").out, "points to"));
-  succeed(place, "eval runs/lm");
-  CHECK_FALSE(contains(succeed(place, resume("train.lr=1e-30 train.steps=9")).err, "points to"));
-  CHECK_FALSE(contains(succeed(place, "verify runs/lm").out, "points to"));
-  succeed(place, "eval runs/lm");
 }
 
 TEST_CASE("a disk that fills up: what was saved before stays, and the run goes on once there is room") {

@@ -9,7 +9,6 @@
 
 #include "core/io/file.hpp"
 #include "core/strings/strings.hpp"
-#include "train/checkpoints/wrong_links.hpp"
 
 namespace capstan {
 namespace {
@@ -106,8 +105,6 @@ std::string Checkpoints::link_problem(const std::string& name) const {
                                      : std::string("is neither a link nor a folder");
 }
 
-int64_t Checkpoints::linked_step(const std::string& name) const { return step_of(target_of(folder_ / name)); }
-
 std::string Checkpoints::complete_ones(const fs::path& but, Use use) const {
   std::vector<std::string> complete;
   for (const int64_t step : steps())
@@ -166,7 +163,7 @@ int64_t Checkpoints::unpublished_bytes() const {
 }
 
 void Checkpoints::prune(int64_t current, int64_t keep_last) {
-  const int64_t best = linked_step("best");
+  const int64_t best = step_of(fs::path(target_of(folder_ / "best")).filename().string());
   std::vector<int64_t> old = steps();
   // Later steps are those of a run that was resumed from an earlier checkpoint; they are kept.
   old.erase(std::upper_bound(old.begin(), old.end(), current), old.end());
@@ -208,7 +205,7 @@ void Checkpoints::remove_step(int64_t step) {
 /// The steps that the links `best`, if there is one, and `last` name.
 std::vector<int64_t> Checkpoints::linked_steps() const {
   std::vector<int64_t> steps;
-  if (const int64_t best = linked_step("best"); best >= 0) steps.push_back(best);
+  if (const int64_t best = step_of(target_of(folder_ / "best")); best >= 0) steps.push_back(best);
   if (const auto newest = last(); newest && (steps.empty() || of_step(steps[0]) != *newest))
     steps.push_back(step_of(newest->filename().string()));
   return steps;
@@ -238,8 +235,6 @@ void Checkpoints::remove_for_resuming(bool tensors) {
       throw Error(
           fmt::format("{} {}: nothing is removed; capstan train with the run's configuration makes the link anew",
                       (folder_ / name).string(), problem));
-  if (const std::string wrong = wrong_best(*this); !wrong.empty())
-    throw Error(fmt::format("{}: nothing is removed; {}", wrong, how_best_is_corrected));
   for (const int64_t step : steps())
     if (std::find(linked.begin(), linked.end(), step) == linked.end()) remove_step(step);
   for (const int64_t step : linked)  // the best first: as long as the last one is whole, the run can go on
@@ -285,9 +280,6 @@ std::optional<Checkpoints::Resumed> Checkpoints::load_newest(const RunParts& par
       resumed.warnings.push_back(
           fmt::format("{}{}; the run goes back to step {}", damage, set_aside(checkpoint), parts.state.step));
     std::error_code error;
-    if (damaged.empty() && candidate == *newest)
-      if (const std::string passed = passed_over(*this); !passed.empty())
-        resumed.warnings.push_back(fmt::format("{}; the run goes back to step {}", passed, parts.state.step));
     if (damaged.empty() && !strange && fs::is_symlink(folder_ / "last", error)) return resumed;
     // Nothing may be left to train, and so no later save that would make the link.
     replace_link((folder_ / "last").string(), candidate.filename().string());
@@ -315,18 +307,16 @@ std::string Checkpoints::set_aside(const fs::path& checkpoint) {
   return fmt::format("; what is left of this checkpoint is now {}", target.string());
 }
 
-std::string Checkpoints::repair_best(const RunState& state) {
+void Checkpoints::repair_best(const RunState& state) {
   const fs::path link = folder_ / "best";
-  const std::string wrong = wrong_best(*this);
   std::error_code error;
   const bool dangling = fs::is_symlink(link, error) && (leads_elsewhere(link) || !fs::exists(link, error));
   if (state.best.empty() || !fs::is_directory(of_step(state.best_step), error)) {
     if (dangling) remove_tree(link.string());
-    return wrong;
+    return;
   }
-  if (!wrong.empty() || dangling || !fs::is_symlink(link, error))
+  if (dangling || !fs::is_symlink(link, error))
     replace_link(link.string(), of_step(state.best_step).filename().string());
-  return wrong.empty() ? "" : wrong + ": the link is corrected";
 }
 
 namespace {
@@ -342,13 +332,7 @@ fs::path checkpoint_to_use(const fs::path& where) {
                               checkpoints.link_problem(link.filename().string()),
                               checkpoints.complete_ones({}, Checkpoints::Use::predicting)));
     }
-  if (fs::exists(fs::symlink_status(best, error))) {
-    const Checkpoints checkpoints(where / "checkpoints");
-    if (const std::string wrong = wrong_best(checkpoints); !wrong.empty())
-      throw Error(fmt::format("{}: {}; {}: or give the folder of one of them to use it", wrong, how_best_is_corrected,
-                              checkpoints.complete_ones({}, Checkpoints::Use::predicting)));
-    return best;
-  }
+  if (fs::exists(fs::symlink_status(best, error))) return best;
   if (!fs::exists(fs::symlink_status(last, error)) && fs::exists(where / ".lock", error))
     throw Error(fmt::format(
         "{0}: this run has no checkpoint: one is saved at every new best, every train.save_every steps, and at the "

@@ -40,8 +40,6 @@ class Checkpoints {
   /// Why the link `name` leads to no checkpoint of this folder; empty if it leads to one. A folder in place of the
   /// link, as some programs make it when they copy, is no problem.
   std::string link_problem(const std::string& name) const;
-  /// The step that a link names; -1 for none.
-  int64_t linked_step(const std::string& name) const;
   std::filesystem::path of_step(int64_t step) const { return folder_ / ("step-" + std::to_string(step)); }
   /// Steps that have a folder, ascending.
   std::vector<int64_t> steps() const;
@@ -79,9 +77,8 @@ class Checkpoints {
   /// with the remedy when no checkpoint is complete.
   std::optional<Resumed> load_newest(const RunParts& parts, const AcceptState& accept = {});
 
-  /// Points `best` at the checkpoint that the state names, in case a kill prevented it, or somebody has changed the
-  /// link (wrong_best() in wrong_links.hpp): then returns a warning. Call it after loading.
-  std::string repair_best(const RunState& state);
+  /// Points `best` at the checkpoint that the state names, in case a kill prevented it. Call it after loading.
+  void repair_best(const RunState& state);
 
   /// The files and folders that only resuming needs: the optimizer's states, the weights of the last checkpoint where
   /// the best is another, and all other checkpoints.

@@ -108,7 +108,7 @@ std::optional<fs::path> Session::load(const RunState& now, const RunParts& parts
   ranks_.broadcast(resumed ? resumed->from.string() : "");
   if (!resumed) return {};
   for (const std::string& warning : resumed->warnings) log().warn(warning);
-  if (const std::string warning = folder_.checkpoints().repair_best(state_); !warning.empty()) log().warn(warning);
+  folder_.checkpoints().repair_best(state_);
   saved_here_ = true;
   return resumed->from;
 }
