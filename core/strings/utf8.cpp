@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "core/base/error.hpp"
-#include "core/strings/printable.hpp"
 
 namespace capstan {
 namespace {
@@ -119,8 +118,13 @@ void check_utf8(std::string_view text, const std::string& file, int64_t first_li
 
 void check_name(std::string_view name, const std::string& place, const char* what) {
   if (is_utf8(name)) return;
+  std::string shown;
+  for (const char c : name) {
+    const auto byte = static_cast<uint8_t>(c);
+    shown += byte >= 0x20 && byte < 0x7f ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
+  }
   throw Error(fmt::format("{}: {} '{}' is not valid UTF-8; convert the file, as with iconv -f LATIN1 -t UTF-8", place,
-                          what, printable_line(name)));
+                          what, shown));
 }
 
 void append_utf8(std::string& text, uint32_t code_point) {

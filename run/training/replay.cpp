@@ -243,7 +243,12 @@ ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Comm
                     folder.string(), report.from, report.to));
   compare_checkpoints(saved_checkpoint, *computed, files_text(config.data), report);
   const StepRange steps = solved ? StepRange{} : StepRange{report.from, report.to};
-  compare_metrics(metrics_of(folder, steps), metrics_of(computed_folder, steps), steps, report);
+  const MetricsPiece lines = metrics_of(folder, steps);
+  if (std::string difference = metrics_difference(lines, metrics_of(computed_folder, steps), steps);
+      !difference.empty())
+    report.differences.push_back(std::move(difference));
+  else
+    report.same.push_back(fmt::format("{} lines of metrics.jsonl", lines.lines.size()));
   compare_files("classes.txt", folder, computed_folder, report);
   return report;
 }

@@ -94,15 +94,11 @@ std::set<int64_t> validated_steps(const MetricsPiece& piece) {
   return steps;
 }
 
-void compare_metrics(const MetricsPiece& saved, const MetricsPiece& computed, const StepRange& steps,
-                     ReplayReport& report) {
+std::string metrics_difference(const MetricsPiece& saved, const MetricsPiece& computed, const StepRange& steps) {
   const std::vector<std::string> differ = differences_of(saved, computed, steps);
-  if (differ.empty())
-    report.same.push_back(fmt::format("{} lines of metrics.jsonl", saved.lines.size()));
-  else
-    report.differences.push_back(
-        fmt::format("metrics.jsonl: {}{}", differ.front(),
-                    differ.size() > 1 ? fmt::format(" ({} lines differ)", differ.size()) : ""));
+  if (differ.empty()) return "";
+  return fmt::format("metrics.jsonl: {}{}", differ.front(),
+                     differ.size() > 1 ? fmt::format(" ({} lines differ)", differ.size()) : "");
 }
 
 }  // namespace capstan

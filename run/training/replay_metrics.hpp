@@ -10,8 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "run/training/replay.hpp"
-
 namespace capstan {
 
 /// Steps from which and up to which lines are compared. Those of the first one belong to the piece before, unless it is
@@ -36,8 +34,7 @@ MetricsPiece metrics_of(const std::filesystem::path& folder, const StepRange& st
 
 std::set<int64_t> validated_steps(const MetricsPiece& piece);
 
-/// Adds to the report that the lines are the same, or the first that differs, is absent, too many or in another place.
-void compare_metrics(const MetricsPiece& saved, const MetricsPiece& computed, const StepRange& steps,
-                     ReplayReport& report);
+/// The first line that differs, is absent, too many or in another place; empty if all are the same.
+std::string metrics_difference(const MetricsPiece& saved, const MetricsPiece& computed, const StepRange& steps);
 
 }  // namespace capstan
