@@ -123,7 +123,7 @@ def replay(chosen, data, most, draw, threads):
     different = 0
     for record in chosen:
         steps = sorted(map(int, record["losses"]))
-        until = None if most is None else draw.choice([step for step in steps if step <= most] or steps[:1])
+        until = None if most is None else draw.choice([step for step in steps if 1 < step <= most] or steps[:1])
         if until == steps[-1]:
             until = None
         said = compare(record, data, until, threads)
