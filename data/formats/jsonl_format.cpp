@@ -277,10 +277,8 @@ std::string objects_with_fields(const TableOutput& output) {
   return written;
 }
 
-}  // namespace
-
 /// Throws Error where a key is chosen as label and as text.
-static void refuse_label_as_text(const TableInput& input) {
+void refuse_label_as_text(const TableInput& input) {
   const ColumnChoice& choice = input.choice;
   if (!choice.labels) return;
   const bool several = !choice.label_separator.empty();
@@ -291,6 +289,8 @@ static void refuse_label_as_text(const TableInput& input) {
     if (std::find(choice.text.begin(), choice.text.end(), label) != choice.text.end())
       throw choice.label_is_text(input.file, fmt::format("the key '{}'", label));
 }
+
+}  // namespace
 
 TableFormat jsonl_format() {
   TableFormat format{"jsonl", [](const TableInput& input) {

@@ -275,8 +275,7 @@ void refuse_other_model(const RunConfig& trained, const RunConfig& evaluated) {
     if (starts_with(difference.path, "model") || starts_with(difference.path, "data.tokenizer"))
       throw ConfigError(
           fmt::format("--set {}={}: the run was trained with {}, and its weights are those of that model; leave this "
-                      "key unchanged, "
-                      "or train another run with it (name=NEW)",
+                      "key unchanged, or train another run with it (name=NEW)",
                       difference.path, difference.b, difference.a));
 }
 

@@ -41,7 +41,7 @@ extern "C" void note_signal(int number) {
 
 /// A handler: it may only call what is safe in a handler.
 extern "C" void end_process(int) {
-  constexpr char line[] = "interrupted by a signal before training began; the same command begins it\n";
+  constexpr char line[] = "interrupted by a signal while data were read; the same command reads them again\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, sizeof line - 1);
   _exit(ending_code);
 }
