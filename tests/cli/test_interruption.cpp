@@ -72,7 +72,7 @@ TEST_CASE("a signal is never lost, whether data are read, n-grams are counted or
     CHECK(outcome.code != 0);  // solving takes seconds
     saved += outcome.code == 75;
   }
-  CHECK(saved > 20);  // the others came before main()
+  CHECK(saved > 5);  // the others came before main(), which takes long where memory is checked
 }
 
 TEST_CASE("a step of minutes ends within seconds of a signal, and is as if it had not begun") {
