@@ -34,7 +34,9 @@ void before(const char* call, const std::string& path) {
 }
 
 /// What the user can do about an error of the system.
-const char* remedy(int error_number) {
+const char* remedy(std::string_view doing, int error_number) {
+  const bool refused = error_number == EACCES || error_number == EPERM;
+  if (refused && (doing == "read" || doing == "list")) return "change its permissions, or run as a user who may";
   switch (error_number) {
     case ENOSPC:
     case EDQUOT:
@@ -85,8 +87,9 @@ bool is_unfinished_name(const std::string& name) {
 void set_file_hook(FileHook hook) { file_hook() = std::move(hook); }
 
 void throw_file_error(const char* doing, const std::string& path, int error_number) {
-  throw FileError(fmt::format("cannot {} {}: {} ({})", doing, path, std::strerror(error_number), remedy(error_number)),
-                  error_number);
+  throw FileError(
+      fmt::format("cannot {} {}: {} ({})", doing, path, std::strerror(error_number), remedy(doing, error_number)),
+      error_number);
 }
 
 FileWriter::FileWriter(std::string path, Mode mode) : path_(std::move(path)) {

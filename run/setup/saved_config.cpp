@@ -69,8 +69,10 @@ void log_translations(const std::vector<std::string>& notes) {
 }
 
 RunConfig load_run_config(const std::filesystem::path& folder, const std::vector<std::string>& overrides) {
-  std::error_code unknown;
-  if (!fs::exists(folder / "config.yaml", unknown)) throw Error(no_run(folder));
+  std::error_code error;
+  const bool exists = fs::exists(folder / "config.yaml", error);
+  if (error == std::errc::permission_denied) throw_file_error("read", folder.string(), error.value());
+  if (!exists) throw Error(no_run(folder));
   try {
     ProblemList problems;
     const ConfigNode tree = load_tree(to_node(RunConfig{}), {(folder / "config.yaml").string()}, overrides, problems);

@@ -73,7 +73,7 @@ std::string age_text(double seconds) {
 std::vector<ListedRun> list_runs(const std::vector<std::string>& folders) {
   std::vector<ListedRun> runs;
   for (const std::string& folder : run_folders(folders))
-    if (std::error_code unknown; fs::exists(fs::path(folder) / "config.yaml", unknown)) runs.push_back(listed(folder));
+    if (is_run(folder)) runs.push_back(listed(folder));
   std::stable_sort(runs.begin(), runs.end(), [](const ListedRun& a, const ListedRun& b) { return a.age < b.age; });
   return runs;
 }

@@ -251,12 +251,14 @@ std::string evaluated_on(const RunRecord& run, bool whole) {
   return facts_of(run.config.data).files.empty() ? count : fmt::format("{} held out{}", count, of_files);
 }
 
-namespace {
-
 bool is_run(const std::filesystem::path& folder) {
-  std::error_code unknown;
-  return std::filesystem::exists(folder / "config.yaml", unknown);
+  std::error_code error;
+  if (std::filesystem::exists(folder / "config.yaml", error)) return true;
+  const std::filesystem::directory_iterator names(folder, error);
+  return error == std::errc::permission_denied;
 }
+
+namespace {
 
 /// Whether a folder is that of a search, which has short runs in the folders below it.
 bool is_search(const std::filesystem::path& folder) {

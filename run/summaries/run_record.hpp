@@ -80,6 +80,9 @@ std::string evaluated_on(const RunRecord& run, bool whole = true);
 
 // Which folders are those of runs.
 
+/// Whether a folder has a config.yaml. One that may not be read counts too, so that the command says what it is.
+bool is_run(const std::filesystem::path& folder);
+
 /// The file of times in the folder of a search.
 constexpr const char* search_file = "autotune.json";
 /// The short runs of a search, below runs/SEARCH: they cannot be compared with others.

@@ -154,5 +154,29 @@ TEST_CASE("a folder that is no run: the error names the one that was meant") {
   check_refused(place, "runs", "replay runs", "a folder of runs ... such as runs/classifier");
 }
 
+TEST_CASE("a folder that may not be read is named, and hides no run beside it") {
+  const TrainedPlace place;
+  fs::create_directory(place / "runs/sealed");
+  fs::permissions(place / "runs/sealed", fs::perms::none);
+  // Without the capabilities by which root reads every folder.
+  const std::string as_others =
+      "reads() { if [ $(id -u) = 0 ]; then setpriv --bounding-set=-dac_override,-dac_read_search \"$capstan\" \"$@\"; "
+      "else \"$capstan\" \"$@\"; fi; }; reads ";
+  for (const char* const command : {"list runs", "compare runs", "verify runs"}) {
+    CAPTURE(command);
+    const Outcome outcome = run_shell(place, as_others + command);
+    CHECK(outcome.out.find("runs/lm") != std::string::npos);
+    CHECK(outcome.out.find("runs/classifier") != std::string::npos);
+    CHECK((outcome.out + outcome.err).find("runs/sealed: Permission denied") != std::string::npos);
+    CHECK(outcome.err.find("write to") == std::string::npos);
+    CHECK(outcome.code == (command == std::string("verify runs") ? 1 : 0));
+    CHECK(indecency(outcome) == "");
+  }
+  const Outcome alone = run_shell(place, as_others + "eval runs/sealed");
+  CHECK(alone.code == 1);
+  CHECK(alone.err.find("cannot read runs/sealed/config.yaml: Permission denied") != std::string::npos);
+  fs::permissions(place / "runs/sealed", fs::perms::owner_all);
+}
+
 }  // namespace
 }  // namespace capstan::testing
