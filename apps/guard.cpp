@@ -1,6 +1,6 @@
 // The start of every program, before main(): an address space that is too small for OpenBLAS is an error here, where
 // OpenBLAS would wait for ever. Also the end by std::terminate(), and an operator new that says how much was wanted.
-// tests/cli/test_boundaries.cpp starts the program with little memory.
+// tests/cli/training/test_boundaries.cpp starts the program with little memory.
 #include "apps/guard.hpp"
 
 #include <execinfo.h>

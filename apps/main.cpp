@@ -1,5 +1,5 @@
 // The start of `capstan`, in an order that matters: guard, descriptors, signals, a restart with the best settings, and
-// only then the command line. tests/cli/test_own_files.cpp starts it in strange ways.
+// only then the command line. tests/cli/inputs/test_own_files.cpp starts it in strange ways.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // CLI11 parses; errors are described here, from what it has left over, because its own messages do not say what was
 // probably meant. Texts for the manual page and for completion are read back from CLI11, so that they cannot differ
-// from --help. tests/cli/test_commands.cpp.
+// from --help. tests/cli/runs/test_commands.cpp.
 #include "apps/command_line/command_parser.hpp"
 
 #include <algorithm>

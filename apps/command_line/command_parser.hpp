@@ -1,6 +1,6 @@
 // The command line of the program: commands, options and their texts, by which each file of apps/commands adds itself.
 // Only command_parser.cpp includes CLI11, which would add 6 s to the compilation of every source.
-// tests/cli/test_commands.cpp and test_bad_input.cpp hold help and errors, test_documents.sh the pages made of the
+// tests/cli/runs/test_commands.cpp and test_bad_input.cpp hold help and errors, test_documents.sh the pages made of the
 // texts.
 #pragma once
 

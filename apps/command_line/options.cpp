@@ -1,4 +1,4 @@
-// Adds the options that several subcommands share, and finds recipes by name. tests/cli/test_bad_input.cpp and
+// Adds the options that several subcommands share, and finds recipes by name. tests/cli/inputs/test_bad_input.cpp and
 // test_ranks.cpp.
 #include "apps/command_line/options.hpp"
 

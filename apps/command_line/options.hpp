@@ -1,5 +1,5 @@
 // Options that several subcommands share, recipes by name, and commands that run on several ranks.
-// tests/cli/test_bad_input.cpp holds remedies, test_ranks.cpp the ranks.
+// tests/cli/inputs/test_bad_input.cpp holds remedies, test_ranks.cpp the ranks.
 #pragma once
 
 #include <functional>

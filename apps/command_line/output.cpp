@@ -1,5 +1,5 @@
 // Puts a buffer in front of standard output that makes text printable on a terminal and remembers a write that failed.
-// tests/cli/test_terminal.cpp.
+// tests/cli/inputs/test_terminal.cpp.
 #include "apps/command_line/output.hpp"
 
 #include <sys/ioctl.h>

@@ -1,6 +1,6 @@
 // Standard output. What commands print quotes labels, names and keys from files. On a terminal it is made printable
 // (core/strings/printable.hpp); in a pipe or a file it stays as it is, because other programs read it.
-// tests/cli/test_terminal.cpp holds both.
+// tests/cli/inputs/test_terminal.cpp holds both.
 #pragma once
 
 #include <cstddef>

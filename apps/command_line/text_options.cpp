@@ -1,5 +1,6 @@
 // Adds the options of commands that read texts, opens the texts, and hands them on in batches. A text that cannot be
-// used must not keep those in front of it from being computed: tests/cli/test_commands.cpp ("predict answers for ...").
+// used must not keep those in front of it from being computed: tests/cli/runs/test_commands.cpp ("predict answers for
+// ...").
 #include "apps/command_line/text_options.hpp"
 
 #include <utility>

@@ -1,6 +1,6 @@
 // What the commands that read texts with a trained model share: predict, score and embed. (eval and replay share
-// --set; eval and score how a model learns from what it has scored.) tests/cli/test_inputs.cpp and test_predictions.cpp
-// hold it.
+// --set; eval and score how a model learns from what it has scored.) tests/cli/inputs/test_inputs.cpp and
+// test_predictions.cpp hold it.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// capstan autotune: searches for a better configuration in a given time. tests/cli/test_autotune.cpp.
+// capstan autotune: searches for a better configuration in a given time. tests/cli/training/test_autotune.cpp.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"

@@ -1,4 +1,4 @@
-// capstan clean: removes what only resuming a run needs. tests/cli/test_clean.cpp.
+// capstan clean: removes what only resuming a run needs. tests/cli/runs/test_clean.cpp.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"

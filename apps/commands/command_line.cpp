@@ -1,5 +1,5 @@
 // The whole command line: all commands, the options that all of them have, and what runs before any of them.
-// tests/cli/test_commands.cpp.
+// tests/cli/runs/test_commands.cpp.
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"

@@ -1,4 +1,5 @@
-// capstan compare: a table of runs, the best first, with the keys in which they differ. tests/cli/test_sweep.cpp.
+// capstan compare: a table of runs, the best first, with the keys in which they differ.
+// tests/cli/training/test_sweep.cpp.
 #include <iostream>
 #include <memory>
 

@@ -1,5 +1,5 @@
 // capstan config: checks, prints and explains configurations, and lists their keys.
-// tests/cli/test_commands.cpp, test_configs.sh.
+// tests/cli/runs/test_commands.cpp, test_configs.sh.
 #include <algorithm>
 #include <iostream>
 #include <memory>

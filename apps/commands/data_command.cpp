@@ -1,4 +1,5 @@
-// capstan data: what the files of a configuration hold, and what looks wrong with them. tests/cli/test_data_check.cpp.
+// capstan data: what the files of a configuration hold, and what looks wrong with them.
+// tests/cli/inputs/test_data_check.cpp.
 #include <iostream>
 #include <ostream>
 

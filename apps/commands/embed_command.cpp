@@ -1,4 +1,4 @@
-// capstan embed: texts as vectors, printed or in a file for NumPy. tests/cli/test_predictions.cpp.
+// capstan embed: texts as vectors, printed or in a file for NumPy. tests/cli/runs/test_predictions.cpp.
 #include <iostream>
 #include <iterator>
 #include <memory>

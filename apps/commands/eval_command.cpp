@@ -1,4 +1,4 @@
-// capstan eval: loss, accuracy and further figures of a trained model on a split. tests/cli/test_eval.cpp.
+// capstan eval: loss, accuracy and further figures of a trained model on a split. tests/cli/runs/test_eval.cpp.
 #include <filesystem>
 #include <iostream>
 #include <optional>

@@ -1,4 +1,4 @@
-// capstan export: a trained model in the format of another program. tests/cli/test_export.cpp.
+// capstan export: a trained model in the format of another program. tests/cli/runs/test_export.cpp.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"

@@ -1,5 +1,5 @@
 // capstan generate: what a language model writes after a prompt, or after each line of standard input.
-// tests/cli/test_commands.cpp.
+// tests/cli/runs/test_commands.cpp.
 #include <unistd.h>
 
 #include <iostream>

@@ -1,5 +1,5 @@
 // capstan import: weights of a published PyTorch module or model, as those of a mixer, a block or a run.
-// tests/cli/test_import_run.cpp.
+// tests/cli/runs/test_import_run.cpp.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"

@@ -1,5 +1,5 @@
 // capstan inspect: sizes, costs and tensors of a model, of a run or of a configuration, and what the machine can do.
-// tests/cli/test_commands.cpp, test_ranks.cpp.
+// tests/cli/runs/test_commands.cpp, test_ranks.cpp.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// capstan list: the runs that there are. tests/cli/test_strange_runs.cpp.
+// capstan list: the runs that there are. tests/cli/runs/test_strange_runs.cpp.
 #include <filesystem>
 #include <iostream>
 

@@ -1,4 +1,4 @@
-// capstan metrics: the learning curve of runs. tests/cli/test_report.cpp.
+// capstan metrics: the learning curve of runs. tests/cli/runs/test_report.cpp.
 #include <iostream>
 #include <memory>
 

@@ -1,5 +1,5 @@
 // capstan predict: labels, filled blanks or completions of texts, printed or as columns of their table.
-// tests/cli/test_predictions.cpp, test_tables.cpp and, for --explain, test_linear.cpp.
+// tests/cli/runs/test_predictions.cpp, test_tables.cpp and, for --explain, test_linear.cpp.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>

@@ -1,4 +1,4 @@
-// capstan replay: computes a piece of a run again and compares it with what was saved. tests/cli/test_replay.cpp.
+// capstan replay: computes a piece of a run again and compares it with what was saved. tests/cli/runs/test_replay.cpp.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"

@@ -1,4 +1,4 @@
-// capstan report: an HTML page about runs. tests/cli/test_report.cpp.
+// capstan report: an HTML page about runs. tests/cli/runs/test_report.cpp.
 #include <algorithm>
 #include <filesystem>
 #include <memory>

@@ -1,4 +1,4 @@
-// capstan score: log probabilities of texts. tests/cli/test_predictions.cpp.
+// capstan score: log probabilities of texts. tests/cli/runs/test_predictions.cpp.
 #include <cmath>
 #include <iostream>
 #include <memory>

@@ -1,4 +1,4 @@
-// capstan slim: a small copy of a run, for prediction alone. tests/cli/test_slim.cpp.
+// capstan slim: a small copy of a run, for prediction alone. tests/cli/runs/test_slim.cpp.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"

@@ -1,4 +1,4 @@
-// capstan sweep: trains a run for each combination of values. tests/cli/test_sweep.cpp.
+// capstan sweep: trains a run for each combination of values. tests/cli/training/test_sweep.cpp.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"

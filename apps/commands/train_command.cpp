@@ -1,4 +1,4 @@
-// capstan train: trains a model, or resumes a run. tests/cli/test_interruption.cpp.
+// capstan train: trains a model, or resumes a run. tests/cli/training/test_interruption.cpp.
 #include <filesystem>
 #include <iostream>
 

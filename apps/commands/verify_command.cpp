@@ -1,4 +1,4 @@
-// capstan verify: checks every file of runs for damage. tests/cli/test_verify.cpp.
+// capstan verify: checks every file of runs for damage. tests/cli/runs/test_verify.cpp.
 #include <iostream>
 
 #include "apps/command_line/command_parser.hpp"

@@ -1,5 +1,6 @@
 // How this library reports what went wrong. Library code throws; only apps/command_line turns exceptions into exit
-// codes. tests/cli/test_bad_input.cpp holds which error has which exit code, and that messages name place and remedy.
+// codes. tests/cli/inputs/test_bad_input.cpp holds which error has which exit code, and that messages name place and
+// remedy.
 #pragma once
 
 #include <cstddef>

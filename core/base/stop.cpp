@@ -1,4 +1,5 @@
-// Keeps, per thread, the poll that stop_point() asks. tests/train/test_signals.cpp and tests/cli/test_interruption.cpp.
+// Keeps, per thread, the poll that stop_point() asks. tests/train/test_signals.cpp and
+// tests/cli/training/test_interruption.cpp.
 #include "core/base/stop.hpp"
 
 namespace capstan {

@@ -1,6 +1,6 @@
 // How long work ends early: between pieces of bounded size it asks whether it should stop. train/loop,
 // train/linear and serve set the poll (a signal, a client that has gone); core, nn and train ask. Between two questions
-// of a thread there must be no more than a moment's work: tests/cli/test_interruption.cpp and
+// of a thread there must be no more than a moment's work: tests/cli/training/test_interruption.cpp and
 // tests/train/test_signals.cpp.
 #pragma once
 

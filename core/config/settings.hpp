@@ -1,6 +1,6 @@
 // A described struct field by field, and as text: what a checkpoint records about its configuration, and by what ranks,
 // data sources and resumed runs notice that it differs. The text of a value must stay as it is: stored runs have it
-// (tests/cli/test_old_runs.cpp).
+// (tests/cli/runs/test_old_runs.cpp).
 #pragma once
 
 #include <map>

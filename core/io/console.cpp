@@ -1,5 +1,5 @@
 // The line at the bottom of the terminal. There is one terminal per process, so the line is global, under one mutex. It
-// is cut to the width of the terminal by leaving out its last fields. tests/cli/test_terminal.cpp.
+// is cut to the width of the terminal by leaving out its last fields. tests/cli/inputs/test_terminal.cpp.
 #include "core/io/console.hpp"
 
 #include <fmt/core.h>

@@ -1,5 +1,6 @@
 // Standard error as a terminal: messages and, below them, one line that shows how far the work is. core/io/log and
-// core/io/progress write through it, so that neither spoils the other. tests/cli/test_terminal.cpp holds what is seen.
+// core/io/progress write through it, so that neither spoils the other. tests/cli/inputs/test_terminal.cpp holds what is
+// seen.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // Loggers share sinks: the files of runs that are being trained, and ShownSink, which is the program's sink or, without
 // one, the terminal. Messages go to all of these; the lines of a run go to its own file and, if `shown`, to ShownSink.
-// Sinks have levels, loggers have none. tests/cli/test_log.cpp.
+// Sinks have levels, loggers have none. tests/cli/inputs/test_log.cpp.
 #include "core/io/log.hpp"
 
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // The messages of the library and of the program, by spdlog.
 //
 // A message goes to the terminal (standard error) or to the sink of the program that uses the library, and to the
-// train.log of every run that is being trained (tests/cli/test_log.cpp). Only log.cpp includes spdlog, which would add
-// 3 s to the compilation of every source.
+// train.log of every run that is being trained (tests/cli/inputs/test_log.cpp). Only log.cpp includes spdlog, which
+// would add 3 s to the compilation of every source.
 #pragma once
 
 #include <functional>

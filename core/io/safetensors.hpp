@@ -6,9 +6,10 @@
 // is opened here shows whole tensors. The metadata key "factors" has numbers by which the elements of tensors are
 // multiplied when they are read: with them, F8_E4M3 covers any range.
 //
-// Checkpoints, imports and exports are such files. Runs of earlier versions (tests/cli/test_old_runs.cpp) and other
-// programs (tests/interop/safetensors_checkpoint.py) have them, so a new form needs a new "format" number, which older
-// readers refuse as NewerFile. tests/core/io/test_safetensors.cpp and tests/fuzz/fuzz_safetensors.cpp hold the reader.
+// Checkpoints, imports and exports are such files. Runs of earlier versions (tests/cli/runs/test_old_runs.cpp) and
+// other programs (tests/interop/safetensors_checkpoint.py) have them, so a new form needs a new "format" number, which
+// older readers refuse as NewerFile. tests/core/io/test_safetensors.cpp and tests/fuzz/fuzz_safetensors.cpp hold the
+// reader.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Settings and memory of OpenBLAS and OpenMP, for blas_info.hpp: some of them must be made before main(), so the
-// program may restart itself with them. tests/cli/test_boundaries.cpp.
+// program may restart itself with them. tests/cli/training/test_boundaries.cpp.
 #include "core/products/blas_info.hpp"
 
 #include <cblas.h>

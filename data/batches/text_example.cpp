@@ -1,5 +1,5 @@
 // Cuts a text's columns to length, where the longest column loses tokens first, and joins them. Training and prediction
-// must make the same tokens: tests/data/test_labelled_source.cpp.
+// must make the same tokens: tests/data/labelled/test_labelled_source.cpp.
 #include "data/batches/text_example.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // How a text becomes an example of a classifier, or the source of a pair: its columns, its separator, and what is cut
 // off. Training, `capstan predict` and the server read texts by this one function, so that they read the same tokens.
-// tests/data/test_labelled_source.cpp.
+// tests/data/labelled/test_labelled_source.cpp.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // Texts that occur more than once, within a split or in two, found by their hashes: for the warnings and reports of
-// text and of labelled texts. tests/data/test_checks.cpp holds the counts, also those that are estimated from a sample.
+// text and of labelled texts. tests/data/labelled/test_checks.cpp holds the counts, also those that are estimated from
+// a sample.
 #pragma once
 
 #include <array>

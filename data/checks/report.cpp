@@ -1,5 +1,5 @@
-// Counts what is unusual in the bytes of files, piece by piece, and says it in words. tests/data/test_checks.cpp and
-// tests/cli/test_data_check.cpp.
+// Counts what is unusual in the bytes of files, piece by piece, and says it in words.
+// tests/data/labelled/test_checks.cpp and tests/cli/inputs/test_data_check.cpp.
 #include "data/checks/report.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Collects the rows that cannot be used, and says or throws which they are. tests/data/test_bad_rows.cpp holds the
-// messages.
+// Collects the rows that cannot be used, and says or throws which they are. tests/data/labelled/test_bad_rows.cpp holds
+// the messages.
 #include "data/files/bad_rows.hpp"
 
 #include <algorithm>

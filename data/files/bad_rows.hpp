@@ -1,6 +1,6 @@
 // What to do about the rows of data files that cannot be used (data.on_error). Every reader of tables, pairs and texts
-// has one BadRows, so that a user sees all problems of all files at once. tests/data/test_bad_rows.cpp holds the
-// messages and what is left out.
+// has one BadRows, so that a user sees all problems of all files at once. tests/data/labelled/test_bad_rows.cpp holds
+// the messages and what is left out.
 #pragma once
 
 #include <cstdint>

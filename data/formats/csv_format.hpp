@@ -1,6 +1,6 @@
 // Reads CSV (RFC 4180, with other delimiters and quotes) record by record, and finds its delimiter.
-// tests/data/test_csv.cpp and tests/fuzz/fuzz_csv.cpp hold both; commands and sources use it by way of csv_format()
-// (table_format.hpp).
+// tests/data/labelled/test_csv.cpp and tests/fuzz/fuzz_csv.cpp hold both; commands and sources use it by way of
+// csv_format() (table_format.hpp).
 #pragma once
 
 #include <string>

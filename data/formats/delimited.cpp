@@ -1,4 +1,4 @@
-// Writes rows of fields with a delimiter, for TSV and CSV. tests/cli/test_tables.cpp.
+// Writes rows of fields with a delimiter, for TSV and CSV. tests/cli/inputs/test_tables.cpp.
 #include "data/formats/delimited.hpp"
 
 #include <algorithm>

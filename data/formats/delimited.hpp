@@ -2,7 +2,8 @@
 // the two formats alone. A reader of rows, which they bring, has
 //   bool next(TableRecord&)   false at the end; throws Error for a row that is broken
 //   void skip_line()          after an Error: goes on with the line after the one that it names
-// tests/data/test_labelled_source.cpp holds them to the other formats, tests/cli/test_tables.cpp what is written.
+// tests/data/labelled/test_labelled_source.cpp holds them to the other formats, tests/cli/inputs/test_tables.cpp what
+// is written.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // The format fasttext of tables (table_format.hpp): lines of text, with labels among their words.
-// tests/data/test_multi_label.cpp
+// tests/data/labelled/test_multi_label.cpp
 // ("lines of fastText with one label each").
 #include "core/strings/strings.hpp"
 #include "data/formats/line_rows.hpp"

@@ -1,5 +1,5 @@
 // The format jsonl of tables (table_format.hpp): an object per line, or a file that is one array of objects, whose
-// elements are cut out by counting brackets and then read like lines. tests/data/test_labelled_source.cpp,
+// elements are cut out by counting brackets and then read like lines. tests/data/labelled/test_labelled_source.cpp,
 // test_multi_label.cpp, tests/fuzz/fuzz_jsonl.cpp.
 #include <algorithm>
 #include <cmath>

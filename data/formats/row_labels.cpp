@@ -1,5 +1,5 @@
 // Splits a field into labels: a list of Python or JSON, or parts between separators. The same rules must hold in every
-// format: tests/data/test_multi_label.cpp and test_tables_people_have.cpp.
+// format: tests/data/labelled/test_multi_label.cpp and test_tables_people_have.cpp.
 #include "data/formats/row_labels.hpp"
 
 #include <algorithm>

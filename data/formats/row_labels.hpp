@@ -1,6 +1,6 @@
 // Makes the labels of a row from a field, a list, or columns of 0 and 1, by the same rules in every format.
-// tests/data/test_multi_label.cpp compares the formats, tests/data/test_tables_people_have.cpp labels as people write
-// them.
+// tests/data/labelled/test_multi_label.cpp compares the formats, tests/data/labelled/test_tables_people_have.cpp labels
+// as people write them.
 #pragma once
 
 #include <optional>

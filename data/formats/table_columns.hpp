@@ -1,5 +1,5 @@
 // The columns of a table of fields in rows (TSV, CSV): which of them are read, and how a row becomes a LabelledText.
-// Errors name file and line; tests/data/test_labelled_source.cpp holds their texts.
+// Errors name file and line; tests/data/labelled/test_labelled_source.cpp holds their texts.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The list of formats, and how a format is found by its name or by the ending of a file. A new format is an entry here
-// (docs/adding.md). tests/data/test_labelled_source.cpp.
+// (docs/adding.md). tests/data/labelled/test_labelled_source.cpp.
 #include "data/formats/table_format.hpp"
 
 #include <algorithm>

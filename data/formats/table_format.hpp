@@ -1,7 +1,7 @@
 // The formats of tables of labelled texts, for data/labelled and data/pairs, for --input of `capstan predict` and its
 // like, and for the tables that it writes. A format is one file, with its declaration here and its entry in the list of
 // table_format.cpp (docs/adding.md). All formats give the same rows for the same table:
-// tests/data/test_labelled_source.cpp and test_multi_label.cpp.
+// tests/data/labelled/test_labelled_source.cpp and test_multi_label.cpp.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Reads the first rows of the first table, to find columns by name before all rows are read. Whatever cannot be read
-// gives no rows here, and the reader that comes later reports it: tests/data/test_labelled_source.cpp.
+// gives no rows here, and the reader that comes later reports it: tests/data/labelled/test_labelled_source.cpp.
 #include "data/formats/table_head.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Takes classes from the names of folders and files, and writes the messages about folders and files that are no class.
-// tests/data/test_labelled_source.cpp and test_tables_people_have.cpp.
+// tests/data/labelled/test_labelled_source.cpp and test_tables_people_have.cpp.
 #include "data/labelled/class_folders.hpp"
 
 #include <algorithm>

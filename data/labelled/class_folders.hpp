@@ -1,6 +1,6 @@
 // Classes of data with one text per file. The class is the file's folder (format: folders) or the beginning of its name
 // (format: file-names). This file decides what is taken for a class, what is refused and what is left out. For the
-// reader of rows and for --input of commands; tests/data/test_labelled_source.cpp ("one folder per class") and
+// reader of rows and for --input of commands; tests/data/labelled/test_labelled_source.cpp ("one folder per class") and
 // test_tables_people_have.cpp hold it.
 #pragma once
 

@@ -1,6 +1,6 @@
 // Reads or gathers the names of classes, and looks labels up, also in their common forms (label_forms.hpp). The order
-// of names is that of a model's outputs and must not change: tests/data/test_labelled_source.cpp and
-// tests/cli/test_old_runs.cpp.
+// of names is that of a model's outputs and must not change: tests/data/labelled/test_labelled_source.cpp and
+// tests/cli/runs/test_old_runs.cpp.
 #include "data/labelled/class_names.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // The names of classes, and which class a label of the data means. The index of a name is the column of a model's
 // output, and a run saves the names in this order (classes.txt), so the order must not change:
-// tests/data/test_labelled_source.cpp
-// ("class names") and tests/cli/test_old_runs.cpp.
+// tests/data/labelled/test_labelled_source.cpp
+// ("class names") and tests/cli/runs/test_old_runs.cpp.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The lists of English words by which a column's name says what it contains. Another word can change what a new run
-// reads: tests/data/test_checks.cpp.
+// reads: tests/data/labelled/test_checks.cpp.
 #include "data/labelled/column_names.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // What the names of columns say of their content, by lists of English words. For ColumnSample, and for --input of
-// commands. A word that is added can change which column a new run reads: tests/data/test_checks.cpp ("columns: ...").
+// commands. A word that is added can change which column a new run reads: tests/data/labelled/test_checks.cpp
+// ("columns: ...").
 #pragma once
 
 #include <string>

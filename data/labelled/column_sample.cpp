@@ -1,6 +1,6 @@
 // ColumnSample: each column is summed up once (column_of), as shares of its values that are words, numbers, dates and
 // the like; searches read these shares and the names. Names count more than values; a doubt is returned as candidates.
-// tests/data/test_checks.cpp and test_tables_people_have.cpp.
+// tests/data/labelled/test_checks.cpp and test_tables_people_have.cpp.
 #include "data/labelled/column_sample.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // What the columns of a table look like, judged by its first rows: find_columns() sets keys by it, and warnings advise
-// on keys. A changed limit can change which columns a new run reads: tests/data/test_checks.cpp ("columns: ...") and
-// test_tables_people_have.cpp have tables as people write them.
+// on keys. A changed limit can change which columns a new run reads: tests/data/labelled/test_checks.cpp ("columns:
+// ...") and test_tables_people_have.cpp have tables as people write them.
 #pragma once
 
 #include <cstddef>

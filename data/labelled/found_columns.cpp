@@ -1,6 +1,6 @@
 // ColumnFinder sets the keys of a configuration from the first training table: the header, then the labels, then the
 // text. NewTable finds the columns of a command's table, where labels are known by the classes of the run.
-// tests/data/test_tables_people_have.cpp and test_checks.cpp.
+// tests/data/labelled/test_tables_people_have.cpp and test_checks.cpp.
 #include "data/labelled/found_columns.hpp"
 
 #include <algorithm>

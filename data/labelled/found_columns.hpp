@@ -1,6 +1,6 @@
 // Which columns of a table hold text and labels: found by names and values where the configuration does not say. Before
-// a run reads its data, and for the tables that commands read (--input). tests/data/test_tables_people_have.cpp and
-// test_checks.cpp hold what is found.
+// a run reads its data, and for the tables that commands read (--input).
+// tests/data/labelled/test_tables_people_have.cpp and test_checks.cpp hold what is found.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // Compares labels without invisible characters and the like: common_form(), folded_label(), visible_label().
-// tests/data/test_labelled_source.cpp and test_tables_people_have.cpp.
+// tests/data/labelled/test_labelled_source.cpp and test_tables_people_have.cpp.
 #include "data/labelled/label_forms.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Labels that are written in several ways: as the same class (common_form, for ClassNames), as probably the same class
-// (folded_label, for warnings), and for messages. tests/data/test_labelled_source.cpp and test_tables_people_have.cpp.
+// (folded_label, for warnings), and for messages. tests/data/labelled/test_labelled_source.cpp and
+// test_tables_people_have.cpp.
 #pragma once
 
 #include <string>

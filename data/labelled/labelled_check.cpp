@@ -1,6 +1,6 @@
 // LabelledCheck collects facts of rows and files, and makes the tables of the report; warnings are in
 // labelled_warnings.cpp. Copies of texts are found by hashes (data/checks/duplicates.hpp), so no text but the first
-// three of a split is kept. tests/data/test_checks.cpp.
+// three of a split is kept. tests/data/labelled/test_checks.cpp.
 #include "data/labelled/labelled_check.hpp"
 
 #include <algorithm>

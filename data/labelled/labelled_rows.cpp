@@ -1,7 +1,7 @@
 // Reads the rows of labelled data, for labelled_source. Tables are read row by row, by way of their format
 // (table_format.hpp), large ones from a mapped file whose pages are given back; files of classes are read one by one.
-// Every distinct set of label names is kept once, and rows have its number. tests/data/test_labelled_source.cpp,
-// test_tables_people_have.cpp.
+// Every distinct set of label names is kept once, and rows have its number.
+// tests/data/labelled/test_labelled_source.cpp, test_tables_people_have.cpp.
 #include "data/labelled/labelled_rows.hpp"
 
 #include <algorithm>

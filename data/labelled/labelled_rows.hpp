@@ -1,6 +1,6 @@
 // Reads the rows of labelled data, for labelled_source. Until they are tokenised, their texts are in a ByteStore, which
 // moves to a file when they are many; of a row only what is needed to find its text stays in memory.
-// tests/data/test_labelled_source.cpp, test_tables_people_have.cpp and test_bad_rows.cpp hold what is read.
+// tests/data/labelled/test_labelled_source.cpp, test_tables_people_have.cpp and test_bad_rows.cpp hold what is read.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Labelled texts from TSV, CSV and JSONL files, or from one file per text, for classifiers: the source `labelled`
 // (data/batches/data_source.hpp says what a source brings). Which examples are held out, and the fingerprint of all,
-// are saved by runs and must not change: tests/data/test_labelled_source.cpp and test_data_source.cpp.
+// are saved by runs and must not change: tests/data/labelled/test_labelled_source.cpp and test_data_source.cpp.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // The warnings about labelled data (warnings_of() of labelled_check.hpp), one function per subject. The name of a
-// warning is what programs read, and docs/data.md has a table of them with their limits; tests/data/test_checks.cpp has
-// data for each.
+// warning is what programs read, and docs/data.md has a table of them with their limits;
+// tests/data/labelled/test_checks.cpp has data for each.
 #include <algorithm>
 #include <cctype>
 #include <map>

@@ -1,6 +1,6 @@
 // `capstan data check` of text (check_text() of text_loading.hpp), and the warnings of a training about it. All of the
 // text is read and tokenised, in pieces; repeated texts are found by hashes, of which a sample is kept when they are
-// many. The report is the same for text in memory and from files: tests/data/test_checks.cpp.
+// many. The report is the same for text in memory and from files: tests/data/labelled/test_checks.cpp.
 #include <algorithm>
 #include <optional>
 

@@ -1,6 +1,6 @@
 // The configuration of text data for language models: `data:` of a run, with its keys, limits and help. A run saves the
 // settings in its identity, so a new key needs a default that means what runs without it meant:
-// tests/data/test_data_source.cpp (identities of earlier versions) and tests/cli/test_old_runs.cpp.
+// tests/data/test_data_source.cpp (identities of earlier versions) and tests/cli/runs/test_old_runs.cpp.
 #pragma once
 
 #include <cstdint>

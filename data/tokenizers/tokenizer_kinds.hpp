@@ -1,6 +1,6 @@
 // All kinds of tokenizer: made from a configuration, for the sources of data, or read back from tokenizer.json, for
 // runs that go on and for commands. Files of earlier versions must be read: tests/data/tokenizers/test_tokenizer.cpp,
-// tests/cli/test_old_runs.cpp, tests/fuzz/fuzz_tokenizer_json.cpp.
+// tests/cli/runs/test_old_runs.cpp, tests/fuzz/fuzz_tokenizer_json.cpp.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // The layers that every block is built from: thin holders of parameters around the ops of core. Used by nn/blocks,
 // nn/systems and models. Names and shapes of their parameters are those of stored runs and of imports: a change breaks
-// tests/cli/test_old_runs.cpp. tests/nn/layers/ has values, gradients and PyTorch's results.
+// tests/cli/runs/test_old_runs.cpp. tests/nn/layers/ has values, gradients and PyTorch's results.
 #pragma once
 
 #include <vector>

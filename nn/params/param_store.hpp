@@ -1,6 +1,6 @@
 // All parameters of a model, by name, in flat blocks. Modules add to it through a Scope; optimizers, averaging,
 // checkpoints, ranks, imports and exports see the store alone. Names are those of stored checkpoints
-// (tests/cli/test_old_runs.cpp). The order in which parameters are made decides the layout, and so the bits of the
+// (tests/cli/runs/test_old_runs.cpp). The order in which parameters are made decides the layout, and so the bits of the
 // gradient's norm, which is summed over the flat block: tests/nn/params/test_params.cpp checks the layout.
 #pragma once
 

@@ -1,6 +1,6 @@
 // A folder for transformers is always written; formats of other programs are that folder and a script that makes their
 // files. Weights keep the run's types, and large tables the run's rows (Weights). What config.json says is read by the
-// exported Python code (run/exports/huggingface), so that keys change in both. tests/cli/test_export.cpp.
+// exported Python code (run/exports/huggingface), so that keys change in both. tests/cli/runs/test_export.cpp.
 #include "run/exports/export_run.hpp"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Trained models in the formats of other programs, for `capstan export` and the Python package. The files hold names
 // that the exported Python code reads (scripts beside it in the folder), so both change together.
-// tests/cli/test_export.cpp checks the folder, tests/interop/transformers_*.py, onnx_runtime.py and llama_cpp.py
+// tests/cli/runs/test_export.cpp checks the folder, tests/interop/transformers_*.py, onnx_runtime.py and llama_cpp.py
 // compare answers with Capstan's.
 #pragma once
 

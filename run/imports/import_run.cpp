@@ -1,4 +1,4 @@
-// Writes a run folder from an imported model: configuration, tokenizer and weights. tests/cli/test_import_run.cpp.
+// Writes a run folder from an imported model: configuration, tokenizer and weights. tests/cli/runs/test_import_run.cpp.
 #include "run/imports/import_run.hpp"
 
 #include <filesystem>

@@ -1,5 +1,6 @@
 // `capstan import`: a published model as a run folder, or a published module as a file of weights.
-// tests/cli/test_import_run.cpp holds that every command works on such a run, tests/apps/test_import*.cpp the rest.
+// tests/cli/runs/test_import_run.cpp holds that every command works on such a run, tests/apps/test_import*.cpp the
+// rest.
 #pragma once
 
 #include <ostream>

@@ -1,5 +1,6 @@
 // A text that is given to a model, with the place that messages name, and loops over several texts whose error names
-// the text. Predictions, the server and the Python package use it. tests/cli/test_predictions.cpp holds the errors.
+// the text. Predictions, the server and the Python package use it. tests/cli/runs/test_predictions.cpp holds the
+// errors.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // What a file is: its --input, else its ending, else the format of the run's data, else the tabs of its first lines.
 // Standard input has no name, so that its first line decides. What is logged says how a file was taken and how to ask
-// for another way. tests/cli/test_inputs.cpp.
+// for another way. tests/cli/inputs/test_inputs.cpp.
 #include "run/inputs/text_input.hpp"
 
 #include <algorithm>

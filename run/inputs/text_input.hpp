@@ -1,6 +1,6 @@
 // The texts that a command reads: lines, rows of a table with the columns of the run's data, or whole files. Commands
-// open it by apps/command_line/text_options. tests/cli/test_inputs.cpp and test_tables.cpp hold what a file is taken
-// for.
+// open it by apps/command_line/text_options. tests/cli/inputs/test_inputs.cpp and test_tables.cpp hold what a file is
+// taken for.
 #pragma once
 
 #include <optional>

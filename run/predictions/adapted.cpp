@@ -1,5 +1,5 @@
 // Evaluates a language model that learns from what it has scored, or texts by it, and chooses the rule with the least
-// loss. tests/train/test_adaptive.cpp, tests/run/test_adapted.cpp and tests/cli/test_eval.cpp.
+// loss. tests/train/test_adaptive.cpp, tests/run/test_adapted.cpp and tests/cli/runs/test_eval.cpp.
 #include "run/predictions/adapted.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // A language model that learns from what it has scored (train/evaluation/adaptive.hpp), for `--cache` and `--adapt` of
 // `capstan eval` and `capstan score`. tests/train/test_adaptive.cpp, tests/run/test_adapted.cpp and
-// tests/cli/test_eval.cpp hold it.
+// tests/cli/runs/test_eval.cpp hold it.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Texts with blanks, filled by a masked language model: fill_blanks() of predictions.hpp. All windows of a batch of
 // texts are read together in padded groups; scores of the vocabulary are then computed for a few blanks at a time,
-// since a row of them may be large. tests/cli/test_predictions.cpp holds the result.
+// since a row of them may be large. tests/cli/runs/test_predictions.cpp holds the result.
 #include <algorithm>
 #include <cmath>
 

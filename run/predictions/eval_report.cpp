@@ -1,5 +1,5 @@
 // Prints the figures of `capstan eval`, as text or JSON. Names of figures are an interface and must not change:
-// tests/cli/test_eval.cpp, test_multi_label.cpp and test_decisions.cpp.
+// tests/cli/runs/test_eval.cpp, test_multi_label.cpp and test_decisions.cpp.
 #include "run/predictions/eval_report.hpp"
 
 #include <algorithm>

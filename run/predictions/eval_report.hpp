@@ -1,6 +1,6 @@
 // Output of `capstan eval`: figures, one per line, and for classifiers a table of the classes; or all of it as JSON.
 // Programs, the report and the Python package get figures by name, so that the names are part of the interface.
-// tests/cli/test_eval.cpp, test_multi_label.cpp and test_decisions.cpp hold what is printed.
+// tests/cli/runs/test_eval.cpp, test_multi_label.cpp and test_decisions.cpp hold what is printed.
 #pragma once
 
 #include <optional>

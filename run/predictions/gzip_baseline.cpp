@@ -1,4 +1,4 @@
-// Compares the loss of each file with the size that gzip makes of it. tests/cli/test_eval.cpp.
+// Compares the loss of each file with the size that gzip makes of it. tests/cli/runs/test_eval.cpp.
 #include "run/predictions/gzip_baseline.hpp"
 
 #include <zlib.h>

@@ -1,5 +1,5 @@
 // gzip as a baseline for language models: `capstan eval --compare-gzip`. A file is compressed on its own, and its loss
-// is that of a document of its own, so that both count the same bytes. tests/cli/test_eval.cpp holds it.
+// is that of a document of its own, so that both count the same bytes. tests/cli/runs/test_eval.cpp holds it.
 #pragma once
 
 #include <cstdint>

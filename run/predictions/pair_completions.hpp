@@ -1,5 +1,5 @@
 // What a language model that was trained on pairs writes after the source of a pair: for predict, eval and the server.
-// Results do not depend on how prompts are grouped, on threads or on company; tests/cli/test_predictions.cpp and
+// Results do not depend on how prompts are grouped, on threads or on company; tests/cli/runs/test_predictions.cpp and
 // tests/serve/test_company.cpp hold it.
 #pragma once
 

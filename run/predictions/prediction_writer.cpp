@@ -1,5 +1,5 @@
 // Writes predictions as TSV or JSONL. Scripts read the columns and keys, which must not change:
-// tests/cli/test_predictions.cpp and test_multi_label.cpp.
+// tests/cli/runs/test_predictions.cpp and test_multi_label.cpp.
 #include "run/predictions/prediction_writer.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Predictions as lines of text: what `capstan predict` prints. Scripts read the columns and keys:
-// tests/cli/test_commands.cpp, test_predictions.cpp and test_multi_label.cpp hold them.
+// tests/cli/runs/test_commands.cpp, test_predictions.cpp and test_multi_label.cpp hold them.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // Classifiers read the texts of a batch together, in padded groups of similar length (for_padded_groups()). Texts that
 // are scored or embedded run one by one on all threads. A TextError names the first text that cannot be used, so that a
-// command can print what precedes it. tests/cli/test_predictions.cpp.
+// command can print what precedes it. tests/cli/runs/test_predictions.cpp.
 #include "run/predictions/predictions.hpp"
 
 #include <algorithm>

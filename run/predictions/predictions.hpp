@@ -1,6 +1,6 @@
 // What a model says about texts: the labels of a classifier, the tokens that a masked language model finds for blanks,
 // and what a language model of pairs writes after a source; scores and vectors of texts. Run, the commands and the
-// server call it. tests/run/test_run.cpp and tests/cli/test_predictions.cpp hold the results.
+// server call it. tests/run/test_run.cpp and tests/cli/runs/test_predictions.cpp hold the results.
 #pragma once
 
 #include <functional>

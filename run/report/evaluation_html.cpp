@@ -1,4 +1,4 @@
-// Writes an evaluation as HTML: figures, and a table of the classes. tests/cli/test_report.cpp.
+// Writes an evaluation as HTML: figures, and a table of the classes. tests/cli/runs/test_report.cpp.
 #include "run/report/evaluation_html.hpp"
 
 #include <fmt/core.h>

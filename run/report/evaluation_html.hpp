@@ -1,5 +1,5 @@
 // The evaluation of a model on a split, as HTML: a part of the page of `capstan report` (page.cpp).
-// tests/cli/test_report.cpp holds it.
+// tests/cli/runs/test_report.cpp holds it.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // A view into a trained model: its position biases, and its weights for the words of an example text; of a linear
 // classifier its n-grams. `capstan report` fills it (apps/commands/report_command.cpp) and page.cpp shows it.
-// tests/run/test_report_parts.cpp holds the words, tests/cli/test_report.cpp the page.
+// tests/run/test_report_parts.cpp holds the words, tests/cli/runs/test_report.cpp the page.
 #pragma once
 
 #include <optional>

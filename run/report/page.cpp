@@ -1,4 +1,4 @@
-// Puts the page of `capstan report` together from the parts of this folder. tests/cli/test_report.cpp.
+// Puts the page of `capstan report` together from the parts of this folder. tests/cli/runs/test_report.cpp.
 #include "run/report/page.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The page of `capstan report`, also for the Python package. tests/cli/test_report.cpp holds what is on it, and
+// The page of `capstan report`, also for the Python package. tests/cli/runs/test_report.cpp holds what is on it, and
 // tests/interop/report_pages.py and browser.py open it in a browser.
 #pragma once
 

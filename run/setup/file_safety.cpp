@@ -1,4 +1,4 @@
-// Decides which files a command may read and write around a run. tests/cli/test_strange_runs.cpp and
+// Decides which files a command may read and write around a run. tests/cli/runs/test_strange_runs.cpp and
 // test_own_files.cpp.
 #include "run/setup/file_safety.hpp"
 

@@ -1,6 +1,7 @@
 // Which files a command may use around a run. It reads nothing outside the folder of a run that may be from a stranger,
 // unless it is known to be what the run was trained with; it writes to no file that belongs to a run or is read.
-// Commands and run/{exports,imports,training} call it; tests/cli/test_strange_runs.cpp and test_own_files.cpp hold it.
+// Commands and run/{exports,imports,training} call it; tests/cli/runs/test_strange_runs.cpp and test_own_files.cpp hold
+// it.
 #pragma once
 
 #include <filesystem>

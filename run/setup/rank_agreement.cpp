@@ -1,5 +1,5 @@
 // Compares the ranks' configurations, data and machines, as lines of text. All ranks must call the same collective
-// functions in the same order: tests/cli/test_ranks.cpp.
+// functions in the same order: tests/cli/training/test_ranks.cpp.
 #include "run/setup/rank_agreement.hpp"
 
 #include <sched.h>

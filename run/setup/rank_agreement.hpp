@@ -1,5 +1,6 @@
 // What the ranks of a job agree on before they train. train_run() calls it. All ranks must call a collective function
-// in the same order, whatever they find, or the others wait for ever. tests/cli/test_ranks.cpp checks the refusals.
+// in the same order, whatever they find, or the others wait for ever. tests/cli/training/test_ranks.cpp checks the
+// refusals.
 #pragma once
 
 #include "data/batches/data_source.hpp"

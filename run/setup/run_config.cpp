@@ -1,5 +1,5 @@
 // Rules that join several keys of a run's configuration. What earlier versions wrote must stay readable:
-// tests/cli/test_old_runs.cpp.
+// tests/cli/runs/test_old_runs.cpp.
 #include "run/setup/run_config.hpp"
 
 #include <algorithm>

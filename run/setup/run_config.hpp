@@ -1,6 +1,7 @@
 // The whole configuration of a run, which its config.yaml records. Nearly all of run/ includes it. Runs of earlier
 // versions must stay readable: a key that is renamed or removed needs an entry in run/yaml/moved_keys.cpp, and a
-// default that changes must keep the meaning of config.yaml files, which name all keys (tests/cli/test_old_runs.cpp).
+// default that changes must keep the meaning of config.yaml files, which name all keys
+// (tests/cli/runs/test_old_runs.cpp).
 #pragma once
 
 #include <filesystem>

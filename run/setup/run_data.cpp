@@ -1,5 +1,5 @@
 // Opens the data of a run, and says what to do where a split or a file of them is missing. The data of a saved run must
-// be cut as in training: refuse_other_cut(). tests/cli/test_eval.cpp, test_tables.cpp and test_decisions.cpp.
+// be cut as in training: refuse_other_cut(). tests/cli/runs/test_eval.cpp, test_tables.cpp and test_decisions.cpp.
 #include "run/setup/run_data.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // The data of a run: opened for training, or as a saved run had them, and the split that a command uses. Training,
-// predictions and the commands call it; tests/cli/test_eval.cpp, test_tables.cpp and test_decisions.cpp hold it.
+// predictions and the commands call it; tests/cli/runs/test_eval.cpp, test_tables.cpp and test_decisions.cpp hold it.
 #pragma once
 
 #include <memory>

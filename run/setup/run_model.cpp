@@ -1,6 +1,6 @@
 // A run folder is read in an order in which nothing is allocated by a size that a file states before the file is known
 // to fit: configuration, tokenizer, classes, then a model without memory that the weights are compared with, and only
-// then the model. tests/cli/test_old_runs.cpp.
+// then the model. tests/cli/runs/test_old_runs.cpp.
 #include "run/setup/run_model.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // The model of a run, and reading it from the run folder: config.yaml, tokenizer.json, classes.txt and checkpoints.
 // These are the formats that runs of earlier versions have. Every command that uses a trained model opens it by
-// open_run(). tests/cli/test_old_runs.cpp holds that old runs open, test_bad_runs.cpp that damaged or mixed up ones are
-// refused.
+// open_run(). tests/cli/runs/test_old_runs.cpp holds that old runs open, test_bad_runs.cpp that damaged or mixed up
+// ones are refused.
 #pragma once
 
 #include <atomic>

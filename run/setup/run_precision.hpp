@@ -1,6 +1,6 @@
 // The number format of a run's products: what train.precision leaves open, and what it costs. train_run() chooses by it
 // once, before the first step; the choice is written to config.yaml, because results depend on it. `capstan inspect`
-// prints machine_report(). tests/run/test_run_precision.cpp and tests/cli/test_precision.cpp hold the choice.
+// prints machine_report(). tests/run/test_run_precision.cpp and tests/cli/training/test_precision.cpp hold the choice.
 #pragma once
 
 #include <cstdint>

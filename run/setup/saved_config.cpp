@@ -1,5 +1,5 @@
 // Reads the configuration of a run, and says what to give instead of a folder that is none.
-// tests/cli/test_old_runs.cpp.
+// tests/cli/runs/test_old_runs.cpp.
 #include "run/setup/saved_config.hpp"
 
 #include <mutex>

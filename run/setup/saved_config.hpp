@@ -1,5 +1,5 @@
 // The configuration that a run has written, by this version or an earlier one (run/yaml/moved_keys.hpp). What opens or
-// continues a run reads it here; tests/cli/test_old_runs.cpp does so with runs of earlier versions.
+// continues a run reads it here; tests/cli/runs/test_old_runs.cpp does so with runs of earlier versions.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // Opens what train.init_from names and checks it; takes the linear classifier that another one starts from.
-// tests/cli/test_warm_start.cpp and test_warm_refusals.cpp.
+// tests/cli/training/test_warm_start.cpp and test_warm_refusals.cpp.
 #include "run/setup/weights_origin.hpp"
 
 #include <cmath>

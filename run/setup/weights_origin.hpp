@@ -1,6 +1,6 @@
 // A file of weights that another run, an import or another program has written, and what is known of it: what
 // train.init_from names. run/warm_start fills a model from it, and a linear classifier starts from it here.
-// tests/cli/test_warm_start.cpp and test_warm_refusals.cpp hold what is taken and refused.
+// tests/cli/training/test_warm_start.cpp and test_warm_refusals.cpp hold what is taken and refused.
 #pragma once
 
 #include <filesystem>

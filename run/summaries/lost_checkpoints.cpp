@@ -1,5 +1,5 @@
 // Each sign is one that no kill can leave before the first save: links are made after what they name, and a step begins
-// only after the save that the one before it asked for. tests/cli/test_verify.cpp.
+// only after the save that the one before it asked for. tests/cli/runs/test_verify.cpp.
 #include "run/summaries/lost_checkpoints.hpp"
 
 #include <algorithm>

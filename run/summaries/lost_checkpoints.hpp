@@ -1,5 +1,5 @@
 // Whether a run without a checkpoint had one, for `capstan verify`: a run that was killed before its first save has
-// none, and nothing of it is lost. tests/cli/test_verify.cpp.
+// none, and nothing of it is lost. tests/cli/runs/test_verify.cpp.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // Reads every file of a run folder and compares it with the newest whole checkpoint: its checksums, and what it was
-// trained with. Each damaged part says what is lost with it. Nothing is written. tests/cli/test_verify.cpp.
+// trained with. Each damaged part says what is lost with it. Nothing is written. tests/cli/runs/test_verify.cpp.
 #include "run/summaries/run_check.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // What of a run's folder is whole, and what could be lost: `capstan verify`. A new file of a run folder needs a check
-// here. tests/cli/test_verify.cpp holds what is found, tests/train/test_damaged_runs.cpp what damage a checkpoint can
-// have.
+// here. tests/cli/runs/test_verify.cpp holds what is found, tests/train/test_damaged_runs.cpp what damage a checkpoint
+// can have.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // Reads the configuration and the metrics of each run below some folders. An error becomes a note of its run, so that
-// one unreadable run does not hide the others: tests/cli/test_strange_runs.cpp.
+// one unreadable run does not hide the others: tests/cli/runs/test_strange_runs.cpp.
 #include "run/summaries/run_list.hpp"
 
 #include <algorithm>

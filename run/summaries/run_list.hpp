@@ -1,5 +1,5 @@
 // The runs in some folders, with what each is: `capstan list`. It reads configurations and metrics, no weights.
-// tests/cli/test_strange_runs.cpp and test_old_runs.cpp hold that no run stops the list.
+// tests/cli/runs/test_strange_runs.cpp and test_old_runs.cpp hold that no run stops the list.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,7 @@
 // The record of a run without its weights: configuration and metrics.jsonl, and which runs can be compared. Reports,
 // lists, searches and the Python package read runs by it. train/records/metrics writes the lines of metrics.jsonl,
-// whose fields runs of earlier versions have, too. tests/run/test_run_table.cpp and tests/cli/test_report.cpp hold it.
+// whose fields runs of earlier versions have, too. tests/run/test_run_table.cpp and tests/cli/runs/test_report.cpp hold
+// it.
 #pragma once
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // A candidate is a configuration of the sweep, candidate 0 the given one; a trial is a run folder with fewer steps or
 // examples, in short-DIVISOR/. Trials that have ended are known by their folders and times, so that a search goes on
-// where it was: no state of the halving itself is kept. tests/cli/test_autotune.cpp.
+// where it was: no state of the halving itself is kept. tests/cli/training/test_autotune.cpp.
 #include "run/training/autotune.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Search for a better configuration in a given time: `capstan autotune`, by halving.hpp. A search that goes on must
-// come to the same choices: times are kept in autotune.json and trials in run folders. tests/cli/test_autotune.cpp
-// breaks one off, tests/run/test_halving.cpp holds what is tried.
+// come to the same choices: times are kept in autotune.json and trials in run folders.
+// tests/cli/training/test_autotune.cpp breaks one off, tests/run/test_halving.cpp holds what is tried.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // What is checked before training begins, for one message with all problems: files, memory, and what the machine lacks.
-// tests/cli/test_bad_input.cpp holds the messages.
+// tests/cli/inputs/test_bad_input.cpp holds the messages.
 #include "run/training/train_run.hpp"
 
 #include "data/files/file_list.hpp"

@@ -1,4 +1,4 @@
-// Finds and removes the files that only resuming needs. tests/cli/test_clean.cpp.
+// Finds and removes the files that only resuming needs. tests/cli/runs/test_clean.cpp.
 #include "run/training/clean_run.hpp"
 
 #include <optional>

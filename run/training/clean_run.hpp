@@ -1,5 +1,5 @@
 // Removes what a run has for resuming alone: `capstan clean`. Prediction and evaluation must work as before:
-// tests/cli/test_clean.cpp holds it.
+// tests/cli/runs/test_clean.cpp holds it.
 #pragma once
 
 #include <cstdint>

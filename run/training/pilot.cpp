@@ -1,5 +1,6 @@
 // The pilot of plan.hpp: a model is trained for some steps at a thousandth of the rate and thrown away. Tests give
-// times by CAPSTAN_STEP_SECONDS instead (tests/cli/test_minutes.cpp), since measured ones differ from run to run.
+// times by CAPSTAN_STEP_SECONDS instead (tests/cli/training/test_minutes.cpp), since measured ones differ from run to
+// run.
 #include "run/training/plan.hpp"
 
 #include <algorithm>

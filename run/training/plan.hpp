@@ -1,7 +1,7 @@
 // What train.minutes leaves open: the number of steps, and with it the size of a language model. train_run.cpp asks for
 // a plan once and writes it into the run's config.yaml; training depends on that file alone, never on the time, or a
-// run that is resumed or repeated would have other bits. tests/run/test_plan.cpp and tests/cli/test_minutes.cpp hold
-// it.
+// run that is resumed or repeated would have other bits. tests/run/test_plan.cpp and
+// tests/cli/training/test_minutes.cpp hold it.
 #pragma once
 
 #include <functional>

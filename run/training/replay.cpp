@@ -1,5 +1,5 @@
 // The piece is trained by train_run() in a scratch folder, from the saved checkpoint, and then both checkpoints and
-// both metrics.jsonl are compared field by field, without what belongs to a session. tests/cli/test_replay.cpp.
+// both metrics.jsonl are compared field by field, without what belongs to a session. tests/cli/runs/test_replay.cpp.
 #include "run/training/replay.hpp"
 
 #include <unistd.h>

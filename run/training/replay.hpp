@@ -1,6 +1,6 @@
 // A piece of a run, computed again from a checkpoint and compared with what the run saved at its end: `capstan replay`,
 // by train_run() in a folder of its own. A new field of RunState or metrics.jsonl that depends on the session or the
-// machine must be left out of the comparison in replay.cpp. tests/cli/test_replay.cpp holds it.
+// machine must be left out of the comparison in replay.cpp. tests/cli/runs/test_replay.cpp holds it.
 #pragma once
 
 #include <cstdint>

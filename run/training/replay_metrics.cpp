@@ -1,5 +1,5 @@
 // Lines are found by event and step, so that one which is absent does not make all that follow it differ; their order
-// is compared once all have been found. tests/cli/test_replay.cpp.
+// is compared once all have been found. tests/cli/runs/test_replay.cpp.
 #include "run/training/replay_metrics.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // The lines of metrics.jsonl that a piece of a run should have written, compared one by one with those that it has: the
-// part of a replay (replay.hpp) that no checkpoint holds. tests/cli/test_replay.cpp.
+// part of a replay (replay.hpp) that no checkpoint holds. tests/cli/runs/test_replay.cpp.
 #pragma once
 
 #include <cstdint>

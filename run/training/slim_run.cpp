@@ -1,6 +1,6 @@
 // A linear classifier keeps the n-grams with the greatest importance (Model::row_importance()), as many as the size
 // allows; the size is found by bisection over a list of shares, each written and measured anew. The copy is written to
-// a folder of another name, which is renamed when it is whole. tests/cli/test_slim.cpp.
+// a folder of another name, which is renamed when it is whole. tests/cli/runs/test_slim.cpp.
 #include "run/training/slim_run.hpp"
 
 #include <algorithm>

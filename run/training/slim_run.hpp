@@ -1,5 +1,5 @@
 // A small copy of a run, for prediction alone: `capstan slim` and the Python package. What reads runs reads such a
-// copy, except training. tests/cli/test_slim.cpp holds what it keeps and what refuses it.
+// copy, except training. tests/cli/runs/test_slim.cpp holds what it keeps and what refuses it.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 //   sweep: {train.lr: [1e-3, 3e-3], seed: [1, 2, 3]}
 //
 // `capstan sweep` and autotune.cpp train by it. Names of runs must stay as they are, since a sweep that goes on finds
-// its runs by them. tests/run/test_sweep.cpp holds combinations and names, tests/cli/test_sweep.cpp processes and
-// signals.
+// its runs by them. tests/run/test_sweep.cpp holds combinations and names, tests/cli/training/test_sweep.cpp processes
+// and signals.
 #pragma once
 
 #include <filesystem>

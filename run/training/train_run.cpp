@@ -1,7 +1,7 @@
 // The order of train_run() is: threads and agreement of ranks, data, plan, check of memory, precision, model, and only
 // then the run folder, so that a run that is refused leaves it untouched (but for the n-grams of a linear classifier,
 // which are kept there while they are read). What is chosen on the way is in `config`, which is written to the folder:
-// a resumed run chooses nothing anew (tests/cli/test_minutes.cpp, test_precision.cpp).
+// a resumed run chooses nothing anew (tests/cli/training/test_minutes.cpp, test_precision.cpp).
 #include "run/training/train_run.hpp"
 
 #include "core/base/error.hpp"

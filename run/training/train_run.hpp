@@ -1,6 +1,7 @@
 // One training run: for `capstan train`, sweeps, searches, replays and train() of run/run.hpp. What a run does must
 // depend on its config.yaml and its checkpoint alone, so that it can be resumed and replayed with the same bits:
-// tests/cli/test_interruption.cpp, test_replay.cpp and test_old_runs.cpp hold it. check_run.cpp has the checks.
+// tests/cli/training/test_interruption.cpp, test_replay.cpp and test_old_runs.cpp hold it. check_run.cpp has the
+// checks.
 #pragma once
 
 #include <optional>

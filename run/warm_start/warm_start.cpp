@@ -1,6 +1,6 @@
 // Tensors are matched to parameters by name (ChosenTensors), rows by meaning (warm_rows.cpp). Every parameter and every
 // tensor gets a line of the log that says what became of it, so that nothing is dropped in silence; shapes that do not
-// fit are an error that lists all of them. tests/cli/test_warm_start.cpp and test_warm_refusals.cpp.
+// fit are an error that lists all of them. tests/cli/training/test_warm_start.cpp and test_warm_refusals.cpp.
 #include "run/warm_start/warm_start.hpp"
 
 #include <algorithm>

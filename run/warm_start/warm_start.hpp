@@ -1,6 +1,6 @@
 // The weights that a run starts from: train.init_from. Training calls it once, before the first step; a run that goes
-// on from a checkpoint does not. tests/cli/test_warm_start.cpp and test_warm_refusals.cpp hold what is taken and
-// refused.
+// on from a checkpoint does not. tests/cli/training/test_warm_start.cpp and test_warm_refusals.cpp hold what is taken
+// and refused.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // Reads word vectors in one pass and writes those of the vocabulary into the embedding.
-// tests/cli/test_word_vectors.cpp.
+// tests/cli/training/test_word_vectors.cpp.
 #include "run/warm_start/word_vectors.hpp"
 
 #include <algorithm>

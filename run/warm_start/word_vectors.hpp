@@ -1,5 +1,5 @@
 // Word vectors that exist, as the start of an embedding: train.init_vectors. Training calls it once, before the first
-// step. tests/cli/test_word_vectors.cpp holds what is read and refused.
+// step. tests/cli/training/test_word_vectors.cpp holds what is read and refused.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // The list of keys that have moved, with what translates or refuses each. An entry stays as long as such runs are read:
-// tests/run/yaml/test_moved_keys.cpp and tests/cli/test_old_runs.cpp.
+// tests/run/yaml/test_moved_keys.cpp and tests/cli/runs/test_old_runs.cpp.
 #include "run/yaml/moved_keys.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Keys that have moved since version 0.2.0, whose runs this version goes on with. The configuration of a run that it
 // made is translated; one that a user wrote is refused, with the new key. An entry stays as long as such runs are read:
-// tests/run/yaml/test_moved_keys.cpp and tests/cli/test_old_runs.cpp hold them.
+// tests/run/yaml/test_moved_keys.cpp and tests/cli/runs/test_old_runs.cpp hold them.
 #pragma once
 
 #include <functional>

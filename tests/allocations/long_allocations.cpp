@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/cli/program.hpp"
-#include "tests/cli/samples.hpp"
+#include "tests/cli/support/program.hpp"
+#include "tests/cli/support/samples.hpp"
 
 using namespace capstan;
 using namespace capstan::testing;

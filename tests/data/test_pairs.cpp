@@ -11,7 +11,7 @@ using namespace capstan;
 
 namespace {
 
-constexpr int32_t end_token = 100, separator = 101;
+constexpr int32_t pair_end = 100, separator = 101;
 
 PairSet random_pairs(int64_t count) {
   RandomStream random({3, 4});
@@ -21,7 +21,7 @@ PairSet random_pairs(int64_t count) {
     for (auto* part : {&source, &target})
       for (int32_t& token : *part) token = static_cast<int32_t>(random.below(90));
     source.push_back(90 + static_cast<int32_t>(i % 10));
-    pairs.add(source, target, end_token, separator);
+    pairs.add(source, target, pair_end, separator);
   }
   return pairs;
 }
@@ -37,12 +37,12 @@ std::vector<std::vector<int32_t>> documents_of(const Batch& batch) {
       const int64_t at = span.row * segments.length() + t;
       tokens.push_back(batch.tokens[at]);
       in_target = in_target || batch.tokens[at] == separator;
-      const int32_t next = t + 1 < span.end ? batch.tokens[at + 1] : end_token;
+      const int32_t next = t + 1 < span.end ? batch.tokens[at + 1] : pair_end;
       CHECK(batch.labels[at] == (in_target ? next : ignored_target));
     }
     CHECK(in_target);
-    CHECK(tokens.front() == end_token);
-    tokens.push_back(end_token);
+    CHECK(tokens.front() == pair_end);
+    tokens.push_back(pair_end);
     documents.push_back(tokens);
   }
   for (int64_t at = 0; at < batch.tokens.size(); ++at)

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/cli/samples.hpp"
+#include "tests/cli/support/samples.hpp"
 
 namespace capstan::testing {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/cli/program.hpp"
+#include "tests/cli/support/program.hpp"
 #include "tests/faults/call_stop.hpp"
 
 namespace capstan::testing {

@@ -70,4 +70,11 @@ inline ServeOptions serve_options(const std::vector<std::string>& names) {
   return options;
 }
 
+/// A server of aft-simple and spam, for requests that leave it as it was.
+inline Serving& shared_server() {
+  static Serving serving(serve_options({"aft-simple", "spam"}));
+  return serving;
+}
+inline int shared_port() { return shared_server().port(); }
+
 }  // namespace capstan::testing

@@ -1,4 +1,4 @@
-// What each path answers, and every refusal.
+// What each path answers.
 #include <cstring>
 
 #include "core/strings/base64.hpp"
@@ -11,12 +11,6 @@ namespace {
 
 using nlohmann::json;
 
-Serving& shared_server() {
-  static Serving serving(serve_options({"aft-simple", "spam"}));
-  return serving;
-}
-int port() { return shared_server().port(); }
-
 std::string generated(const std::string& model, const std::string& prompt, int64_t tokens, int64_t seed) {
   CompletionOptions options;
   options.tokens = tokens;
@@ -27,26 +21,26 @@ std::string generated(const std::string& model, const std::string& prompt, int64
 }  // namespace
 
 TEST_CASE("health, models, metrics and the page are answered") {
-  CHECK(ask(port(), "GET", "/health").status == 200);
-  const json models = ask(port(), "GET", "/v1/models").json();
+  CHECK(ask(shared_port(), "GET", "/health").status == 200);
+  const json models = ask(shared_port(), "GET", "/v1/models").json();
   REQUIRE(models["data"].size() == 2);
   CHECK(models["data"][0]["id"] == "aft-simple");
   CHECK(models["data"][0]["mixers"] == json::array({"aft-simple"}));
   CHECK(models["data"][0]["state_bytes"]["256"] == models["data"][0]["state_bytes"]["8192"]);
   CHECK(models["data"][1]["classes"].size() == 2);
-  CHECK(ask(port(), "GET", "/v1/models/spam").json()["type"] == "linear-classifier");
-  const Response metrics = ask(port(), "GET", "/metrics");
+  CHECK(ask(shared_port(), "GET", "/v1/models/spam").json()["type"] == "linear-classifier");
+  const Response metrics = ask(shared_port(), "GET", "/metrics");
   CHECK(metrics.body.find("capstan_num_requests_running{model_name=\"aft-simple\"} 0") != std::string::npos);
   const std::string type = "# TYPE capstan_num_requests_running gauge";  // once, with the lines of all models
   CHECK(metrics.body.find(type) == metrics.body.rfind(type));
   CHECK(metrics.body.find("capstan_num_requests_running{model_name=\"spam\"} 0") < metrics.body.find("waiting"));
-  const Response page = ask(port(), "GET", "/");
+  const Response page = ask(shared_port(), "GET", "/");
   CHECK(page.body.find("<!doctype html>") == 0);
   CHECK(page.headers.find("Content-Security-Policy") != std::string::npos);
 }
 
 TEST_CASE("the page asks for nothing but this server's paths, and what its script looks for is in it") {
-  const std::string page = ask(port(), "GET", "/").body;
+  const std::string page = ask(shared_port(), "GET", "/").body;
   for (const std::string outside :
        {"http:", "https:", "//cdn", " src=", " href=", "@import", "url(", "import(", "eval("}) {
     CAPTURE(outside);
@@ -64,14 +58,14 @@ TEST_CASE("the page asks for nothing but this server's paths, and what its scrip
   for (size_t at = script; (at = page.find("\"/", at)) != std::string::npos; ++at) {
     const std::string path = page.substr(at + 1, page.find('"', at + 1) - at - 1);
     CAPTURE(path);
-    CHECK(ask(port(), "GET", path).status != 404);
+    CHECK(ask(shared_port(), "GET", path).status != 404);
   }
 }
 
 TEST_CASE("a completion has the text that generate writes, at once and as a stream") {
   const json request{{"model", "aft-simple"}, {"prompt", "the tape"}, {"max_tokens", 40}, {"seed", 3}};
   const std::string expected = generated("aft-simple", "the tape", 40, 3);
-  const json whole = post(port(), "/v1/completions", request).json();
+  const json whole = post(shared_port(), "/v1/completions", request).json();
   CHECK(whole["object"] == "text_completion");
   CHECK(whole["choices"][0]["text"] == expected);
   CHECK(whole["choices"][0]["finish_reason"] == "length");
@@ -79,7 +73,7 @@ TEST_CASE("a completion has the text that generate writes, at once and as a stre
   json streaming = request;
   streaming["stream"] = true;
   streaming["stream_options"] = {{"include_usage", true}};
-  const Streamed pieces = streamed(post(port(), "/v1/completions", streaming));
+  const Streamed pieces = streamed(post(shared_port(), "/v1/completions", streaming));
   CHECK(pieces.text == expected);
   CHECK(pieces.end == "length");
   CHECK(pieces.usage == whole["usage"]);
@@ -93,7 +87,7 @@ TEST_CASE("several prompts and samples are numbered, and samples are those of ge
   options.sampling.seed = 5;
   const auto expected = served_runs().run("aft-simple").generate("wire", options);
   const json answer =
-      post(port(), "/v1/completions",
+      post(shared_port(), "/v1/completions",
            {{"model", "aft-simple"}, {"prompt", {"the", "wire"}}, {"n", 3}, {"max_tokens", 12}, {"seed", 5}})
           .json();
   REQUIRE(answer["choices"].size() == 6);
@@ -107,7 +101,7 @@ TEST_CASE("a text ends before a stop string") {
   const std::string whole = generated("aft-simple", "the", 60, 1);
   const std::string stop = whole.substr(10, 3);
   const json answer =
-      post(port(), "/v1/completions",
+      post(shared_port(), "/v1/completions",
            {{"model", "aft-simple"}, {"prompt", "the"}, {"max_tokens", 60}, {"seed", 1}, {"stop", stop}})
           .json();
   CHECK(answer["choices"][0]["text"] == whole.substr(0, whole.find(stop)));
@@ -117,7 +111,7 @@ TEST_CASE("a text ends before a stop string") {
 TEST_CASE("echo with logprobs scores the prompt as score does") {
   const std::string text = "the tape turns a drum and wire";
   const json answer =
-      post(port(), "/v1/completions",
+      post(shared_port(), "/v1/completions",
            {{"model", "aft-simple"}, {"prompt", text}, {"max_tokens", 0}, {"echo", true}, {"logprobs", 2}})
           .json();
   const json& logprobs = answer["choices"][0]["logprobs"];
@@ -187,7 +181,7 @@ TEST_CASE("text_offset is where a token begins, after unknown words, blanks and 
 TEST_CASE("the prompt's probabilities are the same for each of several texts") {
   json request{{"model", "aft-simple"}, {"prompt", "the tape"}, {"max_tokens", 3},
                {"echo", true},          {"logprobs", 2},        {"n", 3}};
-  const json choices = post(port(), "/v1/completions", request).json()["choices"];
+  const json choices = post(shared_port(), "/v1/completions", request).json()["choices"];
   REQUIRE(choices.size() == 3);
   for (const char* const list : {"tokens", "token_logprobs", "top_logprobs", "text_offset"})
     for (size_t i = 1; i < 3; ++i) {
@@ -197,7 +191,7 @@ TEST_CASE("the prompt's probabilities are the same for each of several texts") {
     }
   request["stream"] = true;  // has the same text, in the first event of each
   request["n"] = 1;
-  CHECK(streamed(post(port(), "/v1/completions", request)).text.rfind("the tape", 0) == 0);
+  CHECK(streamed(post(shared_port(), "/v1/completions", request)).text.rfind("the tape", 0) == 0);
 }
 
 TEST_CASE("an answer that could become too large is refused before it is computed, with what to lower") {
@@ -211,20 +205,20 @@ TEST_CASE("an answer that could become too large is refused before it is compute
                          {"max_tokens", 0}}};
   for (json request : large) {
     request["model"] = "aft-simple";
-    const Response refused = post(port(), "/v1/completions", request);
+    const Response refused = post(shared_port(), "/v1/completions", request);
     CHECK(refused.status == 400);
     for (const char* const field : {"n: ", "max_tokens", "logprobs", "the prompt"})
       CHECK(refused.json()["error"]["message"].get<std::string>().find(field) != std::string::npos);
   }
   json stream{{"model", "aft-simple"}, {"prompt", prompt}, {"echo", true}, {"logprobs", 20}, {"stream", true}};
-  const Response refused = post(port(), "/v1/completions", stream);
+  const Response refused = post(shared_port(), "/v1/completions", stream);
   CHECK(refused.status == 400);
   CHECK(refused.json()["error"]["param"] == "echo");
   stream["prompt"] = prompt.substr(0, 1000);
-  CHECK(streamed(post(port(), "/v1/completions", stream)).done);
+  CHECK(streamed(post(shared_port(), "/v1/completions", stream)).done);
   stream = {{"model", "aft-simple"}, {"prompt", prompt}, {"n", 128},
             {"echo", true},          {"stream", true},   {"max_tokens", 1}};
-  CHECK(streamed(post(port(), "/v1/completions", stream)).done);
+  CHECK(streamed(post(shared_port(), "/v1/completions", stream)).done);
 }
 
 TEST_CASE("what the client sent wrong is 4xx; any other fault is the server's") {
@@ -318,14 +312,14 @@ TEST_CASE("the label of several is the likeliest one") {
 
 TEST_CASE("tokens become a text again") {
   const json tokens =
-      post(port(), "/tokenize",
+      post(shared_port(), "/tokenize",
            {{"model", "aft-simple"}, {"prompt", "a drum"}, {"add_special_tokens", false}, {"return_token_strs", true}})
           .json();
   CHECK(tokens["count"] == 6);
   CHECK(tokens["token_strs"][2] == "d");
-  const json text = post(port(), "/detokenize", {{"model", "aft-simple"}, {"tokens", tokens["tokens"]}}).json();
+  const json text = post(shared_port(), "/detokenize", {{"model", "aft-simple"}, {"tokens", tokens["tokens"]}}).json();
   CHECK(text["prompt"] == "a drum");
-  const json from_ids = post(port(), "/v1/completions",
+  const json from_ids = post(shared_port(), "/v1/completions",
                              {{"model", "aft-simple"}, {"prompt", tokens["tokens"]}, {"max_tokens", 5}, {"echo", true}})
                             .json();
   CHECK(from_ids["choices"][0]["text"].get<std::string>().rfind("a drum", 0) == 0);
@@ -343,9 +337,9 @@ TEST_CASE("the tokenizer is shown of the only model, or of the one that is named
 }
 
 TEST_CASE("a classifier gives labels, probabilities and reasons") {
-  const json answer =
-      post(port(), "/v1/classify", {{"model", "spam"}, {"input", {"a fine day", "sad night"}}, {"explain", true}})
-          .json();
+  const json answer = post(shared_port(), "/v1/classify",
+                           {{"model", "spam"}, {"input", {"a fine day", "sad night"}}, {"explain", true}})
+                          .json();
   REQUIRE(answer["data"].size() == 2);
   CHECK(answer["data"][0]["label"] == "good");
   CHECK(answer["data"][1]["label"] == "bad");
@@ -356,185 +350,15 @@ TEST_CASE("a classifier gives labels, probabilities and reasons") {
 TEST_CASE("embeddings are those of embed, as numbers and as bytes") {
   const std::vector<float> expected = served_runs().run("aft-simple").embed({"the drum"}).front();
   json request{{"model", "aft-simple"}, {"input", "the drum"}};
-  const json floats = post(port(), "/v1/embeddings", request).json();
+  const json floats = post(shared_port(), "/v1/embeddings", request).json();
   CHECK(floats["data"][0]["embedding"].get<std::vector<float>>() == expected);
   request["encoding_format"] = "base64";
-  const json coded = post(port(), "/v1/embeddings", request).json();
+  const json coded = post(shared_port(), "/v1/embeddings", request).json();
   const std::string bytes = from_base64(coded["data"][0]["embedding"].get<std::string>());
   REQUIRE(bytes.size() == expected.size() * sizeof(float));
   CHECK(std::memcmp(bytes.data(), expected.data(), bytes.size()) == 0);
   CHECK(coded["usage"]["prompt_tokens"] == 8);
   CHECK(coded["usage"]["total_tokens"] == 8);
-}
-
-TEST_CASE("what is wrong with a request is said with the field") {
-  const std::pair<json, const char*> wrong[] = {{{{"max_tokens", -3}}, "max_tokens"},
-                                                {{{"max_tokens", 1.5}}, "max_tokens"},
-                                                {{{"max_token", 3}}, "max_token"},
-                                                {{{"n", 0}}, "n"},
-                                                {{{"temperature", "hot"}}, "temperature"},
-                                                {{{"top_p", 2}}, "top_p"},
-                                                {{{"stop", {1}}}, "stop"},
-                                                {{{"stop", ""}}, "stop"},
-                                                {{{"logprobs", 99}}, "logprobs"},
-                                                {{{"prompt", {1, -1}}}, "prompt"},
-                                                {{{"prompt", json::object()}}, "prompt"},
-                                                {{{"seed", -1}}, "seed"},
-                                                {{{"suffix", "x"}}, "suffix"},
-                                                {{{"stream", 1}}, "stream"},
-                                                {{{"session", 1}}, "session"},
-                                                {{{"session", {{"keep", "a/b"}}}}, "session.keep"},
-                                                {{{"best_of", 2}}, "best_of"},
-                                                {{{"presence_penalty", 1}}, "presence_penalty"}};
-  for (const auto& [fields, param] : wrong) {
-    json request = fields;
-    CAPTURE(request.dump());
-    request["model"] = "aft-simple";
-    const Response response = post(port(), "/v1/completions", request);
-    CHECK(response.status == 400);
-    CHECK(response.json()["error"]["param"] == param);
-    CHECK(response.json()["error"]["type"] == "invalid_request_error");
-  }
-  for (const std::string body : {"", "{", "[]", "1", "\xff", "{\"prompt\": \"\xff\"}", "null", "{\"model\": 1}"}) {
-    CAPTURE(body);
-    CHECK(ask(port(), "POST", "/v1/completions", body).status == 400);
-  }
-  CHECK(ask(port(), "POST", "/v1/completions", std::string(5000, '[')).status == 400);
-  CHECK(post(port(), "/v1/completions", {{"prompt", "a"}}).json()["error"]["param"] == "model");  // there are two
-  CHECK(post(port(), "/v1/completions", {{"model", "spam"}, {"prompt", "a"}}).status == 400);
-  CHECK(post(port(), "/v1/classify", {{"model", "aft-simple"}, {"input", "a"}}).status == 400);
-}
-
-TEST_CASE("unknown paths, methods, models and sessions are refused with their status") {
-  CHECK(ask(port(), "GET", "/nothing").status == 404);
-  CHECK(ask(port(), "GET", "/nothing").json()["error"]["type"] == "not_found_error");
-  const Response method = ask(port(), "GET", "/v1/completions");
-  CHECK(method.status == 405);
-  CHECK(method.json()["error"]["param"].is_null());
-  CHECK(method.headers.find("Allow: POST") != std::string::npos);
-  CHECK(post(port(), "/v1/completions", {{"model", "gpt"}, {"prompt", "a"}}).status == 404);
-  CHECK(ask(port(), "GET", "/v1/models/gpt").status == 404);
-  CHECK(ask(port(), "GET", "/v1/models/aft-simple/sessions/x").status == 404);
-  const json from{{"model", "aft-simple"}, {"prompt", "a"}, {"session", {{"from", "x"}}}};
-  CHECK(post(port(), "/v1/completions", from).status == 404);
-  CHECK(ask(port(), "POST", "/v1/completions", "{}", "Origin: http://evil\r\n").status == 403);
-}
-
-TEST_CASE("an unknown path says what is meant, where that can be known") {
-  const std::pair<const char*, const char*> paths[] = {
-      {"/v1/chat/completions", "ask POST /v1/completions with a prompt"},
-      {"/completions", "did you mean /v1/completions?"},
-      {"/v1/completion", "did you mean /v1/completions?"},
-      {"/v1/tokenize", "did you mean /tokenize?"},
-      {"/api/tags", "ask GET /v1/models"}};
-  for (const auto& expected : paths) {
-    const Response refused = ask(port(), "POST", expected.first, "{}");
-    CHECK_MESSAGE(refused.status == 404, expected.first);
-    CHECK_MESSAGE(refused.body.find(expected.second) != std::string::npos, expected.first, ": ", refused.body);
-  }
-}
-
-TEST_CASE("HEAD answers as GET does, without a body, and what takes no body refuses one") {
-  for (const std::string path : {"/health", "/", "/v1/models", "/metrics"}) {
-    CAPTURE(path);
-    Client client(port());
-    const Response head = client.ask("HEAD", path);
-    CHECK(head.status == 200);
-    CHECK(head.headers.find("Content-Length: 0") == std::string::npos);
-    CHECK(client.ask("GET", path).status == 200);  // no body is in between
-    CHECK(ask(port(), "GET", path, "x").status == 413);
-  }
-  CHECK(ask(port(), "HEAD", "/v1/completions").status == 405);
-  CHECK(ask(port(), "DELETE", "/v1/models/aft-simple/sessions/x", "x").status == 413);
-}
-
-TEST_CASE("a server is asked by names that were given, and by addresses") {
-  ServeOptions options = serve_options({"spam"});
-  options.host_names = {"models.example", "gpu7"};
-  const Serving serving(options);
-  for (const std::string host : {"localhost", "localhost:8080", "LocalHost", "127.0.0.1", "10.0.0.7:80", "[::1]",
-                                 "[::1]:8080", "models.example", "Models.Example:443", "gpu7"})
-    CHECK_MESSAGE(ask(serving.port(), "GET", "/v1/models", "", "Host: " + host + "\r\n").status == 200, host);
-  for (const std::string host : {"evil.example", "evil.example:8080", "localhost.evil.example", "models.example.evil",
-                                 "gpu7.evil", "evil@localhost", "[evil]", "[", "[]", "a:b", "localhost:evil"}) {
-    const Response refused = ask(serving.port(), "GET", "/v1/models", "", "Host: " + host + "\r\n");
-    CHECK_MESSAGE(refused.status == 403, host);
-    CHECK(refused.body.find("--host-name") != std::string::npos);
-  }
-  // A page under a name that is made to mean this server is its own for a browser.
-  CHECK(ask(serving.port(), "GET", "/v1/models", "", "Host: evil.example\r\nOrigin: http://evil.example\r\n").status ==
-        403);
-}
-
-TEST_CASE("a name with a character that is none of a name is shown as it was given") {
-  const Response coded = ask(port(), "GET", "/v1/models/aft%00x");
-  CHECK(coded.status == 404);
-  CHECK(coded.json()["error"]["message"] == "there is no model \"aft\\u0000x\"; there are: aft-simple, spam");
-  CHECK(ask(port(), "GET", "/v1/models/%ff").status == 404);
-  json request{{"model", "aft-simple"}, {"prompt", "a"}};
-  request[std::string("a\0b", 3)] = 1;
-  CHECK(post(port(), "/v1/completions", request).json()["error"]["message"].get<std::string>().find("unknown field") !=
-        std::string::npos);
-  CHECK(post(port(), "/v1/completions", {{"model", std::string(100000, 'x')}}).body.size() < 500);
-}
-
-TEST_CASE("texts that no prompt could be are not tokenized") {
-  const CompletionLimits limits;
-  const std::string text(static_cast<size_t>(8 * limits.prompt_tokens) + 1, 'a');
-  CHECK(post(port(), "/tokenize", {{"model", "aft-simple"}, {"prompt", text}}).json()["error"]["param"] == "prompt");
-  const std::vector<int> ids(static_cast<size_t>(limits.prompt_tokens + limits.new_tokens) + 1, 1);
-  CHECK(post(port(), "/detokenize", {{"model", "aft-simple"}, {"tokens", ids}}).json()["error"]["param"] == "tokens");
-  CHECK(post(port(), "/v1/completions", {{"model", "aft-simple"}, {"prompt", ids}}).json()["error"]["param"] ==
-        "prompt");
-}
-
-TEST_CASE("a path without its slash is unknown, as one with a coded slash or letter is") {
-  for (const std::string path :
-       {"xhealth", "x", "xv1/models", "xmetrics", "*", "%2Fhealth", "/%68ealth", "/v1%2Fmodels", "//"}) {
-    CAPTURE(path);
-    CHECK(ask(port(), "GET", path).status == 404);
-  }
-  CHECK(ask(port(), "GET", "/health").status == 200);
-}
-
-TEST_CASE("a folder of a sweep is a model by its name, which paths may code") {
-  namespace fs = std::filesystem;
-  const std::string name = "lr=1e-2,words=[1 2] caf\u00e9%41";
-  const fs::path link = fs::path(served_runs().folder("aft-simple")).parent_path() / name;
-  fs::create_directory_symlink(served_runs().folder("aft-simple"), link);
-  ServeOptions options;
-  options.runs = {link.string()};
-  {
-    const Serving serving(options);
-    CHECK(ask(serving.port(), "GET", "/v1/models").json()["data"][0]["id"] == name);
-    CHECK(post(serving.port(), "/v1/completions", {{"model", name}, {"prompt", "a"}}).json()["model"] == name);
-    const std::string coded = "/v1/models/lr%3D1e-2,words=%5b1%202%5D%20caf%C3%A9%2541";
-    CHECK(ask(serving.port(), "GET", coded).json()["id"] == name);
-    CHECK(ask(serving.port(), "GET", coded + "/sessions").status == 200);
-    CHECK(ask(serving.port(), "GET", "/v1/models/lr%3D1e-2%").status == 404);
-    CHECK(ask(serving.port(), "GET", "/v1/models/%00%GG%").status == 404);
-    CHECK(ask(serving.port(), "GET", coded + "/sessions/a%2Fb").status == 400);
-    CHECK(ask(serving.port(), "GET", "/metrics").body.find("model_name=\"" + name + "\"") != std::string::npos);
-  }
-  fs::rename(link, link.parent_path() / "two\nlines");
-  options.runs = {(link.parent_path() / "two\nlines").string()};
-  CHECK_THROWS_WITH_AS(Server{options}, doctest::Contains("without control characters"), Error);
-  fs::remove(link.parent_path() / "two\nlines");
-}
-
-TEST_CASE("a token is asked for, except by health and the page") {
-  ServeOptions options = serve_options({"spam"});
-  options.token = "secret";
-  const Serving serving(options);
-  CHECK(ask(serving.port(), "GET", "/health").status == 200);
-  CHECK(ask(serving.port(), "GET", "/").status == 200);
-  for (const std::string header : {"", "Authorization: Bearer secre\r\n", "Authorization: Bearer secrets\r\n",
-                                   "Authorization: Bearer \r\n", "Authorization: secret\r\n"}) {
-    CHECK(ask(serving.port(), "GET", "/v1/models", "", header).status == 401);
-    CHECK(ask(serving.port(), "GET", "/metrics", "", header).status == 401);
-  }
-  for (const std::string scheme : {"Bearer", "bearer", "BEARER"})
-    CHECK(ask(serving.port(), "GET", "/v1/models", "", "Authorization: " + scheme + " secret\r\n").status == 200);
 }
 
 }  // namespace capstan::testing

@@ -9,7 +9,7 @@
 //
 // train/loop/session saves and resumes by it; run/ and the commands open models. What a kill, a full disk or damage may
 // leave: tests/train/test_run_files.cpp, test_damaged_runs.cpp, test_disk_use.cpp, tests/faults/long_power_loss.cpp.
-// Folders of earlier versions must be read: tests/cli/test_old_runs.cpp.
+// Folders of earlier versions must be read: tests/cli/runs/test_old_runs.cpp.
 #pragma once
 
 #include <cstdint>

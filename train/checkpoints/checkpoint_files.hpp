@@ -1,6 +1,6 @@
 // The files of one checkpoint: model.safetensors, optimizer.safetensors and state.json, each with a checksum.
 // Checkpoints (checkpoint.hpp) writes them into a hidden folder. Their bytes do not depend on the number of ranks:
-// tests/train/test_disk_use.cpp; files of earlier versions are read: tests/cli/test_old_runs.cpp.
+// tests/train/test_disk_use.cpp; files of earlier versions are read: tests/cli/runs/test_old_runs.cpp.
 #pragma once
 
 #include <filesystem>

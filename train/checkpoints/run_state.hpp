@@ -1,7 +1,7 @@
 // The state of a run, except for its tensors: state.json of a checkpoint, and what must be the same when a run goes on.
 // A field that is added needs a default for runs without it (for_later_fields in run_state.cpp), and a change that
 // earlier versions cannot read raises run_format: tests/train/test_run_state.cpp, test_resume.cpp,
-// tests/cli/test_old_runs.cpp.
+// tests/cli/runs/test_old_runs.cpp.
 #pragma once
 
 #include <cstdint>

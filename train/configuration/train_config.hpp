@@ -1,6 +1,6 @@
 // The `train:` part of a configuration: its keys, limits and help, and the checks that span several. Runs save the
 // settings and are resumed only if those that matter are the same (check_resumable), so a new key needs a default that
-// means what runs without it meant: tests/cli/test_old_runs.cpp, tests/train/test_resume.cpp,
+// means what runs without it meant: tests/cli/runs/test_old_runs.cpp, tests/train/test_resume.cpp,
 // tests/run/yaml/test_config_errors.cpp.
 #pragma once
 

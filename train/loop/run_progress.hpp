@@ -1,6 +1,6 @@
 // What a run says while it trains: lines of the log, the progress bar, metrics. The session and the loop call it.
 // Fields of metrics.jsonl are read by other programs and by commands of later versions: tests/train/test_loop.cpp
-// ("metrics hold what was trained on", "the steps after the last logged one"), tests/cli/test_progress.cpp.
+// ("metrics hold what was trained on", "the steps after the last logged one"), tests/cli/training/test_progress.cpp.
 #pragma once
 
 #include <cmath>

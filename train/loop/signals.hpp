@@ -1,6 +1,6 @@
 // SIGINT, SIGTERM and SIGUSR1 as a request to save and stop, and the only thread that receives signals meanwhile. For
 // sessions, sweeps and autotune; the Python package hands its own signals on. tests/train/test_signals.cpp,
-// test_loop.cpp ("a signal saves and stops", "a second SIGINT") and tests/cli/test_interruption.cpp.
+// test_loop.cpp ("a signal saves and stops", "a second SIGINT") and tests/cli/training/test_interruption.cpp.
 #pragma once
 
 #include <csignal>

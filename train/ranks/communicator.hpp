@@ -1,7 +1,7 @@
 // The processes of a job, called ranks, and what they say to each other, over a Transport: training steps, evaluation,
 // checkpoints and the choices of run/ use it. All calls of a process come from one thread.
-// tests/train/test_communicator.cpp has ranks as threads that stop or do not answer; tests/cli/test_ranks.cpp has
-// processes.
+// tests/train/test_communicator.cpp has ranks as threads that stop or do not answer; tests/cli/training/test_ranks.cpp
+// has processes.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Reads the environment of mpirun and srun, and loads the plugin that knows MPI by dlopen(), so that the program runs
-// where no MPI is installed. A damaged plugin must be an error, not a crash: tests/cli/test_ranks.cpp.
+// where no MPI is installed. A damaged plugin must be an error, not a crash: tests/cli/training/test_ranks.cpp.
 #include "train/ranks/launch.hpp"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 // Finding out whether this process is one of several that were started together, and connecting them: for `capstan
-// train` and programs that train by run/. tests/cli/test_ranks.cpp, and long_slurm.sh for srun.
+// train` and programs that train by run/. tests/cli/training/test_ranks.cpp, and long_slurm.sh for srun.
 #pragma once
 
 #include <memory>

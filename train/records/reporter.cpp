@@ -1,5 +1,6 @@
 // Decides for each message whether it goes to the file, to the screen or both, and redraws the bar at most five times
-// a second. Ranks other than 0 have no log file and show nothing. tests/cli/test_progress.cpp and test_terminal.cpp.
+// a second. Ranks other than 0 have no log file and show nothing. tests/cli/training/test_progress.cpp and
+// test_terminal.cpp.
 #include "train/records/reporter.hpp"
 
 #include <sys/resource.h>

@@ -1,5 +1,5 @@
 // Progress of a run: lines in train.log and where messages go (core/io/log.hpp), and on a terminal a bar with the time
-// left. All of train/ reports by it, through RunProgress. tests/cli/test_progress.cpp, test_log.cpp and
+// left. All of train/ reports by it, through RunProgress. tests/cli/training/test_progress.cpp, test_log.cpp and
 // test_terminal.cpp.
 #pragma once
 

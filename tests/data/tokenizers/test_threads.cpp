@@ -7,7 +7,7 @@
 #include "core/machine/parallel.hpp"
 #include "data/pairs/pair_source.hpp"
 #include "data/text/text_source.hpp"
-#include "tests/data/labelled_support.hpp"
+#include "tests/data/labelled/labelled_support.hpp"
 
 using namespace capstan;
 

@@ -1,6 +1,6 @@
 // libcapstan_mpi.so: messages by MPI (train/ranks/transport.hpp). Built against Open MPI or MPICH with the C interface,
-// which both have; loaded by train/ranks/launch.cpp, so it uses nothing of the library. tests/cli/test_ranks.cpp runs
-// it.
+// which both have; loaded by train/ranks/launch.cpp, so it uses nothing of the library.
+// tests/cli/training/test_ranks.cpp runs it.
 #include <mpi.h>
 
 #include <algorithm>

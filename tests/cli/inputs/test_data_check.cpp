@@ -1,0 +1,252 @@
+// `capstan data check`, the warnings of `capstan train`, and errors that name the key of a file.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/io/json.hpp"
+#include "tests/cli/support/samples.hpp"
+
+namespace capstan::testing {
+namespace {
+
+void write_reviews(const Workplace& place) {
+  write_samples(place);
+  std::string rows = "id,sentiment,review\n";
+  for (int i = 0; i < 300; ++i)
+    rows +=
+        std::to_string(i) + (i % 2 == 0 ? ",positive" : ",negative") + ",a review number " + std::to_string(i) + "\n";
+  place.write("reviews.csv", rows);
+}
+
+const Words classifier =
+    "--config classifier.yaml --set data.train=[reviews.csv] data.tokenizer=word train.steps=1 train.valid_every=0";
+
+Words command(Words words, const Words& more) {
+  words.insert(words.end(), classifier.begin(), classifier.end());
+  return words + more;
+}
+
+TEST_CASE("train warns once, on standard error and in train.log, of texts that are none, and names the key to set") {
+  const Workplace place;
+  write_reviews(place);
+  const std::string warning = "the training texts look like labels";
+  for (const char* const progress : {"train.progress=plain", "train.progress=none"}) {
+    CAPTURE(progress);
+    const Outcome outcome = succeed(
+        place, command({"train"}, {progress, "data.header=false", "data.label_column=1", "data.text_columns=[2]",
+                                   "data.unique_labels=true", std::string("name=") + (progress + 15)}));
+    check_contains(outcome.err, {"warning: data: " + warning, "check data.text_columns"});
+    CHECK(contains(place.read(std::string("runs/") + (progress + 15) + "/train.log"), warning));
+  }
+  const Outcome heeded = succeed(place, command({"train"}, "name=b data.header=true data.label_column=sentiment"));
+  CHECK_FALSE(contains(heeded.err, "warning: data"));
+}
+
+TEST_CASE("data check prints tables and warnings, as text and as JSON, and writes nothing") {
+  const Workplace place;
+  write_reviews(place);
+  const Outcome text =
+      succeed(place, command({"data", "check"},
+                             "data.header=false data.label_column=1 data.text_columns=[2] data.unique_labels=true"));
+  for (const char* const part :
+       {"How tables are read", "First rows", "Splits", "Examples of each class", "Files", "warning: "})
+    CHECK(contains(text.out, part));
+  CHECK(text.out.find("warning: ") < text.out.find("Splits"));
+  CHECK_FALSE(std::filesystem::exists(place / "runs"));
+
+  const Words arguments = command({"data", "check"}, "data.header=true data.label_column=sentiment") + "--format json";
+  const nlohmann::json json = parse_json(succeed(place, arguments).out);
+  CHECK(json.at("splits").at(0).at("split") == "train");
+  CHECK(json.at("splits").at(0).at("examples") == 240);
+  CHECK(json.at("splits").at(1).at("examples") == 60);
+  CHECK(json.at("classes").at(0).at("train") == 120);
+  CHECK(json.at("warnings").empty());
+  CHECK(json.at("errors").empty());
+
+  const Outcome language = succeed(place, "data check --config lm.yaml");
+  check_contains(language.out, {"bytes per token", "<unk> %", "lines", "text/a.txt"});
+  succeed(place, {"data", "check", "--config", "lm.yaml", "--set",
+                  "data={type: associative-recall, pairs: 2, vocabulary: 32, length: 16}"});
+}
+
+TEST_CASE("data check shows the quote of each table, and warns where quotes are read as text") {
+  const Workplace place;
+  const auto rows = [&](const std::string& name, const std::string& row) {
+    std::string all;
+    for (int i = 0; i < 30; ++i) all += fmt::format(fmt::runtime(row), i % 2 == 0 ? "pos" : "neg", i);
+    place.write(name, all);
+  };
+  rows("plain.csv", "{},\"film {}, and so on\"\n");
+  rows("single.csv", "{},'film {}, and so on'\n");
+  rows("labels.csv", "'{}',film {} and so on\n");
+  rows("double.tsv", "{}\t\"film {} and so on\"\n");
+  rows("names.tsv", "\"{}\"\tfilm {} and so on\n");
+  const struct {
+    const char *file, *quote, *warning, *key;
+  } cases[] = {{"plain.csv", "\"", "", ""},
+               {"labels.csv", "\"", "single quotes around a field", "data.quote=single"},
+               {"double.tsv", "none", "double quotes around a field", "data.format=csv"},
+               {"names.tsv", "none", "", ""}};
+  for (const auto& [file, quote, warning, key] : cases) {
+    CAPTURE(file);
+    Words words{"data",     "check", "--config", "classify", "--set", fmt::format("data.train=[{}]", file),
+                "--format", "json"};
+    const nlohmann::json json = parse_json(succeed(place, words).out);
+    CHECK(json.at("tables").at(0).at("quote") == quote);
+    const std::string warnings = json.at("warnings").dump();
+    CHECK(contains(warnings, "quotes around") == (*warning != '\0'));
+    check_contains(warnings, {warning, key});
+    if (*key == '\0') continue;
+    words.insert(words.begin() + 6, key);
+    CHECK(parse_json(succeed(place, words).out).at("warnings").empty());
+  }
+  std::string some;
+  for (int i = 0; i < 10; ++i) some += "pos,'good, and cheap'\nneg,'bad film'\npos,'fine film'\n";
+  place.write("some.csv", some);
+  const auto check = [&](const std::string& file, const std::string& key) {
+    return run(place, {"data", "check", "--config", "classify", "--set", "data.train=[" + file + "]", key});
+  };
+  const Outcome all = check("single.csv", "seed=1"), few = check("some.csv", "seed=1");
+  CHECK(all.code == 2);
+  CHECK(contains(all.err, "(or set data.quote=single for single ones)"));
+  CHECK(few.code == 1);
+  CHECK(contains(few.out, "quote fields that contain commas; where single quotes do that, set data.quote=single"));
+  for (const char* const file : {"single.csv", "some.csv"}) {
+    const Outcome read = check(file, "data.quote=single");
+    check_contains(read.out, {"nothing unusual found", ", and "});
+  }
+}
+
+TEST_CASE("data check ends with 1 for what would stop the training, after its tables") {
+  const Workplace place;
+  write_reviews(place);
+  place.write("bad.csv", "positive,some words\nnegative,other words\nnegative\npositive,\n");
+  const Outcome outcome = run(place, command({"data", "check"}, {"data.train=[bad.csv]"}));
+  CHECK(outcome.code == 1);
+  check_contains(outcome.out, {"Splits", "error: bad.csv:3: too few columns", "error: bad.csv:4: the text is empty"});
+  CHECK(indecency(outcome) == "");
+}
+
+TEST_CASE("data check refuses generated data that no memory holds") {
+  const SamplePlace place;
+  check_refused(place, "listops",
+                {"data", "check", "--config", "classifier.yaml", "--set",
+                 "data={type: listops, train: 1000000000000, min_length: 4, max_length: 16}"},
+                "the examples need at least  ... lower their number or their length", 2);
+}
+
+TEST_CASE("a missing file of the data is named with its key, and with its line in the configuration") {
+  const SamplePlace place;
+  place.write("mine.yaml", "data:\n  test: [there/is/none.tsv]\n");
+  for (const Words& start : {Words{"train"}, {"data", "check"}}) {
+    Words arguments = start + "--config classifier.yaml mine.yaml";
+    const Outcome outcome = run(place, arguments);
+    CHECK(outcome.code == 2);
+    CHECK(contains(outcome.err, "mine.yaml:2:10: data.test.0: there/is/none.tsv: no such file or folder"));
+    CHECK_FALSE(std::filesystem::exists(place / "runs"));
+  }
+  check_refused(place, "as an override", "train --config lm.yaml --set data.valid=[nothing.txt]",
+                "--set data.valid=[nothing.txt]: ", 2);
+
+  write_trained_samples(place);
+  check_refused(place, "eval", "eval runs/classifier --split test --set data.test=[none.tsv]",
+                "data.test: none.tsv: no such file or folder");
+  check_refused(place, "a pattern", "train --config lm.yaml --set data.valid=[text/*.none]",
+                "data.valid: text/*.none: no text file matches");
+}
+
+TEST_CASE("an argument that a command does not take comes with what was probably meant") {
+  const SamplePlace place;
+  for (const Refusal& row : std::vector<Refusal>{
+           {"a configuration without --config", "train lm.yaml", "lm.yaml ... --config lm.yaml", 2},
+           {"data without --config", "train train.tsv", "--set data.train=[train.tsv] ... for example:", 2},
+           {"the same of sweep", "sweep lm.yaml", "--config lm.yaml", 2},
+           {"the same of config check", "config check lm.yaml", "--config lm.yaml", 2},
+           {"the same of data check", "data check lm.yaml", "--config lm.yaml", 2},
+           {"a value without --set", "train --config lm.yaml train.lr=1e-3",
+            "train.lr=1e-3 is no file ... --set train.lr=1e-3", 2},
+           {"a prompt without --prompt", "generate runs/lm Once", "Once ... --prompt TEXT", 2},
+           {"a text to predict", "predict runs/c a.txt more", "more ... standard input", 2},
+           {"a text in place of a file",
+            {"predict", "runs/classifier", "a fine day"},
+            "a fine day: no such file ... echo TEXT | capstan predict runs/classifier",
+            1,
+            write_trained_samples},
+           {"two runs", "eval runs/a runs/b", "runs/b ... takes one run ... capstan compare", 2},
+           {"an output without --output", "import in.safetensors out.safetensors", "--output out.safetensors", 2},
+       })
+    check_refused(place, row);
+}
+
+TEST_CASE("data check shows what was understood: delimiter, header, columns, and three rows") {
+  const SamplePlace place;
+  place.write("own.txt", "id:stars:review\n1:good:a fine, long day\n2:bad:sad\n3:good:well\n4:bad:no\n");
+  Words words =
+      "data check --config classifier.yaml --set data.train=[own.txt] data.delimiter=':' data.label_column=stars "
+      "data.text_columns=[review] data.valid_fraction=0";
+  const std::string text = succeed(place, words).out;
+  check_contains(text, {"own.txt", "own.txt:2"});
+  const nlohmann::json json = parse_json(succeed(place, words + "--format json").out);
+  const nlohmann::json read = json.at("tables").at(0);
+  CHECK(read.at("format") == "csv");
+  CHECK(read.at("delimiter") == "':'");
+  CHECK(read.at("header") == "yes");
+  CHECK(read.at("columns") == "3: id, stars, review");
+  CHECK(read.at("label") == "stars");
+  CHECK(read.at("text") == "review");
+  REQUIRE(json.at("first_rows").size() == 3);
+  CHECK(json.at("first_rows").at(0).at("label") == "good");
+  CHECK(json.at("first_rows").at(0).at("text") == "a fine, long day");
+  CHECK(json.at("first_rows").at(0).at("row") == "own.txt:2");
+}
+
+TEST_CASE("a piped table whose text column has another name is pointed out, and read when it is named") {
+  const SamplePlace place;
+  place.write(
+      "named.csv", "text,label\n" + [] {
+        std::string rows;
+        for (int i = 0; i < 20; ++i) rows += i % 2 == 0 ? "a fine day,good\n" : "sad night,bad\n";
+        return rows;
+      }());
+  succeed(place, "train --config classifier.yaml --set data.train=[named.csv]");
+  const std::string table = "review,stars\na fine day,5\n\"sad, long night\",1\n";
+  CHECK(contains(succeed(place, "predict runs/classifier", table).err, "--text-column NAME"));
+  const Outcome read = succeed(place, "predict runs/classifier --input csv --text-column review", table);
+  CHECK(lines_of(read.out).size() == 3);  // with the names of the columns
+}
+
+TEST_CASE("compare puts the best run first, by the measure that the runs were judged by") {
+  const TrainedPlace place;
+  const auto write_run = [&](const std::string& name, const std::string& monitor, double loss, double accuracy) {
+    std::string config = place.read("runs/classifier/config.yaml");
+    const size_t at = config.find("monitor: ");
+    REQUIRE(at != std::string::npos);
+    config.replace(at, config.find('\n', at) - at, "monitor: " + monitor);
+    place.write("runs/" + name + "/config.yaml", config);
+    place.write("runs/" + name + "/metrics.jsonl", nlohmann::json{{"event", "valid"},
+                                                                  {"step", 3},
+                                                                  {"loss", loss},
+                                                                  {"bits", loss},
+                                                                  {"best", true},
+                                                                  {"accuracy", accuracy},
+                                                                  {"seconds", 1}}
+                                                           .dump() +
+                                                       "\n");
+  };
+  write_run("sure", "accuracy", 0.9, 0.8);
+  write_run("careful", "accuracy", 0.4, 0.7);
+  const auto first_of = [&](const Words& arguments) {
+    const Outcome outcome = succeed(place, arguments);
+    return std::make_pair(lines_of(outcome.out).at(3).substr(0, 12), outcome.err);
+  };
+  auto [first, said] = first_of({"compare", "runs/careful", "runs/sure"});
+  CHECK(first == "runs/sure   ");
+  CHECK(said == "");
+  write_run("careful", "loss", 0.4, 0.7);
+  std::tie(first, said) = first_of({"compare", "runs/sure", "runs/careful"});
+  CHECK(first == "runs/careful");
+  CHECK(contains(said, "the runs differ in train.monitor (1 loss, 1 accuracy): sorted by the validation loss"));
+}
+
+}  // namespace
+}  // namespace capstan::testing

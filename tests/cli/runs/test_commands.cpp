@@ -1,0 +1,357 @@
+// What predict, generate, inspect, import and config print, and how they behave in pipes.
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/io/json.hpp"
+#include "tests/cli/support/samples.hpp"
+#include "tests/support/source_dir.hpp"
+
+namespace capstan::testing {
+namespace {
+
+TEST_CASE("help is there for every command, and says what a newcomer wants to know") {
+  const Workplace place;
+  const std::string help = succeed(place, "--help").out;
+  for (const char* const word :
+       {"train", "sweep", "autotune", "eval", "predict", "score", "embed", "generate", "inspect", "import", "compare",
+        "metrics", "report", "data", "config", "capstan train --config", "75 interrupted"})
+    CHECK(contains(help, word));
+  for (const char* const command : {"train", "sweep", "autotune", "eval", "predict", "score", "embed", "generate",
+                                    "inspect", "import", "compare", "metrics", "report", "data", "config"}) {
+    const Outcome outcome = succeed(place, {command, "--help"});
+    CHECK(contains(outcome.out, "For example:  capstan " + std::string(command)));
+    CHECK(outcome.err == "");
+  }
+}
+
+TEST_CASE("help, help COMMAND and version say what --help and --version say") {
+  const Workplace place;
+  CHECK(succeed(place, "help").out == succeed(place, "--help").out);
+  CHECK(succeed(place, "help config check").out == succeed(place, "config check --help").out);
+  CHECK(succeed(place, "version").out == succeed(place, "--version").out);
+}
+
+TEST_CASE("a recipe is found by name, from any folder; a file of that name is taken first") {
+  const Workplace place;
+  for (const char* const name : {"enwik8", "enwik8.yaml", "configs/enwik8.yaml"})
+    CHECK(succeed(place, {"config", "check", "--config", name}).out == "enwik8: the configuration is valid\n");
+  CHECK(succeed(place, "config check --config compare/imdb-bytes compare/tiny-flash").code == 0);
+  CHECK(contains(succeed(place, "inspect enwik8").out, "aft-local"));
+  const std::string linear = succeed(place, "inspect classify --classes 3").out;
+  CHECK(contains(linear,
+                 "classes     3\nn-grams of  words, lengths chosen for the texts; 2, 3, 4, 5 characters\nbuckets  "
+                 "   chosen"));
+  CHECK_FALSE(contains(linear, "FLOP"));
+  write_samples(place);
+  std::filesystem::copy_file(place / "lm.yaml", place / "enwik8");
+  CHECK(succeed(place, "config check --config enwik8").out == "lm: the configuration is valid\n");
+  std::filesystem::copy_file(place / "lm.yaml", place / "classify.yaml");
+  CHECK(succeed(place, "config check --config classify").out == "lm: the configuration is valid\n");
+  check_refused(place, "no folder but configs", "config check --config ../lm", "../lm", 2);
+}
+
+TEST_CASE("predict writes a header and, per text, a label and probabilities that sum to 1") {
+  const TrainedPlace place;
+  const std::string very_long(1 << 20, 'x');
+  const std::string input = "a fine day\n\nsad night\r\n\xe6\x97\xa5\xe6\x9c\xac\n" + very_long + "\ndull";
+  const std::vector<std::string> lines = lines_of(succeed(place, "predict runs/classifier", input).out);
+  REQUIRE(lines.size() == 7);
+  const std::vector<std::string> header = cells(lines[0]);
+  CHECK(header == Words{"label", "bad", "good", "so so"});
+  for (size_t i = 1; i < lines.size(); ++i) {
+    INFO(lines[i]);
+    const std::vector<std::string> row = cells(lines[i]);
+    REQUIRE(row.size() == 4);
+    double sum = 0, largest = 0;
+    std::string likeliest;
+    for (size_t c = 1; c < row.size(); ++c) {
+      const double probability = std::stod(row[c]);
+      sum += probability;
+      if (probability > largest) likeliest = header[c];
+      largest = std::max(largest, probability);
+    }
+    CHECK(std::abs(sum - 1) < 2e-4);
+    CHECK(likeliest == row[0]);
+  }
+}
+
+namespace {
+
+/// The largest difference of numbers in two tables; infinite where words or lines differ.
+double most_different(const std::string& a, const std::string& b) {
+  std::istringstream left(a), right(b);
+  double most = 0;
+  for (std::string x, y; left >> x;) {
+    if (!(right >> y)) return INFINITY;
+    if (x == y) continue;
+    char *end_x = nullptr, *end_y = nullptr;
+    const double difference = std::abs(std::strtod(x.c_str(), &end_x) - std::strtod(y.c_str(), &end_y));
+    if (*end_x != '\0' || *end_y != '\0') return INFINITY;
+    most = std::max(most, difference);
+  }
+  std::string rest;
+  return right >> rest ? INFINITY : most;
+}
+
+}  // namespace
+
+TEST_CASE("predict writes JSON lines that parse, in the order of the texts, whatever the batch size") {
+  const TrainedPlace place;
+  std::string texts;
+  for (int i = 0; i < 150; ++i) texts += "a \"fine\" day\\ " + std::to_string(i) + "\n";
+  place.write("texts.txt", texts);
+  const std::string all = succeed(place, "predict runs/classifier texts.txt --format jsonl").out;
+  const std::vector<std::string> lines = lines_of(all);
+  REQUIRE(lines.size() == 150);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const nlohmann::json line = parse_json(lines[i]);
+    CHECK(line.at("text") == "a \"fine\" day\\ " + std::to_string(i));
+    double sum = 0, largest = 0;
+    for (const auto& [name, probability] : line.at("probabilities").items()) {
+      sum += probability.get<double>();
+      largest = std::max(largest, probability.get<double>());
+    }
+    CHECK(std::abs(sum - 1) < 1e-5);
+    CHECK(line.at("probability").get<double>() == largest);
+    CHECK(line.at("probabilities").at(line.at("label").get<std::string>()).get<double>() == largest);
+  }
+  // TSV: four decimals, of which the last bits of a float, which depend on the batch, can change the last one.
+  const std::string together = succeed(place, "predict runs/classifier texts.txt").out;
+  CHECK(most_different(succeed(place, "predict runs/classifier texts.txt --batch-size 1").out, together) < 1.5e-4);
+  CHECK(succeed(place, "predict runs/classifier", texts).out == together);
+  CHECK(succeed(place, "predict runs/classifier/checkpoints/best texts.txt").out == together);
+}
+
+TEST_CASE("predict reads a slow pipe to its end and answers line by line") {
+  const TrainedPlace place;
+  const Outcome slow =
+      run_shell(place,
+                "(for i in $(seq 90); do echo a fine day; done; sleep 0.2; echo dull; sleep 0.2; printf 'sad night') | "
+                "$capstan predict runs/classifier");
+  CHECK(slow.code == 0);
+  CHECK(lines_of(slow.out).size() == 93);
+  // The answer to the first line comes before the second line is written.
+  const Outcome talk = run_shell(
+      place,
+      "coproc $capstan predict runs/classifier; echo a fine day >&${COPROC[1]}; read -t 60 header <&${COPROC[0]}; "
+      "read -t 60 first <&${COPROC[0]}; echo dull >&${COPROC[1]}; read -t 60 second <&${COPROC[0]}; "
+      "echo \"$header\"; echo \"$first\"; echo \"$second\"");
+  CHECK(lines_of(talk.out).size() == 3);
+  CHECK(cells(talk.out).size() == 3 * 3 + 1);
+}
+
+TEST_CASE("predict answers for every text before the one it cannot read, and names that one") {
+  const TrainedPlace place;
+  std::string texts;
+  for (int i = 0; i < 70; ++i) texts += "a fine day\n";
+  place.write("texts.txt", texts + "na\xefve\ndull\n");
+  for (const Words& command : {Words("predict runs/classifier texts.txt"), Words{"predict", "runs/classifier"}}) {
+    const std::string name = command.size() == 3 ? "texts.txt" : "stdin";
+    const Outcome outcome =
+        check_refused(place, "invalid UTF-8", command, {name + ":71:3", "0xef", "UTF-8"}, 1, place.read("texts.txt"));
+    CHECK(lines_of(outcome.out).size() == 71);
+  }
+  const auto file = [](const std::string& name, const std::string& text) {
+    return [=](const Workplace& p) { p.write(name, text); };
+  };
+  for (const Refusal& row :
+       {Refusal{"empty file", "predict runs/classifier none.txt", "none.txt ... empty", 1, file("none.txt", "")},
+        Refusal{"absent file", "predict runs/classifier absent.txt", "absent.txt: no such file"},
+        Refusal{"binary", "predict runs/classifier", "stdin:1: ... UTF-8", 1, {}, std::string("\x00\xff\x01", 3)},
+        Refusal{"no such format", "predict runs/classifier --format xml", "--format ... xml ... tsv, jsonl", 2}})
+    check_refused(place, row);
+  CHECK(lines_of(succeed(place, "predict runs/classifier", "").out).size() == 1);
+  CHECK(lines_of(succeed(place, "predict runs/classifier", "\n").out).size() == 2);
+  CHECK(lines_of(succeed(place, "predict runs/classifier", std::string("\x00\x01\n", 3)).out).size() == 2);
+}
+
+TEST_CASE("predict reads text pairs separated by a tab, with n-grams, and agrees with eval") {
+  const SamplePlace place;
+  std::string rows, texts;
+  std::vector<std::string> labels;
+  for (int i = 0; i < 40; ++i) {
+    const bool same = i % 2 == 0;
+    const std::string a = "day " + std::to_string(i % 5), b = same ? a : "night " + std::to_string(i % 7);
+    rows += (same ? "same\t" : "other\t") + a + "\t" + b + "\n";
+    texts += a + "\t" + b + "\n";
+    labels.emplace_back(same ? "same" : "other");
+  }
+  place.write("pairs.tsv", rows);
+  succeed(place,
+          {"train", "--config", "classifier.yaml", "--set", "name=pairs", "data.train=[pairs.tsv]",
+           "data.text_columns=[\"2\", \"3\"]", "data.separator=true", "data.tokenizer=word", "train.steps=30",
+           "model.ngrams.orders=[1, 2]", "model.ngrams.buckets=1000", "train.valid_every=0", "data.valid=[pairs.tsv]"});
+  const double accuracy = number_of(succeed(place, "eval runs/pairs").out, "accuracy");
+  const std::vector<std::string> lines = lines_of(succeed(place, "predict runs/pairs", texts).out);
+  REQUIRE(lines.size() == 41);
+  int right = 0;
+  for (size_t i = 0; i < labels.size(); ++i) right += cells(lines[i + 1])[0] == labels[i] ? 1 : 0;
+  CHECK(right == std::lround(40 * accuracy));
+  CHECK(right > 30);  // the words of the second column tell
+  const std::string inspected = succeed(place, "inspect runs/pairs").out;
+  CHECK(contains(inspected, "ngrams"));
+  const std::string counts = lines_of(inspected).back();  // tables of n-grams are apart
+  CHECK(contains(counts, " in tables of n-grams"));
+  CHECK(contains(place.read("runs/pairs/train.log"), "model: text-classifier of " + counts + ", "));
+  check_refused(place, "one text", "predict runs/pairs", "stdin:2 ... found 1 texts ... 2 ... tab", 1, "a\tb\nc\n");
+}
+
+TEST_CASE("predict says which text is too long where the run was trained to stop at such texts") {
+  const SamplePlace place;
+  succeed(place, "train --config classifier.yaml --set data.truncate=error train.steps=1");
+  check_refused(place, "too long", "predict runs/classifier", "stdin:2 ... 17 tokens ... 16 ... truncate", 1,
+                "dull\n" + std::string(17, 'a') + "\n");
+}
+
+TEST_CASE("generate: the same seed gives the same text, another one another") {
+  const TrainedPlace place;
+  const Words command{"generate", "runs/lm", "--prompt", "the tape", "-n", "100", "--seed", "5"};
+  const std::string text = succeed(place, command).out;
+  CHECK(text.rfind("the tape", 0) == 0);
+  CHECK(text.back() == '\n');
+  CHECK(succeed(place, command).out == text);
+  Words other = command;
+  other.back() = "6";
+  CHECK(succeed(place, other).out != text);
+  Words rounded = command + "--weights bf16";
+  const std::string from_rounded = succeed(place, rounded).out;
+  CHECK(from_rounded.rfind("the tape", 0) == 0);
+  CHECK(succeed(place, rounded).out == from_rounded);
+  rounded.back() = "float32";
+  CHECK(succeed(place, rounded).out == text);
+
+  Words greedy = command + "--temperature 0";
+  const std::string likeliest = succeed(place, greedy).out;
+  greedy[7] = "6";
+  CHECK(succeed(place, greedy).out == likeliest);
+  CHECK(succeed(place, {"generate", "runs/lm", "--prompt", "the tape", "-n", "0"}).out == "the tape\n");
+  CHECK(lines_of(succeed(place, "generate runs/lm -n 200").err).size() == 1);  // says once that the window slides
+}
+
+TEST_CASE("generate takes any prompt there is, and none") {
+  const TrainedPlace place;
+  const std::string unseen = "\xe6\x97\xa5\xe6\x9c\xac";
+  CHECK(succeed(place, {"generate", "runs/lm", "-n", "5", "--prompt", unseen}).out.rfind(unseen, 0) == 0);
+  CHECK(succeed(place, {"generate", "runs/lm", "-n", "5", "--prompt", ""}).out.size() > 1);
+  const std::string long_prompt(1000, 'a');
+  CHECK(succeed(place, {"generate", "runs/lm", "-n", "5", "--prompt", long_prompt}).out.rfind(long_prompt, 0) == 0);
+  check_refused(place, "no UTF-8", "generate runs/lm --prompt na\xefve", "--prompt:1:3 ... 0xef ... UTF-8");
+  check_refused(place, "empty stop", {"generate", "runs/lm", "--stop", ""}, "--stop ... must not be empty", 2);
+}
+
+TEST_CASE("generate: a model without a position limit reads the end of a prompt of any length") {
+  const SamplePlace place;
+  succeed(place, {"train", "--config", "lm.yaml", "--set", "name=rotary", "train.steps=2", "model.positions=none",
+                  "model.layers=[{mixer: {type: attention, heads: 2, rotary: true}}]"});
+  std::string line;
+  for (int i = 0; line.size() < 1'000'000; ++i) line += i % 3 * i % 7 < 3 ? "the tape " : "turns ";
+  const Outcome all = succeed(place, "generate runs/rotary --interactive -n 20", line + "\n");
+  check_contains(all.err, {"stdin:1: of 1000", "tokens, the last 16384 are read"});
+  const std::string end = line.substr(line.size() - 16384);
+  const Outcome last = succeed(place, "generate runs/rotary --prompt-file - -n 20", end);
+  CHECK(all.out.substr(line.size()) == last.out.substr(end.size()));
+}
+
+TEST_CASE("generate ends at a stop string, which is not shown, and at the last position when told so") {
+  const TrainedPlace place;
+  const Words command = "generate runs/lm --prompt the -n 200 --seed 3";
+  const std::string text = succeed(place, command).out.substr(3);
+  for (const std::string& stop : {text.substr(20, 1), text.substr(37, 2), text.substr(60, 3)}) {
+    INFO("stop at \"", stop, "\"");
+    Words stopped = command + Words{"--stop", "never said", "--stop", stop};
+    CHECK(succeed(place, stopped).out == "the" + text.substr(0, text.find(stop)) + "\n");
+  }
+  Words whole = command + "--no-slide";
+  const Outcome outcome = succeed(place, whole);
+  CHECK(outcome.out.size() < 100);
+  CHECK(contains(outcome.err, "last position"));
+}
+
+TEST_CASE("generate streams: text is there before the end, and a reader that leaves ends it quietly") {
+  const TrainedPlace place;
+  const Outcome piped =
+      run_shell(place, "$capstan generate runs/lm --prompt 'the ' -n -1 | head -c 200; echo \" ${PIPESTATUS[0]}\"");
+  CHECK(piped.out.rfind("the ", 0) == 0);
+  CHECK(contains(piped.out, std::to_string(128 + SIGPIPE)));
+  CHECK(lines_of(piped.err).size() <= 1);  // that the window slides
+  for (const std::string& line : lines_of(piped.err))
+    CHECK(line.rfind("info: the model has only 32 positions", 0) == 0);
+  const Outcome labels = run_shell(place, "yes a fine day | $capstan predict runs/classifier | head -3");
+  CHECK(lines_of(labels.out).size() == 3);
+  CHECK(labels.err == "");
+}
+
+TEST_CASE("an output that cannot be written is an error") {
+  const TrainedPlace place;
+  for (const char* const command : {"eval runs/lm", "predict runs/classifier train.tsv", "generate runs/lm",
+                                    "inspect runs/lm", "config print --config lm.yaml"}) {
+    INFO(command);
+    const Outcome outcome = run_shell(place, "$capstan " + std::string(command) + " > /dev/full");
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.err, "standard output"));
+  }
+}
+
+TEST_CASE("inspect and import refuse files that are not what they want") {
+  const TrainedPlace place;
+  const auto cut = [](const Workplace& p) {
+    p.write("cut.safetensors", p.read("runs/lm/checkpoints/last/model.safetensors").substr(0, 2000));
+  };
+  const std::string fixture = source_path("tests/parity/fixtures/public_aft_full.safetensors");
+  for (const Refusal& row : std::vector<Refusal>{
+           {"truncated tensors", "inspect cut.safetensors", "cut.safetensors ... damaged", 1, cut},
+           {"absent tensors", "inspect absent.safetensors", "absent.safetensors ... no such file ... check the path"},
+           {"absent configuration", "inspect absent.yaml", "absent.yaml ... no such file", 2},
+           {"import of truncated tensors", "import cut.safetensors -o x.safetensors", "cut.safetensors ... damaged", 1,
+            cut},
+           {"import of text", "import lm.yaml -o x.safetensors", "lm.yaml ... not a safetensors file"},
+           {"import of nothing", "import absent -o x.safetensors", "absent ... no such file"},
+           {"import of a folder", "import text -o x.safetensors", "text: is a folder; a file is needed"},
+           {"import of our own weights", "import runs/lm/checkpoints/last/model.safetensors -o x.safetensors",
+            "model.safetensors ... AFT_FULL ... AFTLocal ... --prefix"},
+           {"import behind another prefix",
+            {"import", fixture, "--prefix", "aft.", "-o", "x.safetensors"},
+            "after the prefix aft. ... --prefix"},
+           {"import into an absent folder",
+            {"import", fixture, "-o", "absent/x.safetensors"},
+            "absent/x.safetensors ... check the path"},
+           {"import into nothing",
+            {"import", fixture},
+            "--output FILE for a module, or --run ... capstan import --help",
+            2},
+       }) {
+    check_refused(place, row);
+    CHECK_FALSE(std::filesystem::exists(place / "x.safetensors"));
+  }
+  succeed(place, {"import", fixture, "-o", "x.safetensors"});
+  const std::string tensors = succeed(place, "inspect x.safetensors").out;
+  check_contains(tensors, {"to_qkv.weight", "(105, 35)", "position_bias", "metadata mixer"});
+  CHECK(contains(succeed(place, "inspect runs/lm").out, "aft-local"));
+  CHECK(contains(succeed(place, "inspect runs/lm --tensors").out, "embed.weight"));
+  CHECK(contains(succeed(place, "inspect lm.yaml --set model.width=32").out, "total"));
+}
+
+TEST_CASE("the configuration that a run saves is the one it ran with") {
+  const TrainedPlace place;
+  const std::string printed = succeed(place, "config print --config lm.yaml").out;
+  CHECK(place.read("runs/lm/config.yaml") == printed);
+  place.write("again.yaml", printed);
+  CHECK(succeed(place, "config print --config again.yaml").out == printed);
+  CHECK(contains(succeed(place, "config check --config runs/lm/config.yaml").out, "is valid"));
+  // From anywhere, with paths that are relative to where one stands.
+  std::filesystem::create_directory(place / "below");
+  const Outcome outcome = run_shell(
+      place,
+      "cd below && $capstan train --config ../lm.yaml --set data.train=../text folder=../elsewhere train.steps=2");
+  CHECK(outcome.code == 0);
+  CHECK(std::filesystem::exists(place / "elsewhere/lm/checkpoints/last/model.safetensors"));
+}
+
+}  // namespace
+}  // namespace capstan::testing

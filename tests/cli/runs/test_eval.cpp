@@ -1,0 +1,375 @@
+// What eval and compare print.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/io/json.hpp"
+#include "tests/cli/support/samples.hpp"
+
+namespace capstan::testing {
+
+TEST_CASE("eval prints the same loss whatever the batch size, and what belongs to it") {
+  const TrainedPlace place;
+  for (const char* const run_folder : {"runs/lm", "runs/classifier"}) {
+    INFO(run_folder);
+    const std::string text = succeed(place, {"eval", run_folder, "--set", "train.batch_size=1"}).out;
+    const double loss = number_of(text, "loss");
+    CHECK(number_of(text, "targets") > 0);
+    CHECK(number_of(text, "accuracy") >= 0);
+    CHECK(number_of(text, "accuracy") <= 1);
+    for (const char* const size : {"2", "3", "7", "64"}) {
+      const std::string other =
+          succeed(place, {"eval", run_folder, "--set", std::string("train.batch_size=") + size}).out;
+      CHECK(std::abs(number_of(other, "loss") - loss) <= 1.000001e-6);  // both are rounded to 6 digits
+      CHECK(number_of(other, "targets") == number_of(text, "targets"));
+      CHECK(number_of(other, "accuracy") == number_of(text, "accuracy"));
+    }
+  }
+  const std::string text = succeed(place, "eval runs/lm").out;
+  CHECK(number_of(text, "perplexity") == doctest::Approx(std::exp(number_of(text, "loss"))).epsilon(1e-3));
+  // One target per character; the only characters of two bytes are the accented ones.
+  CHECK(number_of(text, "bits_per_byte") <= number_of(text, "loss") / std::log(2.0));
+  CHECK(number_of(text, "bits_per_byte") > 0.9 * number_of(text, "loss") / std::log(2.0));
+  const std::string gzip = succeed(place, "eval runs/lm --compare-gzip").out;
+  CHECK(contains(gzip, "gzip -9"));
+  CHECK(number_of(succeed(place, "eval runs/classifier --split train").out, "targets") > 40);
+  check_refused(place, "a split of another name", "eval runs/lm --split dev", "--split ... dev ... train, valid, test",
+                2);
+}
+
+TEST_CASE("eval and predict refuse keys that would be those of another model") {
+  const TrainedPlace place;
+  check_refused(place, "another width", "eval runs/lm --set model.width=64",
+                "--set model.width=64 ... trained with ... leave this key unchanged", 2);
+  check_refused(place, "another tokenizer", "eval runs/lm --set data.tokenizer.type=byte", "--set data.tokenizer", 2);
+  check_refused(place, "another classifier", "predict runs/classifier rows.tsv --set model.dropout=0.9",
+                "--set model.dropout=0.9", 2);
+}
+
+TEST_CASE("eval of a classifier: every class, the confusion matrix, and the same as JSON") {
+  const TrainedPlace place;
+  const Words arguments = "eval runs/classifier --split train";
+  const std::string text = succeed(place, arguments).out;
+  Words with_json = arguments + "--format json";
+  const nlohmann::json json = parse_json(succeed(place, with_json).out);
+  for (const char* const figure : {"targets", "loss", "accuracy", "macro_f1", "calibration_error"}) {
+    INFO(figure);
+    CHECK(number_of(text, figure) == doctest::Approx(json.at(figure).get<double>()).epsilon(1e-3));
+  }
+  int64_t examples = 0, correct = 0;
+  double f1 = 0;
+  const auto& classes = json.at("classes");
+  for (size_t c = 0; c < classes.size(); ++c) {
+    const std::string name = classes[c].at("class");
+    CHECK(contains(text, "\n" + name + ' '));
+    int64_t row = 0;
+    for (const auto& count : json.at("confusion").at(c)) row += count.get<int64_t>();
+    CHECK(row == classes[c].at("examples").get<int64_t>());
+    examples += row;
+    correct += json.at("confusion").at(c).at(c).get<int64_t>();
+    f1 += classes[c].at("f1").get<double>();
+  }
+  CHECK(examples == json.at("targets").get<int64_t>());
+  CHECK(json.at("accuracy").get<double>() == doctest::Approx(static_cast<double>(correct) / examples));
+  CHECK(json.at("macro_f1").get<double>() == doctest::Approx(f1 / static_cast<double>(classes.size())));
+  CHECK(contains(text, "confusion: rows are true classes"));
+  // A class of which there is nothing has no figures, and is no part of their mean.
+  place.write("one.tsv", "good\ta fine day 1\n");
+  const std::string few = succeed(place, "eval runs/classifier --split test --set data.test=[one.tsv]").out;
+  check_contains(few, {" of 3 classes\n", "        -        -        -         -         0\n"});
+  const nlohmann::json lm = parse_json(succeed(place, "eval runs/lm --format json").out);
+  CHECK(lm.contains("bits_per_byte"));
+  CHECK_FALSE(lm.contains("confusion"));
+  check_refused(place, "a format of another name", "eval runs/lm --format xml", "--format ... xml ... text, json", 2);
+}
+
+TEST_CASE("the perplexity per word counts words between blanks, and the ends of lines") {
+  const TrainedPlace place;
+  place.write("few.txt", "the  sea and\n\n the sea\n");  // 5 words, 3 lines
+  const auto report = [&](const std::string& split, const std::string& file) {
+    return parse_json(
+        succeed(place, {"eval", "runs/lm", "--format", "json", "--split", split, "--set", "data.valid=[" + file + "]"})
+            .out);
+  };
+  const nlohmann::json few = report("valid", "few.txt");
+  const double nats = few.at("loss").get<double>() * few.at("targets").get<double>();
+  CHECK(nats / std::log(few.at("word_perplexity").get<double>()) == doctest::Approx(8).epsilon(1e-6));
+  CHECK_FALSE(report("train", "few.txt").contains("word_perplexity"));  // its text is not kept
+}
+
+TEST_CASE("eval that learns from what it has scored has figures of its own, and changes nothing") {
+  const TrainedPlace place;
+  const auto report = [&](Words more) {
+    more.insert(more.begin(), {"eval", "runs/lm", "--split", "train", "--format", "json"});
+    return parse_json(succeed(place, more).out);
+  };
+  const nlohmann::json plain = report({}), barely = report({"--adapt", "1e-12", "--adapt-decay", "0"}),
+                       adapted = report({"--adapt", "1e-3"}), cached = report({"--cache", "200"}),
+                       both = report({"--cache", "200", "--adapt", "1e-3"});
+  CHECK_FALSE(plain.contains("adapted_loss"));
+  for (const nlohmann::json* const other : {&barely, &adapted, &cached, &both})
+    for (const char* const figure : {"loss", "targets", "perplexity", "bits_per_byte"})
+      CHECK(other->at(figure) == plain.at(figure));
+  const double loss = plain.at("loss");
+  CHECK(barely.at("adapted_loss").get<double>() == doctest::Approx(loss).epsilon(1e-5));
+  CHECK(adapted.at("adapted_loss").get<double>() < loss);
+  CHECK(both.at("adapted_loss").get<double>() < loss);
+  CHECK(cached.at("cache_weight").get<double>() > 0);
+  CHECK(adapted.at("adapted_perplexity").get<double>() ==
+        doctest::Approx(std::exp(adapted.at("adapted_loss").get<double>())).epsilon(1e-6));
+  CHECK(report({}) == plain);
+  check_refused(place, "a rate at which weights run away", "eval runs/lm --adapt 1", "--adapt ... smaller");
+  check_refused(place, "a decay alone", "eval runs/lm --adapt-decay 0.1", "--adapt-decay ... --adapt RATE", 2);
+  for (const char* const option : {"--adapt", "--cache"})
+    check_refused(place, "a classifier", {"eval", "runs/classifier", option, "1"}, "language-model");
+}
+
+TEST_CASE("the loss that eval prints is the one that training saw") {
+  const TrainedPlace place;
+  for (const char* const name : {"lm", "classifier"}) {
+    double seen = NAN;
+    for (const std::string& line : lines_of(place.read("runs/" + std::string(name) + "/metrics.jsonl"))) {
+      const nlohmann::json event = parse_json(line);
+      if (event.at("event") == "valid" && event.at("best").get<bool>()) seen = event.at("loss").get<double>();
+    }
+    CHECK(number_of(succeed(place, {"eval", "runs/" + std::string(name)}).out, "loss") ==
+          doctest::Approx(seen).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("eval with weights of fewer bits: another loss, a little; not where nothing is rounded") {
+  const TrainedPlace place;
+  const auto loss = [&](const std::string& weights) {
+    return number_of(succeed(place, {"eval", "runs/lm", "--split", "train", "--weights", weights}).out, "loss");
+  };
+  const double exact = loss("float32");
+  for (const char* const weights : {"bf16", "int8"}) {
+    INFO(weights);
+    CHECK(loss(weights) != exact);
+    CHECK(loss(weights) == doctest::Approx(exact).epsilon(0.01));
+  }
+  std::string texts;
+  for (int i = 0; i < 20; ++i) texts += "on\ta b c\noff\tb c a\n";
+  place.write("texts.tsv", texts);
+  succeed(place, "train --config classify --set name=linear data.train=[texts.tsv] data.test=[texts.tsv]");
+  check_refused(place, "no blocks", "eval runs/linear --weights int8", "linear-classifier");
+  check_refused(place, "weights that learn", "eval runs/lm --weights int8 --adapt 1e-3", "--weights ... --adapt", 2);
+}
+
+TEST_CASE("compare: one row per run, the best first, and only the keys in which the runs differ") {
+  const TrainedPlace place;
+  succeed(place, "train --config lm.yaml --set name=other train.lr=1e-9 model.width=24");
+  place.write("runs/notes.txt", "not a run");
+  std::vector<std::string> lines = lines_of(succeed(place, "compare runs/other runs/lm").out);
+  REQUIRE(lines.size() == 5);
+  CHECK(lines[0].rfind("language-model: ", 0) == 0);
+  CHECK(contains(lines[0], " tokens held out of text"));
+  CHECK(lines[1].rfind("the same in all: step 6", 0) == 0);
+  lines.erase(lines.begin(), lines.begin() + 2);
+  check_contains(lines[0], {"width", "lr", "valid loss"});
+  CHECK_FALSE(contains(lines[0], "seed"));
+  CHECK_FALSE(contains(lines[0], "name"));
+  CHECK(lines[1].rfind("runs/lm ", 0) == 0);  // the other hardly learnt
+  CHECK(lines[2].rfind("runs/other ", 0) == 0);
+  CHECK(contains(lines[2], " 24 "));
+
+  const std::string csv = succeed(place, "compare runs/other runs/lm runs/notes.txt --format csv").out;
+  const std::vector<std::string> rows = lines_of(csv);
+  REQUIRE(rows.size() == 3);
+  check_contains(rows[0], {"model.width,", ",valid_loss,"});
+  const auto commas = [](const std::string& line) { return std::count(line.begin(), line.end(), ','); };
+  CHECK(commas(rows[1]) == commas(rows[0]));
+
+  // Runs of different kinds differ in whole branches: they are in blocks.
+  const std::string mixed = succeed(place, "compare runs/classifier runs/lm").out;
+  check_contains(mixed, {"text-classifier", "language-model"});
+  CHECK_FALSE(contains(mixed, "pooling"));
+  CHECK(mixed.rfind("text-classifier: ", 0) == 0);
+  CHECK(contains(mixed, "\n\nlanguage-model: "));
+  CHECK_FALSE(contains(mixed, " type"));
+}
+
+TEST_CASE("list: every run with its type, data, score, size and age; what cannot be read is named") {
+  const Workplace place;
+  const Outcome before = succeed(place, "list");
+  CHECK(before.out.empty());
+  CHECK(contains(before.err, "there are no runs below runs yet; this makes one: capstan train --config classify"));
+  CHECK(succeed(place, "list --format json").out == "[]\n");
+  write_trained_samples(place);
+  place.write("runs/broken/config.yaml", "name: [");
+  std::filesystem::last_write_time(place / "runs/lm/metrics.jsonl",
+                                   std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+  const Outcome listed = succeed(place, "list");
+  const std::vector<std::string> lines = lines_of(listed.out);
+  REQUIRE(lines.size() >= 5);
+  check_contains(lines[0], {"run", "kind", "data", "score", "of", "size", "age"});
+  CHECK(lines[1].rfind("runs/lm ", 0) == 0);
+  check_contains(lines[1], {"language-model", " text ", "loss ", " kB", "0 min"});
+  check_contains(listed.out, {"cannot be read", "runs/broken/config.yaml"});
+  const nlohmann::json json = parse_json(succeed(place, "list runs/classifier --format json").out);
+  REQUIRE(json.size() == 1);
+  CHECK(json[0].at("kind") == "text-classifier");
+  CHECK(json[0].at("data") == "train.tsv");
+  CHECK(json[0].at("metric") == "loss");
+  CHECK(json[0].at("bytes").get<int64_t>() > 1000);
+  CHECK(json[0].at("score").get<double>() > 0);
+  CHECK(json[0].at("of") == "12 texts held out");
+}
+
+TEST_CASE("figures of other texts are not ranked: a cross-validation, texts held out and other data are blocks") {
+  const SamplePlace place;
+  place.write("other.tsv", place.read("train.tsv") + "good\ta day\n");
+  place.write("valid.tsv", "good\tfine\nbad\tsad\n");
+  const std::vector<std::pair<std::string, Words>> runs{
+      {"all", {"data.train=[train.tsv]"}},
+      {"again", "data.train=[./train.tsv] model.words=[1]"},
+      {"part", "data.train=[train.tsv] data.valid_fraction=0.2"},
+      {"others", {"data.train=[other.tsv]"}},
+      {"own", "data.train=[train.tsv] data.valid=[valid.tsv]"},
+      {"own-others", "data.train=[other.tsv] data.valid=[valid.tsv]"}};
+  for (const auto& [name, keys] : runs) {
+    const Words words = Words{"train", "--config", "classify", "--set", "name=" + name} + keys;
+    const Outcome trained = succeed(place, words);
+    const bool crossed = keys.size() == 1 || keys[1] == "model.words=[1]";
+    CHECK(contains(trained.err, "] Cross-validation : Loss ") == crossed);
+    CHECK(contains(trained.err, "] Valid : Loss ") == !crossed);
+    CHECK(contains(trained.err, "; held-out accuracy ") == crossed);
+    CHECK(contains(place.read("runs/" + name + "/metrics.jsonl"), R"("by":"cross-validation")") == crossed);
+  }
+  const std::vector<std::string> heads{
+      "linear-classifier: 60 texts of train.tsv, cross-validated", "linear-classifier: 12 texts held out of train.tsv",
+      "linear-classifier: 61 texts of other.tsv, cross-validated", "linear-classifier: 2 texts of valid.tsv"};
+  const std::string compared = succeed(place, "compare runs").out;
+  for (const std::string& head : heads) CHECK_MESSAGE(contains(compared, head + "\n"), compared);
+  const auto place_of = [&](const std::string& text) { return compared.find(text); };
+  CHECK(std::max(place_of("runs/all "), place_of("runs/again ")) <
+        std::min(place_of("runs/part "), place_of("runs/others ")));
+  CHECK(contains(compared.substr(place_of("2 texts of valid.tsv")), "runs/own "));
+  CHECK(contains(compared.substr(place_of("2 texts of valid.tsv")), "runs/own-others "));
+  const std::string listed = succeed(place, "list").out;
+  check_contains(listed, {"60 texts, cross-validated", "12 texts held out", "2 texts of valid.tsv"});
+  succeed(place, "report runs --output page.html --curves-only");
+  const std::string page = place.read("page.html");
+  for (const std::string& head : heads) CHECK(contains(page, "<p>" + head + "</p>"));
+  CHECK_FALSE(contains(page, "The best of"));
+}
+
+TEST_CASE("eval --curves: each threshold once, and no two neighbouring lines have the same figures") {
+  const TrainedPlace place;
+  const Words command = "eval runs/classifier --split train --curves";
+  const std::vector<std::string> lines = lines_of(succeed(place, command).out);
+  Words json_command = command + "--format json";
+  const nlohmann::json classes = parse_json(succeed(place, json_command).out).at("classes");
+  size_t tables = 0;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (!contains(lines[i], ", from a probability of")) continue;
+    const nlohmann::json& curve = classes.at(tables++).at("curve");
+    size_t at = 0;
+    std::string before;
+    for (i += 2; i < lines.size() && !lines[i].empty(); ++i) {
+      std::istringstream words(lines[i]);
+      std::string first, to, last, precision;
+      words >> first >> precision;
+      last = first;
+      if (precision == "to") words >> last >> precision;
+      const std::string figures = lines[i].substr(12);
+      CHECK(figures != before);
+      before = figures;
+      CHECK(first == fmt::format("{:.2f}", curve.at(at).at("threshold").get<double>()));
+      for (; at < curve.size() && fmt::format("{:.2f}", curve.at(at).at("threshold").get<double>()) <= last; ++at)
+        CHECK(precision == fmt::format("{:.4f}", curve.at(at).at("precision").get<double>()));
+    }
+    CHECK(at == curve.size());
+  }
+  CHECK(tables == 3);
+}
+
+TEST_CASE("compare, metrics, report and verify take a folder of runs; a sweep beside runs is its runs") {
+  const TrainedPlace place;
+  std::filesystem::create_directory(place / "runs/grid");
+  for (const char* const name : {"grid/a", "grid/b"})
+    copy_files(place / "runs/lm", place / ("runs/" + std::string(name)));
+  CHECK(lines_of(succeed(place, "compare runs/grid --format csv").out).size() == 3);
+  CHECK(lines_of(succeed(place, "compare runs --format csv").out).size() == 5);
+  CHECK(run_shell(place, "$capstan compare runs/* --format csv").out ==
+        succeed(place, "compare runs --format csv").out);
+  const std::string curves = succeed(place, "metrics runs/grid").out;
+  check_contains(curves, {"runs/grid/a:\nstep", "runs/grid/b:\nstep"});
+  const std::vector<std::string> csv = lines_of(succeed(place, "metrics runs/grid --format csv").out);
+  CHECK(csv.size() == 1 + 2 * (lines_of(succeed(place, "metrics runs/lm --format csv").out).size() - 1));
+  CHECK(csv.front().rfind("run,step,", 0) == 0);
+  succeed(place, "report runs/grid --output grid.html --curves-only");
+  CHECK(contains(place.read("grid.html"), "2 runs"));
+  const std::string whole = run_shell(place, "$capstan verify runs/*").out;
+  check_contains(whole, {"runs/lm: whole", "runs/grid/a: whole", "runs/grid/b: whole"});
+}
+
+TEST_CASE("eval and report of a run that has test data alone use these, and say so") {
+  const SamplePlace place;
+  succeed(place,
+          "train --config classifier.yaml --set data.valid_fraction=0 data.test=[train.tsv] train.valid_every=0");
+  const Outcome outcome = succeed(place, "eval runs/classifier");
+  CHECK(contains(outcome.out, "split test\n"));
+  CHECK(contains(outcome.err, "no validation data: its test data are used"));
+  CHECK(succeed(place, "eval runs/classifier --split test").out == outcome.out);
+  check_refused(place, "asked for", "eval runs/classifier --split valid", "valid");
+  const Outcome report = succeed(place, "report runs/classifier --output page.html --trust");
+  CHECK(contains(report.err, "no validation data: its test data are used"));
+  CHECK(contains(place.read("page.html"), "Results on the test data"));
+}
+
+TEST_CASE("eval needs the files of its split alone; those of other splits may be missing") {
+  const SamplePlace place;
+  std::string pairs;
+  for (int i = 0; i < 40; ++i) pairs += std::to_string(i) + " and one\t" + std::to_string(i + 1) + "\n";
+  place.write("pairs.tsv", pairs);
+  place.write("pairs.yaml",
+              "name: pairs\ndata: {type: pairs, train: [pairs.tsv], tokenizer: char, max_source: 24, max_length: 32}\n"
+              "model: {type: language-model, width: 16, layers: [{mixer: attention}]}\n"
+              "train: {steps: 4, batch_size: 4}\n");
+  const std::vector<Words> runs = {
+      {"lm", "text/a.txt", "data.documents={type: marker, text: ship}", "data.weights=[1]"},
+      {"classifier", "train.tsv", "data.valid_fraction=0.2"},
+      {"pairs", "pairs.tsv", "data.valid_fraction=0.2"}};
+  for (const Words& run : runs) {
+    const std::string folder = "runs/" + run[0], train = run[1];
+    const std::string held = place.read(train);
+    for (const char* const name : {"held-out", "test"}) place.write(name, held);
+    const std::string format = run[0] == "lm" ? "seed=2" : "data.format=tsv";
+    Words command{"train", "--config", run[0] + ".yaml", "--set", "data.train=[" + train + "]", "data.test=[test]",
+                  format};
+    command.insert(command.end(), run.begin() + 2, run.end());
+    succeed(place, command);
+    const std::string of_test = succeed(place, {"eval", folder, "--split", "test"}).out;
+    const std::string of_valid = succeed(place, {"eval", folder}).out;
+    std::filesystem::remove(place / "test");
+    CHECK(succeed(place, {"eval", folder}).out == of_valid);
+    place.write("test", held);
+    std::filesystem::remove(place / train);
+    CHECK(succeed(place, {"eval", folder, "--split", "test"}).out == of_test);
+    CHECK(number_of(succeed(place, {"eval", folder, "--set", "data.valid=[held-out]"}).out, "loss") ==
+          number_of(of_test, "loss"));
+    check_refused(place, "valid is held out of train", {"eval", folder}, {"data.train", train});
+    check_refused(place, "train", {"eval", folder, "--split", "train"}, {"data.train", train});
+  }
+}
+
+TEST_CASE("compare: what is no run is named and left out; nothing left is an error") {
+  const TrainedPlace place;
+  std::filesystem::create_directories(place / "runs/empty");
+  const Outcome outcome = succeed(place, "compare runs/empty runs/lm");
+  CHECK(contains(outcome.err, "runs/empty: there is no config.yaml here"));
+  CHECK(lines_of(outcome.out).size() == 3);
+  const std::vector<Refusal> rows{
+      {"no run at all", "compare runs/empty", "runs/empty ... config.yaml"},
+      {"no such folder", "compare runs/lm runs/nowhere", "runs/nowhere: there is no such folder"},
+      {"a run without a step", "compare runs/lm", "metrics.jsonl ... no step", 1,
+       [](const Workplace& here) { here.write("runs/lm/metrics.jsonl", ""); }},
+      {"a format of another name", "compare runs/lm --format html", "--format ... text, csv", 2},
+  };
+  check_all_refused(place, rows);
+}
+
+}  // namespace capstan::testing

@@ -1,0 +1,273 @@
+// Runs of earlier versions (tests/fixtures/runs): every command reads them, and training goes on to the same losses.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "core/io/hash.hpp"
+#include "core/io/json.hpp"
+#include "core/io/safetensors.hpp"
+#include "tests/cli/support/samples.hpp"
+#include "tests/support/source_dir.hpp"
+
+namespace capstan::testing {
+namespace fs = std::filesystem;
+namespace {
+
+/// A run of the fixtures, and a text of the kind that it reads.
+struct OldRun {
+  std::string name, text;
+  Words text_commands;  // the commands for texts that apply to it
+};
+
+const std::vector<OldRun> old_runs = {
+    {"language-model", "the tape turns", {"score", "embed"}},
+    {"plain", "the tape turns", {"score", "embed"}},
+    {"masked", "the <mask> turns", {"predict", "embed"}},
+    {"classifier", "the goal of day 3", {"predict", "embed"}},
+    {"multi-label", "the goal of 00", {"predict", "embed"}},
+    {"pairs", "1 2 3\t3 2 1", {"predict", "score", "embed"}},
+    {"generated", "[MAX 1 2 ]", {"predict", "embed"}},
+    {"warm", "the goal of day 3", {"predict", "embed"}},
+    {"linear", "the goal of day 3", {"predict"}},
+    {"linear-warm", "the goal of day 3", {"predict"}},
+};
+
+std::vector<fs::path> versions() {
+  std::vector<fs::path> folders;
+  for (const auto& entry : fs::directory_iterator(source_path("tests/fixtures/runs")))
+    if (entry.is_directory()) folders.push_back(entry.path());
+  REQUIRE(!folders.empty());
+  return folders;
+}
+
+/// The folder of a version, where commands may write.
+void copy_version(const fs::path& version, const Workplace& place) {
+  for (const char* const part : {"data", "runs"}) copy_files(version / part, place / part);
+}
+
+std::string folder_of(const OldRun& run) { return "runs/" + run.name; }
+
+/// The losses and measures in metrics.jsonl, with the step and the event as their name.
+std::map<std::string, double> measures(const std::string& metrics) {
+  std::map<std::string, double> found;
+  for (const std::string& line : lines_of(metrics)) {
+    const nlohmann::json event = nlohmann::json::parse(line);
+    for (const char* const name : {"loss", "accuracy", "micro_f1", "macro_f1", "grad_norm"})
+      if (event.contains(name) && event[name].is_number())
+        found[event["event"].get<std::string>() + " " + std::to_string(event["step"].get<int64_t>()) + " " + name] =
+            event[name].get<double>();
+  }
+  return found;
+}
+
+/// Of the validation that was the best so far.
+double best_loss(const std::string& metrics) {
+  double best = NAN;
+  for (const std::string& line : lines_of(metrics))
+    if (const nlohmann::json event = nlohmann::json::parse(line); event["event"] == "valid" && event["best"] == true)
+      best = event["loss"].get<double>();
+  return best;
+}
+
+/// Another machine rounds in another way.
+void check_close(const std::map<std::string, double>& got, const std::map<std::string, double>& expected) {
+  CHECK(got.size() == expected.size());
+  for (const auto& [name, value] : expected) {
+    INFO(name);
+    REQUIRE(got.count(name) == 1);
+    CHECK(got.at(name) == doctest::Approx(value).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("every command reads the runs of earlier versions") {
+  for (const fs::path& version : versions()) {
+    const Workplace place;
+    copy_version(version, place);
+    const auto before = place.content("runs");
+    for (const OldRun& run : old_runs) {
+      INFO(version.filename().string(), ": ", run.name);
+      const std::string folder = folder_of(run);
+      for (const Words& command : {Words{"eval", folder}, Words{"inspect", folder},
+                                   Words{"inspect", folder, "--tensors"}, Words{"metrics", folder}})
+        CHECK(!succeed(place, command).out.empty());
+      succeed(place, {"report", folder, "-o", "report.html"});
+      CHECK(contains(place.read("report.html"), run.name));
+      if (run.text_commands.front() == "score")
+        CHECK(!succeed(place, {"generate", folder, "--prompt", "the ", "--tokens", "8"}).out.empty());
+      for (const std::string& command : run.text_commands)
+        CHECK(!succeed(place, {command, folder}, run.text + "\n").out.empty());
+      CHECK(contains(succeed(place, {"verify", folder}).out, folder + ": whole"));
+      for (const Words& command : {Words("config check"), Words("config print"), Words{"data", "check"}}) {
+        Words words = command + Words{"--config", folder + "/config.yaml"};
+        succeed(place, words);
+      }
+    }
+    Words compare{"compare"};
+    for (const OldRun& run : old_runs) compare.push_back(folder_of(run));
+    const std::string table = succeed(place, compare).out;
+    for (const OldRun& run : old_runs) CHECK_MESSAGE(contains(table, run.name), table);
+    CHECK(place.content("runs") == before);
+  }
+}
+
+/// Replaces all weights of a run by NaN; the checksums are right.
+void spoil_weights(const Workplace& place, const std::string& folder) {
+  for (const auto& entry : fs::recursive_directory_iterator(place / folder)) {
+    if (entry.is_symlink() || entry.path().filename() != "model.safetensors") continue;
+    std::vector<TensorToWrite> tensors;
+    std::vector<std::vector<float>> values;
+    std::map<std::string, std::string> metadata;
+    {
+      const SafetensorsFile file(entry.path().string());
+      metadata = file.metadata();
+      for (const FileTensor& tensor : file.tensors()) {
+        values.emplace_back(static_cast<size_t>(tensor.size), NAN);
+        tensors.push_back({tensor.name, DType::f32, tensor.shape, values.back().data()});
+      }
+    }
+    for (const char* const key : {"xxh3_128", "sparse", "factors"}) metadata.erase(key);
+    fs::remove(entry.path());
+    write_safetensors(entry.path().string(), tensors, metadata);
+  }
+}
+
+TEST_CASE("no command gives results of weights that are not finite: the error names the text") {
+  for (const fs::path& version : versions()) {
+    const Workplace place;
+    copy_version(version, place);
+    for (const OldRun& run : old_runs) {
+      INFO(version.filename().string(), ": ", run.name);
+      const std::string folder = folder_of(run);
+      spoil_weights(place, folder);
+      Outcome outcome = check_refused(place, "eval", {"eval", folder}, "valid split, text \" ... nan");
+      CHECK(outcome.out.empty());
+      std::vector<Words> commands;
+      for (const std::string& command : run.text_commands) commands.push_back({command, folder});
+      if (run.name == "linear") commands.push_back({"predict", folder, "--explain"});
+      if (run.name == "pairs") commands.push_back({"predict", folder, "--beam", "3"});
+      if (run.text_commands.front() == "score") commands.push_back({"generate", folder, "--interactive"});
+      for (const Words& command : commands) {
+        outcome = check_refused(place, command.front(), command, "stdin:1: ", 1, run.text + "\n");
+        CHECK_FALSE(contains(outcome.out, "nan"));
+      }
+      CHECK(contains(succeed(place, {"verify", folder}).out, folder + ": whole"));  // it is what was saved
+    }
+  }
+}
+
+TEST_CASE("weights of earlier versions evaluate to the loss that their run recorded") {
+  for (const fs::path& version : versions()) {
+    const Workplace place;
+    copy_version(version, place);
+    for (const OldRun& run : old_runs) {
+      INFO(version.filename().string(), ": ", run.name);
+      const double best = best_loss(place.read(folder_of(run) + "/metrics.jsonl"));
+      const std::string out = succeed(place, {"eval", folder_of(run), "--format", "json"}).out;
+      CHECK(nlohmann::json::parse(out).at("loss").get<double>() == doctest::Approx(best).epsilon(1e-4));
+    }
+  }
+}
+
+TEST_CASE("runs of earlier versions go on to the losses that they would have reached there") {
+  for (const fs::path& version : versions()) {
+    for (const OldRun& run : old_runs) {
+      INFO(version.filename().string(), ": ", run.name);
+      const Workplace place;
+      copy_version(version, place);
+      const std::string folder = folder_of(run), config = folder + "/config.yaml";
+      const bool linear = contains(run.name, "linear");
+      succeed(place, {"train", "--config", config, "--set", linear ? "seed=3" : "train.steps=10"});
+      const auto expected = measures(place.read((version / "expected" / (run.name + ".jsonl")).string()));
+      check_close(measures(place.read(folder + "/metrics.jsonl")), expected);
+      CHECK(contains(succeed(place, {"verify", folder}).out, folder + ": whole"));
+      // From the beginning, under another name: the configuration means what it meant.
+      succeed(place, {"train", "--config", config, "--set", "name=again", linear ? "seed=3" : "train.steps=6"});
+      const auto again = measures(place.read("runs/again/metrics.jsonl"));
+      CHECK(!again.empty());
+      if (linear)  // how its one step is numbered does not matter; since 0.3 probabilities are calibrated by another
+                   // rule
+        CHECK(best_loss(place.read("runs/again/metrics.jsonl")) ==
+              doctest::Approx(best_loss(place.read(folder + "/metrics.jsonl"))).epsilon(0.02));
+      else
+        for (const auto& [name, value] : again) CHECK(value == doctest::Approx(expected.at(name)).epsilon(1e-4));
+    }
+  }
+}
+
+TEST_CASE("keys of a run that have moved: one line of the log, new keys once it goes on; a user's are an error") {
+  const Workplace place;
+  copy_version(source_path("tests/fixtures/runs/0.2.0"), place);
+  const auto times_told = [](const Outcome& outcome) {
+    size_t lines = 0;
+    for (const std::string& line : lines_of(outcome.err))
+      lines += contains(line, "written by an earlier version") ? 1 : 0;
+    return lines;
+  };
+  const Outcome compared = succeed(place, "compare runs/language-model runs/plain");
+  CHECK_MESSAGE(contains(compared.err,
+                         "runs/language-model/config.yaml: written by an earlier version; translated, since they "
+                         "moved or went: train.tensorboard"),
+                compared.err);
+  CHECK(times_told(compared) == 1);
+  CHECK(times_told(succeed(place, "compare runs/classifier runs/multi-label")) == 0);  // nothing that they use
+
+  fs::copy_file(place / "runs/language-model/config.yaml", place / "mine.yaml");
+  const std::string gone = "gone in version 0.3; scripts/tensorboard.py";
+  check_refused(place, "", "train --config mine.yaml", {"mine.yaml:", "train.tensorboard: " + gone}, 2);
+  check_refused(place, "", "train --config runs/plain/config.yaml --set train.tensorboard=true",
+                {"--set train.tensorboard=true: " + gone}, 2);
+  const Outcome resumed = succeed(place, "train --config runs/language-model/config.yaml --set train.steps=8");
+  CHECK(times_told(resumed) == 1);
+  CHECK_FALSE(contains(place.read("runs/language-model/config.yaml"), "tensorboard"));
+  CHECK(times_told(succeed(place, "eval runs/language-model")) == 0);
+}
+
+TEST_CASE("a run of a newer version is refused by every command, and nothing of it is changed") {
+  const Workplace place;
+  copy_version(source_path("tests/fixtures/runs/0.2.0"), place);
+  const std::string name = "runs/masked/checkpoints/step-6/state.json";
+  nlohmann::json state = nlohmann::json::parse(place.read(name));
+  state["state"]["format"] = 1000;
+  state["xxh3_128"] = hash_hex(json_text(state["state"]));
+  place.write(name, state.dump());
+  for (const char* const key : {"", "new_key: 1\n"}) {  // whether or not its configuration can be read
+    place.write("runs/masked/config.yaml", key + place.read("runs/masked/config.yaml"));
+    const auto before = place.content("runs/masked");
+    for (const Words& command : {Words("eval runs/masked"), Words("predict runs/masked"), Words("inspect runs/masked"),
+                                 Words{"train", "--config", "runs/classifier/config.yaml", "--set", "name=new",
+                                       "train.init_from=runs/masked"}})
+      check_refused(place, key, command, "state.json ... a newer version of Capstan ... 1000 ... use that version");
+    const Outcome verified = run(place, "verify runs/masked");
+    CHECK(verified.code == 1);
+    CHECK(contains(verified.err, "a newer version of Capstan"));
+    CHECK_FALSE(contains(verified.out, "DAMAGED"));
+    CHECK(place.content("runs/masked") == before);
+  }
+  place.write("runs/masked/config.yaml",
+              place.read("runs/masked/config.yaml").substr(std::string("new_key: 1\n").size()));
+  const auto before = place.content("runs/masked/checkpoints");
+  check_refused(place, "train", "train --config runs/masked/config.yaml", "a newer version");
+  CHECK(place.content("runs/masked/checkpoints") == before);
+}
+
+TEST_CASE("runs of this version start from the weights of earlier versions") {
+  for (const fs::path& version : versions()) {
+    const Workplace place;
+    copy_version(version, place);
+    for (const OldRun& run : old_runs) {
+      INFO(version.filename().string(), ": ", run.name);
+      const std::string folder = folder_of(run);
+      const Outcome outcome = succeed(
+          place, {"train", "--config", folder + "/config.yaml", "--set", "name=new", "train.init_from=" + folder});
+      CHECK(contains(outcome.err, "start"));
+      fs::remove_all(place / "runs/new");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace capstan::testing

@@ -1,0 +1,164 @@
+// capstan slim: what it keeps, what it says, and what refuses its result.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/io/file.hpp"
+#include "core/io/safetensors.hpp"
+#include "tests/cli/support/samples.hpp"
+#include "tests/support/source_dir.hpp"
+
+namespace capstan::testing {
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Texts of two classes with words that say which, and many that do not.
+std::string reviews(int count, int first) {
+  const char* const words[2][3] = {{"dull", "boring", "poor"}, {"fine", "superb", "lovely"}};
+  std::string rows;
+  for (int i = first; i < first + count; ++i)
+    rows += fmt::format("{}\ta {} film of number {} and day {}\n", i % 2 == 0 ? "bad" : "good", words[i % 2][i / 2 % 3],
+                        i * 7919 % 100003, i * 104729 % 1009);
+  return rows;
+}
+
+void train_classifier(const Workplace& place) {
+  place.write("train.tsv", reviews(600, 0));
+  place.write("test.tsv", reviews(100, 600));
+  succeed(place, {"train", "--config", source_path("configs/classify.yaml"), "--set", "name=full",
+                  "data.train=[train.tsv]", "data.test=[test.tsv]"});
+}
+
+}  // namespace
+
+TEST_CASE("slim: a linear classifier of a tenth of the size predicts and evaluates; training refuses it") {
+  const Workplace place;
+  train_classifier(place);
+  const auto before = place.content("runs/full");
+  CHECK(contains(succeed(place, "clean runs/full").out, "runs/full: nothing to remove"));
+  const Outcome said = succeed(place, "slim runs/full --output runs/slim --size 0.1");
+  check_contains(said.out, {" n-grams", "of 600 training texts, probabilities change by 0."});
+  CHECK_FALSE(contains(said.out, "this size is the smallest"));
+  CHECK(place.content("runs/full") == before);
+  const auto bytes = [&](const char* run) { return bytes_below((place / run).string() + "/checkpoints"); };
+  CHECK(bytes("runs/slim") < bytes("runs/full") / 10 + 4000);  // and the state
+  const auto accuracy = [&](const char* run) {
+    return number_of(succeed(place, {"eval", run, "--split", "test"}).out, "accuracy");
+  };
+  CHECK(accuracy("runs/slim") >= accuracy("runs/full") - 0.01);
+  CHECK(succeed(place, "predict runs/slim test.tsv").out.size() > 100);
+  CHECK(contains(succeed(place, "verify runs/slim").out, "for prediction alone (capstan slim)"));
+  Words train{"train",
+              "--config",
+              source_path("configs/classify.yaml"),
+              "--set",
+              "name=slim",
+              "data.train=[train.tsv]",
+              "data.test=[test.tsv]"};
+  check_refused(place, "trained on", train, "this run is slim ... train.init_from=runs/slim");
+  check_refused(place, "slim", "slim runs/slim --output runs/x", "slim already");
+  check_refused(place, "exists", "slim runs/full --output runs/slim", "is there already");
+  check_refused(place, "no room", "slim runs/full --output runs/x --size 0.0001",
+                "--size: no n-gram fits into ... give at least 0.", 2);
+  CHECK(names_in_folder((place / "runs").string()) == Words{"full", "slim"});
+}
+
+TEST_CASE("slim: the size is chosen by what it does to probabilities") {
+  const Workplace place;
+  train_classifier(place);
+  const Outcome said = succeed(place, "slim runs/full --output runs/slim");
+  CHECK(contains(said.out,
+                 "this size is the smallest that was found to change them by at most 0.0033 on average (texts that a "
+                 "model was not trained"));
+  // The figures are those of the copy that was written.
+  place.write("texts.txt", [] {
+    std::string texts;
+    for (const std::string& row : lines_of(reviews(600, 0))) texts += row.substr(row.find('\t') + 1) + "\n";
+    return texts;
+  }());
+  const auto probabilities = [&](const char* run) {
+    std::vector<double> found;
+    for (const std::string& line : lines_of(succeed(place, {"predict", run, "texts.txt", "--format", "jsonl"}).out))
+      found.push_back(nlohmann::json::parse(line).at("probabilities").at("good").get<double>());
+    return found;
+  };
+  const std::vector<double> full = probabilities("runs/full"), slim = probabilities("runs/slim");
+  REQUIRE(full.size() == 600);
+  double mean = 0;
+  for (size_t i = 0; i < full.size(); ++i) mean += std::abs(full[i] - slim[i]) / 600;
+  CHECK(mean <= 0.0034);
+  CHECK(contains(said.out, fmt::format("probabilities change by {:.4f} on average", mean)));
+  // Where the texts are gone, all n-grams stay, and the output says why.
+  std::filesystem::remove(place / "train.tsv");
+  const Outcome blind = succeed(place, "slim runs/full --output runs/blind");
+  check_contains(blind.out, {"is not measured, so all n-grams stay: ", "train.tsv"});
+}
+
+TEST_CASE("slim: with --size 1 all n-grams stay, and every weight is within a sixteenth of what it was") {
+  const Workplace place;
+  train_classifier(place);
+  succeed(place, "slim runs/full --output runs/slim --size 1");
+  const auto weights = [&](const char* run) {
+    const SafetensorsFile file((place / run).string() + "/checkpoints/best/model.safetensors");
+    return file.at("linear.weight").to_floats();
+  };
+  const std::vector<float> full = weights("runs/full"), slim = weights("runs/slim");
+  REQUIRE(full.size() == slim.size());
+  const float largest = std::abs(*std::max_element(full.begin(), full.end()));
+  for (size_t i = 0; i < full.size(); ++i)
+    CHECK(std::abs(full[i] - slim[i]) <= std::max(std::abs(full[i]) / 16 * 1.0001F, largest / 1e5F));
+}
+
+TEST_CASE("slim: a classifier of as many classes as n-grams keeps its constants as they are") {
+  const Workplace place;
+  std::string rows;
+  for (int i = 0; i < 160; ++i) rows += fmt::format("c{0}\tthe word{0} of text {1}\n", i % 16, i);
+  place.write("train.tsv", rows);
+  succeed(place, {"train", "--config", source_path("configs/classify.yaml"), "--set", "name=full", "data.test=[]",
+                  "data.train=[train.tsv]", "model.buckets=16", "model.min_texts=1"});
+  succeed(place, "slim runs/full --output runs/slim --size 1");
+  const auto constants = [&](const char* run) {
+    const SafetensorsFile file((place / run).string() + "/checkpoints/best/model.safetensors");
+    return file.at("linear.bias").to_floats();
+  };
+  CHECK(constants("runs/slim") == constants("runs/full"));
+}
+
+TEST_CASE("slim: a copy that would not be smaller is refused") {
+  const Workplace place;
+  place.write("train.tsv", reviews(40, 0));
+  succeed(place, {"train", "--config", source_path("configs/classify.yaml"), "--set", "name=tiny", "data.test=[]",
+                  "data.train=[train.tsv]", "model.buckets=16", "model.min_texts=1"});
+  check_refused(place, "not smaller", "slim runs/tiny --output runs/slim --size 1",
+                "runs/tiny: a slim copy would not be smaller");
+  CHECK(names_in_folder((place / "runs").string()) == Words{"tiny"});
+}
+
+TEST_CASE("slim: other models keep all weights, and their figures") {
+  const TrainedPlace place;
+  // Most rows of a table of n-grams are zeros, in no file.
+  succeed(place,
+          "train --config classifier.yaml --set name=table model.ngrams.orders=[1,2] model.ngrams.buckets=300000 "
+          "model.ngrams.width=8");
+  succeed(place, "clean runs/table");
+  succeed(place, "slim runs/table --output slim-table");
+  const auto bytes = [&](const char* run) { return bytes_below((place / run).string() + "/checkpoints"); };
+  CHECK(bytes("slim-table") < bytes("runs/table"));
+  CHECK(number_of(succeed(place, "eval slim-table").out, "loss") ==
+        doctest::Approx(number_of(succeed(place, "eval runs/table").out, "loss")).epsilon(0.01));
+  CHECK(contains(succeed(place, "slim runs/lm --output slim-lm").out, " batches of validation data is "));
+  CHECK(bytes_below((place / "slim-lm/checkpoints").string()) <
+        bytes_below((place / "runs/lm/checkpoints").string()) / 4);
+  const auto loss = [&](const char* run) { return number_of(succeed(place, {"eval", run}).out, "loss"); };
+  CHECK(loss("slim-lm") == doctest::Approx(loss("runs/lm")).epsilon(0.01));
+  check_refused(place, "more steps", "train --config lm.yaml --set folder=. name=slim-lm train.steps=9",
+                "this run is slim");
+  fs::remove_all(place / "text");
+  const Outcome blind = succeed(place, "slim runs/lm --output blind-lm");
+  CHECK(contains(blind.out, "is not measured: text not found: run the command where the run was trained"));
+  CHECK(contains(blind.err, "capstan generate blind-lm"));
+}
+
+}  // namespace capstan::testing

@@ -1,0 +1,182 @@
+// Run folders from others: what reading commands write, and what they use outside of the run.
+#include <doctest/doctest.h>
+
+#include "tests/cli/support/samples.hpp"
+
+namespace capstan::testing {
+namespace fs = std::filesystem;
+namespace {
+
+const std::string secret = "the combination of the safe is 4711\n";
+
+/// Replaces `from`, which must be there, in a file.
+void edit(const Workplace& place, const std::string& file, const std::string& from, const std::string& to) {
+  std::string text = place.read(file);
+  const size_t at = text.find(from);
+  REQUIRE_MESSAGE(at != std::string::npos, from, " in ", text);
+  place.write(file, text.replace(at, from.size(), to));
+}
+
+void point(const Workplace& place, const std::string& link, const std::string& target) {
+  fs::remove_all(place / link);
+  fs::create_symlink(target, place / link);
+}
+
+TEST_CASE("reading commands write nothing, whatever the configuration of the run names") {
+  const TrainedPlace place;
+  edit(place, "runs/lm/config.yaml", "cache: ", "cache: elsewhere/cache #");
+  edit(place, "runs/lm/config.yaml", "cache_above_mb: ", "cache_above_mb: 0 #");
+  const fs::path page = fs::temp_directory_path() / (place.folder().filename().string() + ".html");
+  const auto before = place.content(".");
+  for (const Words& command : std::vector<Words>{{"report", "runs/lm", "-o", page.string()},
+                                                 {"report", "runs/lm", "-o", page.string(), "--trust"},
+                                                 {"inspect", "runs/lm"},
+                                                 {"verify", "runs/lm"},
+                                                 {"eval", "runs/lm"},
+                                                 {"eval", "runs/lm", "--compare-gzip"},
+                                                 {"predict", "runs/classifier"},
+                                                 {"score", "runs/lm"},
+                                                 {"embed", "runs/lm"},
+                                                 {"generate", "runs/lm", "-n", "4"},
+                                                 {"compare", "runs/lm", "runs/classifier"},
+                                                 {"metrics", "runs/lm"}}) {
+    INFO(command[0]);
+    succeed(place, command, "the sea\n");
+    CHECK(place.content(".") == before);
+  }
+  CHECK_FALSE(fs::exists(place / "elsewhere"));
+  fs::remove(page);
+}
+
+TEST_CASE("report shows text of files outside of a run only if they are those of its training, or with --trust") {
+  const TrainedPlace place;
+  std::string text;
+  for (int i = 0; i < 50; ++i) text += secret;
+  place.write("secret.txt", text);
+  const auto page = [&](const std::string& folder, const Words& more = {}) {
+    const Words command = Words{"report", folder, "-o", "page.html"} + more;
+    succeed(place, command);
+    return place.read("page.html");
+  };
+  CHECK_FALSE(contains(page("runs/lm"), "class=\"note\""));
+  CHECK_FALSE(contains(page("runs/classifier"), "class=\"note\""));
+  // No state has the fingerprint of test data. Their figures are shown, as by eval.
+  edit(place, "runs/classifier/config.yaml", "test: []", "test: [train.tsv]");
+  const std::string test = page("runs/classifier", {"--split", "test"});
+  check_contains(
+      test, {"Results on the test data", "train.tsv could not be read, or may not be what the run was trained with"});
+  edit(place, "runs/lm/config.yaml", "train: ", "train: [secret.txt] #");
+  edit(place, "runs/classifier/config.yaml", "train: ", "train: [secret.txt] #");  // not labelled: an error quotes it
+  for (const char* const folder : {"runs/lm", "runs/classifier"}) {
+    const std::string shown = page(folder);
+    check_contains(shown, {"secret.txt", "could not be read, or may not be what the run was trained with"});
+    CHECK_FALSE(contains(shown, "combination"));
+  }
+  CHECK_FALSE(contains(page("runs/lm", {"--trust"}), "class=\"note\""));
+}
+
+TEST_CASE("report, inspect and verify follow no link out of a run, unless with --trust") {
+  const TrainedPlace place;
+  place.write("names.txt", place.read("runs/classifier/classes.txt"));
+  point(place, "runs/classifier/classes.txt", "../../names.txt");
+  for (const Words& command : std::vector<Words>{{"report", "runs/classifier", "-o", "page.html"},
+                                                 {"inspect", "runs/classifier"},
+                                                 {"verify", "runs/classifier"}}) {
+    check_refused(place, command[0], command, "runs/classifier/classes.txt ... ../../names.txt ... --trust");
+    auto trusting = command;
+    trusting.emplace_back("--trust");
+    succeed(place, trusting);
+  }
+  point(place, "runs/classifier/classes.txt", "../classifier/names.txt");
+  fs::rename(place / "names.txt", place / "runs/classifier/names.txt");
+  succeed(place, "verify runs/classifier");  // it stays inside
+}
+
+TEST_CASE("checkpoints/last that names no checkpoint of the folder is damage; training goes on from the newest") {
+  const Workplace original;
+  write_trained_samples(original);
+  for (const char* const target : {".", "..", "/etc", "../../classifier/checkpoints/step-6", "../checkpoints/step-4"}) {
+    INFO(target);
+    const Workplace place;
+    copy_files(original.folder(), place.folder());
+    point(place, "runs/lm/checkpoints/last", target);
+    const Outcome outcome = run(place, "verify runs/lm --trust");
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.out, "which is no checkpoint of this folder"));
+    check_refused(place, "eval", "eval runs/lm", {"checkpoints/last points to", target, "step-6"});
+    const Outcome training = succeed(place, "train --config lm.yaml --set train.steps=8");
+    CHECK(contains(training.err, "the run goes on from step 6"));
+    CHECK(fs::read_symlink(place / "runs/lm/checkpoints/last") == "step-8");
+    CHECK_FALSE(fs::exists(place / "runs/classifier/damaged-checkpoints"));
+    succeed(place, "verify runs/lm");
+  }
+}
+
+TEST_CASE("a split that there is not: the error says what to evaluate, and no trained text is held out later") {
+  const TrainedPlace place;
+  succeed(place, "train --config classify --set data.train=[train.tsv]");
+  succeed(place, "train --config lm.yaml --set name=all data.valid_fraction=0 train.valid_every=0");
+  const std::string files = "--set data.test=[FILE] --split test";
+  const std::vector<Refusal> rows{
+      {"no test", "eval runs/classifier --split test", {"--split valid", files}},
+      {"none of text", "eval runs/all", {files, "another run", "data.valid_fraction=0.1"}},
+      {"no test of text", "eval runs/lm --split test", "--split valid ... data.test_fraction=0.1"},
+      {"for gzip", "eval runs/all --compare-gzip", "no valid split ... data.valid_fraction=0.1"},
+      {"none of a linear one", "eval runs/classify", {files, "data.valid_fraction=0.1", "cross-validation"}},
+      {"held out later",
+       "eval runs/classify --set data.valid_fraction=0.2",
+       {"data.valid_fraction", "was trained on", files},
+       2},
+      {"another part", "eval runs/classifier --set data.split_seed=3", {"data.split_seed", files}, 2},
+  };
+  check_all_refused(place, rows);
+  const Outcome no_test = check_refused(place, rows.front());
+  CHECK_FALSE(contains(no_test.err, "fraction"));  // labelled data have no data.test_fraction
+  CHECK(succeed(place, "eval runs/classify --set data.valid=[train.tsv]").out.rfind("split valid", 0) == 0);
+}
+
+TEST_CASE("a folder that is no run: the error names the one that was meant") {
+  const TrainedPlace place;
+  std::filesystem::create_directories(place / "runs/search");
+  copy_files(place / "runs/lm", place / "runs/search/first");
+  std::filesystem::create_directory_symlink("first", place / "runs/search/best");
+  for (const char* const command : {"eval", "replay", "inspect", "metrics", "verify", "clean", "compare", "list"}) {
+    CAPTURE(command);
+    const std::vector<Refusal> rows{
+        {"mistyped", {command, "runs/clasifier"}, "runs/clasifier: there is no such folder; is runs/classifier"},
+        {"another name", {command, "runs/zzz"}, "below runs there are the runs classifier, lm"},
+        {"a pattern", {command, "runs/q*"}, "runs/q*: no folder matches this pattern"},
+    };
+    check_all_refused(place, rows);
+  }
+  check_refused(place, "without runs", "eval lm", "is runs/lm meant?");
+  check_refused(place, "a search", "replay runs/search", "folder of a search ... runs/search/best");
+  check_refused(place, "runs", "replay runs", "a folder of runs ... such as runs/classifier");
+}
+
+TEST_CASE("a folder that may not be read is named, and hides no run beside it") {
+  const TrainedPlace place;
+  fs::create_directory(place / "runs/sealed");
+  fs::permissions(place / "runs/sealed", fs::perms::none);
+  // Without the capabilities by which root reads every folder.
+  const std::string as_others =
+      "reads() { if [ $(id -u) = 0 ]; then setpriv --bounding-set=-dac_override,-dac_read_search \"$capstan\" \"$@\"; "
+      "else \"$capstan\" \"$@\"; fi; }; reads ";
+  for (const char* const command : {"list runs", "compare runs", "verify runs"}) {
+    CAPTURE(command);
+    const Outcome outcome = run_shell(place, as_others + command);
+    CHECK(outcome.out.find("runs/lm") != std::string::npos);
+    CHECK(outcome.out.find("runs/classifier") != std::string::npos);
+    CHECK((outcome.out + outcome.err).find("runs/sealed: Permission denied") != std::string::npos);
+    CHECK(outcome.err.find("write to") == std::string::npos);
+    CHECK(outcome.code == (command == std::string("verify runs") ? 1 : 0));
+    CHECK(indecency(outcome) == "");
+  }
+  const Outcome alone = run_shell(place, as_others + "eval runs/sealed");
+  CHECK(alone.code == 1);
+  CHECK(alone.err.find("cannot read runs/sealed/config.yaml: Permission denied") != std::string::npos);
+  fs::permissions(place / "runs/sealed", fs::perms::owner_all);
+}
+
+}  // namespace
+}  // namespace capstan::testing

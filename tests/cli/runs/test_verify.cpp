@@ -1,0 +1,254 @@
+// capstan verify: every file of a run, and what could be lost.
+#include <doctest/doctest.h>
+
+#include "core/io/file.hpp"
+#include "tests/cli/support/samples.hpp"
+
+namespace capstan::testing {
+namespace fs = std::filesystem;
+namespace {
+
+const std::string checkpoints = "runs/lm/checkpoints/";
+
+/// Takes the checksum of a file of tensors away.
+void take_checksum(const Workplace& place, const std::string& name) {
+  const std::string key = "xxh3_128";
+  std::string bytes = place.read(name);
+  REQUIRE(contains(bytes, key));
+  place.write(name, bytes.replace(bytes.find(key), key.size(), "some_key"));
+}
+
+void flip_middle(const Workplace& place, const std::string& name) {
+  std::string bytes = place.read(name);
+  bytes[bytes.size() / 2] ^= 4;
+  place.write(name, bytes);
+}
+
+Outcome verify(const Workplace& place, const Words& runs = {"runs/lm"}) {
+  const Words command = Words("verify") + runs;
+  Outcome outcome = run(place, command);
+  INFO(outcome.err);
+  CHECK(indecency(outcome) == "");
+  return outcome;
+}
+
+TEST_CASE("verify: whole runs, exit code 0, nothing written") {
+  const TrainedPlace place;
+  const auto before = place.content("runs");
+  const Outcome outcome = verify(place, {"runs/lm", "runs/classifier"});
+  CHECK(outcome.code == 0);
+  check_contains(outcome.out, {"runs/lm: whole", "runs/classifier: whole", "config.yaml", "tokenizer.json",
+                               "classes.txt", "metrics.jsonl", "checkpoints/step-4", "checkpoints/step-6"});
+  CHECK_FALSE(contains(outcome.out, "DAMAGED"));
+  CHECK(place.content("runs") == before);
+}
+
+TEST_CASE("verify: each kind of damage is found, and its cost is named") {
+  struct Row {
+    const char* name;
+    std::function<void(const Workplace&)> damage;
+    Says says;
+  };
+  const auto flip = [](const std::string& file) { return [=](const Workplace& p) { flip_middle(p, file); }; };
+  const auto drop = [](const std::string& file) { return [=](const Workplace& p) { fs::remove_all(p / file); }; };
+  const std::vector<Row> rows = {
+      {"model", flip(checkpoints + "step-6/model.safetensors"),
+       "checkpoints/step-6 ... model.safetensors ... the best model, of step 6; steps 5 to 6, which training computes"},
+      {"optimizer", flip(checkpoints + "step-6/optimizer.safetensors"), "optimizer.safetensors"},
+      {"state", flip(checkpoints + "step-4/state.json"), "checkpoints/step-4 ... state.json ... nothing: another"},
+      {"a model without a checksum",
+       [](const Workplace& p) { take_checksum(p, checkpoints + "step-6/model.safetensors"); },
+       "model.safetensors: the file has no checksum ... the best model, of step 6"},
+      {"an optimizer without a checksum",
+       [](const Workplace& p) { take_checksum(p, checkpoints + "step-4/optimizer.safetensors"); },
+       "optimizer.safetensors: the file has no checksum"},
+      {"a state without a checksum",
+       [](const Workplace& p) {
+         std::string text = p.read(checkpoints + "step-6/state.json");
+         p.write(checkpoints + "step-6/state.json", text.replace(text.find("xxh3_128"), 8, "some_key"));
+       },
+       "state.json: the file is damaged"},
+      {"a file", drop(checkpoints + "step-6/optimizer.safetensors"), "optimizer.safetensors ... no such file"},
+      {"all",
+       [&](const Workplace& p) {
+         flip_middle(p, checkpoints + "step-6/model.safetensors");
+         flip_middle(p, checkpoints + "step-4/model.safetensors");
+       },
+       "all training: there is no earlier checkpoint to go on from"},
+      {"last", drop(checkpoints + "last"), "checkpoints/last ... is missing"},
+      {"best", drop(checkpoints + "best"), "checkpoints/best ... is missing ... the best model, of step 6"},
+      {"dangling", drop(checkpoints + "step-6"), "checkpoints/last ... points to step-6, which is not there"},
+      {"metrics, a line",
+       [](const Workplace& p) { p.write("runs/lm/metrics.jsonl", "x" + p.read("runs/lm/metrics.jsonl")); },
+       "metrics.jsonl ... 1 lines cannot be read"},
+      {"metrics, a digit",
+       [](const Workplace& p) {
+         std::string text = p.read("runs/lm/metrics.jsonl");
+         text[text.find("\"loss\":") + 9] ^= 1;
+         p.write("runs/lm/metrics.jsonl", text);
+       },
+       "metrics.jsonl ... not what the checkpoint of step 6 recorded"},
+      {"metrics, absent", drop("runs/lm/metrics.jsonl"), "metrics.jsonl ... no such file"},
+      {"configuration", [](const Workplace& p) { p.write("runs/lm/config.yaml", "garbage"); }, "config.yaml"},
+      {"configuration, another model",
+       [](const Workplace& p) {
+         std::string text = p.read("runs/lm/config.yaml");
+         p.write("runs/lm/config.yaml", text.replace(text.find("gelu"), 4, "relu"));
+       },
+       "config.yaml ... not what step 6 was trained with"},
+      {"tokenizer", [](const Workplace& p) { p.write("runs/lm/tokenizer.json", "{\"kind\": \"byte\"}"); },
+       "tokenizer.json ... not what step 6 was trained with ... writes it again"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.name);
+    const TrainedPlace place;
+    row.damage(place);
+    const Outcome outcome = verify(place, {"runs/lm", "runs/classifier"});
+    CHECK(outcome.code == 1);
+    check_contains(outcome.out, {"runs/lm: DAMAGED", "runs/classifier: whole"});
+    check_contains(outcome.out, row.says);
+  }
+}
+
+TEST_CASE("verify: a run whose checkpoints are all gone is damaged; one that was killed before its first save is not") {
+  const TrainedPlace place;
+  const fs::path folder = place / "runs/lm/checkpoints";
+  const auto says = [&](int code, const Says& what) {
+    const Outcome outcome = verify(place);
+    CHECK(outcome.code == code);
+    check_contains(outcome.out, what);
+  };
+  const auto remove_all = [&](const std::string& prefix) {
+    for (const std::string& name : names_in_folder(folder.string()))
+      if (name.rfind(prefix, 0) == 0) fs::remove_all(folder / name);
+  };
+  fs::rename(folder / "step-6", folder / ".replaced-step-6");  // as a kill leaves it
+  fs::remove_all(folder / "step-4");
+  says(0, "runs/lm: whole ... checkpoints ... note ... no step has been saved");
+  remove_all(".replaced");
+  says(1, "runs/lm: DAMAGED ... none is left, though checkpoints/last points to step-6 ... lost: all training");
+  remove_all("");
+  says(1, "none is left, though metrics.jsonl goes on to step 6 after the new best of step 3, which was saved");
+  fs::remove(folder);
+  says(1, "none is left, though metrics.jsonl");
+  const std::string metrics = place.read("runs/lm/metrics.jsonl");
+  const auto keep_lines = [&](size_t count) {
+    std::string kept;
+    for (const std::string& line : lines_of(metrics))
+      if (count > 0 && count-- > 0) kept += line + "\n";
+    place.write("runs/lm/metrics.jsonl", kept);
+  };
+  keep_lines(2);
+  says(1, "none is left, though metrics.jsonl goes on to step 2");
+  fs::create_directory(folder);
+  says(0, "runs/lm: whole ... no step has been saved");  // save_every is 2: it may have been killed in that save
+  keep_lines(3);
+  says(1, "metrics.jsonl goes on to step 3, and train.save_every is 2");
+  fs::remove(place / "runs/lm/metrics.jsonl");
+  fs::remove(folder);
+  says(0, "runs/lm: whole ... no step has been saved");
+}
+
+TEST_CASE("verify: the advice for copies and slim runs names what is there") {
+  const TrainedPlace place;
+  fs::create_directories(place / "other");
+  copy_files(place / "runs/lm", place / "other/copy");
+  succeed(place, "slim runs/lm --output slim");
+  for (const char* const folder : {"runs/lm", "other/copy", "slim"}) fs::remove(place / folder / "tokenizer.json");
+  CHECK(contains(verify(place).out, "nothing: capstan train --config runs/lm/config.yaml writes it again"));
+  const std::string copy = verify(place, {"other/copy"}).out;
+  check_contains(copy,
+                 {"capstan train --config other/copy/config.yaml --set folder=", "/other name=copy writes it again"});
+  CHECK(contains(verify(place, {"slim"}).out, "make it again from the one that it was made from (capstan slim)"));
+  fs::remove(place / "other/copy/config.yaml");
+  CHECK(contains(verify(place, {"other/copy"}).out, "capstan train --config FILE, as the run was trained, --set"));
+}
+
+TEST_CASE("a checkpoint without a checksum is not resumed from, and what reads its model says so") {
+  const TrainedPlace place;
+  take_checksum(place, checkpoints + "step-6/model.safetensors");
+  CHECK(contains(succeed(place, "eval runs/lm").err, "model.safetensors: the file has no checksum"));
+  const Outcome resumed = succeed(place, "train --config lm.yaml");
+  check_contains(resumed.err, {"no checksum", "the run goes back to step 4"});
+}
+
+TEST_CASE("verify: a best checkpoint without the optimizer's state is whole; it is no checkpoint to go on from") {
+  const SamplePlace place;
+  succeed(place, "train --config lm.yaml --set train.lr=1e-30");  // the best is step 3
+  REQUIRE_FALSE(fs::exists(place / (checkpoints + "step-3/optimizer.safetensors")));
+  const Outcome whole = verify(place);
+  CHECK(whole.code == 0);
+  CHECK_MESSAGE(contains(whole.out, "checksums agree; without what resuming needs"), whole.out);
+  CHECK_FALSE(contains(whole.out, "the only one"));
+  flip_middle(place, checkpoints + "step-4/optimizer.safetensors");
+  CHECK(contains(verify(place).out, "the only one that training can go on from"));
+  flip_middle(place, checkpoints + "step-6/optimizer.safetensors");
+  CHECK(contains(verify(place).out, "all training: there is no earlier checkpoint to go on from"));
+}
+
+TEST_CASE("verify: left-over files are notes, the tokens of a text are read, and what is no run is refused") {
+  const SamplePlace place;
+  succeed(place, "train --config lm.yaml --set data.cache_above_mb=0 train.keep_last=1");
+  place.write(checkpoints + ".unfinished-step-9/state.json", "");
+  place.write(checkpoints + "damaged-step-2/state.json", "");
+  place.write("runs/lm/metrics.jsonl.damaged-1", "x");
+  const Outcome whole = verify(place);
+  CHECK(whole.code == 0);
+  check_contains(whole.out, {".unfinished-step-9", "damaged-step-2", "metrics.jsonl.damaged-1", "runs/.cache",
+                             "tokens to train on", "the only complete checkpoint"});
+  std::string tokens;
+  for (const auto& [name, content] : place.content("runs/.cache"))
+    if (fs::path(name).filename() == "train.tokens") tokens = name;
+  REQUIRE(!tokens.empty());
+  flip_middle(place, tokens);
+  const Outcome damaged = verify(place);
+  CHECK(damaged.code == 1);
+  CHECK_MESSAGE(contains(damaged.out, "the text is tokenised again"), damaged.out);
+  CHECK(run(place, "verify text").code == 1);
+  CHECK(run(place, "verify").code == 2);
+}
+
+TEST_CASE("verify: tokens of other runs in the same cache are left alone, whatever their width") {
+  const SamplePlace place;
+  const Words train = "train --config lm.yaml --set data.cache_above_mb=0 train.steps=2 data.tokenizer=byte";
+  for (const std::string& own : {std::string("name=bare"), std::string("data.documents=line")}) {
+    Words command = train;
+    command.push_back(own);
+    succeed(place, command);
+  }
+  const auto index_files = [&] {
+    Words names;
+    for (const auto& [name, content] : place.content("runs/.cache"))
+      if (fs::path(name).filename() == "index.json") names.push_back(name);
+    return names;
+  };
+  REQUIRE(index_files().size() == 2);
+  const Outcome both = verify(place, {"runs/bare", "runs/lm"});
+  CHECK_MESSAGE(both.code == 0, both.out);
+  size_t own_tokens = 0;
+  for (const std::string& line : lines_of(both.out)) own_tokens += contains(line, "tokens to train on") ? 1 : 0;
+  CHECK(own_tokens == 2);
+  // A damaged index cannot say whose tokens these are.
+  flip_middle(place, index_files()[0]);
+  const Outcome damaged = verify(place, {"runs/bare", "runs/lm"});
+  CHECK(damaged.code == 0);
+  CHECK_MESSAGE(contains(damaged.out, "index.json is damaged: nothing says of which run"), damaged.out);
+}
+
+TEST_CASE("verify: memory that is refused is not damage") {
+#if defined(__SANITIZE_ADDRESS__)
+  MESSAGE("skipped: AddressSanitizer reserves more addresses than the limit of this test");
+#else
+  const TrainedPlace place;
+  fs::resize_file(place / "runs/lm/metrics.jsonl", uintmax_t{1} << 34);
+  const Outcome outcome = run_shell(place, "ulimit -v 4000000; exec \"$capstan\" verify runs/lm runs/classifier");
+  INFO(outcome.err);
+  CHECK(outcome.code == 1);
+  CHECK(contains(outcome.err, "out of memory"));
+  CHECK_FALSE(contains(outcome.out, "DAMAGED"));
+  CHECK(contains(outcome.out, "runs/classifier: whole"));
+#endif
+}
+
+}  // namespace
+}  // namespace capstan::testing

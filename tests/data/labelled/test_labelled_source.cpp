@@ -1,0 +1,373 @@
+#include <functional>
+#include <set>
+
+#include "core/base/error.hpp"
+#include "data/formats/csv_format.hpp"
+#include "data/labelled/class_names.hpp"
+#include "labelled_support.hpp"
+
+using namespace capstan;
+
+TEST_CASE("labelled texts become examples") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config = config_of({folder.write("train.tsv", "pos\tgood\nneg \tbad\npos\tfine\n")});
+  config.test = {folder.write("test.jsonl", "{\"label\": \"neg\", \"text\": \"awful\"}\n")};
+  const ClassificationData data = load_labelled(config);
+  CHECK(data.classes == Fields{"neg", "pos"});
+  REQUIRE(data.train.size() == 3);
+  CHECK(data.train.label(0) == 1);
+  CHECK(data.train.label(1) == 0);
+  CHECK(text_of(data, data.train, 2) == "fine");
+  CHECK(text_of(data, data.test, 0) == "awful");
+  CHECK(data.valid.size() == 0);
+  config.classes = {"pos", "neg"};
+  CHECK(load_labelled(config).train.label(0) == 0);
+  CHECK(load_labelled(config).fingerprint() != data.fingerprint());
+}
+
+TEST_CASE("long texts lose their tail or their head, empty ones are left out on request") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config = config_of({folder.write("train.tsv", "a\tabcdef\nb\t\nb\txyz\n")});
+  config.skip_empty = true;
+  config.max_length = 4;
+  ClassificationData data = load_labelled(config);
+  REQUIRE(data.train.size() == 2);
+  CHECK(text_of(data, data.train, 0) == "abcd");
+  CHECK(text_of(data, data.train, 1) == "xyz");
+  config.truncate = Truncate::tail;
+  data = load_labelled(config);
+  CHECK(text_of(data, data.train, 0) == "cdef");
+  config.max_length = 0;
+  CHECK(text_of(load_labelled(config), load_labelled(config).train, 0) == "abcdef");
+}
+
+TEST_CASE("texts are kept if a model asks for them, cut as their tokens, with unknown words") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config =
+      config_of({folder.write("train.tsv", "a\tSad one two\tthree\na\tsad\tsad\nb\tx\ty z\n")});
+  config.text_columns = {"2", "3"};
+  config.separator = true;
+  config.max_length = 4;
+  config.tokenizer = WordTokenizerConfig{WordSplit::words, true, 0, 2, ""};
+  const auto loaded = [&] { return load_labelled(config, nullptr, true, {}, "", /*keep_texts=*/true); };
+  CHECK_FALSE(load_labelled(config).train.has_texts());
+  CHECK(loaded().train.tokens(0) == std::vector<int32_t>{2, 0, 3, 0});
+  CHECK(loaded().train.text(0) == "sad one\nthree");
+  CHECK(loaded().train.text(2) == "x\ny z");
+  CHECK(loaded().fingerprint() != load_labelled(config).fingerprint());
+  const std::string fingerprint = loaded().fingerprint();
+  config.truncate = Truncate::tail;
+  CHECK(loaded().train.text(0) == " one two\nthree");
+  config.truncate = Truncate::head;
+  folder.write("train.tsv", "a\tSad one two\tthree\na\tsad\tsad\nb\tx\ty w\n");  // the same tokens
+  CHECK(loaded().train.fingerprint() != fingerprint);
+  SourceInputs inputs;
+  inputs.batches.batch_size = 2;
+  inputs.keep_texts = true;
+  const auto source = make_source(config, inputs);
+  for (int64_t i = 0; i < 2; ++i) {
+    const Batch batch = source->training().batch(0, i),
+                last = rows_of(batch, batch.tokens.dim(0) - 1, batch.tokens.dim(0));
+    REQUIRE(static_cast<int64_t>(batch.texts.size()) == batch.tokens.dim(0));
+    CHECK(last.texts == std::vector<std::string>{batch.texts.back()});
+    for (const std::string& text : batch.texts)
+      CHECK((text == "sad one\nthree" || text == "sad\nsad" || text == "x\ny w"));
+  }
+}
+
+TEST_CASE("text pairs: a separator behind the vocabulary stands between the columns") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config = config_of({folder.write("train.tsv", "yes\tab\tcd e\nno\t\tx\nno\tq q\t\n")});
+  config.text_columns = {"2", "3"};
+  const auto ids = [&](int64_t i) {
+    const ClassificationData data = load_labelled(config);
+    return data.train.tokens(i);
+  };
+  using Tokens = std::vector<int32_t>;
+  CHECK(ids(0) == Tokens{'a', 'b', ' ', 'c', 'd', ' ', 'e'});
+  config.separator = true;
+  CHECK(ids(0) == Tokens{'a', 'b', 256, 'c', 'd', ' ', 'e'});
+  CHECK(ids(1) == Tokens{256, 'x'});
+  CHECK(ids(2) == Tokens{'q', ' ', 'q', 256});
+  CHECK(load_labelled(config).tokenizer->vocabulary_size() + facts(config).added_tokens == 257);
+  // The longest column loses tokens first, the separator stays.
+  config.max_length = 6;
+  CHECK(ids(0) == Tokens{'a', 'b', 256, 'c', 'd', ' '});
+  config.max_length = 3;
+  CHECK(ids(0) == Tokens{'a', 256, 'c'});
+  config.truncate = Truncate::tail;
+  CHECK(ids(0) == Tokens{'b', 256, 'e'});
+  config.truncate = Truncate::error;
+  CHECK(contains(message_of<Error>([&] { ids(0); }), "train.tsv:1: the text has 7 tokens, more than max_length = 3"));
+
+  LabelledSourceConfig json = config_of({folder.write(
+      "train.jsonl", "{\"label\": 1, \"a\": \"x y\", \"b\": \"z\"}\n{\"label\": 0, \"a\": \"\", \"b\": \"\"}\n")});
+  json.text_columns = {"b", "a"};
+  json.separator = true;
+  CHECK(contains(message_of<Error>([&] { load_labelled(json); }), "train.jsonl:2: the text is empty"));
+  json.skip_empty = true;
+  json.tokenizer = WordTokenizerConfig{};
+  const ClassificationData words = load_labelled(json);
+  REQUIRE(words.train.size() == 1);
+  CHECK(words.train.length(0) == 4);
+  CHECK(words.train.tokens(0)[1] == words.tokenizer->vocabulary_size());
+}
+
+TEST_CASE("text pairs: a separator needs columns and room") {
+  LabelledSourceConfig config = config_of({"t.tsv"});
+  config.separator = true;
+  const auto problems_of = [](const LabelledSourceConfig& c) {
+    ProblemText problems("data");
+    validate(c, problems);
+    return problems.text();
+  };
+  CHECK(problems_of(config) == "data.separator: needs at least two text_columns to separate");
+  config.text_columns = {"2", "3"};
+  CHECK(problems_of(config) == "");
+  config.max_length = 3;
+  CHECK(problems_of(config) == "");
+  config.max_length = 2;
+  CHECK(problems_of(config) == "data.max_length: 2 columns and their separators need 3 tokens or more");
+}
+
+TEST_CASE("a share of every class is held out, the same one every time") {
+  const TemporaryFolder folder;
+  std::string content;
+  for (int i = 0; i < 200; ++i) content += (i % 10 == 0 ? "rare\t" : "often\t") + std::to_string(i) + "\n";
+  content += "single\tone\n";
+  LabelledSourceConfig config = config_of({folder.write("train.tsv", content)});
+  config.valid_fraction = 0.1;
+  const ClassificationData data = load_labelled(config);
+  CHECK(data.valid.class_counts(3) == std::vector<int64_t>{18, 2, 0});
+  CHECK(data.train.class_counts(3) == std::vector<int64_t>{162, 18, 1});
+  CHECK(load_labelled(config).fingerprint() == data.fingerprint());
+  // Together they are the whole, each example once.
+  std::multiset<std::string> texts;
+  for (const ExampleSet* set : {&data.train, &data.valid})
+    for (int64_t i = 0; i < set->size(); ++i) texts.insert(text_of(data, *set, i));
+  std::multiset<std::string> all{"one"};
+  for (int i = 0; i < 200; ++i) all.insert(std::to_string(i));
+  CHECK(texts == all);
+  config.split_seed = 1;
+  CHECK(load_labelled(config).fingerprint() != data.fingerprint());
+}
+
+TEST_CASE("folds hold out every example once, and have equal shares of every class") {
+  const TemporaryFolder folder;
+  std::string content;
+  for (int i = 0; i < 103; ++i) content += (i % 10 == 0 ? "rare\t" : "often\t") + std::to_string(i) + "\n";
+  content += "single\tone\n";
+  LabelledSourceConfig config = config_of({folder.write("train.tsv", content)});
+  config.folds = 5;
+  std::multiset<std::string> held;
+  for (config.fold = 0; config.fold < config.folds; ++config.fold) {
+    const ClassificationData data = load_labelled(config);
+    CHECK(data.train.size() + data.valid.size() == 104);
+    CHECK(data.classes.size() == 3);
+    const std::vector<int64_t> counts = data.valid.class_counts(3);
+    CHECK((counts[0] == 18 || counts[0] == 19));  // of 92
+    CHECK((counts[1] == 2 || counts[1] == 3));    // of 11
+    for (int64_t i = 0; i < data.valid.size(); ++i) held.insert(text_of(data, data.valid, i));
+  }
+  std::multiset<std::string> all{"one"};
+  for (int i = 0; i < 103; ++i) all.insert(std::to_string(i));
+  CHECK(held == all);
+  config.fold = 0;
+  config.folds = 1000;
+  CHECK_THROWS_WITH_AS(load_labelled(config), "data.folds: 104 examples are too few for 1000 folds; lower it",
+                       ConfigError);
+}
+
+TEST_CASE("a share of the training examples has the classes' shares, and lies within larger shares") {
+  const TemporaryFolder folder;
+  std::string rows;
+  for (int i = 0; i < 100; ++i) rows += (i % 4 == 0 ? "rare\t" : "usual\t") + std::to_string(i) + "\n";
+  LabelledSourceConfig config = config_of({folder.write("train.tsv", rows + "once\tone\n")});
+  const auto texts = [&](double fraction) {
+    config.train_fraction = fraction;
+    const ClassificationData data = load_labelled(config);
+    std::vector<std::string> all;
+    for (int64_t i = 0; i < data.train.size(); ++i) all.push_back(text_of(data, data.train, i));
+    return std::pair(all, data.train.class_counts(3));
+  };
+  const auto [tenth, tenth_counts] = texts(0.1);
+  CHECK(tenth_counts == std::vector<int64_t>{1, 3, 8});
+  const auto [half, half_counts] = texts(0.5);
+  CHECK(half_counts == std::vector<int64_t>{1, 13, 38});
+  const auto in_half = [&half = half](const std::string& text) {
+    return std::count(half.begin(), half.end(), text) == 1;
+  };
+  CHECK(std::all_of(tenth.begin(), tenth.end(), in_half));
+  CHECK(texts(1).first.size() == 101);
+  config.folds = 4;
+  CHECK(texts(0.1).second == std::vector<int64_t>{1, 2, 6});
+  CHECK(load_labelled(config).valid.size() == 25);  // held out before
+}
+
+TEST_CASE("the vocabulary comes from training texts alone, or from an earlier run") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config = config_of({folder.write("train.tsv", "a\tred green\nb\tred\n")});
+  config.valid = {folder.write("valid.tsv", "a\tblue red\n")};
+  config.tokenizer = WordTokenizerConfig{};
+  const ClassificationData data = load_labelled(config);
+  CHECK(data.tokenizer->vocabulary_size() == 4);
+  CHECK(text_of(data, data.valid, 0) == "<unk> red");
+  config.train = {folder.write("other.tsv", "a\tblue\nb\tred\n")};
+  CHECK(load_labelled(config, data.tokenizer).train.tokens(0)[0] == 0);
+}
+
+TEST_CASE("rows that cannot be used are named with file, line and remedy") {
+  struct Row {
+    std::string what, name, content, message;
+    std::function<void(LabelledSourceConfig&)> change = [](LabelledSourceConfig&) {};
+  };
+  const std::vector<Row> rows = {
+      {"too few columns", "t.tsv", "a\tx\nb\n", "t.tsv:2: too few columns: found 1"},
+      {"too few for the choice", "t.tsv", "a\tx\nb\ty\n",
+       "t.tsv:1: too few columns: found 2, but the label is column 1 and the text column 3",
+       [](auto& c) { c.text_columns = {"3"}; }},
+      {"label and text are one", "t.tsv", "a\tx\nb\ty\n", "t.tsv: column 2 is both the label and the text",
+       [](auto& c) { c.label_column = "2"; }},
+      {"name without header", "t.tsv", "a\tx\nb\ty\n", "column 'label' is not a number",
+       [](auto& c) { c.label_column = "label"; }},
+      {"unknown name", "t.csv", "label,text\na,x\n",
+       "t.csv:1: no column is called 'body'; the first row has: label, text",
+       [](auto& c) {
+         c.header = true;
+         c.text_columns = {"body"};
+       }},
+      {"unknown label", "t.tsv", "a\tx\nc\ty\n", "t.tsv:2: unknown label 'c'",
+       [](auto& c) {
+         c.classes = {"a", "b"};
+       }},
+      {"one class", "t.tsv", "a\tx\na\ty\n", "all 2 examples have the label 'a'; a classifier needs at least two"},
+      {"one class named", "t.tsv", "0\tx\n0\ty\n", "all 2 examples have the label '0'; a classifier needs at least two",
+       [](auto& c) { c.classes = {"a"}; }},
+      {"one class of two", "t.tsv", "a\tx\na\ty\n", "all 2 examples have the label 'a'",
+       [](auto& c) {
+         c.classes = {"a", "b"};
+       }},
+      {"two lists", "t.tsv", "a\tx\nb\ty\n", "not both",
+       [](auto& c) {
+         c.classes = {"a", "b"};
+         c.classes_file = "x";
+       }},
+      {"empty text", "t.tsv", "a\tx\nb\t\n", "t.tsv:2: the text is empty; set skip_empty"},
+      {"blank text", "t.tsv", "a\tx\nb\t  \n", "t.tsv:2: the text is empty",
+       [](auto& c) { c.tokenizer = WordTokenizerConfig{}; }},
+      {"too long", "t.tsv", "a\tx\nb\tlonger\n", "t.tsv:2: the text has 6 tokens, more than max_length = 5",
+       [](auto& c) {
+         c.max_length = 5;
+         c.truncate = Truncate::error;
+       }},
+      {"char mode", "t.tsv", "a\tx\nb\t\xff\n", "t.tsv:2:3: byte 0xff",
+       [](auto& c) { c.tokenizer = CharTokenizerConfig{}; }},
+      {"word mode", "t.tsv", "a\tx\nb\t\xff\n", "t.tsv:2:3: byte 0xff",
+       [](auto& c) { c.tokenizer = WordTokenizerConfig{}; }},
+      {"bad JSON", "t.jsonl", "{\"label\": 1, \"text\": \"x\"}\n{\"label\": 1,\n",
+       "t.jsonl:2:13: not JSON: syntax error"},
+      {"no object", "t.jsonl", "[1, 2]\n", "t.jsonl:1: every line must be a JSON object"},
+      {"no key", "t.jsonl", "{\"label\": 1, \"body\": \"x\"}\n", "t.jsonl:1: no key 'text'; found: body, label"},
+      {"wrong type", "t.jsonl", "{\"label\": 1.5, \"text\": \"x\"}\n",
+       "t.jsonl:1: 'label' must be a string, a whole number, true or false, found 1.5"},
+      {"an empty label", "t.csv", "a,x\n,y\n", "t.csv:2: the label is empty"},
+      {"a blank label", "t.tsv", "a\tx\n \ty\n", "t.tsv:2: the label is empty"},
+      {"quotes without a label", "t.tsv", "a\tx\n\"\"\ty\n", "t.tsv:2: the label is empty"},
+      {"an empty label in JSON", "t.jsonl", "{\"label\": \"\", \"text\": \"x\"}\n", "t.jsonl:1: the label is empty"},
+      {"null in JSON", "t.jsonl", "{\"label\": null, \"text\": \"x\"}\n", "t.jsonl:1: the label is empty"},
+      {"no label in fastText", "t.txt", "__label__a x\ny\n", "t.txt:2: found 0 labels",
+       [](auto& c) { c.format = "fasttext"; }},
+      {"an empty label in the test data", "t.tsv", "a\tx\nb\ty\n", "test.tsv:1: the label is empty",
+       [](auto& c) {
+         static const TemporaryFolder folder;
+         c.test = {folder.write("test.tsv", "\tx\na\ty\n")};
+       }},
+      {"too many columns", "t.csv", "text,label\nx,a\ny, too,b\n",
+       "t.csv:3: too many columns: found 3, but the header has 2; quote fields that contain commas",
+       [](auto& c) { c.header = true; }},
+      {"of most rows", "t.tsv", "a\tx\tz\nb\ty\nb\tv\n",
+       "t.tsv:1: too many columns: found 3, but most rows have 2; a "
+       "field of tsv holds no tab"},
+      {"with semicolons", "t.csv", "label;text\na;x\nb;y; z\na;v\nb;w\n",
+       "t.csv:3: too many columns: found 3, but the header has 2; quote fields that contain semicolons",
+       [](auto& c) { c.header = true; }},
+      {"too few columns below a header", "t.csv", "label,text,id\na,x,1\nb,y\n",
+       "t.csv:3: too few columns: found 2, but the header has 3", [](auto& c) { c.header = true; }},
+      {"one name of two columns", "t.csv", "label,text,text\na,x,y\n",
+       "t.csv:1: the columns 2 and 3 are called 'text'; choose one by its number with",
+       [](auto& c) {
+         c.header = true;
+         c.text_columns = {"text"};
+       }},
+      {"a flag", "t.csv", "text,a,b\nx,1,0\ny,2,0\n",
+       "t.csv:3: column 'a' of data.label_columns must be 0 or 1, found '2'",
+       [](auto& c) {
+         c.header = true;
+         c.text_columns = {"text"};
+         c.label_columns = {"a", "b"};
+       }},
+      {"no flag and two", "t.csv", "text,a,b\nx,1,1\ny,0,1\nz,1,0\n", "t.csv:2: found 2 labels instead of one",
+       [](auto& c) {
+         c.header = true;
+         c.text_columns = {"text"};
+         c.label_columns = {"a", "b"};
+       }},
+      {"flags without a header", "t.csv", "x,1,0\n", "data.label_columns: the names of the columns are the labels",
+       [](auto& c) {
+         c.label_columns = {"2", "3"};
+       }},
+      {"text is no string", "t.jsonl", "{\"label\": 1, \"text\": 7}\n", "t.jsonl:1: 'text' must be a string, found 7"},
+      {"bytes in JSON", "t.jsonl", "{\"label\": 1, \"text\": \"\xff\"}\n", "t.jsonl:1:23: not JSON"},
+      {"open quote", "t.csv", "a,x\nb,\"y\n", "t.csv:2: a quoted field is not closed"},
+      {"only a header", "t.csv", "label,text\n", "t.csv: holds no examples", [](auto& c) { c.header = true; }},
+      {"only empty lines", "t.tsv", "\n\n", "t.tsv: holds no examples"},
+      {"unknown ending", "t.data", "a\tx\n", "t.data: the name does not show the format"},
+      {"empty", "t.tsv", "", "t.tsv: the file is empty"}};
+  for (const Row& row : rows) {
+    const TemporaryFolder folder;
+    LabelledSourceConfig config = config_of({folder.write(row.name, row.content)});
+    row.change(config);
+    const std::string message = message_of<Error>([&] { load_labelled(config); });
+    CHECK_MESSAGE(contains(message, row.message), row.what, ": ", message);
+  }
+}
+
+TEST_CASE("one label, or none, is enough where no model classifies") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config = config_of({folder.write("t.tsv", "a\tx\na\ty\n")});
+  CHECK(load_labelled(config, nullptr, false).classes == Fields{"a"});
+  config.classes = {"a", "b"};
+  CHECK(load_labelled(config, nullptr, false).train.size() == 2);
+  config.classes.clear();
+  config.multi_label = true;
+  CHECK(load_labelled(config, nullptr, false).classes == Fields{"a"});
+  config.train = {folder.write("none.tsv", "\tx\n\ty\n")};
+  CHECK(load_labelled(config, nullptr, false).train.size() == 2);
+}
+
+TEST_CASE("a label that formats write differently is one class, and two that look alike are pointed out") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config = config_of({folder.write("t.csv", "True,x\nFalse,y\nTrue,z\n")});
+  config.test = {folder.write("t.jsonl", "{\"label\": true, \"text\": \"a\"}\n{\"label\": false, \"text\": \"b\"}\n")};
+  CHECK(load_labelled(config).test.class_counts(2) == std::vector<int64_t>{1, 1});
+  config.train = {folder.write("floats.csv", "1.0,x\n0.0,y\n")};
+  config.test = {folder.write("numbers.jsonl", "{\"label\": 1, \"text\": \"a\"}\n{\"label\": 0.0, \"text\": \"b\"}\n")};
+  const ClassificationData floats = load_labelled(config);
+  CHECK(floats.classes == Fields{"0.0", "1.0"});
+  CHECK(floats.test.label(0) == 1);
+  config.train = {folder.write("both.csv", "1.0,x\n1,y\n0,z\n")};
+  config.test.clear();
+  const ClassificationData both = load_labelled(config);
+  CHECK(both.classes.size() == 3);  // not joined without a word
+  REQUIRE(both.warnings.size() == 1);
+  CHECK(both.warnings[0].check == "alike-labels");
+  config.train = {folder.write("alike.tsv",
+                               "Good day\tx\ngood\xc2\xa0"
+                               "day\ty\nbad\tz\n")};
+  const auto warnings = load_labelled(config).warnings;
+  REQUIRE(warnings.size() == 1);
+  CHECK(contains(warnings[0].message, "'Good day' (1) and 'good\\u00a0day' (1)"));
+  config.train = {folder.write("versions.csv", "1.0,x\n1.1,y\n2.0,z\n")};
+  CHECK(load_labelled(config).classes == Fields{"1.0", "1.1", "2.0"});
+  CHECK(load_labelled(config).warnings.empty());
+}

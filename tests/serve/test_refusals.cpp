@@ -1,0 +1,185 @@
+// Requests that are refused, names and paths that are not known, and what a server needs to be told.
+#include "run/inputs/input_text.hpp"
+#include "serve/api.hpp"
+#include "serve/served_runs.hpp"
+
+namespace capstan::testing {
+
+using nlohmann::json;
+
+TEST_CASE("what is wrong with a request is said with the field") {
+  const std::pair<json, const char*> wrong[] = {{{{"max_tokens", -3}}, "max_tokens"},
+                                                {{{"max_tokens", 1.5}}, "max_tokens"},
+                                                {{{"max_token", 3}}, "max_token"},
+                                                {{{"n", 0}}, "n"},
+                                                {{{"temperature", "hot"}}, "temperature"},
+                                                {{{"top_p", 2}}, "top_p"},
+                                                {{{"stop", {1}}}, "stop"},
+                                                {{{"stop", ""}}, "stop"},
+                                                {{{"logprobs", 99}}, "logprobs"},
+                                                {{{"prompt", {1, -1}}}, "prompt"},
+                                                {{{"prompt", json::object()}}, "prompt"},
+                                                {{{"seed", -1}}, "seed"},
+                                                {{{"suffix", "x"}}, "suffix"},
+                                                {{{"stream", 1}}, "stream"},
+                                                {{{"session", 1}}, "session"},
+                                                {{{"session", {{"keep", "a/b"}}}}, "session.keep"},
+                                                {{{"best_of", 2}}, "best_of"},
+                                                {{{"presence_penalty", 1}}, "presence_penalty"}};
+  for (const auto& [fields, param] : wrong) {
+    json request = fields;
+    CAPTURE(request.dump());
+    request["model"] = "aft-simple";
+    const Response response = post(shared_port(), "/v1/completions", request);
+    CHECK(response.status == 400);
+    CHECK(response.json()["error"]["param"] == param);
+    CHECK(response.json()["error"]["type"] == "invalid_request_error");
+  }
+  for (const std::string body : {"", "{", "[]", "1", "\xff", "{\"prompt\": \"\xff\"}", "null", "{\"model\": 1}"}) {
+    CAPTURE(body);
+    CHECK(ask(shared_port(), "POST", "/v1/completions", body).status == 400);
+  }
+  CHECK(ask(shared_port(), "POST", "/v1/completions", std::string(5000, '[')).status == 400);
+  CHECK(post(shared_port(), "/v1/completions", {{"prompt", "a"}}).json()["error"]["param"] ==
+        "model");  // there are two
+  CHECK(post(shared_port(), "/v1/completions", {{"model", "spam"}, {"prompt", "a"}}).status == 400);
+  CHECK(post(shared_port(), "/v1/classify", {{"model", "aft-simple"}, {"input", "a"}}).status == 400);
+}
+
+TEST_CASE("unknown paths, methods, models and sessions are refused with their status") {
+  CHECK(ask(shared_port(), "GET", "/nothing").status == 404);
+  CHECK(ask(shared_port(), "GET", "/nothing").json()["error"]["type"] == "not_found_error");
+  const Response method = ask(shared_port(), "GET", "/v1/completions");
+  CHECK(method.status == 405);
+  CHECK(method.json()["error"]["param"].is_null());
+  CHECK(method.headers.find("Allow: POST") != std::string::npos);
+  CHECK(post(shared_port(), "/v1/completions", {{"model", "gpt"}, {"prompt", "a"}}).status == 404);
+  CHECK(ask(shared_port(), "GET", "/v1/models/gpt").status == 404);
+  CHECK(ask(shared_port(), "GET", "/v1/models/aft-simple/sessions/x").status == 404);
+  const json from{{"model", "aft-simple"}, {"prompt", "a"}, {"session", {{"from", "x"}}}};
+  CHECK(post(shared_port(), "/v1/completions", from).status == 404);
+  CHECK(ask(shared_port(), "POST", "/v1/completions", "{}", "Origin: http://evil\r\n").status == 403);
+}
+
+TEST_CASE("an unknown path says what is meant, where that can be known") {
+  const std::pair<const char*, const char*> paths[] = {
+      {"/v1/chat/completions", "ask POST /v1/completions with a prompt"},
+      {"/completions", "did you mean /v1/completions?"},
+      {"/v1/completion", "did you mean /v1/completions?"},
+      {"/v1/tokenize", "did you mean /tokenize?"},
+      {"/api/tags", "ask GET /v1/models"}};
+  for (const auto& expected : paths) {
+    const Response refused = ask(shared_port(), "POST", expected.first, "{}");
+    CHECK_MESSAGE(refused.status == 404, expected.first);
+    CHECK_MESSAGE(refused.body.find(expected.second) != std::string::npos, expected.first, ": ", refused.body);
+  }
+}
+
+TEST_CASE("HEAD answers as GET does, without a body, and what takes no body refuses one") {
+  for (const std::string path : {"/health", "/", "/v1/models", "/metrics"}) {
+    CAPTURE(path);
+    Client client(shared_port());
+    const Response head = client.ask("HEAD", path);
+    CHECK(head.status == 200);
+    CHECK(head.headers.find("Content-Length: 0") == std::string::npos);
+    CHECK(client.ask("GET", path).status == 200);  // no body is in between
+    CHECK(ask(shared_port(), "GET", path, "x").status == 413);
+  }
+  CHECK(ask(shared_port(), "HEAD", "/v1/completions").status == 405);
+  CHECK(ask(shared_port(), "DELETE", "/v1/models/aft-simple/sessions/x", "x").status == 413);
+}
+
+TEST_CASE("a server is asked by names that were given, and by addresses") {
+  ServeOptions options = serve_options({"spam"});
+  options.host_names = {"models.example", "gpu7"};
+  const Serving serving(options);
+  for (const std::string host : {"localhost", "localhost:8080", "LocalHost", "127.0.0.1", "10.0.0.7:80", "[::1]",
+                                 "[::1]:8080", "models.example", "Models.Example:443", "gpu7"})
+    CHECK_MESSAGE(ask(serving.port(), "GET", "/v1/models", "", "Host: " + host + "\r\n").status == 200, host);
+  for (const std::string host : {"evil.example", "evil.example:8080", "localhost.evil.example", "models.example.evil",
+                                 "gpu7.evil", "evil@localhost", "[evil]", "[", "[]", "a:b", "localhost:evil"}) {
+    const Response refused = ask(serving.port(), "GET", "/v1/models", "", "Host: " + host + "\r\n");
+    CHECK_MESSAGE(refused.status == 403, host);
+    CHECK(refused.body.find("--host-name") != std::string::npos);
+  }
+  // A page under a name that is made to mean this server is its own for a browser.
+  CHECK(ask(serving.port(), "GET", "/v1/models", "", "Host: evil.example\r\nOrigin: http://evil.example\r\n").status ==
+        403);
+}
+
+TEST_CASE("a name with a character that is none of a name is shown as it was given") {
+  const Response coded = ask(shared_port(), "GET", "/v1/models/aft%00x");
+  CHECK(coded.status == 404);
+  CHECK(coded.json()["error"]["message"] == "there is no model \"aft\\u0000x\"; there are: aft-simple, spam");
+  CHECK(ask(shared_port(), "GET", "/v1/models/%ff").status == 404);
+  json request{{"model", "aft-simple"}, {"prompt", "a"}};
+  request[std::string("a\0b", 3)] = 1;
+  CHECK(post(shared_port(), "/v1/completions", request)
+            .json()["error"]["message"]
+            .get<std::string>()
+            .find("unknown field") != std::string::npos);
+  CHECK(post(shared_port(), "/v1/completions", {{"model", std::string(100000, 'x')}}).body.size() < 500);
+}
+
+TEST_CASE("texts that no prompt could be are not tokenized") {
+  const CompletionLimits limits;
+  const std::string text(static_cast<size_t>(8 * limits.prompt_tokens) + 1, 'a');
+  CHECK(post(shared_port(), "/tokenize", {{"model", "aft-simple"}, {"prompt", text}}).json()["error"]["param"] ==
+        "prompt");
+  const std::vector<int> ids(static_cast<size_t>(limits.prompt_tokens + limits.new_tokens) + 1, 1);
+  CHECK(post(shared_port(), "/detokenize", {{"model", "aft-simple"}, {"tokens", ids}}).json()["error"]["param"] ==
+        "tokens");
+  CHECK(post(shared_port(), "/v1/completions", {{"model", "aft-simple"}, {"prompt", ids}}).json()["error"]["param"] ==
+        "prompt");
+}
+
+TEST_CASE("a path without its slash is unknown, as one with a coded slash or letter is") {
+  for (const std::string path :
+       {"xhealth", "x", "xv1/models", "xmetrics", "*", "%2Fhealth", "/%68ealth", "/v1%2Fmodels", "//"}) {
+    CAPTURE(path);
+    CHECK(ask(shared_port(), "GET", path).status == 404);
+  }
+  CHECK(ask(shared_port(), "GET", "/health").status == 200);
+}
+
+TEST_CASE("a folder of a sweep is a model by its name, which paths may code") {
+  namespace fs = std::filesystem;
+  const std::string name = "lr=1e-2,words=[1 2] caf\u00e9%41";
+  const fs::path link = fs::path(served_runs().folder("aft-simple")).parent_path() / name;
+  fs::create_directory_symlink(served_runs().folder("aft-simple"), link);
+  ServeOptions options;
+  options.runs = {link.string()};
+  {
+    const Serving serving(options);
+    CHECK(ask(serving.port(), "GET", "/v1/models").json()["data"][0]["id"] == name);
+    CHECK(post(serving.port(), "/v1/completions", {{"model", name}, {"prompt", "a"}}).json()["model"] == name);
+    const std::string coded = "/v1/models/lr%3D1e-2,words=%5b1%202%5D%20caf%C3%A9%2541";
+    CHECK(ask(serving.port(), "GET", coded).json()["id"] == name);
+    CHECK(ask(serving.port(), "GET", coded + "/sessions").status == 200);
+    CHECK(ask(serving.port(), "GET", "/v1/models/lr%3D1e-2%").status == 404);
+    CHECK(ask(serving.port(), "GET", "/v1/models/%00%GG%").status == 404);
+    CHECK(ask(serving.port(), "GET", coded + "/sessions/a%2Fb").status == 400);
+    CHECK(ask(serving.port(), "GET", "/metrics").body.find("model_name=\"" + name + "\"") != std::string::npos);
+  }
+  fs::rename(link, link.parent_path() / "two\nlines");
+  options.runs = {(link.parent_path() / "two\nlines").string()};
+  CHECK_THROWS_WITH_AS(Server{options}, doctest::Contains("without control characters"), Error);
+  fs::remove(link.parent_path() / "two\nlines");
+}
+
+TEST_CASE("a token is asked for, except by health and the page") {
+  ServeOptions options = serve_options({"spam"});
+  options.token = "secret";
+  const Serving serving(options);
+  CHECK(ask(serving.port(), "GET", "/health").status == 200);
+  CHECK(ask(serving.port(), "GET", "/").status == 200);
+  for (const std::string header : {"", "Authorization: Bearer secre\r\n", "Authorization: Bearer secrets\r\n",
+                                   "Authorization: Bearer \r\n", "Authorization: secret\r\n"}) {
+    CHECK(ask(serving.port(), "GET", "/v1/models", "", header).status == 401);
+    CHECK(ask(serving.port(), "GET", "/metrics", "", header).status == 401);
+  }
+  for (const std::string scheme : {"Bearer", "bearer", "BEARER"})
+    CHECK(ask(serving.port(), "GET", "/v1/models", "", "Authorization: " + scheme + " secret\r\n").status == 200);
+}
+
+}  // namespace capstan::testing
