@@ -32,7 +32,11 @@ class LabelledTexts {
   /// Safe to call from several threads.
   std::string text(int64_t i) const;
   LabelSet labels(int64_t i) const { return examples_.labels(place(i)); }
+  /// The label of a text; must not be called where texts have any number of them.
+  int32_t label(int64_t i) const { return examples_.label(place(i)); }
   double weight(int64_t i) const { return examples_.weight(place(i)); }
+  /// Has any text a weight other than 1?
+  bool has_weights() const { return examples_.has_weights(); }
   /// Texts have any number of labels, instead of one.
   bool multi_label() const { return examples_.label_columns() > 0; }
   /// From now on, each call of text() adds `each` to the progress.

@@ -1,6 +1,6 @@
 // What may be wrong with labelled texts although they can be read. Collected while they are read, for the warnings of
-// `capstan train` and the tables of `capstan data check`; tests/data/test_checks.cpp holds both. The class also gives
-// the reader the numbers of files and of sets of labels.
+// `capstan train` and the tables of `capstan data check`; tests/data/labelled/test_checks.cpp holds both. The class
+// also gives the reader the numbers of files and of sets of labels.
 #pragma once
 
 #include <array>
@@ -57,10 +57,10 @@ class LabelledCheck {
   };
   struct Row {
     HashBits hash;
-    int64_t line = 0, tokens = 0;  // tokens: before truncation
-    uint32_t file = 0;
+    int64_t line = 0;
+    int64_t tokens = 0;     // before truncation
     int32_t label_set = 0;  // the number that sets() has for its labels
-    bool repeats_label = false;
+    uint32_t file : 31, repeats_label : 1;
   };
   struct OfSplit {
     std::vector<Row> rows;

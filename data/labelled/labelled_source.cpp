@@ -198,7 +198,7 @@ ExampleSet encode(const std::vector<LabelledRow>& split_rows, const RowTexts& te
         if (loading.keep_texts) examples.keep_text_of_last(text.kept);
         loading.check.add_row(
             split, text.text,
-            {hash_bits(text.text), row->line, text.length, row->file, row->label_set, row->repeats_label != 0});
+            {hash_bits(text.text), row->line, text.length, row->label_set, row->file, row->repeats_label});
       } else if (!config.skip_empty)
         throw Error(fmt::format("{}: the text is empty; set skip_empty: true to leave such rows out",
                                 place_of(*row, loading.check)));
@@ -256,7 +256,7 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   data.tokenizer = std::move(tokenizer);
   for (const Split split : all_splits) {
     data[split] = encode(rows[split], texts, *data.tokenizer, split, class_count, loading, progress);
-    rows[split] = {};
+    rows[split] = std::vector<LabelledRow>();  // {} would keep the memory
   }
   check_train(data.train.size() > 0);
   data.left_out = bad.summary();

@@ -71,7 +71,6 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
     texts_.emplace(texts);
     texts_->stop_reporting();
   }
-  read_weights(texts);
   if (base_ != nullptr) score_with_base();
 }
 
@@ -91,13 +90,28 @@ void NgramRows::refuse_large_base(bool are_kept, int64_t most_kept, int64_t mega
 }
 
 void NgramRows::read_labels(const LabelledTexts& texts) {
-  labels_.reserve(static_cast<size_t>(rows()));
+  if (texts.has_weights()) weights_.resize(static_cast<size_t>(rows()));
   if (multi_label_) label_starts_.assign(1, 0);
-  for (int64_t row = 0; row < rows(); ++row) {
-    const LabelSet labels = texts.labels(row);
-    labels_.insert(labels_.end(), labels.begin(), labels.end());
-    if (multi_label_) label_starts_.push_back(static_cast<int64_t>(labels_.size()));
-  }
+  if (!multi_label_) labels_.resize(static_cast<size_t>(rows()));
+  // Labels of several, whose number is not known, on one thread.
+  parallel_for(rows(), multi_label_ ? rows() : texts_at_once, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      if (row % texts_at_once == 0) stop_point();
+      if (texts.has_weights()) weights_[static_cast<size_t>(row)] = texts.weight(row);
+      if (!multi_label_) {
+        labels_[static_cast<size_t>(row)] = texts.label(row);
+        continue;
+      }
+      const LabelSet labels = texts.labels(row);
+      labels_.insert(labels_.end(), labels.begin(), labels.end());
+      label_starts_.push_back(static_cast<int64_t>(labels_.size()));
+    }
+  });
+  if (texts.has_weights())
+    mean_weight_ = std::accumulate(weights_.begin(), weights_.end(), 0.0) / static_cast<double>(rows());
+  std::vector<int64_t> counts(static_cast<size_t>(classes_), 0);
+  for (const int32_t label : labels_) ++counts[static_cast<size_t>(label)];
+  class_weights_ = weights_of(config_.class_weights, counts, rows(), multi_label_);
 }
 
 /// An estimate of the number of entries by the first texts, which are a sample since the order of texts is random. It
@@ -114,19 +128,6 @@ double NgramRows::expected_entries(const LabelledTexts& texts) const {
   });
   const auto total = static_cast<double>(std::accumulate(entries.begin(), entries.end(), int64_t{0}));
   return total / static_cast<double>(count) * static_cast<double>(rows());
-}
-
-void NgramRows::read_weights(const LabelledTexts& texts) {
-  std::vector<int64_t> counts(static_cast<size_t>(classes_), 0);
-  bool same = true;
-  for (int64_t row = 0; row < rows(); ++row) {
-    for (const int32_t label : labels(row)) ++counts[static_cast<size_t>(label)];
-    weights_.push_back(texts.weight(row));
-    same = same && weights_.back() == 1;
-  }
-  mean_weight_ = std::accumulate(weights_.begin(), weights_.end(), 0.0) / static_cast<double>(rows());
-  if (same) weights_.clear();
-  class_weights_ = weights_of(config_.class_weights, counts, rows(), multi_label_);
 }
 
 /// Reads the entries of all texts, in 2^most_bucket_bits buckets. False, without any, for more than `most_entries`.

@@ -176,7 +176,6 @@ class NgramRows {
   void read_labels(const LabelledTexts& texts);
   double expected_entries(const LabelledTexts& texts) const;
   bool read(const LabelledTexts& texts, int64_t most_entries, double expected);
-  void read_weights(const LabelledTexts& texts);
   void count_texts(const LabelledTexts& texts);
   int most_bits() const;
   void weigh(const std::vector<int32_t>& texts);

@@ -186,7 +186,7 @@ void PassSolver::take(double factor, real* weight) {
       if (columns_ == 1) weight[f * classes] = static_cast<real>(0 - value);  // not -0.0, which would be written
     }
   });
-  weights_ = {};
+  weights_ = std::vector<float>();  // {} would keep the memory
 }
 
 /// Reads the rows [begin, end) of the batch, and calls use(number of the row, row) for each.
