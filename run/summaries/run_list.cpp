@@ -23,6 +23,7 @@ double age_of(const fs::path& folder) {
   auto newest = fs::file_time_type::min();
   for (const char* const name : {"config.yaml", "metrics.jsonl", "train.log"})
     if (const auto time = fs::last_write_time(folder / name, unknown); !unknown) newest = std::max(newest, time);
+  if (newest == fs::file_time_type::min()) newest = fs::last_write_time(folder, unknown);  // one that may not be read
   return std::max(0.0, std::chrono::duration<double>(fs::file_time_type::clock::now() - newest).count());
 }
 

@@ -169,6 +169,7 @@ TEST_CASE("a folder that may not be read is named, and hides no run beside it") 
     CHECK(outcome.out.find("runs/classifier") != std::string::npos);
     CHECK((outcome.out + outcome.err).find("runs/sealed: Permission denied") != std::string::npos);
     CHECK(outcome.err.find("write to") == std::string::npos);
+    CHECK(outcome.out.find("days") == std::string::npos);  // its age is the folder's
     CHECK(outcome.code == (command == std::string("verify runs") ? 1 : 0));
     CHECK(indecency(outcome) == "");
   }
