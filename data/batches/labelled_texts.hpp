@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/stop.hpp"
 #include "core/io/progress.hpp"
 #include "data/batches/example_set.hpp"
 #include "data/batches/text_example.hpp"
@@ -48,6 +49,8 @@ class LabelledTexts {
   void report_earlier(int64_t count) const {
     if (progress_ != nullptr) progress_->skip(each_ * static_cast<double>(count));
   }
+  /// A stop point (core/base/stop.hpp) for work that asks for no text, such as on labels. The progress is shown.
+  void stop_point() const { progress_ != nullptr ? progress_->add(0) : capstan::stop_point(); }
   /// Says that work on all texts follows which takes `readings` times as long as to ask for each of them once.
   void expect_readings(double readings) const {
     if (progress_ != nullptr) progress_->then_as_fast(each_ * readings * static_cast<double>(size()));

@@ -96,7 +96,7 @@ void NgramRows::read_labels(const LabelledTexts& texts) {
   // Labels of several, whose number is not known, on one thread.
   parallel_for(rows(), multi_label_ ? rows() : texts_at_once, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      if (row % texts_at_once == 0) stop_point();
+      if (row % texts_at_once == 0) texts.stop_point();
       if (texts.has_weights()) weights_[static_cast<size_t>(row)] = texts.weight(row);
       if (!multi_label_) {
         labels_[static_cast<size_t>(row)] = texts.label(row);
