@@ -3,6 +3,7 @@
 
   bench/records/record.py DATA --list                 the runs that can be recorded, and which have a record
   bench/records/record.py DATA --make WORD            trains the runs whose name has WORD and that have no record, and records them
+  bench/records/record.py DATA --keep NAME RUN COMMIT  records a run that was trained by the program of COMMIT, with whatever kernels it took
   bench/records/record.py DATA --table WORD           what is recorded of them
   bench/records/record.py DATA --replay N [--draw SEED] [--steps MOST] [--threads T]
                                                       computes segments of N random records again, and compares
@@ -12,13 +13,15 @@
 A record is a line of records.jsonl: the configuration with all that was chosen when the run began, the hashes of its texts, commit and CPU,
 loss and norm of the gradient at each logged step, the hash of the weights, and the figures of `capstan eval`. A segment is what comes before a
 random logged step, of at most MOST (200): since the loss of a step depends on all bits of the weights, losses that agree are as good as
-weights. A run that ends before that is compared as a whole. The exit code is 1 if something differs.
+weights. A run that ends before that is compared as a whole. A run of days of processor time is recorded with the default kernels; it is
+compared where the program takes the same ones, and left out elsewhere, with a line. The exit code is 1 if something differs.
 """
 import argparse
 import hashlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -26,7 +29,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tables"))
-from labelled_sets import read_results  # noqa: E402
+from labelled_sets import add_result, read_results  # noqa: E402
 from runs import PROGRAM, SYSTEMS, config, figures, origin, print_table, weights_hash  # noqa: E402
 
 RECORDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "records.jsonl")
@@ -38,6 +41,10 @@ LABELLED = {
     "trec": {"train": ["trec/train.tsv"], "test": ["trec/test.tsv"]},
 }
 WIKITEXT = {"train": ["wikitext-2/wiki.train.tokens.gz"], "valid": ["wikitext-2/wiki.valid.tokens"], "test": ["wikitext-2/wiki.test.tokens"]}
+
+
+class LeftOut(Exception):
+    """A record cannot be compared on this machine."""
 
 
 def known_runs():
@@ -71,6 +78,30 @@ def paths(data, texts):
     return [f"data.{split}=[" + ", ".join(os.path.join(data, file) for file in files) + "]" for split, files in texts.items()]
 
 
+def kernels_of(folder):
+    """What computes in a run that is not portable, as its log says; threads change no bit."""
+    with open(f"{folder}/train.log") as file:
+        return next(line.split("threads, ", 1)[1].strip() for line in file if "machine:" in line)
+
+
+def record_of(name, folder, texts, split, data):
+    """A record of a finished run, without commit, CPU, threads and seconds."""
+    with open(f"{folder}/config.yaml") as file:
+        chosen = file.read()
+    chosen = re.sub(r"^name: .*", "name: run", re.sub(r"^folder: .*", "folder: runs", chosen, flags=re.M), flags=re.M)
+    for part, files in texts.items():
+        chosen = re.sub(rf"^  {part}: \[.*\]", f"  {part}: [{', '.join(files)}]", chosen, count=1, flags=re.M)
+    return {"name": name, "split": split, "figures": figures(folder, split), "weights": weights_hash(folder), "losses": losses(folder),
+            "texts": texts, "hashes": {file: sha256(os.path.join(data, file)) for part in texts.values() for file in part}, "config": chosen}
+
+
+def keep(name, folder, commit, data):
+    _, _, texts, split = known_runs()[name]
+    with open(f"{folder}/metrics.jsonl") as file:
+        seconds = max(json.loads(line).get("seconds", 0) for line in file)
+    return {**record_of(name, folder, texts, split, data), "seconds": round(seconds), **origin(), "commit": commit, "kernels": kernels_of(folder)}
+
+
 def make(name, data, threads):
     files, settings, texts, split = known_runs()[name]
     with tempfile.TemporaryDirectory() as work:
@@ -79,11 +110,7 @@ def make(name, data, threads):
         before = time.monotonic()
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         seconds = time.monotonic() - before
-        with open(f"{work}/run/config.yaml") as file:
-            chosen = file.read().replace(f"{data}/", "").replace(f"folder: {work}", "folder: runs")
-        return {"name": name, "split": split, "figures": figures(f"{work}/run", split), "seconds": round(seconds), "threads": threads, **origin(),
-                "weights": weights_hash(f"{work}/run"), "losses": losses(f"{work}/run"), "texts": texts,
-                "hashes": {file: sha256(os.path.join(data, file)) for part in texts.values() for file in part}, "config": chosen}
+        return {**record_of(name, f"{work}/run", texts, split, data), "seconds": round(seconds), "threads": threads, **origin()}
 
 
 def compare(record, data, until, threads):
@@ -100,6 +127,10 @@ def compare(record, data, until, threads):
         run = f"{work}/run"
         while process.poll() is None:
             time.sleep(0.2)
+            if "kernels" in record and os.path.exists(f"{run}/metrics.jsonl") and kernels_of(run) != record["kernels"]:
+                process.send_signal(signal.SIGTERM)
+                process.wait()
+                raise LeftOut(f"it was computed by {record['kernels']}; here are {kernels_of(run)}")
             if until and os.path.exists(f"{run}/metrics.jsonl") and until in losses(run):
                 process.send_signal(signal.SIGTERM)
                 process.wait()
@@ -120,17 +151,22 @@ def compare(record, data, until, threads):
 
 
 def replay(chosen, data, most, draw, threads):
-    different = 0
+    different, compared = 0, 0
     for record in chosen:
         steps = sorted(map(int, record["losses"]))
         until = None if most is None else draw.choice([step for step in steps if 1 < step <= most] or steps[:1])
         if until == steps[-1]:
             until = None
-        said = compare(record, data, until, threads)
+        try:
+            said = compare(record, data, until, threads)
+        except LeftOut as reason:
+            print(f"{record['name']}: left out, since {reason}", flush=True)
+            continue
+        compared += 1
         different += bool(said)
         part = "all steps, weights, figures" if until is None else f"steps 1 to {until}"
         print(f"{record['name']}, of commit {record['commit']} and {record['cpu']}, {part}: {said or 'the same bits'}", flush=True)
-    print(f"{len(chosen)} records, {different} different")
+    print(f"{compared} records, {different} different, {len(chosen) - compared} left out")
     return different
 
 
@@ -140,6 +176,7 @@ def main():
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--list", action="store_true")
     what.add_argument("--make", metavar="WORD")
+    what.add_argument("--keep", nargs=3, metavar=("NAME", "RUN", "COMMIT"))
     what.add_argument("--table", metavar="WORD")
     what.add_argument("--replay", type=int, metavar="N")
     what.add_argument("--whole", metavar="WORD")
@@ -154,12 +191,14 @@ def main():
         sys.exit(1 if replay(draw.sample(records, min(options.replay, len(records))), data, options.steps, draw, options.threads) else 0)
     if options.whole is not None:
         sys.exit(1 if replay(named(options.whole), data, None, None, options.threads) else 0)
+    if options.keep:
+        name, folder, commit = options.keep
+        add_result(RECORDS, records, keep(name, folder, commit, data))
+        options.table = name
     if options.make is not None:
         for name in known_runs():
             if options.make in name and not any(record["name"] == name for record in records):
-                records.append(make(name, data, options.threads))
-                with open(RECORDS, "a", encoding="utf-8") as file:
-                    file.write(json.dumps(records[-1]) + "\n")
+                add_result(RECORDS, records, make(name, data, options.threads))
                 print(f"{name}: recorded", file=sys.stderr)
     if options.list:
         for name in known_runs():
@@ -167,7 +206,7 @@ def main():
         return
     print_table(["run", "split", "figures", "seconds", "threads", "commit", "CPU"],
                 [[r["name"], r["split"], ", ".join(f"{key} {value:.4f}" for key, value in r["figures"].items() if key in SHOWN), r["seconds"],
-                  r["threads"], r["commit"], r["cpu"]] for r in named(options.make or options.table)])
+                  r.get("threads", ""), r["commit"], r["cpu"]] for r in named(options.make or options.table)])
 
 
 if __name__ == "__main__":

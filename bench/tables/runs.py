@@ -21,11 +21,12 @@ def config(name):
 
 
 def origin():
-    """What a result is measured with: the commit, and the name of the CPU."""
+    """What a result is measured with: the commit, and name, family and model of the CPU."""
     said = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     with open("/proc/cpuinfo") as file:
-        names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
-    return {"commit": said.stdout.strip(), "cpu": names[0] if names else ""}
+        first = dict(map(str.strip, line.split(":", 1)) for line in file.read().split("\n\n")[0].splitlines() if ":" in line)
+    cpu = f"{first['model name']} {first['cpu family']}/{first['model']}" if "cpu family" in first else first.get("model name", "")
+    return {"commit": said.stdout.strip(), "cpu": cpu}
 
 
 def figures(folder, split):

@@ -47,7 +47,7 @@ OnlineClassifier::OnlineClassifier(const LinearClassifierConfig& config, int64_t
       width_(columns_ == 1 ? 1 : (columns_ + floats_at_once - 1) / floats_at_once * floats_at_once),
       counts_of_classes_(static_cast<size_t>(classes), 0),
       logarithms_(known_logarithms) {
-  if (!config_.words) config_.words = {1, 2};  // how many texts will come is not known
+  if (!config_.words) config_.words = {1, 2, 3};  // as NgramRows takes for many texts: few of them can all be kept
   if (config_.min_texts == 0) config_.min_texts = 1;
   check(classes > 0, "OnlineClassifier: {} classes", classes);
   if (config_.buckets == 0)
