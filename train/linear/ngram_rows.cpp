@@ -51,6 +51,7 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
   const int64_t most_kept = most_entries(std::max(budget.kept, budget.solved)),
                 most_solved = most_entries(budget.solved);
   read_labels(texts);
+  texts.report_earlier(0);  // the rate of the readings begins here
   const double expected = expected_entries(texts);
   const int64_t problems = is_binary() ? 1 : classes_,
                 soon_solved = std::min(most_solved, most_entries_solved(rows(), problems));
@@ -118,16 +119,15 @@ void NgramRows::read_labels(const LabelledTexts& texts) {
 /// does not depend on the memory. 0 for few texts: they are read in any case, and their entries counted.
 double NgramRows::expected_entries(const LabelledTexts& texts) const {
   if (rows() <= texts_at_once) return 0;
-  const int64_t count = texts_at_once;
-  std::vector<int64_t> entries(static_cast<size_t>(count));
+  std::vector<int64_t> entries(static_cast<size_t>(texts_at_once));
   LabelledTexts quiet(texts);
   quiet.stop_reporting();
-  parallel_units(count, [&](int64_t i) {
+  parallel_units(texts_at_once, [&](int64_t i) {
     const TextNgrams found = count_ngrams(quiet.text(i), orders_of(config_), most_bucket_bits);
     entries[static_cast<size_t>(i)] = static_cast<int64_t>(found.words.size() + found.characters.size());
   });
   const auto total = static_cast<double>(std::accumulate(entries.begin(), entries.end(), int64_t{0}));
-  return total / static_cast<double>(count) * static_cast<double>(rows());
+  return total / static_cast<double>(texts_at_once) * static_cast<double>(rows());
 }
 
 /// Reads the entries of all texts, in 2^most_bucket_bits buckets. False, without any, for more than `most_entries`.
