@@ -3,7 +3,8 @@
 
   bench/records/record.py DATA --list                 the runs that can be recorded, and which have a record
   bench/records/record.py DATA --make WORD            trains the runs whose name has WORD and that have no record, and records them
-  bench/records/record.py DATA --keep NAME RUN COMMIT  records a run that was trained by the program of COMMIT, with whatever kernels it took
+  bench/records/record.py DATA --keep NAME RUN COMMIT
+                                                      records a run that was trained by the program of COMMIT, with whatever kernels it took
   bench/records/record.py DATA --table WORD           what is recorded of them
   bench/records/record.py DATA --replay N [--draw SEED] [--steps MOST] [--threads T]
                                                       computes segments of N random records again, and compares
@@ -13,7 +14,7 @@
 A record is a line of records.jsonl: the configuration with all that was chosen when the run began, the hashes of its texts, commit and CPU,
 loss and norm of the gradient at each logged step, the hash of the weights, and the figures of `capstan eval`. A segment is what comes before a
 random logged step, of at most MOST (200): since the loss of a step depends on all bits of the weights, losses that agree are as good as
-weights. A run that ends before that is compared as a whole. A run of days of processor time is recorded with the default kernels; it is
+weights. A run that ends before that is compared as a whole. A run of hours may be recorded with the default kernels; it is
 compared where the program takes the same ones, and left out elsewhere, with a line. The exit code is 1 if something differs.
 """
 import argparse
@@ -193,6 +194,8 @@ def main():
         sys.exit(1 if replay(named(options.whole), data, None, None, options.threads) else 0)
     if options.keep:
         name, folder, commit = options.keep
+        if name not in known_runs():
+            parser.error(f"--keep {name}: no such run; --list shows them")
         add_result(RECORDS, records, keep(name, folder, commit, data))
         options.table = name
     if options.make is not None:

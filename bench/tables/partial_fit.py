@@ -10,9 +10,10 @@ import argparse
 import gzip
 import multiprocessing
 import resource
+import sys
 import time
 
-STEPS = 100_000  # texts between two looks at the memory
+INTERVAL = 100_000  # texts between two looks at the memory
 
 
 def rows(path):
@@ -32,7 +33,7 @@ def measure(way, train, test, threads):
 
     def watched():
         for number, row in enumerate(rows(train)):
-            if number > 0 and number % STEPS == 0:
+            if number > 0 and number % INTERVAL == 0:
                 peaks.append(peak_mb())
             yield row
 
@@ -45,7 +46,7 @@ def measure(way, train, test, threads):
     seconds, peak = time.process_time() - before, peak_mb()
     texts, labels = zip(*rows(test))
     right = sum(a == b for a, b in zip(classifier.predict(list(texts)), labels))
-    print(f"{way}: accuracy {right / len(labels):.4f}, {seconds:.1f} processor s, peak {peak:.0f} MB; after each {STEPS} texts "
+    print(f"{way}: accuracy {right / len(labels):.4f}, {seconds:.1f} processor s, peak {peak:.0f} MB; after each {INTERVAL} texts "
           + ", ".join(f"{value:.0f}" for value in peaks), flush=True)
 
 
@@ -59,6 +60,8 @@ def main():
         process = multiprocessing.get_context("spawn").Process(target=measure, args=(way, options.train, options.test, options.threads))
         process.start()
         process.join()
+        if process.exitcode != 0:
+            sys.exit(f"partial_fit.py: {way} failed")
 
 
 if __name__ == "__main__":
