@@ -18,6 +18,7 @@ weights. A run that ends before that is compared as a whole. A run of hours may 
 compared where the program takes the same ones, and left out elsewhere, with a line. The exit code is 1 if something differs.
 """
 import argparse
+import gzip
 import hashlib
 import json
 import os
@@ -34,14 +35,19 @@ from labelled_sets import add_result, read_results  # noqa: E402
 from runs import PROGRAM, SYSTEMS, config, figures, origin, print_table, weights_hash  # noqa: E402
 
 RECORDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "records.jsonl")
+CUT = tempfile.TemporaryDirectory()  # texts that are a part of others
 SHOWN = ("loss", "accuracy", "bits_per_byte", "word_perplexity")  # of the figures, in tables
 LABELLED = {
     "ag_news": {"train": ["ag_news/train.tsv"], "valid": ["ag_news/valid.tsv"], "test": ["ag_news/test.tsv"]},
     "dbpedia": {"train": ["dbpedia14k/train.tsv.gz"], "test": ["dbpedia14k/test.tsv"]},
     "r8": {"train": ["r8/train.tsv.gz"], "test": ["r8/test.tsv"]},
     "trec": {"train": ["trec/train.tsv"], "test": ["trec/test.tsv"]},
+    "imdb": {"train": ["imdb/train.tsv.gz"], "test": ["imdb/test.tsv.gz"]},
+    "amazon": {"train": ["amazon_multidomain/train.tsv.gz"], "test": ["amazon_multidomain/test.tsv.gz"]},
 }
+SETTINGS = {"amazon": ["data.valid_fraction=0"]}  # what a set needs beside its recipe: Amazon's figures are of all its training texts
 WIKITEXT = {"train": ["wikitext-2/wiki.train.tokens.gz"], "valid": ["wikitext-2/wiki.valid.tokens"], "test": ["wikitext-2/wiki.test.tokens"]}
+PTB_SIZE = {split: [f"{files[0]}#{words}"] for (split, files), words in zip(WIKITEXT.items(), (929589, 73760, 82430))}
 
 
 class LeftOut(Exception):
@@ -54,12 +60,13 @@ def known_runs():
         "tinyshakespeare": (["lm.yaml"], ["data.valid_fraction=0.1", "data.test_fraction=0", "data.tokenizer=char", "train.minutes=9.5"],
                             {"train": ["tinyshakespeare/input.txt"]}, "valid"),
         "wikitext-2": (["lm-words.yaml"], ["train.epochs=5"], WIKITEXT, "test"),
+        "ptb-size": (["lm-words.yaml"], ["train.minutes=60", "data.tokenizer.lower_case=true", "data.tokenizer.max_size=10000"], PTB_SIZE, "test"),
         "enwiki": (["lm.yaml"], ["train.minutes=60"], {"train": ["enwiki_xml/enwiki_head_2016.xml.gz"]}, "test"),
     }
     for name, texts in LABELLED.items():
         for system in SYSTEMS:
             files = [f"{name.replace('_', '-')}.yaml"] + ([] if system == "aft-simple" else [f"compare/block-{system}.yaml"])
-            found[f"{name} {system}"] = (files, [], texts, "test")
+            found[f"{name} {system}"] = (files, SETTINGS.get(name, []), texts, "test")
     return found
 
 
@@ -75,8 +82,33 @@ def losses(folder):
     return {line["step"]: [line["loss"], line["grad_norm"]] for line in lines if "grad_norm" in line}
 
 
+def first_words(path, most):
+    """The lines of a text that have words, up to MOST words and line ends."""
+    opened = gzip.open(path, "rt", encoding="utf-8") if path.endswith(".gz") else open(path, encoding="utf-8")
+    with opened as file:
+        words = 0
+        for line in file:
+            words += len(line.split()) + 1 if line.split() else 0
+            if words > most:
+                return
+            if line.split():
+                yield line
+
+
+def on_disk(data, file):
+    """The path of a text; NAME#WORDS is the first words of NAME, in a file that is made at its first use."""
+    name, _, most = file.partition("#")
+    if not most:
+        return os.path.join(data, name)
+    path = os.path.join(CUT.name, file.replace("/", "-") + ".txt")
+    if not os.path.exists(path):
+        with open(path, "w", encoding="utf-8") as cut:
+            cut.writelines(first_words(os.path.join(data, name), int(most)))
+    return path
+
+
 def paths(data, texts):
-    return [f"data.{split}=[" + ", ".join(os.path.join(data, file) for file in files) + "]" for split, files in texts.items()]
+    return [f"data.{split}=[" + ", ".join(on_disk(data, file) for file in files) + "]" for split, files in texts.items()]
 
 
 def kernels_of(folder):
@@ -93,7 +125,7 @@ def record_of(name, folder, texts, split, data):
     for part, files in texts.items():
         chosen = re.sub(rf"^  {part}: \[.*\]", f"  {part}: [{', '.join(files)}]", chosen, count=1, flags=re.M)
     return {"name": name, "split": split, "figures": figures(folder, split), "weights": weights_hash(folder), "losses": losses(folder),
-            "texts": texts, "hashes": {file: sha256(os.path.join(data, file)) for part in texts.values() for file in part}, "config": chosen}
+            "texts": texts, "hashes": {file: sha256(on_disk(data, file)) for part in texts.values() for file in part}, "config": chosen}
 
 
 def keep(name, folder, commit, data):
@@ -117,7 +149,7 @@ def make(name, data, threads):
 def compare(record, data, until, threads):
     """What differs first when the record's steps up to `until` are computed again; all of it without `until`. Empty: nothing does."""
     for file, known in record["hashes"].items():
-        if sha256(os.path.join(data, file)) != known:
+        if sha256(on_disk(data, file)) != known:
             return f"{file} has other bytes than the record's"
     with tempfile.TemporaryDirectory() as work:
         with open(f"{work}/record.yaml", "w", encoding="utf-8") as file:
