@@ -104,6 +104,11 @@ class _Model:
             raise ValueError("predict processes one line at a time (remove '\\n')")
         rows = self._run.predict_proba(texts)
         k = len(self._labels) if k == -1 else min(k, len(self._labels))
+        if k == 1 and len(rows) == 1:  # as most calls are: to sort the classes of one text takes as long as its prediction
+            likeliest = int(rows[0].argmax())
+            certain = rows[0, likeliest:likeliest + 1].astype(float)
+            some = [self._labels[likeliest]] if certain[0] >= threshold else []
+            return (tuple(some), certain[:len(some)]) if isinstance(text, str) else ([some], [certain[:len(some)]])
         best = np.argsort(-rows, axis=1, kind="stable")[:, :k]
         found = rows[np.arange(len(rows))[:, None], best]
         labels = [[self._labels[index] for index in row] for row in best.tolist()]

@@ -17,6 +17,10 @@ def test_a_program_of_fasttext_changes_one_import(lines, tmp_path):
     assert labels[0] == "__label__good" and len(probabilities) == 2 and probabilities[0] > probabilities[1]
     labels, probabilities = model.predict(["superb film", "a bore"])
     assert labels == [["__label__good"], ["__label__bad"]]
+    assert model.predict("a bore") == (("__label__bad",), probabilities[1])
+    assert model.predict(["a bore"]) == ([["__label__bad"]], [probabilities[1]])
+    alone, certain = model.predict("a bore", threshold=0.9999999)
+    assert alone == () and certain.shape == (0,)
     assert model.test(str(lines)) == (120, 1.0, 1.0)
     assert sorted(model.get_labels()) == ["__label__bad", "__label__good"]
     figures = model.test_label(str(lines))
