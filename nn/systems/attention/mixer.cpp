@@ -97,6 +97,7 @@ Var MultiHeadAttention::project(const Var& x, const Ids& positions) const {
 Var MultiHeadAttention::mix(const Var& qkv, const Segments& segments, const Context& context, bool causal) const {
   AttentionOptions mixing = options(causal);
   mixing.dropout = weight_dropout_.options(context);
+  mixing.bf16 = !qkv_weight_.bf16().empty();
   return attention_packed(qkv, segments, mixing);
 }
 

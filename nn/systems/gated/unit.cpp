@@ -116,6 +116,7 @@ AttentionOptions GatedUnit::attention_options(const Segments& segments, const Co
   shape.causal = causal;
   AttentionOptions options = gated_attention_options(config_, shape, segments, past);
   options.dropout = weight_dropout_.options(context);
+  options.bf16 = !weight_.bf16().empty();
   return options;
 }
 

@@ -54,8 +54,6 @@ void check_packed(const Var& qkv, const Segments& segments, const AttentionOptio
   check_options("attention_packed", segments, options);
 }
 
-int64_t tile_length(const AttentionOptions& options) { return options.tile > 0 ? options.tile : attention_tile_length; }
-
 /// Room for what the pullback needs of a softmax; empty where none is needed.
 Array make_statistics(const std::vector<Var>& inputs, const AttentionLayout& layout) {
   if (layout.options.kernel != AttentionKernel::softmax || !recording(inputs)) return Array();
@@ -97,7 +95,7 @@ Var attention(const Var& q, const Var& k, const Var& v, const Var& bias, const S
   const ProfileSpan span;
   check_inputs(q, k, v, bias, segments, options);
   const int64_t heads = options.heads;
-  const AttentionLayout layout{segments, options, q.dim(2) / heads, v.dim(2) / heads, tile_length(options)};
+  const AttentionLayout layout{segments, options, q.dim(2) / heads, v.dim(2) / heads, options.tile};
   const std::vector<Var> inputs{q, k, v, bias};
   Array output(v.shape()), statistics = make_statistics(inputs, layout);
   const auto rows = [](const Array& x) { return TokenRows<const real>{x.data(), x.dim(2)}; };
@@ -124,11 +122,13 @@ Var attention(const Var& q, const Var& k, const Var& v, const Var& bias, const S
 Array attention_continue(const AttentionPast& in, const AttentionOptions& options) {
   const ProfileSpan span;
   const int64_t key_width = in.k.dim(2), value_width = in.v.dim(2), heads = options.heads;
+  AttentionOptions in_floats = options;
+  in_floats.bf16 = false;
   const AttentionLayout layout{Segments::full(in.batch, in.length),
-                               options,
+                               in_floats,
                                key_width / heads,
                                value_width / heads,
-                               tile_length(options),
+                               options.tile,
                                in.past,
                                in.key_rows};
   Array output(Shape{in.batch, in.length, value_width}), no_statistics;
@@ -141,7 +141,7 @@ Var attention_packed(const Var& qkv, const Segments& segments, const AttentionOp
   const ProfileSpan span;
   check_packed(qkv, segments, options);
   const int64_t width = qkv.dim(2) / 3, head = width / options.heads;
-  const AttentionLayout layout{segments, options, head, head, tile_length(options)};
+  const AttentionLayout layout{segments, options, head, head, options.tile};
   Array output(Shape{qkv.dim(0), qkv.dim(1), width}), statistics = make_statistics({qkv}, layout);
   const auto arguments = [width](const real* x) {
     return AttentionInputs{{x, 3 * width}, {x + width, 3 * width}, {x + 2 * width, 3 * width}, Array()};

@@ -22,6 +22,9 @@ struct AttentionOptions {
   /// 1 / (1 - rate) (Srivastava et al. 2014). A pure function of (key, head, example, places of query and key in the
   /// row, step); its `positions` are not used.
   DropoutOptions dropout = {};
+  /// Products of whole blocks are of operands that are rounded to bf16, where the CPU has instructions for it: the
+  /// projections around them are in bf16.
+  bool bf16 = false;
   int64_t tile = 0;  // queries of a tile and keys of a block; 0: chosen by the op. Changes rounding only.
 };
 

@@ -13,6 +13,7 @@
 
 #include "core/array/segments.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/products/gemm.hpp"
 #include "nn/systems/quadratic/kernels/tile.hpp"
 #include "nn/systems/quadratic/options.hpp"
 
@@ -30,7 +31,7 @@ struct AttentionLayout {
   Segments segments;
   AttentionOptions options;
   int64_t key_width, value_width;  // of one head: Z, E
-  int64_t tile;                    // queries of a tile, keys of a block
+  int64_t tile;                    // queries of a tile, keys of a block; 0: chosen
   /// Keys in front of the first query of every sequence, which count as tokens of its only document, and rows of k and
   /// v from sequence to sequence. Forward only.
   int64_t past = 0, key_rows = 0;
@@ -39,6 +40,8 @@ struct AttentionLayout {
 /// Square tiles of this size make products that run at the machine's rate from the first-level cache, without packing;
 /// longer ones would compute more above the diagonal.
 constexpr int64_t attention_tile_length = 64;
+/// Products of bf16 run faster in larger pieces.
+constexpr int64_t attention_bf16_tile_length = 128;
 
 /// The operands of a call, in the arrays that hold them.
 struct AttentionInputs {
@@ -90,6 +93,18 @@ class AttentionTiles {
     real *q_columns, *logits, *sums;                     // (Z, columns), (keys, columns), (Z or E, columns)
     real *q_rows, *dout_rows, *dout_columns, *dweights;  // (queries, Z), (queries, E), (E, columns), (keys, columns)
   };
+  /// An operand of a tile's product and, where its block is computed in bf16, the same rounded.
+  struct Operand {
+    MatrixView exact;
+    Bf16View rounded;
+    Operand from(int64_t element) const {
+      return {{exact.data + element, exact.stride, exact.transpose},
+              {rounded.data == nullptr ? nullptr : rounded.data + element, rounded.stride, rounded.transpose}};
+    }
+    Operand transposed() const {
+      return {{exact.data, exact.stride, Transpose::yes}, {rounded.data, rounded.stride, Transpose::yes}};
+    }
+  };
   /// Every `parts`-th tile of queries of one piece and head, and where its share of the gradients goes.
   struct BackwardUnit {
     const Piece* piece;
@@ -117,8 +132,22 @@ class AttentionTiles {
   template <class Body>
   void for_each_block(const Queries& queries, const Body& body) const;
   kernels::AttentionTile tile_of(const Queries& queries, const Block& block, const Work& work) const;
-  const real* keys(const Queries& queries, const Block& block) const;
-  const real* values(const Queries& queries, const Block& block) const;
+  /// Are the products of the block in bf16? Only sizes of 16, so that oneDNN meets few shapes, whatever the texts.
+  bool in_bf16(const Queries& queries, const Block& block) const {
+    return !rounded_keys_.empty() && block.count % 16 == 0 && queries.count % 16 == 0;
+  }
+  Operand keys(const Queries& queries, const Block& block) const;
+  Operand values(const Queries& queries, const Block& block) const;
+  /// Rows of work memory; rounded: those that round_work() has written.
+  Operand in_work(const real* rows, int64_t stride, bool bf16) const {
+    return {{rows, stride}, {bf16 ? rounded_twin(rows) : nullptr, stride}};
+  }
+  Bf16* rounded_twin(const real* in_work) const { return twins_ + (in_work - work_.data()); }
+  /// Rounds (count, width) elements of work memory into their twins; nothing where all products are in floats.
+  void round_work(const real* rows, int64_t stride, int64_t count, int64_t width) const;
+  /// C = A B + beta C, in bf16 where both operands are rounded.
+  static void product(int64_t m, int64_t n, int64_t k, const Operand& a, const Operand& b, real* c, int64_t c_stride,
+                      bool add);
   /// Writes the factors of the queries, and the queries as columns.
   void prepare(const Queries& queries, const Work& work) const;
   /// Lays the mask of the dropout, if there is one, over (keys, columns) values of the block.
@@ -128,9 +157,9 @@ class AttentionTiles {
 
   int64_t parts_per_unit() const;
   void prepare_backward(const Queries& queries, const Work& work, const AttentionResults& results) const;
-  /// `beta`: 0 where dk and dv of the block's keys hold nothing yet, else 1.
+  /// `add`: to what dk and dv of the block's keys hold already.
   void backward_block(const Queries& queries, const Block& block, const Work& work, const BackwardUnit& unit,
-                      real beta) const;
+                      bool add) const;
   void backward_unit(const BackwardUnit& unit, const Work& work, const AttentionResults& results) const;
   /// Adds the gradients of keys and values that parts but the first made.
   void add_parts(const Array& partial, const AttentionGradients& gradients) const;
@@ -146,15 +175,18 @@ class AttentionTiles {
   Array bias_;                 // (H, lags): of lag 1 - longest and on, in the base of the logits
   FixedThreads threads_;
   Array work_;  // (threads, elements)
+  // Where products are in bf16: k and v, (B T, H Z) and (B T, H E), and a twin of each element of work_. Else empty.
+  Bf16Array rounded_keys_, rounded_values_, rounded_work_;
+  Bf16* twins_ = nullptr;  // the elements of rounded_work_
 };
 
-/// Products are cut along a head's width into slices of this: small ones run fastest.
+/// Products of floats are cut along a head's width into slices of this: small ones run fastest. Those of bf16 are not.
 constexpr int64_t attention_slice = 128;
 
 template <class Body>
-void for_each_slice(int64_t width, const Body& body) {
-  for (int64_t begin = 0; begin < width; begin += attention_slice)
-    body(begin, begin + attention_slice < width ? attention_slice : width - begin);
+void for_each_slice(int64_t width, bool bf16, const Body& body) {
+  const int64_t slice = bf16 ? width : attention_slice;
+  for (int64_t begin = 0; begin < width; begin += slice) body(begin, begin + slice < width ? slice : width - begin);
 }
 
 template <class Body>

@@ -35,19 +35,25 @@ void AttentionTiles::prepare_backward(const Queries& queries, const Work& work, 
   kernels::attention_pack(results.doutput + first, stride, queries.count, e, work.output_scale, work.dout_rows);
   kernels::attention_pack_transposed(results.doutput + first, stride, queries.count, e, work.output_scale,
                                      queries.columns, work.dout_columns, column_stride_);
+  round_work(work.q_rows, z, queries.count, z);
+  round_work(work.dout_rows, e, queries.count, e);
+  round_work(work.dout_columns, column_stride_, e, queries.columns);
 }
 
 void AttentionTiles::backward_block(const Queries& queries, const Block& block, const Work& work,
-                                    const BackwardUnit& unit, real beta) const {
+                                    const BackwardUnit& unit, bool add) const {
   form_logits(queries, block, work);
   const int64_t z = layout_.key_width, e = layout_.value_width, stride = column_stride_, column = block.column;
   const int64_t columns = queries.columns - column, rows = queries.count - column;
   const int64_t token = queries.piece->token + block.begin;
-  real *const weights = work.logits + column, *const dlogits = work.dweights + column;
-  const real *const k = keys(queries, block), *const v = values(queries, block);
-  for_each_slice(e, [&](int64_t from, int64_t width) {
-    gemm(block.count, columns, width, {v + from, inputs_.v.stride},
-         {work.dout_columns + from * stride + column, stride}, dlogits, stride, 1, from > 0 ? 1 : 0);
+  const bool bf16 = in_bf16(queries, block);
+  real* const dlogits = work.dweights + column;
+  const Operand k = keys(queries, block), v = values(queries, block);
+  const Operand dout_columns = in_work(work.dout_columns + column, stride, bf16),
+                dout_rows = in_work(work.dout_rows + column * e, e, bf16),
+                q_rows = in_work(work.q_rows + column * z, z, bf16);
+  for_each_slice(e, bf16, [&](int64_t from, int64_t width) {
+    product(block.count, columns, width, v.from(from), dout_columns.from(from * stride), dlogits, stride, from > 0);
   });
   const kernels::AttentionTile tile = tile_of(queries, block, work);
   drop(queries, block, work.dweights);
@@ -56,15 +62,18 @@ void AttentionTiles::backward_block(const Queries& queries, const Block& block, 
   drop(queries, block, work.logits);
   if (unit.dbias != nullptr)
     kernels::attention_add_diagonals(tile, dlogits, unit.dbias + queries.begin + column - block.begin);
-  for_each_slice(e, [&](int64_t from, int64_t width) {
-    gemm(block.count, width, rows, {weights, stride}, {work.dout_rows + column * e + from, e},
-         unit.dv.data + token * unit.dv.stride + queries.head * e + from, unit.dv.stride, 1, beta);
+  round_work(work.logits + column, stride, block.count, columns);
+  round_work(dlogits, stride, block.count, columns);
+  const Operand weights = in_work(work.logits + column, stride, bf16), slopes = in_work(dlogits, stride, bf16);
+  for_each_slice(e, bf16, [&](int64_t from, int64_t width) {
+    product(block.count, width, rows, weights, dout_rows.from(from),
+            unit.dv.data + token * unit.dv.stride + queries.head * e + from, unit.dv.stride, add);
   });
-  for_each_slice(z, [&](int64_t from, int64_t width) {
-    gemm(block.count, width, rows, {dlogits, stride}, {work.q_rows + column * z + from, z},
-         unit.dk.data + token * unit.dk.stride + queries.head * z + from, unit.dk.stride, 1, beta);
-    gemm(width, columns, block.count, {k + from, inputs_.k.stride, Transpose::yes}, {dlogits, stride},
-         work.sums + from * stride + column, stride, 1, block.first ? 0 : 1);
+  for_each_slice(z, bf16, [&](int64_t from, int64_t width) {
+    product(block.count, width, rows, slopes, q_rows.from(from),
+            unit.dk.data + token * unit.dk.stride + queries.head * z + from, unit.dk.stride, add);
+    product(width, columns, block.count, k.from(from).transposed(), slopes, work.sums + from * stride + column, stride,
+            !block.first);
   });
 }
 
@@ -80,7 +89,7 @@ void AttentionTiles::backward_unit(const BackwardUnit& unit, const Work& work, c
     prepare_backward(of_tile, work, results);
     const bool first = written == 0;
     for_each_block(of_tile, [&](const Block& block) {
-      backward_block(of_tile, block, work, unit, first ? 0 : 1);
+      backward_block(of_tile, block, work, unit, !first);
       written = std::max(written, block.begin + block.count);
     });
     kernels::attention_unpack_transposed(work.sums, column_stride_, of_tile.count, z, work.scale,
