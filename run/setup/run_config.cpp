@@ -21,17 +21,19 @@ void check_solved(const RunConfig& config, Problems& problems) {
   refuse(config.train.minutes > 0, "train.minutes", "is solved for, in no number of steps");
 }
 
-/// Refuses sizes that are left open where no plan (run/training/plan) will choose them.
+/// Refuses what is left open where no plan (run/training/plan) will choose it.
 void check_open(const RunConfig& config, Problems& problems) {
+  constexpr const char* unplanned = "is left open, which is for train.minutes to choose: set it, without train.steps";
+  const bool planned = config.train.minutes > 0 && config.train.steps == 0;
+  if (const auto* const muon = std::get_if<MuonConfig>(&config.train.optimizer); muon != nullptr && !planned)
+    if (!muon->weight_decay) problems.add("train.optimizer.weight_decay", unplanned);
   const ModelConfig* const model = find_model(config.model);
   if (model == nullptr) return;
-  const std::vector<std::string> open = open_keys(*model);
-  const bool planned = config.train.minutes > 0 && config.train.steps == 0;
-  for (const std::string& key : open)
+  for (const std::string& key : open_keys(*model))
     if (facts_of(config.model).classifies())
       problems.add("model." + key, "only that of a language model can be left open");
     else if (!planned)
-      problems.add("model." + key, "is left open, which is for train.minutes to choose: set it, without train.steps");
+      problems.add("model." + key, unplanned);
 }
 
 /// Why a name does not lead to a folder below that of all runs; empty if it does.

@@ -90,6 +90,24 @@ double dropout_for(double passes) {
   return std::round(100 * std::clamp(0.05 * std::log2(std::max(passes, 1.0)), 0.0, 0.3)) / 100;
 }
 
+/// The decay of Muon's matrices that was left open, or null.
+MuonConfig* open_decay(TrainConfig& train) {
+  MuonConfig* const muon = std::get_if<MuonConfig>(&train.optimizer);
+  return muon != nullptr && !muon->weight_decay ? muon : nullptr;
+}
+
+/// Weights forget what they were within 1 / (lr decay) steps. This is three quarters of a pass, as Wang and Aitchison
+/// 2024 (arXiv 2405.13698) find that passes are what counts: of 0.1, 0.3, 0.6, 1.2 and 2.4 the best for passes of 113
+/// steps was 1.2, and for passes of 454 steps 0.3 was ahead of 0.1 (lr 0.01; docs/notes/training.md).
+/// The rate is that of the weights that learn fastest.
+double decay_for(const TrainConfig& train, int64_t steps_per_epoch) {
+  constexpr double lives_per_pass = 1.36, least = 0.1, most = 1.5;
+  double lr = train.lr;
+  for (const RateRule& rule : train.lr_scale) lr = std::max(lr, rule.factor * train.lr);
+  const double decay = lives_per_pass / std::max(lr * static_cast<double>(steps_per_epoch), 1e-9);
+  return std::round(100 * std::clamp(decay, least, most)) / 100;
+}
+
 /// Makes the plan of plan(): times a first width, then chooses the width from what it has timed, and so on until the
 /// choice stays, at most four times. Time that pilots take is part of train.minutes.
 class Planner {
@@ -156,6 +174,8 @@ class Planner {
     config.train.steps = steps;
     config.train.corrected = {std::max<int64_t>(1, steps / looks_again_at), 0, steps, open_.train.minutes};
     config.train.valid_every = valid_every_;
+    if (MuonConfig* const muon = open_decay(config.train))
+      muon->weight_decay = decay_for(config.train, steps_per_epoch_);
     if (find_model(config.model) == nullptr) return config;
     ModelConfig& model = model_of(config);
     if (model.width == 0) model.width = width;
@@ -250,6 +270,9 @@ class Planner {
       if (open->ngram_embedding.buckets == 0 && !model.ngram_embedding.orders.empty())
         sizes += fmt::format("{} buckets of n-grams, ", model.ngram_embedding.buckets);
     }
+    if (const auto* const muon = std::get_if<MuonConfig>(&open_.train.optimizer);
+        muon != nullptr && !muon->weight_decay)
+      sizes += fmt::format("weight decay {:g}, ", *std::get<MuonConfig>(config.train.optimizer).weight_decay);
     const int64_t planned = config.train.schedule.warmup_steps, given = open_.train.schedule.warmup_steps;
     const std::string warmup = planned < given ? fmt::format(" (warm-up over {} instead of {})", planned, given) : "";
     const auto steps = static_cast<double>(config.train.steps);
@@ -286,6 +309,9 @@ bool has_plan_to_make(const RunConfig& config) { return config.train.minutes > 0
 
 RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
   take_choices(saved.model, config.model);
+  if (MuonConfig* const muon = open_decay(config.train))
+    if (const auto* const chosen = std::get_if<MuonConfig>(&saved.train.optimizer))
+      muon->weight_decay = chosen->weight_decay;
   if (config.train.precision == Precision::automatic) config.train.precision = saved.train.precision;
   if (!config.train.valid_every) config.train.valid_every = saved.train.valid_every;
   if (!has_plan_to_make(config) || saved.train.minutes <= 0 || saved.train.steps == 0) return config;

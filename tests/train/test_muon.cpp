@@ -8,6 +8,7 @@
 #include "core/base/random.hpp"
 #include "core/io/safetensors.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/products/gemm_backend.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/optimizers/optimizer.hpp"
 #include "train/support.hpp"
@@ -80,7 +81,7 @@ struct MuonReference {
     const double length = 0.2 * std::sqrt(static_cast<double>(std::max(w.size(), w[0].size())));
     for (size_t r = 0; r < w.size(); ++r)
       for (size_t c = 0; c < w[0].size(); ++c)
-        w[r][c] += -lr * config.weight_decay * w[r][c] - lr * length * direction[r][c];
+        w[r][c] += -lr * *config.weight_decay * w[r][c] - lr * length * direction[r][c];
   }
 };
 
@@ -174,6 +175,31 @@ TEST_CASE("the iteration brings singular values near one, keeps their vectors, a
   Array zeros(Shape{4, 6}, real{0});
   orthogonalise(zeros.mutable_data(), 4, 6);
   for (int64_t i = 0; i < zeros.size(); ++i) CHECK(zeros[i] == 0);
+}
+
+TEST_CASE("the iteration in bf16 gives nearly the same, also where singular values differ by a factor of 1,000") {
+  if (bf16_backend() != Bf16Backend::onednn) return;
+  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{140, 140}, {140, 300}, {300, 140}, {40, 300}}) {
+    Array matrix = draw(Shape{rows, columns}, 2);
+    for (int64_t i = 0; i < matrix.size(); ++i)  // rows and columns from 1 to 1 / 30
+      matrix.mutable_data()[i] *=
+          static_cast<real>(std::pow(30, -static_cast<double>(i / columns) / static_cast<double>(rows)) *
+                            std::pow(30, -static_cast<double>(i % columns) / static_cast<double>(columns)));
+    const Rows expected = newton_schulz(rows_of(matrix.data(), 0, rows, columns));
+    orthogonalise(matrix.mutable_data(), rows, columns, /*bf16=*/true);
+    const Rows got = rows_of(matrix.data(), 0, rows, columns);
+    double difference = 0, size = 0;
+    for (size_t r = 0; r < got.size(); ++r)
+      for (size_t c = 0; c < got[r].size(); ++c) {
+        difference += std::pow(got[r][c] - expected[r][c], 2);
+        size += std::pow(expected[r][c], 2);
+      }
+    CHECK(std::sqrt(difference / size) < 0.1);
+    CHECK((difference > 1e-6) == (std::max(rows, columns) < 4 * std::min(rows, columns)));
+    const xt::xtensor<double, 2> result = xt::cast<double>(as_xtensor<2>(matrix));
+    const auto singular = std::get<1>(xt::linalg::svd(result));
+    CHECK(*std::max_element(singular.begin(), singular.end()) < 1.25);
+  }
 }
 
 TEST_CASE("Muon: without a gradient a matrix decays and nothing else; the update has a root mean square of 0.2") {

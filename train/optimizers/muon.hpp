@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/config/schema.hpp"
@@ -20,7 +21,7 @@ namespace capstan {
 struct MuonConfig {
   static constexpr const char* type_name = "muon";
   double momentum = 0.95;
-  double weight_decay = 0.1;
+  std::optional<double> weight_decay = 0.1;
   AdamWConfig adamw;
 
   static std::vector<StateSpec> states();
@@ -30,14 +31,17 @@ template <class Fields>
 void describe(Fields& f, MuonConfig& c) {
   f("momentum", c.momentum, between_below(0, 1), "for matrices: share of the sum of gradients that is kept");
   f("weight_decay", c.weight_decay, at_least(0),
-    "decoupled decay of matrices: each step uses this value times the learning rate");
+    "decoupled decay of matrices: each step uses this value times the learning rate; null = chosen for train.minutes, "
+    "so that weights forget within three quarters of a pass over the text");
   f("adamw", c.adamw, any(),
     "settings for all but matrices: embeddings, output layers, vectors, tables updated by rows");
 }
 
 /// Replaces a row-major matrix U S V^T by about U V^T: X = matrix / its Frobenius norm, then five times
 /// X = a X + (b X X^T + c (X X^T)^2) X with (a, b, c) = (3.4445, -4.7750, 2.0315). This brings singular values
-/// above 0.002 of the norm to between 0.68 and 1.21. A matrix of zeros stays. Runs on the calling thread.
-void orthogonalise(real* matrix, int64_t rows, int64_t columns);
+/// above 0.002 of the norm to between 0.68 and 1.21. A matrix of zeros stays. Runs on the calling thread. bf16:
+/// products may be of factors that are rounded to bf16, as in Jordan et al. 2024, where the CPU has instructions for
+/// it.
+void orthogonalise(real* matrix, int64_t rows, int64_t columns, bool bf16 = false);
 
 }  // namespace capstan

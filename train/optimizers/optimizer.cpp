@@ -53,8 +53,8 @@ Optimizer::Optimizer(const OptimizerConfig& config, const ParamStore& params, co
       config_);
 }
 
-void Optimizer::step(ParamStore& params, double grad_scale, double lr) {
-  const Update update{params, grad_scale, lr, ++steps_, rows_with_gradient(params)};
+void Optimizer::step(ParamStore& params, double grad_scale, double lr, bool bf16) {
+  const Update update{params, grad_scale, lr, ++steps_, rows_with_gradient(params), bf16};
   // Values, gradients (set to 0) and states are read and written.
   int64_t elements = 4 * visited(params, update.tables);
   for (const OptimizerState& state : states_) elements += 2 * visited(update, state);

@@ -44,7 +44,8 @@ class Optimizer {
 
   /// One update of all owned parameters with their gradients times `grad_scale`; these gradients are zero afterwards.
   /// In tables that are updated by rows, a row without a gradient keeps its value and its state: it does not decay.
-  void step(ParamStore& params, double grad_scale, double lr);
+  /// `bf16`: training is in bf16.
+  void step(ParamStore& params, double grad_scale, double lr, bool bf16 = false);
 
   /// Updates made so far.
   int64_t steps() const { return steps_; }

@@ -72,6 +72,7 @@ struct Update {
   int64_t step;  // from 1
   /// The rows that have a gradient, of tables updated by rows; offsets are into the store's flat blocks.
   std::vector<kernels::TableRows> tables;
+  bool bf16;  // training is in bf16: so may be the products of an update
 };
 
 /// The rows that have a gradient, of the store's tables that are updated by rows.

@@ -54,7 +54,8 @@ TrainingStep::Result TrainingStep::run(RunState& state, double learning_rate, co
     return result;
   }
   // The optimizer leaves gradients of 0, on which PassOptions::fresh of the next step relies.
-  update([&] { optimizer_.step(params_, scale * clip_factor(size, config_.grad_clip), learning_rate); });
+  const bool bf16 = config_.precision == Precision::bf16;
+  update([&] { optimizer_.step(params_, scale * clip_factor(size, config_.grad_clip), learning_rate, bf16); });
   state.optimizer_step = optimizer_.steps();
   if (average_) average_->update(params_, optimizer_.steps());
   result.updated = true;
