@@ -213,6 +213,20 @@ TEST_CASE("plan: only what fits and can be made is timed") {
   CHECK(timed.empty());
 }
 
+TEST_CASE("plan: the decay of Muon's matrices follows the steps of a pass and the largest of the rates") {
+  const auto decay = [](const RunConfig& config) { return std::get<MuonConfig>(config.train.optimizer).weight_decay; };
+  const Text text(200 * 1024);
+  const std::vector<std::string> open = {"train.optimizer={type: muon, weight_decay: null}", "train.lr=2e-3",
+                                         "train.lr_scale=[{match: \"blocks.*\", factor: 5}]"};
+  const RunPlan made = plan_for(text.config(open), 60);
+  CHECK(decay(made.config) == 0.68);  // 1.36 / (0.01 * 200)
+  CHECK(made.report[0].find("weight decay 0.68, ") != std::string::npos);
+  CHECK(decay(with_plan_of(made.config, text.config(open))) == 0.68);
+  CHECK(decay(plan_for(text.config({open[0], "train.lr=1e-1"}), 60).config) == 0.1);
+  CHECK(decay(plan_for(text.config({open[0], "train.lr=1e-5"}), 60).config) == 1.5);
+  CHECK(decay(plan_for(text.config({"train.optimizer=muon", "train.lr=1e-5"}), 60).config) == 0.1);
+}
+
 TEST_CASE("plan: a run that was begun keeps its plan; with other minutes its steps are in proportion") {
   const Text text(40000);
   const RunConfig open = text.config({"model.ngram_embedding={orders: [2], buckets: 0}"});
@@ -367,6 +381,9 @@ TEST_CASE("plan: what is left open needs minutes, and a language model") {
   CHECK(refused({"train.steps=5", "model.width=64"}).find("model.dropout") != std::string::npos);
   CHECK(refused({"model.ngram_embedding={orders: [2], buckets: 0}", "train.steps=5"}).find("ngram_embedding.buckets") !=
         std::string::npos);
+  CHECK(refused(
+            {"train.optimizer={type: muon, weight_decay: null}", "train.steps=5", "model.width=64", "model.dropout=0"})
+            .find("train.optimizer.weight_decay: is left open") != std::string::npos);
   // Without orders there is no table.
   CHECK(refused({"model.ngram_embedding.buckets=0", "train.steps=5", "model.width=64", "model.dropout=0"}).empty());
   CHECK_THROWS_WITH_AS(
