@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """Tokens per second of `capstan generate` beside llama.cpp on the same model, in interleaved rounds.
 
-  bench/llama_cpp.py WORK [--program build/release/capstan] [--rounds 7] [--tokens 256] [--threads 1 2] [--weights float32 bf16]
+  bench/llama_cpp.py WORK [--program build/release/capstan] [--rounds 7] [--tokens 256] [--threads 1 2] [--weights float32 bf16 int8]
                      [--set KEY=VALUE ...]
 
-Trains configs/lm-llama.yaml for ten steps (the speed does not depend on the weights; --set changes the model), writes the GGUF file and a
-copy with matrices in bf16, and lets both programs continue prompts of 8 and of 2,000 tokens, with weights in float32 and bf16, on one and
-two threads. Two need a quiet machine. Prints the median [quartiles] of
+Trains configs/lm-llama.yaml for ten steps (the speed does not depend on the weights; --set changes the model), writes the GGUF file and
+copies with matrices in bf16 and Q8_0, and lets both programs continue prompts of 8 and of 2,000 tokens, with weights in float32, bf16 and 8
+bits (Q8_0 in llama.cpp), on one and two threads. Two need a quiet machine. Prints the median [quartiles] of
 tokens per second after the first token, of the seconds until it, of CPU milliseconds for prompt and text per new token (which other
 programs on the machine change little), and of the ratios of each round: above 1, Capstan is ahead. Capstan is timed from outside, on a
 prompt after a first one; of llama.cpp the times are those that it measures itself. Run it by a Python that has the package xllamacpp.
 """
 import argparse
 import json
+import math
 import os
 import pathlib
 import select
@@ -23,14 +24,31 @@ import sys
 import time
 import urllib.request
 
+import numpy as np
 import xllamacpp
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SENTINEL = "~~~~~~~~"
 
 
-def with_bf16(source, target):
-    """A copy of a GGUF file whose matrices are rounded to bf16. The file's keys are copied as they are."""
+def bf16(matrix):
+    bits = matrix.view(np.uint32).astype(np.uint64)
+    return np.minimum((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16, 0xFFFF).astype("<u2").tobytes()
+
+
+def q8_0(matrix):
+    """Blocks of 32 elements: a scale in float16, and whole numbers in 8 bits."""
+    blocks = matrix.reshape(-1, 32)
+    scale = np.abs(blocks).max(axis=1, keepdims=True) / 127
+    whole = np.rint(np.divide(blocks, scale, out=np.zeros_like(blocks), where=scale > 0)).astype(np.int8)
+    return np.concatenate([scale.astype("<f2").view(np.int8), whole], axis=1).tobytes()
+
+
+MATRICES = {"bf16": (30, bf16), "int8": (8, q8_0)}  # the number of the type in GGUF, and what makes it
+
+
+def with_matrices(source, target, weights):
+    """A copy of a GGUF file of floats whose matrices are of another type. The file's keys are copied as they are."""
     data = source.read_bytes()
     at = 24
     tensors, keys = struct.unpack_from("<QQ", data, 8)
@@ -66,14 +84,9 @@ def with_bf16(source, target):
     begin = (at + 31) // 32 * 32
     bodies, offset = [], 0
     for name, shape, was in infos:
-        count = 1
-        for size in shape:
-            count *= size
-        body = data[begin + was : begin + was + 4 * count]
-        kind = 30 if len(shape) == 2 else 0
-        if kind == 30:
-            bits = memoryview(body).cast("I")
-            body = b"".join(struct.pack("<H", min((x + 0x7FFF + ((x >> 16) & 1)) >> 16, 0xFFFF)) for x in bits)
+        elements = np.frombuffer(data, "<f4", math.prod(shape), begin + was)
+        kind, body = MATRICES[weights] if len(shape) == 2 else (0, bytes)
+        body = body(elements)
         head += name + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, offset)
         body += b"\0" * (-len(body) % 32)
         bodies.append(body)
@@ -158,7 +171,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--tokens", type=int, default=256)
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
-    parser.add_argument("--weights", nargs="*", default=["float32", "bf16"])
+    parser.add_argument("--weights", nargs="*", default=["float32", *MATRICES])
     parser.add_argument("--set", nargs="*", default=[])
     options = parser.parse_args()
     work, program = options.work.resolve(), options.program.resolve()
@@ -173,8 +186,9 @@ def main():
                             "train.progress=none", *options.set], cwd=work, check=True, stderr=subprocess.DEVNULL)
     if not (work / "gguf").exists():
         subprocess.run([program, "export", f"runs/t{options.threads[0]}", "--format", "gguf", "--output", "gguf"], cwd=work, check=True)
-    files = {"float32": work / "gguf/model.gguf", "bf16": work / "bf16.gguf"}
-    with_bf16(files["float32"], files["bf16"])
+    files = {"float32": work / "gguf/model.gguf"} | {weights: work / f"{weights}.gguf" for weights in MATRICES}
+    for weights in MATRICES:
+        with_matrices(files["float32"], files[weights], weights)
     print("| weights | threads | prompt | Capstan, tokens/s | llama.cpp | ratio | s to the first | llama.cpp | ratio |"
           " CPU ms per token | llama.cpp | ratio |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")

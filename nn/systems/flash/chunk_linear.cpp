@@ -10,7 +10,7 @@
 #include "core/base/sizes.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
-#include "core/products/gemm.hpp"
+#include "core/products/rounded.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -33,49 +33,87 @@ std::vector<Chunk> chunks_of(const Segments::Span& span, int64_t length, const C
 }
 
 /// Calls read(chunk) for every chunk from `begin` to `end` (backwards for N). At each call, the state is the sum of
-/// what add(chunk, beta) has added for the chunks already passed or, if bidirectional, for the only chunk itself. add
-/// computes product + beta * state. The first causal chunk, whose state is empty, goes to `empty` instead.
+/// what add(chunk, whether the state holds something) has added for the chunks already passed or, if bidirectional, for
+/// the only chunk itself. The first causal chunk, whose state is empty, goes to `empty` instead.
 template <class Iterator, class Add, class Read, class Empty>
 void for_each_state(Iterator begin, Iterator end, bool causal, const Add& add, const Read& read, const Empty& empty) {
   if (!causal) {
-    add(*begin, real{0});
+    add(*begin, false);
     return read(*begin);
   }
   empty(*begin);
   for (Iterator chunk = begin; std::next(chunk) != end; ++chunk) {
-    add(*chunk, chunk == begin ? real{0} : real{1});
+    add(*chunk, chunk != begin);
     read(*std::next(chunk));
   }
 }
 
-/// body(chunks, state) for every document; `state` is work space of `size` elements. Documents go one to a
+/// M or N of a document: work space of (keys, values) elements.
+struct State {
+  real* sums;
+  Bf16* rounded;  // null where products are in floats
+  int64_t keys, values;
+
+  /// The state as an operand, times `scale` where it is rounded.
+  Operand operand(real scale) const {
+    if (rounded != nullptr) round_elements(rounded, sums, keys * values, scale);
+    return {{sums, values}, {rounded, values}};
+  }
+};
+
+/// body(chunks, state) for every document. Documents go one to a
 /// thread; where one is longer than the others together they follow each other, and threads share every product.
 template <class Body>
-void for_each_document(const Segments& segments, const ChunkLinearOptions& options, int64_t size, const Body& body) {
+void for_each_document(const Segments& segments, const ChunkLinearOptions& options, int64_t keys, int64_t values,
+                       const Body& body) {
   const std::vector<Segments::Span>& spans = segments.spans();
   const bool alone = in_parallel() || segments.valid() < 2 * segments.longest();
   const FixedThreads fixed;
-  Array work(Shape{alone ? 1 : team_size(), size});
+  const Shape size{alone ? 1 : team_size(), keys * values};
+  Array work(size);
+  Bf16Array rounded_work;
+  if (rounds_operands(options.bf16)) rounded_work = Bf16Array(size);
   real* const states = work.mutable_data();
-  const auto run_document = [&](const Segments::Span& span, real* state) {
-    body(chunks_of(span, segments.length(), options), state);
+  Bf16* const rounded = rounded_work.empty() ? nullptr : rounded_work.mutable_data();
+  const auto run_document = [&](const Segments::Span& span, int64_t thread) {
+    const int64_t at = thread * size[1];
+    body(chunks_of(span, segments.length(), options),
+         State{states + at, rounded == nullptr ? nullptr : rounded + at, keys, values});
   };
   if (alone) {
-    for (const Segments::Span& span : spans) run_document(span, states);
+    for (const Segments::Span& span : spans) run_document(span, 0);
   } else {
-    parallel_units(static_cast<int64_t>(spans.size()), [&](int64_t index) {
-      run_document(spans[static_cast<size_t>(index)], states + thread_index() * size);
-    });
+    parallel_units(static_cast<int64_t>(spans.size()),
+                   [&](int64_t index) { run_document(spans[static_cast<size_t>(index)], thread_index()); });
   }
 }
 
-/// Matrices (rows, width) of which chunks are taken.
-struct Rows {
-  const real* data;
-  int64_t width;
-  MatrixView at(const Chunk& chunk, Transpose transpose = Transpose::no) const {
-    return {data + chunk.first * width, width, transpose};
+/// Matrices (rows, width) of which chunks are taken. Chunks of whole sixteens are rounded, if that is wanted: other
+/// sizes would make oneDNN prepare products of many shapes.
+class Rows {
+ public:
+  Rows(const Array& array, const ChunkLinearOptions& options) : data_(array.data()), width_(array.dim(2)) {
+    if (rounds_operands(options.bf16)) rounded_ = rounded_rows(data_, width_, array.size() / width_, width_);
   }
+  int64_t width() const { return width_; }
+  Operand at(const Chunk& chunk) const {
+    const int64_t first = chunk.first * width_;
+    return {{data_ + first, width_}, {is_rounded(chunk) ? rounded_.data() + first : nullptr, width_}};
+  }
+  /// The same, rounded after a multiplication by the chunk's scale.
+  Operand scaled_at(const Chunk& chunk, Bf16Array& memory) const {
+    if (!is_rounded(chunk)) return at(chunk);
+    if (memory.size() < chunk.rows * width_) memory = Bf16Array(Shape{chunk.rows, width_});
+    round_elements(memory.mutable_data(), data_ + chunk.first * width_, chunk.rows * width_, chunk.scale);
+    return {{data_ + chunk.first * width_, width_}, {memory.data(), width_}};
+  }
+
+ private:
+  bool is_rounded(const Chunk& chunk) const { return !rounded_.empty() && chunk.rows % 16 == 0; }
+
+  const real* data_;
+  int64_t width_;
+  Bf16Array rounded_;
 };
 /// As Rows, to be written.
 struct MutableRows {
@@ -85,7 +123,12 @@ struct MutableRows {
   void clear(const Chunk& chunk) const { std::fill_n(at(chunk), chunk.rows * width, real{0}); }
 };
 
-Rows rows_of(const Array& array) { return {array.data(), array.dim(2)}; }
+/// C = scale * A B, where an operand that is rounded has the scale already.
+void multiply_scaled(int64_t m, int64_t n, int64_t k, const Operand& a, const Operand& b, const MutableRows& c,
+                     const Chunk& chunk) {
+  if (a.is_rounded() && b.is_rounded()) return multiply(m, n, k, a, b, c.at(chunk), c.width, false);
+  gemm(m, n, k, a.exact, b.exact, c.at(chunk), c.width, chunk.scale);
+}
 /// For a new array: the rows of padding are 0.
 MutableRows mutable_rows(Array& array, const Segments& segments) {
   clear_padding(array.mutable_data(), array.dim(2), segments);
@@ -114,24 +157,25 @@ struct Operands {
 /// M runs forward: read(chunk, M) for the chunks that have others to read; in the rest, the rows of `out` are 0.
 template <class Read>
 void read_states(const Operands& in, const MutableRows& out, const Read& read) {
-  const Rows k = rows_of(in.k), v = rows_of(in.v);
-  for_each_document(in.segments, in.options, k.width * v.width, [&](const std::vector<Chunk>& chunks, real* m) {
-    for_each_state(
-        chunks.begin(), chunks.end(), in.options.causal,
-        [&](const Chunk& c, real beta) {
-          gemm(k.width, v.width, c.rows, k.at(c, Transpose::yes), v.at(c), m, v.width, 1, beta);
-        },
-        [&](const Chunk& c) { read(c, m); }, [&](const Chunk& c) { out.clear(c); });
-  });
+  const Rows k(in.k, in.options), v(in.v, in.options);
+  for_each_document(in.segments, in.options, k.width(), v.width(),
+                    [&](const std::vector<Chunk>& chunks, const State& m) {
+                      for_each_state(
+                          chunks.begin(), chunks.end(), in.options.causal,
+                          [&](const Chunk& c, bool add) {
+                            multiply(m.keys, m.values, c.rows, k.at(c).transposed(), v.at(c), m.sums, m.values, add);
+                          },
+                          [&](const Chunk& c) { read(c, m); }, [&](const Chunk& c) { out.clear(c); });
+                    });
 }
 
 /// O = Q M / n.
 Array forward(const Operands& in) {
   Array y(in.v.shape());
-  const Rows q = rows_of(in.q);
+  const Rows q(in.q, in.options);
   const MutableRows o = mutable_rows(y, in.segments);
-  read_states(in, o, [&](const Chunk& c, const real* m) {
-    gemm(c.rows, o.width, q.width, q.at(c), {m, o.width}, o.at(c), o.width, c.scale);
+  read_states(in, o, [&](const Chunk& c, const State& m) {
+    multiply_scaled(c.rows, m.values, m.keys, q.at(c), m.operand(c.scale), o, c);
   });
   return y;
 }
@@ -139,35 +183,39 @@ Array forward(const Operands& in) {
 /// dQ = dO M^T / n.
 Array query_gradient(const Operands& in, const Array& dy) {
   Array gradient(in.q.shape());
-  const Rows d = rows_of(dy);
+  const Rows d(dy, in.options);
   const MutableRows dq = mutable_rows(gradient, in.segments);
-  read_states(in, dq, [&](const Chunk& c, const real* m) {
-    gemm(c.rows, dq.width, d.width, d.at(c), {m, d.width, Transpose::yes}, dq.at(c), dq.width, c.scale);
+  read_states(in, dq, [&](const Chunk& c, const State& m) {
+    multiply_scaled(c.rows, m.keys, m.values, d.at(c), m.operand(c.scale).transposed(), dq, c);
   });
   return gradient;
 }
 
 /// The mirror image N of M, the sum of Q^T dO / n, runs backward: dK = V N^T, dV = K N.
 std::pair<Array, Array> key_value_gradients(const Operands& in, const Array& dy) {
-  const Rows d = rows_of(dy), q = rows_of(in.q), k = rows_of(in.k), v = rows_of(in.v);
-  const int64_t keys = k.width, values = v.width;
+  const Rows d(dy, in.options), q(in.q, in.options), k(in.k, in.options), v(in.v, in.options);
   std::pair<Array, Array> gradients{Array(in.k.shape()), Array(in.v.shape())};
   const MutableRows dk = mutable_rows(gradients.first, in.segments), dv = mutable_rows(gradients.second, in.segments);
-  for_each_document(in.segments, in.options, keys * values, [&](const std::vector<Chunk>& chunks, real* mirror) {
-    for_each_state(
-        chunks.rbegin(), chunks.rend(), in.options.causal,
-        [&](const Chunk& c, real beta) {
-          gemm(keys, values, c.rows, q.at(c, Transpose::yes), d.at(c), mirror, values, c.scale, beta);
-        },
-        [&](const Chunk& c) {
-          gemm(c.rows, keys, values, v.at(c), {mirror, values, Transpose::yes}, dk.at(c), keys);
-          gemm(c.rows, values, keys, k.at(c), {mirror, values}, dv.at(c), values);
-        },
-        [&](const Chunk& c) {
-          dk.clear(c);
-          dv.clear(c);
-        });
-  });
+  for_each_document(
+      in.segments, in.options, k.width(), v.width(), [&](const std::vector<Chunk>& chunks, const State& n) {
+        Bf16Array scaled;
+        for_each_state(
+            chunks.rbegin(), chunks.rend(), in.options.causal,
+            [&](const Chunk& c, bool add) {
+              const Operand left = q.scaled_at(c, scaled).transposed(), right = d.at(c);
+              if (left.is_rounded()) return multiply(n.keys, n.values, c.rows, left, right, n.sums, n.values, add);
+              gemm(n.keys, n.values, c.rows, left.exact, right.exact, n.sums, n.values, c.scale, add ? 1 : 0);
+            },
+            [&](const Chunk& c) {
+              const Operand sums = n.operand(1);
+              multiply(c.rows, n.keys, n.values, v.at(c), sums.transposed(), dk.at(c), n.keys, false);
+              multiply(c.rows, n.values, n.keys, k.at(c), sums, dv.at(c), n.values, false);
+            },
+            [&](const Chunk& c) {
+              dk.clear(c);
+              dv.clear(c);
+            });
+      });
   return gradients;
 }
 

@@ -17,6 +17,7 @@ struct ChunkLinearOptions {
   bool causal = false;
   ChunkNormaliser normaliser = ChunkNormaliser::counted;
   double constant = 1;  // for ChunkNormaliser::constant
+  bool bf16 = false;    // as in AttentionOptions (nn/systems/quadratic/options.hpp)
 };
 
 }  // namespace capstan

@@ -88,6 +88,7 @@ ChunkLinearOptions Flash::linear_options(bool causal) const {
   ChunkLinearOptions options{config_.chunk, causal, ChunkNormaliser::counted, static_cast<double>(config_.chunk)};
   if (config_.normaliser == Normaliser::paper) options.normaliser = ChunkNormaliser::chunks;
   if (config_.normaliser == Normaliser::chunk && causal) options.normaliser = ChunkNormaliser::constant;
+  options.bf16 = unit_.in_bf16();
   return options;
 }
 

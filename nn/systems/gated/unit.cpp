@@ -116,7 +116,7 @@ AttentionOptions GatedUnit::attention_options(const Segments& segments, const Co
   shape.causal = causal;
   AttentionOptions options = gated_attention_options(config_, shape, segments, past);
   options.dropout = weight_dropout_.options(context);
-  options.bf16 = !weight_.bf16().empty();
+  options.bf16 = in_bf16();
   return options;
 }
 

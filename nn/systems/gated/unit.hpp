@@ -127,6 +127,8 @@ class GatedUnit {
     return kernel_scales(config_, shape_.attention, static_cast<double>(count));
   }
   int64_t hidden() const { return hidden_; }
+  /// Are the projections in bf16?
+  bool in_bf16() const { return !weight_.bf16().empty(); }
 
  private:
   GatedUnitConfig config_;

@@ -3,51 +3,29 @@
 #include "nn/systems/quadratic/tiles.hpp"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "core/base/sizes.hpp"
 #include "core/kernels/kernels.hpp"
 #include "core/machine/parallel.hpp"
-#include "core/products/gemm.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 constexpr double log2_e = 1.442695040888963407359924681001892137;
 
-// Templates, so that nothing is rounded where `real` is double.
-
-template <class T>
-void round_row(Bf16* to, const T* from, int64_t count) {
-  if constexpr (std::is_same_v<T, float>) kernels::round_to_bf16(to, from, count);
-}
-
-template <class T>
-Bf16Array rounded_rows(const TokenRows<const T>& rows, int64_t count, int64_t width) {
-  Bf16Array result(Shape{count, width});
-  Bf16* const to = result.mutable_data();
-  parallel_each(count, 64, [&](int64_t row) { round_row(to + row * width, rows.data + row * rows.stride, width); });
-  return result;
-}
-
-template <class T>
-bool computes_in_bf16(const AttentionOptions& options) {
-  return std::is_same_v<T, float> && options.bf16 && bf16_backend() == Bf16Backend::onednn;
-}
-
 }  // namespace
 
 AttentionTiles::AttentionTiles(const AttentionLayout& layout, const AttentionInputs& inputs)
     : layout_(layout), inputs_(inputs) {
   cut_pieces();
-  const bool bf16 = computes_in_bf16<real>(layout_.options);
+  const bool bf16 = rounds_operands(layout_.options.bf16);
   if (layout_.tile == 0) layout_.tile = bf16 ? attention_bf16_tile_length : attention_tile_length;
   layout_.tile = std::clamp<int64_t>(longest_, 1, layout_.tile);
   column_stride_ = round_up(layout_.tile, kernels::attention_column_granule());
   if (!inputs_.bias.empty()) prepare_bias();
   if (!bf16) return;
-  rounded_keys_ = rounded_rows(inputs_.k, tokens(), heads() * layout_.key_width);
-  rounded_values_ = rounded_rows(inputs_.v, tokens(), heads() * layout_.value_width);
+  rounded_keys_ = rounded_rows(inputs_.k.data, inputs_.k.stride, tokens(), heads() * layout_.key_width);
+  rounded_values_ = rounded_rows(inputs_.v.data, inputs_.v.stride, tokens(), heads() * layout_.value_width);
 }
 
 void AttentionTiles::cut_pieces() {
@@ -118,14 +96,14 @@ AttentionTiles::Queries AttentionTiles::queries(const Piece& piece, int64_t head
   return {&piece, head, begin, count, round_up(count, kernels::attention_column_granule())};
 }
 
-AttentionTiles::Operand AttentionTiles::keys(const Queries& queries, const Block& block) const {
+Operand AttentionTiles::keys(const Queries& queries, const Block& block) const {
   const int64_t row = queries.piece->key + block.begin, column = queries.head * layout_.key_width,
                 width = heads() * layout_.key_width;
   return {{inputs_.k.data + row * inputs_.k.stride + column, inputs_.k.stride},
           {in_bf16(queries, block) ? rounded_keys_.data() + row * width + column : nullptr, width}};
 }
 
-AttentionTiles::Operand AttentionTiles::values(const Queries& queries, const Block& block) const {
+Operand AttentionTiles::values(const Queries& queries, const Block& block) const {
   const int64_t row = queries.piece->key + block.begin, column = queries.head * layout_.value_width,
                 width = heads() * layout_.value_width;
   return {{inputs_.v.data + row * inputs_.v.stride + column, inputs_.v.stride},
@@ -134,20 +112,9 @@ AttentionTiles::Operand AttentionTiles::values(const Queries& queries, const Blo
 
 void AttentionTiles::round_work(const real* rows, int64_t stride, int64_t count, int64_t width) const {
   if (rounded_work_.empty()) return;
-  if (width == stride) return round_row(rounded_twin(rows), rows, count * width);
-  for (int64_t row = 0; row < count; ++row) round_row(rounded_twin(rows + row * stride), rows + row * stride, width);
-}
-
-void AttentionTiles::product(int64_t m, int64_t n, int64_t k, const Operand& a, const Operand& b, real* c,
-                             int64_t c_stride, bool add) {
-  const auto multiply = [&](auto* to) {  // generic, since the gemm of bf16 writes floats
-    if constexpr (std::is_same_v<decltype(to), float*>) {
-      if (a.rounded.data != nullptr && b.rounded.data != nullptr)
-        return gemm(m, n, k, a.rounded, b.rounded, to, c_stride, add ? 1.0F : 0.0F);
-    }
-    gemm(m, n, k, a.exact, b.exact, to, c_stride, 1, add ? 1 : 0);
-  };
-  multiply(c);
+  if (width == stride) return round_elements(rounded_twin(rows), rows, count * width);
+  for (int64_t row = 0; row < count; ++row)
+    round_elements(rounded_twin(rows + row * stride), rows + row * stride, width);
 }
 
 kernels::AttentionTile AttentionTiles::tile_of(const Queries& queries, const Block& block, const Work& work) const {
@@ -180,8 +147,8 @@ void AttentionTiles::form_logits(const Queries& queries, const Block& block, con
   const bool bf16 = in_bf16(queries, block);
   const Operand k = keys(queries, block), q = in_work(work.q_columns + block.column, column_stride_, bf16);
   for_each_slice(layout_.key_width, bf16, [&](int64_t z, int64_t width) {
-    product(block.count, queries.columns - block.column, width, k.from(z), q.from(z * column_stride_),
-            work.logits + block.column, column_stride_, z > 0);
+    multiply(block.count, queries.columns - block.column, width, k.from(z), q.from(z * column_stride_),
+             work.logits + block.column, column_stride_, z > 0);
   });
 }
 
@@ -219,8 +186,8 @@ void AttentionTiles::forward_tile(const Queries& queries, const Work& work, real
     const Operand v = values(queries, block).transposed(),
                   weights = in_work(work.logits + column, column_stride_, bf16);
     for_each_slice(layout_.value_width, bf16, [&](int64_t e, int64_t width) {
-      product(width, queries.columns - column, block.count, v.from(e), weights, work.sums + e * column_stride_ + column,
-              column_stride_, !block.first);
+      multiply(width, queries.columns - column, block.count, v.from(e), weights,
+               work.sums + e * column_stride_ + column, column_stride_, !block.first);
     });
   });
   if (softmax()) {

@@ -13,7 +13,7 @@
 
 #include "core/array/segments.hpp"
 #include "core/machine/parallel.hpp"
-#include "core/products/gemm.hpp"
+#include "core/products/rounded.hpp"
 #include "nn/systems/quadratic/kernels/tile.hpp"
 #include "nn/systems/quadratic/options.hpp"
 
@@ -93,18 +93,6 @@ class AttentionTiles {
     real *q_columns, *logits, *sums;                     // (Z, columns), (keys, columns), (Z or E, columns)
     real *q_rows, *dout_rows, *dout_columns, *dweights;  // (queries, Z), (queries, E), (E, columns), (keys, columns)
   };
-  /// An operand of a tile's product and, where its block is computed in bf16, the same rounded.
-  struct Operand {
-    MatrixView exact;
-    Bf16View rounded;
-    Operand from(int64_t element) const {
-      return {{exact.data + element, exact.stride, exact.transpose},
-              {rounded.data == nullptr ? nullptr : rounded.data + element, rounded.stride, rounded.transpose}};
-    }
-    Operand transposed() const {
-      return {{exact.data, exact.stride, Transpose::yes}, {rounded.data, rounded.stride, Transpose::yes}};
-    }
-  };
   /// Every `parts`-th tile of queries of one piece and head, and where its share of the gradients goes.
   struct BackwardUnit {
     const Piece* piece;
@@ -145,9 +133,6 @@ class AttentionTiles {
   Bf16* rounded_twin(const real* in_work) const { return twins_ + (in_work - work_.data()); }
   /// Rounds (count, width) elements of work memory into their twins; nothing where all products are in floats.
   void round_work(const real* rows, int64_t stride, int64_t count, int64_t width) const;
-  /// C = A B + beta C, in bf16 where both operands are rounded.
-  static void product(int64_t m, int64_t n, int64_t k, const Operand& a, const Operand& b, real* c, int64_t c_stride,
-                      bool add);
   /// Writes the factors of the queries, and the queries as columns.
   void prepare(const Queries& queries, const Work& work) const;
   /// Lays the mask of the dropout, if there is one, over (keys, columns) values of the block.

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "core/machine/parallel.hpp"
-#include "core/products/gemm.hpp"
 #include "nn/systems/quadratic/tiles.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -53,7 +52,7 @@ void AttentionTiles::backward_block(const Queries& queries, const Block& block, 
                 dout_rows = in_work(work.dout_rows + column * e, e, bf16),
                 q_rows = in_work(work.q_rows + column * z, z, bf16);
   for_each_slice(e, bf16, [&](int64_t from, int64_t width) {
-    product(block.count, columns, width, v.from(from), dout_columns.from(from * stride), dlogits, stride, from > 0);
+    multiply(block.count, columns, width, v.from(from), dout_columns.from(from * stride), dlogits, stride, from > 0);
   });
   const kernels::AttentionTile tile = tile_of(queries, block, work);
   drop(queries, block, work.dweights);
@@ -66,14 +65,14 @@ void AttentionTiles::backward_block(const Queries& queries, const Block& block, 
   round_work(dlogits, stride, block.count, columns);
   const Operand weights = in_work(work.logits + column, stride, bf16), slopes = in_work(dlogits, stride, bf16);
   for_each_slice(e, bf16, [&](int64_t from, int64_t width) {
-    product(block.count, width, rows, weights, dout_rows.from(from),
-            unit.dv.data + token * unit.dv.stride + queries.head * e + from, unit.dv.stride, add);
+    multiply(block.count, width, rows, weights, dout_rows.from(from),
+             unit.dv.data + token * unit.dv.stride + queries.head * e + from, unit.dv.stride, add);
   });
   for_each_slice(z, bf16, [&](int64_t from, int64_t width) {
-    product(block.count, width, rows, slopes, q_rows.from(from),
-            unit.dk.data + token * unit.dk.stride + queries.head * z + from, unit.dk.stride, add);
-    product(width, columns, block.count, k.from(from).transposed(), slopes, work.sums + from * stride + column, stride,
-            !block.first);
+    multiply(block.count, width, rows, slopes, q_rows.from(from),
+             unit.dk.data + token * unit.dk.stride + queries.head * z + from, unit.dk.stride, add);
+    multiply(width, columns, block.count, k.from(from).transposed(), slopes, work.sums + from * stride + column, stride,
+             !block.first);
   });
 }
 

@@ -4,30 +4,13 @@
 
 #include <cmath>
 
-#include "core/products/gemm_backend.hpp"
 #include "tests/nn/systems/quadratic/op_cases.hpp"
+#include "tests/support/bf16_products.hpp"
 
 using namespace capstan;
 using namespace capstan::testing;
 
 namespace {
-
-/// oneDNN computes in bf16 while it lives, if it can.
-class Bf16Products {
- public:
-  Bf16Products() {
-    if (possible_) set_bf16_backend(Bf16Backend::onednn);
-    if (!possible_) MESSAGE("skipped: oneDNN multiplies no bf16 matrices here");
-  }
-  ~Bf16Products() {
-    if (possible_) set_bf16_backend(before_);
-  }
-  bool possible() const { return possible_; }
-
- private:
-  bool possible_ = onednn_multiplies_bf16();
-  Bf16Backend before_ = bf16_backend();
-};
 
 /// The value, then the gradients of all inputs.
 std::vector<Array> results(const AttentionCase& c, const Segments& segments, const std::vector<Array>& values,
@@ -59,12 +42,6 @@ std::vector<AttentionCase> cases() {
       some.push_back({kernel.value, causal, 0, 2, false, false, 0, 0.2});
     }
   return some;
-}
-
-bool same_bits(const std::vector<Array>& a, const std::vector<Array>& b) {
-  for (size_t i = 0; i < a.size(); ++i)
-    if (!std::equal(a[i].data(), a[i].data() + a[i].size(), b[i].data())) return false;
-  return true;
 }
 
 }  // namespace
