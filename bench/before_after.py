@@ -4,8 +4,8 @@
   bench/before_after.py BEFORE AFTER [--sizes small base] [--work step] [--batch 8] [--length 512] [--systems SYSTEM ...] [--rounds 11]
   bench/before_after.py BEFORE AFTER --disturb 0     beside a process that never rests on core 0, and without it
 
-Both must have the same loss and gradient norm (1e-4 relative). Prints AFTER over BEFORE, the median of rounds with quartiles, the
-ratio of the shortest times, BEFORE over itself as a measure of the noise, the share of sgemm, and peak memory.
+Both must have the same loss and gradient norm (1e-4 relative, 2e-2 in bf16). Prints AFTER over BEFORE, the median of rounds with
+quartiles, the ratio of the shortest times, BEFORE over itself as a measure of the noise, the share of sgemm, and peak memory.
 """
 import argparse
 import os
@@ -16,7 +16,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from harness.rounds import TOLERANCE, WARM_UP_UNITS, Case
+from harness.rounds import TOLERANCE, TOLERANCE_BF16, WARM_UP_UNITS, Case
 from harness.workers import Worker, WorkerFailed, case_arguments, environment
 from run import SIZES, SYSTEMS
 
@@ -34,12 +34,13 @@ def parse():
     parser.add_argument("--units", type=int, default=1, help="steps or tokens per round")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--lanes", type=int, default=None, help="train.lanes of AFTER")
+    parser.add_argument("--bf16", action="store_true", help="steps in bf16; tokens with weights in bf16")
     parser.add_argument("--disturb", type=int, default=None, metavar="CORE")
     return parser.parse_args()
 
 
 def start(program, case, options, stack, *more):
-    command = [program, *more, "serve", *case_arguments(case, options.threads)]
+    command = [program, *more, "serve", *case_arguments(case, options.threads), *(["--bf16"] if options.bf16 else [])]
     worker = stack.enter_context(Worker(str(program), command, environment(options.threads)))
     outcome = worker.ask("check") if case.work == "step" else {}
     worker.ask("memory")
@@ -77,7 +78,7 @@ def measure(case, options):
         found = {"before": start(options.before, case, options, stack), "again": start(options.before, case, options, stack),
                  "after": start(options.after, case, options, stack, *lanes)}
         for key, value in found["before"][1].items():
-            if not abs(found["after"][1][key] - value) <= TOLERANCE * abs(value):
+            if not abs(found["after"][1][key] - value) <= (TOLERANCE_BF16 if options.bf16 else TOLERANCE) * abs(value):
                 raise WorkerFailed(f"{case.system}: {key} is {value} before and {found['after'][1][key]} after")
         seconds, disturbed, rates = ({name: [] for name in found} for _ in range(3))
         disturbance = stack.enter_context(Disturbance(options.disturb)) if options.disturb is not None else None

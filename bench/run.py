@@ -31,7 +31,7 @@ MICRO_BATCH = 1024
 
 
 def step_cases(options):
-    return [Case(system, "step", *SIZES[size], options.batch, options.length, size=size)
+    return [Case(system, "step", *SIZES[size], options.batch, options.length, size=size, weights="bf16" if options.bf16 else "float32")
             for size in options.sizes for system in options.systems]
 
 
@@ -65,6 +65,7 @@ def parse():
     parser.add_argument("--lengths", nargs="+", type=int, default=LENGTHS, help="of the table length")
     parser.add_argument("--batch", type=int, default=8, help="of training steps")
     parser.add_argument("--length", type=int, default=512, help="of training steps")
+    parser.add_argument("--bf16", action="store_true", help="Capstan's training steps in bf16")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of both sides")
     parser.add_argument("--program", type=Path, default=FOLDER.parent / "build/release/bin/bench_models")

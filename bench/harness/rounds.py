@@ -28,7 +28,7 @@ class Case:
     micro: int = 0
     size: str = ""
     round_units: int = 0  # 0: as many as SHORTEST_ROUND takes
-    weights: str = "float32"  # Capstan's while decoding: float32 or bf16; PyTorch's are float32
+    weights: str = "float32"  # Capstan's in products: float32 or bf16; PyTorch's are float32 but for its form bf16
 
 
 def spread(values):
