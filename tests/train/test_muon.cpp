@@ -8,7 +8,7 @@
 #include "core/base/random.hpp"
 #include "core/io/safetensors.hpp"
 #include "core/machine/parallel.hpp"
-#include "core/products/gemm_backend.hpp"
+#include "tests/support/bf16_products.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/optimizers/optimizer.hpp"
 #include "train/support.hpp"
@@ -178,7 +178,8 @@ TEST_CASE("the iteration brings singular values near one, keeps their vectors, a
 }
 
 TEST_CASE("the iteration in bf16 gives nearly the same, also where singular values differ by a factor of 1,000") {
-  if (bf16_backend() != Bf16Backend::onednn) return;
+  const testing::Bf16Products products;
+  if (!products.possible()) return;
   for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{140, 140}, {140, 300}, {300, 140}, {40, 300}}) {
     Array matrix = draw(Shape{rows, columns}, 2);
     for (int64_t i = 0; i < matrix.size(); ++i)  // rows and columns from 1 to 1 / 30
