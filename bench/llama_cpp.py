@@ -9,7 +9,8 @@ copies with matrices in bf16 and Q8_0, and lets both programs continue prompts o
 bits (Q8_0 in llama.cpp), on one and two threads. Two need a quiet machine. Prints the median [quartiles] of
 tokens per second after the first token, of the seconds until it, of CPU milliseconds for prompt and text per new token (which other
 programs on the machine change little), and of the ratios of each round: above 1, Capstan is ahead. Capstan is timed from outside, on a
-prompt after a first one; of llama.cpp the times are those that it measures itself. Run it by a Python that has the package xllamacpp.
+prompt after a first one; of llama.cpp the times are those that it measures itself. Run it by a Python that has the packages
+gguf, torch, transformers and xllamacpp.
 """
 import argparse
 import json
@@ -185,7 +186,9 @@ def main():
                             "model.max_length=4096",
                             "train.progress=none", *options.set], cwd=work, check=True, stderr=subprocess.DEVNULL)
     if not (work / "gguf").exists():
-        subprocess.run([program, "export", f"runs/t{options.threads[0]}", "--format", "gguf", "--output", "gguf"], cwd=work, check=True)
+        subprocess.run([program, "export", f"runs/t{options.threads[0]}", "--format", "gguf", "--output", "gguf"], cwd=work, check=True,
+                       stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "gguf/export_gguf.py"], cwd=work, check=True, stdout=subprocess.DEVNULL)
     files = {"float32": work / "gguf/model.gguf"} | {weights: work / f"{weights}.gguf" for weights in MATRICES}
     for weights in MATRICES:
         with_matrices(files["float32"], files[weights], weights)
