@@ -112,14 +112,18 @@ json versioned(const SafetensorsFile& file, const char* key, const char* of_what
   return content;
 }
 
-/// The checksum is the hash of the header without the checksum itself, then of the data.
-void verify_checksum(const std::string& path, json header, const unsigned char* data, uint64_t data_size) {
+/// The checksum is the hash of the header without the checksum itself, then of the data. `file`: null for bytes in
+/// memory.
+void verify_checksum(const std::string& path, json header, std::string_view data, const MappedFile* file) {
   if (!header.contains(metadata_key) || !header[metadata_key].contains(checksum_key)) return;
   const std::string expected = header[metadata_key][checksum_key].get<std::string>();
   header[metadata_key].erase(checksum_key);
   Hash checksum;
   add_header(checksum, header);
-  checksum.add(data, data_size);
+  if (file != nullptr)
+    add_data(checksum, *file, file->size() - data.size());
+  else
+    checksum.add(data);
   if (checksum.hex() != expected)
     throw Error(
         fmt::format("{}: the content does not match its checksum: the file is damaged (bits changed after it was "
@@ -163,7 +167,7 @@ void SafetensorsFile::open(std::string_view bytes) {
     }
   }
   check_tiling(path_, tensors_, data, data_size);
-  verify_checksum(path_, header, data, data_size);
+  verify_checksum(path_, header, bytes.substr(length_bytes + header_size), file_.get());
   join_stored_rows();
   take_factors();
 }

@@ -2,10 +2,12 @@
 // have these names and numbers: they can be added to, never changed.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "core/io/file.hpp"
 #include "core/io/hash.hpp"
 
 namespace capstan::safetensors {
@@ -25,6 +27,16 @@ inline constexpr size_t length_bytes = 8;
 /// Adds `header`, without its checksum entry, to the hash: the checksum is the hash of this header and of the data.
 inline void add_header(Hash& checksum, const nlohmann::json& header) {
   checksum.add(header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+/// Adds the data of a file, which begin at `begin`, a block at a time, so that they take no more memory than a block.
+inline void add_data(Hash& checksum, const MappedFile& file, size_t begin) {
+  constexpr size_t block = size_t{8} << 20;
+  for (size_t end = begin; begin < file.size(); begin = end) {
+    end = std::min(begin + block, file.size());
+    checksum.add(file.data() + begin, end - begin);
+    file.release(begin, end);
+  }
 }
 
 }  // namespace capstan::safetensors

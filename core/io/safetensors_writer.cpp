@@ -199,12 +199,7 @@ void SafetensorsParts::finish() const {
     const MappedFile file(path_);
     check(file.size() == begin_.size() + static_cast<size_t>(bytes_), "safetensors: {} has {} bytes instead of {}",
           path_, file.size(), begin_.size() + static_cast<size_t>(bytes_));
-    constexpr size_t block = size_t{8} << 20;  // so that the file takes no more memory than this
-    for (size_t at = begin_.size(); at < file.size(); at += block) {
-      const size_t end = std::min(at + block, file.size());
-      checksum.add(file.data() + at, end - at);
-      file.release(at, end);
-    }
+    add_data(checksum, file, begin_.size());
   }
   FileWriter file(path_, FileWriter::Mode::update);
   const std::string begin = file_begin(json::parse(header_), checksum.hex());

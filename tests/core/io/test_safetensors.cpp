@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <string>
 
 #include "core/base/error.hpp"
@@ -258,6 +259,23 @@ double seconds_to_open(int tables) {
 TEST_CASE("safetensors: the time to open a file of tables without rows does not grow with their number's square") {
   const double few = seconds_to_open(2'000);
   CHECK(seconds_to_open(40'000) < 100 * few);  // 20 times as many tables
+}
+
+TEST_CASE("safetensors: a file whose checksum was compared takes no memory until its tensors are read") {
+  const auto resident_pages = [] {
+    std::ifstream file("/proc/self/statm");
+    int64_t size = 0, resident = 0;
+    file >> size >> resident;
+    return resident;
+  };
+  const ScratchFile file;
+  const std::vector<float> values(16 << 20, 1.5F);  // 64 MB
+  write_safetensors(file.path, {{"a", DType::f32, {16 << 20}, values.data()}}, {});
+  const int64_t before = resident_pages();
+  const SafetensorsFile read(file.path);
+  CHECK((resident_pages() - before) * sysconf(_SC_PAGESIZE) < 24 << 20);
+  CHECK(read.has_checksum());
+  CHECK(read.at("a").to_floats().back() == 1.5F);
 }
 
 TEST_CASE("safetensors: half precisions, unaligned data, and files without a checksum") {
