@@ -57,7 +57,7 @@ void describe_model(Fields& f, ModelConfig& c) {
   f("ngram_embedding", c.ngram_embedding, any(), "hashed n-grams that end at a token, added to its embedding");
   f("dropout", c.dropout, between_below(0, 1),
     "share of elements set to zero in training, after the embedding and in every residual branch; null = chosen "
-    "together with the width");
+    "by the plan for train.minutes, from the passes over the text");
   f("final_norm", c.final_norm, any(), "normalisation after the last block (left out if that block is post-norm)");
   f("embedding_norm", c.embedding_norm, any(), "also normalise the embeddings, in the same way as final_norm");
   f("sparse_embedding", c.sparse_embedding, any(),

@@ -22,8 +22,8 @@ template <class Fields>
 void describe(Fields& f, NgramTableConfig& c) {
   f("orders", c.orders, any(), "lengths of the n-grams: [1, 2] for words, [2, 3, 4, 5, 6] for bytes; [] = none");
   f("buckets", c.buckets, between(0, 2147483647),
-    "rows in the table, to one of which each n-gram is hashed; of a language model, 0 = chosen together with the "
-    "width");
+    "rows in the table, to one of which each n-gram is hashed; of a language model, 0 = chosen by the plan for "
+    "train.minutes");
   f("width", c.width, between(1, 65536), "number of elements per row");
   f("scale", c.scale, greater(0),
     "factor of the sum of the rows, divided by the square root of their number: the larger, the faster the table "
