@@ -106,7 +106,7 @@ ProductRates measure_rates(const AffineMap& given, int copies) {
 
 namespace {
 
-constexpr double worthwhile_speed = 1.25;
+constexpr double worthwhile_speed = 1.25, worthwhile_share = 0.9;
 constexpr const char* rates_variable = "CAPSTAN_PRODUCT_RATES";
 
 std::optional<ProductRates> given_rates() {
@@ -162,7 +162,13 @@ PrecisionChoice choose_precision(const ProductRates& rates) {
                       enum_name(chosen), rates.float32 / 1e9, rates.bf16 / 1e9)};
 }
 
-PrecisionChoice choose_precision(const RunConfig& config, const DataSource& data) {
+PrecisionChoice choose_precision(const StepTimes& seconds) {
+  const Precision chosen = seconds.bf16 <= worthwhile_share * seconds.float32 ? Precision::bf16 : Precision::float32;
+  return {chosen, fmt::format("train.precision: auto is {}: a step takes {:.3g} s in float32 and {:.3g} s in bf16",
+                              enum_name(chosen), seconds.float32, seconds.bf16)};
+}
+
+PrecisionChoice choose_precision(const RunConfig& config, const DataSource& data, const StepTimer& timer) {
   if (config.train.kernels == KernelChoice::portable)
     return {Precision::float32, "train.precision: auto is float32: portable kernels gain nothing by bf16"};
   // Without given rates, a CPU that only emulates bf16 has an obstacle, too: emulation is never faster.
@@ -172,7 +178,10 @@ PrecisionChoice choose_precision(const RunConfig& config, const DataSource& data
             fmt::format("train.precision: auto is float32: {}", obstacle.substr(0, obstacle.rfind(':')))};
   const auto rates = rates_of(config, data);
   if (!rates) return {Precision::float32, "train.precision: auto is float32: the model has no products to round"};
-  return choose_precision(*rates);
+  const PrecisionChoice by_rates = choose_precision(*rates);
+  if (given_rates() || by_rates.precision == Precision::float32) return by_rates;
+  const auto seconds = timer(config);
+  return seconds ? choose_precision(*seconds) : by_rates;
 }
 
 std::string slow_precision_warning(const RunConfig& config, const DataSource& data) {

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "data/batches/data_source.hpp"
@@ -38,10 +40,20 @@ struct PrecisionChoice {
 };
 /// bf16 where products are at least 1.25 times as fast in it: most of a step's time passes in them.
 PrecisionChoice choose_precision(const ProductRates& rates);
-/// The choice for a run whose sizes are known. The rates are measured with its largest affine map, or taken from
-/// CAPSTAN_PRODUCT_RATES ("FLOAT32,BF16" in GFLOP/s). float32, unmeasured, where bf16 has an obstacle.
-/// Throws ConfigError for a CAPSTAN_PRODUCT_RATES that cannot be read.
-PrecisionChoice choose_precision(const RunConfig& config, const DataSource& data);
+
+/// Seconds of a training step.
+struct StepTimes {
+  double float32 = 0, bf16 = 0;
+};
+/// bf16 where a step takes at most nine tenths of the time in it.
+PrecisionChoice choose_precision(const StepTimes& seconds);
+/// Times steps of a run; nothing where that is not possible.
+using StepTimer = std::function<std::optional<StepTimes>(const RunConfig&)>;
+/// The choice for a run whose sizes are known: by the times of steps, if products are so much faster in bf16 that it
+/// could be worthwhile. Their rates are measured with the largest affine map. They alone decide where `timer` has no
+/// times, or where CAPSTAN_PRODUCT_RATES ("FLOAT32,BF16" in GFLOP/s) gives them. float32, unmeasured, where bf16
+/// has an obstacle. Throws ConfigError for a CAPSTAN_PRODUCT_RATES that cannot be read.
+PrecisionChoice choose_precision(const RunConfig& config, const DataSource& data, const StepTimer& timer);
 
 /// A warning for a run in bf16 whose products are slower in it; "" for others, and where bf16 is emulated.
 std::string slow_precision_warning(const RunConfig& config, const DataSource& data);

@@ -10,28 +10,37 @@
 
 #include "core/base/error.hpp"
 #include "core/base/median.hpp"
+#include "core/base/stop.hpp"
 #include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/pool.hpp"
 #include "run/setup/run_model.hpp"
 #include "train/evaluation/evaluate.hpp"
+#include "train/loop/signals.hpp"
 #include "train/records/pace.hpp"
 #include "train/steps/training_step.hpp"
 
 namespace capstan {
 namespace {
 
-constexpr int warm_up = 2, least_steps = 1, most_steps = 200;  // steps that are not timed; that are timed; of both
-constexpr double enough_seconds = 3;                           // after which no further step is begun
+/// How many steps are taken: some that are not timed, at least so many that are, and no further one after a time.
+struct Patience {
+  int warm_up, least_steps;
+  double seconds;
+};
+constexpr Patience for_plan{2, 1, 3}, for_precision{1, 2, 0.5};
+constexpr int most_steps = 200;
 
 /// Seconds of a step, as the median of some after the first ones, which take longer since they touch new memory; and an
 /// estimate for a checkpoint.
-PilotTimes step_times(const RunModel& model, ParamStore& params, const DataSource& data, const TrainConfig& config) {
+PilotTimes step_times(const RunModel& model, ParamStore& params, const DataSource& data, const TrainConfig& config,
+                      const Patience& patience) {
   LocalStep step(model.model(), params, data.training(), config);
   RunState state;
   std::vector<double> seconds;
+  const auto [warm_up, least_steps, enough] = patience;
   const Stopwatch since_first;
-  for (int i = 0; i < most_steps && (i < warm_up + least_steps || since_first.seconds() < enough_seconds); ++i) {
+  for (int i = 0; i < most_steps && (i < warm_up + least_steps || since_first.seconds() < enough); ++i) {
     const Stopwatch watch;
     step.run(state, config.lr * 1e-3, [] { return StopStatus{}; });
     if (i >= warm_up) seconds.push_back(watch.seconds());
@@ -51,6 +60,18 @@ double evaluation_seconds(const RunModel& model, const DataSource& data, int64_t
   return watch.seconds() * static_cast<double>(batches) / static_cast<double>(std::max<int64_t>(tried, 1));
 }
 
+PilotTimes times_of(const RunConfig& config, const DataSource& data, const Patience& patience, bool evaluated) {
+  PilotTimes times;
+  {
+    RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));
+    model.prepare(data.tokenizer(), data.class_counts(), data.training().examples_per_epoch());
+    times = step_times(model, model.params(), data, config.train, patience);
+    if (evaluated) times.evaluation = evaluation_seconds(model, data, config.train.micro_batch_tokens);
+  }
+  pool::trim();
+  return times;
+}
+
 }  // namespace
 
 std::optional<StepSeconds> given_step_seconds() {
@@ -67,17 +88,26 @@ std::optional<StepSeconds> given_step_seconds() {
 
 PilotTimes time_pilot(const RunConfig& config, const DataSource& data) {
   if (const auto given = given_step_seconds()) return {given->piloted, 0, 0};
-  PilotTimes times;
-  {
-    RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));
-    model.prepare(data.tokenizer(), data.class_counts(), data.training().examples_per_epoch());
-    times = step_times(model, model.params(), data, config.train);
-    times.evaluation = evaluation_seconds(model, data, config.train.micro_batch_tokens);
-  }
-  pool::trim();
+  const PilotTimes times = times_of(config, data, for_plan, true);
   log_debug(
       fmt::format("timed for train.minutes: {:.4f} s a step, {:.3f} s an evaluation", times.step, times.evaluation));
   return times;
+}
+
+std::optional<StepTimes> time_precisions(RunConfig config, const DataSource& data) {
+  if (given_step_seconds()) return std::nullopt;
+  const StopPoll poll = [] { return StopSignals::received() != 0; };
+  const StopScope heeded(&poll);
+  try {
+    const auto seconds = [&](Precision precision) {
+      config.train.precision = precision;
+      return times_of(config, data, for_precision, false).step;
+    };
+    const double float32 = seconds(Precision::float32);
+    return StepTimes{float32, seconds(Precision::bf16)};
+  } catch (const Stopped&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace capstan

@@ -11,6 +11,7 @@
 
 #include "data/batches/data_source.hpp"
 #include "run/setup/run_config.hpp"
+#include "run/setup/run_precision.hpp"
 #include "train/records/pace.hpp"
 
 namespace capstan {
@@ -26,6 +27,10 @@ struct PilotTimes {
 /// Trains a model of this configuration for some steps (seconds, not minutes) and evaluates it on some batches; all of
 /// it is then thrown away. Sizes of the model must be given. One process.
 PilotTimes time_pilot(const RunConfig& config, const DataSource& data);
+
+/// Times a few steps in each precision, in one process, and throws the model away. Nothing after a signal, or where
+/// given_step_seconds() take the place of times.
+std::optional<StepTimes> time_precisions(RunConfig config, const DataSource& data);
 
 /// Seconds of a step, for tests: as a pilot is to find them, and as they are to be later.
 struct StepSeconds {

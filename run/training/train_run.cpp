@@ -112,6 +112,11 @@ RunConfig as_begun(const RunConfig& config) {
   return std::filesystem::exists(folder / "config.yaml") ? with_plan_of(load_run_config(folder), config) : config;
 }
 
+/// Times steps of one process; those of several are parts of a batch, which one of them may have no memory for.
+StepTimer timer_of(const DataSource& data, const Communicator& ranks) {
+  return [&](const RunConfig& config) { return ranks.size() > 1 ? std::nullopt : time_precisions(config, data); };
+}
+
 /// The configuration with what train.minutes leaves open: as this run was begun, or chosen now, with the precision in
 /// which its steps were timed. `since`: when the command began.
 RunConfig planned(const RunConfig& config, const DataSource& data, const TrainRunOptions& options, Communicator& ranks,
@@ -131,7 +136,7 @@ RunConfig planned(const RunConfig& config, const DataSource& data, const TrainRu
   std::optional<PrecisionChoice> precision;
   const auto pilot = [&](RunConfig sized) {
     if (sized.train.precision == Precision::automatic) {
-      precision = choose_precision(sized, data);
+      if (!precision) precision = choose_precision(sized, data, timer_of(data, ranks));
       sized.train.precision = precision->precision;
     }
     return time_pilot(sized, data);
@@ -164,7 +169,7 @@ void settle_precision(RunConfig& config, const DataSource& data, const TrainRunO
   if (precision == Precision::automatic) {
     if (ranks.first()) precision = as_begun(config).train.precision;
     if (precision == Precision::automatic && ranks.first()) {
-      const PrecisionChoice choice = choose_precision(config, data);
+      const PrecisionChoice choice = choose_precision(config, data, timer_of(data, ranks));
       choices.lines.push_back(choice.line);
       choices.chose_precision = true;
       precision = choice.precision;
@@ -360,6 +365,10 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
       throw ConfigError(memory->key + ": " + memory->message);
   reserve_product_memory();
   settle_precision(config, data, options, ranks, choices);
+  if (const int signal = agreed_signal(ranks, StopSignals::received()); signal != 0) {
+    log_info(interruption(signal) + " before the first step; the same command goes on");
+    return {true, false, interruption(signal), {}};
+  }
   RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));
   model.prepare(data.tokenizer(), data.class_counts(), data.training().examples_per_epoch());
   if (!solved) settle_evaluations(config, data, choices);

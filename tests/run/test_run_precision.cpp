@@ -20,12 +20,20 @@ TEST_CASE("precision: bf16 is chosen where products are 1.25 times as fast") {
                     {100, Precision::float32}, {50, Precision::float32}, {0, Precision::float32}};
   for (const auto& row : rows) {
     INFO(row.bf16, " GFLOP/s");
-    const PrecisionChoice choice = choose_precision({100e9, row.bf16 * 1e9});
+    const PrecisionChoice choice = choose_precision(ProductRates{100e9, row.bf16 * 1e9});
     CHECK(choice.precision == row.chosen);
     CHECK(choice.line.find("auto is " + enum_name(row.chosen)) != std::string::npos);
   }
-  CHECK(choose_precision({110e9, 55e9}).line ==
+  CHECK(choose_precision(ProductRates{110e9, 55e9}).line ==
         "train.precision: auto is float32: products run at 110 GFLOP/s in float32 and at 55 in bf16");
+}
+
+TEST_CASE("precision: bf16 is chosen where a step takes nine tenths of the time or less") {
+  const PrecisionChoice faster = choose_precision(StepTimes{0.5, 0.45}), level = choose_precision(StepTimes{0.5, 0.46});
+  CHECK(faster.precision == Precision::bf16);
+  CHECK(faster.line == "train.precision: auto is bf16: a step takes 0.5 s in float32 and 0.45 s in bf16");
+  CHECK(level.precision == Precision::float32);
+  CHECK(level.line == "train.precision: auto is float32: a step takes 0.5 s in float32 and 0.46 s in bf16");
 }
 
 TEST_CASE("precision: products are measured in a short time, whatever their size") {

@@ -153,7 +153,7 @@ void describe(Fields& f, TrainConfig& c) {
     "is smaller; 0 = off");
   f("precision", c.precision, any(),
     "number format in the layers' matrix products during training; bf16 needs a CPU with bf16 instructions, and "
-    "oneDNN; auto = bf16 if products measured when the run begins are 1.25 times as fast in it");
+    "oneDNN; auto = bf16 if a step takes at most 0.9 of the time in it, as a few on trial say when the run begins");
   f("kernels", c.kernels, any(),
     "portable = the same bits on every Intel or AMD CPU with AVX2 and on ARM64; default = what is fastest here");
   f("valid_every", c.valid_every, count_from(0),

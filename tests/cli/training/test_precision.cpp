@@ -102,6 +102,20 @@ TEST_CASE("auto chooses by rates, says so once, and the run keeps it") {
   check_refused(place, "no rates", other, "CAPSTAN_PRODUCT_RATES: expected two rates in GFLOP/s ... got fast", 2);
 }
 
+TEST_CASE("auto times steps in both precisions where the CPU has instructions for bf16") {
+  const SamplePlace place;
+  if (!contains(succeed(place, "inspect --machine").out, "bf16: instructions")) {
+    MESSAGE("skipped: this CPU has no instructions for bf16");
+    return;
+  }
+  const Words wide = automatic + "model.width=256 train.batch_size=16 name=wide";
+  const Outcome outcome = succeed(place, wide);
+  INFO(outcome.err);
+  const bool timed = contains(outcome.err, "train.precision: auto is bf16: a step takes ") ||
+                     contains(outcome.err, "train.precision: auto is float32: a step takes ");
+  CHECK((timed || contains(outcome.err, "auto is float32: products run at ")));  // whose ratio may be too small here
+}
+
 TEST_CASE("auto in a plan: its steps are timed in the precision that is chosen") {
   const Variable old_cpu("DNNL_MAX_CPU_ISA", "AVX2"), emulate("CAPSTAN_BF16", "emulate"), twice(rates, "100,200");
   const SamplePlace place;
