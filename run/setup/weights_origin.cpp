@@ -23,6 +23,7 @@
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/linear/rank_work.hpp"
 #include "train/loop/signals.hpp"
+#include "train/ranks/agreement.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;

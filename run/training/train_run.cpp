@@ -30,6 +30,7 @@
 #include "train/loop/signals.hpp"
 #include "train/loop/trainer.hpp"
 #include "train/rank_steps/rank_step.hpp"
+#include "train/ranks/agreement.hpp"
 #include "train/records/pace.hpp"
 #include "train/records/profile_table.hpp"
 

@@ -65,12 +65,6 @@ class Worker : NoCopy {
 
 }  // namespace
 
-int agreed_signal(Communicator& ranks, int own) {
-  const std::vector<int> signals = ranks.gather_values(own);
-  const auto first = std::find_if(signals.begin(), signals.end(), [](int signal) { return signal != 0; });
-  return first != signals.end() ? *first : 0;
-}
-
 RankWork::RankWork(Communicator* ranks)
     : ranks_(ranks != nullptr ? *ranks : one_process_), outer_(StopScope::current()) {
   if (size() == 1) return;

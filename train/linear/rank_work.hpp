@@ -17,10 +17,6 @@
 
 namespace capstan {
 
-/// Collective, after work that was stopped: the signal that the first of the ranks was sent that was sent one. `own`:
-/// that of this rank, or 0.
-int agreed_signal(Communicator& ranks, int own);
-
 /// All methods but the first three are collective (Communicator). With several ranks, stop points do nothing while it
 /// lives, but for those of the work that run() and gather() are given: a rank that stopped alone would leave the others
 /// waiting. Other ranks may work for as long as they need (Communicator::Patience). One process does its work at once.

@@ -10,6 +10,7 @@
 #include "train/evaluation/evaluate.hpp"
 #include "train/linear/fit_linear.hpp"
 #include "train/linear/rank_work.hpp"
+#include "train/ranks/agreement.hpp"
 
 namespace capstan {
 namespace {

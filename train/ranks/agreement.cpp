@@ -2,6 +2,8 @@
 // same error: tests/train/test_communicator.cpp ("facts that differ are named with both ranks").
 #include "train/ranks/agreement.hpp"
 
+#include <algorithm>
+
 #include "core/strings/strings.hpp"
 
 namespace capstan {
@@ -40,6 +42,12 @@ std::vector<std::string> disagreements(Communicator& ranks, const Settings& fact
 void require_same(Communicator& ranks, const std::string& what, const Settings& facts, const std::string& remedy) {
   const std::vector<std::string> lines = disagreements(ranks, facts);
   if (!lines.empty()) throw Error(fmt::format("{}: {}; {}", what, join_first(lines, "; "), remedy));
+}
+
+int agreed_signal(Communicator& ranks, int own) {
+  const std::vector<int> signals = ranks.gather_values(own);
+  const auto first = std::find_if(signals.begin(), signals.end(), [](int signal) { return signal != 0; });
+  return first != signals.end() ? *first : 0;
 }
 
 }  // namespace capstan

@@ -17,4 +17,8 @@ std::vector<std::string> disagreements(Communicator& ranks, const Settings& fact
 /// Collective: throws Error with these lines, `what` in front and `remedy` after them, unless all agree.
 void require_same(Communicator& ranks, const std::string& what, const Settings& facts, const std::string& remedy);
 
+/// Collective, after work that may have been stopped: the signal that the first of the ranks was sent that was sent
+/// one. `own`: that of this rank, or 0.
+int agreed_signal(Communicator& ranks, int own);
+
 }  // namespace capstan
