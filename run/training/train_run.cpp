@@ -356,7 +356,8 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
   } else {
     drop_other_correction(config, choices.lines);
   }
-  const StopSignals signals;  // what comes between the reading of n-grams and the session is not lost
+  const StopSignals signals;    // what comes between the reading of n-grams and the session is not lost
+  const SignalThread receiver;  // products are timed before the session, which has its own
   std::optional<NgramRows> ngrams;
   if (solved)
     if (const int signal = read_ngrams(config, data, ranks, ngrams); signal != 0)

@@ -75,6 +75,20 @@ TEST_CASE("a signal is never lost, whether data are read, n-grams are counted or
   CHECK(saved > 5);  // the others came before main(), which takes long where memory is checked
 }
 
+TEST_CASE("a signal while steps are timed for train.precision: auto ends the command, or its training, with code 75") {
+  const SamplePlace place;
+  for (int moment = 100; moment < 1600; moment += 100) {
+    INFO("after ", moment, " ms");
+    Process process(place, {"train", "--config", "lm.yaml", "--set", "train.precision=auto", "model.width=768",
+                            "train.batch_size=64", "train.steps=1000000", fmt::format("name=run-{}", moment)});
+    std::this_thread::sleep_for(std::chrono::milliseconds(moment));
+    process.send(SIGTERM);
+    const Outcome outcome = process.wait();
+    INFO(outcome.err);
+    CHECK((outcome.code == 75 || outcome.signal == SIGTERM));  // SIGTERM: before main()
+  }
+}
+
 TEST_CASE("a step of minutes ends within seconds of a signal, and is as if it had not begun") {
   const SamplePlace place;
   std::string text;
