@@ -91,6 +91,29 @@ void copy_stored(const FileTensor& tensor, int64_t begin, int64_t end, T* out) {
   }
 }
 
+/// Takes a mapped file out of this process's memory as its elements are copied, 8 MB at a time, so that a model that is
+/// loaded does not take it twice.
+class Release {
+ public:
+  Release(const FileTensor& tensor, int64_t begin)
+      : tensor_(tensor), step_((int64_t{8} << 20) / byte_size(tensor.dtype)), begin_(begin) {}
+  /// Those before element `end` of the stored ones have been copied.
+  void until(int64_t end) {
+    if (tensor_.file == nullptr || end - begin_ < step_) return;
+    const auto offset = [&](int64_t element) {
+      return static_cast<size_t>(tensor_.bytes + element * byte_size(tensor_.dtype) - tensor_.file->data());
+    };
+    tensor_.file->release(offset(begin_), offset(end));
+    begin_ = end;
+  }
+  /// The number of elements after which there is something to release.
+  int64_t step() const { return step_; }
+
+ private:
+  const FileTensor& tensor_;
+  int64_t step_, begin_;
+};
+
 template <class T>
 void scale(const FileTensor& tensor, T* values, int64_t count) {
   if (tensor.factor == 1) return;
@@ -102,11 +125,17 @@ void copy_elements(const FileTensor& tensor, int64_t begin, int64_t end, T* out)
   check(begin >= 0 && begin <= end && end <= tensor.size, "safetensors: elements [{}, {}) of {}", begin, end,
         tensor.size);
   if (!tensor.stored) {
-    copy_stored(tensor, begin, end, out);
+    Release release(tensor, begin);
+    for (int64_t at = begin; at < end;) {
+      const int64_t next = std::min(end, at + release.step());
+      copy_stored(tensor, at, next, out + (at - begin));
+      release.until(at = next);
+    }
     return scale(tensor, out, end - begin);
   }
   const int64_t width = tensor.size / std::max<int64_t>(tensor.stored->rows(), 1);
   int64_t before = width > 0 ? tensor.stored->before(begin / width) : 0;  // stored rows in front of the current one
+  Release release(tensor, before * width);
   for (int64_t at = begin; at < end;) {
     const int64_t row = at / width, next = std::min(end, (row + 1) * width);
     if (tensor.stored->has(row)) {
@@ -114,6 +143,7 @@ void copy_elements(const FileTensor& tensor, int64_t begin, int64_t end, T* out)
       const int64_t shift = (before++ - row) * width;
       copy_stored(tensor, at + shift, next + shift, out);
       scale(tensor, out, next - at);
+      release.until(next + shift);
     } else {
       std::fill_n(out, next - at, T{0});
     }

@@ -158,6 +158,7 @@ void SafetensorsFile::open(std::string_view bytes) {
   for (const auto& [name, entry] : header.items()) {
     if (name != metadata_key) {
       tensors_.push_back(parse_tensor(path_, name, entry, data, data_size));
+      tensors_.back().file = file_.get();
       continue;
     }
     if (!entry.is_object()) damaged(path_, "__metadata__ is not an object");

@@ -37,6 +37,7 @@ struct FileTensor {
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
   const unsigned char* bytes = nullptr;
+  const MappedFile* file = nullptr;                    // that `bytes` are in; null: they are in memory
   int64_t size = 0;                                    // elements
   std::shared_ptr<const StoredRows> stored = nullptr;  // null: the file has all rows
   float factor = 1;                                    // stored elements times this are the values

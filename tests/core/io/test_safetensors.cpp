@@ -261,21 +261,26 @@ TEST_CASE("safetensors: the time to open a file of tables without rows does not 
   CHECK(seconds_to_open(40'000) < 100 * few);  // 20 times as many tables
 }
 
-TEST_CASE("safetensors: a file whose checksum was compared takes no memory until its tensors are read") {
-  const auto resident_pages = [] {
+TEST_CASE("safetensors: a file takes no memory after its checksum was compared, nor after its tensors were copied") {
+  const auto resident_bytes = [] {
     std::ifstream file("/proc/self/statm");
     int64_t size = 0, resident = 0;
     file >> size >> resident;
-    return resident;
+    return resident * sysconf(_SC_PAGESIZE);
   };
   const ScratchFile file;
-  const std::vector<float> values(16 << 20, 1.5F);  // 64 MB
-  write_safetensors(file.path, {{"a", DType::f32, {16 << 20}, values.data()}}, {});
-  const int64_t before = resident_pages();
-  const SafetensorsFile read(file.path);
-  CHECK((resident_pages() - before) * sysconf(_SC_PAGESIZE) < 24 << 20);
-  CHECK(read.has_checksum());
-  CHECK(read.at("a").to_floats().back() == 1.5F);
+  const auto odd_rows = std::make_shared<StoredRows>(2 << 20, std::vector<unsigned char>((2 << 20) / 8, 0xaa));
+  for (const auto& stored : {std::shared_ptr<StoredRows>(), odd_rows}) {  // 64 MB in the file
+    const int64_t rows = stored ? stored->rows() : 1 << 20;
+    std::vector<float> values(static_cast<size_t>(rows) * 16, 1.5F);
+    write_safetensors(file.path, {{"a", DType::f32, {rows, 16}, values.data(), stored}}, {});
+    const int64_t before = resident_bytes();
+    const SafetensorsFile read(file.path);
+    CHECK(resident_bytes() - before < 24 << 20);
+    read.at("a").copy_to(values.data());
+    CHECK(resident_bytes() - before < 24 << 20);
+    CHECK(values.back() == 1.5F);
+  }
 }
 
 TEST_CASE("safetensors: half precisions, unaligned data, and files without a checksum") {
