@@ -22,7 +22,7 @@ from harness.rounds import Case, measure
 
 FOLDER = Path(__file__).resolve().parent
 SYSTEMS = ("aft-simple", "aft-local", "aft-conv", "aft-full", "fastformer", "gau", "flash", "attention")
-FORMS = ("eager", "tuned", "compile", "bf16")
+FORMS = ("eager", "tuned", "compile", "bf16", "compile-bf16")
 SIZES = {"small": (256, 4), "base": (512, 6)}  # width, layers of a Transformer
 LENGTHS = (256, 1024, 4096, 16384)
 BLOCK_TOKENS, BLOCK_WIDTH = 16384, 512

@@ -74,7 +74,7 @@ class Side:
 def start_form(form, case, options, capstan, stack):
     """A checked and warm Side. Raises WorkerFailed."""
     side = Side(stack.enter_context(start_pytorch(form, case, options)), case)
-    bf16 = "bf16" in (form, case.weights)
+    bf16 = form.endswith("bf16") or case.weights == "bf16"
     problem = disagreement(capstan.first, side.first, TOLERANCE_BF16 if bf16 else TOLERANCE)
     if not problem:
         side.warm_up()

@@ -3,7 +3,7 @@
   save WEIGHTS DATA   writes the weights and the batch this subject works on   {"parameters"}
 
 The forms: eager; tuned, the same code in an environment where malloc keeps its memory (bench/harness/workers.py sets it);
-compile; bf16, autocast."""
+compile; bf16, autocast; compile-bf16, both."""
 
 import argparse
 import json
@@ -38,11 +38,11 @@ class Subject:
         max_length = options.max_length or options.length
         self.model = twin.LanguageModel(options.system, options.width, options.layers, max_length)
         twin.randomise(self.model, seed=2)
-        self.autocast = torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.form == "bf16")
+        self.autocast = torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.form.endswith("bf16"))
         self.random = torch.Generator().manual_seed(3)
 
     def compiled(self, function):
-        return torch.compile(function) if self.options.form == "compile" else function
+        return torch.compile(function) if self.options.form.startswith("compile") else function
 
     def ids(self, *shape):
         return torch.randint(0, twin.VOCABULARY, shape, generator=self.random)
@@ -209,7 +209,7 @@ def has_bf16():
 
 def parse(arguments):
     parser = argparse.ArgumentParser()
-    parser.add_argument("--form", choices=("eager", "tuned", "compile", "bf16"), default="eager")
+    parser.add_argument("--form", choices=("eager", "tuned", "compile", "bf16", "compile-bf16"), default="eager")
     parser.add_argument("--system", choices=twin.MIXERS, default="aft-simple")
     parser.add_argument("--work", choices=SUBJECTS, default="step")
     for name, default in (("width", 256), ("layers", 4), ("batch", 8), ("length", 512), ("max-length", 0), ("threads", 0)):
@@ -225,7 +225,7 @@ def main():
     subject = None
     for line in sys.stdin:
         try:
-            if options.form == "bf16" and not has_bf16():
+            if options.form.endswith("bf16") and not has_bf16():
                 raise NotAvailable("this CPU has no bf16 instructions")
             subject = subject or SUBJECTS[options.work](options)
             reply = answer(subject, *line.split())
