@@ -71,10 +71,12 @@ void add_replay_command(CommandParser& cli) {
   command.on_stray_argument(one_run);
   command.footer(
       R"(Weights, the optimizer's state, the position in the data, the lines of metrics.jsonl (but for times and
-memory) and classes.txt are compared; what differs first is named. The run itself is only read. A linear
-classifier is solved for again as a whole.
-Exit code 0: all bits are the same; 1: something differs.
-For example:  capstan replay runs/lm --steps 1000..1500 --set threads=1)");
+memory) and classes.txt are compared; what differs first is named, as is what `capstan verify` finds damaged.
+The run itself is only read. A linear classifier is solved for again as a whole.
+At its end, a run removes what most steps would begin from: train.keep_optimizer: true keeps train.keep_last of them.
+Exit code 0: all bits are the same; 1: something differs, or could not be computed.
+For example:  capstan replay runs/lm --steps 0..1500 --set threads=1
+              capstan replay received --set data.train=[my/train.tsv] data.test=[])");
 }
 
 }  // namespace capstan

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Published figures whose runs anybody can compute again, bit for bit, on any CPU with AVX2 or on ARM64 (train.kernels: portable).
+"""Published figures whose runs anybody can compute again, bit for bit; those of `train.kernels: portable`, on any CPU with AVX2 or on ARM64.
 
   bench/records/record.py DATA --list                 the runs that can be recorded, and which have a record
   bench/records/record.py DATA --make WORD            trains the runs whose name has WORD and that have no record, and records them
@@ -7,15 +7,19 @@
                                                       records a run that was trained by the program of COMMIT, with whatever kernels it took
   bench/records/record.py DATA --table WORD           what is recorded of them
   bench/records/record.py DATA --replay N [--draw SEED] [--steps MOST] [--threads T]
-                                                      computes segments of N random records again, and compares
+                                                      computes the begin of N random records again, and compares: a spot check
   bench/records/record.py DATA --whole WORD [--threads T]
                                                       computes the runs whose name has WORD again from begin to end, and compares
+                                                      weights and figures: what verifies a figure (TREC: seconds; enwiki: an hour)
 
+DATA is a folder with the texts that a record names (its "texts", below DATA; their hashes are compared first). The program is
+build/release/capstan of this checkout; a later commit computes the same unless CHANGELOG.md names a change of rounding.
 A record is a line of records.jsonl: the configuration with all that was chosen when the run began, the hashes of its texts, commit and CPU,
 loss and norm of the gradient at each logged step, the hash of the weights, and the figures of `capstan eval`. A segment is what comes before a
 random logged step, of at most MOST (200): since the loss of a step depends on all bits of the weights, losses that agree are as good as
 weights. A run that ends before that is compared as a whole. A run of hours may be recorded with the default kernels; it is
-compared where the program takes the same ones, and left out elsewhere, with a line. The exit code is 1 if something differs.
+compared where the program takes the same ones, and left out elsewhere, with a line. The exit code is 1 if something differs or nothing
+could be compared.
 """
 import argparse
 import gzip
@@ -149,6 +153,8 @@ def make(name, data, threads):
 def compare(record, data, until, threads):
     """What differs first when the record's steps up to `until` are computed again; all of it without `until`. Empty: nothing does."""
     for file, known in record["hashes"].items():
+        if not os.path.exists(os.path.join(data, file.partition("#")[0])):
+            return f"{os.path.join(data, file.partition('#')[0])}: no such file; DATA is the folder that has it"
         if sha256(on_disk(data, file)) != known:
             return f"{file} has other bytes than the record's"
     with tempfile.TemporaryDirectory() as work:
@@ -200,7 +206,7 @@ def replay(chosen, data, most, draw, threads):
         part = "all steps, weights, figures" if until is None else f"steps 1 to {until}"
         print(f"{record['name']}, of commit {record['commit']} and {record['cpu']}, {part}: {said or 'the same bits'}", flush=True)
     print(f"{compared} records, {different} different, {len(chosen) - compared} left out")
-    return different
+    return 1 if different or not compared else 0
 
 
 def main():
@@ -217,13 +223,17 @@ def main():
     parser.add_argument("--steps", type=int, default=200, help="the last step of a segment at most")
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
+    if not os.path.exists(PROGRAM):
+        parser.error(f"{PROGRAM} is missing: cmake --preset release && cmake --build --preset release")
     data, records = os.path.abspath(options.data), read_results(RECORDS)
     named = lambda word: [record for record in records if word in record["name"]]
     if options.replay is not None:
         draw = random.Random(options.draw)
-        sys.exit(1 if replay(draw.sample(records, min(options.replay, len(records))), data, options.steps, draw, options.threads) else 0)
+        sys.exit(replay(draw.sample(records, min(options.replay, len(records))), data, options.steps, draw, options.threads))
     if options.whole is not None:
-        sys.exit(1 if replay(named(options.whole), data, None, None, options.threads) else 0)
+        if not named(options.whole):
+            parser.error(f"--whole {options.whole}: no record has this in its name; --list shows them")
+        sys.exit(replay(named(options.whole), data, None, None, options.threads))
     if options.keep:
         name, folder, commit = options.keep
         if name not in known_runs():

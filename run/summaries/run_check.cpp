@@ -137,7 +137,12 @@ class RunCheck {
       refuse_other("model", to_yaml(config_->model), [](const std::string& saved) {
         return to_yaml(saved_part<TaskConfig>(saved, "model", "config.yaml"));
       });
-      return size_text(folder_ / "config.yaml");
+      const std::vector<std::string> changed =
+          state_ ? changes(state_->settings, settings_of(config_->train)) : std::vector<std::string>{};
+      std::string what = size_text(folder_ / "config.yaml");
+      if (!changed.empty())  // a run may go on with them
+        what += fmt::format("; since step {} was saved, train.{}", state_->step, join(changed, ", train."));
+      return what;
     });
   }
 
@@ -177,13 +182,16 @@ class RunCheck {
       const std::string text = read_file(path.string());
       const MetricsText readable = readable_metrics(text, std::numeric_limits<int64_t>::max());
       if (readable.bad > 0) throw Error(fmt::format("{} lines cannot be read", readable.bad));
+      std::string unchecked;
       if (state_ && state_->metrics_bytes >= 0) {
         const auto marked = static_cast<size_t>(state_->metrics_bytes);
         if (text.size() < marked) throw Error(fmt::format("lines up to step {} are missing", state_->step));
         if (hash_hex(std::string_view(text).substr(0, marked)) != state_->metrics_checksum)
           throw Error(fmt::format("not what the checkpoint of step {} recorded", state_->step));
+        if (const auto after = std::count(text.begin() + state_->metrics_bytes, text.end(), '\n'); after > 0)
+          unchecked = fmt::format(", {} of them since step {} was saved, without a checksum", after, state_->step);
       }
-      return fmt::format("{} lines", readable.lines);
+      return fmt::format("{} lines{}", readable.lines, unchecked);
     });
   }
 

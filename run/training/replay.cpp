@@ -16,6 +16,7 @@
 #include "core/strings/strings.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/saved_config.hpp"
+#include "run/summaries/run_check.hpp"
 #include "run/training/online_run.hpp"
 #include "run/training/replay_metrics.hpp"
 #include "run/training/train_run.hpp"
@@ -64,7 +65,7 @@ ReplayOptions with_steps(ReplayOptions options, const Checkpoints& checkpoints) 
   if (!options.to) {
     options.to = steps.back();  // where a run has ended, the weights of the best step alone may be left
     for (const int64_t step : steps)
-      if (read_state(checkpoints.of_step(step)).has_model) options.to = step;
+      if (!damage_of(checkpoints.of_step(step)) && read_state(checkpoints.of_step(step)).has_model) options.to = step;
   }
   if (!options.from) {
     options.from = 0;
@@ -75,8 +76,10 @@ ReplayOptions with_steps(ReplayOptions options, const Checkpoints& checkpoints) 
   for (const int64_t step : steps) known.push_back(std::to_string(step));
   for (const int64_t step : {*options.from, *options.to})
     if (step != 0 && std::find(steps.begin(), steps.end(), step) == steps.end())
-      throw ConfigError(fmt::format("--steps: {} has no checkpoint of step {}; it has those of {}",
-                                    checkpoints.folder().string(), step, join(known)));
+      throw ConfigError(
+          fmt::format("--steps: {} has no checkpoint of step {}; it has those of {}, and 0 is the begin (a run that is "
+                      "trained with train.keep_optimizer: true keeps train.keep_last of them to begin at)",
+                      checkpoints.folder().string(), step, join(known)));
   if (*options.from >= *options.to)
     throw ConfigError(fmt::format("--steps: {}..{} has no step in it", *options.from, *options.to));
   if (*options.from > 0 && !can_resume(checkpoints.of_step(*options.from)))
@@ -180,16 +183,19 @@ void compare_files(const char* name, const fs::path& saved_folder, const fs::pat
                                                          : "another content"));
 }
 
+/// Adds what `capstan verify` finds damaged, but for files that are compared line by line.
+void check_files(const fs::path& folder, ReplayReport& report) {
+  for (const RunPart& part : check_run(folder))
+    if (part.state == RunPart::State::damaged && part.name != "metrics.jsonl" && part.name != "classes.txt")
+      report.differences.push_back(fmt::format("{}: {}", part.name, part.what));
+}
+
 /// Compares weights, optimizer and state, as far as the saved checkpoint still has them.
 void compare_checkpoints(const fs::path& saved_folder, const fs::path& computed_folder, const std::string& data_files,
                          ReplayReport& report) {
-  if (const auto damage = damage_of(saved_folder)) {
-    report.differences.push_back(fmt::format("{}: {}", saved_folder.string(), *damage));
-    return;
-  }
+  if (damage_of(saved_folder)) return;  // check_files() has named it
   const RunState saved = read_state(saved_folder), computed = read_state(computed_folder);
-  for (const std::string& change : changes(saved.machine, computed.machine))
-    report.notes.push_back("machine: " + change);
+  report.machine = changes(saved.machine, computed.machine);
   if (saved.has_model)
     compare_tensors(model_name, saved_folder, computed_folder, report);
   else
@@ -211,6 +217,7 @@ ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Comm
   const ScratchFolder scratch(given.scratch, ranks);
   config.folder = scratch.path().string();
   ReplayReport report;
+  if (ranks.first()) check_files(folder, report);
   TrainRunOptions options;
   fs::path saved_checkpoint;
   if (solved) {
@@ -242,7 +249,8 @@ ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Comm
                     "computed: leave the keys of its length (train.steps and the like) as they are",
                     folder.string(), report.from, report.to));
   compare_checkpoints(saved_checkpoint, *computed, files_text(config.data), report);
-  const StepRange steps = solved ? StepRange{} : StepRange{report.from, report.to};
+  StepRange steps = solved ? StepRange{} : StepRange{report.from, report.to};
+  steps.ends_with_line = !solved && report.to % config.train.log_every == 0;
   const MetricsPiece lines = metrics_of(folder, steps);
   if (std::string difference = metrics_difference(lines, metrics_of(computed_folder, steps), steps);
       !difference.empty())
@@ -259,6 +267,11 @@ void print_replay(const ReplayReport& report, std::ostream& out) {
   for (const std::string& line : report.differences) out << "  different: " << line << '\n';
   for (const std::string& line : report.same) out << "  the same:  " << line << '\n';
   for (const std::string& line : report.notes) out << "  note:      " << line << '\n';
+  for (const std::string& line : report.machine) out << "  note:      machine: " << line << '\n';
+  if (!report.machine.empty() && !report.differences.empty())
+    out << "  note:      other kernels round differently, so that these differences may be no more than that; only a "
+           "run\n"
+           "             that was trained with train.kernels: portable has the same bits on other machines\n";
 }
 
 }  // namespace capstan

@@ -27,10 +27,12 @@ struct ReplayReport {
   int64_t from = 0, to = 0;              // steps; both 0 for a run that is solved for
   std::vector<std::string> same;         // "42 tensors of model.safetensors"
   std::vector<std::string> differences;  // what differs, and where first
-  std::vector<std::string> notes;        // what was not compared, and what may be the reason of a difference
+  std::vector<std::string> notes;        // what was not compared
+  std::vector<std::string> machine;      // what computes otherwise here, which may be the reason of a difference
 };
 
-/// All ranks call it; the report is that of rank 0. The folder of the run is only read. Throws Error where there is no
+/// All ranks call it; the report is that of rank 0. What check_run() finds damaged is a difference, too. The folder of
+/// the run is only read. Throws Error where there is no
 /// such checkpoint, where the run cannot be continued from it (other data, another configuration), and Stopped for a
 /// signal.
 ReplayReport replay_run(const std::filesystem::path& folder, const ReplayOptions& options, Communicator& ranks);

@@ -45,14 +45,14 @@ std::vector<std::string> differences_of(const MetricsPiece& saved, const Metrics
       what = first_difference(event, *other->second);
     if (what) differ.push_back(fmt::format("{}, {}", name, *what));
   }
-  // Where training ends, it writes a last line about fewer steps than usual. A run that went on from there lacks that
-  // line.
+  // Where training ends, it writes a last line about fewer steps than usual. A run that went on from there, or was
+  // killed behind its last checkpoint, lacks that line.
   const std::string last = fmt::format("train of step {}", steps.to);
   std::vector<std::string> order;
   for (const MetricsLine& line : computed.lines) {
     if (seen.count(line.name) > 0)
       order.push_back(line.name);
-    else if (line.name != last)
+    else if (line.name != last || steps.ends_with_line)
       differ.push_back(line.name + ", it was not saved");
   }
   if (!differ.empty()) return differ;

@@ -16,6 +16,7 @@ namespace capstan {
 /// where the run began.
 struct StepRange {
   int64_t from = 0, to = std::numeric_limits<int64_t>::max();
+  bool ends_with_line = false;  // the run logs the last step, whether it ends there or not
   bool contains(int64_t step) const { return (step > from || (step == 0 && from == 0)) && step <= to; }
 };
 

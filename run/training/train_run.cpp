@@ -239,8 +239,8 @@ void require_same_content(const Prepared& run, const std::string& saved, const s
   std::string changes;
   for (size_t i = 0; i < std::min(saved_files.size(), our_files.size()); ++i)
     if (saved_files[i].paths != our_files[i].paths && our_files[i].key != std::string("test"))
-      changes += fmt::format("data.{} was [{}], is now [{}]; ", our_files[i].key, join(saved_files[i].paths),
-                             join(our_files[i].paths));
+      changes += fmt::format("data.{} was [{}], is now [{}], with another content; ", our_files[i].key,
+                             join(saved_files[i].paths), join(our_files[i].paths));
   if (changes.empty())
     changes = fmt::format("the content of the files has changed ({}); ", files_text(run.config.data));
   throw Error(fmt::format("{} holds a run with other data: {}continue with what it was started with{}", folder.string(),

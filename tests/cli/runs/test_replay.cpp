@@ -64,7 +64,7 @@ TEST_CASE("replay: the bits of a run on other threads, from any checkpoint or th
   place.write("runs/piece/metrics.jsonl", metrics);
   differs("config.yaml: train.lr", {"--set", "train.lr=0.01"});
   check_refused(place, "a step without a checkpoint", "replay runs/piece --steps 5..12",
-                "--steps ... step 5 ... 4, 6, 8, 9, 12", 2);
+                "--steps ... step 5 ... 4, 6, 8, 9, 12 ... train.keep_optimizer", 2);
   check_refused(place, "no range", "replay runs/piece --steps 5", "FROM..TO", 2);
 }
 
@@ -104,11 +104,34 @@ TEST_CASE("replay: lines of metrics.jsonl that are inserted, repeated, absent, m
   changed[2].insert(1, "\"more\":1,");
   differs(changed, "train of step 3, more: saved 1, computed nothing\n");
   differs(with(8, R"({"event":"valid","step":5})"), "valid of step 5, ");
+  changed = lines;
+  changed.erase(changed.begin() + 6);  // of the last step, which is logged by train.log_every: 1
+  differs(changed, "train of step 6, it was not saved\n");
   // What a kill has cut at the end is no part of the run.
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
   place.write(name, text + "{\"event\":\"tr");
   CHECK(contains(succeed(place, "replay runs/lm --steps 0..6").out, ": the same\n"));
+}
+
+TEST_CASE("replay names what verify finds damaged: a tokenizer, a checkpoint that it does not begin at") {
+  const TrainedPlace place;
+  const auto differs = [&](const Words& more, const std::string& what) {
+    const Outcome ended = run(place, Words("replay -q runs/lm") + more);
+    CHECK(ended.code == 1);
+    check_contains(ended.out, {"DIFFERENT", "different: " + what, "tensors of model.safetensors"});
+  };
+  const std::string tokenizer = place.read("runs/lm/tokenizer.json");
+  for (const std::string& changed : {tokenizer.substr(1), std::string("{\"kind\": \"byte\"}")}) {
+    place.write("runs/lm/tokenizer.json", changed);
+    differs({}, "tokenizer.json: ");
+  }
+  place.write("runs/lm/tokenizer.json", tokenizer);
+  std::string state = place.read("runs/lm/checkpoints/step-4/state.json");
+  state[state.find("\"seed\":") + 8] ^= 1;
+  place.write("runs/lm/checkpoints/step-4/state.json", state);
+  differs({}, "checkpoints/step-4: ");
+  differs({"--steps", "0..6"}, "checkpoints/step-4: ");
 }
 
 TEST_CASE(

@@ -39,8 +39,22 @@ TEST_CASE("verify: whole runs, exit code 0, nothing written") {
   CHECK(outcome.code == 0);
   check_contains(outcome.out, {"runs/lm: whole", "runs/classifier: whole", "config.yaml", "tokenizer.json",
                                "classes.txt", "metrics.jsonl", "checkpoints/step-4", "checkpoints/step-6"});
-  CHECK_FALSE(contains(outcome.out, "DAMAGED"));
+  for (const std::string none : {"DAMAGED", "without a checksum", "since step"})
+    CHECK_FALSE(contains(outcome.out, none));
   CHECK(place.content("runs") == before);
+}
+
+TEST_CASE("verify says what has changed since the last checkpoint and may have") {
+  const TrainedPlace place;
+  std::string config = place.read("runs/lm/config.yaml");
+  const size_t rate = config.find("  lr: ");
+  REQUIRE(rate != std::string::npos);
+  place.write("runs/lm/config.yaml", config.replace(rate, config.find('\n', rate) - rate, "  lr: 0.125"));
+  place.write("runs/lm/metrics.jsonl", place.read("runs/lm/metrics.jsonl") + "{\"event\":\"valid\",\"step\":6}\n");
+  const Outcome outcome = verify(place);
+  CHECK(outcome.code == 0);
+  check_contains(outcome.out, {"runs/lm: whole", "since step 6 was saved, train.lr was ", ", is now 0.125",
+                               "9 lines, 1 of them since step 6 was saved, without a checksum"});
 }
 
 TEST_CASE("verify: each kind of damage is found, and its cost is named") {
