@@ -114,7 +114,7 @@ TEST_CASE("a checkpoint of another configuration is left alone") {
       {"other text", resume(), "other data ... the content of the files has changed",
        [](const Workplace& place) { place.write("text/c.txt", "the rope\n"); }},
       {"other files", resume("data.train=[text/a.txt]"),
-       "other data: data.train was [text], is now [text/a.txt]; continue with"},
+       "other data: data.train was [text], is now [text/a.txt], with another content; continue with"},
       {"another sequence length", resume("data.sequence_length=16"),
        "other data ... sequence_length: 32 ... sequence_length: 16"},
       {"another batch", resume("train.batch_size=2"),
