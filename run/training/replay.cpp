@@ -217,7 +217,6 @@ ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Comm
   const ScratchFolder scratch(given.scratch, ranks);
   config.folder = scratch.path().string();
   ReplayReport report;
-  if (ranks.first()) check_files(folder, report);
   TrainRunOptions options;
   fs::path saved_checkpoint;
   if (solved) {
@@ -248,6 +247,7 @@ ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Comm
         fmt::format("{}: with this configuration, the run is at its end at step {}, so that no step up to {} can be "
                     "computed: leave the keys of its length (train.steps and the like) as they are",
                     folder.string(), report.from, report.to));
+  check_files(folder, report);
   compare_checkpoints(saved_checkpoint, *computed, files_text(config.data), report);
   StepRange steps = solved ? StepRange{} : StepRange{report.from, report.to};
   steps.ends_with_line = !solved && report.to % config.train.log_every == 0;
