@@ -73,9 +73,9 @@ void add_replay_command(CommandParser& cli) {
       R"(Weights, the optimizer's state, the position in the data, the lines of metrics.jsonl (but for times and
 memory) and classes.txt are compared; what differs first is named, as is what `capstan verify` finds damaged.
 The run itself is only read. A linear classifier is solved for again as a whole.
-At its end, a run removes what most steps would begin from: train.keep_optimizer: true keeps train.keep_last of them.
+A finished run can be replayed only from 0, unless train.keep_optimizer: true kept its newest train.keep_last checkpoints.
 Exit code 0: all bits are the same; 1: something differs, or could not be computed.
-For example:  capstan replay runs/lm --steps 0..1500 --set threads=1
+For example:  capstan replay runs/lm --set threads=1
               capstan replay received --set data.train=[my/train.tsv] data.test=[])");
 }
 

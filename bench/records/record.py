@@ -7,10 +7,10 @@
                                                       records a run that was trained by the program of COMMIT, with whatever kernels it took
   bench/records/record.py DATA --table WORD           what is recorded of them
   bench/records/record.py DATA --replay N [--draw SEED] [--steps MOST] [--threads T]
-                                                      computes the begin of N random records again, and compares: a spot check
+                                                      computes the first steps of N random records again, and compares (a spot check)
   bench/records/record.py DATA --whole WORD [--threads T]
-                                                      computes the runs whose name has WORD again from begin to end, and compares
-                                                      weights and figures: what verifies a figure (TREC: seconds; enwiki: an hour)
+                                                      computes the runs whose name has WORD again from beginning to end, and compares
+                                                      weights and figures; only this verifies a figure (TREC: seconds, enwiki: an hour)
 
 DATA is a folder with the texts that a record names (its "texts", below DATA; their hashes are compared first). The program is
 build/release/capstan of this checkout; a later commit computes the same unless CHANGELOG.md names a change of rounding.

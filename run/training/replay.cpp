@@ -76,10 +76,10 @@ ReplayOptions with_steps(ReplayOptions options, const Checkpoints& checkpoints) 
   for (const int64_t step : steps) known.push_back(std::to_string(step));
   for (const int64_t step : {*options.from, *options.to})
     if (step != 0 && std::find(steps.begin(), steps.end(), step) == steps.end())
-      throw ConfigError(
-          fmt::format("--steps: {} has no checkpoint of step {}; it has those of {}, and 0 is the begin (a run that is "
-                      "trained with train.keep_optimizer: true keeps train.keep_last of them to begin at)",
-                      checkpoints.folder().string(), step, join(known)));
+      throw ConfigError(fmt::format(
+          "--steps: {} has no checkpoint of step {}; it has those of {}, and 0 is the beginning (a run that is "
+          "trained with train.keep_optimizer: true keeps its newest train.keep_last to begin at)",
+          checkpoints.folder().string(), step, join(known)));
   if (*options.from >= *options.to)
     throw ConfigError(fmt::format("--steps: {}..{} has no step in it", *options.from, *options.to));
   if (*options.from > 0 && !can_resume(checkpoints.of_step(*options.from)))
