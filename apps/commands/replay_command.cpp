@@ -73,7 +73,8 @@ void add_replay_command(CommandParser& cli) {
       R"(Weights, the optimizer's state, the position in the data, the lines of metrics.jsonl (but for times and
 memory) and classes.txt are compared; what differs first is named, as is what `capstan verify` finds damaged.
 The run itself is only read. A linear classifier is solved for again as a whole.
-A finished run can be replayed only from 0, unless train.keep_optimizer: true kept its newest train.keep_last checkpoints.
+A finished run can be replayed only from 0, unless train.keep_optimizer: true kept its newest train.keep_last
+checkpoints.
 Exit code 0: all bits are the same; 1: something differs, or could not be computed.
 For example:  capstan replay runs/lm --set threads=1
               capstan replay received --set data.train=[my/train.tsv] data.test=[])");

@@ -223,7 +223,7 @@ def main():
     parser.add_argument("--steps", type=int, default=200, help="the last step of a segment at most")
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    if not os.path.exists(PROGRAM):
+    if not (options.list or options.table) and not os.path.exists(PROGRAM):
         parser.error(f"{PROGRAM} is missing: cmake --preset release && cmake --build --preset release")
     data, records = os.path.abspath(options.data), read_results(RECORDS)
     named = lambda word: [record for record in records if word in record["name"]]

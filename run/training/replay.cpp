@@ -183,11 +183,14 @@ void compare_files(const char* name, const fs::path& saved_folder, const fs::pat
                                                          : "another content"));
 }
 
-/// Adds what `capstan verify` finds damaged, but for files that are compared line by line.
+/// Adds what `capstan verify` finds damaged of the run's own files, but for those that are compared line by line.
 void check_files(const fs::path& folder, ReplayReport& report) {
-  for (const RunPart& part : check_run(folder))
-    if (part.state == RunPart::State::damaged && part.name != "metrics.jsonl" && part.name != "classes.txt")
+  for (const RunPart& part : check_run(folder)) {
+    const bool own =
+        part.name == "config.yaml" || part.name == "tokenizer.json" || starts_with(part.name, "checkpoints");
+    if (own && part.state == RunPart::State::damaged)
       report.differences.push_back(fmt::format("{}: {}", part.name, part.what));
+  }
 }
 
 /// Compares weights, optimizer and state, as far as the saved checkpoint still has them.
@@ -269,9 +272,8 @@ void print_replay(const ReplayReport& report, std::ostream& out) {
   for (const std::string& line : report.notes) out << "  note:      " << line << '\n';
   for (const std::string& line : report.machine) out << "  note:      machine: " << line << '\n';
   if (!report.machine.empty() && !report.differences.empty())
-    out << "  note:      other kernels round differently, so that these differences may be no more than that; only a "
-           "run\n"
-           "             that was trained with train.kernels: portable has the same bits on other machines\n";
+    out << "  note:      other kernels round differently, which may be all of the difference; a run that was trained\n"
+           "             with train.kernels: portable has the same bits on other machines\n";
 }
 
 }  // namespace capstan

@@ -32,9 +32,8 @@ struct ReplayReport {
 };
 
 /// All ranks call it; the report is that of rank 0. What check_run() finds damaged is a difference, too. The folder of
-/// the run is only read. Throws Error where there is no
-/// such checkpoint, where the run cannot be continued from it (other data, another configuration), and Stopped for a
-/// signal.
+/// the run is only read. Throws Error where there is no such checkpoint, where the run cannot be continued from it
+/// (other data, another configuration), and Stopped for a signal.
 ReplayReport replay_run(const std::filesystem::path& folder, const ReplayOptions& options, Communicator& ranks);
 
 void print_replay(const ReplayReport& report, std::ostream& out);
