@@ -131,7 +131,7 @@ void print_weights(Setup setup, int64_t rounds) {
 /// Times steps of many streams, from `position` on: 1, 8 and, after short texts, 64 of them take turns, each beside
 /// reading as many bytes as the weights and the states have.
 void print_streams(Setup setup, int64_t position, int64_t rounds) {
-  constexpr int64_t tokens = 32, most_read = 1 << 16;  // reading more before each round takes minutes
+  constexpr int64_t tokens = 32, max_read = 1 << 16;  // reading more before each round takes minutes
   setup.length = position;
   setup.max_length = setup.length + tokens;
   struct Streams {
@@ -141,7 +141,7 @@ void print_streams(Setup setup, int64_t position, int64_t rounds) {
   };
   std::vector<Streams> counts;
   for (const int64_t count : {1, 8, 64}) {
-    if (count * position > most_read) break;
+    if (count * position > max_read) break;
     setup.batch = count;
     auto subject = make_subject(setup);
     subject->run(tokens);  // packs the weights

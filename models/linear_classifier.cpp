@@ -45,7 +45,7 @@ ParamOptions constant() {
   return options;
 }
 
-constexpr int64_t least_buckets = 16;
+constexpr int64_t min_buckets = 16;
 constexpr int64_t texts_per_thread = 16;  // at least: fewer texts take less time than to start a thread's part
 
 }  // namespace
@@ -53,7 +53,7 @@ constexpr int64_t texts_per_thread = 16;  // at least: fewer texts take less tim
 LinearClassifier::LinearClassifier(const Scope& scope, const LinearClassifierConfig& config, int64_t classes,
                                    bool multi_label)
     : config_(config),
-      bits_(bits_of(std::max(config.buckets, least_buckets))),
+      bits_(bits_of(std::max(config.buckets, min_buckets))),
       multi_label_(multi_label),
       scale_(scope.param("linear.scale", {int64_t{1} << bits_}, init::zeros(), constant())),
       weight_(scope.param("linear.weight", {int64_t{1} << bits_, classes}, init::zeros(), constant())),

@@ -42,7 +42,7 @@ EvalReport Run::evaluate(std::optional<Split> split, const PairOptions& completi
                          const AdaptOptions& adapting) const {
   refuse_options_without_pairs(*saved_, completions);
   if (adapting.any()) saved_->model->that_predicts(Predicts::next_token);
-  const std::unique_ptr<DataSource> data = open_saved_data(*saved_, split ? *split : usual_split(saved_->config));
+  const std::unique_ptr<DataSource> data = open_saved_data(*saved_, split ? *split : default_split(saved_->config));
   for (const std::string& line : data->left_out()) log_info(line);
   return evaluate_split(*saved_, *data, split ? *split : held_out_split("", *data), completions, adapting);
 }

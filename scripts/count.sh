@@ -4,8 +4,8 @@
 cd "$(dirname "$0")/.."
 
 rooms=(core nn models data train run serve apps)
-most_lines=400      # of a file
-most_function=60    # lines of a function
+max_lines=400      # of a file
+max_function=60    # lines of a function
 
 sources() { find "$@" \( -name '*.cpp' -o -name '*.hpp' \) | sort; }
 
@@ -17,7 +17,7 @@ row() { printf '%-52s %7d\n' "$1" "$2"; }
 # A function begins at the margin or, in a class, at two blanks, with a line that has a parenthesis. Its body is from the first line that
 # ends in a brace to the brace in the same column. The sources are formatted, so all braces of the body are further right.
 long_functions() {
-  sources "${rooms[@]}" | xargs awk -v most="$most_function" '
+  sources "${rooms[@]}" | xargs awk -v most="$max_function" '
     FNR == 1 { state = 0 }
     state == 0 && /^(  )?[A-Za-z~\[]/ && /\(/ && !/^ *(namespace|class|struct|union|enum|if|for|while|switch|return|using|static_assert)[ (]/ &&
         !/[;}]$/ && !/= *\{$/ { column = match($0, /[^ ]/) - 1; state = 1 }
@@ -30,7 +30,7 @@ long_functions() {
 }
 
 long_files() {
-  sources "${rooms[@]}" | xargs wc -l | awk -v most="$most_lines" \
+  sources "${rooms[@]}" | xargs wc -l | awk -v most="$max_lines" \
     '$2 != "total" && $1 > most { print $2 ": a file of " $1 " lines, more than " most }'
 }
 

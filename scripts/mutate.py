@@ -209,7 +209,7 @@ class Laboratory:
         record = dict(site._asdict())
         try:
             path.write_text(mutated(original, site))
-            if site.file.endswith(".hpp") and self.objects_to_build(programs) > options.most_objects:
+            if site.file.endswith(".hpp") and self.objects_to_build(programs) > options.max_objects:
                 return dict(record, outcome="left out", by="too many objects to build")
             for program in programs:
                 targets = [program, "capstan"] if program in LAST else [program]

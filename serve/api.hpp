@@ -16,7 +16,7 @@
 namespace capstan {
 
 /// The most bytes of an answer that is made of values: what could be larger is refused before it is computed.
-constexpr int64_t most_answer_bytes = 64 << 20;
+constexpr int64_t max_answer_bytes = 64 << 20;
 
 /// A request that is refused.
 class ApiError : public Error {

@@ -41,15 +41,15 @@ void check_predicts(const Engine& engine, Predicts what) {
 }
 
 std::shared_ptr<void> enter(const Call& call, const Need& need, const char* param, const std::string& lower) {
-  const Need most = call.context.scheduler.most_of_client();
+  const Need most = call.context.scheduler.max_of_client();
   if (need.places > most.places)
     throw ApiError(
         400, fmt::format("n: {} texts; this server writes at most {} for a client", need.places, most.places), "n");
-  const int64_t most_bytes = std::min(most.answer_bytes, most_answer_bytes);
-  if (need.answer_bytes > most_bytes)
+  const int64_t max_bytes = std::min(most.answer_bytes, max_answer_bytes);
+  if (need.answer_bytes > max_bytes)
     throw ApiError(400,
                    fmt::format("{}: the answer may have {} MB; this server gives at most {} MB: lower {}", param,
-                               (need.answer_bytes >> 20) + 1, most_bytes >> 20, lower),
+                               (need.answer_bytes >> 20) + 1, max_bytes >> 20, lower),
                    param);
   std::shared_ptr<void> entered = call.context.scheduler.enter(call.request.client, need);
   if (entered == nullptr)

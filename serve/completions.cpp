@@ -197,7 +197,7 @@ void CompletionAnswer::take(size_t prompt, TextNews news) {
 }
 
 void CompletionAnswer::check_size() {
-  if (bytes_ <= (request_.stream ? most_echo_bytes : most_answer_bytes)) return;
+  if (bytes_ <= (request_.stream ? max_echo_bytes : max_answer_bytes)) return;
   fail(ApiError(400, fmt::format("the answer has more than {} MB: lower n, max_tokens or logprobs, or leave out echo",
                                  bytes_ >> 20)));
 }

@@ -46,7 +46,7 @@ struct CompletionRequest {
 
 /// The most bytes of prompts that a stream repeats at once. It is below the 4 MB unread for which a client is dropped
 /// (serve/http/connection.cpp).
-constexpr int64_t most_echo_bytes = 3 << 20;
+constexpr int64_t max_echo_bytes = 3 << 20;
 
 /// A number that nobody can foresee: the seed of a request that names none, and half of an answer's id.
 int64_t drawn_number();

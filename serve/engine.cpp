@@ -21,7 +21,7 @@ using Count = ServeMetrics::Count;
 using Time = ServeMetrics::Time;
 
 /// How many prompts are read at a time, by turns, so that a short one does not wait for a long one.
-constexpr size_t most_readings = 4;
+constexpr size_t max_readings = 4;
 
 double seconds_since(Clock::time_point since) { return std::chrono::duration<double>(Clock::now() - since).count(); }
 
@@ -85,7 +85,7 @@ void Engine::fail_all(const std::exception& error) {
 
 bool Engine::advance() {
   forget_gone();
-  while (readings_.size() < most_readings && !queue_.empty()) {
+  while (readings_.size() < max_readings && !queue_.empty()) {
     open(queue_.pop().second);
   }
   const bool busy = !readings_.empty() || !active_.empty();

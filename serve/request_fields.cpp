@@ -14,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr size_t most_texts = 2048;  // of one request, to embed or classify
+constexpr size_t max_texts = 2048;  // of one request, to embed or classify
 
 void read_prompts(CompletionRequest& request, const RequestFields& fields, int64_t vocabulary,
                   const CompletionLimits& limits) {
@@ -93,7 +93,7 @@ std::vector<InputText> input_texts(const RequestFields& fields, const Completion
   std::vector<InputText> texts;
   const json single = given->is_array() ? json() : json::array({*given});
   for (const json& item : given->is_array() ? *given : single) {
-    if (texts.size() == most_texts) fields.refuse(name, fmt::format("at most {} texts", most_texts));
+    if (texts.size() == max_texts) fields.refuse(name, fmt::format("at most {} texts", max_texts));
     InputText text;
     text.place = fmt::format("{}[{}]", name, texts.size());
     if (item.is_string()) {

@@ -32,12 +32,12 @@ bool matches(const Route& route, const std::vector<std::string>& path) {
 /// What the answer needs. Throws ApiError where a stream would begin with more bytes than a client may leave unread.
 Need need_of(const CompletionRequest& request, const Engine& engine) {
   const int64_t echo = request.echo_bytes(engine.name_bytes());
-  if (request.stream && echo > most_echo_bytes)
+  if (request.stream && echo > max_echo_bytes)
     throw ApiError(
         400,
         fmt::format("echo: a stream would begin with {} MB at once, which is more than {} MB: leave out stream "
                     "or echo, or lower n, logprobs or the prompt",
-                    (echo >> 20) + 1, most_echo_bytes >> 20),
+                    (echo >> 20) + 1, max_echo_bytes >> 20),
         "echo");
   return {request.texts(), request.answer_bytes(engine.name_bytes())};
 }

@@ -38,7 +38,7 @@ class Scheduler : NoCopy {
   /// now.
   std::shared_ptr<void> enter(const std::string& client, const Need& need);
   /// The most that a client can ever have.
-  Need most_of_client() const {
+  Need max_of_client() const {
     return {std::min(limits_.per_client.places, limits_.all.places),
             std::min(limits_.per_client.answer_bytes, limits_.all.answer_bytes)};
   }

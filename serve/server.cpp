@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 /// All bodies that wait to be parsed have at most so many bytes, or as many as a single one may have if that is more.
-constexpr size_t usual_waiting_bytes = 64 << 20;
+constexpr size_t default_waiting_bytes = 64 << 20;
 constexpr size_t bytes_beside_body = 1024;  // what a request takes besides its body, about
 constexpr size_t large_bytes = 64 << 10;    // a request with more takes a while to parse
 /// All answers that are being computed may have so many bytes together.
@@ -43,7 +43,7 @@ HttpLimits http_limits(const ServeOptions& options) {
 }
 
 Worker::Limits waiting_limits(const ServeOptions& options) {
-  const size_t of_one = options.http.body_bytes + bytes_beside_body, of_all = std::max(usual_waiting_bytes, of_one);
+  const size_t of_one = options.http.body_bytes + bytes_beside_body, of_all = std::max(default_waiting_bytes, of_one);
   return {of_all, std::max(of_one, static_cast<size_t>(static_cast<double>(of_all) * options.client_share))};
 }
 

@@ -27,7 +27,7 @@ struct Snapshot {
 /// Holds the snapshots used last, up to a number of bytes.
 class StateCache {
  public:
-  explicit StateCache(int64_t most_bytes) : most_(most_bytes) {}
+  explicit StateCache(int64_t max_bytes) : most_(max_bytes) {}
 
   /// The snapshot that has read the most of the first tokens of `window`, but not all of them; null without one.
   std::shared_ptr<Snapshot> prefix_of(const std::vector<int32_t>& window);

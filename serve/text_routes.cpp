@@ -19,7 +19,7 @@ namespace {
 
 /// How many texts of a request are computed together. Texts that are being written wait for no more than these.
 constexpr size_t texts_at_a_time = 8;
-constexpr size_t most_ngrams = 20;     // in an explanation of one label
+constexpr size_t max_ngrams = 20;      // in an explanation of one label
 constexpr int64_t element_bytes = 22;  // a number with its comma, in JSON
 
 /// What marks a blank, as in capstan predict.
@@ -71,7 +71,7 @@ void for_texts(const Call& call, std::vector<InputText> texts, int64_t bytes, co
 /// The n-grams that say most about a label: [{"ngram", "weight"}].
 ordered_json ngrams_json(const TextExplanation& explanation, size_t column) {
   ordered_json list = ordered_json::array();
-  for (const auto& [weight, name] : strongest_ngrams(explanation, column, most_ngrams))
+  for (const auto& [weight, name] : strongest_ngrams(explanation, column, max_ngrams))
     list.push_back({{"ngram", name}, {"weight", weight}});
   return list;
 }
@@ -168,7 +168,7 @@ void classify(const Call& call) {
   };
   int64_t bytes = 128;
   for (const std::string& label : engine->run().classes)
-    bytes += element_bytes + json_bytes(label) + (explain ? json_bytes(label) + most_ngrams * 64 : 0);
+    bytes += element_bytes + json_bytes(label) + (explain ? json_bytes(label) + max_ngrams * 64 : 0);
   for_texts(call, input_texts(fields, call.context.options.completion, true), bytes, "input", add,
             [engine](const JsonList& list) {
               return list.in({{"object", "list"}, {"model", engine->name()}, {"classes", engine->run().classes}});

@@ -43,7 +43,7 @@ void add_text_options(CommandParser& command, TextOptions& options) {
 }
 
 void add_adapt_options(CommandParser& command, AdaptOptions& options, const std::string& purpose) {
-  command.add_number("--cache", options.cache, between(0, most_cached_tokens),
+  command.add_number("--cache", options.cache, between(0, max_cached_tokens),
                      purpose + " a continuous cache of so many tokens, whose rule is chosen on the validation data");
   command.add_number("--adapt", options.rate, between(0, 1),
                      purpose +

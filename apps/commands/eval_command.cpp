@@ -50,7 +50,7 @@ int evaluate_run(const EvalOptions& options) {
   std::optional<Split> split;
   if (!options.split.empty()) split = split_named(options.split);
   if (options.gzip) {
-    const auto data = open_saved_data(run.saved(), split ? *split : usual_split(run.config()));
+    const auto data = open_saved_data(run.saved(), split ? *split : default_split(run.config()));
     print_comparison(compare_with_gzip(run.saved(), *data, held_out_split(options.split, *data)));
     return exit_done;
   }

@@ -120,7 +120,7 @@ void print_ranks(const InspectOptions& options, const RunConfig& config, const R
   line("step", cost.step(),
        fmt::format("{:.2f} times as fast as one rank, {:.0f} % of {}", seconds_alone / cost.step(),
                    100 * seconds_alone / cost.step() / plan.ranks, plan.ranks));
-  DataExtent extent = least_extent(config);
+  DataExtent extent = min_extent(config);
   extent.vocabulary = options.vocabulary;
   extent.classes = options.classes;
   extent.examples = rows;

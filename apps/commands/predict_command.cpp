@@ -29,14 +29,14 @@ struct PredictCommandOptions {
   bool explain = false;        // print the n-grams that decided
 };
 
-constexpr size_t most_explained = 10;  // n-grams printed for each label: a longer list hides the next label
+constexpr size_t max_explained = 10;  // n-grams printed for each label: a longer list hides the next label
 
 /// A line with a label's decision value, then a line for each of the n-grams that add most to it or take most from it.
 std::string explanation_lines(const TextExplanation& explanation, const std::string& label, size_t column) {
   double sum = explanation.bias[column];
   for (const TextExplanation::Ngram& ngram : explanation.ngrams) sum += ngram.logits[column];
   std::string lines = fmt::format("  {:+.4f}  {}, of {} n-grams\n", sum, label, explanation.ngrams.size());
-  for (const auto& [weight, name] : strongest_ngrams(explanation, column, most_explained, "(constant)"))
+  for (const auto& [weight, name] : strongest_ngrams(explanation, column, max_explained, "(constant)"))
     lines += fmt::format("  {:+.4f}    {}\n", weight, printable(name));
   return lines;
 }

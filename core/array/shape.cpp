@@ -22,7 +22,7 @@ int copy_extents(const Range& extents, std::array<int64_t, Shape::max_rank>& out
   int64_t elements = 1;  // extents of 0 are left out, since with() may replace them
   for (const int64_t extent : extents) {
     check(extent >= 0, "shape: negative extent {}", extent);
-    if (extent > 0 && (__builtin_mul_overflow(elements, extent, &elements) || elements > most_elements))
+    if (extent > 0 && (__builtin_mul_overflow(elements, extent, &elements) || elements > max_elements))
       refuse_extents(std::vector<int64_t>(extents.begin(), extents.end()));
   }
   std::copy(extents.begin(), extents.end(), out.begin());

@@ -20,7 +20,7 @@ class Shape {
 
   Shape() = default;  // rank 0: a scalar
   /// Throws std::invalid_argument for more than six extents or a negative one, and Error where their product, extents
-  /// of 0 left out, is above most_elements (core/base/sizes.hpp): so no product of extents overflows.
+  /// of 0 left out, is above max_elements (core/base/sizes.hpp): so no product of extents overflows.
   Shape(std::initializer_list<int64_t> extents);
   explicit Shape(const std::vector<int64_t>& extents);
 

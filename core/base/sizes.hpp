@@ -9,7 +9,7 @@ namespace capstan {
 
 /// The most elements that an array may have: their bytes, at up to 8 bytes each, still fit into int64_t. No machine has
 /// as much memory.
-constexpr int64_t most_elements = int64_t{1} << 59;
+constexpr int64_t max_elements = int64_t{1} << 59;
 
 /// The smallest multiple of `multiple` (positive) that is at least `value` (not negative).
 template <class T>
@@ -18,8 +18,8 @@ constexpr T round_up(T value, T multiple) {
 }
 
 /// The product of sizes that are not negative. Throws Error naming `what` and the factors where it is above `most`.
-int64_t checked_product(const char* what, std::initializer_list<int64_t> factors, int64_t most = most_elements);
+int64_t checked_product(const char* what, std::initializer_list<int64_t> factors, int64_t most = max_elements);
 /// The sum of sizes that are not negative. Throws Error naming `what` and the terms where it is above `most`.
-int64_t checked_sum(const char* what, std::initializer_list<int64_t> terms, int64_t most = most_elements);
+int64_t checked_sum(const char* what, std::initializer_list<int64_t> terms, int64_t most = max_elements);
 
 }  // namespace capstan

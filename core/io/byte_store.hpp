@@ -11,13 +11,13 @@
 
 namespace capstan {
 
-/// In memory up to `most_in_memory` bytes. More than these are in a file without a name, which the system removes
+/// In memory up to `max_in_memory` bytes. More than these are in a file without a name, which the system removes
 /// however the process ends. The file is in the folder or, where that is "", in the one for temporary files.
 class ByteStore : NoCopy {
  public:
-  static constexpr size_t most_in_memory = size_t{64} << 20;
+  static constexpr size_t max_in_memory = size_t{64} << 20;
 
-  explicit ByteStore(std::string folder = "", size_t limit = most_in_memory)
+  explicit ByteStore(std::string folder = "", size_t limit = max_in_memory)
       : folder_(std::move(folder)), limit_(limit) {}
   ~ByteStore();
 

@@ -17,7 +17,7 @@ namespace {
 
 // The handler may only read memory that is never freed, without locks: a fixed table. A mapping beyond it is read like
 // any other; a fault in it ends the process by SIGBUS.
-constexpr size_t most_mappings = 4096;
+constexpr size_t max_mappings = 4096;
 
 /// A mapped file in the table. Filled and read without locks: an entry is free while `begin` is null.
 struct Mapping {
@@ -26,7 +26,7 @@ struct Mapping {
   std::atomic<const char*> path{nullptr};
 };
 
-std::array<Mapping, most_mappings> mappings;
+std::array<Mapping, max_mappings> mappings;
 
 std::atomic<int> fault_log{-1};
 

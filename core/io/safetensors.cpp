@@ -21,8 +21,8 @@ namespace {
 using nlohmann::json;
 using namespace safetensors;  // NOLINT: of both files
 
-constexpr uint64_t header_limit = 100'000'000;            // the limit of the format's reference reader
-constexpr int64_t most_file_elements = int64_t{1} << 48;  // of a tensor
+constexpr uint64_t header_limit = 100'000'000;           // the limit of the format's reference reader
+constexpr int64_t max_file_elements = int64_t{1} << 48;  // of a tensor
 
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
   throw Error(fmt::format("{}: {}: the file is damaged or not a safetensors file; use another copy of it", path, what));
@@ -60,7 +60,7 @@ FileTensor parse_tensor(const std::string& path, const std::string& name, const 
   uint64_t size = 1;
   for (size_t axis = 0; axis < entry["shape"].size(); ++axis) {
     const uint64_t extent = count_at(path, name, entry["shape"], axis);
-    if (extent > most_file_elements || __builtin_mul_overflow(size, extent, &size) || size > most_file_elements)
+    if (extent > max_file_elements || __builtin_mul_overflow(size, extent, &size) || size > max_file_elements)
       damaged(path, fmt::format("tensor {}: shape {} is too large", name, entry["shape"].dump()));
     tensor.shape.push_back(static_cast<int64_t>(extent));
   }
@@ -215,7 +215,7 @@ void SafetensorsFile::join_stored_rows() {
       tensor->shape[0] = *all_rows;
       tensor->size = 1;
       for (const int64_t extent : tensor->shape)
-        tensor->size = checked_product("shape", {tensor->size, extent}, most_file_elements);
+        tensor->size = checked_product("shape", {tensor->size, extent}, max_file_elements);
       tensor->stored = std::move(stored);
     } catch (const std::exception& problem) {
       damaged(path_, fmt::format("tensor {}: {}", name, problem.what()));

@@ -18,7 +18,7 @@ using nlohmann::json;
 using namespace safetensors;  // NOLINT: of both files
 
 constexpr size_t alignment = 64;
-constexpr int64_t most_bytes = std::numeric_limits<int64_t>::max();
+constexpr int64_t max_bytes = std::numeric_limits<int64_t>::max();
 
 /// The header of a file of these tensors, which are sorted into the order of their data.
 struct Layout {
@@ -65,7 +65,7 @@ void check_text(const char* what, const std::string& text) {
 int64_t row_size(const TensorToWrite& tensor) {
   int64_t bytes = byte_size(tensor.dtype);
   for (size_t axis = 1; axis < tensor.shape.size(); ++axis)
-    bytes = checked_product("safetensors", {bytes, tensor.shape[axis]}, most_bytes);
+    bytes = checked_product("safetensors", {bytes, tensor.shape[axis]}, max_bytes);
   return bytes;
 }
 
@@ -105,10 +105,10 @@ Layout lay_out(std::vector<TensorToWrite>& tensors, std::map<std::string, std::s
     std::vector<int64_t> shape = tensor.shape;
     if (tensor.stored) shape[0] = tensor.stored->count();
     int64_t bytes = byte_size(tensor.dtype);
-    for (const int64_t extent : shape) bytes = checked_product("safetensors", {bytes, extent}, most_bytes);
+    for (const int64_t extent : shape) bytes = checked_product("safetensors", {bytes, extent}, max_bytes);
     layout.offsets.push_back(layout.bytes);
     layout.sizes.push_back(bytes);
-    const int64_t end = checked_sum("safetensors", {layout.bytes, bytes}, most_bytes);
+    const int64_t end = checked_sum("safetensors", {layout.bytes, bytes}, max_bytes);
     layout.header[tensor.name] = {
         {"dtype", to_string(tensor.dtype)}, {"shape", shape}, {"data_offsets", {layout.bytes, end}}};
     layout.bytes = end;

@@ -10,8 +10,8 @@ namespace capstan {
 namespace {
 
 constexpr size_t block_bytes = 64;
-constexpr unsigned char more = 255;                      // a gap goes on
-constexpr int64_t most_rows_of_gaps = int64_t{1} << 26;  // a gap may be any number of rows, whatever the file's size
+constexpr unsigned char more = 255;                     // a gap goes on
+constexpr int64_t max_rows_of_gaps = int64_t{1} << 26;  // a gap may be any number of rows, whatever the file's size
 
 int64_t count_bits(const std::vector<unsigned char>& bits, size_t begin, size_t end) {
   int64_t count = 0;
@@ -33,8 +33,7 @@ StoredRows::StoredRows(int64_t rows, std::vector<unsigned char> bits, Form form)
   }
   before_.push_back(count);
   if (form == Form::bits) return;
-  check(rows <= most_rows_of_gaps, "stored rows: {} rows, of which gaps say which; at most {}", rows,
-        most_rows_of_gaps);
+  check(rows <= max_rows_of_gaps, "stored rows: {} rows, of which gaps say which; at most {}", rows, max_rows_of_gaps);
   int64_t next = 0;  // after the stored row before
   for (int64_t row = 0; row < rows; ++row) {
     if (!has(row)) continue;
@@ -46,8 +45,8 @@ StoredRows::StoredRows(int64_t rows, std::vector<unsigned char> bits, Form form)
 }
 
 StoredRows StoredRows::from_gaps(int64_t rows, const unsigned char* gaps, int64_t bytes) {
-  check(rows >= 0 && rows <= most_rows_of_gaps, "stored rows: {} rows, of which gaps say which; at most {}", rows,
-        most_rows_of_gaps);
+  check(rows >= 0 && rows <= max_rows_of_gaps, "stored rows: {} rows, of which gaps say which; at most {}", rows,
+        max_rows_of_gaps);
   std::vector<unsigned char> bits(static_cast<size_t>(bytes_of(rows)), 0);
   int64_t row = 0;
   for (int64_t i = 0; i < bytes; ++i) {

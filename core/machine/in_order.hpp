@@ -44,7 +44,7 @@ class InOrder : NoCopy {
   void add(Item item, size_t bytes) {
     if (unit_bytes_ == 0) begins_.push_back(items_.size());
     items_.push_back(std::move(item));
-    unit_bytes_ += std::max(bytes, least_bytes);
+    unit_bytes_ += std::max(bytes, min_bytes);
     if (unit_bytes_ < bytes_of_unit) return;
     unit_bytes_ = 0;
     if (begins_.size() >= units_per_thread * static_cast<size_t>(threads())) finish();
@@ -68,7 +68,7 @@ class InOrder : NoCopy {
   // Units of 256 KB: long enough to hand out, and eight per thread even out their different costs.
   static constexpr size_t bytes_of_unit = size_t{1} << 18, units_per_thread = 8;
   /// Bytes that the shortest item counts for: it takes memory and may hold a mapping, of which Linux allows 65,530.
-  static constexpr size_t least_bytes = 4096;
+  static constexpr size_t min_bytes = 4096;
 
   void work_on(const Item& item, Outcome& outcome) const {
     try {

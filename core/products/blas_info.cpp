@@ -107,7 +107,7 @@ void reserve_product_memory() {
 void reserve_blas_memory() {
   if (blas_memory_alloc == nullptr || blas_memory_free == nullptr) return;
   std::deque<BlasMemory> together;
-  for (int products = std::min(threads(), most_blas_products()); products > 0; --products) together.emplace_back();
+  for (int products = std::min(threads(), max_blas_products()); products > 0; --products) together.emplace_back();
 }
 
 BlasInfo blas_info() {

@@ -30,7 +30,7 @@ std::string better_blas_core();
 /// product, never while one runs. Nothing is done with a build of OpenBLAS that cannot change.
 void use_better_blas_core();
 
-/// Takes the memory that OpenBLAS keeps for products on all threads(), or most_blas_products(), at once. Later it would
+/// Takes the memory that OpenBLAS keeps for products on all threads(), or max_blas_products(), at once. Later it would
 /// take it in the middle of a product and, where it is refused, spin for ever. Throws OutOfMemory.
 void reserve_blas_memory();
 /// reserve_blas_memory(), and makes oneDNN's machine code, in some 50 milliseconds, which otherwise its first product

@@ -45,11 +45,11 @@ Bf16Backend& bf16_setting() {
   return setting;
 }
 
-/// While it lives, this thread may call OpenBLAS. Its constructor waits while most_blas_products() threads are inside.
+/// While it lives, this thread may call OpenBLAS. Its constructor waits while max_blas_products() threads are inside.
 class BlasTurn : NoCopy {
  public:
   BlasTurn() {
-    while (taken_.fetch_add(1) >= most_blas_products()) {
+    while (taken_.fetch_add(1) >= max_blas_products()) {
       --taken_;
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
@@ -177,7 +177,7 @@ bool onednn_multiplies_bf16() {
   return onednn_multiply({1, 1, 1, {one, 1}, {one, 1}, result, 1, 1, 0});
 }
 
-int most_blas_products() {
+int max_blas_products() {
   static const int most = [] {
     constexpr const char* key = "MAX_THREADS=";
     constexpr int unknown = 32;  // a build for one thread has memory for 50

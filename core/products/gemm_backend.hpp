@@ -56,7 +56,7 @@ bool onednn_multiplies_bf16();
 
 /// How many products OpenBLAS may compute at a time. Its build sets a number of threads and has work memory for two
 /// products per thread, two of which its start takes. With more products at a time it writes outside of its tables.
-int most_blas_products();
+int max_blas_products();
 
 /// Computes the product, on the calling thread alone. Which library does it depends on shape and strides, never on the
 /// elements.

@@ -45,7 +45,7 @@ struct SourceFacts {
   bool has_start = false;      // texts begin with a token in front: the end of a document or Tokenizer::start_token()
   bool has_documents = false;  // the first added token ends every document
   bool has_pairs = false;      // documents are a source and a target; the second added token is between them
-  double least_bytes = 0;      // least memory of the examples; 0: not known
+  double min_bytes = 0;        // least memory of the examples; 0: not known
   TextRule text = {};          // how a text given to a trained classifier becomes an example
   std::vector<SourceFiles> files = {};
 };

@@ -42,7 +42,7 @@ bool ExampleSet::read_bytes(int64_t example, std::string& to) const {
 
 /// Writes all tokens anew with four bytes each, since one is about to be added that does not fit into a byte.
 void ExampleSet::widen() {
-  auto wide = std::make_unique<ByteStore>(tokens_->folder(), most_in_memory_);
+  auto wide = std::make_unique<ByteStore>(tokens_->folder(), max_in_memory_);
   for (int64_t example = 0; example < size(); ++example) {
     const std::vector<int32_t> example_tokens = tokens(example);
     wide->append(example_tokens.data(), example_tokens.size() * sizeof(int32_t));
@@ -96,7 +96,7 @@ void ExampleSet::weigh_last(double weight) {
 
 void ExampleSet::keep_text_of_last(std::string_view text) {
   check(static_cast<int64_t>(text_offsets_.size()) == size(), "examples: the text of an earlier example is missing");
-  if (texts_ == nullptr) texts_ = std::make_unique<ByteStore>(tokens_->folder(), most_in_memory_);
+  if (texts_ == nullptr) texts_ = std::make_unique<ByteStore>(tokens_->folder(), max_in_memory_);
   texts_->append(text);
   text_offsets_.push_back(texts_->size());
 }

@@ -22,8 +22,8 @@ using LabelSet = std::vector<int32_t>;
 /// (multi-label). Tokens take a byte each while all are below 256, and many are in a file (ByteStore).
 class ExampleSet {
  public:
-  explicit ExampleSet(std::string folder = "", size_t most_in_memory = ByteStore::most_in_memory)
-      : tokens_(std::make_unique<ByteStore>(std::move(folder), most_in_memory)), most_in_memory_(most_in_memory) {}
+  explicit ExampleSet(std::string folder = "", size_t max_in_memory = ByteStore::max_in_memory)
+      : tokens_(std::make_unique<ByteStore>(std::move(folder), max_in_memory)), max_in_memory_(max_in_memory) {}
   /// Examples that each have a set of labels below `classes`.
   static ExampleSet multi_label(int64_t classes, std::string folder = "");
 
@@ -71,7 +71,7 @@ class ExampleSet {
   void copy(int64_t begin, int64_t end, std::vector<int32_t>& to) const;
 
   std::unique_ptr<ByteStore> tokens_;
-  size_t most_in_memory_;
+  size_t max_in_memory_;
   bool narrow_ = true;  // a byte for each token
   std::vector<int64_t> offsets_{0};
   std::vector<int32_t> labels_;

@@ -37,7 +37,7 @@ struct DataReport {
 
 /// How long texts are, in tokens or whatever was given.
 struct LengthSummary {
-  int64_t least = 0, median = 0, most_of = 0, greatest = 0;  // most_of: 95 % are at most that long
+  int64_t least = 0, median = 0, percentile_95 = 0, greatest = 0;  // percentile_95: 95 % are at most that long
   double mean = 0;
 };
 

@@ -44,10 +44,10 @@ class BadRows {
     }
   }
 
-  /// A bad row had this label, where that is known; "" counts nothing. At most most_labels labels are counted, since a
+  /// A bad row had this label, where that is known; "" counts nothing. At most max_labels labels are counted, since a
   /// wrong column may give every row one of its own.
   void lost(const std::string& label) {
-    if (!label.empty() && (lost_.size() < most_labels || lost_.count(label) > 0)) ++lost_[label];
+    if (!label.empty() && (lost_.size() < max_labels || lost_.count(label) > 0)) ++lost_[label];
   }
   /// The labels of bad rows, with their numbers.
   const std::map<std::string, int64_t>& lost() const { return lost_; }
@@ -67,7 +67,7 @@ class BadRows {
   OnError rule_;
   std::string noun_;
   int64_t count_ = 0;
-  static constexpr size_t most_labels = 1000;
+  static constexpr size_t max_labels = 1000;
   std::map<std::string, int64_t> lost_;
   std::vector<std::string> first_;
   std::map<std::string, int> alike_;  // a problem without its place -> how often it is in first_

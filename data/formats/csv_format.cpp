@@ -39,7 +39,7 @@ static std::optional<char> named_delimiter(std::string_view content) {
 }
 
 char csv_delimiter(std::string_view content, const std::string& file, char quote) {
-  constexpr double least_share = 0.5;  // rows whose texts hold delimiters may lack their quotes
+  constexpr double min_share = 0.5;  // rows whose texts hold delimiters may lack their quotes
   if (const auto named = named_delimiter(content)) return *named;
   std::optional<char> probable;
   for (const char delimiter : {',', ';', '\t', '|'}) {
@@ -50,7 +50,7 @@ char csv_delimiter(std::string_view content, const std::string& file, char quote
                       "sep= and one of them into a first line of its own",
                       file, name_of_delimiter(*probable), name_of_delimiter(delimiter), *probable, delimiter));
     if (share == 1) return delimiter;
-    if (share >= least_share && !probable) probable = delimiter;
+    if (share >= min_share && !probable) probable = delimiter;
   }
   return probable.value_or(',');
 }

@@ -139,8 +139,8 @@ SourceFacts facts(const ListOpsConfig& config) {
   facts.longest = config.max_length - 1;
   facts.longest_key = "max_length";
   constexpr double per_example = 100;  // bytes: a hash in a set, a label, an offset
-  facts.least_bytes = static_cast<double>(config.train + config.valid + config.test) *
-                      (sizeof(int32_t) * static_cast<double>(config.min_length + 1) + per_example);
+  facts.min_bytes = static_cast<double>(config.train + config.valid + config.test) *
+                    (sizeof(int32_t) * static_cast<double>(config.min_length + 1) + per_example);
   return facts;
 }
 

@@ -79,9 +79,9 @@ std::optional<int32_t> ClassNames::find(const std::string& label) const {
 int32_t ClassNames::index_of(const std::string& label, const std::string& place) const {
   if (const auto found = find(label)) return *found;
   // A search for the nearest name visits all names, and of a million messages only ten are shown.
-  constexpr int most_hints = 100;
+  constexpr int max_hints = 100;
   const std::string meant =
-      (accepts_indices_ && parse_integer(label)) || hints_ >= most_hints ? "" : nearest(label, names_);
+      (accepts_indices_ && parse_integer(label)) || hints_ >= max_hints ? "" : nearest(label, names_);
   ++hints_;
   const std::string hint = meant.empty() ? ";" : fmt::format(", did you mean '{}'?", meant);
   throw Error(fmt::format("{}: unknown label '{}'{} known: {}", place, label.substr(0, 100), hint, join_first(names_)));

@@ -241,9 +241,9 @@ class ColumnFinder {
   /// Throws ConfigError for a table such as "1,Good, and cheap", whose texts hold delimiters and lack their quotes: the
   /// last column would be the end of a text.
   void refuse_divided_texts() const {
-    constexpr size_t least_rows = 3;
+    constexpr size_t min_rows = 3;
     const size_t rows = rows_.size(), columns = sample_.columns();
-    if (keys_ || sample_.begins_with_names() || config_.header || columns < 3 || rows < least_rows) return;
+    if (keys_ || sample_.begins_with_names() || config_.header || columns < 3 || rows < min_rows) return;
     const auto goes_on = [&](const std::vector<std::string>& row) {
       return row.size() == columns && row.back().size() > 1 && row.back()[0] == ' ' && row.back()[1] != ' ';
     };

@@ -22,7 +22,7 @@ uint32_t LabelledCheck::add_file(Split split, const std::string& path) {
 /// A quote that most rows have around a field, or around the parts of a field that holds delimiters; 0 if there is
 /// none.
 static char unread_quote(const std::vector<std::vector<std::string>>& rows) {
-  constexpr size_t least_rows = 3;
+  constexpr size_t min_rows = 3;
   for (const char quote : {'\'', '"'}) {
     const auto is_quoted = [quote](const std::vector<std::string>& row) {
       const auto opened = std::find_if(row.begin(), row.end(), [quote](const std::string& field) {
@@ -34,7 +34,7 @@ static char unread_quote(const std::vector<std::vector<std::string>>& rows) {
       });
     };
     const auto quoted = static_cast<size_t>(std::count_if(rows.begin(), rows.end(), is_quoted));
-    if (rows.size() >= least_rows && 2 * quoted > rows.size()) return quote;
+    if (rows.size() >= min_rows && 2 * quoted > rows.size()) return quote;
   }
   return '\0';
 }
@@ -180,8 +180,8 @@ DataTable splits_table(const LabelledCheck& check) {
     const LengthSummary summary = summary_of(std::move(lengths));
     const Duplicates::OfSplit& twice = check.duplicates().splits[static_cast<size_t>(split)];
     table.rows.push_back({std::string(to_string(split)), static_cast<int64_t>(facts.rows.size()), facts.empty,
-                          summary.least, summary.median, summary.mean, summary.most_of, summary.greatest, facts.cut,
-                          twice.repeated, twice.also_in[0], twice.also_in[1], twice.other_label});
+                          summary.least, summary.median, summary.mean, summary.percentile_95, summary.greatest,
+                          facts.cut, twice.repeated, twice.also_in[0], twice.also_in[1], twice.other_label});
   }
   return table;
 }

@@ -18,7 +18,7 @@ namespace capstan {
 
 struct LabelledSourceConfig {
   static constexpr const char* type_name = "labelled";
-  static constexpr const char* usual_label_separator = ",";
+  static constexpr const char* default_label_separator = ",";
   std::vector<std::string> train, valid, test;
   std::string format = format_by_name;
   std::string delimiter, quote = "\"";
@@ -28,7 +28,7 @@ struct LabelledSourceConfig {
   std::string weight_column;
   bool unique_labels = false;
   bool multi_label = false;
-  std::string label_separator = usual_label_separator;
+  std::string label_separator = default_label_separator;
   std::vector<std::string> text_columns;
   bool separator = false;
   std::vector<std::string> classes;
@@ -42,7 +42,7 @@ struct LabelledSourceConfig {
   Truncate truncate = Truncate::head;
   bool skip_empty = false;
   OnError on_error = OnError::stop;
-  int64_t max_file_mb = usual_max_file_mb;
+  int64_t max_file_mb = default_max_file_mb;
   TokenizerConfig tokenizer = WordTokenizerConfig{WordSplit::words, true, 30000, 2, ""};
 
   /// data.format, where delimiter or quote say that files are csv.
@@ -128,7 +128,7 @@ inline void validate(const LabelledSourceConfig& c, Problems& problems) {
     problems.add("multi_label", fmt::format("with format: {}, a text has the label of its {}; use tsv, csv, jsonl or "
                                             "fasttext",
                                             c.format, c.format == format_of_folders ? "folder" : "name"));
-  if (!c.multi_label && c.label_separator != LabelledSourceConfig::usual_label_separator)
+  if (!c.multi_label && c.label_separator != LabelledSourceConfig::default_label_separator)
     problems.add("label_separator", "needs multi_label: true: otherwise a text has one label");
   if (c.label_separator.find_first_of("\t\r\n") != std::string::npos)
     problems.add("label_separator", "must not contain tabs or line breaks: they end fields and rows");

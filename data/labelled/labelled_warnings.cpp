@@ -223,7 +223,7 @@ class Warnings {
       }
       for (const auto& [label, count] : parts) recurring += count > 1 ? 1 : 0;
       if (of_classes == 0 && (joined < 2 || 2 * recurring < parts.size())) continue;
-      const std::string own = separator == LabelledSourceConfig::usual_label_separator
+      const std::string own = separator == LabelledSourceConfig::default_label_separator
                                   ? ""
                                   : fmt::format(" 'data.label_separator=\"{}\"'", separator);
       add("joined-labels", fmt::format("{} of {} classes {} several labels joined by '{}'; for any number of labels "
@@ -273,7 +273,7 @@ class Warnings {
                       "them to be whole, set data.max_length={} (and model.max_length, if the model has one); the "
                       "longest has {}",
                       to_string(split), percent(share(facts.cut, facts.rows.size())), limit,
-                      check_.config().truncate == Truncate::tail ? "beginning" : "end", summary.most_of,
+                      check_.config().truncate == Truncate::tail ? "beginning" : "end", summary.percentile_95,
                       summary.greatest));
     }
   }

@@ -312,8 +312,8 @@ DataReport check_source(const PairSourceConfig& checked, const SourceInputs&) {
     const PairSplit& part = data[split];
     if (part.pairs.size() == 0) continue;
     const LengthSummary source = summary_of(part.sources), target = summary_of(part.lengths);
-    table.rows.push_back({std::string(to_string(split)), part.pairs.size(), source.median, source.most_of,
-                          source.greatest, part.cut, target.median, target.most_of, target.greatest});
+    table.rows.push_back({std::string(to_string(split)), part.pairs.size(), source.median, source.percentile_95,
+                          source.greatest, part.cut, target.median, target.percentile_95, target.greatest});
   }
   report.tables = {table};
   report.warnings = warnings_of(config, data);

@@ -30,7 +30,7 @@ struct PairSourceConfig {
   int64_t max_length = 512, max_source = 256;
   Truncate truncate = Truncate::head;
   OnError on_error = OnError::stop;
-  int64_t max_file_mb = usual_max_file_mb;
+  int64_t max_file_mb = default_max_file_mb;
   TokenizerConfig tokenizer = WordTokenizerConfig{WordSplit::words, true, 30000, 2, ""};
 };
 template <class Fields>

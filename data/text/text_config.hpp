@@ -43,7 +43,7 @@ struct TextSourceConfig {
   OnError on_error = OnError::stop;
   std::string cache = "runs/.cache";
   int64_t cache_above_mb = 64;
-  int64_t max_file_mb = usual_max_file_mb;
+  int64_t max_file_mb = default_max_file_mb;
   TokenizerConfig tokenizer = ByteTokenizerConfig{};
 };
 template <class Fields>

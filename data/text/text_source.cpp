@@ -128,7 +128,7 @@ class TextSource final : public DataSource {
     EvaluationWindows::Options options = all_of(false);
     if (config_.validation == ValidationRule::quick) {
       options.overlap = 0;
-      options.most_tokens = enough_tokens;
+      options.max_tokens = enough_tokens;
     }
     return windows(Split::valid, options);
   }

@@ -178,8 +178,8 @@ EvaluationWindows::EvaluationWindows(const TextCorpus& corpus, const Options& op
       add_text(static_cast<int64_t>(i), corpus.files[i].begin, corpus.files[i].end);
   else
     add_text(-1, 0, corpus.size());
-  if (options.most_tokens > 0 && corpus.size() > 0) {
-    const double share = std::min(1.0, static_cast<double>(options.most_tokens) / static_cast<double>(corpus.size()));
+  if (options.max_tokens > 0 && corpus.size() > 0) {
+    const double share = std::min(1.0, static_cast<double>(options.max_tokens) / static_cast<double>(corpus.size()));
     keep(std::max<int64_t>(1, std::llround(share * static_cast<double>(windows_.size()))),
          batches.rows_of_length(options.sequence_length));
   }

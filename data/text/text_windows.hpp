@@ -107,7 +107,7 @@ class EvaluationWindows final : public BatchSource {
     int32_t start_token = 0;
     int64_t overlap = 0;
     bool per_file = false;
-    int64_t most_tokens = 0;  // windows with about as many, each batch from all over the text; 0: all of them
+    int64_t max_tokens = 0;  // windows with about as many, each batch from all over the text; 0: all of them
   };
 
   /// `corpus` must outlive it. Throws std::invalid_argument unless 0 <= overlap < sequence_length.

@@ -41,7 +41,7 @@ void append_mapped(std::string& result, std::string_view text, utf8proc_option_t
 
 /// Marks are ordered in a time that grows with the square of their number, so more than about this many in a row are
 /// handled in parts. The longest sequence that occurs in a language has five or so.
-constexpr size_t most_marks = 1000;
+constexpr size_t max_marks = 1000;
 
 /// How many marks are at the end of a text after `point` is appended, if `marks` were there before. What is ordered is
 /// the decomposition of `point`, which can have marks where the code point itself is none, and the reverse.
@@ -57,7 +57,7 @@ size_t marks_after(size_t marks, utf8proc_int32_t point, utf8proc_option_t optio
 
 /// The end of the first part of a text that is handled at once.
 size_t end_of_part(std::string_view text, utf8proc_option_t options) {
-  if (text.size() <= most_marks) return text.size();  // a code point does not decompose to more marks than it has bytes
+  if (text.size() <= max_marks) return text.size();  // a code point does not decompose to more marks than it has bytes
   size_t marks = 0;
   for (size_t at = 0; at < text.size();) {
     utf8proc_int32_t point = -1;
@@ -66,7 +66,7 @@ size_t end_of_part(std::string_view text, utf8proc_option_t options) {
     if (size <= 0) return text.size();  // not UTF-8: utf8proc_map() says so
     marks = marks_after(marks, point, options);
     at += static_cast<size_t>(size);
-    if (marks >= most_marks) return at;
+    if (marks >= max_marks) return at;
   }
   return text.size();
 }

@@ -18,7 +18,7 @@ namespace capstan {
 namespace {
 
 constexpr int64_t tokenizer_format = 1;  // the newest format; a file that names no format has format 1
-constexpr int64_t most_ids = std::numeric_limits<int32_t>::max();
+constexpr int64_t max_ids = std::numeric_limits<int32_t>::max();
 
 std::vector<uint32_t> code_points(const nlohmann::json& list) {
   std::vector<uint32_t> points;
@@ -35,7 +35,7 @@ std::shared_ptr<const Tokenizer> tokenizer_from(const nlohmann::json& json) {
   const auto kind = json.at("kind").get<std::string>();
   if (kind == "byte") return std::make_shared<ByteTokenizer>();
   if (kind == "listops") return std::make_shared<ListOpsTokenizer>();
-  if (kind == "number") return std::make_shared<NumberTokenizer>(whole_number_at(json, "size", 1, most_ids));
+  if (kind == "number") return std::make_shared<NumberTokenizer>(whole_number_at(json, "size", 1, max_ids));
   const Normalisation normalisation = normalisation_from(json);
   if (kind == "char") return std::make_shared<CharTokenizer>(code_points(json.at("code_points")), normalisation);
   if (kind == "word") {

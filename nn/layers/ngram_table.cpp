@@ -13,7 +13,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-constexpr int most_fours = 4;  // groups of four classes that add_fours() keeps in registers
+constexpr int max_fours = 4;  // groups of four classes that add_fours() keeps in registers
 
 /// Calls take(row, values) for each row (`width` values) of a tensor in a file; rows of zeros may not be stored there.
 template <class Take>
@@ -129,7 +129,7 @@ NgramTable::NgramTable(NgramOrders orders, const FileTensor& scale, const FileTe
     });
   });
   const int64_t rows = index_->count();
-  const Array memory(Shape{rows * (classes_ + 1) + most_fours * 4});  // add_fours() reads beyond the last row
+  const Array memory(Shape{rows * (classes_ + 1) + max_fours * 4});  // add_fours() reads beyond the last row
   scratches_ = std::make_shared<NgramScratches>();
   rows_ = memory.view(0, Shape{rows, classes_ + 1});
   real* const out = rows_.shared_data();
@@ -140,7 +140,7 @@ NgramTable::NgramTable(NgramOrders orders, const FileTensor& scale, const FileTe
     *to = scales[number];
     std::fill_n(to + 1, classes_, real{0});
   }
-  std::fill_n(out + rows_.size(), most_fours * 4, real{0});
+  std::fill_n(out + rows_.size(), max_fours * 4, real{0});
   for_rows(weight, classes_, [&](int64_t bucket, const real* values) {
     if (const int64_t number = row_of(bucket); number >= 0)
       std::copy_n(values, classes_, out + number * weight_step_ + 1);
@@ -201,7 +201,7 @@ void NgramTable::add_fours(const std::vector<NgramCount>& counts, double* sums) 
 void NgramTable::add_rows(const std::vector<NgramCount>& counts, double* sums) const {
   if (index_ != nullptr && classes_ <= 4) return add_fours<1>(counts, sums);
   if (index_ != nullptr && classes_ <= 8) return add_fours<2>(counts, sums);
-  if (index_ != nullptr && classes_ <= 4 * most_fours) return add_fours<most_fours>(counts, sums);
+  if (index_ != nullptr && classes_ <= 4 * max_fours) return add_fours<max_fours>(counts, sums);
   std::vector<double> block(static_cast<size_t>(classes_), 0);
   double squares = 0;
   for (const NgramCount& entry : counts) {

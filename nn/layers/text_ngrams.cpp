@@ -265,9 +265,9 @@ bool NgramMemory::append(std::string_view word, std::vector<uint32_t>& to) const
 }
 
 void NgramMemory::keep(std::string_view word, const uint32_t* numbers, size_t count) {
-  constexpr size_t least = 256, most = 1 << 16, most_numbers = 1 << 21;  // of entries; together about 10 MB
-  if (2 * used_ >= most || words_.size() + word.size() + numbers_.size() + count > most_numbers) *this = NgramMemory();
-  if (word.empty() || word.size() + count > most_numbers / 16) return;
+  constexpr size_t least = 256, most = 1 << 16, max_numbers = 1 << 21;  // of entries; together about 10 MB
+  if (2 * used_ >= most || words_.size() + word.size() + numbers_.size() + count > max_numbers) *this = NgramMemory();
+  if (word.empty() || word.size() + count > max_numbers / 16) return;
   if (2 * used_ >= entries_.size()) {
     const std::vector<Entry> before =
         std::exchange(entries_, std::vector<Entry>(std::max(least, 2 * entries_.size()), Entry{}));
@@ -287,7 +287,7 @@ void NgramMemory::keep(std::string_view word, const uint32_t* numbers, size_t co
 
 void find_ngrams(std::string_view text, const NgramOrders& orders, int bits, const RowIndex* index, NgramMemory* memory,
                  NgramNumbers& found) {
-  check(bits >= 1 && bits <= most_bucket_bits, "find_ngrams: {} bits", bits);
+  check(bits >= 1 && bits <= max_bucket_bits, "find_ngrams: {} bits", bits);
   found.words.clear();
   found.characters.clear();
   const auto add = [index, shift = 64 - bits](std::vector<uint32_t>& to, uint64_t hash) {
@@ -326,7 +326,7 @@ TextNgrams count_ngrams(std::string_view text, const NgramOrders& orders, int bi
 
 NamedNgrams named_ngrams(std::string_view text, const NgramOrders& orders, int bits,
                          const std::function<bool(uint32_t)>& wanted) {
-  check(bits >= 1 && bits <= most_bucket_bits, "named_ngrams: {} bits", bits);
+  check(bits >= 1 && bits <= max_bucket_bits, "named_ngrams: {} bits", bits);
   NamedNgrams found;
   const std::string all = folded(text, orders.unicode);
   const auto bucket = [&](uint64_t hash) { return static_cast<uint32_t>(hash >> (64 - bits)); };

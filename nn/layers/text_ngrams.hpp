@@ -14,7 +14,7 @@
 namespace capstan {
 
 /// The most bits that a bucket's number may have: an NgramCount has 32, of which 8 are its count.
-constexpr int most_bucket_bits = 24;
+constexpr int max_bucket_bits = 24;
 
 /// A bucket and how often its n-grams occur in a text, at most 255 times.
 class NgramCount {
@@ -39,7 +39,7 @@ struct NgramOrders {
   bool unicode = false;    // words, case and width are those of Unicode
 };
 
-/// Counts the n-grams of a text in 2^bits buckets, bits <= most_bucket_bits. A run of ASCII letters, digits and bytes
+/// Counts the n-grams of a text in 2^bits buckets, bits <= max_bucket_bits. A run of ASCII letters, digits and bytes
 /// beyond ASCII is a word; so is every other character that is not white space. A-Z count as a-z. With `unicode`, a
 /// word is a run of letters, marks and digits of Unicode, all in one case and width, but in a run of a script that is
 /// written without blanks each character is a word. The characters of a word, or of such a run, are those of UTF-8 (a

@@ -128,7 +128,7 @@ nb::list complete_pairs(const Run& self, const nb::list& texts, int64_t best, in
   return completed;
 }
 
-/// What a language model writes, piece by piece as it is asked for. A computing thread writes it, `most_ahead` pieces
+/// What a language model writes, piece by piece as it is asked for. A computing thread writes it, `max_ahead` pieces
 /// ahead at most.
 class Pieces {
  public:
@@ -168,14 +168,14 @@ class Pieces {
 
  private:
   using Piece = std::pair<int64_t, std::string>;
-  static constexpr size_t most_ahead = 64;
+  static constexpr size_t max_ahead = 64;
 
   class Queue {
    public:
     /// Waits for room; false when nobody will read it.
     bool push(int64_t sample, std::string_view text) {
       std::unique_lock<std::mutex> lock(mutex_);
-      changed_.wait(lock, [this] { return ended_ || pieces_.size() < most_ahead; });
+      changed_.wait(lock, [this] { return ended_ || pieces_.size() < max_ahead; });
       if (ended_) return false;
       pieces_.emplace_back(sample, text);
       changed_.notify_all();

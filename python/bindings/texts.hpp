@@ -68,10 +68,10 @@ void for_chunks(const std::vector<InputText>& texts, const Body& body) {
 
 /// Are they so few that a model without products reads them within a moment?
 inline bool are_short(const std::vector<InputText>& texts) {
-  constexpr size_t most_bytes = 1 << 18;
+  constexpr size_t max_bytes = 1 << 18;
   size_t bytes = 0;
   for (const InputText& text : texts) bytes += text.text.size();
-  return texts.size() <= chunk && bytes <= most_bytes;
+  return texts.size() <= chunk && bytes <= max_bytes;
 }
 
 /// rows(texts) for pieces of the texts, `columns` floats for each text. `without_products`: what the model computes.

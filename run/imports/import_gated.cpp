@@ -141,7 +141,7 @@ ImportedModule gau_layer(Import& import, int64_t width, const NormConfig& norm) 
   config.expansion = static_cast<double>(hidden) / static_cast<double>(width);
   config.kernel = AttentionKernel::softmax;
   config.logits = LogitForm::log_length;
-  config.least_length = 1;
+  config.min_length = 1;
   config.position_bias = RelativeBiasKind::none;
   config.rotary.pairs = RotaryPairs::interleaved;
   module.layer.mixer = config;

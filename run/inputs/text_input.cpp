@@ -96,7 +96,7 @@ bool begins_table(const std::string& line, const SourceConfig& data, const Table
   if (format.fields == TableFormat::Fields::none) {
     BadRows bad(OnError::skip);
     ColumnChoice columns;
-    columns.label_separator = LabelledSourceConfig::usual_label_separator;
+    columns.label_separator = LabelledSourceConfig::default_label_separator;
     const auto rows = read_table(line, "stdin", format, columns, bad);
     return rows.size() == 1 && !rows.front().labels.empty();
   }
@@ -164,7 +164,7 @@ TextInput::TextInput(const TextInputOptions& options, const SourceConfig& data)
     return;
   }
   format_ = table_format(options, data);
-  in_.emplace(TextReader::input(options.file, format_ != nullptr ? usual_max_file_mb : any_file_mb));
+  in_.emplace(TextReader::input(options.file, format_ != nullptr ? default_max_file_mb : any_file_mb));
   undecided_ = format_ == nullptr && options.format == format_by_name && has_tables(data);
   if (options.labels) read_first_line();
   if (format_ == nullptr && options.labels)

@@ -30,9 +30,9 @@ AdaptiveOptions checked_options(const SavedRun& run, const DataSource& data, con
                                 bool needs_valid) {
   run.model->that_predicts(Predicts::next_token);
   const auto is_share = [](double value) { return value >= 0 && value <= 1; };
-  if (options.cache < 0 || options.cache > most_cached_tokens || !is_share(options.rate) || !is_share(options.decay))
+  if (options.cache < 0 || options.cache > max_cached_tokens || !is_share(options.rate) || !is_share(options.decay))
     throw ConfigError(
-        fmt::format("--cache: at most {} tokens; --adapt and --adapt-decay: numbers from 0 to 1", most_cached_tokens));
+        fmt::format("--cache: at most {} tokens; --adapt and --adapt-decay: numbers from 0 to 1", max_cached_tokens));
   if (options.rate > 0 && !data.has(Split::train))
     throw Error("--adapt: the sizes of gradients are measured on training data, which are missing: give data.train");
   if (options.cache > 0 && needs_valid && !data.has(Split::valid))
@@ -67,9 +67,9 @@ AdaptiveEvaluation evaluate_copy(const SavedRun& run, const DataSource& data, Sp
 /// Throws Error for a loss of more than a hundred nats per token, or one that is not finite: the weights have run away.
 /// `where`: the text at which they did, with a colon.
 void check_rate(double rate, double loss_sum, int64_t targets, const std::string& where = "") {
-  constexpr double most_loss = 100;
+  constexpr double max_loss = 100;
   const double loss = loss_sum / static_cast<double>(std::max<int64_t>(targets, 1));
-  if (rate > 0 && !(loss <= most_loss))
+  if (rate > 0 && !(loss <= max_loss))
     throw Error(fmt::format("{}--adapt: at a rate of {:g} the loss is {:.3g} nats per token: give a smaller one", where,
                             rate, loss));
 }

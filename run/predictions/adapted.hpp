@@ -14,7 +14,7 @@
 
 namespace capstan {
 
-constexpr int64_t most_cached_tokens = 1 << 20;
+constexpr int64_t max_cached_tokens = 1 << 20;
 
 struct AdaptOptions {
   int64_t cache = 0;    // tokens that the cache remembers; 0: there is none

@@ -118,7 +118,7 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
     LabelReport labels(model.label_columns(), each ? run.thresholds : std::vector<double>{});
     report.ranked.emplace(model.label_columns(), split_batches->examples_per_epoch());
     report.total = evaluate(model, source, 0, nullptr, {&labels, nullptr, &*report.ranked});
-    report.labels = labels.at(each ? usual_threshold : run.thresholds.front());
+    report.labels = labels.at(each ? default_threshold : run.thresholds.front());
     report.total.correct = report.labels->exact;
   } else {
     ClassifierEvaluation result = evaluate_classifier(model, source, run.rule);

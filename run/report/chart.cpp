@@ -14,7 +14,7 @@ namespace {
 
 // Colours and dash patterns are classes c0 ... and d0 ... of report.css; sizes are in pixels of the picture.
 constexpr double width = 360, height = 216, left = 46, right = 16, top = 10, bottom = 38;
-constexpr size_t most_points = 300, most_dots = 60;
+constexpr size_t max_points = 300, max_dots = 60;
 
 bool finite(const ChartPoint& point) { return std::isfinite(point.x) && std::isfinite(point.y); }
 
@@ -101,17 +101,17 @@ std::string axes_svg(const ChartAxes& axes, const Chart& chart) {
                            escaped(chart.x_label));
 }
 
-/// A line with its dots, and its values for the page's script. At most most_points points are drawn, and dots only if
+/// A line with its dots, and its values for the page's script. At most max_points points are drawn, and dots only if
 /// they can be told apart.
 std::string line_svg(const ChartAxes& axes, const ChartLine& line) {
   const bool marked = line.style == LineStyle::marked;
-  const std::vector<ChartPoint> points = thinned(line.points, most_points);
+  const std::vector<ChartPoint> points = thinned(line.points, max_points);
   std::string path, dots, values;
   for (const ChartPoint& point : points) {
     const double x = axes.x(point.x), y = axes.y(point.y);
     path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x, y);
     values += fmt::format("{}{} {}", values.empty() ? "" : ",", point.x, point.y);
-    if ((marked && points.size() <= most_dots) || points.size() == 1)
+    if ((marked && points.size() <= max_dots) || points.size() == 1)
       dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.2\"/>", x, y);
   }
   if (path.empty()) return "";
@@ -137,12 +137,11 @@ std::string numbers_html(const Chart& chart) {
 
 std::vector<double> axis_ticks(double low, double high, int count) {
   // A step must be a number that counts beside the values: neither lost in their rounding, nor 0, nor infinite.
-  constexpr double largest = 1e300, smallest = 1e-300, least_share = 1e-9;
+  constexpr double largest = 1e300, smallest = 1e-300, min_share = 1e-9;
   low = std::clamp(low, -largest, largest);
   high = std::clamp(high, -largest, largest);
   const double magnitude = std::max(std::abs(low), std::abs(high));
-  const double span =
-      high > low ? std::max({high - low, least_share * magnitude, smallest}) : std::max(magnitude, 1e-3);
+  const double span = high > low ? std::max({high - low, min_share * magnitude, smallest}) : std::max(magnitude, 1e-3);
   const double rough = span / count, power = std::pow(10, std::floor(std::log10(rough)));
   double step = 10 * power;
   for (const double factor : {5.0, 2.5, 2.0, 1.0})

@@ -11,8 +11,8 @@
 namespace capstan {
 namespace {
 
-constexpr int64_t most_numbers = 20;  // classes of a matrix with numbers in its cells
-constexpr size_t named_confusions = 10, name_length = 40, most_rows = 100;
+constexpr int64_t max_numbers = 20;  // classes of a matrix with numbers in its cells
+constexpr size_t named_confusions = 10, name_length = 40, max_rows = 100;
 
 const std::string& name_of(const EvalReport& report, int64_t c) { return report.classes[static_cast<size_t>(c)]; }
 
@@ -21,7 +21,7 @@ std::string short_name(const EvalReport& report, int64_t c) { return escaped_sho
 std::string cell_html(const EvalReport& report, int64_t truth, int64_t predicted) {
   const ClassificationReport& r = *report.classification;
   const int64_t count = r.count(truth, predicted);
-  const bool numbers = r.classes() <= most_numbers;
+  const bool numbers = r.classes() <= max_numbers;
   if (count == 0) return numbers ? "<td>0</td>" : "<td></td>";
   const double share = static_cast<double>(count) / static_cast<double>(r.of_class(truth));
   std::string out = fmt::format("<td class=\"{}{}\" style=\"--share:{:.3f}\"", truth == predicted ? "right" : "wrong",
@@ -36,7 +36,7 @@ std::string matrix_html(const EvalReport& report) {
   std::string out = fmt::format(
       "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"confusion matrix\"><table class=\"confusion{}\">"
       "<thead><tr><th class=\"corner\">true class, predicted class</th>",
-      r.classes() > most_numbers ? " dense" : "");
+      r.classes() > max_numbers ? " dense" : "");
   for (int64_t c = 0; c < r.classes(); ++c)
     out += fmt::format("<th scope=\"col\" class=\"column\"><span>{}</span></th>", short_name(report, c));
   out += "</tr></thead><tbody>";
@@ -69,16 +69,16 @@ std::string classes_html(const EvalReport& report) {
   const std::string kinds = report.labels ? "labels" : "classes";
   Table table{{kind, "precision", "recall", "F1", "examples"}};
   if (figures.front().threshold) table.front().push_back("threshold");
-  for (size_t i = 0; i < std::min(order.size(), most_rows); ++i) {
+  for (size_t i = 0; i < std::min(order.size(), max_rows); ++i) {
     const ClassFigures& f = figures[order[i]];
     table.push_back(
         {report.classes[order[i]], f.text(f.precision), f.text(f.recall), f.text(f.f1), std::to_string(f.examples)});
     if (f.threshold) table.back().push_back(fmt::format("{:.2f}", *f.threshold));
   }
   std::string out = table_html(table, kinds);
-  if (order.size() > most_rows)
-    out += fmt::format("<p class=\"hint\">The {} most frequent of {}.</p>\n", most_rows, order.size());
-  return order.size() > most_numbers
+  if (order.size() > max_rows)
+    out += fmt::format("<p class=\"hint\">The {} most frequent of {}.</p>\n", max_rows, order.size());
+  return order.size() > max_numbers
              ? fmt::format("<details><summary>All {} {}</summary>{}</details>\n", order.size(), kinds, out)
              : out;
 }
@@ -96,7 +96,7 @@ std::string evaluation_html(const EvalReport& report) {
   std::string out = figures_html(figures);
   const auto& r = report.classification;
   if (r && r->classes() <= widest_confusion_matrix) out += matrix_html(report);
-  if (r && r->classes() > most_numbers) out += confusions_html(report);
+  if (r && r->classes() > max_numbers) out += confusions_html(report);
   if (!report.class_figures().empty()) out += classes_html(report);
   if (!report.pairs || report.pairs->examples.empty()) return out;
   Table examples{{"source", "target", "written"}};

@@ -17,7 +17,7 @@
 namespace capstan {
 namespace {
 
-constexpr size_t most_cells = 128;  // of a side of the picture
+constexpr size_t max_cells = 128;  // of a side of the picture
 /// Distinguishable with every kind of colour blindness, on light and dark backgrounds.
 constexpr std::array<uint8_t, 3> orange{230, 97, 1}, blue{33, 113, 200}, grey{128, 128, 128};
 
@@ -35,7 +35,7 @@ Pixels coloured(const Matrix& matrix, float limit) {
 
 std::string map_svg(const HeatMap& map, float limit) {
   constexpr double left = 34, top = 6, side = 180;
-  const std::string picture = to_base64(to_png(coloured(pooled(map.matrix, most_cells), limit)));
+  const std::string picture = to_base64(to_png(coloured(pooled(map.matrix, max_cells), limit)));
   std::string out = fmt::format(
       "<figure class=\"map\"><figcaption>{0}</figcaption><svg viewBox=\"0 0 222 206\" role=\"img\" aria-label=\"{0}\">"
       "<image x=\"{1}\" y=\"{2}\" width=\"{3}\" height=\"{3}\" preserveAspectRatio=\"none\" "

@@ -18,8 +18,8 @@
 namespace capstan {
 namespace {
 
-constexpr size_t most_layers = 8, most_heads = 4;
-constexpr int64_t most_tokens = 128, most_positions = 512;
+constexpr size_t max_layers = 8, max_heads = 4;
+constexpr int64_t max_tokens = 128, max_positions = 512;
 
 /// What each token of one row sees, by the same rules as the model: a map shows no value where it sees nothing.
 struct Sight {
@@ -39,7 +39,7 @@ struct Sight {
 std::vector<HeatMap> maps_of(const Array& values, const Sight& sight) {
   const auto heads = static_cast<size_t>(values.dim(0)), length = static_cast<size_t>(values.dim(1));
   std::vector<HeatMap> maps;
-  for (size_t head = 0; head < std::min(heads, most_heads); ++head) {
+  for (size_t head = 0; head < std::min(heads, max_heads); ++head) {
     HeatMap map{heads > 1 ? fmt::format("head {}", head + 1) : "", {length, length, {}}, "target t", "source s"};
     const float* const from = values.data() + head * length * length;
     map.matrix.values.assign(from, from + length * length);
@@ -55,7 +55,7 @@ std::vector<HeatMap> maps_of(const Array& values, const Sight& sight) {
 std::vector<std::vector<float>> word_weights(const Array& values, const Words& words) {
   const auto heads = static_cast<size_t>(values.dim(0)), length = static_cast<size_t>(values.dim(1));
   std::vector<std::vector<float>> of_heads;
-  for (size_t head = 0; head < std::min(heads, most_heads); ++head) {
+  for (size_t head = 0; head < std::min(heads, max_heads); ++head) {
     std::vector<float> weights(words.texts.size(), 0);
     const float* const row = values.data() + (head * length + length - 1) * length;
     for (size_t token = 0; token < length; ++token) weights[words.of_token[token]] += row[token];
@@ -89,7 +89,7 @@ LayerView view_of_layer(const Array& bias, const std::vector<MixingWeights>& wei
     layer.weights.push_back(view_of_weights(kind, words, sight));
     heads = std::max(heads, kind.values.dim(1));
   }
-  layer.heads_left_out = static_cast<size_t>(std::max<int64_t>(0, heads - static_cast<int64_t>(most_heads)));
+  layer.heads_left_out = static_cast<size_t>(std::max<int64_t>(0, heads - static_cast<int64_t>(max_heads)));
   return layer;
 }
 
@@ -163,7 +163,7 @@ ModelView view_of(const SavedRun& run, const std::optional<Batch>& example) {
   Words words;
   Sight sight{{}, facts.is_causal, facts.reads_sources};
   if (example) {
-    const Batch row = shown_part(*example, std::min(most_tokens, model.position_limit().value_or(most_tokens)));
+    const Batch row = shown_part(*example, std::min(max_tokens, model.position_limit().value_or(max_tokens)));
     words = words_of(*run.tokenizer, {row.tokens.data(), row.tokens.data() + row.tokens.size()});
     sight.context.segments = Segments(row.segment_ids);
     if (facts.reads_sources) sight.context.prefixes = prefixes_of(sight.context.segments, row.labels);
@@ -173,11 +173,11 @@ ModelView view_of(const SavedRun& run, const std::optional<Batch>& example) {
   const std::vector<LayerConfig> layers = expanded_layers(config);
   ModelView view{words.texts, {}, 0};
   for (size_t i = 0; i < layers.size(); ++i) {
-    const Array bias = model.stack().blocks()[i].mixer().position_bias(most_positions);
+    const Array bias = model.stack().blocks()[i].mixer().position_bias(max_positions);
     LayerView layer = view_of_layer(bias, weights[i], words, sight);
     if (layer.position_bias.empty() && layer.weights.empty()) continue;
     layer.name = fmt::format("layer {}: {}", i + 1, mixer_name(layers[i].mixer));
-    if (view.layers.size() < most_layers)
+    if (view.layers.size() < max_layers)
       view.layers.push_back(std::move(layer));
     else
       ++view.layers_left_out;
@@ -189,7 +189,7 @@ namespace {
 
 // N-grams that are shown of a class (`few_shown` from `many_classes` classes on), and those whose names are looked for:
 // more, since some are not found.
-constexpr size_t most_shown = 12, few_shown = 5, many_classes = 20, wanted = 20;
+constexpr size_t max_shown = 12, few_shown = 5, many_classes = 20, wanted = 20;
 constexpr size_t votes = 3;  // texts that vote for the name of a bucket
 
 }  // namespace
@@ -219,7 +219,7 @@ std::vector<ClassNgrams> ngram_view(const SavedRun& run, const LabelledTexts& tr
       const auto& of_bucket = names[weight.bucket];
       const auto likeliest = std::max_element(of_bucket.begin(), of_bucket.end(),
                                               [](const auto& a, const auto& b) { return a.second < b.second; });
-      if (likeliest != of_bucket.end() && classes.back().ngrams.size() < most_shown)
+      if (likeliest != of_bucket.end() && classes.back().ngrams.size() < max_shown)
         classes.back().ngrams.push_back({likeliest->first, weight.weight});
     }
   }
@@ -233,7 +233,7 @@ std::string ngrams_html(const std::vector<ClassNgrams>& classes) {
       "unit norm; in n-grams of characters, _ is the edge of a word and \u00b7 where it goes on; ^ and $ are the ends "
       "of a "
       "text.</p><dl class=\"ngrams\">";
-  const size_t shown = classes.size() > many_classes ? few_shown : most_shown;
+  const size_t shown = classes.size() > many_classes ? few_shown : max_shown;
   for (const ClassNgrams& of_class : classes) {
     out += fmt::format("<div><dt>{}</dt>", escaped_short(of_class.name));
     for (size_t i = 0; i < std::min(of_class.ngrams.size(), shown); ++i) {

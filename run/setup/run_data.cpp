@@ -170,7 +170,7 @@ void leave_out_missing(SourceConfig& config, Split only) {
 
 }  // namespace
 
-Split usual_split(const RunConfig& config) {
+Split default_split(const RunConfig& config) {
   Split usual = Split::valid;
   with_files(config.data, [&](const auto& data) {
     if (data.valid.empty() && held_out(data, Split::valid) == 0) usual = Split::test;

@@ -20,7 +20,7 @@ Split split_named(const std::string& name);
 Split held_out_split(const std::string& name, const DataSource& data);
 
 /// What held_out_split("") will give, as far as the configuration says.
-Split usual_split(const RunConfig& config);
+Split default_split(const RunConfig& config);
 
 /// What gives data of this type such a split: "data.valid=[FILE] or data.valid_fraction=0.1".
 std::string how_to_get_split(Split split, const SourceConfig& config);

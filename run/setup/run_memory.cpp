@@ -45,7 +45,7 @@ double batch_tokens(const TrainConfig& train, const DataExtent& data) {
   const double batch = train.batch_tokens > 0 ? std::max(static_cast<double>(train.batch_tokens), data.example_tokens)
                                               : static_cast<double>(train.batch_size) * data.example_tokens;
   // At least one lane of a batch is in memory: threads take lanes one by one.
-  const double lane = batch / static_cast<double>(train.lanes > 0 ? train.lanes : most_lanes);
+  const double lane = batch / static_cast<double>(train.lanes > 0 ? train.lanes : max_lanes);
   const double micro = train.micro_batch_tokens > 0
                            ? std::max(static_cast<double>(train.micro_batch_tokens), data.example_tokens)
                            : lane;
@@ -89,7 +89,7 @@ MemoryNeed countable_need(const RunConfig& config, const DataExtent& data, int64
   need.tokens = batch_tokens(config.train, data);
   const auto length = static_cast<int64_t>(std::max(data.example_tokens, 1.0));
   need.activations = need.tokens * model.kept_bytes(length);
-  need.data = facts_of(config.data).least_bytes;
+  need.data = facts_of(config.data).min_bytes;
   return need;
 }
 
@@ -107,7 +107,7 @@ std::vector<Saving> savings(const RunConfig& config, const DataExtent& data, dou
     const auto consider = [&](auto& value, auto half) {
       const auto before = value;
       value = half;
-      DataExtent extent = least_extent(smaller);
+      DataExtent extent = min_extent(smaller);
       extent.vocabulary = std::max(extent.vocabulary, data.vocabulary);
       extent.classes = data.classes;
       extent.examples = data.examples;
@@ -134,7 +134,7 @@ std::vector<Saving> savings(const RunConfig& config, const DataExtent& data, dou
 
 }  // namespace
 
-DataExtent least_extent(const RunConfig& config) {
+DataExtent min_extent(const RunConfig& config) {
   const SourceFacts facts = facts_of(config.data);
   DataExtent extent;
   extent.vocabulary += facts.added_tokens;
@@ -143,7 +143,7 @@ DataExtent least_extent(const RunConfig& config) {
 }
 
 DataExtent extent_of(const RunConfig& config, const DataSource& data) {
-  DataExtent extent = least_extent(config);
+  DataExtent extent = min_extent(config);
   extent.vocabulary = model_vocabulary(config, data.tokenizer());
   extent.classes = static_cast<int64_t>(data.classes().size());
   extent.examples = data.training().examples_per_epoch();
@@ -192,7 +192,7 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
 }
 
 std::optional<MemoryProblem> data_memory_problem(const RunConfig& config, const MemoryLimit& limit) {
-  const double need = facts_of(config.data).least_bytes;
+  const double need = facts_of(config.data).min_bytes;
   if (need <= static_cast<double>(limit.bytes)) return std::nullopt;
   return MemoryProblem{"data", fmt::format("the examples need at least {} of memory, but {} has {}: lower their number "
                                            "or their length",

@@ -22,7 +22,7 @@ struct DataExtent {
 };
 
 /// The extent that is known before the data are read: what any data have at least.
-DataExtent least_extent(const RunConfig& config);
+DataExtent min_extent(const RunConfig& config);
 /// The extent of data that have been opened.
 DataExtent extent_of(const RunConfig& config, const DataSource& data);
 

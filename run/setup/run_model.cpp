@@ -250,7 +250,7 @@ SavedRun open_run(const fs::path& where, ParamMemory memory) {
   if (!multi_label) run.rule = rule;
   if (multi_label && run.thresholds.empty())
     run.thresholds.assign(run.classes.size(),
-                          run.state ? run.state->threshold.value_or(usual_threshold) : usual_threshold);
+                          run.state ? run.state->threshold.value_or(default_threshold) : default_threshold);
   return run;
 }
 

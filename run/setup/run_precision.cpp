@@ -27,16 +27,16 @@
 namespace capstan {
 namespace {
 
-constexpr int least_rounds = 3, most_rounds = 7;
+constexpr int min_rounds = 3, max_rounds = 7;
 constexpr double enough_seconds = 0.3;
-constexpr int64_t most_work = int64_t{1} << 27;  // multiplications of a product
-constexpr int64_t most_width = 1024, least_rows = 128;
+constexpr int64_t max_work = int64_t{1} << 27;  // multiplications of a product
+constexpr int64_t max_width = 1024, min_rows = 128;
 
 /// The map with fewer rows and columns where it is large: the rate of a large product hardly depends on its size.
 AffineMap narrowed(AffineMap map) {
-  map.in = std::min(map.in, most_width);
-  map.out = std::min(map.out, most_width);
-  map.rows = std::min(map.rows, std::max(least_rows, most_work / (map.in * map.out)));
+  map.in = std::min(map.in, max_width);
+  map.out = std::min(map.out, max_width);
+  map.rows = std::min(map.rows, std::max(min_rows, max_work / (map.in * map.out)));
   return map;
 }
 
@@ -90,8 +90,8 @@ ProductRates measure_rates(const AffineMap& given, int copies) {
   std::vector<Format> formats{in_float32};
   if (bf16_backend() == Bf16Backend::onednn) formats.push_back(in_bf16);
   std::array<std::vector<double>, 2> seconds;
-  for (int round = -1; round < most_rounds; ++round) {  // the first one makes code and touches the memory
-    if (round >= least_rounds && since.seconds() > enough_seconds) break;
+  for (int round = -1; round < max_rounds; ++round) {  // the first one makes code and touches the memory
+    if (round >= min_rounds && since.seconds() > enough_seconds) break;
     for (const Format format : formats) {
       const double took = run(format);
       if (round >= 0) seconds[format].push_back(took);

@@ -87,8 +87,8 @@ class RunCheck {
 
   /// Reads all checkpoints. A process that trains here may save and remove some meanwhile: they are then listed again.
   void read_checkpoints() {
-    constexpr int most_readings = 5;
-    for (int i = 0; i < most_readings && !read_present_checkpoints(); ++i) {
+    constexpr int max_readings = 5;
+    for (int i = 0; i < max_readings && !read_present_checkpoints(); ++i) {
     }
     const auto last = link_step("last");
     if (last && states_.count(*last) > 0)

@@ -136,7 +136,7 @@ RunRecord read_record(const std::filesystem::path& folder) {
   }
   if (run.step == 0) throw Error(fmt::format("{}: no steps recorded: has training started?", metrics.string()));
   const bool solved = facts_of(run.config.model).is_solved;
-  if (run.best && run.best->by.empty() && solved && usual_split(run.config) == Split::test)
+  if (run.best && run.best->by.empty() && solved && default_split(run.config) == Split::test)
     run.best->by = cross_validation;  // earlier versions did not record it
   sum_up(run);
   read_times(folder / "train.log", run);

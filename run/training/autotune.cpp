@@ -94,7 +94,7 @@ std::vector<RunConfig> candidates_of(const AutotuneOptions& options, fs::path& f
   RunConfig given = load_without_sweep(options.config, check);
   ConfigOptions config = options.config;
   if (!has_sweep(config))
-    for (std::string& values : usual_search_space(given)) config.overrides.push_back(std::move(values));
+    for (std::string& values : default_search_space(given)) config.overrides.push_back(std::move(values));
   const Sweep sweep = load_sweep(config, check);
   folder = sweep.folder;
   given.folder = folder.string();
@@ -274,7 +274,7 @@ bool holds_out(const LabelledSourceConfig& data) {
 
 }  // namespace
 
-std::vector<std::string> usual_search_space(const RunConfig& config) {
+std::vector<std::string> default_search_space(const RunConfig& config) {
   const ModelFacts facts = facts_of(config.model);
   std::vector<std::string> space;
   const double rate = config.train.lr;

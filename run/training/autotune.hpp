@@ -15,7 +15,7 @@
 namespace capstan {
 
 struct AutotuneOptions {
-  ConfigOptions config;  // with a key `sweep`, or the values of usual_search_space() are tried
+  ConfigOptions config;  // with a key `sweep`, or the values of default_search_space() are tried
   double minutes = 5;    // for all calls together; the first run is never cut short
   TrainRunOptions run;
 };
@@ -37,7 +37,7 @@ AutotuneEnd autotune(const AutotuneOptions& options, const Guard& guard, std::os
 
 /// Overrides with the values of a sweep, such as "sweep.train.lr=[5e-4, 1e-3, 2e-3]", for a configuration that has no
 /// key `sweep`: of a linear classifier its n-grams; else rates and dropout around those of the configuration.
-std::vector<std::string> usual_search_space(const RunConfig& config);
+std::vector<std::string> default_search_space(const RunConfig& config);
 
 /// The configuration with 1 / divisor of its steps or, if it has none, of its labelled examples.
 RunConfig shortened(RunConfig config, int64_t divisor);

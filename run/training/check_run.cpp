@@ -32,7 +32,7 @@ namespace {
 void check_memory(const RunConfig& config, const Communicator& ranks, Problems& problems) {
   if (has_plan_to_make(config)) return;  // the plan chooses sizes that fit
   if (const auto memory =
-          memory_problem(config, least_extent(config), memory_limit(), ranks.size(), ranks.sharing_memory()))
+          memory_problem(config, min_extent(config), memory_limit(), ranks.size(), ranks.sharing_memory()))
     problems.add(memory->key, memory->message);
 }
 

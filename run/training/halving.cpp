@@ -13,7 +13,7 @@ namespace capstan {
 namespace {
 
 constexpr size_t kept = 3;           // one candidate of so many goes on to the next rung
-constexpr int most_rungs = 4;        // the first trials have at least 1/27 of the training
+constexpr int max_rungs = 4;         // the first trials have at least 1/27 of the training
 constexpr int rungs_when_short = 3;  // where not all candidates fit into the time: 1/9 of the training at first
 
 /// A candidate with what its trial came to.
@@ -96,7 +96,7 @@ HalvingPlan plan_halving(size_t candidates, double full_seconds, double seconds)
   // candidates, each three times as long.
   const double full = std::max(full_seconds, 1e-9);
   int64_t divisor = 1;
-  for (int rungs = 1; rungs <= most_rungs; ++rungs, divisor *= kept)
+  for (int rungs = 1; rungs <= max_rungs; ++rungs, divisor *= kept)
     if (static_cast<double>(candidates) * full * rungs / static_cast<double>(divisor) <= seconds)
       return {candidates, divisor};
   divisor = kept * kept;

@@ -25,11 +25,11 @@ namespace {
 
 /// How many steps are taken: some that are not timed, at least so many that are, and no further one after a time.
 struct Patience {
-  int warm_up, least_steps;
+  int warm_up, min_steps;
   double seconds;
 };
 constexpr Patience for_plan{2, 1, 3}, for_precision{1, 2, 0.5};
-constexpr int most_steps = 200;
+constexpr int max_steps = 200;
 
 /// Seconds of a step, as the median of some after the first ones, which take longer since they touch new memory; and an
 /// estimate for a checkpoint.
@@ -38,9 +38,9 @@ PilotTimes step_times(const RunModel& model, ParamStore& params, const DataSourc
   LocalStep step(model.model(), params, data.training(), config);
   RunState state;
   std::vector<double> seconds;
-  const auto [warm_up, least_steps, enough] = patience;
+  const auto [warm_up, min_steps, enough] = patience;
   const Stopwatch since_first;
-  for (int i = 0; i < most_steps && (i < warm_up + least_steps || since_first.seconds() < enough); ++i) {
+  for (int i = 0; i < max_steps && (i < warm_up + min_steps || since_first.seconds() < enough); ++i) {
     const Stopwatch watch;
     step.run(state, config.lr * 1e-3, [] { return StopStatus{}; });
     if (i >= warm_up) seconds.push_back(watch.seconds());

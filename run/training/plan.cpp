@@ -20,15 +20,15 @@ namespace {
 /// Tokens read in training for each parameter that a token is multiplied by. The recipes for enwiki_xml and for
 /// tinyshakespeare, whose sizes were tried by hand, have 3.2 and 2.4; without n-grams Hoffmann et al. 2022 have 20.
 constexpr double tokens_per_parameter = 3;
-constexpr double most_passes = 10, most_parameters_per_token = 4;
-constexpr int64_t width_step = 16, least_width = 64, most_width = 2048, usual_width = 192;  // usual: the first pilot's
-constexpr int64_t least_buckets = 1 << 14, most_buckets = 1 << 22;
+constexpr double max_passes = 10, max_parameters_per_token = 4;
+constexpr int64_t width_step = 16, min_width = 64, max_width = 2048, default_width = 192;  // usual: the first pilot's
+constexpr int64_t min_buckets = 1 << 14, max_buckets = 1 << 22;
 constexpr double buckets_per_token = 0.8;
 /// A plan is looked at again after its number of steps divided by this.
 constexpr int64_t looks_again_at = 10;
 /// A plan stays as it is if it then takes between these shares of the time: the pace of a few steps is not known more
 /// exactly, and with tables that start again with every epoch a few steps less may cost a whole epoch.
-constexpr double least_use = 0.96, most_use = 1.02;
+constexpr double min_use = 0.96, max_use = 1.02;
 /// A plan that takes less than this share of the time says so.
 constexpr double well_used = 0.9;
 
@@ -67,7 +67,7 @@ int64_t worthwhile(const RunConfig& config, int64_t steps, int64_t steps_per_epo
 }
 
 int64_t longest_plan(const RunConfig& open, int64_t steps_per_epoch) {
-  double passes = width_of(open) == 0 ? most_passes : 1e15;
+  double passes = width_of(open) == 0 ? max_passes : 1e15;
   if (open.train.epochs > 0) passes = std::min(passes, static_cast<double>(open.train.epochs));
   return static_cast<int64_t>(std::min(passes * static_cast<double>(steps_per_epoch), 1e15));
 }
@@ -82,7 +82,7 @@ void limit_warmup(TrainConfig& train, int64_t begun_with = 1) {
 /// The power of two that is nearest to a share of the tokens of the text.
 int64_t buckets_for(double tokens) {
   const double power = std::round(std::log2(std::max(tokens * buckets_per_token, 1.0)));
-  return std::clamp(static_cast<int64_t>(std::exp2(std::min(power, 40.0))), least_buckets, most_buckets);
+  return std::clamp(static_cast<int64_t>(std::exp2(std::min(power, 40.0))), min_buckets, max_buckets);
 }
 
 /// The dropout for a number of passes over the text: 0 for one, 0.08 for three, 0.15 for eight.
@@ -182,7 +182,7 @@ class Planner {
     if (!model.dropout) model.dropout = dropout_for(passes);
     if (model.ngram_embedding.buckets == 0) {
       model.ngram_embedding.buckets = buckets_for(text_);
-      while (model.ngram_embedding.buckets > least_buckets && !fits_(config)) model.ngram_embedding.buckets /= 2;
+      while (model.ngram_embedding.buckets > min_buckets && !fits_(config)) model.ngram_embedding.buckets /= 2;
     }
     return config;
   }
@@ -199,20 +199,21 @@ class Planner {
     }
   }
 
-  /// The widest model up to usual_width that can be made and fits; where there is none, the narrowest that can be made.
+  /// The widest model up to default_width that can be made and fits; where there is none, the narrowest that can be
+  /// made.
   int64_t first_width() const {
     std::optional<int64_t> widest;
-    for (int64_t width = least_width; width <= most_width; width += width_step) {
+    for (int64_t width = min_width; width <= max_width; width += width_step) {
       const RunConfig config = with_sizes(width, 1);
       if (!flops(config)) continue;
-      if (widest && (width > usual_width || !fits_(config))) break;
+      if (widest && (width > default_width || !fits_(config))) break;
       widest = width;
     }
     if (!widest)
       throw ConfigError(
           fmt::format("model.width: no width from {} to {} in steps of {} goes with the other settings of "
                       "the model; give one",
-                      least_width, most_width, width_step));
+                      min_width, max_width, width_step));
     return *widest;
   }
 
@@ -237,12 +238,12 @@ class Planner {
   int64_t choose_width() const {
     std::optional<int64_t> best;
     double best_score = 0;
-    for (int64_t width = least_width; width <= most_width; width += width_step) {
+    for (int64_t width = min_width; width <= max_width; width += width_step) {
       const RunConfig config = with_sizes(width, 1);
       const std::optional<double> needed = flops(config);
       if (!needed) continue;
       const double parameters = *needed / 6;
-      if (best && (parameters > most_parameters_per_token * text_ || !fits_(config))) break;
+      if (best && (parameters > max_parameters_per_token * text_ || !fits_(config))) break;
       const PilotTimes times = predicted(*needed);
       const int64_t in_time = steps_in_time(times), used = steps(config, times);
       const double tokens = passes_of(used) * text_;
@@ -250,7 +251,7 @@ class Planner {
       // parameters.
       constexpr double weight = 6;
       const double lost =
-          std::log(static_cast<double>(std::min(in_time, static_cast<int64_t>(most_passes) * steps_per_epoch_)) /
+          std::log(static_cast<double>(std::min(in_time, static_cast<int64_t>(max_passes) * steps_per_epoch_)) /
                    static_cast<double>(used));
       const double score = std::abs(std::log(tokens / (tokens_per_parameter * parameters))) + weight * lost;
       if (!best || score < best_score) {
@@ -368,7 +369,7 @@ RunPlan plan(const RunConfig& config, const DataSource& data, double seconds, co
   return Planner(config, data, seconds, pilot, fits).make();
 }
 
-int64_t most_planned_steps(const RunConfig& config, const DataSource& data) {
+int64_t max_planned_steps(const RunConfig& config, const DataSource& data) {
   return longest_plan(config, steps_of_epoch(config, data));
 }
 
@@ -379,7 +380,7 @@ PlanCheck check_plan(const RunConfig& config, const DataSource& data, const Plan
   const int64_t possible = now.step + static_cast<int64_t>(std::clamp(fit, 1.0, 1e11));
   const double as_planned = now.seconds + pace.seconds_for(static_cast<double>(planned - now.step), now.each);
   const double used = as_planned / (60 * config.train.minutes);
-  int64_t steps = used >= least_use && used <= most_use
+  int64_t steps = used >= min_use && used <= max_use
                       ? planned
                       : worthwhile(config, std::min(possible, now.most), steps_of_epoch(config, data));
   steps = std::max(steps, now.step + 1);

@@ -79,14 +79,14 @@ struct RunPlan {
 RunPlan plan(const RunConfig& config, const DataSource& data, double seconds, const Pilot& pilot, const Fits& fits);
 
 /// The most steps that a plan for `config`, with what it leaves open, takes in any time.
-int64_t most_planned_steps(const RunConfig& config, const DataSource& data);
+int64_t max_planned_steps(const RunConfig& config, const DataSource& data);
 
 /// A run that was planned, at the step where its plan is looked at again.
 struct PlanProgress {
   int64_t step = 0;
   double seconds = 0;  // since the command began that planned it
   double each = 0;     // seconds of a step, of late
-  int64_t most = 0;    // most_planned_steps()
+  int64_t most = 0;    // max_planned_steps()
 };
 /// The number of steps from here on: as many as fit into the rest of train.minutes at the measured pace, with their
 /// evaluations and checkpoints, but those that were planned where they take nearly that time.

@@ -197,8 +197,8 @@ class SlimWeights {
     return bytes;
   }
   std::shared_ptr<const StoredRows> rows_of(double share) {
-    const auto most_bytes = static_cast<int64_t>(share * static_cast<double>(result_.bytes_before));
-    auto rows = best_rows(importance_, std::max<int64_t>(most_bytes - header_bytes, 0), row_bytes());
+    const auto max_bytes = static_cast<int64_t>(share * static_cast<double>(result_.bytes_before));
+    auto rows = best_rows(importance_, std::max<int64_t>(max_bytes - header_bytes, 0), row_bytes());
     result_.ngrams = rows->count();
     return rows;
   }
@@ -261,12 +261,12 @@ std::unique_ptr<DataSource> data_to_measure(const SavedRun& run) {
 /// Measures the loss of the run and of the copy on some batches, evenly spaced in the validation data or, without
 /// these, in the training data.
 void measure_loss(const SavedRun& run, const fs::path& weights, SlimRun& result) {
-  constexpr int64_t most_batches = 32;  // so that measuring takes a bounded time
+  constexpr int64_t max_batches = 32;  // so that measuring takes a bounded time
   try {
     const std::unique_ptr<DataSource> data = data_to_measure(run);
     const Split split = data->has(Split::valid) ? Split::valid : Split::train;
     const auto batches = data->evaluation(split);
-    const int64_t count = batches->batches_per_epoch(0), step = (count + most_batches - 1) / most_batches;
+    const int64_t count = batches->batches_per_epoch(0), step = (count + max_batches - 1) / max_batches;
     const SomeBatches sampled(*batches, {1, std::max<int64_t>(step - 1, 0)}, 0);
     const SafetensorsFile file(weights.string());
     const RunModel slim(run.config, model_vocabulary(run.config, *run.tokenizer),
@@ -282,16 +282,16 @@ void measure_loss(const SavedRun& run, const fs::path& weights, SlimRun& result)
 
 /// Some of the run's texts, those that it was not trained on if there are any; `result` gets what they are.
 std::vector<std::string> some_texts(const SavedRun& run, SlimRun& result) {
-  constexpr int64_t most_texts = 1000;  // they are predicted anew for each size that is tried
+  constexpr int64_t max_texts = 1000;  // they are predicted anew for each size that is tried
   try {
     const std::unique_ptr<DataSource> data = data_to_measure(run);
     const Split split = data->has(Split::valid) ? Split::valid : Split::train;
     const LabelledTexts of_split = data->texts(split);
-    const int64_t count = std::min(of_split.size(), most_texts);
+    const int64_t count = std::min(of_split.size(), max_texts);
     std::vector<std::string> texts;
     for (int64_t i = 0; i < count; ++i) texts.push_back(of_split.text(i * of_split.size() / count));
     result.measured_on = split == Split::valid ? "validation texts" : "training texts";
-    if (split == Split::train) result.limit = most_slim_change / 3;
+    if (split == Split::train) result.limit = max_slim_change / 3;
     return texts;
   } catch (const Error& error) {
     result.measured_on = error.what();
@@ -334,7 +334,7 @@ std::string effect_text(const SlimRun& result, const SlimOptions& options) {
   if (chosen)
     text += fmt::format("; this size is the smallest that was found to change them by at most {:.2g} on average",
                         result.limit);
-  if (result.limit < most_slim_change)
+  if (result.limit < max_slim_change)
     text += " (texts that a model was not trained on change up to three times as much)";
   return text;
 }

@@ -23,7 +23,7 @@ struct SlimEffect {
 
 /// A size that is chosen changes probabilities by so much at most, on average over the texts. For texts that the model
 /// was trained on it is a third, since their probabilities change up to three times less than those of others.
-constexpr double most_slim_change = 0.01;
+constexpr double max_slim_change = 0.01;
 
 struct SlimRun {
   int64_t bytes_before = 0, bytes = 0;    // of the folder of the checkpoint, in the run and in the copy
@@ -32,7 +32,7 @@ struct SlimRun {
   double loss_before = 0, loss = 0;       // of models that are no linear classifier: of the run and of the copy
   int64_t batches = 0;                    // how many batches the losses are of; 0: not measured
   std::string measured_on;                // the name of the data that it was measured on, or why it was not measured
-  double limit = most_slim_change;        // of effect.mean, where the size is chosen
+  double limit = max_slim_change;         // of effect.mean, where the size is chosen
 };
 
 /// What slim_run() found of the effect, in a sentence.
@@ -41,7 +41,7 @@ std::string effect_text(const SlimRun& result, const SlimOptions& options);
 /// Writes the model that `run` is used with (its best, or else its last) to a new run folder, without what only
 /// resuming needs. A linear classifier keeps those of its n-grams that decide most, in 8 bits per weight; other models
 /// keep all weights, matrices in bf16. The size of a linear classifier is the smallest of some whose effect is within
-/// most_slim_change; without texts to measure it on, all n-grams stay. The folder appears when it is complete. Training
+/// max_slim_change; without texts to measure it on, all n-grams stay. The folder appears when it is complete. Training
 /// refuses it. Throws Error when `output` exists, for a run that is slim already, and where the copy would not be
 /// smaller.
 SlimRun slim_run(const std::filesystem::path& run, const std::filesystem::path& output, const SlimOptions& options);

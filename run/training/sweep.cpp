@@ -100,7 +100,7 @@ std::string describe_ending(const Ending& ending) {
 
 namespace {
 
-constexpr size_t most_runs = 1000, longest_value = 40;  // runs of a sweep; characters of a value in a run's name
+constexpr size_t max_runs = 1000, longest_value = 40;  // runs of a sweep; characters of a value in a run's name
 
 /// A key and the values it takes.
 struct Axis {
@@ -163,9 +163,9 @@ std::vector<Axis> axes_of(const ConfigNode& sweep) {
   for (const Axis& axis : axes) {
     if (const std::string problem = axis_problem(axis); !problem.empty())
       problems.add(axis.values.place, join_path(sweep_key, axis.path), problem);
-    runs = std::min(most_runs + 1, runs * std::max<size_t>(1, axis.values.children.size()));
+    runs = std::min(max_runs + 1, runs * std::max<size_t>(1, axis.values.children.size()));
   }
-  if (runs > most_runs) problems.add(sweep.place, sweep_key, fmt::format("more than {} runs", most_runs));
+  if (runs > max_runs) problems.add(sweep.place, sweep_key, fmt::format("more than {} runs", max_runs));
   problems.throw_if_any();
   return axes;
 }

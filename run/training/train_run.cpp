@@ -102,9 +102,9 @@ constexpr int64_t few_steps = 50;
 struct Choices {
   std::vector<std::string> lines;
   std::vector<std::string> warnings;
-  bool chose_precision = false;           // was the precision chosen now, and not when the run was begun?
-  double planning = 0;                    // seconds of this command that are part of train.minutes
-  int64_t most_steps = int64_t{1} << 60;  // the most that a second look may give the run; no limit without a plan
+  bool chose_precision = false;          // was the precision chosen now, and not when the run was begun?
+  double planning = 0;                   // seconds of this command that are part of train.minutes
+  int64_t max_steps = int64_t{1} << 60;  // the most that a second look may give the run; no limit without a plan
 };
 
 /// The configuration with what it leaves open filled in as when this run was begun, if it was.
@@ -123,7 +123,7 @@ StepTimer timer_of(const DataSource& data, const Communicator& ranks) {
 RunConfig planned(const RunConfig& config, const DataSource& data, const TrainRunOptions& options, Communicator& ranks,
                   const Stopwatch& since, Choices& choices) {
   RunConfig known = as_begun(config);
-  choices.most_steps = most_planned_steps(config, data);
+  choices.max_steps = max_planned_steps(config, data);
   if (!has_plan_to_make(known)) {
     if (config.train.valid_every) known.train.valid_every = config.train.valid_every;
     return with_whole_epochs(known, data);
@@ -290,7 +290,7 @@ LookAgain second_look(const Prepared& run, Session& session) {
   return [&run, &session](int64_t step, double seconds, const Pace& pace) {
     const auto given = given_step_seconds();
     const PlanProgress now{step, run.choices.planning + seconds, given ? given->later : pace.recent_step(),
-                           run.choices.most_steps};
+                           run.choices.max_steps};
     const PlanCheck checked = check_plan(run.config, run.data, now, pace);
     RunConfig config = run.config;
     config.train.corrected.step = step;

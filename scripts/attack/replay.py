@@ -121,13 +121,13 @@ def changed(what, run, draw):
     return options, [key, "of the run: another one"]
 
 
-def segments(count, draw, most_ranks):
+def segments(count, draw, max_ranks):
     failed = 0
     order = [*runs, *draw.choices(list(runs), k=max(count - len(runs), 0))]
     draw.shuffle(order)
     for run in order[:count]:
         options, _ = piece(run, draw)
-        ranks = draw.randint(1, most_ranks) if run != "classify" else 1
+        ranks = draw.randint(1, max_ranks) if run != "classify" else 1
         threads = draw.randint(1, 3)
         code, said = capstan("replay", f"runs/{run}", *options, "--set", f"threads={threads}", ranks=ranks)
         good = code == 0 and "the same\n" in said and "different" not in said

@@ -16,9 +16,9 @@ namespace http = beast::http;
 namespace net = boost::asio;
 
 /// A client with more bytes of a stream than this unsent is dropped.
-constexpr size_t most_unsent = 4 << 20;
+constexpr size_t max_unsent = 4 << 20;
 /// So many bytes of a refused body are still read, so that the client sees the answer.
-constexpr size_t most_drained = 8 << 20;
+constexpr size_t max_drained = 8 << 20;
 /// A client that moves so many bytes at a time is not stalled; also the most that is joined to be sent at once.
 constexpr size_t step_bytes = 64 << 10;
 /// The size of the buffer by which bodies of any size are read.
@@ -249,7 +249,7 @@ void Connection::stream(uint64_t exchange, std::string text, bool end) {
   if (end && chunked_) queue("0\r\n\r\n");
   ended_ = end;
   if (end) tell(200);
-  if (unsent_bytes_ > most_unsent) return close();
+  if (unsent_bytes_ > max_unsent) return close();
   write();
 }
 
@@ -290,7 +290,7 @@ void Connection::write() {
 
 void Connection::done() {
   gone_.reset();
-  if (!keep_alive_ || state_->closing) return linger(most_drained);
+  if (!keep_alive_ || state_->closing) return linger(max_drained);
   wants_request_ = watching_;  // then the read that is under way is that of the next request
   if (wants_request_) return wait(Waits::for_request);
   read_request();
@@ -303,7 +303,7 @@ void Connection::linger(size_t left) {
   socket_.shutdown(net::ip::tcp::socket::shutdown_send, error);
   if (error || watching_ || left == 0) return close();
   buffer_.clear();
-  if (left == most_drained) {
+  if (left == max_drained) {
     wait(Waits::for_reader);
     arm(std::min(linger_seconds, state_->limits.idle_seconds));
   }

@@ -17,9 +17,9 @@ namespace {
 namespace net = boost::asio;
 
 /// All requests that are not whole yet have at most so many bytes, or as many as a single one may have if that is more.
-constexpr size_t usual_held_bytes = 64 << 20;
+constexpr size_t default_held_bytes = 64 << 20;
 /// Where all answers that are not sent have more bytes, clients that have taken nothing for a second are dropped.
-constexpr size_t usual_unsent_bytes = 256 << 20;
+constexpr size_t default_unsent_bytes = 256 << 20;
 constexpr double patience_seconds = 1;
 
 using Connection = HttpState::Connection;
@@ -52,7 +52,7 @@ bool HttpState::make_room(const Address* of) {
 }
 
 void HttpState::bound_held(const Address& grown) {
-  const size_t of_one = limits.body_bytes + unparsed_bytes(limits), most = std::max(usual_held_bytes, of_one);
+  const size_t of_one = limits.body_bytes + unparsed_bytes(limits), most = std::max(default_held_bytes, of_one);
   const size_t share = std::max(of_one, share_of(most));
   const auto now = Connection::Clock::now();
   while (grown.held > share || held > most) {
@@ -70,7 +70,7 @@ void HttpState::bound_held(const Address& grown) {
 
 void HttpState::bound_unsent() {
   const auto now = Connection::Clock::now();
-  while (unsent > usual_unsent_bytes) {
+  while (unsent > default_unsent_bytes) {
     Connection* const slowest = largest(all, [&](const Connection& connection) -> std::optional<double> {
       const double seconds = connection.stalled(now);
       const bool stalls = connection.waits() == Waits::for_reader && seconds > patience_seconds;

@@ -335,9 +335,9 @@ TEST_CASE("some windows of a long text come from all over it, and the same ones 
   const TextCorpus corpus = counting_corpus(10'000);
   EvaluationWindows::Options options{16, 20'000, 0, false};
   CHECK(EvaluationWindows(corpus, options, {3, 0}).counted_tokens() == 10'000);
-  options.most_tokens = 10'000;
+  options.max_tokens = 10'000;
   CHECK(EvaluationWindows(corpus, options, {3, 0}).examples_per_epoch() == 625);
-  options.most_tokens = 1000;
+  options.max_tokens = 1000;
   const EvaluationWindows windows(corpus, options, {3, 0}), again(corpus, options, {3, 0});
   CHECK(windows.counted_tokens() == 63 * 16);
   std::set<int32_t> labels, tenths;

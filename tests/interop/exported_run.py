@@ -40,7 +40,7 @@ def mixer(system, draw, prefix):
         bias = draw.choice(("none", "toeplitz", "rotary") + (() if prefix else ("t5",)))
         config = {"expansion": draw.choice((1, 2.5)), "key_dim": 8, "kernel": kernel, "logits": logits,
                   "normaliser": normaliser, "rotary": yes(), "position_bias": bias, "bias": yes(),
-                  "compat": {"whole_length": whole, "least_length": draw.choice((1, 16)),
+                  "compat": {"whole_length": whole, "min_length": draw.choice((1, 16)),
                              "t5_scale": draw.choice((0, 2)), "rotary_dims": draw.choice((0, 4)),
                              "rotary_pairs": draw.choice(("halves", "interleaved"))}}
         if system == "flash":

@@ -151,7 +151,7 @@ class CircleSearch {
 }  // namespace
 
 std::vector<std::string> broken_rules(const fs::path& root, const std::string& table) {
-  constexpr size_t most_subjects = 30;
+  constexpr size_t max_subjects = 30;
   Findings findings;
   const Rooms rooms = read_table(root, table, findings);
   const std::set<std::string> files = files_of(root, rooms);
@@ -174,9 +174,9 @@ std::vector<std::string> broken_rules(const fs::path& root, const std::string& t
     }
   }
   for (const auto& [room, list] : subjects)
-    if (list.size() > most_subjects)
+    if (list.size() > max_subjects)
       findings.push_back(at(*list.begin() + ".*", 1) + fmt::format("room {} has {} subjects, at most {} are allowed",
-                                                                   room, list.size(), most_subjects));
+                                                                   room, list.size(), max_subjects));
   CircleSearch(includes, findings);
   std::sort(findings.begin(), findings.end());
   return findings;

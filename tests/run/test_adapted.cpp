@@ -144,7 +144,7 @@ TEST_CASE("scores that learn are refused where the run or the options do not fit
   const auto refusal = [](const Run& run, const AdaptOptions& options) {
     return message_of<Error>([&] { AdaptedScorer(run.saved(), options).score(novel); });
   };
-  for (const AdaptOptions& wrong : {adapting(-1, 0), adapting(most_cached_tokens + 1, 0), adapting(0, 2),
+  for (const AdaptOptions& wrong : {adapting(-1, 0), adapting(max_cached_tokens + 1, 0), adapting(0, 2),
                                     adapting(0, -1), adapting(0, NAN), adapting(0, 1e-3, 1.5)})
     CHECK(contains(refusal(plain_text(), wrong), "from 0 to 1"));
   CHECK(contains(refusal(plain_text(), adapting(0, 1)), "--adapt: at a rate of 1 the loss is "));

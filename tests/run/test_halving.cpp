@@ -139,10 +139,10 @@ TEST_CASE("a trial is shortened by its steps, or by its labelled examples") {
 TEST_CASE("the usual search has the given values and others, and refuses what cannot be compared or shortened") {
   RunConfig config;
   config.train.lr = 2e-3;
-  CHECK(usual_search_space(config)[0] == "sweep.train.lr=[0.002, 0.001, 0.004, 0.0005, 0.008]");
+  CHECK(default_search_space(config)[0] == "sweep.train.lr=[0.002, 0.001, 0.004, 0.0005, 0.008]");
   config.model = LinearClassifierConfig();
   std::get<LinearClassifierConfig>(config.model).words = {1};
-  CHECK(usual_search_space(config)[0] == "sweep.model.words=[[1, 2], [1], [1, 2, 3]]");
+  CHECK(default_search_space(config)[0] == "sweep.model.words=[[1, 2], [1], [1, 2, 3]]");
   LabelledSourceConfig labelled;
   labelled.valid_fraction = 0;
   config.data = labelled;
@@ -167,10 +167,10 @@ TEST_CASE("the configured dropout is among the usual values, once") {
   LanguageModelConfig model;
   model.dropout = 0.7;
   config.model = model;
-  CHECK(usual_search_space(config)[1] == "sweep.model.dropout=[0.7, 0, 0.1, 0.3]");
+  CHECK(default_search_space(config)[1] == "sweep.model.dropout=[0.7, 0, 0.1, 0.3]");
   model.dropout = 0.1;
   config.model = model;
-  CHECK(usual_search_space(config)[1] == "sweep.model.dropout=[0.1, 0, 0.3]");
+  CHECK(default_search_space(config)[1] == "sweep.model.dropout=[0.1, 0, 0.3]");
 }
 
 TEST_CASE("runs with other data or seeds are not compared") {

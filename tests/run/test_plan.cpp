@@ -328,9 +328,9 @@ TEST_CASE(
   CHECK(run.check(700, 0.15).steps == 101);
   const RunConfig open = text.config();
   const int64_t epoch = run.data->training().batches_per_epoch(0);
-  CHECK(most_planned_steps(open, *run.data) == 10 * epoch);
-  CHECK(most_planned_steps(text.config({"train.epochs=3"}), *run.data) == 3 * epoch);
-  CHECK(most_planned_steps(run.config, *run.data) > 1'000'000 * epoch);
+  CHECK(max_planned_steps(open, *run.data) == 10 * epoch);
+  CHECK(max_planned_steps(text.config({"train.epochs=3"}), *run.data) == 3 * epoch);
+  CHECK(max_planned_steps(run.config, *run.data) > 1'000'000 * epoch);
 }
 
 TEST_CASE("plan: a correction ends with whole epochs where the plan does, and is kept with the plan") {

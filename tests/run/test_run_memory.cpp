@@ -40,8 +40,8 @@ TEST_CASE("memory: class weights for any number of classes are taken before the 
   const RunConfig config = config_with({"data={type: labelled, train: [missing], max_length: 16}",
                                         "model={type: text-classifier, layers: [{mixer: aft-local}], class_weights: "
                                         "{type: listed, weights: [1, 2, 1]}}"});
-  CHECK_FALSE(memory_problem(config, least_extent(config), {8'000'000'000, "this machine"}));
-  CHECK(memory_problem(config, least_extent(config), {1'000, "this machine"}));
+  CHECK_FALSE(memory_problem(config, min_extent(config), {8'000'000'000, "this machine"}));
+  CHECK(memory_problem(config, min_extent(config), {1'000, "this machine"}));
 }
 
 TEST_CASE("memory: a batch counts with its tokens, a micro-batch with its own") {

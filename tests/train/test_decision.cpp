@@ -109,7 +109,7 @@ TEST_CASE("average precision and curves: as scikit-learn has them") {
   const LabelCounts at = ranked.at(0, 0.5);
   CHECK(at.precision() == doctest::Approx(2.0 / 3));
   CHECK(at.recall() == doctest::Approx(2.0 / 3));
-  const RankedTexts many(2, RankedTexts::most_values);
+  const RankedTexts many(2, RankedTexts::max_values);
   CHECK(!many.kept());
   CHECK(!many.mean_average_precision());
 }

@@ -186,7 +186,7 @@ TEST_CASE("label report: a threshold for each label, that of all labels for one 
   CHECK(thresholds[2] < 0.9);  // not just below the only text that has it
   LabelReport decided(3, thresholds);
   add_all(decided);
-  const LabelFigures figures = decided.at(usual_threshold);
+  const LabelFigures figures = decided.at(default_threshold);
   CHECK(figures.thresholds == thresholds);
   CHECK(figures.accuracy() == 1);
   CHECK(figures.macro_f1() == 1);

@@ -156,14 +156,14 @@ TEST_CASE("the best checkpoint is that of the best loss or of the best accuracy,
     const TrainResult first = train(setup.inputs, config);
     config.steps = 40;  // what was best so far is remembered
     const TrainResult result = train(setup.inputs, config);
-    int64_t best_step = 0, least_loss_step = 0;
-    double best = -1e9, least_loss = 1e9, loss = 0, accuracy = 0;
+    int64_t best_step = 0, min_loss_step = 0;
+    double best = -1e9, min_loss = 1e9, loss = 0, accuracy = 0;
     for (const nlohmann::json& line : metrics_in(setup / "run")) {
       if (line.at("event") != "valid") continue;
       const double value = monitor == "loss" ? -line.at("loss").get<double>() : line.at("accuracy").get<double>();
-      if (line.at("loss").get<double>() < least_loss) {
-        least_loss = line.at("loss").get<double>();
-        least_loss_step = line.at("step").get<int64_t>();
+      if (line.at("loss").get<double>() < min_loss) {
+        min_loss = line.at("loss").get<double>();
+        min_loss_step = line.at("step").get<int64_t>();
       }
       CHECK(line.at("best").get<bool>() == (value > best));
       if (value <= best) continue;
@@ -175,7 +175,7 @@ TEST_CASE("the best checkpoint is that of the best loss or of the best accuracy,
     CHECK(result.state.best_step == best_step);
     CHECK(result.state.best.at("loss") == loss);
     CHECK(result.state.best.at("accuracy") == accuracy);
-    CHECK((best_step == least_loss_step) == (monitor == "loss"));  // or the test would say nothing
+    CHECK((best_step == min_loss_step) == (monitor == "loss"));  // or the test would say nothing
     CHECK(contains(read_text(setup / "run/train.log"),
                    monitor == "loss" ? "best validation loss " : "best validation accuracy "));
   }

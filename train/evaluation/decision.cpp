@@ -19,8 +19,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double label_share = 0.5;  // of a text's count; its probabilities have the rest
-constexpr double largest_log_factor = 12, least_gain = 1e-9;
-constexpr int most_rounds = 4;  // over all classes
+constexpr double largest_log_factor = 12, min_gain = 1e-9;
+constexpr int max_rounds = 4;  // over all classes
 
 /// How far text i counts as one of class c.
 double class_share(const HeldOutPredictions& held_out, int64_t i, int64_t c) {
@@ -49,7 +49,7 @@ class FactorSearch {
   }
 
   DecisionRule run() {
-    for (int round = 0; round < most_rounds; ++round) {
+    for (int round = 0; round < max_rounds; ++round) {
       bool better = false;
       for (int64_t c = 0; c < classes_; ++c)
         if (label_ < 0 || c == label_) better = improve(c) || better;
@@ -130,7 +130,7 @@ class FactorSearch {
       const double low = at == 0 ? -largest_log_factor : least[static_cast<size_t>(order[at - 1])];
       const double high = at == order.size() ? largest_log_factor : least[static_cast<size_t>(order[at])];
       if (const double middle = (low + high) / 2;
-          high > low && std::abs(middle) <= largest_log_factor && sum > best + least_gain) {
+          high > low && std::abs(middle) <= largest_log_factor && sum > best + min_gain) {
         best = sum;
         chosen = middle;
       }

@@ -19,7 +19,7 @@ namespace capstan {
 namespace {
 
 /// Tokens evaluated at once: more of them take more memory, not less time.
-constexpr int64_t most_tokens = int64_t{1} << 17;
+constexpr int64_t max_tokens = int64_t{1} << 17;
 
 /// Hands the probabilities of rows on to what wants them, from several threads.
 struct Decisions {
@@ -53,12 +53,12 @@ void gather(const Collected& collected, Communicator& ranks) {
   predictions->sort();
 }
 
-/// The sums of one batch, in pieces of micro_batch_tokens or, without, most_tokens: texts of a million tokens follow
+/// The sums of one batch, in pieces of micro_batch_tokens or, without, max_tokens: texts of a million tokens follow
 /// each other.
 Evaluation sums_of(const Task& task, const Batch& batch, int64_t micro_batch_tokens, Decisions& decisions) {
   const TapePause no_tape;
   Evaluation sums;
-  for (const Batch& piece : split_rows(batch, micro_batch_tokens > 0 ? micro_batch_tokens : most_tokens)) {
+  for (const Batch& piece : split_rows(batch, micro_batch_tokens > 0 ? micro_batch_tokens : max_tokens)) {
     stop_point();
     const TaskLoss loss = task.loss(piece, Context::evaluation(piece));
     sums.add({static_cast<double>(loss.sum.value().item()), loss.targets, loss.correct});
@@ -126,7 +126,7 @@ Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_ba
     bool stopped = false;
     for (int64_t done = 0; batches && done < turn && !stopped;) {
       std::vector<Batch> group;
-      for (int64_t tokens = 0; done + static_cast<int64_t>(group.size()) < turn && tokens < most_tokens;) {
+      for (int64_t tokens = 0; done + static_cast<int64_t>(group.size()) < turn && tokens < max_tokens;) {
         auto prepared = batches->next();
         if (!prepared) break;
         group.push_back(std::move(prepared->batch));
@@ -163,12 +163,12 @@ Validation validate(const Task& task, const BatchSource& split, int64_t micro_ba
     const bool of_costs = goal != nullptr && goal->kind == DecisionGoal::Kind::cost;
     LabelReport labels(columns, of_costs ? goal->rule : std::vector<double>{});
     Validation result{evaluate(task, split, micro_batch_tokens, ranks, {&labels}), std::nullopt};
-    result.labels = labels.at(of_costs ? usual_threshold : labels.best_threshold());
+    result.labels = labels.at(of_costs ? default_threshold : labels.best_threshold());
     if (of_costs) result.labels->cost = mean_cost(*result.labels, goal->of_labels);
     if (goal != nullptr && goal->kind == DecisionGoal::Kind::macro_f1) {
       LabelReport each(columns, labels.best_thresholds());
       evaluate(task, split, micro_batch_tokens, ranks, {&each});
-      result.labels = each.at(usual_threshold);
+      result.labels = each.at(default_threshold);
     }
     result.total.correct = result.labels->exact;
     return result;
@@ -339,7 +339,7 @@ ClassifierEvaluation evaluate_classifier(const Model& classifier, const Labelled
         add(classifier, Var(group.logits), group.labels, result);
   }
   if (sets) {
-    result.labels = sets->at(usual_threshold);
+    result.labels = sets->at(default_threshold);
     result.total.correct = result.labels->exact;
   } else {
     count_correct(result);

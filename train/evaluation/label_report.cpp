@@ -70,7 +70,7 @@ LabelReport::LabelReport(int64_t labels, std::vector<double> thresholds)
 int64_t LabelReport::texts() const { return counts_.back(); }
 
 void LabelReport::add(const float* probabilities, const int32_t* truth) {
-  int most_absent = 0, least_present = levels - 1;  // levels
+  int max_absent = 0, min_present = levels - 1;  // levels
   for (int64_t c = 0; c < labels_; ++c) {
     const int level = thresholds_.empty() ? level_of(probabilities[c], levels - 1)
                       : reaches(probabilities[c], thresholds_[static_cast<size_t>(c)]) ? levels / 2
@@ -78,13 +78,13 @@ void LabelReport::add(const float* probabilities, const int32_t* truth) {
     const bool has_it = truth[c] != 0;
     ++counts_[place(c, has_it, level)];
     if (has_it)
-      least_present = std::min(least_present, level);
+      min_present = std::min(min_present, level);
     else
-      most_absent = std::max(most_absent, level);
+      max_absent = std::max(max_absent, level);
   }
-  if (most_absent < least_present) {  // exact at the thresholds between them
-    ++counts_[tail(static_cast<size_t>(most_absent) + 1)];
-    --counts_[tail(static_cast<size_t>(least_present) + 1)];
+  if (max_absent < min_present) {  // exact at the thresholds between them
+    ++counts_[tail(static_cast<size_t>(max_absent) + 1)];
+    --counts_[tail(static_cast<size_t>(min_present) + 1)];
   }
   const std::vector<int64_t> best = likeliest(probabilities, labels_, all_ranks.back());
   for (size_t i = 0; i < all_ranks.size(); ++i)

@@ -12,7 +12,7 @@
 namespace capstan {
 
 /// The threshold of a model that was never evaluated.
-constexpr double usual_threshold = 0.5;
+constexpr double default_threshold = 0.5;
 
 /// Does a text have a label of this probability?
 inline bool reaches(float probability, double threshold) { return probability >= static_cast<float>(threshold); }
@@ -37,7 +37,7 @@ struct PrecisionAt {
 
 /// What decisions at one threshold, or at one per label, are worth.
 struct LabelFigures {
-  double threshold = usual_threshold;
+  double threshold = default_threshold;
   std::vector<double> thresholds = {};  // by label; empty: `threshold` is that of all labels
   std::vector<LabelCounts> of_label;
   LabelCounts all;  // summed over the labels: micro-averages
@@ -53,7 +53,7 @@ struct LabelFigures {
 /// Counts are integers, so the order of the texts does not matter.
 class LabelReport {
  public:
-  /// With `thresholds`, one per label, decisions are counted at these alone: at(usual_threshold) has them.
+  /// With `thresholds`, one per label, decisions are counted at these alone: at(default_threshold) has them.
   explicit LabelReport(int64_t labels, std::vector<double> thresholds = {});
 
   /// One text: the probability of each label, and 1 for those that it has, 0 for others.

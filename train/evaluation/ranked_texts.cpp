@@ -8,7 +8,7 @@
 namespace capstan {
 
 RankedTexts::RankedTexts(int64_t classes, int64_t texts)
-    : kept_(texts <= most_values / std::max<int64_t>(classes, 1)),
+    : kept_(texts <= max_values / std::max<int64_t>(classes, 1)),
       positive_(static_cast<size_t>(kept_ ? classes : 0)),
       negative_(positive_.size()) {}
 

@@ -10,10 +10,10 @@
 
 namespace capstan {
 
-/// The probabilities of all texts, class by class. Of more than most_values, none are kept, and there are no figures.
+/// The probabilities of all texts, class by class. Of more than max_values, none are kept, and there are no figures.
 class RankedTexts {
  public:
-  static constexpr int64_t most_values = 50'000'000;
+  static constexpr int64_t max_values = 50'000'000;
 
   /// `texts`: as many as will be added, at most.
   RankedTexts(int64_t classes, int64_t texts);

@@ -19,8 +19,8 @@ namespace {
 constexpr double shares[][2] = {{1, 0}, {1, 0.5}, {1, 1}, {0.5, 1}, {0, 1}};
 
 /// Entries times problems, over all folds that are held out: larger data have fewer of these.
-constexpr double most_work = 1.5e8;
-constexpr int64_t most_scores = 30'000'000;  // scores of held-out rows that are kept: 120 MB
+constexpr double max_work = 1.5e8;
+constexpr int64_t max_scores = 30'000'000;  // scores of held-out rows that are kept: 120 MB
 
 /// The work of trying all mixes on one logit of a held-out row, as a multiple of what solving for a class takes for an
 /// entry. Measured on AG News and R8.
@@ -53,18 +53,18 @@ int64_t folds_of(const NgramRows& rows) { return std::min(rows.config().folds, r
 
 int64_t held_out_folds(const NgramRows& rows) {
   const double work = static_cast<double>(rows.entries() + rows.rows()) * static_cast<double>(problem_count(rows));
-  return std::clamp(static_cast<int64_t>(most_work / work), int64_t{1}, folds_of(rows));
+  return std::clamp(static_cast<int64_t>(max_work / work), int64_t{1}, folds_of(rows));
 }
 
 namespace {
 
-int64_t most_held_out_rows(const NgramRows& rows) {
-  return std::max<int64_t>(100, most_scores / (problem_count(rows) * svm_kind_count) / held_out_folds(rows));
+int64_t max_held_out_rows(const NgramRows& rows) {
+  return std::max<int64_t>(100, max_scores / (problem_count(rows) * svm_kind_count) / held_out_folds(rows));
 }
 
 /// The work of trying all mixes: some twenty factors of each, with each held-out row.
 double mixes_work(const NgramRows& rows) {
-  const int64_t held_out = std::min(rows.rows() / folds_of(rows), most_held_out_rows(rows)) * held_out_folds(rows);
+  const int64_t held_out = std::min(rows.rows() / folds_of(rows), max_held_out_rows(rows)) * held_out_folds(rows);
   return logit_work * static_cast<double>(held_out * rows.classes()) /
          static_cast<double>(std::max<int64_t>(rows.entries(), 1));
 }
@@ -93,14 +93,14 @@ HeldOut::HeldOut(const NgramRows& rows, uint64_t seed)
     : rows_(rows), seed_(seed), problems_(problem_count(rows)), shares_(logits_of_shares(rows)) {
   const std::vector<int64_t> fold = folds_of(rows, folds_of(rows));
   const int64_t used = held_out_folds(rows);
-  const int64_t most_rows = most_held_out_rows(rows);
+  const int64_t max_rows = max_held_out_rows(rows);
   parts_.resize(static_cast<size_t>(used));
   for (int64_t row = 0; row < rows.rows(); ++row)
     for (int64_t part = 0; part < used; ++part) {
       Part& p = parts_[static_cast<size_t>(part)];
       if (fold[static_cast<size_t>(row)] != part)
         p.learnt.push_back(row);
-      else if (static_cast<int64_t>(p.held_out.size()) < most_rows)
+      else if (static_cast<int64_t>(p.held_out.size()) < max_rows)
         p.held_out.push_back(row);
     }
   for (Part& part : parts_) {

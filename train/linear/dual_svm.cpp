@@ -16,7 +16,7 @@
 namespace capstan {
 namespace {
 
-constexpr int most_passes = 300;           // a solution that is not reached by then is taken as it is
+constexpr int max_passes = 300;            // a solution that is not reached by then is taken as it is
 constexpr size_t rows_between_stops = 16;  // a row takes a microsecond or, a whole book, a tenth of a second
 
 /// count_weight() of all counts: a look-up in the innermost loop.
@@ -189,9 +189,9 @@ class Solver {
   }
   /// 1 / (2 C g): what the squared loss adds to the diagonal of the dual.
   double ridge(int64_t row) const {
-    constexpr double least_weight = 1e-6;  // a row of weight 0 has no inverse
+    constexpr double min_weight = 1e-6;  // a row of weight 0 has no inverse
     const double weight = problem_.presence ? rows_.weight(row) : rows_.weight(row, problem_.positive);
-    return 0.5 / (problem_.cost * std::max(weight, least_weight));
+    return 0.5 / (problem_.cost * std::max(weight, min_weight));
   }
   double sign(int64_t i) const { return signs_[static_cast<size_t>(i)]; }
   /// The derivative of the dual by alpha_i.
@@ -267,7 +267,7 @@ SvmSolution solve_svm(const NgramRows& rows, const SvmProblem& problem, UnitRun*
       solver = std::make_unique<Solver>(rows, problem);
     }
   }
-  while (!solved && pass < most_passes) {
+  while (!solved && pass < max_passes) {
     solved = solver->pass();
     ++pass;
     if (run == nullptr) continue;

@@ -218,7 +218,7 @@ LinearFit fit_of_mix(const NgramRows& rows, const HeldOut& held_out, const SvmMi
   fit.held_out = held_out.evaluate(mix);
   if (rows.multi_label()) {
     const std::vector<double> used = thresholds.empty() ? held_out.label_report(mix).best_thresholds() : thresholds;
-    fit.labels = held_out.label_report(mix, used).at(usual_threshold);
+    fit.labels = held_out.label_report(mix, used).at(default_threshold);
     fit.held_out.correct = fit.labels->exact;
   } else {
     fit.predictions = held_out.predictions(mix);

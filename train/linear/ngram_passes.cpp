@@ -21,8 +21,8 @@ namespace {
 
 /// Rates of AdaGrad, chosen by the loss of 20,000 training texts that were held back (docs/notes/ngrams.md).
 constexpr double softmax_rate = 1, hinge_rate = 0.15;
-constexpr int64_t sample_share = 8, most_sampled = 100'000;     // texts that tell the factor of two classes: one in 8
-constexpr int64_t held_out_share = 10, most_held_out = 20'000;  // texts that are held out: one in 10
+constexpr int64_t sample_share = 8, max_sampled = 100'000;     // texts that tell the factor of two classes: one in 8
+constexpr int64_t held_out_share = 10, max_held_out = 20'000;  // texts that are held out: one in 10
 
 /// The rows that passes learn from, and the rows that are held out. `sample`: some of the learnt rows, by which the
 /// factor of two classes is found; empty with more classes.
@@ -30,9 +30,9 @@ struct Parts {
   std::vector<uint32_t> learnt, sample, held_out;
 };
 
-/// One row of so many is held out: 10, or more where a tenth would be above most_held_out.
-int64_t folds_held_out(const NgramRows& rows) { return std::max(held_out_share, rows.rows() / most_held_out); }
-int64_t sample_size(int64_t learnt) { return std::max<int64_t>(1, std::min(learnt / sample_share, most_sampled)); }
+/// One row of so many is held out: 10, or more where a tenth would be above max_held_out.
+int64_t folds_held_out(const NgramRows& rows) { return std::max(held_out_share, rows.rows() / max_held_out); }
+int64_t sample_size(int64_t learnt) { return std::max<int64_t>(1, std::min(learnt / sample_share, max_sampled)); }
 
 Parts parts_of(const NgramRows& rows) {
   check(rows.rows() <= std::numeric_limits<uint32_t>::max(), "passes: {} rows are too many", rows.rows());
@@ -115,7 +115,7 @@ LinearFit fit_at(const NgramRows& rows, const HeldOutScores& held_out, double fa
   fit.held_out = held_out.sums(factor).of_rows;
   if (rows.multi_label()) {
     const std::vector<double> used = thresholds.empty() ? held_out.labels(factor, {}).best_thresholds() : thresholds;
-    fit.labels = held_out.labels(factor, used).at(usual_threshold);
+    fit.labels = held_out.labels(factor, used).at(default_threshold);
     fit.held_out.correct = fit.labels->exact;
   } else {
     fit.predictions = held_out.predictions(factor);

@@ -17,11 +17,11 @@
 namespace capstan {
 namespace {
 
-constexpr int64_t few_ngrams = 4'000'000;             // entries: of fewer, n-grams of a single text are used, too
-constexpr int64_t buckets_per_ngram = 4;              // for each n-gram that is used: most have a bucket alone
-constexpr int64_t most_weights = 1 << 26;             // buckets times classes that are solved for: 256 MB
-constexpr int64_t most_pass_weights = 1 << 27;        // buckets times classes that passes learn: 512 MB
-constexpr int least_bits = 10, usual_most_bits = 22;  // bits of a bucket's number, where it is chosen here
+constexpr int64_t few_ngrams = 4'000'000;            // entries: of fewer, n-grams of a single text are used, too
+constexpr int64_t buckets_per_ngram = 4;             // for each n-gram that is used: most have a bucket alone
+constexpr int64_t max_weights = 1 << 26;             // buckets times classes that are solved for: 256 MB
+constexpr int64_t max_pass_weights = 1 << 27;        // buckets times classes that passes learn: 512 MB
+constexpr int min_bits = 10, default_max_bits = 22;  // bits of a bucket's number, where it is chosen here
 constexpr int64_t texts_at_once = 2048, blocks_per_thread = 256;  // work for all threads in little memory
 
 std::vector<int64_t> words_of_so_many(int64_t texts) {
@@ -47,21 +47,19 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
   } else if (!config_.words) {
     config_.words = words_of_so_many(rows());
   }
-  const auto most_entries = [](int64_t bytes) { return bytes / static_cast<int64_t>(sizeof(NgramCount)); };
-  const int64_t most_kept = most_entries(std::max(budget.kept, budget.solved)),
-                most_solved = most_entries(budget.solved);
+  const auto max_entries = [](int64_t bytes) { return bytes / static_cast<int64_t>(sizeof(NgramCount)); };
+  const int64_t max_kept = max_entries(std::max(budget.kept, budget.solved)), max_solved = max_entries(budget.solved);
   read_labels(texts);
   texts.report_earlier(0);  // the rate of the readings begins here
   const double expected = expected_entries(texts);
   const int64_t problems = is_binary() ? 1 : classes_,
-                soon_solved = std::min(most_solved, most_entries_solved(rows(), problems));
-  const bool fit = expected <= static_cast<double>(most_kept);
+                soon_solved = std::min(max_solved, max_entries_solved(rows(), problems));
+  const bool fit = expected <= static_cast<double>(max_kept);
   if (base_ == nullptr && (!fit || expected > static_cast<double>(soon_solved)))
     texts.expect_readings(passes_in_readings(problems, fit));
-  const bool are_kept = fit && read(texts, most_kept, expected);
-  by_passes_ =
-      base_ == nullptr && (!are_kept || expected > static_cast<double>(most_solved) || entries() > soon_solved);
-  if (base_ != nullptr) refuse_large_base(are_kept, most_kept, std::max(budget.kept, budget.solved) / 1'000'000);
+  const bool are_kept = fit && read(texts, max_kept, expected);
+  by_passes_ = base_ == nullptr && (!are_kept || expected > static_cast<double>(max_solved) || entries() > soon_solved);
+  if (base_ != nullptr) refuse_large_base(are_kept, max_kept, std::max(budget.kept, budget.solved) / 1'000'000);
   if (are_kept) {
     norms_.assign(starts_.size() - 1, 0);
     choose_buckets();
@@ -76,14 +74,14 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
 }
 
 /// Throws Error where a base classifier cannot be used: its rows must be kept, and its scores must fit, too.
-void NgramRows::refuse_large_base(bool are_kept, int64_t most_kept, int64_t megabytes) const {
+void NgramRows::refuse_large_base(bool are_kept, int64_t max_kept, int64_t megabytes) const {
   if (!are_kept)
     throw Error(
         fmt::format("train.init_from: the n-grams of the training texts take more than {} MB (train.memory), and a "
                     "linear-classifier that starts from another one has them in memory; raise train.memory, lower "
                     "data.max_length, train on fewer texts, or leave out train.init_from",
                     megabytes));
-  if (rows() > most_kept / base_->columns)
+  if (rows() > max_kept / base_->columns)
     throw Error(
         fmt::format("train.init_from: {} scores for each of {} texts take more than {} MB; start from a classifier of "
                     "fewer classes, or train on fewer texts",
@@ -123,33 +121,33 @@ double NgramRows::expected_entries(const LabelledTexts& texts) const {
   LabelledTexts quiet(texts);
   quiet.stop_reporting();
   parallel_units(texts_at_once, [&](int64_t i) {
-    const TextNgrams found = count_ngrams(quiet.text(i), orders_of(config_), most_bucket_bits);
+    const TextNgrams found = count_ngrams(quiet.text(i), orders_of(config_), max_bucket_bits);
     entries[static_cast<size_t>(i)] = static_cast<int64_t>(found.words.size() + found.characters.size());
   });
   const auto total = static_cast<double>(std::accumulate(entries.begin(), entries.end(), int64_t{0}));
   return total / static_cast<double>(texts_at_once) * static_cast<double>(rows());
 }
 
-/// Reads the entries of all texts, in 2^most_bucket_bits buckets. False, without any, for more than `most_entries`.
-bool NgramRows::read(const LabelledTexts& texts, int64_t most_entries, double expected) {
+/// Reads the entries of all texts, in 2^max_bucket_bits buckets. False, without any, for more than `max_entries`.
+bool NgramRows::read(const LabelledTexts& texts, int64_t max_entries, double expected) {
   const NgramOrders orders = orders_of(config_);
   starts_.assign(1, 0);
   starts_.reserve(static_cast<size_t>(2 * rows() + 1));
-  entries_.reserve(static_cast<size_t>(std::min(1.05 * expected, static_cast<double>(most_entries))));
+  entries_.reserve(static_cast<size_t>(std::min(1.05 * expected, static_cast<double>(max_entries))));
   std::vector<RowScratch> scratches(static_cast<size_t>(team_size()));
   for (int64_t first = 0; first < rows(); first += texts_at_once) {
     std::vector<TextNgrams> group(static_cast<size_t>(std::min(texts_at_once, rows() - first)));
     parallel_units(static_cast<int64_t>(group.size()), [&](int64_t i) {
       RowScratch& scratch = scratches[static_cast<size_t>(thread_index())];
-      find_ngrams(texts.text(first + i), orders, most_bucket_bits, nullptr, &scratch.memory, scratch.found);
-      group[static_cast<size_t>(i)] = {counted(scratch.found.words, most_bucket_bits),
-                                       counted(scratch.found.characters, most_bucket_bits)};
+      find_ngrams(texts.text(first + i), orders, max_bucket_bits, nullptr, &scratch.memory, scratch.found);
+      group[static_cast<size_t>(i)] = {counted(scratch.found.words, max_bucket_bits),
+                                       counted(scratch.found.characters, max_bucket_bits)};
     });
     for (const TextNgrams& found : group)
       for (const auto* const counts : {&found.words, &found.characters})
         starts_.push_back(starts_.back() + static_cast<int64_t>(counts->size()));
     entry_count_ = starts_.back();
-    if (entry_count_ > most_entries) {
+    if (entry_count_ > max_entries) {
       entries_ = {};
       starts_ = {};
       entry_count_ = 0;
@@ -275,28 +273,28 @@ std::vector<int32_t> NgramRows::rows_with(size_t buckets) const {
 }
 
 /// The most bits of a bucket's number, so that the weights of all classes are not too many.
-int NgramRows::most_bits() const {
-  const int64_t weights = by_passes_ ? most_pass_weights : most_weights;
-  return std::clamp(bits_of(weights / classes_ + 1) - 1, least_bits, by_passes_ ? most_bucket_bits : usual_most_bits);
+int NgramRows::max_bits() const {
+  const int64_t weights = by_passes_ ? max_pass_weights : max_weights;
+  return std::clamp(bits_of(weights / classes_ + 1) - 1, min_bits, by_passes_ ? max_bucket_bits : default_max_bits);
 }
 
 /// Chooses min_texts and buckets for passes, without the number of n-grams: rows that are not kept do not tell it.
 void NgramRows::choose_sizes() {
   if (config_.min_texts == 0) config_.min_texts = 2;
-  if (config_.buckets == 0) config_.buckets = int64_t{1} << most_bits();
+  if (config_.buckets == 0) config_.buckets = int64_t{1} << max_bits();
 }
 
 void NgramRows::choose_buckets() {
   if (by_passes_) choose_sizes();
   if (config_.min_texts == 0) config_.min_texts = entries() < few_ngrams ? 1 : 2;
   if (config_.buckets == 0) {
-    const std::vector<int32_t> texts = rows_with(size_t{1} << most_bucket_bits);
+    const std::vector<int32_t> texts = rows_with(size_t{1} << max_bucket_bits);
     const int64_t ngrams = std::count_if(texts.begin(), texts.end(), [&](int32_t n) { return n >= config_.min_texts; });
-    config_.buckets = int64_t{1} << std::clamp(bits_of(buckets_per_ngram * ngrams), least_bits, most_bits());
+    config_.buckets = int64_t{1} << std::clamp(bits_of(buckets_per_ngram * ngrams), min_bits, max_bits());
   }
   const int bits = bits_of(config_.buckets);
-  if (bits == most_bucket_bits) return;
-  shorten_blocks([&](std::vector<NgramCount>& block) { join_buckets(block, most_bucket_bits, bits); });
+  if (bits == max_bucket_bits) return;
+  shorten_blocks([&](std::vector<NgramCount>& block) { join_buckets(block, max_bucket_bits, bits); });
 }
 
 /// Sets the scale. texts: by bucket, how many rows have it.

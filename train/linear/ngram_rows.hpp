@@ -58,7 +58,7 @@ struct Untouched : std::allocator<T> {
 /// From so many texts on, passes learn as much as a solution in a fraction of its time.
 constexpr int64_t many_texts = 100'000;
 /// Up to so many entries, weights are solved for: with fewer than many_texts texts, for half an hour of a thread.
-inline int64_t most_entries_solved(int64_t texts, int64_t problems) {
+inline int64_t max_entries_solved(int64_t texts, int64_t problems) {
   return (texts >= many_texts ? int64_t{10'000'000} : int64_t{4'000'000'000}) / problems;
 }
 /// How many times as long as one reading of the n-grams what follows takes, on one thread and texts of 68 bytes: with 2
@@ -172,12 +172,12 @@ class NgramRows {
   std::string report() const;
 
  private:
-  void refuse_large_base(bool are_kept, int64_t most_kept, int64_t megabytes) const;
+  void refuse_large_base(bool are_kept, int64_t max_kept, int64_t megabytes) const;
   void read_labels(const LabelledTexts& texts);
   double expected_entries(const LabelledTexts& texts) const;
-  bool read(const LabelledTexts& texts, int64_t most_entries, double expected);
+  bool read(const LabelledTexts& texts, int64_t max_entries, double expected);
   void count_texts(const LabelledTexts& texts);
-  int most_bits() const;
+  int max_bits() const;
   void weigh(const std::vector<int32_t>& texts);
   template <class Change>
   void shorten_blocks(const Change& change);

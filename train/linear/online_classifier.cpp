@@ -20,12 +20,12 @@ namespace {
 
 /// Rates of AdaGrad, chosen by texts of several data sets (docs/notes/ngrams.md). N-grams of characters learn more
 /// slowly, since a text has many more of them than of words.
-constexpr float usual_rate = 1, rate_of_two_classes = 0.35F, share_of_characters = 0.5F;
-constexpr int64_t most_at_once = 256, texts_per_thread = 16;  // most_at_once: gradients with the same weights
-constexpr int64_t most_online_weights = 1 << 27;              // 512 MB
+constexpr float default_rate = 1, rate_of_two_classes = 0.35F, share_of_characters = 0.5F;
+constexpr int64_t max_at_once = 256, texts_per_thread = 16;  // max_at_once: gradients with the same weights
+constexpr int64_t max_online_weights = 1 << 27;              // 512 MB
 constexpr int64_t floats_at_once = 8;         // the width of the table is a multiple, for vector instructions
 constexpr float first_sum = 1;                // where the sums of AdaGrad begin
-constexpr double usual_squares = 0.003;       // what a text adds to the sum of a bucket, on average: for guess_rest()
+constexpr double default_squares = 0.003;     // what a text adds to the sum of a bucket, on average: for guess_rest()
 constexpr size_t buckets_ahead = 8;           // rows of the table that are fetched before they are needed
 constexpr size_t known_logarithms = 1 << 16;  // in a table: a logarithm for each n-gram would take most of the time
 
@@ -51,7 +51,7 @@ OnlineClassifier::OnlineClassifier(const LinearClassifierConfig& config, int64_t
   if (config_.min_texts == 0) config_.min_texts = 1;
   check(classes > 0, "OnlineClassifier: {} classes", classes);
   if (config_.buckets == 0)
-    config_.buckets = int64_t{1} << std::clamp(bits_of(most_online_weights / width_ + 1) - 1, 10, most_bucket_bits);
+    config_.buckets = int64_t{1} << std::clamp(bits_of(max_online_weights / width_ + 1) - 1, 10, max_bucket_bits);
   class_weights_ =
       weights_of(config_.class_weights, std::vector<int64_t>(static_cast<size_t>(classes), 1), classes, multi_label_);
   shifts_ = shifts_of(class_weights_);
@@ -157,7 +157,7 @@ void OnlineClassifier::find_slopes(const OnlineText& text, const std::vector<dou
 }
 
 void OnlineClassifier::step(const Row& row, const NgramValue* first, const NgramValue* last, float share) {
-  const float rate = share * (columns_ == 1 ? rate_of_two_classes : usual_rate);
+  const float rate = share * (columns_ == 1 ? rate_of_two_classes : default_rate);
   const float squares = row.squares * share;
   const float* const slopes = row.slopes.data();
   const int64_t width = width_;
@@ -223,12 +223,12 @@ void OnlineClassifier::learn(const std::vector<OnlineText>& texts) {
     if (!(text.weight >= 0) || !std::isfinite(text.weight))
       throw std::invalid_argument(fmt::format("a text has the weight {}: expected a number of 0 or more", text.weight));
   const FixedThreads same;
-  group_.resize(most_at_once);
+  group_.resize(max_at_once);
   scratches_.resize(static_cast<size_t>(team_size()));
   const auto text_count = static_cast<int64_t>(texts.size());
   for (int64_t first = 0; first < text_count;) {
     stop_point();
-    const int64_t count = std::min(std::clamp<int64_t>(texts_ / 8, 1, most_at_once), text_count - first);
+    const int64_t count = std::min(std::clamp<int64_t>(texts_ / 8, 1, max_at_once), text_count - first);
     learn_group(texts.data() + first, count);
     first += count;
   }
@@ -262,7 +262,7 @@ void OnlineClassifier::fill(ParamStore& params) const {
   real *const scales = values_of("linear.scale"), *const weights = values_of("linear.weight");
   const std::vector<double> shares = bias();
   std::copy(shares.begin(), shares.end(), values_of("linear.bias"));
-  if (multi_label_) std::fill_n(values_of("linear.threshold"), classes_, static_cast<real>(usual_threshold));
+  if (multi_label_) std::fill_n(values_of("linear.threshold"), classes_, static_cast<real>(default_threshold));
   const double log_texts = math::log(static_cast<double>(1 + texts_)) + 1;
   for (int64_t f = 0; f < config_.buckets; ++f) {
     const uint32_t texts_with = texts_with_[static_cast<size_t>(f)];
@@ -348,7 +348,7 @@ void OnlineClassifier::guess_rest(const SafetensorsFile& params) {
     if (*scale == 0) return;
     const double with = std::max(texts_and_one / math::exp(static_cast<double>(*scale) - 1) - 1, rarest);
     texts_with_[static_cast<size_t>(f)] = static_cast<uint32_t>(std::lround(with));
-    sums_[static_cast<size_t>(f)] = static_cast<float>(usual_squares * with);
+    sums_[static_cast<size_t>(f)] = static_cast<float>(default_squares * with);
   });
   std::vector<double> bias(static_cast<size_t>(classes_));
   params.at("linear.bias").copy_to(bias.data());

@@ -238,8 +238,8 @@ void PassSolver::learn(const RowOf& row_of, int64_t count, float rate) {
 /// Divides the buckets among the threads, so that each has about as many entries of the first batch. Only speed depends
 /// on it.
 void PassSolver::divide_buckets(int64_t count) {
-  constexpr int64_t most_pieces = 1 << 12;  // buckets are counted in so many pieces: even shares need no finer ones
-  const int64_t buckets = rows_.config().buckets, pieces = std::min(most_pieces, buckets), parts = team_size();
+  constexpr int64_t max_pieces = 1 << 12;  // buckets are counted in so many pieces: even shares need no finer ones
+  const int64_t buckets = rows_.config().buckets, pieces = std::min(max_pieces, buckets), parts = team_size();
   std::vector<int64_t> entries(static_cast<size_t>(pieces), 0);
   int64_t total = 0, before = 0;
   for (int64_t i = 0; i < count; ++i)

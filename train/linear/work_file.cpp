@@ -12,7 +12,7 @@
 namespace capstan {
 namespace {
 
-constexpr int64_t most_numbers = 1000;  // a damaged count must not make memory for more
+constexpr int64_t max_numbers = 1000;  // a damaged count must not make memory for more
 
 /// Seconds between two times that a file is saved. Tests set the variable, so that they need not wait; with 0, all is
 /// saved whenever it can be.
@@ -35,7 +35,7 @@ std::optional<WorkFile::Saved> WorkFile::load() const {
   std::string identity(identity_.size(), ' ');
   int64_t count = 0;
   if (!saved.read(identity.data(), identity.size()) || identity != identity_ || !saved.read(&count, sizeof(count)) ||
-      count < 0 || count > most_numbers)
+      count < 0 || count > max_numbers)
     return std::nullopt;
   saved.numbers.resize(static_cast<size_t>(count));
   if (!saved.read(saved.numbers.data(), saved.numbers.size() * sizeof(int64_t))) return std::nullopt;

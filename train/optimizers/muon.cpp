@@ -15,9 +15,9 @@
 namespace capstan {
 namespace {
 
-constexpr double usual_weight_decay = 0.1;  // where no plan has chosen one
-constexpr double update_rms = 0.2;          // root mean square of an update, in learning rates: as AdamW's (muon.hpp)
-constexpr int iterations = 5;               // as Jordan et al. 2024: singular values are then near 1
+constexpr double default_weight_decay = 0.1;  // where no plan has chosen one
+constexpr double update_rms = 0.2;            // root mean square of an update, in learning rates: as AdamW's (muon.hpp)
+constexpr int iterations = 5;                 // as Jordan et al. 2024: singular values are then near 1
 /// Of the polynomial that Jordan et al. 2024 (Muon) chose: steep at 0, and near 1 for singular values of 0.01 to 1.
 constexpr real coefficient_a = 3.4445F, coefficient_b = -4.7750F, coefficient_c = 2.0315F;
 
@@ -71,7 +71,7 @@ void update_matrix(const MuonConfig& config, const Update& update, const Block& 
   orthogonalise(direction.data(), block.rows, block.columns, update.bf16);
   const double lr = update.lr * block.lr_factor;
   const double length = update_rms * std::sqrt(static_cast<double>(std::max(block.rows, block.columns)));
-  const real keep = static_cast<real>(1 - lr * config.weight_decay.value_or(usual_weight_decay));
+  const real keep = static_cast<real>(1 - lr * config.weight_decay.value_or(default_weight_decay));
   const real rate = static_cast<real>(lr * length);
   xt::noalias(w) = keep * w - rate * direction;
   g.fill(0);

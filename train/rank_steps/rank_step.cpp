@@ -64,12 +64,12 @@ std::string RankStep::slow_warning() {
 std::unique_ptr<TrainingStep> make_step(const Task& task, ParamStore& params, const BatchSource& train,
                                         const TrainConfig& config, Communicator& ranks) {
   if (ranks.size() == 1) return std::make_unique<LocalStep>(task, params, train, config);
-  const int64_t most = config.lanes > 0 ? config.lanes : most_lanes;
+  const int64_t most = config.lanes > 0 ? config.lanes : max_lanes;
   if (ranks.size() > most)
     throw ConfigError(fmt::format(
         "train.lanes: {}; {} ranks need at least as many: a rank computes whole lanes of a batch. Set train.lanes "
         "to {} or a multiple of it (results depend on this number, not on that of the ranks), or start fewer ranks",
-        config.lanes > 0 ? std::to_string(config.lanes) : fmt::format("0 means up to {} lanes", most_lanes),
+        config.lanes > 0 ? std::to_string(config.lanes) : fmt::format("0 means up to {} lanes", max_lanes),
         ranks.size(), ranks.size(), ranks.size()));
   return std::make_unique<RankStep>(task, params, train, config, ranks);
 }

@@ -10,7 +10,7 @@ namespace capstan {
 namespace {
 
 /// Bytes that are gathered or passed on at once; longer texts go in pieces.
-constexpr size_t most_at_once = size_t{64} << 20;
+constexpr size_t max_at_once = size_t{64} << 20;
 
 }  // namespace
 
@@ -33,11 +33,11 @@ void Communicator::gather_blocks(void* all, size_t block) {
                 known.data() + block * static_cast<size_t>(i), block);
 }
 
-/// In pieces, so that texts of any length take no more memory and no longer messages than most_at_once.
+/// In pieces, so that texts of any length take no more memory and no longer messages than max_at_once.
 std::vector<std::string> Communicator::gather(std::string_view mine) {
   const std::vector<uint64_t> sizes = gather_values<uint64_t>(mine.size());
   const size_t widest = *std::max_element(sizes.begin(), sizes.end()), ranks = sizes.size();
-  const size_t piece = std::min(widest, std::max<size_t>(most_at_once / ranks, 1));
+  const size_t piece = std::min(widest, std::max<size_t>(max_at_once / ranks, 1));
   std::vector<std::string> texts(ranks);
   for (size_t i = 0; i < ranks; ++i) texts[i].reserve(sizes[i]);
   std::string all(piece * ranks, '\0');
@@ -80,7 +80,7 @@ std::string Communicator::broadcast(std::string_view of_root, int root) {
   };
   pass_on(&size, sizeof(size));
   if (me != 0) text.assign(size, '\0');
-  for (size_t at = 0; at < size; at += most_at_once) pass_on(text.data() + at, std::min(most_at_once, size - at));
+  for (size_t at = 0; at < size; at += max_at_once) pass_on(text.data() + at, std::min(max_at_once, size - at));
   return text;
 }
 

@@ -20,11 +20,11 @@ void Pace::step_took(double seconds, int64_t tokens) {
   }
   counted_seconds_ += seconds;
   ++counted_steps_;
-  constexpr size_t least_steps = 20;
+  constexpr size_t min_steps = 20;
   constexpr double enough_seconds = 20;
   recent_.push_back(seconds);
   recent_seconds_ += seconds;
-  while (recent_.size() > least_steps && recent_seconds_ - recent_.front() >= enough_seconds) {
+  while (recent_.size() > min_steps && recent_seconds_ - recent_.front() >= enough_seconds) {
     recent_seconds_ -= recent_.front();
     recent_.pop_front();
   }

@@ -26,7 +26,7 @@ std::vector<LaneRange> LaneTree::nodes_of(const LaneRange& range) const {
 
 namespace {
 
-constexpr int64_t least_tokens = 1024;
+constexpr int64_t min_tokens = 1024;
 
 }  // namespace
 
@@ -40,7 +40,7 @@ int64_t lane_count(int64_t rows, int64_t columns, int64_t setting) {
   if (setting > 0) return std::max<int64_t>(1, std::min(setting, rows));
   // A batch of this shape exists, so the product does not overflow.
   const int64_t wanted =
-      std::clamp<int64_t>(rows * columns / least_tokens, 1, std::min(most_lanes, std::max<int64_t>(rows, 1)));
+      std::clamp<int64_t>(rows * columns / min_tokens, 1, std::min(max_lanes, std::max<int64_t>(rows, 1)));
   for (int64_t count = wanted; 2 * count > wanted; --count)
     if (rows % count == 0) return count;
   return wanted;

@@ -87,10 +87,10 @@ struct PassOptions {
 };
 
 /// The most lanes that lane_count() chooses by itself.
-inline constexpr int64_t most_lanes = 8;
+inline constexpr int64_t max_lanes = 8;
 
 /// How many lanes a batch of this many rows and columns has: `setting`, but not more than rows. If it is 0, up to
-/// most_lanes of at least 1,024 tokens (products of fewer rows are slower) or, in its place, the largest number above
+/// max_lanes of at least 1,024 tokens (products of fewer rows are slower) or, in its place, the largest number above
 /// half of that which divides the rows.
 int64_t lane_count(int64_t rows, int64_t columns, int64_t setting);
 

@@ -154,12 +154,12 @@ void pack(const float* from, int64_t across, int64_t along, int64_t count, int64
 void multiply_in_order(const Product<float>& p) {
   const Steps of_a = steps(p.a), of_b = steps(p.b);
   const auto whole_tiles = [](int64_t size, int64_t tile) { return (size + tile - 1) / tile * tile; };
-  const int64_t most_depth = std::min(depth, p.k);
+  const int64_t max_depth = std::min(depth, p.k);
   const int64_t columns_at_once = std::min(block_columns, whole_tiles(p.n, tile_columns));
   const int64_t rows_at_once = std::min(block_rows, whole_tiles(p.m, tile_rows));
-  const Buffer memory(static_cast<size_t>((columns_at_once + rows_at_once) * most_depth) * sizeof(float));
+  const Buffer memory(static_cast<size_t>((columns_at_once + rows_at_once) * max_depth) * sizeof(float));
   float* const packed_b = static_cast<float*>(memory.data());
-  float* const packed_a = packed_b + columns_at_once * most_depth;
+  float* const packed_a = packed_b + columns_at_once * max_depth;
   for (int64_t column = 0; column < p.n; column += block_columns) {
     const int64_t columns = std::min(block_columns, p.n - column);
     for (int64_t k = 0; k < p.k; k += depth) {

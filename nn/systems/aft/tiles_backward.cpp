@@ -13,7 +13,7 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-constexpr int64_t most_parts = 8;
+constexpr int64_t max_parts = 8;
 
 }  // namespace
 
@@ -43,7 +43,7 @@ void AftTiles::backward(const real* dy, const real* average, const real* denomin
   });
 }
 
-int64_t AftTiles::parts() const { return in_parallel() ? 1 : std::clamp<int64_t>(unit_count(), 1, most_parts); }
+int64_t AftTiles::parts() const { return in_parallel() ? 1 : std::clamp<int64_t>(unit_count(), 1, max_parts); }
 
 void AftTiles::backward_run(const Run& run, const Gradients& g) {
   prepare_weights(tiles_[static_cast<size_t>(run.begin)]);

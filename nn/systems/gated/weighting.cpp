@@ -31,7 +31,7 @@ KernelScales kernel_scales(const GatedKernelConfig& config, const GatedKernelSha
       if (config.kernel == AttentionKernel::squared_relu) return {1, 1, 1 / (n * n)};
       return {1 / n, 1 / n, 1};
     case LogitForm::log_length:
-      return {usual * math::log(std::max(n, static_cast<double>(config.least_length))) / math::log(log_length_usual), 1,
+      return {usual * math::log(std::max(n, static_cast<double>(config.min_length))) / math::log(log_length_usual), 1,
               1};
   }
   throw std::logic_error("gated kernel: unknown form of logits");

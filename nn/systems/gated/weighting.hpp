@@ -35,7 +35,7 @@ struct GatedKernelConfig {
   AttentionKernel kernel = AttentionKernel::squared_relu;
   LogitForm logits = LogitForm::key_dim;
   Normaliser normaliser = Normaliser::counted;
-  int64_t least_length = 16;
+  int64_t min_length = 16;
   bool whole_length = false;  // of `length`: n divides b, too
 };
 
@@ -52,7 +52,7 @@ void describe_kernel(Fields& f, GatedKernelConfig& c) {
 /// The keys of its map `compat`.
 template <class Fields>
 void describe_kernel_compat(Fields& f, GatedKernelConfig& c) {
-  f("least_length", c.least_length, length_from(1),
+  f("min_length", c.min_length, length_from(1),
     "for logits log-length: n is at least this; 16 in bert4keras, 1 in ports of GAU-alpha");
   f("whole_length", c.whole_length, any(), "for logits length: f((qk + b)/n) (FLASH-pytorch's GAU)");
 }

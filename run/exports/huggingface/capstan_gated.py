@@ -69,7 +69,7 @@ class GatedUnit(Mixer):
         logits        A, function f               A, softmax
         key-dim       f(p / sqrt(Z) + b) / n      softmax(p / sqrt(Z) + b)
         length        f(p / n + b), or f((p + b) / n) with compat.whole_length
-        log-length                                softmax(p log n / (log 512 sqrt(Z)) + b), n >= compat.least_length
+        log-length                                softmax(p log n / (log 512 sqrt(Z)) + b), n >= compat.min_length
 
     f is max(0, x)^2 or Laplace's (1 + erf((x - mean) / (deviation sqrt 2))) / 2 with mean sqrt(1 / 2) and deviation
     sqrt(1 / (4 pi)), which is not 0 at 0: hidden keys are masked after f.
@@ -79,7 +79,7 @@ class GatedUnit(Mixer):
         """gains: initial ones of the views. constant: n, unless it is counted."""
         super().__init__()
         self.kernel, self.form, self.normaliser = config["kernel"], config["logits"], config["normaliser"]
-        self.whole_length, self.least = compat(config, "whole_length", False), compat(config, "least_length", 16)
+        self.whole_length, self.least = compat(config, "whole_length", False), compat(config, "min_length", 16)
         self.key_dim, self.hidden = config["key_dim"], hidden_width(config["expansion"], width)
         self.constant, self.dropout = constant, config["attention_dropout"]
         self.rotary = Rotary(config, self.key_dim)

@@ -27,7 +27,7 @@ import shares
 from client import ask, fail, failures, get, request, until
 from server import Served, prepare, queue, slots
 
-most_growth_mb, limit_ms = 24, 100
+max_growth_mb, limit_ms = 24, 100
 phases = {f.__name__: f for f in (manners.vanish, manners.trickle, manners.pipeline, damage.malformed, manners.chunks, manners.slow,
                                   manners.idlers, sessions.kills, shares.answers, shares.events, shares.bodies, shares.megabytes,
                                   shares.readers, shares.turns, shares.ending, doors.hosts, doors.framing)}
@@ -102,7 +102,7 @@ def attack(rounds, seed, chosen):
     if max(ours) > limit_ms + max(machine):
         fail(f"/health took {max(ours):.0f} ms")
     print(f"resident after each round, MB: {', '.join(f'{x:.1f}' for x in resident)}")
-    if resident[-1] > resident[0] + most_growth_mb:
+    if resident[-1] > resident[0] + max_growth_mb:
         fail("resident memory grows")
     server.process.send_signal(signal.SIGTERM)
     if server.process.wait(20) != 0:

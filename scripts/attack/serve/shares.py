@@ -12,7 +12,7 @@ prompt = "the tape turns a drum " * 740  # 16 kB
 scored = {"prompt": prompt, "echo": True, "logprobs": 20, "max_tokens": 0}
 beside = {"prompt": "a", "max_tokens": 8}
 other = "127.0.0.2"  # another client's address
-most_answer_mb, most_body_mb, most_delay, most_end = 900, 250, 1.0, 8
+max_answer_mb, max_body_mb, max_delay, max_end = 900, 250, 1.0, 8
 
 
 def answered(server, count=20, address=other, path="/health"):
@@ -48,7 +48,7 @@ def answers(server, seed, rounds):
         thread.join()
     peak, left = own.resident_mb("VmHWM"), own.resident_mb()
     own.end()
-    if peak > most_answer_mb or set(statuses) - {200, 429}:
+    if peak > max_answer_mb or set(statuses) - {200, 429}:
         fail(f"20 large answers at once: {sorted(statuses)}, peak {peak:.0f} MB")
     return f"{first}; 20 of n=4: {statuses.count(200)} answered, the others 429; peak {peak:.0f} MB, {left:.0f} MB after"
 
@@ -114,7 +114,7 @@ def megabytes(server, seed, rounds):
     for client in clients:
         client.close()
     own.end()
-    if grown > most_body_mb or good < 20 or whole != 200:
+    if grown > max_body_mb or good < 20 or whole != 200:
         fail(f"600 bodies of 1 MB take {grown:.0f} MB; {good} of 20 others are answered, a completion with {whole}")
     return f"{grown:.0f} MB more; {good} of 20 others answered, the slowest in {slowest:.2f} s"
 
@@ -166,7 +166,7 @@ def turns(server, seed, rounds):
             sender.join()
         said.append(f"{name}: {1000 * one:.0f} ms for one; a completion {1000 * statistics.median(alone):.0f} ms alone, beside 60 "
                     f"{1000 * statistics.median(times):.0f} (median), {1000 * max(times):.0f} (max of {len(times)})")
-        if max(times) > most_delay + 2 * one:
+        if max(times) > max_delay + 2 * one:
             fail("delayed: " + said[-1])
     own.end()
     return "; ".join(said)
@@ -187,6 +187,6 @@ def ending(server, seed, rounds):
     except OSError:
         told = "nothing"
     head.close()
-    if seconds > most_end or own.process.returncode != 0:
+    if seconds > max_end or own.process.returncode != 0:
         fail(f"after SIGTERM the server waited {seconds:.1f} s for half of a body; exit code {own.process.returncode}")
     return f"ended {seconds:.1f} s after SIGTERM; the client with half of a body was told {told}"

@@ -84,7 +84,7 @@ TEST_CASE("predict writes a header and, per text, a label and probabilities that
 namespace {
 
 /// The largest difference of numbers in two tables; infinite where words or lines differ.
-double most_different(const std::string& a, const std::string& b) {
+double max_different(const std::string& a, const std::string& b) {
   std::istringstream left(a), right(b);
   double most = 0;
   for (std::string x, y; left >> x;) {
@@ -123,7 +123,7 @@ TEST_CASE("predict writes JSON lines that parse, in the order of the texts, what
   }
   // TSV: four decimals, of which the last bits of a float, which depend on the batch, can change the last one.
   const std::string together = succeed(place, "predict runs/classifier texts.txt").out;
-  CHECK(most_different(succeed(place, "predict runs/classifier texts.txt --batch-size 1").out, together) < 1.5e-4);
+  CHECK(max_different(succeed(place, "predict runs/classifier texts.txt --batch-size 1").out, together) < 1.5e-4);
   CHECK(succeed(place, "predict runs/classifier", texts).out == together);
   CHECK(succeed(place, "predict runs/classifier/checkpoints/best texts.txt").out == together);
 }

@@ -12,10 +12,10 @@ namespace capstan {
 TEST_CASE("sizes: products and sums that overflow are refused with their factors") {
   CHECK(checked_product("table", {3, 5, 7}) == 105);
   CHECK(checked_product("table", {0, int64_t{1} << 58}) == 0);
-  CHECK(checked_product("table", {most_elements, 1}) == most_elements);
+  CHECK(checked_product("table", {max_elements, 1}) == max_elements);
   CHECK_THROWS_WITH_AS(checked_product("table", {int64_t{1} << 32, int64_t{1} << 32}),
                        "table: 4294967296 x 4294967296 is more than this program can count: lower the sizes", Error);
-  CHECK_THROWS_AS(checked_product("table", {most_elements, 2}), Error);
+  CHECK_THROWS_AS(checked_product("table", {max_elements, 2}), Error);
   CHECK_THROWS_AS(checked_product("table", {-1, 2}), Error);
   CHECK(checked_sum("blocks", {1, 2, 3}) == 6);
   const int64_t most = std::numeric_limits<int64_t>::max();

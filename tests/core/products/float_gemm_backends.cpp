@@ -235,7 +235,7 @@ TEST_CASE("more threads than OpenBLAS has work memory for take turns") {
     if (unit == 0) once = product();
   });
   set_threads(700);
-  CHECK(most_blas_products() < threads());
+  CHECK(max_blas_products() < threads());
   reserve_blas_memory();
   std::atomic<int> wrong{0};
   parallel_units(products, [&](int64_t) { wrong += product() == once ? 0 : 1; });

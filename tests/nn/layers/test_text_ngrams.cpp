@@ -63,7 +63,7 @@ TEST_CASE("n-grams of a text: what does not matter, and what does") {
 TEST_CASE("n-grams of a text: its ends count as words in n-grams of two words or more, if that is wished") {
   const auto buckets = [](const std::string& text, const NgramOrders& orders) {
     std::vector<uint32_t> all;
-    for (const NgramCount& entry : count_ngrams(text, orders, most_bucket_bits).words) all.push_back(entry.bucket());
+    for (const NgramCount& entry : count_ngrams(text, orders, max_bucket_bits).words) all.push_back(entry.bucket());
     return all;
   };
   const auto shared = [](const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
@@ -102,14 +102,14 @@ TEST_CASE("n-grams of a text: any bytes, and any length") {
 
 TEST_CASE("n-grams of a text: words, case and width of Unicode, and scripts without blanks, if that is wished") {
   const NgramOrders orders{{1, 2}, {2, 3}, false, true};
-  const auto of = [&](std::string_view text) { return count_ngrams(text, orders, most_bucket_bits); };
+  const auto of = [&](std::string_view text) { return count_ngrams(text, orders, max_bucket_bits); };
   const auto words = [](std::string_view text) {
-    return total(count_ngrams(text, {{1}, {}, false, true}, most_bucket_bits).words);
+    return total(count_ngrams(text, {{1}, {}, false, true}, max_bucket_bits).words);
   };
   const auto characters = [](std::string_view text) {
-    return total(count_ngrams(text, {{}, {1}, false, true}, most_bucket_bits).characters);
+    return total(count_ngrams(text, {{}, {1}, false, true}, max_bucket_bits).characters);
   };
-  CHECK(total(count_ngrams("好看。好", {{1}, {}}, most_bucket_bits).words) == 1);
+  CHECK(total(count_ngrams("好看。好", {{1}, {}}, max_bucket_bits).words) == 1);
   for (const auto& [text, count] : std::vector<std::pair<std::string, int64_t>>{
            {"好看。好", 4},         // Chinese
            {"ひらカﾀ", 4},          // Japanese, one letter of half width
@@ -143,20 +143,20 @@ TEST_CASE("n-grams of a text: words, case and width of Unicode, and scripts with
   // ASCII is as it was, and bytes that are no UTF-8 do no harm.
   for (const std::string text : {"Don't stop, a FINE film", "\xff\xfe one \xe4\xb8", "\x80"}) {
     INFO(text);
-    CHECK(same(of(text).words, count_ngrams(text, {{1, 2}, {2, 3}}, most_bucket_bits).words));
+    CHECK(same(of(text).words, count_ngrams(text, {{1, 2}, {2, 3}}, max_bucket_bits).words));
   }
 }
 
 TEST_CASE("n-grams of a text: fewer bits join neighbouring buckets") {
   std::string text;
   for (int i = 0; i < 400; ++i) text += " word" + std::to_string(i * i % 97);
-  const TextNgrams most = count_ngrams(text, all_orders, most_bucket_bits);
+  const TextNgrams most = count_ngrams(text, all_orders, max_bucket_bits);
   for (const int bits : {1, 4, 10, 23, 24}) {
     INFO(bits, " bits");
     const TextNgrams direct = count_ngrams(text, all_orders, bits);
     TextNgrams joined = most;
-    join_buckets(joined.words, most_bucket_bits, bits);
-    join_buckets(joined.characters, most_bucket_bits, bits);
+    join_buckets(joined.words, max_bucket_bits, bits);
+    join_buckets(joined.characters, max_bucket_bits, bits);
     CHECK(same(direct.words, joined.words));
     CHECK(same(direct.characters, joined.characters));
   }

@@ -47,9 +47,9 @@ TEST_CASE("a base classifier: what memory does not suffice for is refused, with 
   const auto base = std::make_shared<BaseClassifier>(BaseClassifier{
       linear_config(16), 1000, std::vector<float>(16, 1), std::vector<float>(16000), std::vector<float>(1000)});
   const Samples samples(std::vector<Text>(200, Text{"goal", 0}));
-  const auto refusal = [&](int64_t most_bytes) -> std::string {
+  const auto refusal = [&](int64_t max_bytes) -> std::string {
     try {
-      NgramRows(samples.texts(), linear_config(16), 2, base, {most_bytes, most_bytes});
+      NgramRows(samples.texts(), linear_config(16), 2, base, {max_bytes, max_bytes});
     } catch (const Error& error) {
       return error.what();
     }

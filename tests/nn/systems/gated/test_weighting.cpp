@@ -14,7 +14,7 @@ TEST_CASE("gated attention scales every query by the number of keys that it sees
     for (const auto& logits : enum_names(LogitForm{})) {
       for (const auto& normaliser : enum_names(Normaliser{})) {
         for (const bool whole : {false, true}) {
-          const GatedKernelConfig config{kernel.value, logits.value, normaliser.value, /*least_length=*/1200, whole};
+          const GatedKernelConfig config{kernel.value, logits.value, normaliser.value, /*min_length=*/1200, whole};
           if (kernel_problem(config) != nullptr) continue;
           INFO(std::string(kernel.name), " ", std::string(logits.name), " ", std::string(normaliser.name));
           const GatedKernelShape shape{10, /*causal=*/true, 60};
@@ -36,7 +36,7 @@ TEST_CASE("gated attention scales every query by the number of keys that it sees
 TEST_CASE("gated attention: what n divides, by hand, for each form of logits") {
   const GatedKernelShape shape{16, /*causal=*/true, 60};
   const auto scales = [&](AttentionKernel kernel, LogitForm logits, Normaliser normaliser, bool whole = false) {
-    const KernelScales found = kernel_scales({kernel, logits, normaliser, /*least_length=*/32, whole}, shape, 8);
+    const KernelScales found = kernel_scales({kernel, logits, normaliser, /*min_length=*/32, whole}, shape, 8);
     return std::vector<double>{found.logit, found.bias, found.output};
   };
   const auto relu = AttentionKernel::squared_relu, laplace = AttentionKernel::laplace,
@@ -47,7 +47,7 @@ TEST_CASE("gated attention: what n divides, by hand, for each form of logits") {
   CHECK(scales(laplace, LogitForm::length, counted) == std::vector<double>{1.0 / 8, 1, 1});
   CHECK(scales(relu, LogitForm::length, counted, true) == std::vector<double>{1, 1, 1.0 / 64});
   CHECK(scales(laplace, LogitForm::length, paper, true) == std::vector<double>{1.0 / 60, 1.0 / 60, 1});
-  const double few = scales(softmax, LogitForm::log_length, counted)[0];  // 8 keys count as least_length
+  const double few = scales(softmax, LogitForm::log_length, counted)[0];  // 8 keys count as min_length
   CHECK(few == doctest::Approx(std::log(32.0) / std::log(512.0) / 4));
 }
 
