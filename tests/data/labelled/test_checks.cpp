@@ -375,7 +375,7 @@ TEST_CASE("checks: lengths") {
   const LengthSummary summary = summary_of(lengths);
   CHECK(summary.least == 1);
   CHECK(summary.median == 50);
-  CHECK(summary.max_of == 95);
+  CHECK(summary.percentile_95 == 95);
   CHECK(summary.greatest == 100);
   CHECK(summary.mean == 50.5);
   CHECK(summary_of({}).greatest == 0);
