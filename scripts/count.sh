@@ -34,6 +34,23 @@ long_files() {
     '$2 != "total" && $1 > most { print $2 ": a file of " $1 " lines, more than " most }'
 }
 
+# A .cpp file with two anonymous namespaces holds two subjects.
+joined_files() {
+  sources "${rooms[@]}" | grep '\.cpp$' | xargs awk '
+    FNR == 1 { spaces = 0 }
+    /^namespace \{/ && ++spaces == 2 { print FILENAME ":" FNR ": a second anonymous namespace; cut the file by subject" }'
+}
+
+# A comment at the margin between blank lines, below the first declaration of a header, is the heading of another subject.
+headings() {
+  sources "${rooms[@]}" | grep '\.hpp$' | xargs awk '
+    FNR == 1 { body = 0; begin = 0 }
+    /^namespace/ { body = 1 }
+    body && /^\/\/( |$)/ { if (!begin) begin = FNR; next }
+    begin && /^$/ { print FILENAME ":" begin ": a heading of a second subject; cut the header by subject" }
+    { begin = 0 }'
+}
+
 for room in "${rooms[@]}"; do row "lines of code in $room" "$(code "$room")"; done
 row "lines of code in all" "$(code "${rooms[@]}")"
 row "files" "$(sources "${rooms[@]}" | wc -l)"
@@ -43,7 +60,7 @@ row "words of the documents, without bench/tables" "$(git ls-files '*.md' ':!ben
 # Of the table, which prints a struct that several keys share once. A test compares it with the program's.
 row "keys of docs/configuration.md" "$(git ls-files docs/configuration.md | xargs -r grep -c '^| `')"
 
-found=$(long_files; long_functions)
+found=$(long_files; long_functions; joined_files; headings)
 if [ -n "$found" ]; then
   printf '%s\n' "$found"
   exit 1
