@@ -8,7 +8,7 @@ case_the_sources_are_within_their_limits() {
 # A small tree with the script, in which nothing is above a limit.
 tree() {
   mkdir -p scripts
-  for room in core nn models data train run serve apps; do
+  for room in core nn models data train run serve apps tests bench scripts python/capstan; do
     mkdir -p "$room"
     echo 'int f();' >"$room/a.hpp"
   done
@@ -57,6 +57,32 @@ case_long_files_are_found() {
   for i in {1..401}; do echo "int a$i;"; done >core/large.cpp
   refused "core/large.cpp: a file of 401 lines"
   sed -i 1d core/large.cpp
+  exits 0 scripts/count.sh
+}
+
+case_counts_above_a_limit_and_far_below_it_are_found() {
+  tree
+  scripts/count.sh | sed -nE 's/^(.*[^ ]) +([0-9]+)$/\2 \1/p' >counts
+  cp counts scripts/limits.txt
+  exits 0 scripts/count.sh
+  sed -i -E 's/^1 (lines of code in core)/0 \1/' scripts/limits.txt
+  refused "lines of code in core: 1, limit 0"
+  sed -E 's/^1 (lines of code in core)/400 \1/' counts >scripts/limits.txt
+  refused "lines of code in core: 1, limit 400; lower it"
+  exits 0 scripts/count.sh --lower
+  grep -qE '^1 +lines of code in core$' scripts/limits.txt
+  grep -v "in core" counts >scripts/limits.txt
+  refused "no limit for lines of code in core"
+}
+
+case_files_of_two_subjects_are_found() {
+  tree
+  printf 'namespace {\n}\n\nnamespace {\n}\n' >core/two.cpp
+  refused "core/two.cpp:4: a second anonymous namespace"
+  rm core/two.cpp
+  printf 'namespace a {\nint f();\n\n// Others.\n\nint g();\n}\n' >core/two.hpp
+  refused "core/two.hpp:4: a heading"
+  sed -i 5d core/two.hpp
   exits 0 scripts/count.sh
 }
 
