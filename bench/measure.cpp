@@ -18,8 +18,6 @@ Spread spread_of(std::vector<double> values) {
 
 double sgemm_rate() { return product_rate(); }
 
-double triad_rate() { return capstan::triad_rate(64 << 20); }
-
 double read_seconds(const float* numbers, int64_t count) {
   using kernels::simd::Batch;
   constexpr int64_t chains = 8, block = chains * kernels::simd::lanes;

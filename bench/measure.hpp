@@ -23,8 +23,6 @@ Spread spread_of(std::vector<double> values);
 
 /// FLOP/s of one sgemm at 2048^3, all threads.
 double sgemm_rate();
-/// Bytes/s of a = b + s c over arrays far larger than the caches, all threads; three streams counted.
-double triad_rate();
 /// Seconds to read `count` floats once, all threads: the least a decoding step can take.
 double read_seconds(const float* numbers, int64_t count);
 /// Peak of the resident memory, which then starts again from what is resident now.

@@ -1,12 +1,10 @@
-// Training steps, blocks and decoding of whole models.
+// Training steps, blocks and decoding of whole models: one subject, timed on request (bench/serve.hpp).
 //
-//   bench_models steps|length|decode [SYSTEM ...]   a table (bench/tables.hpp)
-//   bench_models serve --system S --work W ...      one subject, timed on request (bench/serve.hpp), for bench/run.py
+//   bench_models --system S --work W ...      as bench/timing.py starts it
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "bench/serve.hpp"
-#include "bench/tables.hpp"
 #include "core/machine/kernel_levels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
@@ -17,15 +15,14 @@ using namespace capstan;
 int main(int argc, char** argv) try {
   restart_with_best_settings(argv);
   check_kernel_choice();
-  bench::TableOptions options;
-  bench::Setup& setup = options.setup;
+  bench::Setup setup;
   std::string work = "step";
   int threads = 0;
   bool portable = false;
 
-  CLI::App cli{"Training steps, blocks and decoding of whole models"};
-  cli.require_subcommand(1);
-  cli.fallthrough();
+  CLI::App cli{"Training steps, blocks and decoding of whole models, timed on request"};
+  cli.add_option("--system", setup.system);
+  cli.add_option("--work", work, "step, forward, both or decode");
   cli.add_option("--threads", threads, "0: one per physical core");
   cli.add_option("--width", setup.width);
   cli.add_option("--layers", setup.layers, "of a Transformer; gau and flash have two for each");
@@ -38,28 +35,14 @@ int main(int argc, char** argv) try {
   cli.add_flag("--int8", setup.int8, "decode: weights in 8 bits");
   cli.add_flag("--bf16", setup.bf16, "training steps with products in bf16; decode: weights rounded to bf16");
   cli.add_flag("--portable", portable, "products as with train.kernels: portable");
-  cli.add_option("--rounds", options.rounds);
-  for (const char* table : {"steps", "length", "decode"})
-    cli.add_subcommand(table)->add_option("systems", options.systems, "all when empty");
-  CLI::App* const serve = cli.add_subcommand("serve", "one subject, timed on request");
-  serve->add_option("--system", setup.system);
-  serve->add_option("--work", work, "step, forward, both or decode");
-  serve->add_option("--weights", setup.weights, "safetensors file with every parameter");
-  serve->add_option("--data", setup.data, "safetensors file with tokens and labels, or x");
+  cli.add_option("--weights", setup.weights, "safetensors file with every parameter");
+  cli.add_option("--data", setup.data, "safetensors file with tokens and labels, or x");
   CLI11_PARSE(cli, argc, argv);
 
   set_threads(threads);
   if (portable) set_gemm_backend(GemmBackend::portable);
-  if (serve->parsed()) {
-    setup.work = bench::work_called(work);
-    bench::serve(setup);
-  } else if (cli.got_subcommand("steps")) {
-    bench::print_steps(options);
-  } else if (cli.got_subcommand("length")) {
-    bench::print_length(options);
-  } else {
-    bench::print_decode(options);
-  }
+  setup.work = bench::work_called(work);
+  bench::serve(setup);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "bench_models: %s\n", error.what());

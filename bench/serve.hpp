@@ -1,5 +1,5 @@
-// One subject, timed on request, so that a driver (bench/run.py) can take turns between this program and others, such
-// as those of bench/pytorch, which answer the same requests.
+// One subject, timed on request, so that a driver (bench/timing.py) can take turns between this program and others,
+// such as those of bench/pytorch, which answer the same requests.
 #pragma once
 
 #include "bench/subject.hpp"

@@ -276,10 +276,4 @@ std::unique_ptr<Subject> make_subject(const Setup& setup) {
   throw std::logic_error("bench: unknown work");
 }
 
-std::vector<std::string> system_names() {
-  std::vector<std::string> names;
-  for (const MixerConfig& mixer : default_mixers()) names.emplace_back(mixer_name(mixer));
-  return names;
-}
-
 }  // namespace capstan::bench

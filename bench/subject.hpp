@@ -1,12 +1,11 @@
-// What a benchmark times: a training step, a pass through a block, or decoding, of any system. tables.cpp and serve.cpp
-// time it. Its work is that of the programs in bench/pytorch: bench/run.py compares the Outcome of both before it
+// What a benchmark times: a training step, a pass through a block, or decoding, of any system. serve.cpp
+// times it. Its work is that of the programs in bench/pytorch: bench/timing.py compares the Outcome of both before it
 // times.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace capstan::bench {
 
@@ -59,8 +58,5 @@ class Subject {
 };
 
 std::unique_ptr<Subject> make_subject(const Setup& setup);
-
-/// Names of all systems this build has.
-std::vector<std::string> system_names();
 
 }  // namespace capstan::bench

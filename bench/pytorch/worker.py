@@ -2,7 +2,7 @@
 
   save WEIGHTS DATA   writes the weights and the batch this subject works on   {"parameters"}
 
-The forms: eager; tuned, the same code in an environment where malloc keeps its memory (bench/harness/workers.py sets it);
+The forms: eager; tuned, the same code in an environment where malloc keeps its memory (bench/workers.py sets it);
 compile; bf16, autocast; compile-bf16, both."""
 
 import argparse

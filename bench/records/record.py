@@ -35,8 +35,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tables"))
-from labelled_sets import add_result, read_results  # noqa: E402
-from runs import PROGRAM, SYSTEMS, config, figures, origin, print_table, weights_hash  # noqa: E402
+from runs import PROGRAM, SYSTEMS, add_result, config, figures, origin, print_table, read_results, weights_hash  # noqa: E402
 
 RECORDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "records.jsonl")
 CUT = tempfile.TemporaryDirectory()  # texts that are a part of others

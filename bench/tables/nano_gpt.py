@@ -165,9 +165,8 @@ def main():
                 [[name, f"{curve[-1][0]:.1f}", f"{min(loss for _, loss in curve):.4f}", f"{curve[-1][1]:.4f}"]
                  for name, curve in found["curves"].items()])
     if options.picture:
-        with open(options.picture, "w", encoding="utf-8") as file:
-            lines = {name.replace("nanoGPT CPU", "CPU form"): curve for name, curve in found["curves"].items()}  # beside the end of a line
-            file.write(chart("tinyshakespeare: validation loss over minutes", "minutes of training", lines))
+        lines = {name.replace("nanoGPT CPU", "CPU form"): curve for name, curve in found["curves"].items()}  # beside the end of a line
+        chart(options.picture, "tinyshakespeare", "minutes of training", "validation loss", lines)
 
 
 if __name__ == "__main__":

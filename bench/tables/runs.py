@@ -5,15 +5,27 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
 
-from labelled_sets import add_result, read_results
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PROGRAM = os.path.join(ROOT, "build/release/capstan")
+PROGRAM = os.environ.get("CAPSTAN_PROGRAM", os.path.join(ROOT, "build/release/capstan"))
 RECORDS = os.path.join(ROOT, "bench/tables/records")  # the results that docs/results.md shows
 SYSTEMS = ["aft-simple", "aft-local", "aft-full", "aft-conv", "fastformer", "attention", "gau", "flash"]
+
+
+def read_results(path):
+    return [json.loads(line) for line in open(path)] if os.path.exists(path) else []
+
+
+def add_result(path, results, result):
+    """Appends a result to the list and, as a line of JSON, to the file."""
+    results.append(result)
+    with open(path, "a") as file:
+        file.write(json.dumps(result) + "\n")
+    print(json.dumps(result), file=sys.stderr)
 
 
 def config(name):
