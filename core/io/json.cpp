@@ -31,8 +31,7 @@ class Builder final : public nlohmann::json_sax<json> {
 
   json root;
   bool too_deep = false;
-  std::string repeated_key;  // with unique_keys
-  bool has_repeated_key = false;
+  std::optional<std::string> repeated_key;
   size_t position = 0;  // bytes read up to an error
   std::string problem;
 
@@ -50,10 +49,8 @@ class Builder final : public nlohmann::json_sax<json> {
   bool key(string_t& value) override {
     const auto [place, is_new] = open_.back()->get_ref<json::object_t&>().emplace(std::move(value), nullptr);
     next_ = &place->second;
-    if (is_new || !rule_.unique_keys) return true;
-    repeated_key = place->first;
-    has_repeated_key = true;
-    return false;
+    if (!is_new) repeated_key = place->first;
+    return is_new;
   }
   bool parse_error(size_t at, const std::string&, const nlohmann::detail::exception& error) override {
     position = at;
@@ -125,6 +122,11 @@ std::string place_of(std::string_view text, size_t at, const JsonRule& rule) {
                      first + static_cast<int64_t>(at - line_begin));
 }
 
+/// The parser takes a NUL for the end of the text.
+bool is_parsed(std::string_view text, Builder& builder) {
+  return text.find('\0') == std::string_view::npos && json::sax_parse(text.begin(), text.end(), &builder);
+}
+
 /// The first key or string that is not UTF-8; empty if there is none.
 std::string text_not_utf8(const json& value) {
   if (value.is_string() && !is_utf8(value.get_ref<const std::string&>())) return value.get<std::string>();
@@ -140,13 +142,15 @@ std::string text_not_utf8(const json& value) {
 
 json parse_json(std::string_view text, const JsonRule& rule) {
   Builder builder(rule);
-  if (json::sax_parse(text.begin(), text.end(), &builder)) return std::move(builder.root);
+  if (is_parsed(text, builder)) return std::move(builder.root);
   if (builder.too_deep)
     throw JsonError(fmt::format("{}: not JSON that can be read: nested deeper than {} levels",
                                 place_of(text, too_deep_at(text, rule.depth), rule), rule.depth));
-  if (builder.has_repeated_key)
-    throw JsonError(
-        fmt::format("{}: \"{}\" occurs twice", rule.file, shortened(builder.repeated_key, longest_excerpt)));
+  if (builder.repeated_key)
+    throw JsonError(fmt::format("{}: the key \"{}\" occurs twice in one object", place_of(text, 0, rule),
+                                shortened(*builder.repeated_key, longest_excerpt)));
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos)
+    throw JsonError(fmt::format("{}: not JSON: a NUL byte", place_of(text, nul, rule)));
   const size_t at = std::min(builder.position > 0 ? builder.position - 1 : 0, text.size());
   throw JsonError(fmt::format("{}: not JSON: {}", place_of(text, at, rule), shortened(builder.problem, 200)));
 }
@@ -154,8 +158,7 @@ json parse_json(std::string_view text, const JsonRule& rule) {
 json try_parse_json(std::string_view text) {
   const JsonRule rule;
   Builder builder(rule);
-  if (json::sax_parse(text.begin(), text.end(), &builder)) return std::move(builder.root);
-  return json(json::value_t::discarded);
+  return is_parsed(text, builder) ? std::move(builder.root) : json(json::value_t::discarded);
 }
 
 std::string json_text(const json& value, int indent) {

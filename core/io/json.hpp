@@ -17,13 +17,13 @@ namespace capstan {
 /// Limits of a JSON text, and the place that errors name.
 struct JsonRule {
   std::string file = "JSON";
-  int64_t line = 1;          // file line where the text begins
-  size_t depth = 100;        // limit of nested lists and objects; each level costs stack where a value is used
-  bool unique_keys = false;  // otherwise the last of equal keys counts
-  int64_t column = 1;        // of the line, where the text begins
+  int64_t line = 1;    // file line where the text begins
+  size_t depth = 100;  // limit of nested lists and objects; each level costs stack where a value is used
+  int64_t column = 1;  // of the line, where the text begins
 };
 
-/// Throws JsonError "file:line:column: not JSON: what is wrong", also for nesting that is too deep.
+/// Throws JsonError "file:line:column: not JSON: what is wrong", also for nesting that is too deep, a key that an
+/// object has twice, and a NUL, at which the parser would take the text for finished.
 nlohmann::json parse_json(std::string_view text, const JsonRule& rule = {});
 
 /// Parses JSON; for other text, the value is_discarded().

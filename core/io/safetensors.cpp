@@ -32,7 +32,7 @@ constexpr int64_t max_file_elements = int64_t{1} << 48;  // of a tensor
 json parse_header(const std::string& path, std::string_view text) {
   constexpr size_t levels = 3;  // {"name": {"shape": [...]}}
   try {
-    return parse_json(text, {"its header", 1, levels, true});
+    return parse_json(text, {"its header", 1, levels});
   } catch (const JsonError& problem) {
     damaged(path, problem.what());
   }
