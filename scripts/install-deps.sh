@@ -5,7 +5,7 @@
 #   scripts/install-deps.sh fuzz     what tests are built from, and clang with its sanitizers, for scripts/fuzz.sh
 #   scripts/install-deps.sh python   what tests are built from, and what `pip install .` needs of Python (docs/python.md)
 #   scripts/install-deps.sh develop  also clang-tidy (scripts/lint.sh), doxygen (target docs), clang with its OpenMP library
-#                                    (scripts/test-threads.sh), and mold and Python (scripts/mutate.py), for developers
+#                                    (scripts/test.sh --threads), and mold and Python (scripts/mutate.py), for developers
 set -euo pipefail
 
 purpose=${1:-build}

@@ -1,4 +1,4 @@
-# scripts/run-tests.sh on build folders made up for the purpose: the sum, what was skipped, and everything that must not pass
+# scripts/test.sh --run on build folders made up for the purpose: the sum, what was skipped, and everything that must not pass
 # for success; and which rooms scripts/test.sh --fast takes for changed.
 . "$(dirname "$0")/support.sh"
 
@@ -8,7 +8,7 @@ add() {
   printf 'add_test(%s "/bin/sh" "-c" [=[counts=%s/build/test-counts/%s; %s]=])\n' "$1" "$PWD" "$1" "$2" >>build/CTestTestfile.cmake
 }
 
-run() { exits "$1" "$source/scripts/run-tests.sh" build; }
+run() { exits "$1" "$source/scripts/test.sh" --run "$PWD/build"; }
 
 case_counts_are_summed() {
   add first 'echo 3 0 0 >$counts'

@@ -1,4 +1,4 @@
-// main() of every test program, and the record of its test cases that scripts/run-tests.sh sums up.
+// main() of every test program, and the record of its test cases that scripts/test.sh sums up.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
