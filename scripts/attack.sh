@@ -5,12 +5,11 @@
 #   scripts/attack.sh kills [COUNT] [SEED]     kill -9 at a random moment, COUNT times (1000)
 #   scripts/attack.sh power [COUNT] [SEED]     loss of power: at most COUNT states of the disk per kind of run (all)
 #   scripts/attack.sh ranks [COUNT] [SEED] [CASES]    kill -9 and SIGTERM at a random rank of a job: COUNT signals (100); CASES (12)
-#                                              in which a rank is stopped, killed or cut off in each phase
+#                                              in which a rank is stopped or killed in each phase
 #   scripts/attack.sh replay [SEGMENTS] [CHANGES] [SEED]   pieces of runs of every system and task computed again, on other threads
 #                                              and ranks (20); single bits of runs, data and configurations changed: is it named? (10 each)
 #   scripts/attack.sh signals [ROUNDS] [SEED]  SIGINT or SIGTERM in each long phase of each command, ROUNDS times: does it end in 2 s?
 #   scripts/attack.sh serve [ROUNDS] [SEED]    bad clients of `capstan serve`: is /health answered, and nothing lost?
-#   scripts/attack.sh soak MINUTES FOLDER      training with everything beside it; are memory, descriptors and disk flat?
 #   scripts/attack.sh mutants FOLDER [COUNT] [SEED]   random changes of one token: which does no test notice? (scripts/mutate.py)
 # CAPSTAN_ATTACK_ONLY=KIND restricts calls, kills and power to one kind of run of tests/faults/kinds.cpp; calls prints cases as
 # KIND:CALL:ERROR, and CAPSTAN_ATTACK_ONLY repeats one of them. CAPSTAN_PROGRAM attacks another build of the program. What fails is
@@ -19,7 +18,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
-  sed -n '4,14s/^# \{0,1\}//p' "$0" >&2
+  sed -n '4,13s/^# \{0,1\}//p' "$0" >&2
   exit 2
 }
 
@@ -42,7 +41,6 @@ case $what in
   replay) exec scripts/attack/replay.py "$@" ;;
   signals) exec scripts/attack/signals.py "$@" ;;
   serve) exec python3 scripts/attack/serve "$@" ;;
-  soak) [ $# -eq 2 ] || usage; exec scripts/soak.sh "$@" ;;
   mutants) [ $# -ge 1 ] || usage; exec scripts/mutate.py "$1" --count "${2:-300}" --seed "${3:-1}" ;;
   *) usage ;;
 esac

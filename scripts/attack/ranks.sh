@@ -2,8 +2,8 @@
 # Kills ranks of a job at random moments: in the middle of steps, of checkpoints, of the token cache. Each kill is followed by
 # the same command with another number of ranks and threads, until the run ends; its weights and the optimizer's state must
 # then be those of one process that was never disturbed. Every fourth signal is SIGTERM, to one rank alone: the job must save
-# and end with exit code 75. Nothing may take more than 60 seconds. Before that, ranks are stopped (SIGSTOP), killed and, by root,
-# cut off from the network in each phase: in starts, steps, saves and evaluations; the others must end within the time-out and name the rank.
+# and end with exit code 75. Nothing may take more than 60 seconds. Before that, ranks are stopped (SIGSTOP) and killed in each phase: in
+# starts, steps, saves and evaluations; the others must end within the time-out and name the rank.
 #   scripts/attack/ranks.sh [COUNT] [SEED] [CASES]     COUNT signals (100), CASES in the phases (12)
 # CAPSTAN_PROGRAM, CAPSTAN_MPIRUN and CAPSTAN_MPI_PLUGIN name another program, mpirun and plugin.
 set -euo pipefail
@@ -49,42 +49,8 @@ sum() { cat "runs/$1/checkpoints/last/"{model,optimizer}.safetensors | sha256sum
 ranks() { pgrep -f "^$capstan train" || true; }
 pause() { perl -e "select(undef, undef, undef, $1)"; }
 
-# Three networks that a bridge connects, for root alone: a rank in each is on a machine of its own. cut RANK takes its cable away.
-net=cap$$
-agent() {  # as ssh: agent HOST COMMAND ...
-  cat <<'END'
-#!/bin/bash
-host=$1 && shift
-exec ip netns exec "NET-${host##*.}" unshare --uts --pid --fork --mount-proc sh -c "hostname host-${host##*.}; $*"
-END
-}
-make_network() {
-  [ "$(id -u)" -eq 0 ] && "$mpirun" --version | grep -q "Open MPI" && ip link add "$net" type bridge && ip link set "$net" up || return 1
-  agent | sed "s/NET/$net/" >agent && chmod +x agent
-  for n in 1 2 3; do
-    ip netns add "$net-$n" && ip link add "$net-$n" type veth peer name eth0 netns "$net-$n" || return 1
-    ip link set "$net-$n" master "$net" up
-    ip -n "$net-$n" addr add "10.77.0.$n/24" dev eth0
-    ip -n "$net-$n" link set eth0 up
-    ip -n "$net-$n" link set lo up
-  done
-}
-clear_network() {
-  for n in 1 2 3; do
-    for process in $(ip netns pids "$net-$n"); do kill -KILL "$process" || true; done
-    ip netns del "$net-$n"
-  done
-  ip link del "$net"
-}
-trap 'clear_network 2>/dev/null || true; rm -rf "$folder"' EXIT
-signals=(STOP KILL CUT)
-make_network 2>/dev/null || { echo "no connections are cut: this needs root, ip and Open MPI"; signals=(STOP KILL); }
-# mpirun itself notices the loss of a machine by its keepalives, which are rare by default.
-through_network=(--host 10.77.0.1,10.77.0.2,10.77.0.3 --map-by node --mca plm_rsh_agent "$folder/agent" --mca btl tcp,self
-  --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 --mca oob_tcp_keepalive_time 2 --mca oob_tcp_keepalive_intvl 1
-  --mca oob_tcp_keepalive_probes 2 --output-filename "$folder/said")
-
-# One rank of three is stopped, killed or cut off in a phase that takes most of the time; then the run goes on to the bits of one process.
+signals=(STOP KILL)
+# One rank of three is stopped or killed in a phase that takes most of the time; then the run goes on to the bits of one process.
 timeout=4
 declare -A phase_keys=(
   [start]="train.save_every=0 train.valid_every=0"
@@ -97,10 +63,7 @@ phases=(start step save evaluation)
 for ((case = 0; case < cases; ++case)); do
   phase=${phases[case % 4]} signal=${signals[case / 4 % ${#signals[@]}]} victim=$((RANDOM % 3))
   read -ra keys <<<"${phase_keys[$phase]} train.schedule.shape=constant"
-  rm -rf said && mkdir said
-  start=("$mpirun")
-  [ $signal != CUT ] || start=("$folder/agent" 10.77.0.1 "$mpirun" "${through_network[@]}")
-  "${start[@]}" -n 3 "$capstan" train --config lm.yaml --rank-timeout $timeout \
+  "$mpirun" -n 3 "$capstan" train --config lm.yaml --rank-timeout $timeout \
     --set "name=hung-$case" threads=1 train.progress=plain "${keys[@]}" train.steps=100000 >log 2>&1 &
   job=$!
   for ((i = 0; i < 2000; ++i)); do
@@ -111,13 +74,8 @@ for ((case = 0; case < cases; ++case)); do
   pause "$((RANDOM % 400)) / 1000"
   mapfile -t processes < <(ranks)
   [ ${#processes[@]} -eq 3 ] || fail "case $case: ${#processes[@]} ranks at the $phase after $i looks"
-  if [ $signal = CUT ]; then
-    name="rank $victim\( (\| for\|, which\)" stopped=none
-    ip link set "$net-$((victim + 1))" down
-  else
-    name="rank [0-9] (process ${processes[victim]} " stopped=${processes[victim]}
-    kill -$signal "$stopped"
-  fi
+  name="rank [0-9] (process ${processes[victim]} " stopped=${processes[victim]}
+  kill -$signal "$stopped"
   began=$(date +%s%N)
   alive() { [ "$(cut -d ' ' -f 3 "/proc/$job/stat" 2>/dev/null || echo Z)" != Z ]; }
   for ((i = 0; i < 600; ++i)); do
@@ -132,29 +90,21 @@ for ((case = 0; case < cases; ++case)); do
     alive || break
     pause 0.05
   done
-  # mpirun waits without end for its own process on a machine that was cut off while it started.
-  launcher=
-  [ $i -lt 200 ] || { launcher="; mpirun did not end" && kill -KILL $job; }
+  [ $i -lt 200 ] || kill -KILL $job
   code=0
   wait $job || code=$?
   [ $code -ne 0 ] || fail "case $case: exit code 0"
   key="$phase $signal"
   tried[$key]=$((${tried[$key]:-0} + 1))
   longest[$key]=$((took > ${longest[$key]:-0} ? took : ${longest[$key]:-0}))
-  others=$(cat log && find said -name stderr -exec cat {} +)
-  how=$(grep -ao "no [a-z ]* from $name.*seconds\|no message reaches $name.*seconds\|$name.*has ended\|rank $victim with PID.*on signal 9" <<<"$others" | head -n 1 || true)
+  how=$(grep -ao "no [a-z ]* from $name.*seconds\|no message reaches $name.*seconds\|$name.*has ended\|rank $victim with PID.*on signal 9" log | head -n 1 || true)
   if [ -n "$how" ]; then
     noticed[$key]=$((${noticed[$key]:-0} + 1))
   elif [ $phase = start ]; then  # ranks that do not know each other yet can only say that MPI does not start
-    how=$(grep -ao "MPI does not start" <<<"$others" | head -n 1 || true)
+    how=$(grep -ao "MPI does not start" log | head -n 1 || true)
   fi
   [ $took -le $((1000 * timeout + 4000)) ] || fail "case $case: $signal at the $phase is noticed after $took ms"
-  echo "case $case: $signal of rank $victim at the $phase, ended after $took ms: ${how:-NOT NAMED: $(grep -a error: <<<"$others" | head -n 2 || true)}$launcher"
-  if [ $signal = CUT ]; then
-    for n in 1 2 3; do for process in $(ip netns pids "$net-$n"); do kill -KILL "$process" 2>/dev/null || true; done; done
-    ip link set "$net-$((victim + 1))" up
-    pause 1
-  fi
+  echo "case $case: $signal of rank $victim at the $phase, ended after $took ms: ${how:-NOT NAMED: $(grep -a error: log | head -n 2 || true)}"
   last=$(readlink "runs/hung-$case/checkpoints/last" || echo step-0)
   for name in hung again; do
     train "name=$name-$case" threads=2 "${keys[@]}" train.save_every=0 train.steps=$((${last#step-} + 3)) 2>log ||
