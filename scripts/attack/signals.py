@@ -62,7 +62,7 @@ phases = {
     "embed": (10, "embed runs/lm text.txt --input lines"),
     "generate": (5, "generate runs/lm --tokens -1"),
     "generate, long prompt": (20, "generate runs/attention --prompt-file line.txt"),
-    "report": (3, "report runs/lm runs/attention runs/classifier --output page.html"),
+    "report": (3, "report runs/lm runs/attention --output page.html"),
 }
 
 
