@@ -29,9 +29,9 @@ class WorkerFailed(Exception):
     """The worker cannot do what it was asked for; the message is the reason."""
 
 
-def environment(threads, **settings):
+def environment(threads=None, **settings):
     kept = {name: value for name, value in os.environ.items() if name not in UNSET}
-    return {**kept, "OMP_NUM_THREADS": str(threads), **settings}
+    return {**kept, **({"OMP_NUM_THREADS": str(threads)} if threads else {}), **settings}
 
 
 def limit_memory():
@@ -110,7 +110,7 @@ class Start(Command):
             command = [self.program, "train", "--config", ROOT / "configs/lm-aft-simple.yaml", "--set", f"folder={folder}", "name=run",
                        f"data.train=[{folder}/text]", *START]
             begin, ends = time.perf_counter(), []
-            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment()) as process:
                 for line in process.stdout:
                     if "] Step " in line:
                         ends.append(time.perf_counter() - begin)
@@ -131,7 +131,8 @@ class Label(Command):
             os.sync()
             DROP_CACHES.write_text("3")
         begin = time.perf_counter()
-        done = subprocess.run([self.program, "predict", self.run], input="where is the highest mountain\n", capture_output=True, text=True)
+        done = subprocess.run([self.program, "predict", self.run], input="where is the highest mountain\n", capture_output=True, text=True,
+                              env=environment())
         if done.returncode != 0:
             raise WorkerFailed(done.stderr)
         return time.perf_counter() - begin
