@@ -123,8 +123,8 @@ threads() {
   if [ $# -eq 0 ]; then
     for mixer in aft-local aft-simple aft-full aft-conv gau fastformer attention flash; do
       shown "training with $mixer" build/tsan/capstan train --config configs/quickstart-lm.yaml --set "name=$mixer" "folder=$folder" threads=2 \
-        "data.cache=$folder/cache" model.width=64 model.max_length=64 data.sequence_length=64 model.dropout=0.1 "model.layers=[{mixer: {type: $mixer}}]" \
-        train.steps=6 train.batch_size=16 train.valid_every=3 train.save_every=2 train.ema_decay=0.9 || status=1
+        "data.train=[README.md]" data.split=tail model.width=64 model.max_length=64 data.sequence_length=64 data.overlap=0 model.dropout=0.1 "model.layers=[{mixer: {type: $mixer}}]" \
+        train.steps=6 train.batch_size=16 train.valid_every=3 train.save_every=2 || status=1
     done
     shown "a server under attack" env CAPSTAN_PROGRAM=build/tsan/capstan python3 scripts/attack/serve 1 || status=1
   fi
