@@ -195,20 +195,6 @@ TEST_CASE("names that are not UTF-8 are refused when they are read: labels, clas
   succeed(place, train("latin1.tsv,more.tsv", {"data.on_error=skip"}));
 }
 
-TEST_CASE("a run that took a header for a text goes on, and says so of a new table that begins with names") {
-  const Workplace place;
-  place.write("linear.yaml", linear_yaml);
-  place.write("pandas.csv", table({"category", "text"}, ','));
-  const Words command = "train --config linear.yaml --set name=old";
-  // As version 0.1 read a table whose configuration did not say.
-  succeed(place, command + "data.header=false data.label_column=1 data.text_columns=[2] data.unique_labels=true");
-  CHECK(contains(succeed(place, command).err, "nothing to do"));
-  const Outcome predict = succeed(place, "predict runs/old pandas.csv");
-  CHECK(contains(predict.err, "its first row looks like names but is read as a text"));
-  CHECK(lines_of(predict.out).size() == 32);
-  CHECK(lines_of(succeed(place, "predict runs/old pandas.csv --set data.header=true").out).size() == 31);
-}
-
 TEST_CASE("a row of another width is named by every command, not read as another text or label") {
   const Workplace& place = trained();
   const std::string rows = table({"text", "category"}, ',', false);

@@ -116,11 +116,6 @@ TEST_CASE("text pairs: a separator behind the vocabulary stands between the colu
 TEST_CASE("text pairs: a separator needs columns and room") {
   LabelledSourceConfig config = config_of({"t.tsv"});
   config.separator = true;
-  const auto problems_of = [](const LabelledSourceConfig& c) {
-    ProblemText problems("data");
-    validate(c, problems);
-    return problems.text();
-  };
   CHECK(problems_of(config) == "data.separator: needs at least two text_columns to separate");
   config.text_columns = {"2", "3"};
   CHECK(problems_of(config) == "");
@@ -214,122 +209,6 @@ TEST_CASE("the vocabulary comes from training texts alone, or from an earlier ru
   CHECK(text_of(data, data.valid, 0) == "<unk> red");
   config.train = {folder.write("other.tsv", "a\tblue\nb\tred\n")};
   CHECK(load_labelled(config, data.tokenizer).train.tokens(0)[0] == 0);
-}
-
-TEST_CASE("rows that cannot be used are named with file, line and remedy") {
-  struct Row {
-    std::string what, name, content, message;
-    std::function<void(LabelledSourceConfig&)> change = [](LabelledSourceConfig&) {};
-  };
-  const std::vector<Row> rows = {
-      {"too few columns", "t.tsv", "a\tx\nb\n", "t.tsv:2: too few columns: found 1"},
-      {"too few for the choice", "t.tsv", "a\tx\nb\ty\n",
-       "t.tsv:1: too few columns: found 2, but the label is column 1 and the text column 3",
-       [](auto& c) { c.text_columns = {"3"}; }},
-      {"label and text are one", "t.tsv", "a\tx\nb\ty\n", "t.tsv: column 2 is both the label and the text",
-       [](auto& c) { c.label_column = "2"; }},
-      {"name without header", "t.tsv", "a\tx\nb\ty\n", "column 'label' is not a number",
-       [](auto& c) { c.label_column = "label"; }},
-      {"unknown name", "t.csv", "label,text\na,x\n",
-       "t.csv:1: no column is called 'body'; the first row has: label, text",
-       [](auto& c) {
-         c.header = true;
-         c.text_columns = {"body"};
-       }},
-      {"unknown label", "t.tsv", "a\tx\nc\ty\n", "t.tsv:2: unknown label 'c'",
-       [](auto& c) {
-         c.classes = {"a", "b"};
-       }},
-      {"one class", "t.tsv", "a\tx\na\ty\n", "all 2 examples have the label 'a'; a classifier needs at least two"},
-      {"one class named", "t.tsv", "0\tx\n0\ty\n", "all 2 examples have the label '0'; a classifier needs at least two",
-       [](auto& c) { c.classes = {"a"}; }},
-      {"one class of two", "t.tsv", "a\tx\na\ty\n", "all 2 examples have the label 'a'",
-       [](auto& c) {
-         c.classes = {"a", "b"};
-       }},
-      {"two lists", "t.tsv", "a\tx\nb\ty\n", "not both",
-       [](auto& c) {
-         c.classes = {"a", "b"};
-         c.classes_file = "x";
-       }},
-      {"empty text", "t.tsv", "a\tx\nb\t\n", "t.tsv:2: the text is empty; set skip_empty"},
-      {"blank text", "t.tsv", "a\tx\nb\t  \n", "t.tsv:2: the text is empty",
-       [](auto& c) { c.tokenizer = WordTokenizerConfig{}; }},
-      {"too long", "t.tsv", "a\tx\nb\tlonger\n", "t.tsv:2: the text has 6 tokens, more than max_length = 5",
-       [](auto& c) {
-         c.max_length = 5;
-         c.truncate = Truncate::error;
-       }},
-      {"char mode", "t.tsv", "a\tx\nb\t\xff\n", "t.tsv:2:3: byte 0xff",
-       [](auto& c) { c.tokenizer = CharTokenizerConfig{}; }},
-      {"word mode", "t.tsv", "a\tx\nb\t\xff\n", "t.tsv:2:3: byte 0xff",
-       [](auto& c) { c.tokenizer = WordTokenizerConfig{}; }},
-      {"bad JSON", "t.jsonl", "{\"label\": 1, \"text\": \"x\"}\n{\"label\": 1,\n",
-       "t.jsonl:2:13: not JSON: syntax error"},
-      {"no object", "t.jsonl", "[1, 2]\n", "t.jsonl:1: every line must be a JSON object"},
-      {"no key", "t.jsonl", "{\"label\": 1, \"body\": \"x\"}\n", "t.jsonl:1: no key 'text'; found: body, label"},
-      {"wrong type", "t.jsonl", "{\"label\": 1.5, \"text\": \"x\"}\n",
-       "t.jsonl:1: 'label' must be a string, a whole number, true or false, found 1.5"},
-      {"an empty label", "t.csv", "a,x\n,y\n", "t.csv:2: the label is empty"},
-      {"a blank label", "t.tsv", "a\tx\n \ty\n", "t.tsv:2: the label is empty"},
-      {"quotes without a label", "t.tsv", "a\tx\n\"\"\ty\n", "t.tsv:2: the label is empty"},
-      {"an empty label in JSON", "t.jsonl", "{\"label\": \"\", \"text\": \"x\"}\n", "t.jsonl:1: the label is empty"},
-      {"null in JSON", "t.jsonl", "{\"label\": null, \"text\": \"x\"}\n", "t.jsonl:1: the label is empty"},
-      {"no label in fastText", "t.txt", "__label__a x\ny\n", "t.txt:2: found 0 labels",
-       [](auto& c) { c.format = "fasttext"; }},
-      {"an empty label in the test data", "t.tsv", "a\tx\nb\ty\n", "test.tsv:1: the label is empty",
-       [](auto& c) {
-         static const TemporaryFolder folder;
-         c.test = {folder.write("test.tsv", "\tx\na\ty\n")};
-       }},
-      {"too many columns", "t.csv", "text,label\nx,a\ny, too,b\n",
-       "t.csv:3: too many columns: found 3, but the header has 2; quote fields that contain commas",
-       [](auto& c) { c.header = true; }},
-      {"of most rows", "t.tsv", "a\tx\tz\nb\ty\nb\tv\n",
-       "t.tsv:1: too many columns: found 3, but most rows have 2; a "
-       "field of tsv holds no tab"},
-      {"with semicolons", "t.csv", "label;text\na;x\nb;y; z\na;v\nb;w\n",
-       "t.csv:3: too many columns: found 3, but the header has 2; quote fields that contain semicolons",
-       [](auto& c) { c.header = true; }},
-      {"too few columns below a header", "t.csv", "label,text,id\na,x,1\nb,y\n",
-       "t.csv:3: too few columns: found 2, but the header has 3", [](auto& c) { c.header = true; }},
-      {"one name of two columns", "t.csv", "label,text,text\na,x,y\n",
-       "t.csv:1: the columns 2 and 3 are called 'text'; choose one by its number with",
-       [](auto& c) {
-         c.header = true;
-         c.text_columns = {"text"};
-       }},
-      {"a flag", "t.csv", "text,a,b\nx,1,0\ny,2,0\n",
-       "t.csv:3: column 'a' of data.label_columns must be 0 or 1, found '2'",
-       [](auto& c) {
-         c.header = true;
-         c.text_columns = {"text"};
-         c.label_columns = {"a", "b"};
-       }},
-      {"no flag and two", "t.csv", "text,a,b\nx,1,1\ny,0,1\nz,1,0\n", "t.csv:2: found 2 labels instead of one",
-       [](auto& c) {
-         c.header = true;
-         c.text_columns = {"text"};
-         c.label_columns = {"a", "b"};
-       }},
-      {"flags without a header", "t.csv", "x,1,0\n", "data.label_columns: the names of the columns are the labels",
-       [](auto& c) {
-         c.label_columns = {"2", "3"};
-       }},
-      {"text is no string", "t.jsonl", "{\"label\": 1, \"text\": 7}\n", "t.jsonl:1: 'text' must be a string, found 7"},
-      {"bytes in JSON", "t.jsonl", "{\"label\": 1, \"text\": \"\xff\"}\n", "t.jsonl:1:23: not JSON"},
-      {"open quote", "t.csv", "a,x\nb,\"y\n", "t.csv:2: a quoted field is not closed"},
-      {"only a header", "t.csv", "label,text\n", "t.csv: holds no examples", [](auto& c) { c.header = true; }},
-      {"only empty lines", "t.tsv", "\n\n", "t.tsv: holds no examples"},
-      {"unknown ending", "t.data", "a\tx\n", "t.data: the name does not show the format"},
-      {"empty", "t.tsv", "", "t.tsv: the file is empty"}};
-  for (const Row& row : rows) {
-    const TemporaryFolder folder;
-    LabelledSourceConfig config = config_of({folder.write(row.name, row.content)});
-    row.change(config);
-    const std::string message = message_of<Error>([&] { load_labelled(config); });
-    CHECK_MESSAGE(contains(message, row.message), row.what, ": ", message);
-  }
 }
 
 TEST_CASE("one label, or none, is enough where no model classifies") {

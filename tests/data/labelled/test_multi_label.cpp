@@ -1,6 +1,4 @@
 // Texts with any number of labels: what the formats hold, what batches are made of, and what cannot be used.
-#include <functional>
-
 #include "core/base/error.hpp"
 #include "data/formats/row_labels.hpp"
 #include "labelled_support.hpp"
@@ -29,55 +27,38 @@ Names names_of(const ClassificationData& data, const ExampleSet& examples, int64
 TEST_CASE("several labels per text: all formats hold the same") {
   struct Row {
     std::string name, content;
-    std::function<void(LabelledSourceConfig&)> change;
+    const char* keys = "";
   };
-  const auto nothing = [](LabelledSourceConfig&) {};
   const TemporaryFolder folder;
   std::string fingerprint;
   for (const Row& row : std::vector<Row>{
-           {"t.tsv", "red, blue\tone\n\ttwo\ngreen\tthree four\nblue,red,green\tfive\n", nothing},
-           {"t.csv", "\"red,blue\",one\n,two\ngreen,three four\n\"blue,red,green\",five\n", nothing},
+           {"t.tsv", "red, blue\tone\n\ttwo\ngreen\tthree four\nblue,red,green\tfive\n"},
+           {"t.csv", "\"red,blue\",one\n,two\ngreen,three four\n\"blue,red,green\",five\n"},
            {"u.tsv", "one\tred|blue\ntwo\t\nthree four\tgreen\nfive\tblue|red|green\n",
-            [](auto& c) {
-              c.label_column = "2";
-              c.text_columns = {"1"};
-              c.label_separator = "|";
-            }},
-           {"v.tsv", "red blue\tone\n \ttwo\ngreen\tthree four\nblue  red green\tfive\n",
-            [](auto& c) { c.label_separator = " "; }},
+            "label_column=2 text_columns=1 label_separator=|"},
+           {"v.tsv", "red blue\tone\n \ttwo\ngreen\tthree four\nblue  red green\tfive\n", "label_separator=blank"},
            {"t.jsonl",
             "{\"labels\": [\"red\", \"blue\"], \"text\": \"one\"}\n{\"labels\": [], \"text\": \"two\"}\n"
             "{\"labels\": \"green\", \"text\": \"three four\"}\n{\"labels\": \"blue, red,green\", \"text\": "
-            "\"five\"}\n",
-            nothing},
-           {"list.csv", "\"['red', 'blue']\",one\n[],two\n\"[\"\"green\"\"]\",three four\n\"blue,red,green\",five\n",
-            nothing},
-           {"twice.tsv", "red, blue,red\tone\n\ttwo\ngreen\tthree four\nblue,red,green\tfive\n", nothing},
+            "\"five\"}\n"},
+           {"list.csv", "\"['red', 'blue']\",one\n[],two\n\"[\"\"green\"\"]\",three four\n\"blue,red,green\",five\n"},
+           {"twice.tsv", "red, blue,red\tone\n\ttwo\ngreen\tthree four\nblue,red,green\tfive\n"},
            {"flags.csv", "words,blue,green,red\none,1,0,1\ntwo,0,0,0\nthree four,0.0,1.0,0.0\nfive,true,True,1\n",
-            [](auto& c) {
-              c.header = true;
-              c.text_columns = {"words"};
-              c.label_columns = {"blue", "green", "red"};
-            }},
+            "header=true text_columns=words label_columns=blue,green,red"},
            {"flags.jsonl",
             "{\"t\": \"one\", \"blue\": 1, \"green\": 0, \"red\": true}\n{\"t\": \"two\", \"blue\": 0, \"green\": "
             "false, "
             "\"red\": \"0\"}\n{\"t\": \"three four\", \"blue\": 0, \"green\": 1.0, \"red\": 0}\n{\"t\": \"five\", "
             "\"blue\": "
             "1, \"green\": 1, \"red\": 1}\n",
-            [](auto& c) {
-              c.text_columns = {"t"};
-              c.label_columns = {"blue", "green", "red"};
-            }},
+            "text_columns=t label_columns=blue,green,red"},
            {"t.txt",
             "__label__red __label__blue one\ntwo\nthree four __label__green\n__label__blue\t__label__red five "
             "__label__green \n",
-            [](auto& c) { c.format = "fasttext"; }},
+            "format=fasttext"},
        }) {
     INFO(row.name);
-    LabelledSourceConfig config = several({folder.write(row.name, row.content)});
-    row.change(config);
-    const ClassificationData data = load_labelled(config);
+    const ClassificationData data = load_labelled(with_keys(several({folder.write(row.name, row.content)}), row.keys));
     CHECK(data.classes == Names{"blue", "green", "red"});
     REQUIRE(data.train.size() == 4);
     CHECK(names_of(data, data.train, 0) == Names{"blue", "red"});
@@ -151,58 +132,6 @@ TEST_CASE("lines of fastText with one label each") {
                            "set data.multi_label: true", "u.txt:2: found 0 labels", "u.txt:3: the label is empty"});
 }
 
-TEST_CASE("several labels per text: rows that cannot be used are named with the remedy") {
-  struct Row {
-    const char* what;
-    std::string name, content, message;
-    std::function<void(LabelledSourceConfig&)> change;
-  };
-  const auto nothing = [](LabelledSourceConfig&) {};
-  const auto one_label = [](auto& c) { c.multi_label = false; };
-  const auto named = [](auto& c) { c.classes = {"a", "b"}; };
-  const auto test_file = [](const std::string& content) {
-    return [content](auto& c) {
-      static const TemporaryFolder folder;
-      c.test = {folder.write("test.tsv", content)};
-    };
-  };
-  for (const Row& row : std::vector<Row>{
-           {"an empty one", "t.tsv", "a,,b\tx\n", "t.tsv:1: label 2 of 3 is empty", nothing},
-           {"a separator at the end", "t.tsv", "a,b,\tx\n", "t.tsv:1: label 3 of 3 is empty", nothing},
-           {"a list without quotes", "t.tsv", "['a']\tx\n[a, b]\ty\n",
-            "t.tsv:2: the labels look like a list, but not as JSON or Python write it: [a, b]; quote each of them",
-            nothing},
-           {"a list without commas", "t.tsv", "['a' 'b']\ty\n", "t.tsv:1: the labels look like a list", nothing},
-           {"a list of lists", "t.tsv", "[['a'], ['b']]\ty\n", "t.tsv:1: the labels look like a list", nothing},
-           {"unknown", "t.tsv", "a\tx\na,c\ty\n", "t.tsv:2: unknown label 'c'; known: a, b", named},
-           {"unknown in test", "t.tsv", "sport,money\tx\n\ty\n",
-            "test.tsv:2: unknown label 'sports', did you mean 'sport'?", test_file("money\tx\nmoney,sports\ty\n")},
-           {"no list", "t.jsonl", "{\"labels\": 1.5, \"text\": \"x\"}\n",
-            "t.jsonl:1: 'labels' must be a string, a whole number, true or false, found 1.5", nothing},
-           {"a list of lists", "t.jsonl", "{\"labels\": [[\"a\"]], \"text\": \"x\"}\n",
-            "t.jsonl:1: label 1 in 'labels' must be a string, a whole number, true or false, found a list of 1",
-            nothing},
-           {"no value", "t.jsonl", "{\"labels\": null, \"text\": \"x\"}\n",
-            "t.jsonl:1: 'labels' must be a string, a whole number, true or false, found null", nothing},
-           {"no key", "t.jsonl", "{\"label\": [\"a\"], \"text\": \"x\"}\n", "no key 'labels'; found: label, text",
-            nothing},
-           {"a list without multi_label", "t.jsonl", "{\"label\": [\"a\"], \"text\": \"x\"}\n",
-            "for several labels per text, set data.multi_label: true", one_label},
-           {"no label at all", "t.tsv", "\tx\n\ty\n", "none of 2 examples has a label; a classifier needs at least two",
-            nothing},
-           {"one label", "t.tsv", "a\tx\n\ty\n", "'a' is the only label; a classifier needs at least two", nothing},
-           {"none of those named", "t.tsv", "\tx\n\ty\n", "none of 2 examples has a label; a classifier needs", named},
-           {"a separator in a label", "t.jsonl", "{\"labels\": [\"a,b\", \"c\"], \"text\": \"x\"}\n",
-            "data.label_separator: the label 'a,b' contains ',': choose a separator that no label has", nothing},
-       }) {
-    const TemporaryFolder folder;
-    LabelledSourceConfig config = several({folder.write(row.name, row.content)});
-    row.change(config);
-    const std::string message = message_of<Error>([&] { load_labelled(config); });
-    CHECK_MESSAGE(contains(message, row.message), row.what, ": ", message);
-  }
-}
-
 TEST_CASE("a label that a text names twice counts once, which is said") {
   const TemporaryFolder folder;
   LabelledSourceConfig config = several({folder.write("t.tsv", "a,b\tx\nb, b\ty\n")});
@@ -231,27 +160,15 @@ TEST_CASE("lists of labels are read as JSON and Python write them") {
 }
 
 TEST_CASE("keys of several labels that do not fit together") {
-  const auto problems_of = [](const std::function<void(LabelledSourceConfig&)>& change) {
-    LabelledSourceConfig config = several({"t.tsv"});
-    change(config);
-    ProblemText problems("data");
-    validate(config, problems);
-    return problems.text();
-  };
-  CHECK(problems_of([](auto&) {}).empty());
-  CHECK(contains(problems_of([](auto& c) { c.format = format_of_folders; }),
+  const auto problems = [](const char* keys) { return problems_of(with_keys(several({"t.tsv"}), keys)); };
+  CHECK(problems("").empty());
+  CHECK(contains(problems("format=folders"),
                  "data.multi_label: with format: folders, a text has the label of its folder"));
-  CHECK(contains(problems_of([](auto& c) {
-                   c.multi_label = false;
-                   c.label_separator = ";";
-                 }),
-                 "data.label_separator: needs multi_label: true"));
-  CHECK(contains(problems_of([](auto& c) { c.label_separator = "\t"; }), "must not contain tabs or line breaks"));
-  CHECK(contains(problems_of([](auto& c) {
-                   c.format = "fasttext";
-                   c.label_column = "2";
-                 }),
-                 "data.format: fasttext lines have no columns"));
+  CHECK(contains(problems("multi_label=false label_separator=;"), "data.label_separator: needs multi_label: true"));
+  LabelledSourceConfig tab = several({"t.tsv"});
+  tab.label_separator = "\t";
+  CHECK(contains(problems_of(tab), "must not contain tabs or line breaks"));
+  CHECK(contains(problems("format=fasttext label_column=2"), "data.format: fasttext lines have no columns"));
 }
 
 TEST_CASE("data check counts texts by their number of labels, and notices a wrong separator") {
@@ -278,12 +195,6 @@ TEST_CASE("data check counts texts by their number of labels, and notices a wron
                                   [](const DataTable& t) { return t.name == "label_noise"; });
   REQUIRE(noise != report.tables.end());
   CHECK(std::get<std::string>(noise->rows.at(0).at(3)) == "c");
-  LabelledSourceConfig one = several({folder.write("labels.jsonl", "{\"labels\": [\"a\"], \"text\": \"x\"}\n")});
-  one.multi_label = false;
-  CHECK_THROWS_WITH_AS(load_labelled(one),
-                       doctest::Contains("labels.jsonl:1: no key 'label'; found: labels, text; for several labels per "
-                                         "text, set data.multi_label: true"),
-                       Error);
   const auto joined = [&](LabelledSourceConfig config) {
     config.multi_label = false;
     config.label_separator = ",";

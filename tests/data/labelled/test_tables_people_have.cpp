@@ -147,20 +147,12 @@ TEST_CASE("data.delimiter and data.quote divide the fields of csv; other uses ar
     CHECK(data.classes == std::vector<std::string>{"neg", "pos"});
     CHECK(text_of(data, data.train, 0) == text);
   }
-  const auto problem = [](const char* delimiter, const char* quote, const char* format) {
-    LabelledSourceConfig config;
-    config.delimiter = delimiter;
-    config.quote = quote;
-    config.format = format;
-    ProblemText problems("data");
-    validate(config, problems);
-    return problems.text();
-  };
-  CHECK(contains(problem("ab", "\"", "auto"), "data.delimiter: expected one ASCII character"));
-  CHECK(contains(problem("", "''", "auto"), "data.quote: expected one ASCII character, single, or none"));
-  CHECK(contains(problem("'", "'", "auto"), "data.quote: is the delimiter, too"));
-  CHECK(contains(problem(";", "\"", "jsonl"), "data.delimiter: delimiter and quote are of csv files"));
-  CHECK(problem("\\t", "none", "csv").empty());
+  const auto problem = [](const char* keys) { return problems_of(with_keys({}, keys)); };
+  CHECK(contains(problem("delimiter=ab"), "data.delimiter: expected one ASCII character"));
+  CHECK(contains(problem("quote=''"), "data.quote: expected one ASCII character, single, or none"));
+  CHECK(contains(problem("delimiter=' quote='"), "data.quote: is the delimiter, too"));
+  CHECK(contains(problem("delimiter=; format=jsonl"), "data.delimiter: delimiter and quote are of csv files"));
+  CHECK(problem("delimiter=\\t quote=none format=csv").empty());
 }
 
 TEST_CASE("several tables: columns are found by their names in each; without names, other columns are refused") {
