@@ -159,7 +159,7 @@ def row(case, found):
     if case["work"] == "decode":
         cells.append(f"{seconds / info['weights_read_seconds']:.2f}" if "weights_read_seconds" in info else "")
     else:
-        cells.append(spread([info["unit_flops"] / time / rate for time, rate in zip(first.times, first.rates)]))
+        cells.append("" if first.cpu_time else spread([info["unit_flops"] / time / rate for time, rate in zip(first.times, first.rates)]))
     cells.append(f"{first.peak / 1e6:.0f}")
     for other in others:
         if isinstance(other, Side):
