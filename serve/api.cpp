@@ -10,6 +10,7 @@
 
 #include "core/io/json.hpp"
 #include "core/strings/nearest.hpp"
+#include "core/strings/strings.hpp"
 #include "run/inputs/input_text.hpp"
 
 namespace capstan {
@@ -42,6 +43,7 @@ HttpAnswer error_answer(const ApiError& error) {
   HttpAnswer answer = json_answer(error_json(error));
   answer.status = error.status();
   if (error.status() == 429 || error.status() == 503) answer.headers.emplace_back("Retry-After", "1");
+  if (error.status() == 405) answer.headers.emplace_back("Allow", error.param());
   if (error.status() == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
   return answer;
 }
@@ -58,12 +60,13 @@ HttpAnswer error_answer(const std::exception& error) {
   return error_answer(ApiError(status_of(error), error.what()));
 }
 
-RequestFields::RequestFields(const json& object, std::initializer_list<const char*> known, std::string path)
+RequestFields::RequestFields(const json& object, std::string_view known, std::string path)
     : object_(object), path_(std::move(path)) {
   if (!object.is_object())
     throw ApiError(400, path_.empty() ? "the body must be a JSON object" : path_ + ": must be an object", path_);
   if (!path_.empty()) path_ += '.';
-  const std::vector<std::string> names(known.begin(), known.end());
+  const std::vector<std::string_view> words = split(known, " ");
+  const std::vector<std::string> names(words.begin(), words.end());
   for (const auto& [name, value] : object.items())
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       const std::string shown = is_plain_name(name) ? name : json_excerpt(name), meant = nearest(name, names);

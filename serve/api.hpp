@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -15,7 +14,7 @@
 
 namespace capstan {
 
-/// The most bytes of an answer that is made of values: what could be larger is refused before it is computed.
+/// The most bytes of an answer: what could be larger is refused before it is computed.
 constexpr int64_t max_answer_bytes = 64 << 20;
 
 /// A request that is refused.
@@ -28,7 +27,7 @@ class ApiError : public Error {
 
  private:
   int status_;
-  std::string param_;  // the field that is wrong; empty: none
+  std::string param_;  // the field that is wrong, or the methods that a path has; empty: none
 };
 
 /// {"error": {"message", "type", "param", "code"}}
@@ -57,8 +56,9 @@ std::string text_of(const nlohmann::ordered_json& value);
 /// ApiError 400, naming the field.
 class RequestFields {
  public:
-  /// `path`: what names in messages begin with. The object must outlive this. Refuses fields that are not `known`.
-  RequestFields(const nlohmann::json& object, std::initializer_list<const char*> known, std::string path = "");
+  /// `known`: names between blanks; other fields are refused. `path`: what names in messages begin with. The object
+  /// must outlive this.
+  RequestFields(const nlohmann::json& object, std::string_view known, std::string path = "");
 
   // `otherwise`: what is returned where the object has no such field; numbers must be in [low, high].
   const nlohmann::json* find(const char* name) const;

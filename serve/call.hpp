@@ -1,42 +1,36 @@
 // One request on its way to an answer: what handlers of routes (routes.cpp, text_routes.cpp) are given and call.
-// Handlers run on a reading thread (Worker); what computes goes to the scheduler by answer_later().
+// Handlers run on the computing thread, by turns; what computes for long goes on as work of the scheduler.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "run/inputs/input_text.hpp"
 #include "serve/api.hpp"
 #include "serve/options.hpp"
+#include "serve/room.hpp"
 #include "serve/scheduler.hpp"
 
 namespace capstan {
 
 using Models = std::vector<std::shared_ptr<Engine>>;
 
-/// What a request can reach of the server. The models are those that were open when the request came: a reload, which
-/// opens others, does not change them.
-struct RouteContext {
-  Models models;
-  Scheduler& scheduler;
-  const ServeOptions& options;
-};
-
-/// Lasts as long as the handler: work that answers later keeps copies of `reply` and of the engine.
+/// A request with what it can reach of the server. The models are those that were open when its turn came: a reload,
+/// which opens others, does not change them. Work that answers later keeps copies of `reply` and of the engine.
 struct Call {
   const HttpRequest& request;
   const std::shared_ptr<HttpReply>& reply;
-  const RouteContext& context;
+  const Models models;
+  Scheduler& scheduler;
+  Room& room;  // for answers
+  const ServeOptions& options;
   std::string model = {}, session = {};  // names in the path, /v1/models/MODEL/sessions/SESSION; empty without
 };
 
+/// Throws ApiError, and Error for what is wrong with the request, as all functions below do.
 using Handler = void (*)(const Call& call);
-
-// All functions throw ApiError, and Error for what is wrong with the request.
 
 /// The JSON of a request's body.
 nlohmann::json body_of(const HttpRequest& request);
@@ -48,19 +42,17 @@ std::shared_ptr<Engine> engine_of(const nlohmann::json& body, const Models& mode
 void check_predicts(const Engine& engine, Predicts what);
 /// Throws ApiError for a text that has more bytes than a prompt may. `place`: the field, with an index in a list.
 void check_length(const std::string& place, const std::string& text, const CompletionLimits& limits);
-/// The texts of the field `name`, each a text or, with `columns`, the list of its columns.
-std::vector<InputText> input_texts(const RequestFields& fields, const CompletionLimits& limits, bool columns,
-                                   const char* name = "input");
-/// Takes what an answer needs (Scheduler::enter). Throws ApiError 429 where it is not free now, and 400 where it is
-/// more than a client ever gets; that error names the field `param` and says to lower `lower`.
-std::shared_ptr<void> enter(const Call& call, const Need& need, const char* param, const std::string& lower);
-/// Answers with what `body` returns or throws, on the computing thread. Where `body` returns none, it is called again
-/// after work of others. `places`: from enter(); they are free once the answer is there.
-void answer_later(const Call& call, std::shared_ptr<void> places, std::function<std::optional<HttpAnswer>()> body);
+/// The texts of the field `input`, each a text or, with `columns`, the list of its columns.
+std::vector<InputText> input_texts(const RequestFields& fields, const CompletionLimits& limits, bool columns);
+/// So many places until the part ends. Throws ApiError 429 where they are not free now, and 400 where they are more
+/// than a client ever gets.
+std::shared_ptr<Room::Part> enter(const Call& call, int64_t places);
+/// Counts more memory of an answer. Throws ApiError 400 above `most` bytes in all, and 429 where there is no room for
+/// them now; both name the field `param` and say to lower `lower`.
+void grow(Room::Part& part, int64_t bytes, int64_t most, const char* param, const char* lower);
 
-// POST /v1/embeddings, /v1/classify and /v1/fill-mask (text_routes.cpp).
+/// POST /v1/embeddings and /v1/classify (text_routes.cpp).
 void embed(const Call& call);
 void classify(const Call& call);
-void fill_mask(const Call& call);
 
 }  // namespace capstan

@@ -7,6 +7,7 @@
 #include <deque>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -18,15 +19,23 @@ template <class Item>
 class ClientQueue {
  public:
   bool empty() const { return turns_.empty(); }
-  void push(const std::string& client, size_t size, Item item) {
+  /// How many items a client has.
+  size_t count(const std::string& client) const {
+    const auto own = items_.find(client);
+    return own == items_.end() ? 0 : own->second.size();
+  }
+  void push(const std::string& client, Item item, size_t size = 0) {
     auto& own = items_[client];
     if (own.empty()) turns_.push_back(client);
     own.emplace(size, std::move(item));
   }
-  /// The client whose turn it is, and its item.
-  std::pair<std::string, Item> pop() {
-    std::string client = std::move(turns_.front());
-    turns_.pop_front();
+  /// The client whose turn it is, of those that `may` have one, and its item; none without such a client.
+  template <class Rule>
+  std::optional<std::pair<std::string, Item>> pop(const Rule& may) {
+    const auto turn = std::find_if(turns_.begin(), turns_.end(), may);
+    if (turn == turns_.end()) return {};
+    std::string client = std::move(*turn);
+    turns_.erase(turn);
     const auto own = items_.find(client);
     const auto first = own->second.begin();
     Item item = std::move(first->second);
@@ -35,12 +44,15 @@ class ClientQueue {
       items_.erase(own);
     else
       turns_.push_back(client);
-    return {std::move(client), std::move(item)};
+    return {{std::move(client), std::move(item)}};
+  }
+  std::optional<std::pair<std::string, Item>> pop() {
+    return pop([](const std::string&) { return true; });
   }
   template <class Body>
-  void for_each(const Body& body) const {
-    for (const auto& [client, own] : items_)
-      for (const auto& [size, item] : own) body(item);
+  void for_each(const Body& body) {
+    for (auto& [client, own] : items_)
+      for (auto& [size, item] : own) body(item);
   }
   template <class Rule>
   void remove_if(const Rule& rule) {

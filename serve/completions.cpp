@@ -1,5 +1,5 @@
-// An answer is written as text of JSON while tokens come, since values of JSON would take ten times the memory. Its
-// size is estimated before (answer_bytes()) and bounded while it grows (check_size()). tests/serve/test_endpoints.cpp.
+// An answer is written as text of JSON while tokens come, since values of JSON would take ten times the memory, and is
+// bounded while it grows. tests/serve/test_endpoints.cpp.
 #include "serve/completions.hpp"
 
 #include <ctime>
@@ -9,6 +9,7 @@
 #include "data/batches/text_example.hpp"
 #include "run/predictions/completions.hpp"
 #include "run/predictions/pair_completions.hpp"
+#include "serve/call.hpp"
 
 namespace capstan {
 
@@ -22,34 +23,28 @@ int64_t drawn_number() {
 
 namespace {
 
-/// The prompt of a text, read as `capstan generate` reads it. `continues`: it follows the text of a session.
-CompletionRequest::Prompt prompt_from(const SavedRun& run, const std::string& text, bool continues) {
-  CompletionRequest::Prompt prompt;
-  prompt.text = text;
-  if (continues) {
-    prompt.tokens = encode_text({text}, *run.tokenizer, facts_of(run.config.data).text, "prompt");
-    return prompt;
-  }
-  prompt.tokens = prompt_of(run, text, "prompt");
-  if (prompt.tokens.empty())
-    prompt.tokens.push_back(run.tokenizer->start_token());  // a model predicts only after a token
-  prompt.hidden = start_token(run) || text.empty() ? 1 : 0;
-  return prompt;
-}
+/// The most bytes of prompts that a stream repeats at once. It is below the 4 MB unread for which a client is dropped
+/// (serve/http/connection.cpp).
+constexpr int64_t max_echo_bytes = 3 << 20;
 
-CompletionRequest::Prompt prompt_from(const SavedRun& run, std::vector<int32_t> tokens, bool continues) {
-  CompletionRequest::Prompt prompt;
+/// Turns the prompt's text into tokens, as `capstan generate` does, or its tokens into a text. `continues`: it follows
+/// the text of a session.
+void complete_prompt(const SavedRun& run, CompletionRequest::Prompt& prompt, bool continues) {
   const std::optional<int32_t> start = start_token(run);
-  if (!continues && start && tokens.front() != *start) {  // ids that another program made may lack the start
-    tokens.insert(tokens.begin(), *start);
-    prompt.hidden = 1;
+  std::vector<int32_t>& tokens = prompt.tokens;
+  if (!tokens.empty()) {
+    if (!continues && start && tokens.front() != *start) {  // ids that another program made may lack the start
+      tokens.insert(tokens.begin(), *start);
+      prompt.hidden = 1;
+    }
+    prompt.text = text_of_tokens(run, tokens, prompt.hidden);
+  } else if (continues) {
+    tokens = encode_text({prompt.text}, *run.tokenizer, facts_of(run.config.data).text, "prompt");
+  } else {
+    tokens = prompt_of(run, prompt.text, "prompt");
+    if (tokens.empty()) tokens.push_back(run.tokenizer->start_token());  // a model predicts only after a token
+    prompt.hidden = start || prompt.text.empty() ? 1 : 0;
   }
-  StreamingDecoder decoder(run.tokenizer);
-  for (size_t i = prompt.hidden; i < tokens.size(); ++i)
-    if (tokens[i] < run.tokenizer->vocabulary_size()) prompt.text += decoder.push(tokens[i]);
-  prompt.text += decoder.finish();
-  prompt.tokens = std::move(tokens);
-  return prompt;
 }
 
 }  // namespace
@@ -59,51 +54,30 @@ CompletionRequest completion_request(const json& body, const SavedRun& run, Deco
   CompletionOptions completion;
   CompletionRequest request = completion_fields(body, run.model->model().vocabulary(), limits, completion);
   completion.weights = weights;
-  request.generation = generation_of(run, completion);
-  request.generation.on_slide = {};
-  const bool continues = !request.from.empty();
-  if ((continues || !request.keep.empty()) && facts_of(run.config.data).has_pairs)
+  request.job.generation = generation_of(run, completion);
+  request.job.generation.on_slide = {};
+  const bool continues = !request.job.from.empty();
+  if ((continues || !request.job.keep.empty()) && facts_of(run.config.data).has_pairs)
     throw ApiError(400, "session: a model of pairs writes one target and no more", "session");
   for (CompletionRequest::Prompt& prompt : request.prompts) {
-    prompt = prompt.tokens.empty() ? prompt_from(run, prompt.text, continues)
-                                   : prompt_from(run, std::move(prompt.tokens), continues);
+    complete_prompt(run, prompt, continues);
     if (static_cast<int64_t>(prompt.tokens.size()) > limits.prompt_tokens)
       throw ApiError(400,
                      fmt::format("prompt: it has {} tokens; this server reads at most {}", prompt.tokens.size(),
                                  limits.prompt_tokens),
                      "prompt");
-    if (!request.scores_prompts()) continue;
-    const std::vector<int32_t> shown(prompt.tokens.begin() + static_cast<std::ptrdiff_t>(prompt.hidden),
-                                     prompt.tokens.end());
-    prompt.offsets = token_offsets(*run.tokenizer, prompt.text, shown);
+    // Offsets of tokens are those in this text: of an unknown word, it has what the tokenizer calls it.
+    if (request.job.score_prompt) prompt.text = text_of_tokens(run, prompt.tokens, prompt.hidden);
   }
   return request;
 }
 
-int64_t CompletionRequest::echo_bytes(int64_t name_bytes) const {
-  int64_t bytes = 0;
-  if (!echo) return 0;
-  for (const Prompt& prompt : prompts) {
-    bytes += json_bytes(prompt.text);
-    if (likeliest >= 0)
-      bytes += static_cast<int64_t>(prompt.tokens.size()) * TokenLists::bytes_of_token(likeliest, name_bytes);
-  }
-  return bytes * samples;
-}
-
-int64_t CompletionRequest::answer_bytes(int64_t name_bytes) const {
-  const int64_t of_token = likeliest < 0 ? name_bytes : name_bytes + TokenLists::bytes_of_token(likeliest, name_bytes);
-  const int64_t written = stream ? 0 : texts() * (generation.max_tokens * of_token + 1024);
-  return echo_bytes(name_bytes) + written;
-}
-
-CompletionAnswer::CompletionAnswer(CompletionRequest request, std::string client, std::shared_ptr<Engine> engine,
-                                   std::shared_ptr<HttpReply> reply, std::shared_ptr<void> places)
+CompletionAnswer::CompletionAnswer(CompletionRequest request, std::shared_ptr<Engine> engine,
+                                   std::shared_ptr<HttpReply> reply, std::shared_ptr<Room::Part> part)
     : request_(std::move(request)),
-      client_(std::move(client)),
       engine_(std::move(engine)),
       reply_(std::move(reply)),
-      places_(std::move(places)),
+      part_(std::move(part)),
       id_(fmt::format("cmpl-{:x}{:x}", drawn_number(), drawn_number())),
       created_(std::time(nullptr)),
       choices_(static_cast<size_t>(request_.texts())),
@@ -113,29 +87,13 @@ CompletionAnswer::CompletionAnswer(CompletionRequest request, std::string client
 std::vector<std::shared_ptr<TextJob>> CompletionAnswer::jobs() {
   std::vector<std::shared_ptr<TextJob>> jobs;
   for (size_t i = 0; i < request_.prompts.size(); ++i) {
-    auto job = std::make_shared<TextJob>();
-    job->client = client_;
+    auto job = std::make_shared<TextJob>(request_.job);
     job->tokens = request_.prompts[i].tokens;
-    job->samples = request_.samples;
-    job->generation = request_.generation;
-    job->stop = request_.stop;
-    job->likeliest = request_.likeliest;
-    job->score_prompt = request_.scores_prompts();
-    job->from = request_.from;
-    job->keep = request_.keep;
     job->on_news = [me = shared_from_this(), i](TextNews news) { me->take(i, std::move(news)); };
-    job->on_prompt = [me = shared_from_this(), i](std::vector<ScoredToken> scored) { me->take_prompt(i, scored); };
     job->gone = [me = shared_from_this()] { return me->failed_ || me->reply_->gone(); };
     jobs.push_back(std::move(job));
   }
   return jobs;
-}
-
-void CompletionAnswer::take_prompt(size_t prompt, const std::vector<ScoredToken>& scored) {
-  if (failed_) return;
-  if (prompts_[prompt].next == 0) list_next(prompt, nullptr);  // nothing predicts the first token
-  for (const ScoredToken& token : scored) list_next(prompt, &token);
-  check_size();
 }
 
 void CompletionAnswer::list_next(size_t prompt, const ScoredToken* scored) {
@@ -143,48 +101,38 @@ void CompletionAnswer::list_next(size_t prompt, const ScoredToken* scored) {
   Scored& known = prompts_[prompt];
   const size_t place = known.next++;
   if (place < given.hidden) return;
-  const int32_t before = place > given.hidden ? given.tokens[place - 1] : -1;
   const int64_t bytes = known.lists.bytes();
-  known.lists.add(engine_->run(), given.tokens[place],
-                  before < engine_->run().tokenizer->vocabulary_size() ? before : -1,
-                  given.offsets[place - given.hidden], scored);
-  bytes_ += (known.lists.bytes() - bytes) * request_.samples;
+  known.lists.add(engine_->run(), given.tokens[place], scored);
+  grow((known.lists.bytes() - bytes) * request_.job.samples);
 }
 
 void CompletionAnswer::begin(Choice& choice, size_t prompt) {
   const CompletionRequest::Prompt& given = request_.prompts[prompt];
   choice.begun = true;
   choice.repeats = request_.echo;
-  const int32_t last = given.tokens.empty() ? -1 : given.tokens.back();
-  choice.previous = last < engine_->run().tokenizer->vocabulary_size() ? last : -1;
-  if (!request_.echo) return;
-  bytes_ += static_cast<int64_t>(given.text.size());
-  if (request_.likeliest < 0) return;
-  CharacterCount characters;
-  characters.add(given.text);
-  choice.offset = characters.count();
-  while (prompts_[prompt].next < given.tokens.size()) list_next(prompt, nullptr);
-}
-
-void CompletionAnswer::add_token(Choice& choice, const ScoredToken& scored) {
-  const Tokenizer& tokenizer = *engine_->run().tokenizer;
-  const bool known = scored.token < tokenizer.vocabulary_size();
-  const int64_t place = choice.characters.add(known ? tokenizer.piece(scored.token, choice.previous) : "");
-  choice.lists.add(engine_->run(), scored.token, choice.previous, choice.offset + place, &scored);
-  choice.previous = known ? scored.token : -1;
+  if (request_.echo) grow(static_cast<int64_t>(given.text.size()));
+  if (request_.job.likeliest < 0) return;
+  if (request_.echo) {
+    while (prompts_[prompt].next < given.tokens.size()) list_next(prompt, nullptr);
+    choice.lists.go_on_after(prompts_[prompt].lists);
+  }
+  if (!given.tokens.empty()) choice.lists.set_previous(engine_->run(), given.tokens.back());
 }
 
 void CompletionAnswer::take(size_t prompt, TextNews news) {
   if (failed_) return;
   if (news.end == TextNews::End::error) return fail(ApiError(news.status, news.error));
-  const size_t index = prompt * static_cast<size_t>(request_.samples) + static_cast<size_t>(news.sample);
+  if (request_.job.score_prompt && prompts_[prompt].next == 0)
+    list_next(prompt, nullptr);  // nothing predicts the first
+  for (const ScoredToken& token : news.prompt) list_next(prompt, &token);
+  if (!news.prompt.empty()) return;
+  const size_t index = prompt * static_cast<size_t>(request_.job.samples) + static_cast<size_t>(news.sample);
   Choice& choice = choices_[index];
   if (!choice.begun) begin(choice, prompt);
   const int64_t bytes = choice.lists.bytes();
   choice.text += news.text;
-  for (const ScoredToken& token : news.scored) add_token(choice, token);
-  if (!request_.stream) bytes_ += static_cast<int64_t>(news.text.size()) + choice.lists.bytes() - bytes;
-  check_size();
+  for (const ScoredToken& token : news.scored) choice.lists.add(engine_->run(), token.token, &token);
+  if (!request_.stream) grow(static_cast<int64_t>(news.text.size()) + choice.lists.bytes() - bytes);
   if (failed_) return;
   written_ += news.tokens;
   if (news.end != TextNews::End::none) {
@@ -196,10 +144,15 @@ void CompletionAnswer::take(size_t prompt, TextNews news) {
   if (open_ == 0) finish();
 }
 
-void CompletionAnswer::check_size() {
-  if (bytes_ <= (request_.stream ? max_echo_bytes : max_answer_bytes)) return;
-  fail(ApiError(400, fmt::format("the answer has more than {} MB: lower n, max_tokens or logprobs, or leave out echo",
-                                 bytes_ >> 20)));
+void CompletionAnswer::grow(int64_t bytes) {
+  if (failed_) return;
+  try {
+    capstan::grow(*part_, bytes, request_.stream ? max_echo_bytes : max_answer_bytes,
+                  request_.stream ? "echo" : "max_tokens",
+                  "n, max_tokens, logprobs or the prompt, or leave out echo or logprobs");
+  } catch (const ApiError& error) {
+    fail(error);
+  }
 }
 
 void CompletionAnswer::fail(const ApiError& error) {
@@ -210,16 +163,16 @@ void CompletionAnswer::fail(const ApiError& error) {
   } else {
     reply_->send(error_answer(error));
   }
-  places_.reset();
+  part_.reset();
 }
 
 void CompletionAnswer::say(size_t index, std::string& json) {
-  const size_t prompt = index / static_cast<size_t>(request_.samples);
+  const size_t prompt = index / static_cast<size_t>(request_.job.samples);
   Choice& choice = choices_[index];
   static const TokenLists none;
   const std::string front = choice.repeats ? request_.prompts[prompt].text : "";
   json += fmt::format("{{\"index\":{},\"text\":", index) + text_of(front + choice.text) + ",\"logprobs\":";
-  if (request_.likeliest >= 0)
+  if (request_.job.likeliest >= 0)
     choice.lists.append_to(json, choice.repeats ? prompts_[prompt].lists : none);
   else
     json += "null";
@@ -243,7 +196,7 @@ ordered_json CompletionAnswer::envelope() const {
           {"object", "text_completion"},
           {"created", created_},
           {"model", engine_->name()},
-          {"seed", request_.seed}};
+          {"seed", request_.job.generation.sampling.seed}};
 }
 
 ordered_json CompletionAnswer::usage() const {
@@ -253,7 +206,8 @@ ordered_json CompletionAnswer::usage() const {
 }
 
 void CompletionAnswer::finish() {
-  places_.reset();  // first, since a client that has read the answer may ask again at once
+  const int64_t bytes = part_->bytes();
+  part_.reset();  // first, since a client that has read the answer may ask again at once
   if (request_.stream) {
     if (request_.stream_usage) {
       ordered_json last = envelope();
@@ -265,7 +219,7 @@ void CompletionAnswer::finish() {
     return reply_->end_stream();
   }
   std::string json = text_of(envelope());
-  json.reserve(static_cast<size_t>(bytes_) + 1024 * choices_.size());
+  json.reserve(static_cast<size_t>(bytes) + 1024 * choices_.size());
   json.back() = ',';
   json += "\"choices\":[";
   for (size_t i = 0; i < choices_.size(); ++i) {

@@ -10,6 +10,7 @@
 
 #include "serve/api.hpp"
 #include "serve/engine.hpp"
+#include "serve/room.hpp"
 #include "serve/tokens/token_lists.hpp"
 
 namespace capstan {
@@ -21,32 +22,17 @@ struct CompletionLimits {
 
 struct CompletionRequest {
   struct Prompt {
-    std::string text;                   // what echo repeats
-    std::vector<int32_t> tokens;        // what the model reads
-    size_t hidden = 0;                  // how many of the first tokens are no part of the text
-    std::vector<int64_t> offsets = {};  // where each token of the text begins, in characters, if the answer tells it
+    std::string text;             // what echo repeats
+    std::vector<int32_t> tokens;  // what the model reads
+    size_t hidden = 0;            // how many of the first tokens are no part of the text
   };
 
   std::vector<Prompt> prompts;
-  int64_t samples = 1;     // of each prompt
-  int64_t likeliest = -1;  // `logprobs`: as in TextJob
+  TextJob job;  // what the jobs of all prompts have in common
   bool echo = false, stream = false, stream_usage = false;
-  int64_t seed = 0;
-  std::string from, keep;  // names of sessions; empty: none
-  std::vector<std::string> stop;
-  GenerateOptions generation;
 
-  int64_t texts() const { return samples * static_cast<int64_t>(prompts.size()); }
-  bool scores_prompts() const { return echo && likeliest >= 0; }
-  /// About as many bytes as the answer may have (a stream counts its prompts alone). `name_bytes`: of a token's text.
-  int64_t answer_bytes(int64_t name_bytes) const;
-  /// About as many bytes as the prompts have that the answer repeats.
-  int64_t echo_bytes(int64_t name_bytes) const;
+  int64_t texts() const { return job.samples * static_cast<int64_t>(prompts.size()); }
 };
-
-/// The most bytes of prompts that a stream repeats at once. It is below the 4 MB unread for which a client is dropped
-/// (serve/http/connection.cpp).
-constexpr int64_t max_echo_bytes = 3 << 20;
 
 /// A number that nobody can foresee: the seed of a request that names none, and half of an answer's id.
 int64_t drawn_number();
@@ -64,8 +50,8 @@ CompletionRequest completion_request(const nlohmann::json& body, const SavedRun&
 /// thread.
 class CompletionAnswer : public std::enable_shared_from_this<CompletionAnswer> {
  public:
-  CompletionAnswer(CompletionRequest request, std::string client, std::shared_ptr<Engine> engine,
-                   std::shared_ptr<HttpReply> reply, std::shared_ptr<void> places);
+  CompletionAnswer(CompletionRequest request, std::shared_ptr<Engine> engine, std::shared_ptr<HttpReply> reply,
+                   std::shared_ptr<Room::Part> part);
 
   /// A job for each prompt, in order. Jobs hold this answer alive.
   std::vector<std::shared_ptr<TextJob>> jobs();
@@ -80,23 +66,18 @@ class CompletionAnswer : public std::enable_shared_from_this<CompletionAnswer> {
   struct Choice {
     std::string text;  // written and not sent yet
     TokenLists lists;
-    CharacterCount characters;
-    int64_t offset = 0;  // of the written text
-    int32_t previous = -1;
     bool begun = false, repeats = false;  // repeats: the prompt is to be sent in front
     const char* end = nullptr;
   };
 
   /// Takes what an engine tells of a text. `prompt`: the number of its prompt.
   void take(size_t prompt, TextNews news);
-  /// Takes the probabilities of some more of a prompt's tokens.
-  void take_prompt(size_t prompt, const std::vector<ScoredToken>& scored);
   /// Lists the token of a prompt that is next. `scored`: null for one without a probability.
   void list_next(size_t prompt, const ScoredToken* scored);
   void begin(Choice& choice, size_t prompt);
-  void add_token(Choice& choice, const ScoredToken& scored);
-  /// Ends the answer with an error where it has become larger than an answer may be: sizes are only estimated before.
-  void check_size();
+  /// Counts memory of the answer or, of a stream, of the prompts that it repeats. Ends the answer with an error where
+  /// that is too much.
+  void grow(int64_t bytes);
   void fail(const ApiError& error);
   /// Adds the choice as JSON, and forgets what it has said.
   void say(size_t index, std::string& json);
@@ -106,16 +87,15 @@ class CompletionAnswer : public std::enable_shared_from_this<CompletionAnswer> {
   void finish();
 
   const CompletionRequest request_;
-  const std::string client_;
   const std::shared_ptr<Engine> engine_;
   const std::shared_ptr<HttpReply> reply_;
-  std::shared_ptr<void> places_;
+  std::shared_ptr<Room::Part> part_;
   std::string id_;
   int64_t created_;
   std::vector<Choice> choices_;
   std::vector<Scored> prompts_;
-  size_t open_;                      // texts that have not ended
-  int64_t written_ = 0, bytes_ = 0;  // tokens so far; bytes of the answer, or of the prompts that a stream repeats
+  size_t open_;          // texts that have not ended
+  int64_t written_ = 0;  // tokens so far
   bool failed_ = false, streamed_ = false;
 };
 

@@ -1,7 +1,8 @@
 // A prompt becomes a Reading, which is read in pieces of prompt_piece tokens, by turns with others. Once it is read,
 // each of its samples takes a row of state_, and step() computes all rows together. A text that has filled the model's
-// positions becomes a Reading again. Pieces end at fixed places and rows do not mix, so that load does not change any
-// bits: tests/serve/test_company.cpp.
+// positions becomes a Reading again. Clients take turns at each of these, and a client that has nothing under way never
+// waits for the texts of another to end. Pieces end at fixed places and rows do not mix, so that load does not change
+// any bits: tests/serve/test_company.cpp.
 #include "serve/engine.hpp"
 
 #include <algorithm>
@@ -16,14 +17,8 @@
 namespace capstan {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using Count = ServeMetrics::Count;
-using Time = ServeMetrics::Time;
-
-/// How many prompts are read at a time, by turns, so that a short one does not wait for a long one.
+/// How many prompts of a client are read at a time, by turns, so that a short one does not wait for a long one.
 constexpr size_t max_readings = 4;
-
-double seconds_since(Clock::time_point since) { return std::chrono::duration<double>(Clock::now() - since).count(); }
 
 /// ln p of `token` and of the `count` likeliest tokens, from `vocabulary` logits. Throws NotFinite.
 ScoredToken scored_token(const real* logits, int64_t vocabulary, int32_t token, int64_t count) {
@@ -39,18 +34,22 @@ ScoredToken scored_token(const real* logits, int64_t vocabulary, int32_t token, 
   return result;
 }
 
+/// Where the window ends that is read of a prompt of `count` tokens from the token `at` on.
+int64_t window_end(const Model& model, int64_t at, int64_t count) {
+  const auto limit = model.position_limit();
+  return limit ? std::min(count, window_begin(at, limit) + *limit) : count;
+}
+
 }  // namespace
 
-Engine::Engine(SavedRun run, std::string name, const EngineOptions& options, std::shared_ptr<ServeMetrics> metrics)
+Engine::Engine(SavedRun run, std::string name, const EngineOptions& options)
     : run_(std::move(run)),
       name_(std::move(name)),
       options_(options),
-      metrics_(std::move(metrics)),
       writes_(facts_of(run_.config.model).predicts == Predicts::next_token),
-      cache_(options.cache_bytes) {
+      sessions_(options.session_bytes) {
   if (!writes_) return;
   identity_ = weights_identity(run_);
-  name_bytes_ = mean_name_bytes(run_);
   packed_ = run_.model->that_predicts(Predicts::next_token).make_state(1, options.weights);
 }
 
@@ -65,65 +64,71 @@ DecodeState Engine::new_state(int64_t rows) const {
 
 void Engine::add(std::shared_ptr<TextJob> job) {
   const std::string client = job->client;
-  queue_.push(client, 0, std::move(job));
+  queue_.push(client, std::move(job));
 }
 
 void Engine::clear() {
   queue_.clear();
   readings_.clear();
+  read_.clear();
   active_.clear();
   state_ = DecodeState();
 }
 
 void Engine::fail_all(const std::exception& error) {
-  for (Sequence& sequence : active_) fail(sequence, error);
-  for (Reading& reading : readings_)
-    for (Sequence& sequence : reading.texts) fail(sequence, error);
+  for (const Sequence& sequence : active_) fail(sequence, error);
+  for (auto* const readings : {&readings_, &read_})
+    readings->for_each([&](const Reading& reading) {
+      for (const Sequence& sequence : reading.texts) fail(sequence, error);
+    });
   queue_.for_each([&](const auto& job) { job->on_news(TextNews::failure(500, error.what())); });
   clear();
 }
 
 bool Engine::advance() {
   forget_gone();
-  while (readings_.size() < max_readings && !queue_.empty()) {
-    open(queue_.pop().second);
-  }
-  const bool busy = !readings_.empty() || !active_.empty();
-  if (!readings_.empty()) read_one_piece();
+  while (auto next = queue_.pop([this](const std::string& client) { return may_read(client); }))
+    open(std::move(next->second));
+  const bool busy = !readings_.empty() || !read_.empty() || !active_.empty();
+  read_one_piece();
   place();
   if (!active_.empty()) step();
-  metrics_->set(Count::running, static_cast<int64_t>(active_.size()));
   int64_t waiting = 0;
-  for (const Reading& reading : readings_) waiting += static_cast<int64_t>(reading.texts.size());
+  for (auto* const readings : {&readings_, &read_})
+    readings->for_each([&](const Reading& reading) { waiting += static_cast<int64_t>(reading.texts.size()); });
   queue_.for_each([&](const auto& job) { waiting += job->samples; });
-  metrics_->set(Count::waiting, waiting);
+  metrics_.running = static_cast<int64_t>(active_.size());
+  metrics_.waiting = waiting;
   return busy;
+}
+
+bool Engine::may_read(const std::string& client) const {
+  return readings_.count(client) + read_.count(client) < max_readings;
+}
+
+/// A client without any text in a slot gets one beyond all slots: another's texts may be long.
+bool Engine::may_write(const std::string& client) const {
+  const int64_t own = std::count_if(active_.begin(), active_.end(),
+                                    [&](const Sequence& sequence) { return sequence.job->client == client; });
+  return own == 0 || (own < options_.client_slots && static_cast<int64_t>(active_.size()) < options_.slots);
 }
 
 /// Drops the texts of clients that have left, so that they make room at once.
 void Engine::forget_gone() {
   const auto gone = [](const std::shared_ptr<TextJob>& job) { return job->gone && job->gone(); };
   queue_.remove_if(gone);
-  for (size_t i = readings_.size(); i-- > 0;)
-    if (gone(readings_[i].texts.front().job)) readings_.erase(readings_.begin() + static_cast<std::ptrdiff_t>(i));
+  for (auto* const readings : {&readings_, &read_})
+    readings->remove_if([&](const Reading& reading) { return gone(reading.texts.front().job); });
   for (size_t row = active_.size(); row-- > 0;)
     if (gone(active_[row].job)) leave(row);
 }
 
 void Engine::open(std::shared_ptr<TextJob> job) {
-  metrics_->add(Time::queue, seconds_since(job->since));
-  Reading reading;
   try {
+    Reading reading;
     Prompt prompt{job->tokens};
-    std::shared_ptr<Snapshot> known;
-    if (!job->from.empty()) {
-      known = cache_.session(job->from);
-      if (!known) {
-        job->on_news(TextNews::failure(404, fmt::format("session.from: there is no session {}: it was never kept, or "
-                                                        "has made room for others",
-                                                        job->from)));
-        return;
-      }
+    const std::shared_ptr<TextSession> known = session_of(*job);
+    if (known != nullptr) {
       prompt.begin = known->begin;
       prompt.read = known->state.positions.front();
       prompt.tokens.insert(prompt.tokens.begin(), known->window.begin(), known->window.end());
@@ -140,31 +145,22 @@ void Engine::open(std::shared_ptr<TextJob> job) {
       for (int64_t sample = 0; sample < job->samples; ++sample) {
         prompt.stream = sample;
         reading.texts.push_back({job, sample, WrittenText(model, prompt, job->generation),
-                                 SampleText(run_, job->stop, prompt.tokens.back()), Clock::now()});
+                                 SampleText(run_, job->stop, prompt.tokens.back())});
       }
     });
-    WrittenText& text = reading.texts.back().text;
     reading.state = new_state();
-    if (known != nullptr && text.read() > 0) reading.state.copy(0, known->state, 0);
-    if (known == nullptr && !job->score_prompt) start_from_prefix(reading);
-    metrics_->add(Count::prompt_tokens, static_cast<int64_t>(job->tokens.size()));
-    readings_.push_back(std::move(reading));
+    if (known != nullptr && reading.texts.back().text.read() > 0) reading.state.copy(0, known->state, 0);
+    metrics_.prompt_tokens += static_cast<int64_t>(job->tokens.size());
+    readings_.push(job->client, std::move(reading));
   } catch (const std::exception& error) {
     job->on_news(TextNews::failure(status_of(error), error.what()));
   }
 }
 
-int64_t Engine::window_end(const Model& model, int64_t at, int64_t count) {
-  const auto limit = model.position_limit();
-  return limit ? std::min(count, window_begin(at, limit) + *limit) : count;
-}
-
 void Engine::read_one_piece() {
-  const auto next =
-      std::find_if(readings_.begin(), readings_.end(), [](const Reading& candidate) { return !candidate.done; });
-  if (next == readings_.end()) return;
-  Reading reading = std::move(*next);
-  readings_.erase(next);
+  auto next = readings_.pop();
+  if (!next) return;
+  auto& [client, reading] = *next;
   try {
     const bool only_scored = !reading.before.empty();
     WrittenText& text = only_scored ? reading.before.front() : reading.texts.back().text;
@@ -176,12 +172,10 @@ void Engine::read_one_piece() {
     if (scores) score(reading, text, first, every);
     const bool whole = text.read() == static_cast<int64_t>(text.window().size());
     if (whole && only_scored) reading.before.pop_front();
-    reading.done = whole && !only_scored;
-    if (!only_scored) keep_prefix(reading);
     for (Sequence& sequence : reading.texts) sequence.text.has_read(reading.texts.back().text.read());
-    readings_.push_back(std::move(reading));
+    (whole && !only_scored ? read_ : readings_).push(client, std::move(reading));
   } catch (const std::exception& error) {
-    for (Sequence& sequence : reading.texts) fail(sequence, error);
+    for (const Sequence& sequence : reading.texts) fail(sequence, error);
   }
 }
 
@@ -189,7 +183,7 @@ void Engine::read_one_piece() {
 /// overlap, but each token is told once. every: (1, T, V), the logits after the T tokens from `first` on.
 void Engine::score(Reading& reading, const WrittenText& text, int64_t first, const Array& every) {
   const TextJob& job = *reading.texts.back().job;
-  std::vector<ScoredToken> tokens;
+  TextNews news;
   const int64_t vocabulary = every.dim(2);
   for (int64_t t = 0; t < every.dim(1); ++t) {
     const int64_t predicted = text.begin() + first + t + 1;
@@ -198,48 +192,43 @@ void Engine::score(Reading& reading, const WrittenText& text, int64_t first, con
     const bool within = place < text.window().size();
     if (!within && reading.before.empty()) continue;
     const int32_t token = within ? text.window()[place] : job.tokens[static_cast<size_t>(predicted)];
-    tokens.push_back(scored_token(every.data() + t * vocabulary, vocabulary, token, job.likeliest));
+    news.prompt.push_back(scored_token(every.data() + t * vocabulary, vocabulary, token, job.likeliest));
     reading.scored = predicted;
   }
-  job.on_prompt(std::move(tokens));
+  job.on_news(std::move(news));
 }
 
 void Engine::place() {
-  std::vector<Sequence> slid;
-  for (auto reading = readings_.begin(); reading != readings_.end();) {
-    while (reading->done && !reading->texts.empty() && static_cast<int64_t>(active_.size()) < options_.slots) {
-      Sequence sequence = std::move(reading->texts.front());
-      reading->texts.erase(reading->texts.begin());
-      try {
-        if (sequence.job->generation.max_tokens == 0) {
-          end(sequence, {}, TextNews::End::length, reading->state, 0);
-          continue;
-        }
-        if (sequence.text.result().tokens.empty()) metrics_->add(Time::first_token, seconds_since(sequence.job->since));
-        const int32_t token = sequence.text.choose(reading->logits);
-        if (!take(sequence, token, reading->logits, reading->state, 0)) continue;
-        if (sequence.text.read() == 0) {
-          slid.push_back(std::move(sequence));
-          continue;
-        }
-        const auto row = static_cast<int64_t>(active_.size());
-        make_row(row);
-        state_.copy(row, reading->state, 0);
-        active_.push_back(std::move(sequence));
-      } catch (const std::exception& error) {
-        fail(sequence, error);
-      }
-    }
-    reading = reading->texts.empty() ? readings_.erase(reading) : std::next(reading);
+  while (auto next = read_.pop([this](const std::string& client) { return may_write(client); })) {
+    auto& [client, reading] = *next;
+    Sequence sequence = std::move(reading.texts.front());
+    reading.texts.erase(reading.texts.begin());
+    place_one(std::move(sequence), reading);
+    if (!reading.texts.empty()) read_.push(client, std::move(reading));
   }
-  for (Sequence& sequence : slid) slide(std::move(sequence));
 }
 
-/// Makes room for a row. Rows are doubled, but not beyond the slots: a row may take much memory.
+void Engine::place_one(Sequence sequence, Reading& reading) {
+  try {
+    if (sequence.job->generation.max_tokens == 0) return end(sequence, {}, TextNews::End::length, reading.state, 0);
+    const int32_t token = sequence.text.choose(reading.logits);
+    if (!take(sequence, token, reading.logits, reading.state, 0)) return;
+    if (sequence.text.read() == 0) return slide(std::move(sequence));
+    const auto row = static_cast<int64_t>(active_.size());
+    make_row(row);
+    state_.copy(row, reading.state, 0);
+    active_.push_back(std::move(sequence));
+  } catch (const std::exception& error) {
+    fail(sequence, error);
+  }
+}
+
+/// Makes room for a row. Rows are doubled, but not beyond the slots, unless more are needed: a row may take much
+/// memory.
 void Engine::make_row(int64_t row) {
   if (row == 0) state_ = new_state();
   if (row < state_.batch()) return;
-  DecodeState larger = new_state(std::min(2 * row, options_.slots));
+  DecodeState larger = new_state(std::max(row + 1, std::min(2 * row, options_.slots)));
   for (int64_t i = 0; i < row; ++i) larger.copy(i, state_, i);
   state_ = std::move(larger);  // without memory for it, the texts in the other rows go on
 }
@@ -300,16 +289,15 @@ void Engine::leave(size_t row) {
 
 /// A text that has come to the model's last position is read again from where its next window begins.
 void Engine::slide(Sequence sequence) {
+  const std::string client = sequence.job->client;
   Reading reading;
   reading.state = new_state();
   reading.texts.push_back(std::move(sequence));
-  readings_.push_front(std::move(reading));
+  readings_.push(client, std::move(reading));
 }
 
 bool Engine::take(Sequence& sequence, int32_t token, const Array& logits, DecodeState& state, int64_t row) {
   const TextJob& job = *sequence.job;
-  if (!sequence.text.result().tokens.empty()) metrics_->add(Time::between_tokens, seconds_since(sequence.last));
-  sequence.last = Clock::now();
   TextNews news;
   news.sample = sequence.sample;
   const WrittenText::Added added = sequence.text.add(token, logits);
@@ -319,7 +307,7 @@ bool Engine::take(Sequence& sequence, int32_t token, const Array& logits, Decode
         row);
     return false;
   }
-  metrics_->add(Count::generation_tokens);
+  ++metrics_.generation_tokens;
   news.tokens = 1;
   news.text = sequence.shown.push(token);
   if (job.likeliest >= 0) news.scored.push_back(scored_token(logits.data(), logits.size(), token, job.likeliest));
@@ -338,16 +326,18 @@ void Engine::end(Sequence& sequence, TextNews news, TextNews::End how, DecodeSta
   news.sample = sequence.sample;
   news.text += sequence.shown.finish();
   news.end = how;
-  metrics_->add(Count::successes);
-  metrics_->add(Time::whole, seconds_since(job.since));
+  ++metrics_.successes;
   job.on_news(std::move(news));
 }
 
-void Engine::fail(Sequence& sequence, const std::exception& error) {
+void Engine::fail(const Sequence& sequence, const std::exception& error) {
   if (dynamic_cast<const Stopped*>(&error) != nullptr) throw Stopped();
-  TextNews news = TextNews::failure(status_of(error), error.what());
+  const TextJob& job = *sequence.job;
+  const bool forged = !job.from.empty() && dynamic_cast<const NotFinite*>(&error) != nullptr;
+  TextNews news = forged ? TextNews::failure(400, "session.from: nothing finite follows from this state: it is damaged")
+                         : TextNews::failure(status_of(error), error.what());
   news.sample = sequence.sample;
-  sequence.job->on_news(std::move(news));
+  job.on_news(std::move(news));
 }
 
 }  // namespace capstan

@@ -1,9 +1,8 @@
 // The texts that one model writes at a time: running ones advance together, prompts are read in pieces between steps.
-// The scheduler calls it on the computing thread. A text must have the same bits alone and in any company, with the
-// cache and without, and from a session: tests/serve/test_company.cpp holds it.
+// The scheduler calls it on the computing thread. A text must have the same bits alone and in any company, and from a
+// session: tests/serve/test_company.cpp holds it.
 #pragma once
 
-#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -15,7 +14,7 @@
 #include "run/predictions/completions.hpp"
 #include "serve/client_queue.hpp"
 #include "serve/metrics.hpp"
-#include "serve/state_cache.hpp"
+#include "serve/sessions.hpp"
 #include "serve/tokens/token_lists.hpp"
 
 namespace capstan {
@@ -28,6 +27,7 @@ struct TextNews {
   std::string text;                 // what can be shown now
   int64_t tokens = 0;               // how many were written since
   std::vector<ScoredToken> scored;  // those tokens, if the job asks for probabilities
+  std::vector<ScoredToken> prompt;  // or tokens 1, 2, ... of the prompt, in pieces, and nothing else
   End end = End::none;
   int status = 500;   // of the answer, with End::error
   std::string error;  // what is wrong, with End::error
@@ -51,31 +51,26 @@ struct TextJob {
   int64_t likeliest = -1;     // how many likeliest tokens are told besides each chosen token; < 0: no probabilities
   bool score_prompt = false;  // the probabilities of the prompt's tokens are told, too
   std::string from, keep;     // names of sessions; empty: none
-  std::function<void(TextNews news)> on_news;                      // on the computing thread
-  std::function<void(std::vector<ScoredToken> tokens)> on_prompt;  // tokens 1, 2, ... of the prompt, in pieces
-  std::function<bool()> gone;                                      // has the client left? Then the text is dropped
-  std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();  // when the request came
+  std::function<void(TextNews news)> on_news;  // on the computing thread
+  std::function<bool()> gone;                  // has the client left? Then the text is dropped
 };
 
 struct EngineOptions {
-  int64_t slots = 64;  // sequences that advance together
+  int64_t slots = 64, client_slots = 64;  // sequences that advance together; those of one client at most
   DecodeWeights weights = DecodeWeights::float32;
-  int64_t cache_bytes = 256 << 20;  // memory for states of prompts and sessions
+  int64_t session_bytes = 256 << 20;  // memory for sessions
 };
 
-/// What changes texts, states or sessions is for the computing thread alone. Constants of the model (run(), name(),
-/// writes(), name_bytes(), state_bytes_at()) may be asked for on any thread, and reading threads do so.
+/// For the computing thread alone, except for run(), name() and metrics().
 class Engine : NoCopy {
  public:
-  Engine(SavedRun run, std::string name, const EngineOptions& options, std::shared_ptr<ServeMetrics> metrics);
+  Engine(SavedRun run, std::string name, const EngineOptions& options);
 
   const SavedRun& run() const { return run_; }
   const std::string& name() const { return name_; }
+  const ServeMetrics& metrics() const { return metrics_; }
   /// Is it a language model?
   bool writes() const { return writes_; }
-  ServeMetrics& metrics() const { return *metrics_; }
-  /// Bytes of a token's text in JSON, on average.
-  int64_t name_bytes() const { return name_bytes_; }
   /// Bytes that the state of a sequence takes after so many tokens; 0 unless the model writes.
   int64_t state_bytes_at(int64_t tokens) const;
 
@@ -88,12 +83,11 @@ class Engine : NoCopy {
   /// Ends all texts with this error, and forgets them.
   void fail_all(const std::exception& error);
 
-  // Sessions: states that requests keep under a name.
-  StateCache& cache() { return cache_; }
+  // Sessions are states that requests keep under a name.
   /// A session as bytes; empty if there is none of this name.
   std::string saved_session(const std::string& name);
-  /// Throws Error for bytes that are not of this model.
-  void restore_session(const std::string& name, std::string_view bytes);
+  /// Returns how many tokens the session's text has. Throws ApiError for bytes that are not of this model.
+  int64_t restore_session(const std::string& name, std::string_view bytes);
 
  private:
   /// A text that is being written.
@@ -102,7 +96,6 @@ class Engine : NoCopy {
     int64_t sample;
     WrittenText text;
     SampleText shown;
-    std::chrono::steady_clock::time_point last;  // when its last token came
   };
   /// A window that is being read, or has been and waits for slots.
   struct Reading {
@@ -111,22 +104,23 @@ class Engine : NoCopy {
     std::vector<Sequence> texts;     // samples of one prompt, of which the last is read
     Array logits;
     int64_t scored = 0;  // place of the last token of the prompt that was scored
-    bool done = false;
   };
 
   /// An empty state of `rows` sequences, which shares the packed weights.
   DecodeState new_state(int64_t rows = 1) const;
   void forget_gone();
+  /// Whether another prompt of this client may be read, or another of its texts may take a slot.
+  bool may_read(const std::string& client) const;
+  bool may_write(const std::string& client) const;
   void open(std::shared_ptr<TextJob> job);
+  std::shared_ptr<TextSession> session_of(const TextJob& job);
   void read_one_piece();
   void score(Reading& reading, const WrittenText& text, int64_t first, const Array& every);
-  static int64_t window_end(const Model& model, int64_t at, int64_t count);
-  void start_from_prefix(Reading& reading);
-  void keep_prefix(Reading& reading);
   bool keep_session(const Sequence& sequence, DecodeState& state, int64_t row);
   static std::string weights_identity(const SavedRun& run);
   /// Gives texts whose prompts have been read a slot, as far as there are any free.
   void place();
+  void place_one(Sequence sequence, Reading& reading);
   /// One step of all texts in slots.
   void step();
   /// Adds a token to a text; false when the text does not go on in its slot. `state`, `row`: where its state is.
@@ -134,21 +128,20 @@ class Engine : NoCopy {
   void end(Sequence& sequence, TextNews news, TextNews::End how, DecodeState& state, int64_t row);
   void slide(Sequence sequence);
   void leave(size_t row);
-  static void fail(Sequence& sequence, const std::exception& error);
+  static void fail(const Sequence& sequence, const std::exception& error);
   void make_row(int64_t row);
 
   SavedRun run_;
   std::string name_;
   EngineOptions options_;
-  std::shared_ptr<ServeMetrics> metrics_;
+  ServeMetrics metrics_;
   bool writes_;
-  int64_t name_bytes_ = 0;
   std::string identity_;  // of the weights, to which saved sessions belong
   DecodeState packed_;    // holds the packed weights, which all other states share
-  StateCache cache_;
-  ClientQueue<std::shared_ptr<TextJob>> queue_;
-  std::deque<Reading> readings_;
-  DecodeState state_;  // row i is that of active_[i]
+  TextSessions sessions_;
+  ClientQueue<std::shared_ptr<TextJob>> queue_;  // prompts that are not begun
+  ClientQueue<Reading> readings_, read_;         // those that are being read; those whose texts wait for slots
+  DecodeState state_;                            // row i is that of active_[i]
   std::vector<Sequence> active_;
 };
 

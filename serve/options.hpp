@@ -20,9 +20,8 @@ struct ServeOptions {
   EngineOptions engine;
   CompletionLimits completion;
   HttpLimits http;
-  int64_t queue = 256;  // sequences and texts that may wait, besides those in slots
-  double client_share =
-      0.5;  // the share of slots, queue, connections and memory for requests that one address may have
+  int64_t queue = 256;        // sequences and texts that may wait, besides those in slots
+  double client_share = 0.5;  // the share of slots, queue and memory that one address may have
   double drain_seconds = 30;  // the time for what is under way to end
 };
 

@@ -46,10 +46,10 @@ void read_prompts(CompletionRequest& request, const RequestFields& fields, int64
 void read_session(CompletionRequest& request, const RequestFields& fields) {
   const json* const given = fields.find("session");
   if (given == nullptr) return;
-  const RequestFields session(*given, {"from", "keep"}, "session");
-  request.from = session.text("from", "");
-  request.keep = session.text("keep", "");
-  for (const auto& [field, name] : {std::pair{"from", request.from}, std::pair{"keep", request.keep}})
+  const RequestFields session(*given, "from keep", "session");
+  request.job.from = session.text("from", "");
+  request.job.keep = session.text("keep", "");
+  for (const auto& [field, name] : {std::pair{"from", request.job.from}, std::pair{"keep", request.job.keep}})
     if (session.find(field) != nullptr && !is_plain_name(name))
       session.refuse(field, "expected a name of at most 128 letters, digits, hyphens, points and underscores");
 }
@@ -59,19 +59,19 @@ void check_together(const CompletionRequest& request, const RequestFields& field
   if (request.texts() > limits.texts)
     fields.refuse("n",
                   fmt::format("{} texts; this server writes at most {} for a request", request.texts(), limits.texts));
-  if (const int64_t best = fields.whole("best_of", request.samples, 1, limits.texts); best != request.samples)
-    fields.refuse("best_of", "only as many texts are written as n says: leave it out");
-  if (!request.keep.empty() && request.texts() > 1) fields.refuse("session", "keep needs one prompt and n = 1");
-  if (!request.from.empty() && request.prompts.size() > 1) fields.refuse("session", "from needs one prompt");
-  if (!request.from.empty() && request.echo && request.likeliest >= 0)
+  if (!request.job.keep.empty() && request.texts() > 1) fields.refuse("session", "keep needs one prompt and n = 1");
+  if (!request.job.from.empty() && request.prompts.size() > 1) fields.refuse("session", "from needs one prompt");
+  if (!request.job.from.empty() && request.job.score_prompt)
     fields.refuse("echo", "the text of a session has no probabilities any more: leave out echo or logprobs");
-  for (const std::string& stop : request.stop)
+  for (const std::string& stop : request.job.stop)
     if (stop.empty()) fields.refuse("stop", "the text must not be empty");
 }
 
 }  // namespace
 
 json body_of(const HttpRequest& request) {
+  if (starts_with(request.body, "\x1f\x8b"))
+    throw ApiError(400, "body: it is packed by gzip, which this server does not unpack: send the JSON as it is");
   JsonRule rule;
   rule.file = "body";
   rule.depth = 20;
@@ -86,8 +86,8 @@ void check_length(const std::string& place, const std::string& text, const Compl
                    place.substr(0, place.find('[')));
 }
 
-std::vector<InputText> input_texts(const RequestFields& fields, const CompletionLimits& limits, bool columns,
-                                   const char* name) {
+std::vector<InputText> input_texts(const RequestFields& fields, const CompletionLimits& limits, bool columns) {
+  constexpr const char* name = "input";
   const json* const given = fields.find(name);
   if (given == nullptr) fields.refuse(name, "expected a text or a list of texts");
   std::vector<InputText> texts;
@@ -114,39 +114,22 @@ std::vector<InputText> input_texts(const RequestFields& fields, const Completion
 
 CompletionRequest completion_fields(const json& body, int64_t vocabulary, const CompletionLimits& limits,
                                     CompletionOptions& completion) {
-  const RequestFields fields(body, {"model",
-                                    "prompt",
-                                    "max_tokens",
-                                    "n",
-                                    "best_of",
-                                    "temperature",
-                                    "top_p",
-                                    "top_k",
-                                    "min_p",
-                                    "repetition_penalty",
-                                    "seed",
-                                    "stop",
-                                    "stream",
-                                    "stream_options",
-                                    "logprobs",
-                                    "echo",
-                                    "session",
-                                    "user",
-                                    "suffix",
-                                    "presence_penalty",
-                                    "frequency_penalty",
-                                    "logit_bias"});
+  const RequestFields fields(body,
+                             "model prompt max_tokens n temperature top_p top_k min_p repetition_penalty seed stop "
+                             "stream stream_options logprobs echo session user suffix presence_penalty "
+                             "frequency_penalty logit_bias");
   for (const char* const name : {"suffix", "presence_penalty", "frequency_penalty", "logit_bias"})
     fields.unsupported(name);
   CompletionRequest request;
-  request.samples = fields.whole("n", 1, 1, limits.texts);
-  request.likeliest = fields.whole("logprobs", -1, 0, 20);
+  request.job.samples = fields.whole("n", 1, 1, limits.texts);
+  request.job.likeliest = fields.whole("logprobs", -1, 0, 20);
   request.echo = fields.flag("echo", false);
   request.stream = fields.flag("stream", false);
+  request.job.score_prompt = request.echo && request.job.likeliest >= 0;
   if (const json* const options = fields.find("stream_options"))
-    request.stream_usage = RequestFields(*options, {"include_usage", "include_obfuscation"}, "stream_options")
-                               .flag("include_usage", false);
-  request.stop = fields.texts("stop", 16);
+    request.stream_usage =
+        RequestFields(*options, "include_usage include_obfuscation", "stream_options").flag("include_usage", false);
+  request.job.stop = fields.texts("stop", 16);
   completion.tokens = fields.whole("max_tokens", 16, 0, limits.new_tokens);
   SamplingConfig& sampling = completion.sampling;
   sampling.temperature = fields.number("temperature", 1, 0, 100);
@@ -154,7 +137,7 @@ CompletionRequest completion_fields(const json& body, int64_t vocabulary, const 
   sampling.min_p = fields.number("min_p", 0, 0, 1);
   sampling.top_k = std::max<int64_t>(0, fields.whole("top_k", 0, -1, 1 << 30));
   sampling.repetition_penalty = fields.number("repetition_penalty", 1, 1e-3, 1e3);
-  sampling.seed = request.seed = fields.whole("seed", drawn_number(), 0, std::numeric_limits<int64_t>::max());
+  sampling.seed = fields.whole("seed", drawn_number(), 0, std::numeric_limits<int64_t>::max());
   read_session(request, fields);
   read_prompts(request, fields, vocabulary, limits);
   check_together(request, fields, limits);

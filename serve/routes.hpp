@@ -1,8 +1,6 @@
 // What the server answers, by path. server.cpp calls it: check_route() on the thread of the network before the body is
-// read, answer_route() on a reading thread. tests/serve/test_endpoints.cpp asks every path.
+// read, answer_route() on the computing thread. tests/serve/test_endpoints.cpp asks every path.
 #pragma once
-
-#include <memory>
 
 #include "serve/call.hpp"
 
@@ -15,6 +13,6 @@ void check_route(const HttpRequest& head);
 bool is_open_route(const HttpRequest& head);
 /// Answers a request that check_route() lets pass and that has a handler here: server.cpp answers /, /health and
 /// /metrics itself. Throws nothing.
-void answer_route(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply, const RouteContext& context);
+void answer_route(Call call);
 
 }  // namespace capstan

@@ -1,8 +1,7 @@
-// Reading threads only append to lists under a mutex; the computing thread takes the lists over between rounds, so that
-// engines need no lock. tests/serve/test_clients.cpp.
+// Other threads only add work to a queue under a mutex, so that engines need no lock. tests/serve/test_clients.cpp.
 #include "serve/scheduler.hpp"
 
-#include <algorithm>
+#include <chrono>
 
 #include "core/base/stop.hpp"
 #include "core/io/log.hpp"
@@ -10,49 +9,21 @@
 
 namespace capstan {
 
-Scheduler::Scheduler(const Limits& limits) : limits_(limits), thread_([this] { run(); }) {}
+using Clock = std::chrono::steady_clock;
 
 Scheduler::~Scheduler() {
   stop();
   thread_.join();
 }
 
-std::shared_ptr<void> Scheduler::enter(const std::string& client, const Need& need) {
-  const auto fits = [&](const Need& taken, const Need& most) {
-    return taken.places + need.places <= most.places && taken.answer_bytes + need.answer_bytes <= most.answer_bytes;
-  };
-  const std::lock_guard lock(places_->mutex);
-  const auto known = places_->clients.find(client);
-  const Need own = known == places_->clients.end() ? Need{0, 0} : known->second;
-  if (!fits(places_->taken, limits_.all) || !fits(own, limits_.per_client)) return nullptr;
-  for (Need* const taken : {&places_->taken, &places_->clients.try_emplace(client, Need{0, 0}).first->second}) {
-    taken->places += need.places;
-    taken->answer_bytes += need.answer_bytes;
-  }
-  return std::shared_ptr<void>(places_.get(), [places = places_, client, need](void*) {
-    const std::lock_guard again(places->mutex);
-    for (Need* const taken : {&places->taken, &places->clients[client]}) {
-      taken->places -= need.places;
-      taken->answer_bytes -= need.answer_bytes;
-    }
-    if (places->clients[client].places == 0) places->clients.erase(client);
-  });
-}
-
-int64_t Scheduler::taken() const {
-  const std::lock_guard lock(places_->mutex);
-  return places_->taken.places;
-}
-
 void Scheduler::add(std::shared_ptr<Engine> engine, std::shared_ptr<TextJob> job) {
-  const std::lock_guard lock(mutex_);
-  jobs_.emplace_back(std::move(engine), std::move(job));
-  changed_.notify_one();
+  engine->add(std::move(job));
+  engines_.insert(std::move(engine));
 }
 
-void Scheduler::add(const std::string& client, Work work) {
+void Scheduler::add(const std::string& client, Work work, size_t size) {
   const std::lock_guard lock(mutex_);
-  new_work_.emplace_back(client, std::move(work));
+  work_.push(client, std::move(work), size);
   changed_.notify_one();
 }
 
@@ -71,7 +42,6 @@ void Scheduler::run() {
   }
   for (const auto& engine : engines_) engine->clear();
   engines_.clear();
-  work_.clear();
 }
 
 /// One step of an engine. False when there was nothing to do. An error for which no single text is to blame ends all
@@ -88,31 +58,28 @@ bool Scheduler::advance(Engine& engine) {
   }
 }
 
-/// A round is one step of each engine that has something to do, and one piece of other work.
-void Scheduler::compute() {
-  for (bool busy = false; !stop_;) {
+/// Does pieces of work, by turns, for a few milliseconds or until there is none.
+void Scheduler::work_a_while() {
+  const auto until = Clock::now() + std::chrono::milliseconds(5);
+  do {
     std::unique_lock lock(mutex_);
-    if (!busy) changed_.wait(lock, [this] { return stop_ || !jobs_.empty() || !new_work_.empty(); });
-    auto jobs = std::exchange(jobs_, {});
-    for (auto& [client, work] : new_work_) work_.push(client, 0, std::move(work));
-    new_work_.clear();
+    auto next = work_.pop();
     lock.unlock();
-    for (auto& [engine, job] : jobs) {
-      if (std::find(engines_.begin(), engines_.end(), engine) == engines_.end()) engines_.push_back(engine);
-      engine->add(std::move(job));
+    if (!next) return;
+    if (next->second()) add(next->first, std::move(next->second));
+  } while (Clock::now() < until && !stop_);
+}
+
+/// A round is some work, and one step of each engine that has something to do.
+void Scheduler::compute() {
+  while (!stop_) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return stop_ || !engines_.empty() || !work_.empty(); });
     }
-    jobs.clear();
-    busy = false;
-    for (size_t i = engines_.size(); i-- > 0;) {
-      if (advance(*engines_[i]))
-        busy = true;
-      else
-        engines_.erase(engines_.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-    if (work_.empty()) continue;
-    busy = true;
-    auto [client, work] = work_.pop();
-    if (work()) work_.push(client, 0, std::move(work));
+    work_a_while();
+    for (auto engine = engines_.begin(); engine != engines_.end();)
+      engine = advance(**engine) ? std::next(engine) : engines_.erase(engine);
   }
 }
 

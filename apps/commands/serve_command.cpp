@@ -108,16 +108,17 @@ int serve(ServeCommandOptions options) {
   ServeSignals signals;
   options.serve.token = token_of(options.token_file);
   options.serve.engine.weights = weights_named(options.weights);
-  options.serve.engine.cache_bytes = options.cache_mb << 20;
+  options.serve.engine.session_bytes = options.cache_mb << 20;
   options.serve.http.body_bytes = static_cast<size_t>(options.body_kb) << 10;
   Server server(options.serve);
   if (options.serve.token.empty() && options.serve.host != "127.0.0.1" && options.serve.host != "::1" &&
       options.serve.host != "localhost")
     log_warning("anybody who reaches this address can use the models: set CAPSTAN_TOKEN, or give --token-file");
+  std::vector<std::string> names;
+  for (const auto& model : server.models()) names.push_back(model->name());
   const std::string& host = options.serve.host;
   const bool is_ipv6 = host.find(':') != std::string::npos;  // which is in brackets in the addresses of pages
-  log_info(
-      fmt::format("http://{}:{}/ serves {}", is_ipv6 ? "[" + host + "]" : host, server.port(), join(server.models())));
+  log_info(fmt::format("http://{}:{}/ serves {}", is_ipv6 ? "[" + host + "]" : host, server.port(), join(names)));
   signals.run(server);
   return exit_done;
 }
@@ -151,9 +152,9 @@ void add_serve_command(CommandParser& cli) {
   command.add_number("--slots", serve.engine.slots, between(1, 4096), "texts of a model that are written together");
   command.add_number("--queue", serve.queue, size_from(0), "texts that wait for slots; above it, answers are 429");
   command.add_number("--client-share", serve.client_share, between(0, 1),
-                     "part of slots, queue, connections and memory for requests that one client address may have");
+                     "part of slots, queue and memory that one client address may have");
   command.add_number("--cache-mb", options.cache_mb, size_from(0),
-                     "memory for states of prompts and sessions, in equal parts for each model");
+                     "memory for sessions, in equal parts for each model");
   command.add_number("--max-prompt", serve.completion.prompt_tokens, size_from(1), "tokens of a prompt at most");
   command.add_number("--max-tokens", serve.completion.new_tokens, size_from(1), "new tokens of a text at most");
   command.add_number("--max-body-kb", options.body_kb, between(1, 1 << 20), "size of a request at most");

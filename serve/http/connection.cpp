@@ -61,6 +61,7 @@ Connection::~Connection() {
   close();
   state_->all.erase(place_);
   if (--address_.connections == 0) state_->addresses.erase(client_);
+  state_->end_if_done();
 }
 
 void Connection::close() {
@@ -68,7 +69,6 @@ void Connection::close() {
   socket_.close(error);
   wait(Waits::nothing);
   hold(0);
-  state_->unsent -= std::exchange(unsent_bytes_, 0);
   if (gone_) *gone_ = true;
 }
 
@@ -116,75 +116,65 @@ void Connection::moved(size_t bytes) {
 void Connection::hold(size_t bytes) {
   state_->held += bytes - held_;
   address_.held += bytes - held_;
-  held_ = bytes;
+  if (bytes > std::exchange(held_, bytes)) state_->bound_memory();
 }
 
 void Connection::read_request() {
   if (state_->closing) return close();
   parser_.emplace();
-  request_.clear();
   set_limits(*parser_, state_->limits);
-  has_head_ = head_only_ = false;
+  head_only_ = false;
   wait(Waits::for_request);
-  read();
-}
-
-void Connection::read() {
-  http::async_read_some(socket_, buffer_, *parser_, [me = shared_from_this()](beast::error_code error, size_t) {
-    RequestParser& parser = *me->parser_;
-    const bool is_new = !me->has_head_ && (error || parser.is_header_done());
-    if (is_new) {
-      me->has_head_ = true;
-      ++me->exchange_;
-      me->answered_ = me->streams_ = me->ended_ = false;
-    }
+  http::async_read_header(socket_, buffer_, *parser_, [me = shared_from_this()](beast::error_code error, size_t) {
+    me->gone_ = std::make_shared<std::atomic<bool>>(false);
+    me->request_.clear();
+    me->begun_ = Clock::now();
+    me->answered_ = me->streams_ = me->ended_ = false;
     if (error) return me->refuse(error);
-    if (is_new && !me->take_head()) return;
-    if (parser.is_done()) return me->hand_over();
-    if (me->has_head_) {
-      me->moved(parser.get().body().size());
-      me->hold(me->buffer_.capacity() + parser.get().body().size());
-      me->state_->bound_held(me->address_);
-      if (!me->socket_.is_open()) return;
-    }
-    me->read();
+    me->take_head();
   });
 }
 
-/// False where the request is refused, or is read on later.
-bool Connection::take_head() {
+void Connection::take_head() {
   const auto& head = parser_->get();
-  request_ = head_of(*parser_, client_).method + " " + head_of(*parser_, client_).path;
-  begun_ = Clock::now();
+  const HttpRequest request = head_of(*parser_, client_);
+  request_ = request.method + " " + request.path;
   keep_alive_ = head.keep_alive();
   chunked_ = head.version() >= 11;
   head_only_ = head.method() == http::verb::head;
   if (const auto why = ambiguity_of(*parser_)) {
     keep_alive_ = false;  // where the next request begins is not known
-    answer(state_->handler.error(400, *why));
-    return false;
+    return answer(state_->handler.error(400, *why));
   }
-  if (auto refusal = state_->handler.refuse(head_of(*parser_, client_))) {
+  if (auto refusal = state_->handler.refuse(request)) {
     keep_alive_ = keep_alive_ && parser_->is_done();
-    answer(std::move(*refusal));
-    return false;
+    return answer(std::move(*refusal));
   }
-  if (parser_->is_done()) return true;
+  if (parser_->is_done()) return hand_over();
   wait(Waits::for_body);
   buffer_.reserve(std::min<size_t>(body_buffer, parser_->content_length().value_or(body_buffer)));
-  if (!beast::iequals(head[http::field::expect], "100-continue")) return true;
+  if (!beast::iequals(head[http::field::expect], "100-continue")) return read_body();
   net::async_write(socket_, net::buffer(go_on, std::char_traits<char>::length(go_on)),
                    [me = shared_from_this()](beast::error_code error, size_t) {
                      if (error) return me->close();
-                     me->read();
+                     me->read_body();
                    });
-  return false;
+}
+
+void Connection::read_body() {
+  http::async_read_some(socket_, buffer_, *parser_, [me = shared_from_this()](beast::error_code error, size_t) {
+    if (error) return me->refuse(error);
+    if (me->parser_->is_done()) return me->hand_over();
+    const size_t size = me->parser_->get().body().size();
+    me->moved(size);
+    me->hold(me->buffer_.capacity() + size);
+    if (me->socket_.is_open()) me->read_body();
+  });
 }
 
 void Connection::hand_over() {
   HttpRequest request = head_of(*parser_, client_);
   request.body = std::move(parser_->get().body());
-  gone_ = std::make_shared<std::atomic<bool>>(false);
   wait(Waits::nothing);
   hold(0);
   if (buffer_.size() == 0) buffer_.shrink_to_fit();
@@ -209,14 +199,13 @@ void Connection::watch() {
 
 void Connection::refuse(const beast::error_code& error) {
   keep_alive_ = false;
-  begun_ = Clock::now();
   if (const auto refusal = refusal_of(error, state_->limits))
     return answer(state_->handler.error(refusal->first, refusal->second));
   close();  // the client has left, or was too slow
 }
 
-void Connection::send(uint64_t exchange, HttpAnswer answer_given) {
-  if (exchange == exchange_ && !answered_) answer(std::move(answer_given));
+void Connection::send(const Gone& exchange, HttpAnswer answer_given) {
+  if (exchange == gone_ && !answered_) answer(std::move(answer_given));
 }
 
 /// Reports for the log what was answered, once for each request.
@@ -235,8 +224,8 @@ void Connection::answer(HttpAnswer answer) {
   write();
 }
 
-void Connection::stream(uint64_t exchange, std::string text, bool end) {
-  if (exchange != exchange_ || (answered_ && !streams_) || ended_) return;
+void Connection::stream(const Gone& exchange, std::string text, bool end) {
+  if (exchange != gone_ || (answered_ && !streams_) || ended_) return;
   if (!streams_) {
     streams_ = answered_ = true;
     keep_alive_ = keep_alive_ && chunked_;  // HTTP/1.0: the end of the connection is that of the stream
@@ -249,19 +238,18 @@ void Connection::stream(uint64_t exchange, std::string text, bool end) {
   if (end && chunked_) queue("0\r\n\r\n");
   ended_ = end;
   if (end) tell(200);
-  if (unsent_bytes_ > max_unsent) return close();
+  if (held_ > max_unsent) return close();
   write();
 }
 
 void Connection::queue(std::string bytes) {
   if (bytes.empty() || !socket_.is_open()) return;
-  unsent_bytes_ += bytes.size();
-  state_->unsent += bytes.size();
+  const size_t held = held_ + bytes.size();
   if (unsent_.size() > (writing_ ? 1 : 0) && unsent_.back().size() + bytes.size() <= step_bytes)
     unsent_.back() += bytes;
   else
     unsent_.push_back(std::move(bytes));
-  state_->bound_unsent();
+  hold(held);
 }
 
 void Connection::write() {
@@ -281,15 +269,13 @@ void Connection::write() {
                      me->writing_ = false;
                      if (error || !me->socket_.is_open()) return me->close();
                      me->unsent_.pop_front();
-                     me->unsent_bytes_ -= bytes;
-                     me->state_->unsent -= bytes;
+                     me->hold(me->held_ - bytes);
                      me->wait(Waits::nothing);
                      me->write();
                    });
 }
 
 void Connection::done() {
-  gone_.reset();
   if (!keep_alive_ || state_->closing) return linger(max_drained);
   wants_request_ = watching_;  // then the read that is under way is that of the next request
   if (wants_request_) return wait(Waits::for_request);
@@ -315,10 +301,7 @@ void Connection::linger(size_t left) {
 }
 
 Reply::Reply(std::shared_ptr<Connection> connection)
-    : connection_(std::move(connection)),
-      state_(connection_->state_),
-      exchange_(connection_->exchange_),
-      gone_(connection_->gone_) {}
+    : connection_(std::move(connection)), state_(connection_->state_), gone_(connection_->gone_) {}
 
 Reply::~Reply() {
   if (!answered_) Reply::send(state_->handler.error(500, "the server failed to answer"));
@@ -328,14 +311,14 @@ Reply::~Reply() {
 
 void Reply::send(HttpAnswer answer) {
   answered_ = true;
-  net::post(state_->context, [connection = connection_, exchange = exchange_, answer = std::move(answer)]() mutable {
+  net::post(state_->context, [connection = connection_, exchange = gone_, answer = std::move(answer)]() mutable {
     connection->send(exchange, std::move(answer));
   });
 }
 
 void Reply::post(std::string text, bool end) {
   answered_ = true;
-  net::post(state_->context, [connection = connection_, exchange = exchange_, text = std::move(text), end]() mutable {
+  net::post(state_->context, [connection = connection_, exchange = gone_, text = std::move(text), end]() mutable {
     connection->stream(exchange, std::move(text), end);
   });
 }

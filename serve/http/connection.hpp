@@ -25,30 +25,31 @@ struct HttpState : std::enable_shared_from_this<HttpState> {
   /// What the clients with one address have.
   struct Address {
     size_t connections = 0, waiting = 0;  // waiting: for the client to send or take something
-    size_t held = 0;                      // bytes of requests that are not whole yet
+    size_t held = 0;                      // bytes of requests that are not whole yet, and of answers that are not sent
   };
 
   HttpState(HttpLimits given, HttpHandler handles) : limits(given), handler(std::move(handles)) {}
   void accept();
-  /// Ends the connection whose client has moved nothing for longest: of the address `of` or, where that is null, of the
-  /// one with the most connections that wait. False where all are being answered.
-  bool make_room(const Address* of);
-  /// Ends stalled connections while requests that are not whole yet take too much memory, after `grown` has taken more.
-  void bound_held(const Address& grown);
-  /// Ends stalled connections while answers that clients do not take hold too much memory.
-  void bound_unsent();
-
-  size_t share_of(size_t most) const { return static_cast<size_t>(static_cast<double>(most) * limits.client_share); }
+  /// Ends the connection whose client has moved nothing for longest, of the address with the most that wait. False
+  /// where all are being answered.
+  bool make_room();
+  /// Ends stalled connections while requests and answers on their way take too much memory.
+  void bound_memory();
+  /// Ends the server when it takes no further requests and the last connection has ended.
+  void end_if_done();
+  /// Ends the connection with the largest rank; false where none has one.
+  template <class Rank>
+  bool shed_largest(const Rank& rank);
 
   HttpLimits limits;
   HttpHandler handler;
   boost::asio::io_context context{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work{context.get_executor()};
   boost::asio::ip::tcp::acceptor acceptor{context};
-  boost::asio::steady_timer pause{context};
-  std::list<Connection*> all;  // connections, which put themselves in and take themselves out
+  boost::asio::steady_timer pause{context};  // until connections are taken again, or until the server ends
+  std::list<Connection*> all;                // connections, which put themselves in and take themselves out
   std::map<std::string, Address> addresses;
-  size_t held = 0, unsent = 0;  // bytes of all connections
+  size_t held = 0;  // bytes of all connections
   bool closing = false;
 };
 
@@ -67,8 +68,10 @@ class HttpState::Connection : public std::enable_shared_from_this<Connection> {
   void close();
   /// Closes, and tells a client of which a part of a request has come why.
   void shed(const std::string& why);
-  void send(uint64_t exchange, HttpAnswer answer);
-  void stream(uint64_t exchange, std::string text, bool end);
+  /// Has the client of a request left? Each request has its own, by which late replies are known, and dropped.
+  using Gone = std::shared_ptr<std::atomic<bool>>;
+  void send(const Gone& exchange, HttpAnswer answer);
+  void stream(const Gone& exchange, std::string text, bool end);
 
   Waits waits() const { return waits_; }
   const Address& address() const { return address_; }
@@ -79,14 +82,14 @@ class HttpState::Connection : public std::enable_shared_from_this<Connection> {
  private:
   friend class Reply;
 
-  // These are called in the order of a request's life: read_request, read, take_head, read ... hand_over, answer or
-  // stream, write, done.
+  // These are called in the order of a request's life: read_request, take_head, read_body, hand_over, answer or stream,
+  // write, done.
   void wait(Waits what);
   void arm(double seconds);
   void moved(size_t bytes);
   void hold(size_t bytes);
-  void read();
-  bool take_head();
+  void take_head();
+  void read_body();
   void hand_over();
   void watch();
   void refuse(const boost::beast::error_code& error);
@@ -106,13 +109,12 @@ class HttpState::Connection : public std::enable_shared_from_this<Connection> {
   Clock::time_point begun_;
   Address& address_;
   std::list<Connection*>::iterator place_;
-  uint64_t exchange_ = 0;                    // the number of the present request, so that late replies are dropped
-  std::shared_ptr<std::atomic<bool>> gone_;  // has the client of the present request left? Its Reply shares this
+  Gone gone_;  // of the present request
   Waits waits_ = Waits::nothing;
-  Clock::time_point since_;                         // for stalled()
-  size_t moved_ = 0, held_ = 0, unsent_bytes_ = 0;  // moved_: bytes at `since_`
+  Clock::time_point since_;      // for stalled()
+  size_t moved_ = 0, held_ = 0;  // moved_: bytes at `since_`; held_: of the request or the answer
   bool answered_ = true, keep_alive_ = true, chunked_ = true, head_only_ = false, streams_ = false, ended_ = false;
-  bool has_head_ = false, watching_ = false, writing_ = false, wants_request_ = false;
+  bool watching_ = false, writing_ = false, wants_request_ = false;
   std::deque<std::string> unsent_;  // the first is being sent while writing_
 };
 
@@ -132,8 +134,7 @@ class HttpState::Reply final : public HttpReply {
 
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<HttpState> state_;
-  uint64_t exchange_;
-  std::shared_ptr<std::atomic<bool>> gone_;
+  Connection::Gone gone_;
   bool answered_ = false;
 };
 

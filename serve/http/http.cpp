@@ -1,6 +1,6 @@
-// What connections may take together is bounded here: their number, the memory of requests that are not whole, and of
-// answers that are not sent. Where a bound is reached, the client that has moved nothing for longest goes first, of the
-// address that takes most: tests/serve/test_clients.cpp.
+// What connections may take together is bounded here: their number, and the memory of requests that are not whole and
+// of answers that are not sent. Where a bound is reached, the client that has moved nothing for longest goes first, of
+// the address that takes most: tests/serve/test_clients.cpp.
 #include "serve/http/http.hpp"
 
 #include <fmt/core.h>
@@ -16,90 +16,71 @@ namespace {
 
 namespace net = boost::asio;
 
-/// All requests that are not whole yet have at most so many bytes, or as many as a single one may have if that is more.
-constexpr size_t default_held_bytes = 64 << 20;
-/// Where all answers that are not sent have more bytes, clients that have taken nothing for a second are dropped.
-constexpr size_t default_unsent_bytes = 256 << 20;
+/// Requests that are not whole yet and answers that are not sent have at most so many bytes, or as many as a single
+/// request may have if that is more.
+constexpr size_t default_held_bytes = 128 << 20;
+/// Only a client that takes nothing of an answer for so long is dropped for its memory.
 constexpr double patience_seconds = 1;
 
 using Connection = HttpState::Connection;
 using Waits = Connection::Waits;
-
-/// The connection with the largest rank; null where none has one.
-template <class Rank>
-Connection* largest(const std::list<Connection*>& connections, const Rank& rank) {
-  Connection* first = nullptr;
-  decltype(rank(std::declval<const Connection&>())) most;
-  for (Connection* const connection : connections)
-    if (auto own = rank(*connection); own > most) {
-      most = own;
-      first = connection;
-    }
-  return first;
-}
+using Rank = std::optional<std::pair<size_t, double>>;
 
 }  // namespace
 
-bool HttpState::make_room(const Address* of) {
+template <class RankOf>
+bool HttpState::shed_largest(const RankOf& rank_of) {
+  Connection* first = nullptr;
+  Rank most;
+  for (Connection* const connection : all)
+    if (const Rank own = rank_of(*connection); own > most) {
+      most = own;
+      first = connection;
+    }
+  if (first != nullptr) first->shed("the server has no room for a request that comes so slowly: try again later");
+  return first != nullptr;
+}
+
+bool HttpState::make_room() {
   const auto now = Connection::Clock::now();
-  using Rank = std::optional<std::pair<size_t, double>>;
-  Connection* const slowest = largest(all, [&](const Connection& connection) -> Rank {
-    if (connection.waits() == Waits::nothing || (of != nullptr && of != &connection.address())) return {};
+  const auto rank = [&](const Connection& connection) -> Rank {
+    if (connection.waits() == Waits::nothing) return {};
     return std::pair{connection.address().waiting, connection.stalled(now)};
-  });
-  if (slowest != nullptr) slowest->shed("the server has no room for a request that comes so slowly: try again later");
-  return slowest != nullptr;
+  };
+  return shed_largest(rank);
 }
 
-void HttpState::bound_held(const Address& grown) {
-  const size_t of_one = limits.body_bytes + unparsed_bytes(limits), most = std::max(default_held_bytes, of_one);
-  const size_t share = std::max(of_one, share_of(most));
+void HttpState::bound_memory() {
+  const size_t most = std::max(default_held_bytes, limits.body_bytes + unparsed_bytes(limits));
   const auto now = Connection::Clock::now();
-  while (grown.held > share || held > most) {
-    const Address* from = &grown;
-    if (grown.held <= share)
-      for (const auto& [name, address] : addresses) from = address.held > from->held ? &address : from;
-    Connection* const slowest = largest(all, [&](const Connection& connection) -> std::optional<double> {
-      if (connection.waits() != Waits::for_body || &connection.address() != from) return {};
-      return connection.stalled(now);
-    });
-    if (slowest == nullptr) return;
-    slowest->shed("too many requests are on their way: send this one again later, or faster");
-  }
-}
-
-void HttpState::bound_unsent() {
-  const auto now = Connection::Clock::now();
-  while (unsent > default_unsent_bytes) {
-    Connection* const slowest = largest(all, [&](const Connection& connection) -> std::optional<double> {
-      const double seconds = connection.stalled(now);
-      const bool stalls = connection.waits() == Waits::for_reader && seconds > patience_seconds;
-      return stalls ? std::optional(seconds) : std::nullopt;
-    });
-    if (slowest == nullptr) return;
-    slowest->close();
-  }
+  const auto rank = [&](const Connection& connection) -> Rank {
+    const double seconds = connection.stalled(now);
+    const bool stalls = connection.waits() == Waits::for_reader && seconds > patience_seconds;
+    if (connection.held() == 0 || !(stalls || connection.waits() == Waits::for_body)) return {};
+    return std::pair{connection.address().held, seconds};
+  };
+  while (held > most && shed_largest(rank)) continue;
 }
 
 void HttpState::accept() {
   acceptor.async_accept([me = shared_from_this()](boost::beast::error_code error, net::ip::tcp::socket socket) {
     if (me->closing) return;
     if (error) {  // usually there are no descriptors left
-      me->make_room(nullptr);
+      me->make_room();
       me->pause.expires_after(std::chrono::milliseconds(20));
       return me->pause.async_wait([me](boost::beast::error_code) {
         if (!me->closing) me->accept();
       });
     }
     const auto connection = std::make_shared<Connection>(me, std::move(socket));
-    // An address beyond its share makes room for itself; one whose connections are all being answered gets no more.
-    const bool surplus = connection->address().connections > me->share_of(me->limits.connections);
-    const bool full = surplus || me->all.size() > me->limits.connections;
-    const bool has_room = full && me->make_room(surplus ? &connection->address() : nullptr);
-    if (!surplus || has_room)
-      if (me->all.size() <= me->limits.connections + 16) connection->read_request();
+    if (me->all.size() > me->limits.connections) me->make_room();
+    if (me->all.size() <= me->limits.connections + 16) connection->read_request();
     me->accept();
   });
+}
+
+void HttpState::end_if_done() {
+  if (closing && all.empty()) context.stop();
 }
 
 HttpServer::HttpServer(const std::string& host, int port, const HttpLimits& limits, HttpHandler handler)
@@ -125,11 +106,14 @@ HttpServer::HttpServer(const std::string& host, int port, const HttpLimits& limi
 }
 
 HttpServer::~HttpServer() {
-  close_idle();
-  state_->context.restart();
-  state_->context.poll();
-  for (Connection* const connection : std::list(state_->all)) connection->close();
-  state_->context.poll();  // what was under way ends, and with it the connections
+  boost::beast::error_code error;
+  state_->closing = true;
+  state_->acceptor.close(error);
+  state_->pause.cancel();
+  for (Connection* const connection : state_->all) connection->close();
+  do {  // what was under way ends, and with it the connections
+    state_->context.restart();
+  } while (state_->context.poll() > 0);
 }
 
 bool is_ip_address(const std::string& text) {
@@ -153,19 +137,17 @@ void HttpServer::run() {
 
 void HttpServer::stop() { state_->context.stop(); }
 
-void HttpServer::finish() {
-  net::post(state_->context, [state = state_] { state->work.reset(); });
-}
-
-void HttpServer::close_idle() {
-  net::post(state_->context, [state = state_] {
+void HttpServer::drain(double seconds) {
+  net::post(state_->context, [state = state_, seconds] {
     state->closing = true;
     boost::beast::error_code error;
     state->acceptor.close(error);
-    state->pause.cancel();
+    state->pause.expires_after(std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds)));
+    state->pause.async_wait([state](boost::beast::error_code) { state->context.stop(); });
     for (Connection* const connection : state->all)
       if (connection->waits() == Waits::for_request || connection->waits() == Waits::for_body)
         connection->shed("the server is about to end");
+    state->end_if_done();
   });
 }
 

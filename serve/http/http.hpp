@@ -23,15 +23,13 @@ class HttpServer : NoCopy {
   ~HttpServer();
 
   int port() const;
-  /// Answers requests until stop(), or until finish() has nothing left to answer.
+  /// Answers requests until stop(), or until drain() has nothing left to answer.
   void run();
   /// From any thread: closes everything.
   void stop();
   /// From any thread: takes no further connections, and closes those whose request has not come whole; others end with
-  /// their answer.
-  void close_idle();
-  /// From any thread, after close_idle(): run() returns when the last answer is sent.
-  void finish();
+  /// their answer. run() returns when the last one has ended, or after so many seconds.
+  void drain(double seconds);
 
  private:
   std::shared_ptr<HttpState> state_;

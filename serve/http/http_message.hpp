@@ -11,20 +11,17 @@
 
 namespace capstan {
 
-// A request, and how large and slow it may be.
-
 struct HttpRequest {
-  std::string method, path, query, body;                  // query: of the address, after the ?
-  std::string authorization, content_type, origin, host;  // headers; empty without
-  std::string client;                                     // the client's address
-  bool has_body = false;                                  // as the head says; the body may be empty all the same
+  std::string method, path, body;                             // path: without what follows a ?
+  std::string authorization, content_encoding, origin, host;  // headers; empty without
+  std::string client;                                         // the client's address
+  bool has_body = false;                                      // as the head says; the body may be empty all the same
 };
 
+/// How large and slow requests may be.
 struct HttpLimits {
   size_t header_bytes = 16 << 10, body_bytes = 1 << 20, connections = 2048;  // of one request, at most; of all clients
   double idle_seconds = 30;  // for a request to come in whole, and for a client to take what it is sent
-  /// The share of connections, and of memory for requests that are not whole yet, that one address may have.
-  double client_share = 1;
 };
 
 struct HttpAnswer {

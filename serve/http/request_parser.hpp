@@ -28,20 +28,25 @@ inline void set_limits(RequestParser& parser, const HttpLimits& limits) {
   parser.body_limit(limits.body_bytes);
 }
 
-/// The request, without its body.
+/// The request, without its body. The host of an absolute address counts, whatever the header Host says (RFC 9112).
 inline HttpRequest head_of(const RequestParser& parser, const std::string& client) {
   namespace http = boost::beast::http;
+  constexpr boost::beast::string_view scheme = "http://";
   const auto& head = parser.get();
   const auto field = [&](http::field name) { return std::string(head[name]); };
-  const std::string target(head.target());
+  std::string target(head.target()), host = field(http::field::host);
+  if (boost::beast::iequals(target.substr(0, scheme.size()), scheme)) {
+    const size_t end = std::min(target.find_first_of("/?", scheme.size()), target.size());
+    host = target.substr(scheme.size(), end - scheme.size());
+    target = end < target.size() ? target.substr(end) : "/";
+  }
   return {std::string(head.method_string()),
           target.substr(0, target.find('?')),
-          target.substr(std::min(target.find('?'), target.size() - 1) + 1),
           "",
           field(http::field::authorization),
-          field(http::field::content_type),
+          field(http::field::content_encoding),
           field(http::field::origin),
-          field(http::field::host),
+          host,
           client,
           parser.chunked() || parser.content_length().value_or(0) > 0};
 }

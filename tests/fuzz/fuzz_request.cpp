@@ -49,7 +49,7 @@ void read_completion(const nlohmann::json& body) {
 void read_texts(const nlohmann::json& body) {
   CompletionLimits limits;
   limits.prompt_tokens = 16;
-  const RequestFields fields(body, {"model", "input", "explain", "user"});
+  const RequestFields fields(body, "model input explain user");
   fields.flag("explain", false);
   const std::vector<InputText> texts = input_texts(fields, limits, true);
   require(!texts.empty(), "there is a text");
@@ -64,7 +64,7 @@ void read_body(const HttpRequest& request) {
   if (request.path == "/v1/completions") read_completion(body);
   if (request.path == "/v1/classify") read_texts(body);
   if (request.path != "/detokenize") return;
-  const RequestFields fields(body, {"model", "tokens"});
+  const RequestFields fields(body, "model tokens");
   if (const auto* const tokens = fields.find("tokens")) token_ids(*tokens, 100, fields, "tokens");
 }
 

@@ -46,8 +46,6 @@ ServedRuns::ServedRuns() : place_(fs::temp_directory_path() / ("capstan-serve-" 
   };
   train_one("words", of("word"), model("aft-simple"));
   train_one("bytes", of("byte"), model("aft-simple"));
-  train_one("masked", of("word"),
-            "model: {type: masked-language-model, width: 16, layers: [{mixer: {type: fastformer}}]}\n");
   const std::string linear = "model: {type: linear-classifier, words: [1, 2]}\n";
   train_one("spam", labelled("rows.tsv"), linear);
   train_one("topics", labelled("topics.csv", "multi_label: true, "), linear);

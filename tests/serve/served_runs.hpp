@@ -17,9 +17,8 @@ namespace capstan::testing {
 
 /// Trained once: aft-simple, aft-local, aft-conv, fastformer, gau, flash, attention and test-fading, of which only
 /// forward() is written (language models of characters, named so), windowed (attention with 64 learned positions),
-/// words and bytes (aft-simple with these tokenizers), masked (a masked language model of words), spam (a linear
-/// classifier), topics (one of several labels), and two whose weights give nothing finite: broken
-/// and broken-classifier.
+/// words and bytes (aft-simple with these tokenizers), spam (a linear classifier), topics (one of several labels), and
+/// two whose weights give nothing finite: broken and broken-classifier.
 class ServedRuns {
  public:
   ServedRuns();

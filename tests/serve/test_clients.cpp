@@ -164,10 +164,10 @@ TEST_CASE("bodies on their way make room, the slowest of the address with most o
   CHECK(first.response().status == 503);
 }
 
-TEST_CASE("an address beyond its share of the connections makes room for itself alone") {
+TEST_CASE("an address with many connections makes room for others and for itself") {
   ServeOptions options = serve_options({"aft-simple"});
   options.http.connections = 20;
-  const Serving serving(options, 0.5);
+  const Serving serving(options);
   Client other(serving.port(), 60, "127.0.0.2");
   CHECK(other.ask("GET", "/health").status == 200);
   std::vector<std::unique_ptr<Client>> many;
@@ -179,6 +179,42 @@ TEST_CASE("an address beyond its share of the connections makes room for itself 
   CHECK(other.ask("GET", "/health").status == 200);  // its connection has lasted, though it was idle longest
 }
 
+TEST_CASE("texts of other addresses do not wait for those of one that fills all slots") {
+  for (const double share : {0.5, 1.0}) {
+    CAPTURE(share);
+    ServeOptions options = serve_options({"aft-simple", "windowed"});
+    options.engine.slots = 4;
+    options.completion.new_tokens = 1 << 30;
+    const Serving serving(options, share);
+    std::vector<std::unique_ptr<Client>> greedy;
+    for (const char* const model : {"aft-simple", "windowed"})
+      for (const char* const address : {"127.0.0.2", "127.0.0.3"}) {
+        json request = endless;
+        request["model"] = model;
+        request["max_tokens"] = 1 << 29;
+        request["n"] = 30;
+        greedy.push_back(std::make_unique<Client>(serving.port(), 60, address));
+        greedy.back()->send(request_of(request));
+        CHECK(greedy.back()->receive().find("200 OK") != std::string::npos);
+      }
+    std::atomic<bool> done = false;
+    std::thread reads([&] {  // so that no stream is dropped
+      std::string bytes(1 << 20, '\0');
+      for (; !done; std::this_thread::sleep_for(std::chrono::milliseconds(1)))
+        for (const auto& client : greedy) ::recv(client->descriptor(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    });
+    for (const char* const model : {"aft-simple", "windowed"})
+      for (int i = 0; i < 3; ++i) {
+        const auto begin = Clock::now();
+        CHECK(post(serving.port(), "/v1/completions", {{"model", model}, {"prompt", "a"}, {"max_tokens", 1}}).status ==
+              200);
+        CHECK_MESSAGE(seconds_since(begin) < 1, model);
+      }
+    done = true;
+    reads.join();
+  }
+}
+
 TEST_CASE("the memory for bodies on their way is limited") {
   ServeOptions options = serve_options({"aft-simple"});
   options.http.body_bytes = 16 << 20;
@@ -188,7 +224,7 @@ TEST_CASE("the memory for bodies on their way is limited") {
       "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size() + 1) +
       "\r\n\r\n" + body;
   std::vector<std::unique_ptr<Client>> clients;
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 10; ++i) {  // 150 MB
     clients.push_back(std::make_unique<Client>(serving.port()));
     clients.back()->send(half);
   }
@@ -225,7 +261,7 @@ TEST_CASE("damaged requests are refused, and leave nothing behind") {
       request_of({{"prompt", "the tape"}, {"max_tokens", 2}, {"stop", {"a"}}, {"logprobs", 2}, {"echo", true}}),
       request_of({{"prompt", {1, 2}}, {"max_tokens", 1}, {"stream", true}, {"session", {{"keep", "a"}}}}),
       request_of({{"input", {"the"}}, {"encoding_format", "base64"}}, "/v1/embeddings"),
-      "GET /v1/models/aft-simple/sessions HTTP/1.1\r\nHost: localhost\r\n\r\n",
+      "GET /v1/models/aft-simple HTTP/1.1\r\nHost: localhost\r\n\r\n",
       "POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n{\"prompt\":\"a "
       "b\"}\r\n0\r\n\r\n"};
   std::mt19937 random(1);

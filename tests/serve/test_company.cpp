@@ -1,5 +1,7 @@
-// A text has the same bits alone and in any company, with the cache and without, and from a session.
+// A text has the same bits alone and in any company, and from a session.
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 
 #include "core/io/hash.hpp"
@@ -81,7 +83,6 @@ void check_company(int requests, unsigned seed) {
     ServeOptions options = serve_options(systems);
     options.threads = threads;
     options.engine.slots = 5;
-    options.engine.cache_bytes = 8 << 20;
     const Serving serving(options);
     CHECK(different(serving.port(), all) == 0);
   }
@@ -111,18 +112,6 @@ TEST_CASE("many samples need no more slots than there are") {
   for (size_t i = 0; i < 10; ++i) CHECK(answer["choices"][i]["text"] == expected[i].text);
 }
 
-TEST_CASE("a prompt with a known beginning is not read again, and its text is the same") {
-  const Serving serving(serve_options({"flash"}));
-  std::string prompt;
-  while (prompt.size() < 2000) prompt += "the tape turns a drum ";
-  const json request{{"prompt", prompt}, {"max_tokens", 30}, {"seed", 2}};
-  const std::string first = post(serving.port(), "/v1/completions", request).json()["choices"][0]["text"];
-  const std::string again = post(serving.port(), "/v1/completions", request).json()["choices"][0]["text"];
-  CHECK(first == again);
-  const std::string metrics = ask(serving.port(), "GET", "/metrics").body;
-  CHECK(metrics.find("capstan_prefix_cache_hits_total{model_name=\"flash\"} 1\n") != std::string::npos);
-}
-
 TEST_CASE("a session goes on with the text of one pass; it forks, is saved, and restored by another server") {
   for (const std::string model :
        {"aft-simple", "aft-local", "fastformer", "gau", "flash", "attention", "windowed", "test-fading"}) {
@@ -149,8 +138,6 @@ TEST_CASE("a session goes on with the text of one pass; it forks, is saved, and 
       CHECK(ask(other.port(), "PUT", "/v1/models/" + model + "/sessions/y", damaged).status == 400);
       CHECK(ask(other.port(), "PUT", "/v1/models/" + model + "/sessions/y", saved.body.substr(0, at)).status == 400);
     }
-    CHECK(ask(serving.port(), "DELETE", "/v1/models/" + model + "/sessions/a").status == 200);
-    CHECK(ask(serving.port(), "GET", "/v1/models/" + model + "/sessions").json()["data"].size() == 2);
   }
   const Serving strange(serve_options({"gau"})), own(serve_options({"flash"}));
   post(own.port(), "/v1/completions", {{"prompt", "a"}, {"session", {{"keep", "a"}}}});
@@ -175,6 +162,35 @@ TEST_CASE("a session with a right hash and tokens that there are not is refused"
     CHECK(refused.body.find("tokens that this model does not have") != std::string::npos);
   }
   CHECK(ask(serving.port(), "PUT", path, content + hash_hex(content)).status == 200);
+}
+
+TEST_CASE("a session with a right hash and values that are no numbers is the client's fault") {
+  const Serving serving(serve_options({"aft-simple"}));
+  post(serving.port(), "/v1/completions", {{"prompt", "the tape"}, {"session", {{"keep", "a"}}}});
+  const std::string path = "/v1/models/aft-simple/sessions/a", saved = ask(serving.port(), "GET", path).body;
+  for (const float wrong : {std::nanf(""), std::numeric_limits<float>::infinity(), 1e38F}) {
+    std::string forged = saved.substr(0, saved.size() - 32);
+    for (size_t at = 1; at <= 8; ++at) std::memcpy(&forged[forged.size() - at * sizeof(wrong)], &wrong, sizeof(wrong));
+    const Response put = ask(serving.port(), "PUT", path, forged + hash_hex(forged));
+    CHECK(put.status == (std::isnan(wrong) ? 400 : 200));
+    const Response next = post(serving.port(), "/v1/completions", {{"prompt", "a"}, {"session", {{"from", "a"}}}});
+    CHECK_MESSAGE(next.status < 500, next.body);
+  }
+}
+
+TEST_CASE("sessions used longest ago make room for others") {
+  ServeOptions options = serve_options({"aft-simple"});
+  options.engine.session_bytes = 20000;  // a few
+  const Serving serving(options);
+  const auto write = [&](const json& session) {
+    return post(serving.port(), "/v1/completions", {{"prompt", "a"}, {"session", session}}).status;
+  };
+  for (int i = 0; i < 10; ++i) {
+    CHECK(write({{"keep", "s" + std::to_string(i)}}) == 200);
+    CHECK(write({{"from", "s0"}}) == 200);  // is in use
+  }
+  CHECK(write({{"from", "s9"}}) == 200);
+  CHECK(write({{"from", "s1"}}) == 404);
 }
 
 }  // namespace capstan::testing

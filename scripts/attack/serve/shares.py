@@ -144,7 +144,7 @@ def turns(server, seed, rounds):
     """60 of the largest requests at once from one client: how long does a completion of another take?"""
     own, said = Served([]), []
     numbers = "[" + ",".join("1" for _ in range(500_000)) + "]"
-    kinds = {"/tokenize": request({"prompt": "a b " * 250_000, "return_token_strs": True}, "/tokenize"),
+    kinds = {"/tokenize": request({"prompt": "a b " * 250_000}, "/tokenize"),
              "/detokenize": request(f'{{"model":"aft","tokens":{numbers}}}'.encode(), "/detokenize"),
              "large JSON": request(f'{{"model":"aft","prompt":{numbers}}}'.encode())}
     for name, whole in kinds.items():
