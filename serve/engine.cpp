@@ -62,10 +62,7 @@ DecodeState Engine::new_state(int64_t rows) const {
   return state;
 }
 
-void Engine::add(std::shared_ptr<TextJob> job) {
-  const std::string client = job->client;
-  queue_.push(client, std::move(job));
-}
+void Engine::add(const std::shared_ptr<TextJob>& job) { queue_.push(job->client, job); }
 
 void Engine::clear() {
   queue_.clear();

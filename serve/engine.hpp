@@ -74,7 +74,7 @@ class Engine : NoCopy {
   /// Bytes that the state of a sequence takes after so many tokens; 0 unless the model writes.
   int64_t state_bytes_at(int64_t tokens) const;
 
-  void add(std::shared_ptr<TextJob> job);
+  void add(const std::shared_ptr<TextJob>& job);
   /// Reads one piece of a prompt, and takes one step of the texts that are written. False when there was nothing to do.
   bool advance();
 

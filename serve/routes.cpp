@@ -35,7 +35,7 @@ void complete(const Call& call) {
   request.job.client = call.request.client;
   auto part = enter(call, request.texts());
   const auto answer = std::make_shared<CompletionAnswer>(std::move(request), engine, call.reply, std::move(part));
-  for (std::shared_ptr<TextJob>& job : answer->jobs()) call.scheduler.add(engine, std::move(job));
+  for (const auto& job : answer->jobs()) call.scheduler.add(engine, job);
 }
 
 /// The tokens of a text as a model reads it, or without what it puts around it.

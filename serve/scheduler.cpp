@@ -16,9 +16,9 @@ Scheduler::~Scheduler() {
   thread_.join();
 }
 
-void Scheduler::add(std::shared_ptr<Engine> engine, std::shared_ptr<TextJob> job) {
-  engine->add(std::move(job));
-  engines_.insert(std::move(engine));
+void Scheduler::add(const std::shared_ptr<Engine>& engine, const std::shared_ptr<TextJob>& job) {
+  engine->add(job);
+  engines_.insert(engine);
 }
 
 void Scheduler::add(const std::string& client, Work work, size_t size) {
@@ -70,16 +70,21 @@ void Scheduler::work_a_while() {
   } while (Clock::now() < until && !stop_);
 }
 
-/// A round is some work, and one step of each engine that has something to do.
+/// A round is some work, and at least one step of each engine that has something to do. Steps take as long as the work
+/// did, so that many slow requests no more than halve the speed of texts.
 void Scheduler::compute() {
   while (!stop_) {
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return stop_ || !engines_.empty() || !work_.empty(); });
     }
+    const auto begin = Clock::now();
     work_a_while();
-    for (auto engine = engines_.begin(); engine != engines_.end();)
-      engine = advance(**engine) ? std::next(engine) : engines_.erase(engine);
+    const auto until = Clock::now() + (Clock::now() - begin);
+    do {
+      for (auto engine = engines_.begin(); engine != engines_.end();)
+        engine = advance(**engine) ? std::next(engine) : engines_.erase(engine);
+    } while (!engines_.empty() && Clock::now() < until && !stop_);
   }
 }
 

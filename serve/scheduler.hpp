@@ -23,7 +23,7 @@ class Scheduler : NoCopy {
   ~Scheduler();
 
   /// From the computing thread.
-  void add(std::shared_ptr<Engine> engine, std::shared_ptr<TextJob> job);
+  void add(const std::shared_ptr<Engine>& engine, const std::shared_ptr<TextJob>& job);
   /// `work` is called again and again, between steps and by turns with that of other clients, until it returns false.
   /// It must not throw. Of a client's work, the smallest comes first. From any thread.
   using Work = std::function<bool()>;

@@ -77,6 +77,8 @@ case_names_of_the_server_are_given_as_an_option() {
     exits 2 "$capstan" serve runs/small --host-name $wrong
     says "give --host-name models.example" err
   done
+  exits 2 "$capstan" serve runs/small --host-name '*'
+  says "expected a name such as models.example" err
   serve --host-name models.example gpu7
   for host in localhost "127.0.0.1:$port" models.example "gpu7:$port"; do
     ask /v1/models "" "$host"
