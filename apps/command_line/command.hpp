@@ -1,12 +1,13 @@
-// What a subcommand does when it is chosen, and how its errors become messages and exit codes (run/training/sweep.hpp
-// has the codes, since sweeps see those of child processes). tests/apps/test_command.cpp holds codes and messages.
+// What a subcommand does when it is chosen, and how its errors become messages and exit codes
+// (run/training/child_run.hpp has the codes, since sweeps see those of child processes). tests/apps/test_command.cpp
+// holds codes and messages.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "run/training/sweep.hpp"
+#include "run/training/child_run.hpp"
 
 namespace capstan {
 

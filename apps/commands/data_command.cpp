@@ -15,7 +15,6 @@
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_memory.hpp"
 #include "run/summaries/run_table.hpp"
-#include "run/training/sweep.hpp"
 #include "run/training/train_run.hpp"
 
 namespace capstan {

@@ -8,38 +8,31 @@
 #include "core/io/log.hpp"
 #include "core/strings/printable.hpp"
 #include "run/training/clean_run.hpp"
-#include "run/training/sweep.hpp"
+#include "run/training/search.hpp"
 
 namespace capstan {
 namespace {
 
-struct SweepOptions {
-  ConfigOptions config;
-  TrainRunOptions run;
-};
-
-int run_sweep(const SweepOptions& options) {
+int train_sweep(const SearchOptions& options) {
   refuse_ranks("capstan sweep");
-  const Sweep sweep = load_sweep(options.config, options.run.force ? check_forced : check_trainable);
-  const SweepEnd end = train_sweep(
-      sweep, options.run, [](const Command& body) { return run_command(body); }, std::cout, output_columns());
+  const SearchEnd end = search(
+      options, [](const Command& body) { return run_command(body); }, std::cout, output_columns());
   if (end.interrupted) return exit_interrupted;
-  const std::string folder = sweep.folder.string();
+  const std::string folder = end.folder.string();
   const std::string word = shell_word(folder);
-  if (end.failed.size() < sweep.runs.size())  // there is nothing to compare where all failed
+  if (end.finished > 0)
     say_next(disk_line(folder), "capstan compare " + word, "capstan report " + word + " --output report.html");
   const int code = report_failures(end.failed);
   if (code != exit_done)
-    log_error(
-        fmt::format("{} of {} runs failed; the same command tries them again", end.failed.size(), sweep.runs.size()));
+    log_error(fmt::format("{} of {} runs failed; the same command tries them again", end.failed.size(), end.runs));
   return code;
 }
 
 }  // namespace
 
 void add_sweep_command(CommandParser& cli) {
-  const auto [command, options] = cli.add_subcommand<SweepOptions>(
-      "sweep", "Train one run for every combination of the values under the key sweep", run_sweep);
+  const auto [command, options] = cli.add_subcommand<SearchOptions>(
+      "sweep", "Train one run for every combination of the values under the key sweep", train_sweep);
   add_config_options(command, options.config)->required();
   add_force_flag(command, options.run.force);
   command.footer(

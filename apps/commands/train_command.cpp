@@ -7,7 +7,6 @@
 #include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "run/training/sweep.hpp"
 #include "train/loop/signals.hpp"
 
 namespace capstan {

@@ -1,14 +1,10 @@
-// The pilot of plan.hpp: a model is trained for some steps at a thousandth of the rate and thrown away. Tests give
-// times by CAPSTAN_STEP_SECONDS instead (tests/cli/training/test_minutes.cpp), since measured ones differ from run to
-// run.
-#include "run/training/plan.hpp"
+// A model is trained at a thousandth of the rate. Its first steps take longer, since they touch new memory, and are not
+// counted. Times are medians, because other programs on the machine make some steps slow.
+#include "run/training/pilot.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <vector>
 
-#include "core/base/error.hpp"
 #include "core/base/median.hpp"
 #include "core/base/stop.hpp"
 #include "core/io/log.hpp"
@@ -17,97 +13,114 @@
 #include "run/setup/run_model.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/loop/signals.hpp"
-#include "train/records/pace.hpp"
 #include "train/steps/training_step.hpp"
 
 namespace capstan {
 namespace {
 
-/// How many steps are taken: some that are not timed, at least so many that are, and no further one after a time.
-struct Patience {
-  int warm_up, min_steps;
-  double seconds;
-};
-constexpr Patience for_plan{2, 1, 3}, for_precision{1, 2, 0.5};
 constexpr int max_steps = 200;
 
-/// Seconds of a step, as the median of some after the first ones, which take longer since they touch new memory; and an
-/// estimate for a checkpoint.
-PilotTimes step_times(const RunModel& model, ParamStore& params, const DataSource& data, const TrainConfig& config,
-                      const Patience& patience) {
-  LocalStep step(model.model(), params, data.training(), config);
-  RunState state;
-  std::vector<double> seconds;
-  const auto [warm_up, min_steps, enough] = patience;
-  const Stopwatch since_first;
-  for (int i = 0; i < max_steps && (i < warm_up + min_steps || since_first.seconds() < enough); ++i) {
+/// A model that is trained on trial.
+class TrialModel {
+ public:
+  TrialModel(const RunConfig& config, const DataSource& data)
+      : data_(data),
+        config_(config.train),
+        model_(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size())),
+        step_(model_.model(), prepared(), data.training(), config_) {}
+  TrialModel(const TrialModel&) = delete;
+  TrialModel& operator=(const TrialModel&) = delete;
+
+  /// Seconds of a step.
+  double step(Precision precision) {
+    config_.precision = precision;
     const Stopwatch watch;
-    step.run(state, config.lr * 1e-3, [] { return StopStatus{}; });
-    if (i >= warm_up) seconds.push_back(watch.seconds());
+    step_.run(state_, config_.lr * 1e-3, [] { return StopStatus{}; });
+    return watch.seconds();
   }
-  return {median(std::move(seconds)), 0, seconds_to_save(step.parts(state))};
+
+  /// Seconds of an evaluation on the validation data, in proportion to those of a few batches.
+  double evaluation() const {
+    if (!data_.has(Split::valid)) return 0;
+    const std::unique_ptr<BatchSource> valid = data_.validation();
+    const int64_t batches = valid->batches_per_epoch(0);
+    const int64_t tried = std::min<int64_t>(batches, 4 * threads());
+    const SomeBatches first_batches(*valid, {tried, batches - tried}, 0);
+    const Stopwatch watch;
+    evaluate(model_.model(), first_batches, config_.micro_batch_tokens);
+    return watch.seconds() * static_cast<double>(batches) / static_cast<double>(std::max<int64_t>(tried, 1));
+  }
+
+  /// An estimate of the seconds for a checkpoint.
+  double save() { return seconds_to_save(step_.parts(state_)); }
+
+ private:
+  ParamStore& prepared() {
+    model_.prepare(data_.tokenizer(), data_.class_counts(), data_.training().examples_per_epoch());
+    return model_.params();
+  }
+
+  const DataSource& data_;
+  TrainConfig config_;
+  RunModel model_;
+  LocalStep step_;
+  RunState state_;
+};
+
+PilotTimes pilot_times(const RunConfig& config, const DataSource& data, double seconds) {
+  constexpr int not_counted = 2, min_counted = 3;
+  TrialModel trial(config, data);
+  std::vector<double> steps;
+  const Stopwatch since_first;
+  for (int i = 0; i < max_steps && (i < not_counted + min_counted || since_first.seconds() < seconds); ++i) {
+    const double took = trial.step(config.train.precision);
+    if (i >= not_counted) steps.push_back(took);
+  }
+  return {median(std::move(steps)), trial.evaluation(), trial.save()};
 }
 
-/// Seconds of an evaluation on the validation data, in proportion to those of a few batches.
-double evaluation_seconds(const RunModel& model, const DataSource& data, int64_t micro_batch_tokens) {
-  if (!data.has(Split::valid)) return 0;
-  const std::unique_ptr<BatchSource> valid = data.validation();
-  const int64_t batches = valid->batches_per_epoch(0);
-  const int64_t tried = std::min<int64_t>(batches, 4 * threads());
-  const SomeBatches first_batches(*valid, {tried, batches - tried}, 0);
-  const Stopwatch watch;
-  evaluate(model.model(), first_batches, micro_batch_tokens);
-  return watch.seconds() * static_cast<double>(batches) / static_cast<double>(std::max<int64_t>(tried, 1));
+PrecisionTimes precision_times(const RunConfig& config, const DataSource& data) {
+  constexpr int min_counted = 3;
+  constexpr double enough_seconds = 1;
+  TrialModel trial(config, data);
+  std::vector<double> float32, bf16;
+  const Stopwatch since_first;
+  for (int i = 0; i < max_steps && (i <= min_counted || since_first.seconds() < enough_seconds); ++i) {
+    const double plain = trial.step(Precision::float32), rounded = trial.step(Precision::bf16);
+    if (i == 0) continue;
+    float32.push_back(plain);
+    bf16.push_back(rounded);
+  }
+  return {median(std::move(float32)), median(std::move(bf16))};
 }
 
-PilotTimes times_of(const RunConfig& config, const DataSource& data, const Patience& patience, bool evaluated) {
-  PilotTimes times;
-  {
-    RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));
-    model.prepare(data.tokenizer(), data.class_counts(), data.training().examples_per_epoch());
-    times = step_times(model, model.params(), data, config.train, patience);
-    if (evaluated) times.evaluation = evaluation_seconds(model, data, config.train.micro_batch_tokens);
-  }
-  pool::trim();
-  return times;
+/// The configuration of a process that takes a batch in as many pieces as there are ranks.
+RunConfig in_pieces(RunConfig config, const DataSource& data, int ranks) {
+  const BatchSource& training = data.training();
+  if (ranks == 1 || training.batches_per_epoch(0) == 0) return config;
+  const BatchExtent batch = training.extent(0, 0);
+  const int64_t part = std::max<int64_t>(1, batch.rows * batch.columns / ranks);
+  int64_t& piece = config.train.micro_batch_tokens;
+  piece = piece > 0 ? std::min(piece, part) : part;
+  return config;
 }
 
 }  // namespace
 
-std::optional<StepSeconds> given_step_seconds() {
-  constexpr const char* variable = "CAPSTAN_STEP_SECONDS";
-  const char* const text = std::getenv(variable);
-  if (text == nullptr || *text == '\0') return std::nullopt;
-  StepSeconds given;
-  char rest = 0;
-  if (std::sscanf(text, "%lf,%lf%c", &given.piloted, &given.later, &rest) != 2 || !(given.piloted > 0) ||
-      !(given.later > 0))
-    throw ConfigError(fmt::format("{}: expected two numbers above 0, such as 0.2,0.1, got {}", variable, text));
-  return given;
-}
-
-PilotTimes time_pilot(const RunConfig& config, const DataSource& data) {
-  if (const auto given = given_step_seconds()) return {given->piloted, 0, 0};
-  const PilotTimes times = times_of(config, data, for_plan, true);
+PilotTimes time_pilot(const RunConfig& config, const DataSource& data, double seconds) {
+  const PilotTimes times = pilot_times(config, data, seconds);
+  pool::trim();
   log_debug(
       fmt::format("timed for train.minutes: {:.4f} s a step, {:.3f} s an evaluation", times.step, times.evaluation));
   return times;
 }
 
-std::optional<StepTimes> time_precisions(RunConfig config, const DataSource& data) {
-  if (given_step_seconds()) return std::nullopt;
+PrecisionTimes time_precisions(const RunConfig& config, const DataSource& data, int ranks) {
   const StopPoll poll = [] { return StopSignals::received() != 0; };
   const StopScope heeded(&poll);
-  try {
-    const auto seconds = [&](Precision precision) {
-      config.train.precision = precision;
-      return times_of(config, data, for_precision, false).step;
-    };
-    const double float32 = seconds(Precision::float32);
-    return StepTimes{float32, seconds(Precision::bf16)};
-  } catch (const Stopped&) {
-    return std::nullopt;
-  }
+  const PrecisionTimes times = precision_times(in_pieces(config, data, ranks), data);
+  pool::trim();
+  return times;
 }
 
 }  // namespace capstan

@@ -1,5 +1,5 @@
 // The width is chosen so that training reads about tokens_per_parameter tokens for each parameter (after Hoffmann et
-// al. 2022, arXiv 2203.15556, with a smaller number, since n-grams are in tables), by times that a few pilots have
+// al. 2022, arXiv 2203.15556, with a smaller number, since n-grams are in tables), by times that two pilots have
 // measured. tests/run/test_plan.cpp gives pilots of known times.
 #include "run/training/plan.hpp"
 
@@ -10,7 +10,6 @@
 
 #include "core/base/error.hpp"
 #include "run/setup/run_model.hpp"
-#include "run/setup/saved_config.hpp"
 #include "train/loop/run_length.hpp"
 #include "train/records/reporter.hpp"
 
@@ -21,14 +20,9 @@ namespace {
 /// tinyshakespeare, whose sizes were tried by hand, have 3.2 and 2.4; without n-grams Hoffmann et al. 2022 have 20.
 constexpr double tokens_per_parameter = 3;
 constexpr double max_passes = 10, max_parameters_per_token = 4;
-constexpr int64_t width_step = 16, min_width = 64, max_width = 2048, default_width = 192;  // usual: the first pilot's
+constexpr int64_t width_step = 16, min_width = 64, max_width = 2048, default_width = 192;  // default: the first pilot's
 constexpr int64_t min_buckets = 1 << 14, max_buckets = 1 << 22;
 constexpr double buckets_per_token = 0.8;
-/// A plan is looked at again after its number of steps divided by this.
-constexpr int64_t looks_again_at = 10;
-/// A plan stays as it is if it then takes between these shares of the time: the pace of a few steps is not known more
-/// exactly, and with tables that start again with every epoch a few steps less may cost a whole epoch.
-constexpr double min_use = 0.96, max_use = 1.02;
 /// A plan that takes less than this share of the time says so.
 constexpr double well_used = 0.9;
 
@@ -45,38 +39,17 @@ int64_t width_of(const RunConfig& config) {
 
 int64_t steps_of_epoch(const RunConfig& config, const DataSource& data) {
   const int64_t batches = data.training().batches_per_epoch(0), each = config.train.accumulate;
-  return std::max<int64_t>(1, batches / each + (batches % each != 0 ? 1 : 0));
+  return std::max<int64_t>(1, (batches + each - 1) / each);
 }
 
 /// Steps between evaluations; 0: none. An evaluation says little when tables were emptied shortly before: with tables
 /// that are emptied at every epoch, evaluations fall on the ends of epochs and, at even distances, between them.
-int64_t evaluation_interval(const RunConfig& config, const DataSource& data, int64_t steps_per_epoch) {
+int64_t interval_of_evaluations(const RunConfig& config, const DataSource& data, int64_t steps_per_epoch) {
   const std::unique_ptr<BatchSource> valid = data.has(Split::valid) ? data.validation() : nullptr;
   const int64_t every = evaluation_interval(data.training(), valid.get(), config.train);
   if (every <= 0 || !has_fresh_tables(config)) return every;
-  const bool open = !config.train.valid_every;  // an interval that was left open may become longer, but not shorter
-  if (every >= steps_per_epoch) return (every + (open ? steps_per_epoch - 1 : 0)) / steps_per_epoch * steps_per_epoch;
-  const double parts = static_cast<double>(steps_per_epoch) / static_cast<double>(every);
-  return steps_per_epoch / static_cast<int64_t>(open ? std::floor(parts) : std::round(parts));
-}
-
-/// `steps`, or fewer: where tables start again with every epoch, without a last epoch that is not worth beginning.
-int64_t worthwhile(const RunConfig& config, int64_t steps, int64_t steps_per_epoch) {
-  const int64_t epoch = steps / steps_per_epoch, rest = steps % steps_per_epoch;
-  return !has_fresh_tables(config) || worth_beginning(epoch, rest, steps_per_epoch) ? steps : steps - rest;
-}
-
-int64_t longest_plan(const RunConfig& open, int64_t steps_per_epoch) {
-  double passes = width_of(open) == 0 ? max_passes : 1e15;
-  if (open.train.epochs > 0) passes = std::min(passes, static_cast<double>(open.train.epochs));
-  return static_cast<int64_t>(std::min(passes * static_cast<double>(steps_per_epoch), 1e15));
-}
-
-/// The warm-up of a plan takes at most a tenth of its steps, or as many as the run was begun with: an earlier version
-/// did not limit it.
-void limit_warmup(TrainConfig& train, int64_t begun_with = 1) {
-  int64_t& warmup = train.schedule.warmup_steps;
-  warmup = std::min(warmup, std::max(begun_with, train.steps / 10));
+  return every >= steps_per_epoch ? every / steps_per_epoch * steps_per_epoch
+                                  : steps_per_epoch / (steps_per_epoch / every);
 }
 
 /// The power of two that is nearest to a share of the tokens of the text.
@@ -108,8 +81,8 @@ double decay_for(const TrainConfig& train, int64_t steps_per_epoch) {
   return std::round(100 * std::clamp(decay, least, most)) / 100;
 }
 
-/// Makes the plan of plan(): times a first width, then chooses the width from what it has timed, and so on until the
-/// choice stays, at most four times. Time that pilots take is part of train.minutes.
+/// Makes the plan of plan(): times a first width and the one that it suggests, and chooses by both. Time that pilots
+/// take is part of train.minutes.
 class Planner {
  public:
   Planner(const RunConfig& config, const DataSource& data, double seconds, const Pilot& pilot, const Fits& fits)
@@ -119,7 +92,7 @@ class Planner {
         pilot_(pilot),
         fits_(fits),
         steps_per_epoch_(steps_of_epoch(config, data)),
-        valid_every_(evaluation_interval(config, data, steps_per_epoch_)) {
+        valid_every_(interval_of_evaluations(config, data, steps_per_epoch_)) {
     const BatchSource& training = data.training();
     const BatchExtent batch = training.batches_per_epoch(0) > 0 ? training.extent(0, 0) : BatchExtent{1, 1};
     text_ = static_cast<double>(training.examples_per_epoch()) * static_cast<double>(batch.columns);
@@ -131,18 +104,15 @@ class Planner {
     RunConfig config = with_sizes(open_width ? first_width() : width_of(open_), 1);
     if (!fits_(config)) return {config, {}};
     PilotTimes times = time(config);
-    // Only the second pilot shows what a step takes besides its operations, so that the choice may change after it.
-    for (int trial = 0; trial < 3 && open_width; ++trial) {
-      const int64_t width = choose_width();
-      if (width == width_of(config)) break;
-      config = with_sizes(width, 1);
-      times = time(config);
+    if (open_width) {
+      // Only the second pilot shows what a step takes besides its operations, so that the choice may change after it.
+      if (const int64_t width = choose_width(); width != width_of(config)) time(with_sizes(width, 1));
+      config = with_sizes(choose_width(), 1);
+      times = predicted(flops(config).value());
     }
-    config.train.steps = steps(config, times);
-    const double passes = passes_of(config.train.steps);
-    config = with_sizes(width_of(config), passes, config.train.steps);
-    limit_warmup(config.train);
-    return {config, report(config, times, passes)};
+    const int64_t steps = steps_for(times);
+    config = with_sizes(width_of(config), steps);
+    return {config, report(config, times)};
   }
 
  private:
@@ -155,31 +125,33 @@ class Planner {
   }
 
   /// Times of a model that needs so many operations per token. A step takes a time for each of them and a time for what
-  /// does not depend on the width, such as the tables of n-grams: both from the last two pilots.
+  /// does not depend on the width, such as the tables of n-grams: both from the two pilots.
   PilotTimes predicted(double operations) const {
     const auto& [last_operations, last] = piloted_.back();
     double slower = operations / last_operations;
     if (piloted_.size() > 1) {
-      const auto& [other_operations, other] = piloted_[piloted_.size() - 2];
-      const double each = (last.step - other.step) / (last_operations - other_operations);
+      const auto& [first_operations, first] = piloted_.front();
+      const double each = (last.step - first.step) / (last_operations - first_operations);
       const double rest = last.step - each * last_operations;
       if (each > 0 && rest > 0) slower = (rest + each * operations) / last.step;
     }
     return {last.step * slower, last.evaluation * slower, last.save};
   }
 
-  /// The configuration with what it leaves open, for so many passes over the text.
-  RunConfig with_sizes(int64_t width, double passes, int64_t steps = 1) const {
+  double passes_of(int64_t steps) const { return static_cast<double>(steps) / static_cast<double>(steps_per_epoch_); }
+
+  /// The configuration with what it leaves open, for so many steps.
+  RunConfig with_sizes(int64_t width, int64_t steps) const {
     RunConfig config = open_;
-    config.train.steps = steps;
-    config.train.corrected = {std::max<int64_t>(1, steps / looks_again_at), 0, steps, open_.train.minutes};
-    config.train.valid_every = valid_every_;
-    if (MuonConfig* const muon = open_decay(config.train))
-      muon->weight_decay = decay_for(config.train, steps_per_epoch_);
+    TrainConfig& train = config.train;
+    train.steps = steps;
+    train.valid_every = valid_every_;
+    train.schedule.warmup_steps = std::min(train.schedule.warmup_steps, std::max<int64_t>(1, steps / 10));
+    if (MuonConfig* const muon = open_decay(train)) muon->weight_decay = decay_for(train, steps_per_epoch_);
     if (find_model(config.model) == nullptr) return config;
     ModelConfig& model = model_of(config);
     if (model.width == 0) model.width = width;
-    if (!model.dropout) model.dropout = dropout_for(passes);
+    if (!model.dropout) model.dropout = dropout_for(passes_of(steps));
     if (model.ngram_embedding.buckets == 0) {
       model.ngram_embedding.buckets = buckets_for(text_);
       while (model.ngram_embedding.buckets > min_buckets && !fits_(config)) model.ngram_embedding.buckets /= 2;
@@ -217,20 +189,24 @@ class Planner {
     return *widest;
   }
 
-  double passes_of(int64_t steps) const { return static_cast<double>(steps) / static_cast<double>(steps_per_epoch_); }
-
-  /// Steps that fit into the time, with evaluations and checkpoints.
-  int64_t steps_in_time(const PilotTimes& times) const {
+  /// Steps that fit into the time, with evaluations and checkpoints, and are not more than the text or train.epochs
+  /// allow.
+  double allowed_steps(const PilotTimes& times) const {
     const auto share = [](double seconds, int64_t every) {
       return every > 0 ? seconds / static_cast<double>(every) : 0;
     };
     const double each = times.step + share(times.evaluation, valid_every_) + share(times.save, open_.train.save_every);
-    return static_cast<int64_t>(std::clamp((seconds_ - times.evaluation - times.save) / each, 1.0, 1e15));
+    const auto epoch = static_cast<double>(steps_per_epoch_);
+    double most = width_of(open_) == 0 ? max_passes * epoch : 1e15;
+    if (open_.train.epochs > 0) most = std::min(most, static_cast<double>(open_.train.epochs) * epoch);
+    return std::clamp((seconds_ - times.evaluation - times.save) / each, 1.0, most);
   }
 
-  /// Steps of a run that is as long as the time and the text allow.
-  int64_t steps(const RunConfig& config, const PilotTimes& times) const {
-    return worthwhile(config, std::min(steps_in_time(times), longest_plan(open_, steps_per_epoch_)), steps_per_epoch_);
+  /// The allowed steps, without a last epoch that is not worth beginning.
+  int64_t steps_for(const PilotTimes& times) const {
+    const auto steps = static_cast<int64_t>(allowed_steps(times));
+    const int64_t epoch = steps / steps_per_epoch_, rest = steps % steps_per_epoch_;
+    return !has_fresh_tables(open_) || worth_beginning(epoch, rest, steps_per_epoch_) ? steps : steps - rest;
   }
 
   /// The width whose training would be nearest to tokens_per_parameter and use the time. An operation of the forward
@@ -245,15 +221,13 @@ class Planner {
       const double parameters = *needed / 6;
       if (best && (parameters > max_parameters_per_token * text_ || !fits_(config))) break;
       const PilotTimes times = predicted(*needed);
-      const int64_t in_time = steps_in_time(times), used = steps(config, times);
-      const double tokens = passes_of(used) * text_;
+      const int64_t steps = steps_for(times);
       // A run ends with an epoch; the time that is then left is lost. A tenth of it weighs as much as 1.8 times the
       // parameters.
       constexpr double weight = 6;
-      const double lost =
-          std::log(static_cast<double>(std::min(in_time, static_cast<int64_t>(max_passes) * steps_per_epoch_)) /
-                   static_cast<double>(used));
-      const double score = std::abs(std::log(tokens / (tokens_per_parameter * parameters))) + weight * lost;
+      const double lost = std::log(allowed_steps(times) / static_cast<double>(steps));
+      const double score =
+          std::abs(std::log(passes_of(steps) * text_ / (tokens_per_parameter * parameters))) + weight * lost;
       if (!best || score < best_score) {
         best = width;
         best_score = score;
@@ -262,7 +236,7 @@ class Planner {
     return best.value();  // the pilot's width exists
   }
 
-  std::vector<std::string> report(const RunConfig& config, const PilotTimes& times, double passes) const {
+  std::vector<std::string> report(const RunConfig& config, const PilotTimes& times) const {
     std::string sizes;
     if (const ModelConfig* const open = find_model(open_.model)) {
       const ModelConfig& model = model_of(config);
@@ -274,22 +248,17 @@ class Planner {
     if (const auto* const muon = std::get_if<MuonConfig>(&open_.train.optimizer);
         muon != nullptr && !muon->weight_decay)
       sizes += fmt::format("weight decay {:g}, ", *std::get<MuonConfig>(config.train.optimizer).weight_decay);
-    const int64_t planned = config.train.schedule.warmup_steps, given = open_.train.schedule.warmup_steps;
-    const std::string warmup = planned < given ? fmt::format(" (warm-up over {} instead of {})", planned, given) : "";
-    const auto steps = static_cast<double>(config.train.steps);
-    const double every = static_cast<double>(valid_every_);
+    const int64_t steps = config.train.steps, evaluations = 1 + (valid_every_ > 0 ? steps / valid_every_ : 0);
     const double seconds =
-        steps * times.step + times.evaluation * (1 + (every > 0 ? std::floor(steps / every) : 0)) + times.save;
+        static_cast<double>(steps) * times.step + static_cast<double>(evaluations) * times.evaluation + times.save;
     std::vector<std::string> lines{
-        fmt::format("plan for {:g} min: {}{} steps{}, {:.3g} passes over {:.0f} tokens, in about {}",
-                    config.train.minutes, sizes, config.train.steps, warmup, passes, text_, short_time(seconds))};
+        fmt::format("plan for {:g} min: {}{} steps, {:.3g} passes over {:.0f} tokens, in "
+                    "about {}",
+                    config.train.minutes, sizes, steps, passes_of(steps), text_, short_time(seconds))};
     if (seconds < well_used * seconds_ && open_.train.epochs == 0)
-      lines.push_back(
-          width_of(open_) == 0 || !has_fresh_tables(open_)
-              ? "the plan is shorter than the time: more passes over so little text would do harm; give "
-                "more text"
-              : "the plan is shorter than the time, in which another epoch does not fit: give more time, or "
-                "leave model.width open (0)");
+      lines.emplace_back(
+          "the plan is shorter than the time: another epoch does not fit, or more passes over so little text would do "
+          "harm; give more time or more text");
     return lines;
   }
 
@@ -316,78 +285,19 @@ RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
   if (config.train.precision == Precision::automatic) config.train.precision = saved.train.precision;
   if (!config.train.valid_every) config.train.valid_every = saved.train.valid_every;
   if (!has_plan_to_make(config) || saved.train.minutes <= 0 || saved.train.steps == 0) return config;
-  const double share = config.train.minutes / saved.train.minutes;
-  const auto scaled = [share](int64_t steps, int64_t least) {
-    const double number = std::round(share * static_cast<double>(steps));
-    return static_cast<int64_t>(std::clamp(number, static_cast<double>(least), 1e12));
-  };
-  config.train.steps = scaled(saved.train.steps, 1);
-  Correction& corrected = config.train.corrected = saved.train.corrected;
-  if (corrected.steps > 0) corrected.steps = scaled(corrected.steps, corrected.step + 1);
-  if (corrected.planned_steps > 0) {
-    corrected.planned_steps = scaled(corrected.planned_steps, 1);
-    corrected.planned_minutes = config.train.minutes;
-  }
-  limit_warmup(config.train, std::max<int64_t>(1, saved.train.schedule.warmup_steps));
+  if (config.train.minutes != saved.train.minutes)
+    throw ConfigError(
+        fmt::format("train.minutes: {} was planned for {:g} min: give --minutes {:g} to resume it, or another name",
+                    folder_of(saved).string(), saved.train.minutes, saved.train.minutes));
+  config.train.steps = saved.train.steps;
+  int64_t& warmup = config.train.schedule.warmup_steps;
+  warmup = std::min(warmup, std::max<int64_t>(1, config.train.steps / 10));
   if (has_fresh_tables(saved)) config.train.valid_every = saved.train.valid_every;
   return config;
 }
 
-RunConfig with_whole_epochs(RunConfig config, const DataSource& data) {
-  const int64_t epoch = steps_of_epoch(config, data);
-  Correction& corrected = config.train.corrected;
-  const int64_t steps = worthwhile(config, config.train.steps, epoch);
-  if (corrected.planned_steps == config.train.steps) corrected.planned_steps = steps;
-  config.train.steps = steps;
-  if (corrected.steps > 0) corrected.steps = std::max(corrected.step + 1, worthwhile(config, corrected.steps, epoch));
-  config.train.valid_every = evaluation_interval(config, data, epoch);
-  return config;
-}
-
-void drop_other_correction(RunConfig& config, std::vector<std::string>& report) {
-  const std::filesystem::path folder = folder_of(config);
-  Correction& corrected = config.train.corrected;
-  const auto& [step, steps, planned, minutes] = corrected;
-  if (step == 0) return;
-  const int64_t earlier_steps = planned > 0                                       ? planned
-                                : std::filesystem::exists(folder / "config.yaml") ? load_run_config(folder).train.steps
-                                                                                  : config.train.steps;
-  if (earlier_steps == config.train.steps) {
-    if (minutes > 0 && config.train.minutes > 0 && minutes != config.train.minutes)
-      throw ConfigError(
-          fmt::format("train.minutes: the {} steps of this configuration were planned for {:g} min: give --minutes "
-                      "{:g}, which plans anew",
-                      earlier_steps, minutes, config.train.minutes));
-    return;
-  }
-  report.push_back(fmt::format("train.corrected: was of a plan of {} steps; training ends after train.steps = {}",
-                               earlier_steps, config.train.steps));
-  corrected = {};
-}
-
 RunPlan plan(const RunConfig& config, const DataSource& data, double seconds, const Pilot& pilot, const Fits& fits) {
   return Planner(config, data, seconds, pilot, fits).make();
-}
-
-int64_t max_planned_steps(const RunConfig& config, const DataSource& data) {
-  return longest_plan(config, steps_of_epoch(config, data));
-}
-
-PlanCheck check_plan(const RunConfig& config, const DataSource& data, const PlanProgress& now, const Pace& pace) {
-  const int64_t planned = config.train.steps;
-  const double left = 60 * config.train.minutes - now.seconds, at_end = pace.seconds_for(0, now.each);
-  const double fit = (left - at_end) / (pace.seconds_for(1, now.each) - at_end);
-  const int64_t possible = now.step + static_cast<int64_t>(std::clamp(fit, 1.0, 1e11));
-  const double as_planned = now.seconds + pace.seconds_for(static_cast<double>(planned - now.step), now.each);
-  const double used = as_planned / (60 * config.train.minutes);
-  int64_t steps = used >= min_use && used <= max_use
-                      ? planned
-                      : worthwhile(config, std::min(possible, now.most), steps_of_epoch(config, data));
-  steps = std::max(steps, now.step + 1);
-  return {steps, fmt::format("plan looked at again at step {}: at {:.3g} s a step, with evaluations and checkpoints, "
-                             "its {} steps would take {} of {:g} min: {}",
-                             now.step, now.each, planned, short_time(as_planned), config.train.minutes,
-                             steps == planned ? "it stays" : fmt::format("{} steps instead", steps))};
 }
 
 }  // namespace capstan

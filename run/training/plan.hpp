@@ -5,57 +5,21 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/batches/data_source.hpp"
 #include "run/setup/run_config.hpp"
-#include "run/setup/run_precision.hpp"
-#include "train/records/pace.hpp"
+#include "run/training/pilot.hpp"
 
 namespace capstan {
-
-// A few steps on trial, to know how long a training would take.
-
-struct PilotTimes {
-  double step = 0;        // seconds of a training step
-  double evaluation = 0;  // seconds of an evaluation on the validation data; 0 without such data
-  double save = 0;        // seconds of saving a checkpoint
-};
-
-/// Trains a model of this configuration for some steps (seconds, not minutes) and evaluates it on some batches; all of
-/// it is then thrown away. Sizes of the model must be given. One process.
-PilotTimes time_pilot(const RunConfig& config, const DataSource& data);
-
-/// Times a few steps in each precision, in one process, and throws the model away. Nothing after a signal, or where
-/// given_step_seconds() take the place of times.
-std::optional<StepTimes> time_precisions(RunConfig config, const DataSource& data);
-
-/// Seconds of a step, for tests: as a pilot is to find them, and as they are to be later.
-struct StepSeconds {
-  double piloted = 0, later = 0;
-};
-/// The times of the variable CAPSTAN_STEP_SECONDS ("PILOTED,LATER"), if it is set. Throws ConfigError where it cannot
-/// be read.
-std::optional<StepSeconds> given_step_seconds();
 
 /// Is there something that plan() has to choose?
 bool has_plan_to_make(const RunConfig& config);
 
 /// `config` with what it leaves open as in `saved`, the configuration of the same run folder, whose plan is made and
-/// whose precision and interval of evaluations are chosen. With other minutes than then, the numbers of steps are in
-/// proportion.
+/// whose precision and interval of evaluations are chosen. Throws ConfigError for other minutes than those of the plan.
 RunConfig with_plan_of(const RunConfig& saved, RunConfig config);
-
-/// Steps and evaluations of a planned run whose tables start again with every epoch, rounded as plan() does;
-/// other runs as they are.
-RunConfig with_whole_epochs(RunConfig config, const DataSource& data);
-
-/// What is set wins over what an earlier plan has left in the configuration: a correction of another number of steps is
-/// dropped, which `report` then says. Throws ConfigError for other minutes than those of the plan, which would have no
-/// effect beside its number of steps.
-void drop_other_correction(RunConfig& config, std::vector<std::string>& report);
 
 /// How long the steps and the evaluation of a run take.
 using Pilot = std::function<PilotTimes(const RunConfig&)>;
@@ -77,23 +41,5 @@ struct RunPlan {
 /// that does not fit into the memory is timed: if none fits, the smallest is returned for one step, without a report,
 /// and the caller's check of the memory says what to change. Throws ConfigError when no width can be chosen.
 RunPlan plan(const RunConfig& config, const DataSource& data, double seconds, const Pilot& pilot, const Fits& fits);
-
-/// The most steps that a plan for `config`, with what it leaves open, takes in any time.
-int64_t max_planned_steps(const RunConfig& config, const DataSource& data);
-
-/// A run that was planned, at the step where its plan is looked at again.
-struct PlanProgress {
-  int64_t step = 0;
-  double seconds = 0;  // since the command began that planned it
-  double each = 0;     // seconds of a step, of late
-  int64_t most = 0;    // max_planned_steps()
-};
-/// The number of steps from here on: as many as fit into the rest of train.minutes at the measured pace, with their
-/// evaluations and checkpoints, but those that were planned where they take nearly that time.
-struct PlanCheck {
-  int64_t steps = 0;
-  std::string report;
-};
-PlanCheck check_plan(const RunConfig& config, const DataSource& data, const PlanProgress& now, const Pace& pace);
 
 }  // namespace capstan

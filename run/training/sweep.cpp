@@ -1,103 +1,18 @@
-// Runs are trained one after the other in child processes made by fork(), with the memory of the parent but no thread
-// of it: the pool's threads are ended before. Configurations are combined as trees (ConfigNode) and only then read, so
-// that every problem has the place in the file where its value is written. tests/run/test_sweep.cpp.
+// Configurations are combined as trees (ConfigNode) and only then read, so that every problem has the place in the file
+// where its value is written. tests/run/test_sweep.cpp.
 #include "run/training/sweep.hpp"
-
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
-#include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <map>
 #include <optional>
 #include <set>
-#include <sstream>
-#include <thread>
 
 #include "core/base/error.hpp"
-#include "core/io/file.hpp"
-#include "core/io/log.hpp"
-#include "core/machine/parallel.hpp"
 #include "run/setup/run_data.hpp"
-#include "run/setup/saved_config.hpp"
 #include "run/summaries/run_table.hpp"
 #include "run/yaml/config.hpp"
-#include "train/loop/signals.hpp"
 
 namespace capstan {
-namespace {
-
-/// Blocks the signals during its lifetime: one that came between fork() and the child's own handlers would be lost.
-class SignalsHeld {
- public:
-  SignalsHeld() {
-    sigset_t watched;
-    sigemptyset(&watched);
-    for (const int number : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&watched, number);
-    sigprocmask(SIG_BLOCK, &watched, &before_);
-  }
-  ~SignalsHeld() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsHeld(const SignalsHeld&) = delete;
-  SignalsHeld& operator=(const SignalsHeld&) = delete;
-
- private:
-  sigset_t before_;
-};
-
-/// Runs in the child process: gives signals their default effect, ends with the parent, and exits with what `body`
-/// returns.
-[[noreturn]] void be_the_child(const std::function<int()>& body, pid_t parent) {
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) ::signal(number, SIG_DFL);
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) ::_exit(1);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  std::_Exit(body());  // runs no destructors: what the parent has opened is the parent's to close
-}
-
-}  // namespace
-
-Ending train_in_child(const RunConfig& config, const TrainRunOptions& options, const Guard& guard,
-                      const std::function<bool()>& stop) {
-  const auto body = [&] {
-    return guard([&] {
-      Communicator one_process;
-      return exit_code_of(train_run(config, options, one_process));
-    });
-  };
-  const pid_t parent = getpid();
-  pid_t child = -1;
-  {
-    const SignalsHeld held;
-    end_threads();
-    child = ::fork();
-    if (child == 0) be_the_child(body, parent);
-  }
-  if (child < 0) throw_file_error("start a process for", folder_of(config).string(), errno);
-  int status = 0;
-  for (bool asked = false; ::waitpid(child, &status, WNOHANG) == 0;) {
-    // Ctrl-C reaches both processes. A second SIGINT would end the run immediately; SIGTERM always lets it save.
-    if (stop() && !asked) asked = ::kill(child, SIGTERM) == 0;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  if (WIFSIGNALED(status)) return {-1, WTERMSIG(status)};
-  return {WEXITSTATUS(status), 0};
-}
-
-std::string describe_ending(const Ending& ending) {
-  if (ending.signal == 0) return fmt::format("exit code {}", ending.code);
-  const char* const name = sigabbrev_np(ending.signal);
-  return fmt::format("ended by SIG{}{}", name != nullptr ? name : "?",
-                     ending.signal == SIGKILL ? " (possibly out of memory)" : "");
-}
-
 namespace {
 
 constexpr size_t max_runs = 1000, longest_value = 40;  // runs of a sweep; characters of a value in a run's name
@@ -209,39 +124,6 @@ std::string run_name(const std::vector<Axis>& axes, const Choice& choice, std::s
   return unlike;
 }
 
-/// What is wrong with the runs, each problem once.
-class RunProblems {
- public:
-  void add(const std::string& run, const std::string& what) {
-    std::istringstream lines(what);
-    for (std::string line; std::getline(lines, line);) {
-      auto known = std::find_if(problems_.begin(), problems_.end(),
-                                [&](const Problem& problem) { return problem.line == line; });
-      if (known == problems_.end()) known = problems_.insert(problems_.end(), {line, run, 0});
-      ++known->runs;
-    }
-  }
-  /// Throws ConfigError that names for each problem a run that has it, unless all `runs` have it.
-  void throw_if_any(size_t runs) const {
-    if (problems_.empty()) return;
-    std::string text;
-    for (const Problem& problem : problems_) {
-      text += (text.empty() ? "" : "\n") + problem.line;
-      if (problem.runs == runs) continue;
-      text += fmt::format(" (in {}{})", problem.first_run,
-                          problem.runs > 1 ? fmt::format(" and {} more", problem.runs - 1) : std::string());
-    }
-    throw ConfigError(text);
-  }
-
- private:
-  struct Problem {
-    std::string line, first_run;
-    size_t runs;  // how many have it
-  };
-  std::vector<Problem> problems_;
-};
-
 /// The tree with the values of one combination.
 ConfigNode chosen_tree(const ConfigNode& base, const std::vector<Axis>& axes, const Choice& choice) {
   ConfigNode tree = base;
@@ -275,14 +157,11 @@ Sweep load_sweep(const ConfigOptions& options, const ConfigCheck& check) {
   }
   const std::vector<Axis> axes = axes_of(*node);
   Sweep sweep;
-  RunProblems wrong;
   std::set<std::string> taken;
   std::string said;
-  size_t count = 0;
   Choice choice(axes.size(), 0);
   do {
     const std::string name = run_name(axes, choice, taken);
-    ++count;
     try {
       RunConfig run = read_run(chosen_tree(tree, axes, choice), problems, check, said);
       sweep.folder = folder_of(run);
@@ -290,10 +169,9 @@ Sweep load_sweep(const ConfigOptions& options, const ConfigCheck& check) {
       run.name = name;
       sweep.runs.push_back(std::move(run));
     } catch (const ConfigError& error) {
-      wrong.add(name, error.what());
+      throw ConfigError(fmt::format("{} (in {})", error.what(), name));
     }
   } while (advance(choice, axes));
-  wrong.throw_if_any(count);
   return sweep;
 }
 
@@ -303,39 +181,6 @@ RunConfig load_without_sweep(const ConfigOptions& options, const ConfigCheck& ch
   take_sweep(tree);
   std::string said;
   return read_run(tree, std::move(problems), check, said);
-}
-
-namespace fs = std::filesystem;
-
-SweepEnd train_sweep(const Sweep& sweep, const TrainRunOptions& options, const Guard& guard, std::ostream& table,
-                     size_t width) {
-  if (fs::exists(sweep.folder / "config.yaml"))
-    throw Error(fmt::format("{} is the folder of a single run: give the sweep another name", sweep.folder.string()));
-  const StopSignals signals;
-  const auto stopped = [] { return StopSignals::received() != 0; };
-  SweepEnd end;
-  std::vector<std::string> with_metrics;
-  for (size_t i = 0; i < sweep.runs.size(); ++i) {
-    const std::string folder = (sweep.folder / sweep.runs[i].name).string();
-    const std::string count = fmt::format("run {} of {}", i + 1, sweep.runs.size());
-    const bool finished = is_finished(sweep.runs[i]);
-    log_info(fmt::format("{}: {}{}", count, folder, finished ? " is finished" : ""));
-    if (!finished) {
-      const Ending ending = train_in_child(sweep.runs[i], options, guard, stopped);
-      if (ending.code == exit_interrupted || (stopped() && ending.code != exit_done)) {
-        log_info(fmt::format("sweep interrupted during {}; the same command resumes it", count));
-        end.interrupted = true;
-        return end;
-      }
-      if (ending.code != exit_done) {
-        end.failed.push_back(fmt::format("{}: {}", folder, describe_ending(ending)));
-        log_error(fmt::format("{}: {}; the other runs continue", count, end.failed.back()));
-      }
-    }
-    if (fs::exists(fs::path(folder) / "metrics.jsonl")) with_metrics.push_back(folder);
-  }
-  if (!with_metrics.empty()) print_comparison(read_records(with_metrics), table, width);
-  return end;
 }
 
 }  // namespace capstan

@@ -10,15 +10,16 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/strings/strings.hpp"
+#include "run/setup/machine_report.hpp"
 #include "run/setup/rank_agreement.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_memory.hpp"
 #include "run/setup/run_model.hpp"
-#include "run/setup/run_precision.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/setup/weights_origin.hpp"
 #include "run/summaries/run_record.hpp"
 #include "run/training/plan.hpp"
+#include "run/training/precision.hpp"
 #include "run/warm_start/warm_start.hpp"
 #include "run/warm_start/word_vectors.hpp"
 #include "run/yaml/config.hpp"
@@ -97,14 +98,13 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
 
 /// Fewer planned steps are warned of: most recipes warm up for a hundred.
 constexpr int64_t few_steps = 50;
+/// The share of the time that a pilot may take, from 1 to 20 seconds.
+constexpr double pilot_share = 0.02;
 
 /// What a run chose before it trains, for its log.
 struct Choices {
   std::vector<std::string> lines;
   std::vector<std::string> warnings;
-  bool chose_precision = false;          // was the precision chosen now, and not when the run was begun?
-  double planning = 0;                   // seconds of this command that are part of train.minutes
-  int64_t max_steps = int64_t{1} << 60;  // the most that a second look may give the run; no limit without a plan
 };
 
 /// The configuration with what it leaves open filled in as when this run was begun, if it was.
@@ -113,73 +113,60 @@ RunConfig as_begun(const RunConfig& config) {
   return std::filesystem::exists(folder / "config.yaml") ? with_plan_of(load_run_config(folder), config) : config;
 }
 
-/// Times steps of one process; those of several are parts of a batch, which one of them may have no memory for.
-StepTimer timer_of(const DataSource& data, const Communicator& ranks) {
-  return [&](const RunConfig& config) { return ranks.size() > 1 ? std::nullopt : time_precisions(config, data); };
-}
-
 /// The configuration with what train.minutes leaves open: as this run was begun, or chosen now, with the precision in
 /// which its steps were timed. `since`: when the command began.
 RunConfig planned(const RunConfig& config, const DataSource& data, const TrainRunOptions& options, Communicator& ranks,
                   const Stopwatch& since, Choices& choices) {
-  RunConfig known = as_begun(config);
-  choices.max_steps = max_planned_steps(config, data);
-  if (!has_plan_to_make(known)) {
-    if (config.train.valid_every) known.train.valid_every = config.train.valid_every;
-    return with_whole_epochs(known, data);
-  }
+  const RunConfig known = as_begun(config);
+  if (!has_plan_to_make(known)) return known;
   if (ranks.size() > 1)
     throw ConfigError(
         "train.minutes: one process plans a run; with several, give train.steps and the sizes of the model");
+  const double seconds = 60 * known.train.minutes;
   const Fits fits = [&](const RunConfig& sized) {
     return options.force || !memory_problem(sized, extent_of(sized, data), ranks);
   };
   std::optional<PrecisionChoice> precision;
   const auto pilot = [&](RunConfig sized) {
     if (sized.train.precision == Precision::automatic) {
-      if (!precision) precision = choose_precision(sized, data, timer_of(data, ranks));
+      if (!precision) precision = choose_precision(sized, data, 1);
       sized.train.precision = precision->precision;
     }
-    return time_pilot(sized, data);
+    return time_pilot(sized, data, std::clamp(seconds * pilot_share, 1.0, 20.0));
   };
-  RunPlan made = plan(known, data, 60 * known.train.minutes - since.seconds(), pilot, fits);
+  RunPlan made = plan(known, data, seconds - since.seconds(), pilot, fits);
   choices.lines = std::move(made.report);
   if (precision) {
     made.config.train.precision = precision->precision;
     choices.lines.push_back(precision->line);
-    choices.chose_precision = true;
   }
   if (const int64_t steps = made.config.train.steps; steps < few_steps)
     choices.warnings.push_back(
         fmt::format("train.minutes: the time is enough for {} steps, too few to learn much; give more minutes, or a "
                     "smaller model or batch",
                     steps));
-  choices.planning = since.seconds();
   return made.config;
 }
 
-/// Collective: replaces `auto` in train.precision by what this run was begun with, or by what rank 0 chooses now; warns
-/// of bf16 that is slow. `config` has all sizes.
+/// Collective: replaces `auto` in train.precision by what this run was begun with, or by what rank 0 chooses now.
+/// `config` has all sizes.
 void settle_precision(RunConfig& config, const DataSource& data, const TrainRunOptions& options, Communicator& ranks,
                       Choices& choices) {
   Precision& precision = config.train.precision;
+  if (precision != Precision::automatic) return;
   if (facts_of(config.model).is_solved) {
-    if (precision == Precision::automatic) precision = Precision::float32;
+    precision = Precision::float32;
     return;
   }
-  if (precision == Precision::automatic) {
-    if (ranks.first()) precision = as_begun(config).train.precision;
-    if (precision == Precision::automatic && ranks.first()) {
-      const PrecisionChoice choice = choose_precision(config, data, timer_of(data, ranks));
-      choices.lines.push_back(choice.line);
-      choices.chose_precision = true;
-      precision = choice.precision;
-    }
-    precision = agreed_precision(ranks, precision);
-    if (precision == Precision::bf16) require_same_kernels(ranks, config, options.mixed_kernels);
+  if (ranks.first()) precision = as_begun(config).train.precision;
+  if (precision == Precision::automatic && ranks.first()) {
+    const PrecisionChoice choice = choose_precision(config, data, ranks.size());
+    choices.lines.push_back(choice.line);
+    precision = choice.precision;
   }
-  if (!ranks.first() || choices.chose_precision) return;
-  if (const std::string slow = slow_precision_warning(config, data); !slow.empty()) choices.warnings.push_back(slow);
+  const Communicator::Patience timing(ranks);
+  precision = agreed_precision(ranks, precision);
+  if (precision == Precision::bf16) require_same_kernels(ranks, config, options.mixed_kernels);
 }
 
 /// Replaces null in train.valid_every.
@@ -283,24 +270,6 @@ TrainConfig shown(const Prepared& run) {
   return config;
 }
 
-/// Looks again at the plan of a run and writes what it finds into the run's configuration. Nothing in a run that goes
-/// on from another's checkpoint, whose time is not its own.
-LookAgain second_look(const Prepared& run, Session& session) {
-  if (!run.options.resume_from.empty()) return {};
-  return [&run, &session](int64_t step, double seconds, const Pace& pace) {
-    const auto given = given_step_seconds();
-    const PlanProgress now{step, run.choices.planning + seconds, given ? given->later : pace.recent_step(),
-                           run.choices.max_steps};
-    const PlanCheck checked = check_plan(run.config, run.data, now, pace);
-    RunConfig config = run.config;
-    config.train.corrected.step = step;
-    config.train.corrected.steps = checked.steps;
-    replace_file((session.options().folder / "config.yaml").string(), to_yaml(config));
-    session.log().info(checked.report);
-    return checked.steps;
-  };
-}
-
 /// Trains a model in steps.
 TrainResult train_in_steps(const Prepared& run, Communicator& ranks) {
   const auto& [config, options, data, model, choices] = run;
@@ -314,9 +283,8 @@ TrainResult train_in_steps(const Prepared& run, Communicator& ranks) {
       const MachineRates machine{triad_rate(16 << 20), product_rate()};
       *run.options.profile << to_text(profile, machine) << std::flush;
     });
-  TrainResult result = train(session, *step,
-                             {model.model(), data.training(), valid.get(), profiler ? &*profiler : nullptr,
-                              second_look(run, session), options.end});
+  TrainResult result = train(
+      session, *step, {model.model(), data.training(), valid.get(), profiler ? &*profiler : nullptr, options.end});
   if (profiler) profiler->finish();
   if (result.ended && !config.train.keep_optimizer) session.clean();  // leaves the best model
   return result;
@@ -353,8 +321,6 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
   if (has_plan_to_make(config)) {
     reserve_product_memory();
     config = planned(config, data, options, ranks, since, choices);
-  } else {
-    drop_other_correction(config, choices.lines);
   }
   const StopSignals signals;    // what comes between the reading of n-grams and the session is not lost
   const SignalThread receiver;  // products are timed before the session, which has its own

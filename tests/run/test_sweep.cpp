@@ -95,7 +95,7 @@ TEST_CASE("what is wrong with a sweep is told at its place, before anything runs
            Case{"sweep: {train.lrr: [1e-3]}\n", {"train.lrr: unknown key", "did you mean lr"}},
            Case{"sweep: {model.layers.3.repeat: [1]}\n", {"sweep.model.layers.3.repeat: there is no list element 3"}},
            Case{"sweep: {train.lr: [1e-3, fast, slow], seed: [1, 2]}\n",
-                {":5:26: train.lr: expected a number", "\"fast\" (in lr=fast,seed=1 and 1 more)", "\"slow\""}},
+                {":5:26: train.lr: expected a number", "\"fast\" (in lr=fast,seed=1)"}},
            Case{"sweep: {model.width: [16, 18]}\n", {"(in width=18)"}},
            Case{"", {"the key sweep is missing"}},
            Case{"seed: 1\nseed: 2\nsweep: {seed: [1, 2]}\n", {":6:1: seed: duplicate key"}},
@@ -109,13 +109,6 @@ TEST_CASE("what is wrong with a sweep is told at its place, before anything runs
   CHECK(
       refusal(base + "sweep: {seed: [" + values + "], train.batch_size: [" + values + "]}\n").find("more than 1000") !=
       std::string::npos);
-}
-
-TEST_CASE("a problem that all runs have is told once") {
-  const std::string said = refusal(base + "sweep: {seed: [1, 2]}\n", {"train.steps=-1"});
-  CHECK(said.find("train.steps") != std::string::npos);
-  CHECK(said.find('\n') == std::string::npos);
-  CHECK(said.find("(in ") == std::string::npos);
 }
 
 TEST_CASE("a single run's command says what a sweep is for") {

@@ -36,29 +36,6 @@ TEST_CASE("the time left soon forgets that a run began slowly") {
   CHECK(pace.time_left(500, 0) < 500 * 1.5);  // the mean of all is 1.75
 }
 
-TEST_CASE("the recent pace is that of twenty seconds or twenty steps, and forgets what was before") {
-  Pace pace({1000, 0, 0, 0, 0, 0});
-  pace.step_took(9, 1);  // the first step touches the memory
-  CHECK(pace.recent_step() < 0);
-  for (int i = 0; i < 50; ++i) pace.step_took(4, 1);
-  CHECK(pace.recent_step() == 4);
-  for (int i = 0; i < 20; ++i) pace.step_took(2, 1);
-  CHECK(pace.recent_step() == 2);
-  for (int i = 0; i < 40; ++i) pace.step_took(0.5, 1);
-  CHECK(pace.recent_step() == 0.5);
-  for (int i = 0; i < 20; ++i) pace.step_took(0.25, 1);
-  CHECK(pace.recent_step() == 20.0 / 50);
-}
-
-TEST_CASE("seconds of more steps have their evaluations and checkpoints, and those at the end") {
-  Pace pace({100, 10, 50, 0, 2, 5});
-  CHECK(pace.seconds_for(100, 3) == 300 + 11 * 6 + 3 * 5);
-  pace.evaluation_took(7);
-  pace.save_took(11);
-  CHECK(pace.seconds_for(100, 3) == 300 + 11 * 7 + 3 * 11);
-  CHECK(Pace({100, 10, 0, 0, 0, 0}).seconds_for(100, 3) == 300);  // nothing to evaluate
-}
-
 TEST_CASE("the time left counts evaluations and checkpoints") {
   Pace pace({100, 10, 50, 0, 2, 5});
   CHECK(pace.time_left(0, 0) < 0);

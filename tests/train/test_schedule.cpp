@@ -40,35 +40,6 @@ TEST_CASE("learning rates at known steps") {
   }
 }
 
-TEST_CASE(
-    "a correction bends the schedule without a jump: as planned up to its step, at the end with the new last step") {
-  for (const ScheduleShape shape :
-       {ScheduleShape::constant, ScheduleShape::linear, ScheduleShape::cosine, ScheduleShape::inverse_sqrt})
-    for (const Correction& corrected : {Correction{10, 300}, {10, 40}, {2, 60}, {50, 51}, {10, 100}}) {
-      CAPTURE(enum_name(shape));
-      CAPTURE(corrected.steps);
-      const ScheduleConfig config{shape, 8, 0, 0.1};
-      const Schedule planned(config, 2, 100), now(config, 2, 100, corrected);
-      CHECK(now.warmup() == 8);
-      for (int64_t step = 0; step <= std::max<int64_t>(8, corrected.step); ++step)
-        CHECK(now.rate(step) == planned.rate(step));
-      const bool falls = shape == ScheduleShape::linear || shape == ScheduleShape::cosine;
-      const int64_t bend = std::max<int64_t>(8, corrected.step);
-      // Each step goes on by the same part of the way that was left.
-      const double most = 2 * 0.9 * (M_PI / 2) / static_cast<double>(corrected.steps - bend);
-      for (int64_t step = bend; falls && step < corrected.steps; ++step) {
-        CHECK(now.rate(step + 1) <= now.rate(step));
-        CHECK(now.rate(step) - now.rate(step + 1) <= most);
-      }
-      if (falls) CHECK(now.rate(corrected.steps) == doctest::Approx(0.2).epsilon(1e-12));
-      if (!falls) CHECK(now.rate(corrected.steps) == planned.rate(corrected.steps));
-      CHECK(now.event(corrected.steps).find("end reached") != std::string::npos);
-    }
-  // Half of the way after 60 of 100 steps with a warm-up of 20; the rest over 80.
-  const Schedule half({ScheduleShape::linear, 20, 0, 0}, 1, 100, {60, 140});
-  CHECK(half.rate(100) == doctest::Approx(0.25).epsilon(1e-12));
-}
-
 TEST_CASE("every event of a schedule is told") {
   const Schedule schedule({ScheduleShape::linear, 5, 0, 0}, 1, 20);
   CHECK(schedule.event(0).find("warm-up over 5 steps") != std::string::npos);

@@ -21,17 +21,6 @@ void check_init(const TrainConfig& config, Problems& problems) {
   needs("init_optimizer", config.init_optimizer);
 }
 
-void check_correction(const TrainConfig& config, Problems& problems) {
-  const int64_t step = config.corrected.step, steps = config.corrected.steps;
-  if ((step == 0 && steps == 0) || (config.steps == 0 && config.minutes > 0)) return;  // a plan replaces it
-  if (config.steps == 0)
-    problems.add("corrected", "needs train.steps, the number of steps that was planned: set it, or leave this out");
-  else if (steps > 0 && (step == 0 || steps <= step))
-    problems.add("corrected", "expected a step from 1, and more steps than that");
-  else if (steps == 0 && config.minutes == 0)
-    problems.add("corrected", "needs train.minutes, or the corrected number of steps");
-}
-
 }  // namespace
 
 void validate(const TrainConfig& config, Problems& problems) {
@@ -42,7 +31,6 @@ void validate(const TrainConfig& config, Problems& problems) {
   if (config.patience > 0 && config.valid_every == 0)
     problems.add("patience", "needs evaluations: set train.valid_every");
   check_init(config, problems);
-  check_correction(config, problems);
   const std::string schedule =
       schedule_problem(config.schedule, config.steps + config.epochs > 0 || config.minutes > 0);
   if (!schedule.empty()) problems.add("schedule", schedule);

@@ -66,7 +66,6 @@ void describe(Fields& f, MistakeCost& c) {
 struct TrainConfig {
   int64_t steps = 0, epochs = 0;
   double minutes = 0, max_minutes = 0;
-  Correction corrected;
   int64_t batch_size = 32, batch_tokens = 0, lanes = 0, micro_batch_tokens = 0, accumulate = 1;
   std::string init_from, init_vectors;
   std::vector<std::string> init_skip, freeze;
@@ -126,7 +125,6 @@ void describe(Fields& f, TrainConfig& c) {
   f("minutes", c.minutes, between(0, 1e6),
     "the time that training may take: with steps 0, their number and sizes left open are chosen when the run begins; 0 "
     "= not used");
-  f("corrected", c.corrected, any(), "the second look at a plan for train.minutes");
   f("max_minutes", c.max_minutes, between(0, 1e9),
     "training ends after this many minutes, over all sessions; 0 = no limit");
   f("batch_size", c.batch_size, size_from(1), "examples per batch (of text: windows)");
@@ -178,11 +176,6 @@ void describe(Fields& f, TrainConfig& c) {
     "and evaluation");
   f("log_level", c.log_level, any(),
     "the least important messages that are shown; --log-level, -q and -v of the command line count more");
-}
-
-/// The step at which the run ends, as it was given, planned or corrected; 0 = not limited.
-inline int64_t last_step(const TrainConfig& config) {
-  return config.corrected.steps > 0 ? config.corrected.steps : config.steps;
 }
 
 /// Rules that span several fields.

@@ -45,9 +45,8 @@ EpochStart find_epoch(const BatchSource& source, int64_t accumulate, int64_t ste
 }  // namespace
 
 int64_t total_steps(const BatchSource& source, const TrainConfig& config) {
-  const int64_t last = last_step(config);
-  if (config.epochs == 0) return last;
-  const int64_t limit = last > 0 ? last : endless;
+  if (config.epochs == 0) return config.steps;
+  const int64_t limit = config.steps > 0 ? config.steps : endless;
   const EpochStart end = find_epoch(source, config.accumulate, limit, config.epochs);
   return end.epoch == config.epochs ? end.before : limit;
 }
@@ -81,8 +80,8 @@ std::optional<std::string> fresh_tables_warning(const BatchSource& source, const
 }
 
 std::optional<ReachedLimit> reached_limit(const TrainConfig& config, const RunState& state, double seconds) {
-  if (const int64_t last = last_step(config); last > 0 && state.step >= last)
-    return ReachedLimit{fmt::format("all {} steps are done", last), config.minutes > 0 ? "--minutes" : "train.steps"};
+  if (config.steps > 0 && state.step >= config.steps)
+    return ReachedLimit{fmt::format("all {} steps are done", config.steps), "train.steps"};
   if (config.epochs > 0 && state.epoch >= config.epochs)
     return ReachedLimit{fmt::format("all {} epochs are done", config.epochs), "train.epochs"};
   if (config.patience > 0 && state.stalled >= config.patience)

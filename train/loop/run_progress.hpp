@@ -42,11 +42,6 @@ class RunProgress {
 
   Reporter& log() { return reporter_; }
   Pace& pace() { return pace_; }
-  /// The run has another number of steps from now on.
-  void set_total(int64_t steps) {
-    total_steps_ = steps;
-    pace_.set_total(steps);
-  }
   /// Training time of all sessions.
   double seconds() const { return seconds_before_ + session_seconds(); }
   double seconds_before() const { return seconds_before_; }

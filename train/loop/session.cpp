@@ -196,13 +196,6 @@ void Session::publish(size_t but) {
   }
 }
 
-void Session::correct(const Correction& corrected, const BatchSource& source) {
-  config_.corrected = corrected;
-  state_.settings = settings_of(config_);
-  options_.total_steps = total_steps(source, config_);
-  progress_.set_total(options_.total_steps);
-}
-
 TrainResult Session::finish(const std::string& reason, const RunParts& parts, const std::string& remedy) {
   const bool went_on = unsaved_;
   if (unsaved_) {

@@ -79,9 +79,6 @@ class Session {
   RunProgress& progress() { return progress_; }
   Reporter& log() { return progress_.log(); }
 
-  /// The number of steps that was planned is corrected from now on. `source`: what is trained on.
-  void correct(const Correction& corrected, const BatchSource& source);
-
   /// The signal that this process was sent, and its clock.
   StopStatus stop_status() const { return {StopSignals::received(), progress_.session_seconds()}; }
   /// Has nothing been saved yet?

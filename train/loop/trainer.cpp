@@ -1,6 +1,6 @@
 // The loop asks at each turn, in this order: a signal, the end of a piece, a validation that is due, a limit, a
-// checkpoint that is due, the second look at a plan; then it takes a step. A resumed run enters at the same place and
-// finds the same answers: tests/train/test_loop.cpp and test_resume.cpp.
+// checkpoint that is due; then it takes a step. A resumed run enters at the same place and finds the same answers:
+// tests/train/test_loop.cpp and test_resume.cpp.
 #include "train/loop/trainer.hpp"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class Loop {
         state_(session.state()),
         progress_(session.progress()),
         step_(step),
-        schedule_(current_schedule()) {}
+        schedule_(config_.schedule, config_.lr, session.options().total_steps) {}
   TrainResult run();
 
  private:
@@ -43,9 +43,7 @@ class Loop {
   std::optional<ReachedLimit> limit() const {
     return reached_limit(config_, state_, progress_.seconds_before() + stop_status().clock);
   }
-  Schedule current_schedule() const;
   void describe();
-  void look_again();
   void step();
   void refuse_update(const std::string& what, double loss, double norm);
   bool validate();  // false: a signal came
@@ -56,34 +54,9 @@ class Loop {
   RunState& state_;
   RunProgress& progress_;
   TrainingStep& step_;
-  Schedule schedule_;
+  const Schedule schedule_;
   StepNumbers numbers_;
 };
-
-Schedule Loop::current_schedule() const {
-  const int64_t total = session_.options().total_steps;
-  if (config_.corrected.steps == 0) return {config_.schedule, config_.lr, total};
-  TrainConfig planned = config_;
-  planned.corrected = {};
-  return {config_.schedule, config_.lr, total_steps(inputs_.train, planned), {config_.corrected.step, total}};
-}
-
-/// A plan is looked at once, at a tenth of its steps or of its time, whichever comes first.
-void Loop::look_again() {
-  constexpr double seconds_of_tenth = 6;  // of a minute
-  const Correction& due = config_.corrected;
-  if (!inputs_.look_again || due.step == 0 || due.steps > 0 || progress_.pace().recent_step() < 0) return;
-  const double seconds = progress_.seconds_before() + stop_status().clock;
-  if (state_.step < due.step && seconds < seconds_of_tenth * config_.minutes) return;
-  Communicator& ranks = session_.ranks();
-  const Communicator::Patience disk(ranks);
-  const int64_t corrected_steps = ranks.first() ? inputs_.look_again(state_.step, seconds, progress_.pace()) : 0;
-  Correction corrected = due;
-  corrected.step = state_.step;
-  corrected.steps = std::stoll(ranks.broadcast(std::to_string(corrected_steps)));
-  session_.correct(corrected, inputs_.train);
-  schedule_ = current_schedule();
-}
 
 /// Logs what a reader should know before the first step.
 void Loop::describe() {
@@ -91,11 +64,6 @@ void Loop::describe() {
     progress_.log().warn("train.precision: bf16 is emulated on this machine: its rounding without its speed");
   if (has_fresh_tables(parts().params))
     if (const auto warning = fresh_tables_warning(inputs_.train, config_)) progress_.log().warn(*warning);
-  if (const Correction& corrected = config_.corrected; corrected.steps > 0 && corrected.steps != config_.steps)
-    progress_.log().info(
-        fmt::format("train.corrected: training ends after {} steps, as was found at step {}, not after "
-                    "train.steps = {}",
-                    corrected.steps, corrected.step, config_.steps));
   const TrainingStep::Description ranks = step_.description();
   for (const std::string& line : ranks.lines) progress_.log().info(line);
   if (!ranks.warning.empty()) progress_.log().warn(ranks.warning);
@@ -128,7 +96,6 @@ TrainResult Loop::run() {
       return session_.finish(reached->reason, parts(), fmt::format("raise {} to continue", reached->key));
     session_.publish_due();
     if (session_.save_due()) session_.save(parts());
-    look_again();
     step();
   }
 }
@@ -237,7 +204,7 @@ TrainResult train(const RunInputs& in, const TrainConfig& config) {
   const auto step = make_step(in.task, in.params, in.train, session.config(), ranks);
   session.resume(step->parts(session.state()));
   session.record();
-  return train(session, *step, {in.task, in.train, in.valid, in.profiler, in.look_again});
+  return train(session, *step, {in.task, in.train, in.valid, in.profiler});
 }
 
 }  // namespace capstan

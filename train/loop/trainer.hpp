@@ -1,10 +1,9 @@
 // The training loop: steps, validations, checkpoints and the end of a run, in the order that a resumed run repeats.
 // Called by run/training (train_run, replay); RunInputs is for programs with a model of their own.
-// tests/train/test_loop.cpp, test_resume.cpp, test_nonfinite.cpp and test_second_look.cpp.
+// tests/train/test_loop.cpp, test_resume.cpp, and test_nonfinite.cpp.
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <set>
 
@@ -17,10 +16,6 @@
 #include "train/steps/training_step.hpp"
 
 namespace capstan {
-
-/// The second look at a plan, after `step` steps and `seconds` of training: how many steps the run has from here on,
-/// which its configuration says from then on. Rank 0 calls it and tells the others.
-using LookAgain = std::function<int64_t(int64_t step, double seconds, const Pace& pace)>;
 
 /// Where a training ends before any limit of its configuration, saved: to compute a piece of a run again.
 struct PieceEnd {
@@ -37,7 +32,6 @@ struct TrainInputs {
   const BatchSource& train;
   const BatchSource* valid = nullptr;  // null: no evaluation, no best checkpoint, no early stopping
   StepProfiler* profiler = nullptr;
-  LookAgain look_again = {};  // called once if the session's train.corrected says so; empty: never
   std::optional<PieceEnd> end = std::nullopt;
 };
 
@@ -60,8 +54,7 @@ struct RunInputs {
   uint64_t seed = 0;
   std::optional<std::filesystem::path> resume_from = std::nullopt;
   StepProfiler* profiler = nullptr;
-  Communicator* ranks = nullptr;  // the processes that train together; null: this one alone
-  LookAgain look_again = {};
+  Communicator* ranks = nullptr;                  // the processes that train together; null: this one alone
   double publish_later_above = large_checkpoint;  // bytes; see Session::save()
 };
 /// Opens a session in the folder, continues from its last checkpoint, and trains. Throws Error for files or data that

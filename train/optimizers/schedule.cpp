@@ -1,5 +1,5 @@
 // The formulas of the learning rate, all functions of the step alone. A changed bit would change every resumed run:
-// tests/train/test_schedule.cpp has known values, test_second_look.cpp the corrected end.
+// tests/train/test_schedule.cpp has known values.
 #include "train/optimizers/schedule.hpp"
 
 #include <algorithm>
@@ -19,27 +19,18 @@ std::string schedule_problem(const ScheduleConfig& config, bool known_end) {
                      config.warmup_fraction > 0 ? " with warmup_fraction" : "");
 }
 
-Schedule::Schedule(const ScheduleConfig& config, double peak, int64_t total_steps, const Correction& corrected)
-    : config_(config),
-      peak_(peak),
-      total_(total_steps),
-      warmup_(config.warmup_steps),
-      end_(corrected.steps > 0 ? corrected.steps : total_steps) {
+Schedule::Schedule(const ScheduleConfig& config, double peak, int64_t total_steps)
+    : config_(config), peak_(peak), total_(total_steps), warmup_(config.warmup_steps) {
   if (const std::string problem = schedule_problem(config, total_ > 0); !problem.empty())
     throw ConfigError("train.schedule: " + problem);
   if (config.warmup_fraction > 0)
     warmup_ = static_cast<int64_t>(std::llround(config.warmup_fraction * static_cast<double>(total_)));
-  bend_ = std::max(corrected.step, warmup_);
 }
 
 /// The share of the steps after the warm-up that is done.
 double Schedule::progress(int64_t step) const {
-  const auto share = [](int64_t done, int64_t all) {
-    return all > 0 ? std::min(1.0, static_cast<double>(done) / static_cast<double>(all)) : 1.0;
-  };
-  if (end_ == total_ || step <= bend_) return share(step - warmup_, total_ - warmup_);
-  const double before = share(bend_ - warmup_, total_ - warmup_);
-  return before + (1 - before) * share(step - bend_, end_ - bend_);
+  const int64_t done = step - warmup_, all = total_ - warmup_;
+  return all > 0 ? std::min(1.0, static_cast<double>(done) / static_cast<double>(all)) : 1.0;
 }
 
 double Schedule::rate(int64_t step) const {
@@ -65,7 +56,7 @@ std::string Schedule::event(int64_t step) const {
                        : fmt::format("schedule: {} from learning rate {:.3g}", enum_name(config_.shape), peak_);
   }
   if (step == warmup_) return fmt::format("schedule: warm-up done at step {}, learning rate {:.3g}", step, rate(step));
-  if (step == end_) return fmt::format("schedule: end reached at step {}, learning rate {:.3g}", step, rate(step));
+  if (step == total_) return fmt::format("schedule: end reached at step {}, learning rate {:.3g}", step, rate(step));
   return {};
 }
 

@@ -20,22 +20,6 @@ void Pace::step_took(double seconds, int64_t tokens) {
   }
   counted_seconds_ += seconds;
   ++counted_steps_;
-  constexpr size_t min_steps = 20;
-  constexpr double enough_seconds = 20;
-  recent_.push_back(seconds);
-  recent_seconds_ += seconds;
-  while (recent_.size() > min_steps && recent_seconds_ - recent_.front() >= enough_seconds) {
-    recent_seconds_ -= recent_.front();
-    recent_.pop_front();
-  }
-}
-
-double Pace::seconds_for(double steps, double each) const {
-  const auto at_end_and_every = [&](int64_t every, double seconds) {
-    return seconds * (1 + (every > 0 ? steps / static_cast<double>(every) : 0));
-  };
-  return steps * each + at_end_and_every(plan_.valid_every, evaluation(each)) +
-         at_end_and_every(plan_.save_every, save());
 }
 
 void Pace::start_window() {

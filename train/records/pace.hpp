@@ -1,9 +1,8 @@
 // How fast a run is and how long it will take: for the progress bar, metrics and plans. Results of training do not
-// depend on it, but for the second look at a plan, which is written into the configuration. tests/train/test_pace.cpp.
+// depend on it. tests/train/test_pace.cpp.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 
 #include "core/io/progress.hpp"
 
@@ -19,7 +18,6 @@ class Pace {
     double save_seconds = 0;      // until there was one
   };
   explicit Pace(const Plan& plan) : plan_(plan) {}
-  void set_total(int64_t steps) { plan_.total_steps = steps; }
 
   /// What this session has measured. Call them after every step, evaluation and checkpoint.
   void step_took(double seconds, int64_t tokens);
@@ -41,12 +39,6 @@ class Pace {
   /// begins slowly, since new rows of tables touch new memory. The remaining evaluations and checkpoints, those at the
   /// end included, cost what the last one took.
   double time_left(int64_t step, double elapsed) const;
-  /// The mean seconds of the last steps: those of about 20 seconds, and at least 20; negative before the second step of
-  /// this session. The first one, which touches the memory, does not count.
-  double recent_step() const { return recent_.empty() ? -1 : recent_seconds_ / static_cast<double>(recent_.size()); }
-  /// Seconds of `steps` more steps that take `each` seconds, with their evaluations and checkpoints and those at the
-  /// end.
-  double seconds_for(double steps, double each) const;
   /// The share of the steps or of the time that is done, whichever is more; 0 if neither is limited.
   double share_done(int64_t step, double elapsed) const;
 
@@ -62,9 +54,7 @@ class Pace {
   Plan plan_;
   double counted_seconds_ = 0;  // of the last steps of this session, whose number is counted_steps_
   int64_t counted_steps_ = 0;
-  int64_t session_steps_ = 0;  // steps of this session without the first
-  std::deque<double> recent_;  // seconds of each step that recent_step() is the mean of, and their sum
-  double recent_seconds_ = 0;
+  int64_t session_steps_ = 0;           // steps of this session without the first
   double first_ = -1;                   // seconds of the session's first step, which count until there is a second
   double evaluation_ = -1, save_ = -1;  // seconds of the last one; -1: there was none
   double window_seconds_ = 0, rate_before_ = 0;

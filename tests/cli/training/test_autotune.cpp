@@ -20,7 +20,7 @@ TEST_CASE("a search trains the configuration as it is and others, and points at 
   const SamplePlace place;
   const Outcome first = succeed(place, search("5"));
   INFO(first.err);
-  CHECK(contains(first.err, "3 of 3 with the whole training"));
+  CHECK(contains(first.err, "run 4 of 4: runs/search/lr=1e-2"));
   check_contains(first.out, {"runs/search/default", "runs/search/lr=1e-5"});
   CHECK_FALSE(contains(first.out, "best: runs/search/best (lr=1e-5)"));
   CHECK(contains(first.out, "best: runs/search/best ("));
@@ -83,13 +83,20 @@ TEST_CASE("less time does not make the result of earlier searches worse; compari
   CHECK_FALSE(contains(again.err, "of the training"));
   CHECK_FALSE(contains(again.out, "(default)"));
   const Outcome more = succeed(place, search("1e-5", {"sweep.train.lr=[1e-2, 2e-2, 4e-2]", "train.lr=1e-6"}));
-  CHECK(contains(more.err, "the time is over"));
+  CHECK(contains(more.err, "with more --minutes the search continues"));
   CHECK_FALSE(contains(more.out, "(default)"));
   place.write("runs/search/short-3/lr=1/config.yaml", "");
   const Outcome compared = run_shell(place, "$capstan compare runs/search/*");
   CHECK(lines_of(compared.out).size() == 6);  // of what, what is the same, header and three runs
   CHECK(lines_of(compared.err).size() == 1);
   CHECK(contains(compared.err, "runs/search/short-3: short runs of a search, left out"));
+}
+
+TEST_CASE("where the time is not enough for all, short runs come first, and the best whole runs") {
+  const SamplePlace place;
+  const Outcome outcome = succeed(place, "autotune --config lm.yaml --minutes 0.05 --set train.steps=300");
+  CHECK(contains(outcome.err, "of 14 were tried with 1/"));
+  CHECK(contains(outcome.out, "best: runs/lm/best ("));
 }
 
 TEST_CASE("a candidate that fails does not end the search") {
