@@ -35,7 +35,6 @@ struct ModelConfig {
   NgramEmbeddingConfig ngram_embedding;
   std::optional<double> dropout = 0;
   NormConfig final_norm;
-  bool norm_after_post = false;
   bool embedding_norm = false;
   bool sparse_embedding = false;
   bool share_layers = false;
@@ -72,10 +71,6 @@ void describe_model(Fields& f, ModelConfig& c) {
   f("recompute", c.recompute, any(),
     "save memory: keep only what mixers and feed-forward networks read, and compute the rest again in the backward "
     "pass");
-  describe_compat(f, [&](auto& g) {
-    g("norm_after_post", c.norm_after_post, any(),
-      "use final_norm after a last block that is post-norm, too, as torch.nn.TransformerEncoder with a norm does");
-  });
 }
 
 /// The keys whose values are left to train.minutes: "width", "dropout", "ngram_embedding.buckets".

@@ -25,7 +25,7 @@ void describe(Fields& f, LanguageModelConfig& c) {
   describe_model(f, c);
   describe_output(f, c);
   f("prefix", c.prefix, any(),
-    "with data.type pairs: bidirectional = tokens of the source see all of it (not with aft-conv or position_bias t5)");
+    "with data.type pairs: bidirectional = tokens of the source see all of it (not with aft-conv)");
 }
 
 void validate(const LanguageModelConfig& config, Problems& problems);

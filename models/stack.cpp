@@ -114,7 +114,7 @@ Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& sh
     if (ngrams_ && config.ngram_embedding.every_block)
       ngram_gains_.push_back(place.param("ngram_gain", {config.width}, init::zeros(), {/*decay=*/false}));
   }
-  if (layers.empty() || layers.back().norm_placement == NormPlacement::pre || config.norm_after_post)
+  if (layers.empty() || layers.back().norm_placement == NormPlacement::pre)
     final_norm_ = std::make_unique<Norm>(scope / "final_norm", config.final_norm, config.width);
 }
 

@@ -56,11 +56,11 @@ int run_command_line(int argc, char** argv) {
 More:         capstan SUBCOMMAND --help; all configuration keys: docs/configuration.md
 Exit codes:   0 done, 1 failed, 2 wrong usage or configuration, 75 interrupted (the same command resumes it))");
   for (AddCommand* const add :
-       {add_train_command,  add_sweep_command,   add_autotune_command, add_eval_command,    add_predict_command,
-        add_score_command,  add_embed_command,   add_generate_command, add_inspect_command, add_import_command,
-        add_list_command,   add_compare_command, add_metrics_command,  add_report_command,  add_verify_command,
-        add_replay_command, add_clean_command,   add_slim_command,     add_export_command,  add_serve_command,
-        add_data_command,   add_config_command,  add_pages_commands})
+       {add_train_command,   add_sweep_command,   add_autotune_command, add_eval_command,    add_predict_command,
+        add_score_command,   add_embed_command,   add_generate_command, add_inspect_command, add_list_command,
+        add_compare_command, add_metrics_command, add_report_command,   add_verify_command,  add_replay_command,
+        add_clean_command,   add_slim_command,    add_export_command,   add_serve_command,   add_data_command,
+        add_config_command,  add_pages_commands})
     add(cli);
   LogOptions log;
   cli.for_each_command([&log](CommandParser& command) { add_log_options(command, log); });

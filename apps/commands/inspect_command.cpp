@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <xtensor-blas/xlinalg.hpp>
+#include <xtensor/xadapt.hpp>
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
@@ -38,23 +40,17 @@ struct InspectOptions {
 /// the file leaves out count as zeros.
 void print_tensors(const std::string& path) {
   const SafetensorsFile file(path);
+  const OneThreadProducts one_thread;  // the norms are OpenBLAS's, of the same bits on any number of threads
   std::cout << path << '\n';
   for (const FileTensor& tensor : file.tensors()) {
-    double low = 0, high = 0, square = 0;
-    const std::vector<double> values = tensor.without_zeros().to_doubles();  // only the rows that the file has
-    if (!values.empty()) low = high = values.front();
-    for (const double value : values) {
-      low = std::min(low, value);
-      high = std::max(high, value);
-      square += value * value;
-    }
-    if (static_cast<int64_t>(values.size()) < tensor.size) {
-      low = std::min(low, 0.0);
-      high = std::max(high, 0.0);
-    }
-    const double rms = tensor.size == 0 ? 0 : std::sqrt(square / static_cast<double>(tensor.size));
+    std::vector<double> stored = tensor.without_zeros().to_doubles();  // only the rows that the file has
+    const bool all_stored = !stored.empty() && static_cast<int64_t>(stored.size()) == tensor.size;
+    if (!all_stored) stored.push_back(0);
+    const auto values = xt::adapt(stored);
+    const double rms = xt::linalg::norm(values) / std::sqrt(std::max(1.0, static_cast<double>(tensor.size)));
     std::cout << fmt::format("{:<48} {:<5} {:<18} rms {:<10.4g} [{:.4g}, {:.4g}]\n", tensor.name,
-                             to_string(tensor.dtype), to_string(Shape(tensor.shape)), rms, low, high);
+                             to_string(tensor.dtype), to_string(Shape(tensor.shape)), rms, xt::amin(values)(),
+                             xt::amax(values)());
   }
   for (const auto& [key, value] : file.metadata()) std::cout << fmt::format("metadata {}: {}\n", key, value);
 }

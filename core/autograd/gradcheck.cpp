@@ -112,41 +112,6 @@ Comparison compare(const std::function<Var()>& f, const std::string& name, const
   return result;
 }
 
-/// Compares the gradients of gauge leaves, which should be 0, with the largest gradient of all others.
-void check_gauge(const Leaves& leaves, const std::vector<Array>& gradients, const std::vector<bool>& gauge,
-                 GradcheckReport& report) {
-  const auto largest = [](const Array& array) {
-    double result = 0;
-    for (int64_t i = 0; i < array.size(); ++i) {
-      const double magnitude = std::fabs(static_cast<double>(array[i]));
-      result = magnitude > result || std::isnan(magnitude) ? magnitude : result;
-    }
-    return result;
-  };
-  double others = 0;
-  for (size_t i = 0; i < leaves.size(); ++i)
-    if (!gauge[i]) others = std::max(others, largest(gradients[i]));
-  const double limit = (sizeof(real) == 8 ? 1e-9 : 1e-4) * others;
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    if (!gauge[i] || largest(gradients[i]) <= limit) continue;
-    report.ok = false;
-    report.worst = fmt::format("{} is a gauge parameter but has a gradient of {:.6g}, with {:.6g} elsewhere",
-                               leaves[i].first, largest(gradients[i]), others);
-  }
-}
-
-/// Which leaves have one of these names. Throws std::invalid_argument for a name that none has.
-std::vector<bool> gauge_flags(const Leaves& leaves, const std::vector<std::string>& names) {
-  std::vector<bool> flags(leaves.size(), false);
-  for (const std::string& name : names) {
-    const auto leaf =
-        std::find_if(leaves.begin(), leaves.end(), [&](const auto& entry) { return entry.first == name; });
-    check(leaf != leaves.end(), "gradcheck: there is no leaf called {}", name);
-    flags[static_cast<size_t>(leaf - leaves.begin())] = true;
-  }
-  return flags;
-}
-
 /// An input from N(0, stddev^2), without elements near the kink.
 Array drawn(const Shape& shape, const GradcheckOptions& options, RandomStream& random) {
   Array array(shape);
@@ -163,13 +128,11 @@ Array drawn(const Shape& shape, const GradcheckOptions& options, RandomStream& r
 }  // namespace
 
 GradcheckReport gradcheck(const std::function<Var()>& f, const Leaves& leaves, const GradcheckOptions& options) {
-  const std::vector<bool> gauge = gauge_flags(leaves, options.gauge);
   Array weights;
   const std::vector<Array> gradients = analytic_gradients(f, leaves, options.seed, weights);
   const TapePause pause;
   GradcheckReport report;
   for (size_t i = 0; i < leaves.size(); ++i) {
-    if (gauge[i]) continue;
     const auto& [name, leaf] = leaves[i];
     const Comparison result =
         compare(f, name, leaf, gradients[i], chosen_entries(leaf.size(), options, i), options, weights);
@@ -183,7 +146,6 @@ GradcheckReport gradcheck(const std::function<Var()>& f, const Leaves& leaves, c
     }
     report.ok = report.ok && passes;
   }
-  check_gauge(leaves, gradients, gauge, report);
   return report;
 }
 

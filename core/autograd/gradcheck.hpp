@@ -25,9 +25,6 @@ struct GradcheckOptions {
   Away away = {};
   int64_t samples = 0;  // entries checked per tensor, a fixed random choice; 0: all
   uint64_t seed = 1;    // seeds values, projection, choice
-  /// Leaves whose gradient is 0 by mathematics, such as a key bias under softmax: they are not compared, but |analytic|
-  /// must not be above 1e-9 (float: 1e-4) times the largest gradient of the others.
-  std::vector<std::string> gauge = {};
 };
 
 struct GradcheckReport {

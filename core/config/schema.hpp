@@ -59,23 +59,6 @@ inline Constraint one_of(std::vector<std::string> choices) {
   return {std::nullopt, std::nullopt, false, false, false, std::move(choices)};
 }
 
-/// Fields of a struct that have a map of their own in YAML.
-template <class Describe>
-struct KeyGroup {
-  Describe describe_fields;
-};
-template <class Fields, class Describe>
-void describe(Fields& f, KeyGroup<Describe>& group) {
-  group.describe_fields(f);
-}
-/// The map `compat`: what exists only so that published modules load exactly. It is documented on the page of the
-/// system alone. `describe_fields` calls the visitor that it is given for each field.
-template <class Fields, class Describe>
-void describe_compat(Fields& f, const Describe& describe_fields) {
-  KeyGroup<Describe> group{describe_fields};
-  f("compat", group, any(), "what only published weights need");
-}
-
 /// Receives what validate() finds. `path` is relative to the validated struct: "warmup_steps", "layers.0.width", or ""
 /// for the struct itself.
 class Problems {

@@ -19,17 +19,13 @@ namespace capstan::CAPSTAN_PRECISION {
 /// The variance divides by D. Ba et al. 2016, arXiv 1607.06450. Throws std::invalid_argument naming the shapes.
 Var layer_norm(const Var& x, const Var& gain = Var(), const Var& bias = Var(), double eps = 1e-5);
 
-/// What keeps the root mean square from being 0: eps is added to the mean square, or the root is at least eps > 0.
-enum class NormFloor { added, clamped };
-
-/// y = x / sqrt(mean x^2 + eps) * gain, or x / max(sqrt(mean x^2), eps) * gain.  x: (..., D), gain: (D) or undefined.
-/// Zhang and Sennrich 2019, arXiv 1910.07467. Throws std::invalid_argument naming the shapes, or for an eps that is
-/// negative or, clamped, 0.
-Var rms_norm(const Var& x, const Var& gain = Var(), double eps = 1e-6, NormFloor floor = NormFloor::added);
+/// y = x / sqrt(mean x^2 + eps) * gain.  x: (..., D), gain: (D) or undefined. Zhang and Sennrich 2019, arXiv
+/// 1910.07467. Throws std::invalid_argument naming the shapes, or for a negative eps.
+Var rms_norm(const Var& x, const Var& gain = Var(), double eps = 1e-6);
 
 /// rms_norm with one gain for all features.  gain: () or (1).
 /// Nguyen and Salazar 2019, arXiv 1910.05895, as FLASH uses it.
-Var scale_norm(const Var& x, const Var& gain, double eps = 1e-6, NormFloor floor = NormFloor::added);
+Var scale_norm(const Var& x, const Var& gain, double eps = 1e-6);
 
 // The affine map with its activation.
 

@@ -18,7 +18,6 @@ NormPass make_pass(const char* op, NormForm kind, const Var& x, const Var& gain,
   check(x.rank() >= 1 && x.dim(-1) >= 1, "{}: x must have a last axis with at least one feature, got shape {}", op,
         x.shape());
   check(eps >= 0, "{}: eps must not be negative, got {}", op, eps);
-  check(kind != NormForm::clamped_rms || eps > 0, "{}: a clamped norm needs an eps above 0, got {}", op, eps);
   const Shape row{x.dim(-1)};
   for (const Var* parameter : {&gain, &bias})
     check(!*parameter || parameter->shape() == row, "{}: gain and bias of x {} must be {}, got shape {}", op, x.shape(),
@@ -27,8 +26,6 @@ NormPass make_pass(const char* op, NormForm kind, const Var& x, const Var& gain,
   pass.eps = eps;
   return pass;
 }
-
-NormForm rms_kind(NormFloor floor) { return floor == NormFloor::added ? NormForm::rms : NormForm::clamped_rms; }
 
 const real* data_or_null(const Var& var) { return var ? var.value().data() : nullptr; }
 Array value_or_none(const Var& var) { return var ? var.value() : Array(); }
@@ -62,13 +59,13 @@ Var layer_norm(const Var& x, const Var& gain, const Var& bias, double eps) {
   return feature_norm("layer_norm", NormForm::centred, x, gain, bias, eps);
 }
 
-Var rms_norm(const Var& x, const Var& gain, double eps, NormFloor floor) {
-  return feature_norm("rms_norm", rms_kind(floor), x, gain, Var(), eps);
+Var rms_norm(const Var& x, const Var& gain, double eps) {
+  return feature_norm("rms_norm", NormForm::rms, x, gain, Var(), eps);
 }
 
-Var scale_norm(const Var& x, const Var& gain, double eps, NormFloor floor) {
+Var scale_norm(const Var& x, const Var& gain, double eps) {
   const ProfileSpan span;
-  NormPass pass = make_pass("scale_norm", rms_kind(floor), x, Var(), Var(), eps);
+  NormPass pass = make_pass("scale_norm", NormForm::rms, x, Var(), Var(), eps);
   check(gain && gain.size() == 1, "scale_norm: the gain must have one element, got shape {}",
         gain ? gain.shape() : Shape{0});
   pass.scale = gain.value()[0];

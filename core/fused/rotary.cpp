@@ -114,10 +114,8 @@ RotaryTables rotary_tables(const Ids& positions, int64_t pairs, double base) {
 
 int64_t rotary_pairs(const RotaryOptions& options, int64_t width) {
   check(options.base > 0, "rotary: the base must be positive, got {}", options.base);
-  const int64_t dims = options.dims == 0 ? width : options.dims;
-  check(dims > 0 && dims % 2 == 0 && dims <= width, "rotary: cannot rotate {} of {} features: an even number is needed",
-        dims, width);
-  return dims / 2;
+  check(width > 0 && width % 2 == 0, "rotary: cannot rotate {} features: an even number is needed", width);
+  return width / 2;
 }
 
 Var rotary(const Var& x, const Ids& positions, const RotaryOptions& options) {

@@ -28,7 +28,7 @@ RotaryTables rotary_tables(const Ids& positions, int64_t pairs, double base);
 
 namespace capstan {
 
-/// Which features of the n rotated ones form pair i: (2i, 2i + 1), or (i, i + n/2).
+/// Which of n features form pair i: (2i, 2i + 1), or (i, i + n/2).
 enum class RotaryPairs { interleaved, halves };
 
 inline std::vector<EnumName<RotaryPairs>> enum_names(RotaryPairs) {
@@ -38,7 +38,6 @@ inline std::vector<EnumName<RotaryPairs>> enum_names(RotaryPairs) {
 /// Which features rotary() turns in pairs, and how fast.
 struct RotaryOptions {
   double base = 10000;
-  int64_t dims = 0;  // rotate the first `dims` features only (even); 0: all
   RotaryPairs pairs = RotaryPairs::interleaved;
   int64_t heads = 0;  // of (B, T, H, D), rotate the first `heads` only; 0: all
 };
@@ -47,13 +46,13 @@ struct RotaryOptions {
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// Pairs that are turned in vectors of `width` features. Throws std::invalid_argument for a base that is not positive
-/// and for an odd or too large number of rotated features.
+/// Pairs in vectors of `width` features. Throws std::invalid_argument for a base that is not positive and for an odd
+/// number of features.
 int64_t rotary_pairs(const RotaryOptions& options, int64_t width);
 
-/// Turns pair i of the features at position p by the angle p * base^(-2i/n), n = options.dims or D. Angles are computed
+/// Turns pair i of the features at position p by the angle p * base^(-2i/D). Angles are computed
 /// in double.  x: (B, T, D) or (B, T, H, D), positions: (B, T) -> shape of x. Su et al. 2021, arXiv 2104.09864. Throws
-/// std::invalid_argument naming the shapes, or for an odd or too large number of rotated features or too many heads.
+/// std::invalid_argument naming the shapes, or for an odd number of features or too many heads.
 Var rotary(const Var& x, const Ids& positions, const RotaryOptions& options = {});
 
 }  // namespace capstan::CAPSTAN_PRECISION

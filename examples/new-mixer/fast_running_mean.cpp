@@ -3,12 +3,12 @@
 #include "running_mean.hpp"
 
 #include <cmath>
-#include <stdexcept>
 
 #include "core/base/error.hpp"
 #include "core/ops/ops.hpp"
 #include "nn/layers/layers.hpp"
-#include "nn/mixer/mixer.hpp"
+#include "nn/mixer/decoding_mixer.hpp"
+#include "nn/mixer/prefixes.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -43,20 +43,19 @@ Array averaging_weights(const Segments& segments, bool causal) {
   return weights;
 }
 
-class RunningMean final : public Mixer {
+class RunningMean final : public DecodingMixer<RunningMeanState> {
  public:
   RunningMean(const Scope& scope, const MixerShape& shape, const RunningMeanConfig& config);
 
   Var forward(const Var& x, const Context& context) const override;
 
-  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
-  Var prefill(const Var& x, MixerState& state) const override;
-  Var step(const Var& x, MixerState& state) const override;
+  std::unique_ptr<MixerState> fresh_state(int64_t batch) const override;
+  Var read(const Var& x, RunningMeanState& state) const override;
+  Var next(const Var& x, RunningMeanState& state) const override;
 
   MixerCost cost(int64_t length) const override;
 
  private:
-  MixerShape shape_;
   int64_t hidden_;  // E
   Linear to_vg_, to_out_;
 };
@@ -64,7 +63,7 @@ class RunningMean final : public Mixer {
 // Every parameter is made through the scope, which names it: blocks.0.mixer.to_vg.weight. The last projection starts
 // with the gain that the model asks for, which keeps the activations of deep stacks at their size.
 RunningMean::RunningMean(const Scope& scope, const MixerShape& shape, const RunningMeanConfig& config)
-    : shape_(shape),
+    : DecodingMixer("running-mean", shape),
       hidden_(config.expansion * shape.width),
       to_vg_(scope / "to_vg", {shape.width, 2 * hidden_}),
       to_out_(scope / "to_out", {hidden_, shape.width, /*bias=*/true, shape.output_gain}) {}
@@ -79,17 +78,14 @@ Var RunningMean::forward(const Var& x, const Context& context) const {
   return to_out_(sigmoid(vg[1]) * mean);
 }
 
-std::unique_ptr<MixerState> RunningMean::make_state(int64_t batch) const {
-  if (!shape_.causal) throw std::logic_error("running-mean: a bidirectional mixer does not decode");
+std::unique_ptr<MixerState> RunningMean::fresh_state(int64_t batch) const {
   return new_state<RunningMeanState>(batch, hidden_);
 }
 
 // The next tokens at once, after any number of others: the sum so far is added to that of the new ones. A prefix, which
 // is read as a whole, exists at the start only.
-Var RunningMean::prefill(const Var& x, MixerState& mixer_state) const {
-  auto& state = prefill_state<RunningMeanState>(mixer_state, "running-mean", x, shape_.width);
+Var RunningMean::read(const Var& x, RunningMeanState& state) const {
   const int64_t batch = x.dim(0), length = x.dim(1);
-  if (batch == 0 || length == 0) return x;
   const std::vector<Var> vg = split(to_vg_(x), -1, {hidden_, hidden_});
   const int64_t before = state.position(0);
   const bool causal = !shape_.prefix || before > 0;
@@ -106,8 +102,7 @@ Var RunningMean::prefill(const Var& x, MixerState& mixer_state) const {
 }
 
 // The next token of the first n sequences, each at a position of its own.
-Var RunningMean::step(const Var& x, MixerState& mixer_state) const {
-  auto& state = step_state<RunningMeanState>(mixer_state, "running-mean", x, shape_.width);
+Var RunningMean::next(const Var& x, RunningMeanState& state) const {
   const int64_t rows = x.dim(0);
   // Linear::step multiplies with weights that are packed once for the whole generation.
   const std::vector<Var> vg = split(Var(to_vg_.step(x.value(), state.decode())), -1, {hidden_, hidden_});

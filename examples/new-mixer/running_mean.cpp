@@ -1,5 +1,6 @@
 // The mixer with forward() alone: ForwardMixer decodes by calling it again for each token, over all tokens so far.
 #include "running_mean.hpp"
+#include "nn/mixer/prefixes.hpp"
 
 #include "core/ops/ops.hpp"
 #include "nn/layers/layers.hpp"

@@ -66,14 +66,13 @@ Norm::Norm(const Scope& scope, const NormConfig& config, int64_t width) : config
 }
 
 Var Norm::operator()(const Var& x) const {
-  const NormFloor floor = config_.clamp ? NormFloor::clamped : NormFloor::added;
   switch (config_.type) {
     case NormKind::layer:
       return layer_norm(x, gain_, bias_, config_.eps);
     case NormKind::rms:
-      return rms_norm(x, gain_, config_.eps, floor);
+      return rms_norm(x, gain_, config_.eps);
     case NormKind::scale:
-      return scale_norm(x, gain_, config_.eps, floor);
+      return scale_norm(x, gain_, config_.eps);
     case NormKind::none:
       return x;
   }

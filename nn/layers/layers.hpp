@@ -1,5 +1,5 @@
 // The layers that every block is built from: thin holders of parameters around the ops of core. Used by nn/blocks,
-// nn/systems and models. Names and shapes of their parameters are those of stored runs and of imports: a change breaks
+// nn/systems and models. Names and shapes of their parameters are those of stored runs: a change breaks
 // tests/cli/runs/test_old_runs.cpp. tests/nn/layers/ has values, gradients and PyTorch's results.
 #pragma once
 
@@ -23,21 +23,12 @@ inline std::vector<EnumName<NormKind>> enum_names(NormKind) {
 struct NormConfig {
   NormKind type = NormKind::layer;
   double eps = 1e-5;
-  bool clamp = false;
 };
 
 template <class Fields>
 void describe(Fields& f, NormConfig& c) {
   f("type", c.type, any(), "layer (mean and variance), rms (root mean square), scale (rms with one gain) or none");
   f("eps", c.eps, greater(0), "added to the variance or mean square, to avoid division by zero");
-  describe_compat(f, [&](auto& g) {
-    g("clamp", c.clamp, any(),
-      "for rms and scale: eps is not added; instead, it is the least root mean square that is divided by (ScaleNorm of "
-      "FLASH-pytorch)");
-  });
-}
-inline void validate(const NormConfig& c, Problems& problems) {
-  if (c.clamp && c.type == NormKind::layer) problems.add("compat.clamp", "only the norms rms and scale can be clamped");
 }
 
 enum class FeedForwardKind { none, relu, squared_relu, gelu, silu, glu, swiglu, geglu };

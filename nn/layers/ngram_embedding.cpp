@@ -17,7 +17,7 @@ NgramEmbedding::NgramEmbedding(const Scope& scope, const NgramEmbeddingConfig& c
       longest_(config.orders.empty() ? 1 : *std::max_element(config.orders.begin(), config.orders.end())),
       key_((scope / "dropout").random_key()),
       table_(scope.param("table", {config.buckets, config.width}, init::zeros(),
-                         {/*decay=*/true, /*gauge=*/false, /*by_rows=*/true, config.fresh_each_epoch})),
+                         {/*decay=*/true, /*by_rows=*/true, config.fresh_each_epoch})),
       output_(scope / "output", {config.width, model_width, /*bias=*/false}) {
   check(!config.orders.empty(), "ngram_embedding: there are no orders");
 }

@@ -7,10 +7,8 @@
 namespace capstan {
 
 void check_rotary(const RotaryConfig& config, int64_t features, Problems& problems) {
-  const int64_t turned = config.dims == 0 ? features : config.dims;
-  if (config.enabled && (turned > features || turned % 2 != 0))
-    problems.add("compat.rotary_dims",
-                 fmt::format("cannot rotate {} of {} features: an even number is needed", turned, features));
+  if (config.enabled && features % 2 != 0)
+    problems.add("rotary", fmt::format("cannot rotate {} features: an even number is needed", features));
 }
 
 }  // namespace capstan

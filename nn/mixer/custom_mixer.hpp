@@ -10,6 +10,7 @@
 
 #include "core/config/any_config.hpp"
 #include "nn/mixer/mixer.hpp"
+#include "nn/mixer/model_shape.hpp"
 #include "nn/params/scope.hpp"
 
 namespace capstan {

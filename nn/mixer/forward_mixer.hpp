@@ -7,8 +7,9 @@
 namespace capstan::CAPSTAN_PRECISION {
 
 /// Decodes by reading again: a state keeps the inputs of all tokens so far, and each token takes a forward() over them,
-/// one document at a time. This is right and slow: T tokens cost T passes. For a fast one derive from Mixer instead and
-/// write make_state(), prefill(), step() and cost(), which the tests of nn/mixer/README.md hold to the same values.
+/// one document at a time. This is right and slow: T tokens cost T passes. For a fast one derive from DecodingMixer
+/// instead and write fresh_state(), read(), next() and cost(), which the tests of nn/mixer/README.md hold to the same
+/// values.
 class ForwardMixer : public Mixer {
  public:
   std::unique_ptr<MixerState> make_state(int64_t batch) const final;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,76 +12,8 @@
 #include "core/array/array.hpp"
 #include "core/autograd/var.hpp"
 #include "core/base/error.hpp"
-#include "core/config/schema.hpp"
-#include "core/ops/ops.hpp"
 #include "nn/layers/context.hpp"
-
-namespace capstan::CAPSTAN_PRECISION {
-
-// What a mixer remembers between the tokens of a generation.
-
-/// The state of B sequences, each at a position of its own. Belongs to the use, not to the module.
-class MixerState {
- public:
-  explicit MixerState(int64_t batch) : positions_(static_cast<size_t>(batch), 0) {}
-  virtual ~MixerState() = default;
-
-  int64_t batch() const { return static_cast<int64_t>(positions_.size()); }
-  /// Tokens seen, of each sequence.
-  const std::vector<int64_t>& positions() const { return positions_; }
-  int64_t position(int64_t row) const { return positions_[static_cast<size_t>(row)]; }
-  /// The first `rows` sequences have seen `tokens` more.
-  void advance(int64_t rows, int64_t tokens);
-
-  /// All sequences back to the first position; nothing is left of what they have seen.
-  virtual void reset();
-  /// From now on sequence i is a copy of what sequence rows[i] was; their number may change.
-  virtual void select(const std::vector<int64_t>& rows);
-  /// Sequence `to` becomes a copy of sequence `row` of `from`, a state of the same mixer, maybe this one. No other
-  /// sequence moves. Throws std::invalid_argument for a state of another mixer.
-  virtual void copy(int64_t to, MixerState& from, int64_t row);
-  /// Sequence `row` is at `position` from now on; body(first, count) is called with all its elements, in a fixed order,
-  /// to read them or to set them.
-  using Elements = std::function<void(real* first, int64_t count)>;
-  virtual void visit(int64_t row, int64_t position, const Elements& body);
-  /// Elements held per sequence after `position` tokens.
-  virtual int64_t elements(int64_t position) const = 0;
-
-  /// What steps multiply with; the states of a model share one.
-  DecodeContext& decode() const { return *decode_; }
-  virtual void share(std::shared_ptr<DecodeContext> decode) { decode_ = std::move(decode); }
-
- protected:
-  /// The arrays with a row for each sequence, which select() and copy() are about; empty ones are left alone.
-  virtual std::vector<Array*> parts() = 0;
-
- private:
-  friend class Mixer;
-  std::vector<int64_t> positions_;
-  std::shared_ptr<DecodeContext> decode_ = std::make_shared<DecodeContext>();
-  std::shared_ptr<const char> maker_;  // identity_ of the mixer that made it
-};
-
-}  // namespace capstan::CAPSTAN_PRECISION
-
-namespace capstan {
-
-// The rules that join a mixer's keys with those of the model around it.
-//
-// A mixer's config may have, in addition to its describe(),
-//   void validate(const MineConfig& c, const ModelShape& model, Problems& problems);
-// with paths relative to the mixer ("heads"). It is called for every configuration, read from a file or not.
-
-/// What a mixer's rules may ask of the model's configuration.
-struct ModelShape {
-  int64_t width = 0;
-  int64_t max_length = 0;
-};
-
-/// Adds a problem of the key `heads` unless the heads divide the width.
-void check_heads(int64_t heads, const ModelShape& model, Problems& problems);
-
-}  // namespace capstan
+#include "nn/mixer/mixer_state.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -184,20 +115,5 @@ class Mixer {
 
 inline std::vector<MixingWeights> Mixer::mixing_weights(const Var&, const Context&) const { return {}; }
 inline Array Mixer::position_bias(int64_t) const { return {}; }
-
-// Documents whose beginning is read as a whole: a prefix language model (Raffel et al. 2020, section 3.2.1).
-
-/// What tokens outside of the prefixes keep: (B, T, 1), 1 there and 0 within a prefix; or (B, 1, T, 1), for rank 4.
-Array outside_prefixes(const Context& context, int64_t rank = 3);
-
-/// mix(segments, causal) -> (B, T, D) or the weights for it, (B, H, T, T); 0 for padding. In a causal model, tokens of
-/// a prefix see all of it and nothing else; later ones see the prefix and the tokens up to their own. The two are
-/// separate calls, so a mixer needs no mask for it; what it computes before and after must not depend on the direction.
-template <class Mix>
-Var mix_with_prefix(const Context& context, bool causal, const Mix& mix) {
-  const Var later = mix(context.segments, causal);
-  if (!causal || context.prefixes.batch() == 0) return later;
-  return mix(context.prefixes, /*causal=*/false) + later * Var(outside_prefixes(context, later.rank()));
-}
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -9,6 +9,7 @@
 
 #include "core/config/any_config.hpp"
 #include "nn/mixer/mixer.hpp"
+#include "nn/mixer/model_shape.hpp"
 #include "nn/params/scope.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -48,7 +49,7 @@ constexpr bool is_mixer_config() {
   static_assert(
       IsValid<PrefixObstacleOf, Config>::value,
       "a mixer's config needs std::string prefix_obstacle() const: why the mixer cannot read context.prefixes "
-      "(nn/mixer/mixer.hpp); empty when it does");
+      "(nn/mixer/prefixes.hpp); empty when it does");
   static_assert(
       IsValid<MakeOf, Config>::value,
       "a mixer needs std::unique_ptr<Mixer> make(const Scope&, const MixerShape&, const MineConfig&), declared "

@@ -45,8 +45,7 @@ namespace capstan::CAPSTAN_PRECISION {
 
 /// What a module tells training of a parameter when it makes it.
 struct ParamOptions {
-  bool decay = true;   // does weight decay apply? (matrices yes; biases, gains and embeddings of positions no)
-  bool gauge = false;  // its gradient is zero by mathematics (a key bias under softmax)
+  bool decay = true;  // does weight decay apply? (matrices yes; biases, gains and embeddings of positions no)
   // A large table of which a step uses few rows: only rows that have a gradient are updated. Its gradient must come
   // from ops whose pullbacks return RowGrads, such as embedding_bag.
   bool by_rows = false;

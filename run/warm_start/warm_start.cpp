@@ -11,9 +11,7 @@
 #include "core/base/error.hpp"
 #include "core/strings/nearest.hpp"
 #include "core/strings/strings.hpp"
-#include "run/imports/imported_module.hpp"
 #include "run/setup/run_model.hpp"
-#include "run/setup/saved_config.hpp"
 #include "run/setup/weights_origin.hpp"
 #include "run/yaml/config_diff.hpp"
 #include "run/yaml/config_writer.hpp"
@@ -257,45 +255,6 @@ std::vector<std::string> model_differences(const RunConfig& config, const Weight
   return lines;
 }
 
-/// The differences of an imported layer and one of the model, without `repeat` and, where the file has no feed-forward
-/// network, without that of the model.
-std::vector<ConfigDifference> layer_differences(LayerConfig imported, const LayerConfig& layer) {
-  if (imported.feed_forward.type == FeedForwardKind::none) imported.feed_forward = layer.feed_forward;
-  imported.repeat = layer.repeat;
-  return diff_configs(imported, layer);
-}
-
-/// Throws Error unless the mixer that an imported file is for computes what the file's module does.
-void check_imported_mixer(const RunConfig& config, const WeightsOrigin& origin) {
-  const auto& metadata = origin.tensors->metadata();
-  const auto mixer = metadata.find("mixer"), into = metadata.find("into");
-  if (mixer == metadata.end() || into == metadata.end()) return;
-  const int64_t block = block_of(into->second);
-  const ModelConfig* const model = find_model(config.model);
-  const std::vector<LayerConfig> layers = model != nullptr ? expanded_layers(*model) : std::vector<LayerConfig>{};
-  if (block < 0 || block >= static_cast<int64_t>(layers.size())) return;
-  const LayerConfig& layer = layers[static_cast<size_t>(block)];
-  const auto whole = metadata.find("layer");
-  const std::vector<ConfigDifference> differences =
-      whole != metadata.end()
-          ? layer_differences(
-                saved_part<LayerConfig>(whole->second, "model.layers.*", origin.file + ": metadata layer"), layer)
-          : diff_configs(saved_part<ImportedConfig>(mixer->second, "model.layers.*", origin.file + ": metadata mixer"),
-                         ImportedConfig{layer.mixer});
-  const std::set<std::string> harmless = {"mixer.init", "mixer.position_stddev", "mixer.rank",
-                                          "mixer.attention_dropout"};  // no effect on what trained weights compute
-  std::vector<std::string> lines;
-  for (const ConfigDifference& difference : differences)
-    if (harmless.count(difference.path) == 0)
-      lines.push_back(
-          fmt::format("  {}: {} in the file, {} in the model", difference.path, difference.a, difference.b));
-  if (!lines.empty())
-    throw Error(fmt::format(
-        "train.init_from: {} holds a mixer that computes something else than that of block {}:\n{}\ngive the layer "
-        "what capstan import has printed",
-        origin.file, block, join(lines, "\n")));
-}
-
 /// The part of a message that says where the run of a best checkpoint still has the optimizer's state; empty if
 /// nowhere.
 std::string newer_states(const WeightsOrigin& origin) {
@@ -343,7 +302,6 @@ void take_checkpoint(const WeightsOrigin& origin, const RunConfig& config, const
 
 WarmStart warm_start(const RunConfig& config, const RowNames& rows, const RunParts& parts) {
   const WeightsOrigin origin = open_weights(config.train.init_from);
-  check_imported_mixer(config, origin);
   WarmStart result;
   result.ancestry.push_back(origin.ancestor());
   if (origin.state)

@@ -134,10 +134,8 @@ class KnownStructs {
 
 }  // namespace
 
-std::vector<TableRow> shortened(const std::vector<TableRow>& all) {
-  std::vector<TableRow> rows, kept;
-  for (const TableRow& row : all)
-    if ((row.path + ".").find(".compat.") == std::string::npos) rows.push_back(row);
+std::vector<TableRow> shortened(const std::vector<TableRow>& rows) {
+  std::vector<TableRow> kept;
   KnownStructs known(rows);
   std::string type;  // the alternative that the rows are in
   for (size_t i = 0; i < rows.size(); ++i) {

@@ -18,7 +18,7 @@ std::string markdown_table(const std::vector<TableRow>& rows);
 
 /// The rows without repetitions: a struct whose keys are also those of an earlier key refers to that key, and a key
 /// that several types of a variant share has one row, which names them all: `mixer(gau, flash).key_dim`. Where only
-/// defaults differ, the row or the reference lists them. The maps `compat` are left out.
+/// defaults differ, the row or the reference lists them.
 std::vector<TableRow> shortened(const std::vector<TableRow>& rows);
 
 /// The limits of a number, or of the length of a text or list, in few characters: "≥0", "1…100", "not empty". A bound

@@ -1,4 +1,4 @@
-# Each system can be deleted: without its folder, its tests, its importer, a format of exports that has this system alone, and the
+# Each system can be deleted: without its folder, its tests, a format of exports that has this system alone, and the
 # lines that list them, program and libraries build, the tests of nn and models pass, and the other systems train. $SYSTEMS limits it
 # to some of them.
 . "$(dirname "$0")/support.sh"
@@ -9,25 +9,24 @@ trap 'rm -rf "$work"' EXIT
 
 # delete SYSTEM: from the tree, saying what it took
 delete() {
-  local folder=nn/systems/$1 config configs importers format formats lines
+  local folder=nn/systems/$1 config configs format formats lines
   configs=$(awk '/^struct [A-Za-z]*Config/ { name = $2 } / type_name = / { print name }' "$tree/$folder/mixer.hpp")
   types=$(sed -n 's/.* type_name = "\(.*\)";/\1/p' "$tree/$folder/mixer.hpp")
-  importers=$(cd "$tree" && find . -path "*/imports/import_$1*" | sort)
   formats=$(cd "$tree" && grep -lE "\b($(tr '\n' '|' <<<"$configs" | sed 's/|$//'))\b" run/exports/*.cpp | sed 's|.*/||; s|\.cpp$||' || true)
-  (cd "$tree" && rm -r "$folder" "tests/$folder" $importers)
+  (cd "$tree" && rm -r "$folder" "tests/$folder")
   for format in $formats; do (cd "$tree" && rm "run/exports/$format.cpp" "run/exports/$format.hpp"); done
   cp -r "$tree" "$work/before"
   for format in $formats; do
     (cd "$tree" && sed -i -e "/case ExportFormat::$format:/,+1d" -e "/exports\/$format\.hpp/d" -e "s/, $format }/ }/" \
       -e "s/, {ExportFormat::$format, \"$format\"}//" run/exports/export_run.*)
   done
-  (cd "$tree" && grep -rlE "\"(tests/)?$folder/|^$folder(/[a-z]*)?:|\\b$1_importers\\(\\)" nn run tests/nn tests/models tests/arrows.txt) |
+  (cd "$tree" && grep -rlE "\"(tests/)?$folder/|^$folder(/[a-z]*)?:" nn run tests/nn tests/models tests/arrows.txt) |
     while read -r file; do
-      sed -i -E -e "s/\\b$1_importers\\(\\), |, $1_importers\\(\\)//" -e "\\#\"(tests/)?$folder/|^$folder(/[a-z]*)?:|\\b$1_importers\\(\\)#d" "$tree/$file"
+      sed -i -E -e "\\#\"(tests/)?$folder/|^$folder(/[a-z]*)?:#d" "$tree/$file"
     done
   for config in $configs; do sed -i -E "/using MixerConfig/,/;/ s/\\b$config,( |\$)//" "$tree/nn/systems/mixer_config.hpp"; done
   lines=$(diff -r "$work/before" "$tree" | grep -c '^<')
-  echo "$1: $folder and its tests; $(wc -w <<<"$importers") files of its importer;${formats:+ the export ${formats//$'\n'/, };} $lines lines in" \
+  echo "$1: $folder and its tests;${formats:+ the export ${formats//$'\n'/, };} $lines lines in" \
     "$(diff -rq "$work/before" "$tree" | wc -l) other files:$(diff -rq "$work/before" "$tree" | sed "s|.* and $tree/| |; s| differ||" | tr -d '\n')"
   rm -r "$work/before"
 }
@@ -42,7 +41,7 @@ works() {
   delete "$1"
   # One build folder for all systems; ninja sees which files have changed by their times.
   find "$tree" -type f -exec touch -r "$source/CMakeLists.txt" {} +
-  find "$tree/nn/systems" "$tree/tests/nn/systems" "$tree/run/imports" -type f -exec touch {} +
+  find "$tree/nn/systems" "$tree/tests/nn/systems" -type f -exec touch {} +
   cmake -S "$tree" -B "$work/build" -G Ninja >log 2>&1 || { tail -n 30 log; return 1; }
   cmake --build "$work/build" --target capstan test_nn test_models test_rooms >log 2>&1 ||
     { grep -A20 -m1 error: log || tail -n 30 log; return 1; }

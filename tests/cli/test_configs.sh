@@ -29,16 +29,4 @@ case_the_tables_of_keys_are_current() {
   current generated-data --generated
 }
 
-# Of each map `compat`, only the pages of the systems speak.
-case_each_compat_key_is_on_the_page_of_a_system() {
-  "$capstan" completion bash | grep -o '[a-z_0-9.]*\.compat\.[a-z_0-9]*' | sed 's/.*\.compat\./compat./' | sort -u >keys
-  [ "$(wc -l <keys)" -ge 12 ] || { cat keys; return 1; }
-  local key
-  while read -r key; do
-    grep -qrw --include=README.md -- "${key#compat.}" "$source/nn/systems" || grep -qw -- "$key" "$source/docs/systems.md" ||
-      { echo "$key is on no page"; return 1; }
-    ! grep -qw -- "$key" "$source/docs/configuration.md"
-  done <keys
-}
-
 run_cases

@@ -50,58 +50,6 @@ wide = {"t": {"dtype": "U8", "shape": [0, 2**40, 2**40], "data_offsets": [0, 0]}
 put("safetensors", "zero-of-many", struct.pack("<Q", len(json.dumps(wide))) + json.dumps(wide).encode())
 deep = b'{"__metadata__":' + b"[" * 5000
 put("safetensors", "deep", struct.pack("<Q", len(deep)) + deep)
-w = 4
-aft_full = {"fc_q.weight": [w, w], "fc_k.weight": [w, w], "fc_v.weight": [w, w], "fc_q.bias": [w], "fc_k.bias": [w],
-            "fc_v.bias": [w], "position_biases": [3, 3]}
-put("import", "aft-full", b"0" + tensors(aft_full))
-aft_local = {f"{n}.{p}": ([w, w] if p == "weight" else [w]) for n in ("query", "key", "value", "output")
-             for p in ("weight", "bias")}
-put("import", "aft-local", b"1" + tensors({**aft_local, "pos_bias": [3, 3]}))
-put("import", "aft-local-mask", b"0" + tensors({**aft_local, "pos_bias": [3, 3], "local_mask": [3, 3]}))
-fast = {f"{n}.{p}": ([w, w] if p == "weight" else [w]) for n in ("query", "key", "transform") for p in ("weight", "bias")}
-fast.update({f"{n}.{p}": ([2, w] if p == "weight" else [2]) for n in ("query_att", "key_att") for p in ("weight", "bias")})
-put("import", "fastformer", b"0" + tensors(fast))
-put("import", "fast-attention", b"0" + tensors({**{"self." + k: v for k, v in fast.items()}, "output.dense.weight": [w, w],
-                                               "output.dense.bias": [w], "output.LayerNorm.weight": [w]}))
-gated = {"to_hidden.0.weight": [4 * w, w], "to_hidden.0.bias": [4 * w], "to_qk.0.weight": [w, w], "to_qk.0.bias": [w],
-         "to_out.0.weight": [w, 2 * w], "to_out.0.bias": [w], "norm.weight": [w], "norm.bias": [w]}
-put("import", "gau", b"2" + tensors({**gated, "offsetscale.gamma": [2, w], "offsetscale.beta": [2, w],
-                                    "rel_pos_bias.relative_attention_bias.weight": [32, 1]}))
-put("import", "flash", b"2" + tensors({**gated, "qk_offset_scale.gamma": [4, w], "qk_offset_scale.beta": [4, w],
-                                      "rotary_pos_emb.freqs": [2]}))
-
-
-def linear(name, out, width):
-    return {f"{name}.weight": [out, width], f"{name}.bias": [out]}
-
-
-def norm(name):
-    return linear(name, w, w) | {f"{name}.weight": [w]}
-
-
-def below(prefix, entries):
-    return {f"{prefix}.{name}": shape for name, shape in entries.items()}
-
-
-flash = {**gated, "qk_offset_scale.gamma": [4, w], "qk_offset_scale.beta": [4, w], "rotary_pos_emb.freqs": [2]}
-put("import_model", "flash", b"3" + tensors({"token_emb.weight": [5, w], "abs_pos_emb.scale": [1], "abs_pos_emb.inv_freq": [2],
-                                             **below("layers.0", flash), **norm("to_logits.0"), **linear("to_logits.1", 5, w)}))
-layer = {**below("attention.self", fast), **linear("attention.output.dense", w, w), **norm("attention.output.LayerNorm"),
-         **linear("intermediate.dense", 6, w), "output.dense.weight": [w, 6], "output.dense.bias": [w], **norm("output.LayerNorm")}
-put("import_model", "fastformer", b"2" + tensors(
-    {"word_embedding.weight": [5, w], **linear("dense_linear", 3, w), "fastformer_model.position_embeddings.weight": [6, w],
-     **norm("fastformer_model.LayerNorm"), **below("fastformer_model.encoders.0", layer),
-     **linear("fastformer_model.poolers.0.att_fc1", w, w), **linear("fastformer_model.poolers.0.att_fc2", 1, w)}))
-put("import_model", "gau-alpha", b"0" + tensors(
-    {"gau_alpha.embeddings.word_embeddings.weight": [5, w], "gau_alpha.embeddings.token_type_embeddings.weight": [2, w],
-     "gau_alpha.encoder.layer.0.gau.i_dense.weight": [14, w], "gau_alpha.encoder.layer.0.gau.o_dense.weight": [w, 6],
-     "gau_alpha.encoder.layer.0.gau.q_scaleoffset.weight": [2], "gau_alpha.encoder.layer.0.gau.k_scaleoffset.weight": [2],
-     "cls.predictions.decoder.weight": [5, w]}))
-encoder = {"self_attn.in_proj_weight": [3 * w, w], "self_attn.in_proj_bias": [3 * w], **linear("self_attn.out_proj", w, w),
-           **linear("linear1", 6, w), "linear2.weight": [w, 6], "linear2.bias": [w], **norm("norm1"), **norm("norm2")}
-put("import_model", "transformer", b"1" + tensors(
-    {"embedding.weight": [5, w], "pos_encoder.pe": [6, 1, w], **below("transformer_encoder.layers.0", encoder),
-     **norm("transformer_encoder.norm"), **linear("linear", 5, w)}))
 
 put("yaml", "run", "name: a\nflag: false\ndata:\n  train: [a.txt]\n  windows: random\n  documents: {type: marker, text: x}\n"
     "  tokenizer: {type: word, split: words}\nlayers:\n  - rate: 0.25\n    width: 8\n    tokenizer: char\n  - {}\n"

@@ -133,9 +133,4 @@ std::string change_tensor_file(const std::string& input, size_t most, std::mt199
   return tensor_file(header, parts.data);
 }
 
-std::string change_behind_choice(const std::string& input, size_t most, std::mt19937& random, const Change& change) {
-  if (input.empty()) return "0" + change_tensor_file(input, most, random, change);
-  return input.substr(0, 1) + change_tensor_file(input.substr(1), most, random, change);
-}
-
 }  // namespace capstan::fuzz

@@ -11,20 +11,7 @@ namespace capstan::fuzz {
 /// and the checksum is made right, so that the change gets past the first checks.
 std::string change_tensor_file(const std::string& input, size_t most, std::mt19937& random, const Change& change);
 
-/// The same for inputs of which the first byte is a choice.
-std::string change_behind_choice(const std::string& input, size_t most, std::mt19937& random, const Change& change);
-
 /// Header and data as a file.
 std::string tensor_file(const std::string& header, const std::string& data);
-
-/// Every imported tensor has as many values as its shape says.
-template <class Imported>
-void require_whole(const Imported& imported) {
-  for (const auto& [name, tensor] : imported.parameters) {
-    int64_t size = 1;
-    for (const int64_t extent : tensor.shape) size *= extent;
-    require(size == static_cast<int64_t>(tensor.values.size()), "an imported tensor has as many values as its shape");
-  }
-}
 
 }  // namespace capstan::fuzz

@@ -15,11 +15,11 @@ SYSTEMS = ("aft-simple", "aft-full", "aft-local", "aft-conv", "fastformer", "att
 TASKS = ("language-model", "masked-language-model", "text-classifier", "pairs")
 
 
-def mixer(system, draw, prefix):
-    """A mixer with random options. prefix: only those that can read in both directions."""
+def mixer(system, draw):
+    """A mixer with random options."""
     yes = lambda: draw.choice((True, False))
     if system.startswith("aft"):
-        config = {"bias": yes(), "output_projection": True, "inner": draw.choice((0, 24)), "compat": {"key_bias": yes()}}
+        config = {"bias": yes(), "output_projection": True, "inner": draw.choice((0, 24))}
         if system == "aft-conv":
             config |= {"window": draw.choice((2, 5)), "heads": draw.choice((1, 4))}
         elif system != "aft-simple":
@@ -27,28 +27,23 @@ def mixer(system, draw, prefix):
             config |= {"window": draw.choice((1, 3, 20))} if system == "aft-local" else {}
     elif system == "fastformer":
         config = {"heads": draw.choice((1, 4)), "logits": draw.choice(("all-features", "per-head")), "bias": yes(),
-                  "value": draw.choice(("shared", "own")), "output_projection": yes(), "compat": {"logit_bias": yes()}}
+                  "value": draw.choice(("shared", "own")), "output_projection": yes()}
     elif system == "attention":
         config = {"heads": draw.choice((1, 2)), "rotary": yes(), "bias": yes(), "output_projection": yes(),
-                  "compat": {"key_bias": yes(), "rotary_dims": draw.choice((0, 4)),
-                             "rotary_pairs": draw.choice(("halves", "interleaved"))}}
+                  "rotary_pairs": draw.choice(("halves", "interleaved"))}
     else:
         kernel = draw.choice(("squared-relu", "laplace", "softmax"))
-        logits = draw.choice(("key-dim", "log-length") if kernel == "softmax" else ("key-dim", "length"))
-        normaliser = draw.choice(("counted", "paper") + (("chunk", "document") if system == "flash" else ()))
-        whole = logits == "length" and (kernel == "squared-relu" or normaliser in ("paper", "chunk")) and yes()
-        bias = draw.choice(("none", "toeplitz", "rotary") + (() if prefix else ("t5",)))
+        logits = "key-dim" if kernel == "softmax" else draw.choice(("key-dim", "length"))
+        normaliser = draw.choice(("counted", "paper") + (("document",) if system == "flash" else ()))
+        bias = draw.choice(("none", "toeplitz", "rotary"))
         config = {"expansion": draw.choice((1, 2.5)), "key_dim": 8, "kernel": kernel, "logits": logits,
                   "normaliser": normaliser, "rotary": yes(), "position_bias": bias, "bias": yes(),
-                  "compat": {"whole_length": whole, "min_length": draw.choice((1, 16)),
-                             "t5_scale": draw.choice((0, 2)), "rotary_dims": draw.choice((0, 4)),
-                             "rotary_pairs": draw.choice(("halves", "interleaved"))}}
+                  "rotary_pairs": draw.choice(("halves", "interleaved"))}
         if system == "flash":
             part = draw.choice(("both", "both", "local", "global"))
             config |= {"chunk": draw.choice((3, 7, 64)), "local": part != "global", "global": part != "local"}
-            config["compat"]["shift_tokens"] = yes()
         else:
-            config["compat"]["paper_length"] = 16
+            config["paper_length"] = 16
     return {"type": system} | config
 
 
@@ -56,14 +51,13 @@ def model(system, task, seed):
     draw = random.Random(f"{system} {task} {seed}")
     yes = lambda: draw.choice((True, False))
     prefix = task == "pairs" and system != "aft-conv"
-    layer = {"mixer": mixer(system, draw, prefix), "short_conv": draw.choice((0, 1, 4)), "repeat": 2,
+    layer = {"mixer": mixer(system, draw), "short_conv": draw.choice((0, 1, 4)), "repeat": 2,
              "feed_forward": {"type": draw.choice(("none", "relu", "squared-relu", "gelu", "silu", "glu", "swiglu",
                                                     "geglu")), "expansion": 1.5, "bias": yes()},
              "norm": {"type": draw.choice(("layer", "rms", "scale")), "eps": 1e-5},
              "norm_placement": draw.choice(("pre", "post"))}
     config = {"width": 16, "max_length": 48, "layers": [layer], "embedding_norm": yes(), "share_layers": yes(),
-              "positions": draw.choice(("none", "learned", "sinusoidal", "scaled-sinusoidal")),
-              "compat": {"norm_after_post": yes()}}
+              "positions": draw.choice(("none", "learned", "sinusoidal", "scaled-sinusoidal"))}
     if yes():
         config["ngram_embedding"] = {"orders": [1, 3], "buckets": 97, "width": 6, "every_block": yes()}
     if task == "text-classifier":

@@ -20,7 +20,7 @@ MODEL = {"type": "language-model", "width": 32, "max_length": 512, "final_norm":
 CASES = {
     "bytes": ({}, {"tokenizer": "byte"}),
     "untied": ({"tied_output": False}, {"tokenizer": "byte", "documents": "line"}),
-    "interleaved": ({"layers": [LAYER | {"mixer": LAYER["mixer"] | {"compat": {"rotary_pairs": "interleaved"}}}]},
+    "interleaved": ({"layers": [LAYER | {"mixer": LAYER["mixer"] | {"rotary_pairs": "interleaved"}}]},
                     {"tokenizer": "byte"}),
     "pieces": ({}, {"tokenizer": {"type": "sentencepiece", "vocabulary_size": 300}}),
 }

@@ -28,37 +28,17 @@ def value(text):
             return text
 
 
-def rotary(given):
-    return {"rotary": given["rotary_dims"] > 0, "rotary_base": given["rotary_base"], "attention_dropout": 0.0,
-            "compat": {"rotary_dims": given["rotary_dims"], "key_bias": given.get("key_bias", False),
-                       "rotary_pairs": "interleaved" if given["interleaved"] else "halves"}}
+ROTARY = {"rotary": False, "rotary_base": 10000.0, "rotary_pairs": "halves", "attention_dropout": 0.0}
+DEFAULTS = {"aft": {"inner": 0, "output_projection": True, "position_stddev": 0.0},
+            "fastformer": {"logits": "all-features", "value": "shared", "output_projection": True},
+            "attention": ROTARY | {"output_projection": True}, "gau": ROTARY, "flash": ROTARY}
 
 
-def gated(system, given):
-    config = {"type": system, "kernel": given["kernel"], "logits": given["logits"].replace("whole-", ""),
-              "normaliser": given["normaliser"], "position_bias": given["position_bias"], "bias": given["bias"],
-              "key_dim": given["key_dim"], "expansion": given["expansion"]} | rotary(given)
-    config["compat"] |= {"whole_length": given["logits"] == "whole-length", "t5_scale": given["t5_scale"]}
-    if system == "gau":
-        config["compat"]["paper_length"] = given["paper_length"]
-        return config
-    return config | {"chunk": given["chunk"], "local": given["local_part"], "global": given["global_part"]}
-
-
-def mixer_config(name, given):
+def mixer_config(metadata, config):
     """The section `mixer` of a model from a fixture's metadata."""
-    if name in ("gau", "flash"):
-        return gated(name, given)
-    if name == "attention":
-        return {"type": name, "heads": given["heads"], "bias": given["bias"],
-                "output_projection": given["output_projection"]} | rotary(given)
-    if name.startswith("fastformer"):
-        return {"type": "fastformer", "heads": given["heads"], "bias": given["bias"],
-                "logits": "per-head" if given["per_head"] else "all-features", "value": "own" if given["own_values"] else "shared",
-                "output_projection": given["output_projection"], "compat": {"logit_bias": given["logit_bias"]}}
-    return {"type": f"aft-{given['variant']}", "inner": 0, "window": given["window"], "heads": given["heads"], "rank": given["rank"],
-            "position_bias": "dense" if given["dense"] else "factorised", "position_stddev": 0.0, "bias": True,
-            "output_projection": given["output_projection"], "compat": {"kernel_eps": given["kernel_eps"]}}
+    options = (option.split("=") for option in metadata[f"{config}.options"].split())
+    mixer = metadata[f"{config}.mixer"]
+    return DEFAULTS[mixer.split("-")[0]] | {"type": mixer} | {key: value(text) for key, text in options}
 
 
 def documents(segment_ids):
@@ -92,42 +72,32 @@ def check(module, config, width, longest, causal, tensors, parameters, case, seg
     return found
 
 
-def cases(name, metadata, tensors):
-    """(case, its metadata, the prefix of its parameters, the name of its segment ids)"""
-    given = {key: value(text) for key, text in metadata.items()}
-    if "configs" in metadata:
-        for config in metadata["configs"].split():
-            own = given | {key.split(".", 1)[1]: one for key, one in given.items() if key.startswith(config + ".")}
-            for direction in ("causal", "bidirectional"):
-                yield f"{config}.{direction}", own, f"{config}.parameter.", "segment_ids"
-    else:
-        for case in metadata["cases"].split():
-            yield case, given, "parameter.", "segment_ids." + case.split(".")[1]
-
-
 def main():
     safe_open, load = require("safetensors").safe_open, require("safetensors.torch").load_file
     require("transformers")
     sys.path.insert(0, str(ROOT / "run" / "exports"))
     module = importlib.import_module("huggingface.modeling_capstan")
-    files = [file for pattern in ("aft_[!i]*", "fastformer_*", "attention", "gau", "flash")
-             for file in sorted(FIXTURES.glob(pattern + ".safetensors"))]
     failed, count = 0, 0
-    for file in files:
-        tensors, worst_case = load(str(file)), 0.0
-        if file.stem.startswith("aft_"):
-            tensors |= load(str(FIXTURES / "aft_inputs.safetensors"))
-        with safe_open(str(file), "pt") as opened:
+    for system in DEFAULTS:
+        file, worst_case = str(FIXTURES / f"{system}.safetensors"), 0.0
+        tensors = load(file)
+        with safe_open(file, "pt") as opened:
             metadata = opened.metadata()
-        for case, given, prefix, segments in cases(file.stem, metadata, tensors):
-            parameters = {key[len(prefix) :]: one for key, one in tensors.items() if key.startswith(prefix)}
-            found = check(module, mixer_config(file.stem, given), given["width"], given.get("max_length", 0), "causal" in case,
-                          tensors, parameters, case, tensors[segments])
-            worst_case, count = max(worst_case, found), count + 1
-            failed += found > MOST
-            if found > MOST:
-                print(f"{file.stem} {case}: {found:.1e} WRONG")
-        print(f"{file.stem:26} {worst_case:.1e}")
+        for config in metadata["configs"].split():
+            if "layer." in metadata[f"{config}.options"]:
+                continue  # a whole block
+            own = {key: one for key, one in tensors.items() if key in ("x", "dy", "segment_ids")}
+            own |= {key[len(config) + 1:]: one for key, one in tensors.items() if key.startswith(config + ".")}
+            parameters = {key[len("parameter."):]: one for key, one in own.items() if key.startswith("parameter.")}
+            width, longest = (int(metadata[f"{config}.{key}"]) for key in ("width", "max_length"))
+            for case in metadata[f"{config}.cases"].split():
+                found = check(module, mixer_config(metadata, config), width, longest, case == "causal", own, parameters, case,
+                              own["segment_ids"])
+                worst_case, count = max(worst_case, found), count + 1
+                failed += found > MOST
+                if found > MOST:
+                    print(f"{system} {config} {case}: {found:.1e} WRONG")
+        print(f"{system:12} {worst_case:.1e}")
     print(f"{count} cases, {failed} wrong")
     return failed > 0 or count == 0
 

@@ -12,10 +12,7 @@ GradcheckReport check_task(const Task& task, ParamStore& store, const Batch& bat
   GradcheckOptions options;
   options.samples = 6;
   std::vector<std::pair<std::string, Var>> leaves;
-  for (const Param& param : store.params()) {
-    leaves.emplace_back(param.name, param.var);
-    if (param.options.gauge) options.gauge.push_back(param.name);
-  }
+  for (const Param& param : store.params()) leaves.emplace_back(param.name, param.var);
   const Context context = context_of(batch);
   return gradcheck([&] { return task.loss(batch, context).sum; }, leaves, options);
 }
@@ -131,7 +128,6 @@ TEST_CASE("gradients of every other part a configuration can ask for") {
     config.positions = recompute ? Positions::scaled_sinusoidal : Positions::sinusoidal;
     config.embedding_norm = true;
     config.final_norm.type = NormKind::rms;
-    config.final_norm.clamp = recompute;
     config.recompute = recompute;
     config.ngram_embedding.orders = {2, 3};
     config.ngram_embedding.buckets = 7;  // collisions, too

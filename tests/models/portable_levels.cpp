@@ -28,8 +28,7 @@ std::vector<Array> everything(const LanguageModelConfig& config, const std::stri
   const TaskLoss loss = built.model->loss(batch, context_of(batch, true));
   scope.backward(loss.sum);
   std::vector<Array> results{loss.sum.value()};
-  for (const Param& param : built.store->params())
-    if (!param.options.gauge) results.push_back(param.var.grad().clone());
+  for (const Param& param : built.store->params()) results.push_back(param.var.grad().clone());
   const TapePause pause;
   const Ids row = batch.tokens.rows(0, 1);
   results.push_back(built.model->logits(row, Context::evaluation(1, longest)).value());

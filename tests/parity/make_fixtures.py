@@ -5,18 +5,19 @@ Run: /path/to/python-with-torch tests/parity/make_fixtures.py
 
 import torch
 
+import attention_op
 import checks
-from systems import (aft, attention, elementary, fastformer, flash, gau, public_gated, public_models, public_modules,
-                     whole_models)
+import elementary
+import models
+import published_models
+import systems
 
 
 def main():
     torch.set_num_threads(1)
     checks.check_formulas()
     checks.check_rotary()
-    checks.check_cancellation_case()
-    for part in (aft, whole_models, elementary, attention, fastformer, flash, gau, public_gated, public_models,
-                 public_modules):
+    for part in (systems, attention_op, elementary, models, published_models):
         part.make()
 
 

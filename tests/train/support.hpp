@@ -56,7 +56,7 @@ class LookupTask final : public Task {
  public:
   LookupTask(ParamStore& params, int64_t tokens, bool fresh_each_epoch)
       : weight_(params.add("weight", Array(Shape{tokens}, real{fresh_each_epoch ? 0 : 0.1F}),
-                           {/*decay=*/true, /*gauge=*/false, /*by_rows=*/false, fresh_each_epoch})),
+                           {/*decay=*/true, /*by_rows=*/false, fresh_each_epoch})),
         bias_(params.add("bias", Array(Shape{1}, real{0}), {false})) {
     params.finalize();
   }

@@ -33,8 +33,8 @@ TEST_CASE("a table that starts again with each epoch is empty in its first step,
 TEST_CASE("emptying a table: values, moments and average, of this parameter alone") {
   ParamStore params;
   params.add("before", Array(Shape{3, 5}, real{2}), {});
-  params.add("table", Array(Shape{7, 5}, real{2}), {true, false, /*by_rows=*/true, /*fresh_each_epoch=*/true});
-  params.add("after", Array(Shape{4, 5}, real{2}), {true, false, /*by_rows=*/true});
+  params.add("table", Array(Shape{7, 5}, real{2}), {true, /*by_rows=*/true, /*fresh_each_epoch=*/true});
+  params.add("after", Array(Shape{4, 5}, real{2}), {true, /*by_rows=*/true});
   CHECK(has_fresh_tables(params));
   params.finalize();
   Optimizer optimizer(AdamWConfig{}, params);
@@ -55,7 +55,7 @@ TEST_CASE("emptying a table: values, moments and average, of this parameter alon
   expect(average.values().data(), 4);
 
   ParamStore plain;
-  plain.add("table", Array(Shape{7, 5}, real{2}), {true, false, true});
+  plain.add("table", Array(Shape{7, 5}, real{2}), {true, true});
   CHECK_FALSE(has_fresh_tables(plain));
 }
 

@@ -122,7 +122,7 @@ void fill_with_table(ParamStore& store, bool by_rows) {
   Array table(Shape{table_rows, table_width});
   RandomStream random({5, 7});
   for (int64_t i = 0; i < table.size(); ++i) table.mutable_data()[i] = static_cast<real>(random.normal());
-  store.add("table", table, {true, false, by_rows});
+  store.add("table", table, {true, by_rows});
   store.finalize();
 }
 

@@ -11,9 +11,8 @@ namespace capstan::CAPSTAN_PRECISION::kernels {
 
 // Normalisation of the rows of a matrix.
 
-/// n = (x - mean x) / sqrt(var x + eps) when centred, x / sqrt(mean x^2 + eps) when rms, else x / max(sqrt(mean x^2),
-/// eps).
-enum class NormForm { centred, rms, clamped_rms };
+/// n = (x - mean x) / sqrt(var x + eps) when centred, else x / sqrt(mean x^2 + eps).
+enum class NormForm { centred, rms };
 
 /// What both ways of a norm over rows of `columns` elements share.
 /// gain is (columns) or null for 1; `scale` multiplies all.

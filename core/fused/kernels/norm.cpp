@@ -32,14 +32,10 @@ Deviations deviations(const real* x, real centre, int64_t columns) {
   return {sum.total(), squares.total()};
 }
 
-/// The limit of clamped_rms for 1 / rms: rows that reach it are only scaled.
-real largest_rstd(double eps) { return static_cast<real>(1 / eps); }
-
 Moments moments(NormForm kind, const real* x, int64_t columns, double eps) {
   const real n = static_cast<real>(columns);
   if (kind != NormForm::centred) {
     const real squares = deviations(x, 0, columns).squares;
-    if (kind == NormForm::clamped_rms) return {0, std::min(1 / std::sqrt(squares / n), largest_rstd(eps))};
     return {0, static_cast<real>(1 / std::sqrt(double{squares / n} + eps))};
   }
   // The first mean is rounded; the deviations from it correct it, so that a constant row is centred to exactly 0.
@@ -65,7 +61,7 @@ struct RowSums {
 };
 
 /// One row of norm_backward; returns the row sum of dy * n. With g = dy * gain * scale:
-/// dx = rstd * (g - n * mean(g * n) - mean(g) when centred), or rstd * g in a row that is only scaled.
+/// dx = rstd * (g - n * mean(g * n) - mean(g) when centred).
 real backward_row(const NormPass& pass, const Moments& m, const real* x, const real* dy, real* dx,
                   const RowSums& sums) {
   const Batch mean(m.mean), rstd(m.rstd);
@@ -86,8 +82,7 @@ real backward_row(const NormPass& pass, const Moments& m, const real* x, const r
   const real row_dot = dot.total();
   if (dx == nullptr) return row_dot;
   const real n = static_cast<real>(pass.columns);
-  const bool scaled_only = pass.kind == NormForm::clamped_rms && m.rstd >= largest_rstd(pass.eps);
-  const Batch mean_dot(scaled_only ? real{0} : (pass.gain != nullptr ? gain_dot.total() : row_dot) / n);
+  const Batch mean_dot((pass.gain != nullptr ? gain_dot.total() : row_dot) / n);
   const Batch mean_sum(pass.kind == NormForm::centred ? gain_sum.total() / n : real{0});
   const Batch factor(m.rstd * pass.scale);
   simd::sweep(pass.columns, [&](auto at) {

@@ -35,41 +35,17 @@ Steps steps(const MatrixOf<float>& matrix) {
   return matrix.transposed() ? Steps{1, matrix.stride} : Steps{matrix.stride, 1};
 }
 
-/// Four elements in one register; in memory, wherever an element may be.
-typedef float Four __attribute__((vector_size(16)));
-typedef float FourAnywhere __attribute__((vector_size(16), aligned(4), may_alias));
-
-/// to[i * size + lane] = from[lane * across + i] for four lanes and four i.
-inline void transpose_block(const float* from, int64_t across, int64_t size, float* to) {
-  Four rows[4];
-  for (int64_t lane = 0; lane < 4; ++lane) rows[lane] = *reinterpret_cast<const FourAnywhere*>(from + lane * across);
-  const Four low01 = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5),
-             low23 = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5),
-             high01 = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7),
-             high23 = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
-  const Four columns[] = {
-      __builtin_shufflevector(low01, low23, 0, 1, 4, 5), __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
-      __builtin_shufflevector(high01, high23, 0, 1, 4, 5), __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
-  for (int64_t i = 0; i < 4; ++i) *reinterpret_cast<FourAnywhere*>(to + i * size) = columns[i];
-}
-
-/// to[i * Size + lane] = from[lane * across + i * along] for lane < count, and 0 up to Size; i < length. `across` or
-/// `along` is 1.
-template <int64_t Size>
-void pack_panel(const float* from, int64_t across, int64_t along, int64_t count, int64_t length, float* to) {
-  if (across == 1 && count == Size) {
-    for (int64_t i = 0; i < length; ++i)
-      for (int64_t lane = 0; lane < Size; ++lane) to[i * Size + lane] = from[i * along + lane];
-    return;
+/// `count` rows (or columns) of a factor, `across` apart, as panels of `size`: all elements of a panel at one k side by
+/// side, then those at the next, `along` further. The last panel is filled up with 0.
+void pack(const float* from, int64_t across, int64_t along, int64_t count, int64_t size, int64_t length, float* to) {
+  for (int64_t first = 0; first < count; first += size) {
+    const int64_t width = std::min(size, count - first);
+    for (int64_t k = 0; k < length; ++k, to += size) {
+      const float* const row = from + first * across + k * along;
+      for (int64_t lane = 0; lane < width; ++lane) to[lane] = row[lane * across];
+      std::fill(to + width, to + size, 0.0F);
+    }
   }
-  if (count < Size) std::fill_n(to, Size * length, 0.0F);
-  const int64_t even_count = along == 1 ? count / 4 * 4 : 0, even_length = length / 4 * 4;
-  for (int64_t i = 0; i < even_length; i += 4)
-    for (int64_t lane = 0; lane < even_count; lane += 4)
-      transpose_block(from + lane * across + i, across, Size, to + i * Size + lane);
-  for (int64_t lane = 0; lane < count; ++lane)
-    for (int64_t i = lane < even_count ? even_length : 0; i < length; ++i)
-      to[i * Size + lane] = from[lane * across + i * along];
 }
 
 /// A block's place in C, and the factors by which its sums are stored: c = alpha * sum + beta * c.
@@ -81,52 +57,43 @@ struct Target {
 
 /// Stores one register of sums into a row of C, of which `columns` lanes exist.
 void join(const Target& to, float* c, int64_t columns, const Floats& sum) {
-  const Floats value = Floats(to.alpha) * sum;
-  const auto joined = [&](const Floats& before) {
-    if (to.beta == 0) return value;
-    return to.beta == 1 ? before + value : Floats(to.beta) * before + value;
-  };
-  if (columns >= lanes) {
-    joined(to.beta == 0 ? value : Floats::load_unaligned(c)).store_unaligned(c);
-    return;
-  }
   alignas(64) float part[lanes] = {};
-  if (to.beta != 0) std::copy_n(c, columns, part);
-  joined(Floats::load_aligned(part)).store_aligned(part);
-  std::copy_n(part, columns, c);
+  const int64_t count = std::clamp<int64_t>(columns, 0, lanes);
+  if (to.beta != 0) std::copy_n(c, count, part);
+  const Floats value = Floats(to.alpha) * sum, before = Floats::load_aligned(part);
+  const Floats joined = to.beta == 0 ? value : to.beta == 1 ? before + value : Floats(to.beta) * before + value;
+  joined.store_aligned(part);
+  std::copy_n(part, count, c);
 }
 
-/// Computes `Rows` rows of a tile, `Registers` registers wide. All loops over the sums are unrolled: otherwise GCC
-/// keeps the sums in memory.
-template <int Rows, int Registers>
+/// Computes `Rows` rows of a tile. All loops over the sums are unrolled: otherwise GCC keeps the sums in memory.
+template <int Rows>
 void multiply_tile(const float* a, const float* b, int64_t length, const Target& to) {
-  Floats sums[Rows * Registers];
-#pragma GCC unroll 64
-  for (Floats& sum : sums) sum = Floats(0.0F);
+  Floats left[Rows], right[Rows];
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) left[i] = right[i] = Floats(0.0F);
   for (int64_t k = 0; k < length; ++k) {
-    Floats columns[Registers];
-#pragma GCC unroll 2
-    for (int j = 0; j < Registers; ++j) columns[j] = Floats::load_aligned(b + k * tile_columns + j * lanes);
+    const Floats first = Floats::load_aligned(b + k * tile_columns),
+                 second = Floats::load_aligned(b + k * tile_columns + lanes);
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
       const Floats value(a[k * tile_rows + i]);
-#pragma GCC unroll 2
-      for (int j = 0; j < Registers; ++j)
-        sums[i * Registers + j] = simd::fma(value, columns[j], sums[i * Registers + j]);
+      left[i] = simd::fma(value, first, left[i]);
+      right[i] = simd::fma(value, second, right[i]);
     }
   }
 #pragma GCC unroll 16
-  for (int i = 0; i < Rows; ++i)
-#pragma GCC unroll 2
-    for (int j = 0; j < Registers; ++j)
-      join(to, to.c + i * to.stride + j * lanes, to.columns - j * lanes, sums[i * Registers + j]);
+  for (int i = 0; i < Rows; ++i) {
+    join(to, to.c + i * to.stride, to.columns, left[i]);
+    join(to, to.c + i * to.stride + lanes, to.columns - lanes, right[i]);
+  }
 }
 
 using TileFunction = void (*)(const float*, const float*, int64_t, const Target&);
 template <int... Rows>
-TileFunction tile_function(int64_t rows, bool wide, std::integer_sequence<int, Rows...>) {
-  static constexpr TileFunction one[] = {multiply_tile<Rows + 1, 1>...}, two[] = {multiply_tile<Rows + 1, 2>...};
-  return (wide ? two : one)[rows - 1];
+TileFunction tile_function(int64_t rows, std::integer_sequence<int, Rows...>) {
+  static constexpr TileFunction functions[] = {multiply_tile<Rows + 1>...};
+  return functions[rows - 1];
 }
 
 /// Multiplies a packed block of A by a packed block of B, tile by tile.
@@ -135,18 +102,11 @@ void multiply_blocks(const float* a, int64_t rows, const float* b, int64_t lengt
     const int64_t width = std::min(tile_columns, to.columns - column);
     for (int64_t row = 0; row < rows; row += tile_rows) {
       const int64_t height = std::min<int64_t>(tile_rows, rows - row);
-      tile_function(height, width > lanes, std::make_integer_sequence<int, tile_rows>())(
+      tile_function(height, std::make_integer_sequence<int, tile_rows>())(
           a + row * length, b + column * length, length,
           {to.c + row * to.stride + column, to.stride, width, to.alpha, to.beta});
     }
   }
-}
-
-/// The panels of `count` rows (or columns) of a factor, each of Size.
-template <int64_t Size>
-void pack(const float* from, int64_t across, int64_t along, int64_t count, int64_t length, float* to) {
-  for (int64_t first = 0; first < count; first += Size)
-    pack_panel<Size>(from + first * across, across, along, std::min(Size, count - first), length, to + first * length);
 }
 
 }  // namespace
@@ -164,11 +124,11 @@ void multiply_in_order(const Product<float>& p) {
     const int64_t columns = std::min(block_columns, p.n - column);
     for (int64_t k = 0; k < p.k; k += depth) {
       const int64_t length = std::min(depth, p.k - k);
-      pack<tile_columns>(p.b.data + column * of_b.column + k * of_b.row, of_b.column, of_b.row, columns, length,
-                         packed_b);
+      pack(p.b.data + column * of_b.column + k * of_b.row, of_b.column, of_b.row, columns, tile_columns, length,
+           packed_b);
       for (int64_t row = 0; row < p.m; row += block_rows) {
         const int64_t rows = std::min(block_rows, p.m - row);
-        pack<tile_rows>(p.a.data + row * of_a.row + k * of_a.column, of_a.row, of_a.column, rows, length, packed_a);
+        pack(p.a.data + row * of_a.row + k * of_a.column, of_a.row, of_a.column, rows, tile_rows, length, packed_a);
         multiply_blocks(packed_a, rows, packed_b, length,
                         {p.c + row * p.c_stride + column, p.c_stride, columns, p.alpha, k == 0 ? p.beta : 1});
       }

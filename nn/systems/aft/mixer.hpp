@@ -5,6 +5,7 @@
 #include "core/config/schema.hpp"
 #include "nn/layers/layers.hpp"
 #include "nn/mixer/mixer.hpp"
+#include "nn/mixer/model_shape.hpp"
 
 namespace capstan {
 
@@ -16,16 +17,11 @@ inline std::vector<EnumName<PositionBias>> enum_names(PositionBias) {
 
 /// What the four variants share.
 struct AftProjections {
-  bool bias = false;      // biases of query and value (and of the output projection)
-  bool key_bias = false;  // a gauge parameter: it cancels in the quotient. For published weights
+  bool bias = false;  // biases of query and value (and of the output projection); one of the key would cancel
   bool output_projection = true;
   int64_t inner = 0;
 };
 
-template <class Fields>
-void describe_key_bias(Fields& f, AftProjections& c) {
-  f("key_bias", c.key_bias, any(), "bias of the key, which has no effect, because it cancels");
-}
 template <class Fields>
 void describe_projections(Fields& f, AftProjections& c) {
   f("bias", c.bias, any(), "biases of the projections (in aft and attention not of the key)");
@@ -48,7 +44,6 @@ struct AftSimpleConfig : AftProjections {
 template <class Fields>
 void describe(Fields& f, AftSimpleConfig& c) {
   describe_projections(f, c);
-  describe_compat(f, [&](auto& g) { describe_key_bias(g, c); });
 }
 
 /// A learned w_ts for pairs of positions.
@@ -68,7 +63,6 @@ void describe_positions(Fields& f, AftPositions& c) {
   f("rank", c.rank, width_from(1), "inner size of the factorised position bias (d' in the paper)");
   f("position_stddev", c.position_stddev, at_least(0), "standard deviation of the initial parameters of w");
   describe_projections(f, c);
-  describe_compat(f, [&](auto& g) { describe_key_bias(g, c); });
 }
 
 /// For every pair. O(T^2 D) time, O(T D) memory and decode state.
@@ -99,7 +93,6 @@ struct AftConvConfig : AftProjections {
   static constexpr const char* type_name = "aft-conv";
   int64_t window = 32;
   int64_t heads = 4;
-  double kernel_eps = 1e-5;
 
   bool has_position_limit() const { return false; }
   std::string prefix_obstacle() const { return "the kernel of aft-conv depends on the direction"; }
@@ -111,11 +104,6 @@ void describe(Fields& f, AftConvConfig& c) {
     "number of taps per head, one for each distance below the window (in both directions if bidirectional)");
   f("heads", c.heads, width_from(1), "number of heads; must divide the width");
   describe_projections(f, c);
-  describe_compat(f, [&](auto& g) {
-    describe_key_bias(g, c);
-    g("kernel_eps", c.kernel_eps, at_least(0),
-      "added to the variance by which a head's taps are normalised, so that equal taps give 0; 0 as in the paper");
-  });
 }
 inline void validate(const AftConvConfig& c, const ModelShape& model, Problems& problems) {
   validate(static_cast<const AftProjections&>(c), model, problems);

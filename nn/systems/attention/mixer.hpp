@@ -6,6 +6,7 @@
 #include "nn/layers/layers.hpp"
 #include "nn/layers/rotary_config.hpp"
 #include "nn/mixer/mixer.hpp"
+#include "nn/mixer/model_shape.hpp"
 #include "nn/systems/quadratic/op.hpp"
 
 namespace capstan {
@@ -16,8 +17,7 @@ struct AttentionConfig {
   static constexpr const char* type_name = "attention";
   int64_t heads = 4;
   RotaryConfig rotary = {/*enabled=*/false};
-  bool bias = false;      // biases of query, value and output projection
-  bool key_bias = false;  // without rotary positions a gauge parameter: it cancels in the softmax
+  bool bias = false;  // biases of query, value and output projection
   bool output_projection = true;
   double attention_dropout = 0;
 
@@ -33,10 +33,6 @@ void describe(Fields& f, AttentionConfig& c) {
   f("output_projection", c.output_projection, any(), "a linear map after the mixer");
   f("attention_dropout", c.attention_dropout, between_below(0, 1),
     "share of the attention weights that are set to zero in training");
-  describe_compat(f, [&](auto& g) {
-    g("key_bias", c.key_bias, any(), "bias of the key; without rotary it has no effect, because it cancels");
-    describe_rotary_compat(g, c.rotary);
-  });
 }
 inline void validate(const AttentionConfig& c, const ModelShape& model, Problems& problems) {
   check_heads(c.heads, model, problems);

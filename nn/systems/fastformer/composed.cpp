@@ -11,9 +11,9 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 /// softmax over the visible tokens of the logits that `x` (B, T, D) has by `weight` (H, D): (B, H, T, T).
-Var pool_weights(const Var& x, const Var& weight, const Var& bias, const Array& visible) {
+Var pool_weights(const Var& x, const Var& weight, const Array& visible) {
   const int64_t batch = x.dim(0), length = x.dim(1), heads = weight.dim(0);
-  const Var logits = linear(x, weight, bias) * std::sqrt(static_cast<double>(heads) / static_cast<double>(x.dim(2)));
+  const Var logits = linear(x, weight) * std::sqrt(static_cast<double>(heads) / static_cast<double>(x.dim(2)));
   const Var per_query = broadcast_to(reshape(transpose(logits, {0, 2, 1}), {batch, heads, 1, length}),
                                      Shape{batch, heads, length, length});
   return softmax(per_query, visible.reshape(Shape{batch, 1, length, length}));
@@ -39,9 +39,9 @@ Pools pools(const Var& qk, const FastformerWeights& weights, const Segments& seg
   const std::vector<Var> parts =
       split(qk, 2, has_values ? std::vector<int64_t>{width, width, width} : std::vector<int64_t>{width, width});
   const Var &q = parts[0], &k = parts[1];
-  const Var query = pool_weights(q, weights.query_logits, weights.query_logit_bias, visible);
+  const Var query = pool_weights(q, weights.query_logits, visible);
   const Var p = pool(q, query) * k;
-  const Var key = pool_weights(p, weights.key_logits, weights.key_logit_bias, visible);
+  const Var key = pool_weights(p, weights.key_logits, visible);
   return {q, has_values ? parts[2] : q, pool(p, key), {query, key}};
 }
 

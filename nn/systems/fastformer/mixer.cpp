@@ -5,41 +5,12 @@
 #include "core/base/error.hpp"
 #include "core/ops/ops.hpp"
 #include "nn/layers/layers.hpp"
-#include "nn/mixer/mixer.hpp"
+#include "nn/mixer/decoding_mixer.hpp"
+#include "nn/mixer/prefixes.hpp"
 #include "nn/systems/fastformer/op.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
-
-/// y = W_o (W_r u + b_r + q) + b_o with u of nn/systems/fastformer/op.hpp.  Parameters to_qk.weight (2D, D) and .bias
-/// or, with values of its own, to_qkv.weight (3D, D) and .bias; query_logits and key_logits .weight (H, D) or, per
-/// head, (H, D/H) and .bias (H); to_r.weight (D, D) and .bias, to_out.
-class Fastformer final : public Mixer {
- public:
-  Fastformer(const Scope& scope, const MixerShape& shape, const FastformerConfig& config);
-
-  Var forward(const Var& x, const Context& context) const override;
-  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
-  Var prefill(const Var& x, MixerState& state) const override;
-  Var step(const Var& x, MixerState& state) const override;
-  MixerCost cost(int64_t length) const override;
-  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override;
-
- private:
-  FastformerWeights weights() const;
-  Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
-  /// Weight and bias of one kind of logits, whose bias is undefined where there is none.
-  struct Logits {
-    Logits(const Scope& scope, const MixerShape& shape, const FastformerConfig& config);
-    Var weight, bias;
-  };
-
-  MixerShape shape_;
-  FastformerConfig config_;
-  Linear packed_, to_r_;  // packed: q|k or q|k|v
-  Logits query_logits_, key_logits_;
-  std::unique_ptr<Linear> to_out_;
-};
 
 /// (H, D/H) -> (H, D), 0 outside the head's own features.
 Var block_diagonal(const Var& weight) {
@@ -54,72 +25,16 @@ LinearConfig packed_projection(int64_t width, const FastformerConfig& config) {
   return {width, static_cast<int64_t>(parts.size()) * width, config.bias, 1, /*output=*/false, parts};
 }
 
-}  // namespace
-
-Fastformer::Logits::Logits(const Scope& scope, const MixerShape& shape, const FastformerConfig& config) {
+/// The weight of one kind of logits.
+Var logits_weight(const Scope& scope, const MixerShape& shape, const FastformerConfig& config) {
   check(config.heads > 0 && shape.width % config.heads == 0, "fastformer: width {} is not a multiple of {} heads",
         shape.width, config.heads);
   const bool per_head = config.logits == FastformerLogits::per_head;
   ParamOptions options;
   options.table = per_head;  // a vector of its own for each head
-  weight = scope.param("weight", {config.heads, per_head ? shape.width / config.heads : shape.width},
-                       init::lecun_normal(), options);
-  if (config.logit_bias) bias = scope.param("bias", {config.heads}, init::zeros(), {/*decay=*/false, /*gauge=*/true});
+  return scope.param("weight", {config.heads, per_head ? shape.width / config.heads : shape.width},
+                     init::lecun_normal(), options);
 }
-
-Fastformer::Fastformer(const Scope& scope, const MixerShape& shape, const FastformerConfig& config)
-    : shape_(shape),
-      config_(config),
-      packed_(scope / (config.value == FastformerValue::own ? "to_qkv" : "to_qk"),
-              packed_projection(shape.width, config)),
-      to_r_(scope / "to_r", {shape.width, shape.width, config.bias, config.output_projection ? 1 : shape.output_gain}),
-      query_logits_(scope / "query_logits", shape, config),
-      key_logits_(scope / "key_logits", shape, config) {
-  if (config.output_projection)
-    to_out_ = std::make_unique<Linear>(scope / "to_out",
-                                       LinearConfig{shape.width, shape.width, config.bias, shape.output_gain});
-}
-
-FastformerWeights Fastformer::weights() const {
-  const bool per_head = config_.logits == FastformerLogits::per_head;
-  const auto wide = [&](const Var& weight) { return per_head ? block_diagonal(weight) : weight; };
-  return {wide(query_logits_.weight), wide(key_logits_.weight), query_logits_.bias,
-          key_logits_.bias,           to_r_.weight(),           to_r_.bias()};
-}
-
-Var Fastformer::forward(const Var& x, const Context& context) const {
-  const Var qk = packed_(x);
-  const FastformerWeights parameters = weights();
-  return output(mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
-    return fastformer(qk, parameters, segments, causal);
-  }));
-}
-
-std::vector<MixingWeights> Fastformer::mixing_weights(const Var& x, const Context& context) const {
-  const Var qk = packed_(x);
-  const FastformerWeights parameters = weights();
-  const auto pool = [&](Var FastformerPoolWeights::*which) {
-    return mix_with_prefix(context, shape_.causal,
-                           [&](const Segments& segments, bool causal) {
-                             return fastformer_pool_weights(qk, parameters, segments, causal).*which;
-                           })
-        .value();
-  };
-  return {{"query pool", pool(&FastformerPoolWeights::query), /*pool=*/true},
-          {"key pool", pool(&FastformerPoolWeights::key), /*pool=*/true}};
-}
-
-MixerCost Fastformer::cost(int64_t) const {
-  const double width = static_cast<double>(shape_.width), heads = static_cast<double>(config_.heads);
-  const double pools = 2 * (3 * width + width) + width;  // two averages, two products, the query added
-  const double saved =
-      static_cast<double>(packed_.weight().dim(0)) + 2 * heads + (config_.output_projection ? width : 0);
-  return {pools, pools, saved};
-}
-
-// Fastformer token by token: the running sums of both pools.
-
-namespace {
 
 /// The running sums of both pools.
 struct FastformerDecodeState final : MixerState {
@@ -137,43 +52,103 @@ struct FastformerDecodeState final : MixerState {
   FastformerState pools;
 };
 
+/// y = W_o (W_r u + b_r + q) + b_o with u of nn/systems/fastformer/op.hpp.  Parameters to_qk.weight (2D, D) and .bias
+/// or, with values of its own, to_qkv.weight (3D, D) and .bias; query_logits and key_logits .weight (H, D) or, per
+/// head, (H, D/H); to_r.weight (D, D) and .bias, to_out.
+class Fastformer final : public DecodingMixer<FastformerDecodeState> {
+ public:
+  Fastformer(const Scope& scope, const MixerShape& shape, const FastformerConfig& config)
+      : DecodingMixer("fastformer", shape),
+        config_(config),
+        packed_(scope / (config.value == FastformerValue::own ? "to_qkv" : "to_qk"),
+                packed_projection(shape.width, config)),
+        to_r_(scope / "to_r",
+              {shape.width, shape.width, config.bias, config.output_projection ? 1 : shape.output_gain}),
+        query_logits_(logits_weight(scope / "query_logits", shape, config)),
+        key_logits_(logits_weight(scope / "key_logits", shape, config)) {
+    if (config.output_projection)
+      to_out_ = std::make_unique<Linear>(scope / "to_out",
+                                         LinearConfig{shape.width, shape.width, config.bias, shape.output_gain});
+  }
+
+  Var forward(const Var& x, const Context& context) const override {
+    const Var qk = packed_(x);
+    const FastformerWeights parameters = weights();
+    return output(mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
+      return fastformer(qk, parameters, segments, causal);
+    }));
+  }
+
+  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override {
+    const Var qk = packed_(x);
+    const FastformerWeights parameters = weights();
+    const auto pool = [&](Var FastformerPoolWeights::*which) {
+      return mix_with_prefix(context, shape_.causal,
+                             [&](const Segments& segments, bool causal) {
+                               return fastformer_pool_weights(qk, parameters, segments, causal).*which;
+                             })
+          .value();
+    };
+    return {{"query pool", pool(&FastformerPoolWeights::query), /*pool=*/true},
+            {"key pool", pool(&FastformerPoolWeights::key), /*pool=*/true}};
+  }
+
+  MixerCost cost(int64_t) const override {
+    const double width = static_cast<double>(shape_.width), heads = static_cast<double>(config_.heads);
+    const double pools = 2 * (3 * width + width) + width;  // two averages, two products, the query added
+    const double saved =
+        static_cast<double>(packed_.weight().dim(0)) + 2 * heads + (config_.output_projection ? width : 0);
+    return {pools, pools, saved};
+  }
+
+ private:
+  FastformerWeights weights() const {
+    const bool per_head = config_.logits == FastformerLogits::per_head;
+    const auto wide = [&](const Var& weight) { return per_head ? block_diagonal(weight) : weight; };
+    return {wide(query_logits_), wide(key_logits_), to_r_.weight(), to_r_.bias()};
+  }
+
+  std::unique_ptr<MixerState> fresh_state(int64_t batch) const override {
+    return new_state<FastformerDecodeState>(batch, config_.heads, shape_.width);
+  }
+
+  Var read(const Var& x, FastformerDecodeState& state) const override {
+    const bool prefix = shape_.prefix && state.position(0) == 0;
+    const Var qk = packed_(x);
+    FastformerState pools = state.pools.clone();
+    // Computed for a prefix, too, although its outputs are those of the bidirectional op: this moves the pools on.
+    const Array causal = fastformer_continue(qk.value(), weights(), pools);
+    Var y = output(prefix ? fastformer(qk, weights(), Segments::full(x.dim(0), x.dim(1)), false) : Var(causal));
+    state.pools = std::move(pools);
+    state.advance(x.dim(0), x.dim(1));
+    return y;
+  }
+
+  Var next(const Var& x, FastformerDecodeState& state) const override {
+    const int64_t batch = x.dim(0), width = shape_.width;
+    const Array qk = packed_.step(x.value(), state.decode());
+    const int64_t stride = qk.dim(1);
+    FastformerState pools = state.pools.clone();
+    const Array u = fastformer_pools(qk.reshape({batch, 1, stride}), weights(), pools);
+    Array y = to_r_.step(u.reshape({batch, width}), state.decode());
+    real* const out = y.mutable_data();
+    for (int64_t row = 0; row < batch; ++row)
+      for (int64_t c = 0; c < width; ++c) out[row * width + c] += qk[row * stride + c];
+    if (to_out_) y = to_out_->step(y, state.decode());
+    state.pools = std::move(pools);
+    state.advance(batch, 1);
+    return Var(y);
+  }
+
+  Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
+
+  FastformerConfig config_;
+  Linear packed_, to_r_;  // packed: q|k or q|k|v
+  Var query_logits_, key_logits_;
+  std::unique_ptr<Linear> to_out_;
+};
+
 }  // namespace
-
-std::unique_ptr<MixerState> Fastformer::make_state(int64_t batch) const {
-  if (!shape_.causal) throw std::logic_error("fastformer: a bidirectional mixer does not decode");
-  return new_state<FastformerDecodeState>(batch, config_.heads, shape_.width);
-}
-
-Var Fastformer::prefill(const Var& x, MixerState& mixer_state) const {
-  auto& state = prefill_state<FastformerDecodeState>(mixer_state, "fastformer", x, shape_.width);
-  if (x.dim(0) == 0 || x.dim(1) == 0) return x;
-  const bool prefix = shape_.prefix && state.position(0) == 0;
-  const Var qk = packed_(x);
-  FastformerState pools = state.pools.clone();
-  // Computed for a prefix, too, although its outputs are those of the bidirectional op: this moves the pools on.
-  const Array causal = fastformer_continue(qk.value(), weights(), pools);
-  Var y = output(prefix ? fastformer(qk, weights(), Segments::full(x.dim(0), x.dim(1)), false) : Var(causal));
-  state.pools = std::move(pools);
-  state.advance(x.dim(0), x.dim(1));
-  return y;
-}
-
-Var Fastformer::step(const Var& x, MixerState& mixer_state) const {
-  auto& state = step_state<FastformerDecodeState>(mixer_state, "fastformer", x, shape_.width);
-  const int64_t batch = x.dim(0), width = shape_.width;
-  const Array qk = packed_.step(x.value(), state.decode());
-  const int64_t stride = qk.dim(1);
-  FastformerState pools = state.pools.clone();
-  const Array u = fastformer_pools(qk.reshape({batch, 1, stride}), weights(), pools);
-  Array y = to_r_.step(u.reshape({batch, width}), state.decode());
-  real* const out = y.mutable_data();
-  for (int64_t row = 0; row < batch; ++row)
-    for (int64_t c = 0; c < width; ++c) out[row * width + c] += qk[row * stride + c];
-  if (to_out_) y = to_out_->step(y, state.decode());
-  state.pools = std::move(pools);
-  state.advance(batch, 1);
-  return Var(y);
-}
 
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const FastformerConfig& config) {
   return std::make_unique<Fastformer>(scope, shape, config);

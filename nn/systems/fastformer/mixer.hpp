@@ -6,6 +6,7 @@
 #include "core/config/schema.hpp"
 #include "nn/layers/layers.hpp"
 #include "nn/mixer/mixer.hpp"
+#include "nn/mixer/model_shape.hpp"
 #include "nn/systems/fastformer/op.hpp"
 
 namespace capstan {
@@ -32,7 +33,6 @@ struct FastformerConfig {
   int64_t heads = 4;
   FastformerLogits logits = FastformerLogits::all_features;
   bool bias = false;
-  bool logit_bias = false;  // gauge parameters: they cancel in the softmax. For published weights
   bool output_projection = true;
   FastformerValue value = FastformerValue::shared;
 
@@ -48,9 +48,6 @@ void describe(Fields& f, FastformerConfig& c) {
   f("value", c.value, any(), "shared = the queries (the authors' code), own = a projection of their own (the paper)");
   f("bias", c.bias, any(), "biases of the projections (in aft and attention not of the key)");
   f("output_projection", c.output_projection, any(), "a linear map after the mixer");
-  describe_compat(f, [&](auto& g) {
-    g("logit_bias", c.logit_bias, any(), "biases of the logits, which have no effect, because they cancel");
-  });
 }
 inline void validate(const FastformerConfig& c, const ModelShape& model, Problems& problems) {
   check_heads(c.heads, model, problems);

@@ -88,20 +88,15 @@ MutablePoolRows rows_from(const MutablePoolRows& rows, int64_t token) {
   return {rows.data == nullptr ? nullptr : rows.data + token * rows.stride, rows.stride};
 }
 
-/// softmax weights (B, T, H) of s (rows weight^T + bias), 0 at padding.
-Array weights_of(const Layout& layout, const PoolRows& rows, const Var& weight, const Var& bias,
-                 AdditivePoolState& state) {
+/// softmax weights (B, T, H) of s rows weight^T, 0 at padding.
+Array weights_of(const Layout& layout, const PoolRows& rows, const Var& weight, AdditivePoolState& state) {
   const int64_t heads = layout.heads, tokens = layout.tokens();
   Array logits(Shape{layout.segments.batch(), layout.segments.length(), heads});
   real* const out = logits.mutable_data();
-  if (bias)
-    for (int64_t token = 0; token < tokens; ++token)
-      for (int64_t head = 0; head < heads; ++head) out[token * heads + head] = layout.scale() * bias.value()[head];
   const int64_t products = layout.apart ? layout.segments.batch() : 1, count = tokens / std::max<int64_t>(products, 1);
   for (int64_t first = 0; first < tokens; first += count)
     gemm(count, heads, layout.width, {rows.data + first * rows.stride, rows.stride},
-         {weight.value().data(), layout.width, Transpose::yes}, out + first * heads, heads, layout.scale(),
-         bias ? real{1} : real{0});
+         {weight.value().data(), layout.width, Transpose::yes}, out + first * heads, heads, layout.scale(), 0);
   real *const maximum = state.maximum.mutable_data(), *const sums = state.weight.mutable_data();
   parallel_units(layout.spans(), [&](int64_t index) {
     const Segments::Span& span = layout.segments.spans()[static_cast<size_t>(index)];
@@ -146,10 +141,10 @@ Array pools(const Layout& layout, const Array& qk, const FastformerWeights& weig
             Saved* saved) {
   const int64_t width = layout.width;
   const PoolRows q = query_rows(layout, qk);
-  const Array query = weights_of(layout, q, weights.query_logits, weights.query_logit_bias, state.query);
+  const Array query = weights_of(layout, q, weights.query_logits, state.query);
   Array u = multiplied_keys(layout, qk, query, state.query);
   real* const rows = u.mutable_data();
-  const Array key = weights_of(layout, {rows, width}, weights.key_logits, weights.key_logit_bias, state.key);
+  const Array key = weights_of(layout, {rows, width}, weights.key_logits, state.key);
   multiply_pool(layout, {key.data(), {rows, width}, value_rows(layout, qk)}, state.key, rows);  // u over p
   if (saved != nullptr) *saved = {query, key};
   return u;
@@ -197,18 +192,17 @@ Array pull_pool(const Layout& layout, const PoolSide& side, const kernels::PoolG
   return dlogits;
 }
 
-/// Gradients of logits = rows weight^T + bias: of the parameters, and added to that of the rows.
+/// Gradients of logits = rows weight^T: of the weight, and added to that of the rows.
 void pull_logits(const Layout& layout, const Array& dlogits, const PoolRows& rows, const Array& weight,
-                 const MutablePoolRows& drows, GradSink& dweight, GradSink& dbias) {
+                 const MutablePoolRows& drows, GradSink& dweight) {
   const int64_t width = layout.width, heads = layout.heads, tokens = layout.tokens();
   gemm(tokens, width, heads, {dlogits.data(), heads}, {weight.data(), width}, drows.data, drows.stride, 1, 1);
   if (dweight)
     gemm(heads, width, tokens, {dlogits.data(), heads, Transpose::yes}, {rows.data, rows.stride}, dweight.data(), width,
          1, dweight.beta());
-  kernels::column_sums(dlogits.data(), {dbias.data(), dbias.beta()}, tokens, heads);
 }
 
-enum Input : size_t { packed, query_logits, key_logits, query_logit_bias, key_logit_bias, to_r, to_r_bias };
+enum Input : size_t { packed, query_logits, key_logits, to_r, to_r_bias };
 
 /// dy with zeros at padding, where y is a constant.
 Array visible_rows(Array dy, const Layout& layout) {
@@ -224,7 +218,7 @@ Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weigh
   const Array dy = visible_rows(std::move(dy_rows), layout);
   const PoolRows q = query_rows(layout, qk), k = key_rows(layout, qk);
   const LinearSizes sizes{tokens, width, width};
-  Grads grads(7);
+  Grads grads(5);
   const Factor w(weights.to_r), d(dy, w);
   FastformerState state(layout.spans(), layout.heads, width);
   const Array p = multiplied_keys(layout, qk, saved.query, state.query);
@@ -248,22 +242,17 @@ Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weigh
   Array du = input_grad(d, w, dy.shape(), sizes);
   const MutablePoolRows dp{du.mutable_data(), width};  // dp is written over du
 
-  const auto logit_sinks = [&](Input weight, Input bias) {
-    return std::pair(GradSink(needs, weight, Shape{layout.heads, width}), GradSink(needs, bias, Shape{layout.heads}));
-  };
-  auto [dkey, dkey_bias] = logit_sinks(key_logits, key_logit_bias);
+  const Shape logits{layout.heads, width};
+  GradSink dkey(needs, key_logits, logits), dquery(needs, query_logits, logits);
   const bool has_values = own_values(layout);
   const Array db = pull_pool(layout, key_pool, {dp, has_values ? dv : dq, /*add_others=*/!has_values, {}, nullptr, 0});
-  pull_logits(layout, db, key_pool.values, weights.key_logits.value(), dp, dkey, dkey_bias);
-  auto [dquery, dquery_bias] = logit_sinks(query_logits, query_logit_bias);
+  pull_logits(layout, db, key_pool.values, weights.key_logits.value(), dp, dkey);
   const Array da = pull_pool(layout, query_pool, {dp, dk, /*add_others=*/false, dq, nullptr, 0});
-  pull_logits(layout, da, q, weights.query_logits.value(), dq, dquery, dquery_bias);
+  pull_logits(layout, da, q, weights.query_logits.value(), dq, dquery);
   clear_padding(dqk_data, layout.stride, layout.segments);
   grads[packed] = dqk;
   grads[query_logits] = dquery.grad();
-  grads[query_logit_bias] = dquery_bias.grad();
   grads[key_logits] = dkey.grad();
-  grads[key_logit_bias] = dkey_bias.grad();
   return grads;
 }
 
@@ -277,9 +266,6 @@ void check_inputs(const Shape& qk, const FastformerWeights& weights) {
   check(logits[0] > 0 && width % logits[0] == 0 && weights.key_logits.shape() == logits,
         "fastformer: query_logits {} and key_logits {} are not both (H, {}) with H dividing {}", logits,
         weights.key_logits.shape(), width, width);
-  for (const Var& bias : {weights.query_logit_bias, weights.key_logit_bias})
-    check(!bias || bias.shape() == Shape{logits[0]}, "fastformer: a logit bias {} is not ({})",
-          bias ? bias.shape() : Shape{}, logits[0]);
   check(weights.to_r.shape() == Shape{width, width}, "fastformer: to_r {} is not ({}, {})", weights.to_r.shape(), width,
         width);
   check(!weights.to_r_bias || weights.to_r_bias.shape() == Shape{width}, "fastformer: the bias of to_r {} is not ({})",
@@ -314,9 +300,7 @@ Var fastformer(const Var& qk, const FastformerWeights& weights, const Segments& 
   check_inputs(qk.shape(), weights);
   check(qk.dim(0) == segments.batch() && qk.dim(1) == segments.length(),
         "fastformer: qk {} does not have the (B, T) of segments {}", qk.shape(), segments.ids().shape());
-  const std::vector<Var> inputs{
-      qk,           weights.query_logits, weights.key_logits, weights.query_logit_bias, weights.key_logit_bias,
-      weights.to_r, weights.to_r_bias};
+  const std::vector<Var> inputs{qk, weights.query_logits, weights.key_logits, weights.to_r, weights.to_r_bias};
   const Layout layout(segments, qk.value(), weights.query_logits.dim(0), weights.query_logits.dim(1), causal);
   FastformerState state(layout.spans(), layout.heads, layout.width);
   Saved saved;

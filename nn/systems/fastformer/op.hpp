@@ -2,8 +2,8 @@
 //
 // From the packed projection q|k, whose values v are the queries (the authors' code), or q|k|v (the paper), for every
 // head h of D/H channels, with s = sqrt(H/D) and pool(a, x)_t = sum_i softmax_i(a) x_i over the tokens i that t sees:
-//   qbar_t = pool(s (q wq_h + bq_h), q),   p_t = qbar_t * k_t,
-//   kbar_t = pool(s (p wk_h + bk_h), p),   u_t = kbar_t * v_t,   y_t = W_r u_t + b_r + q_t.
+//   qbar_t = pool(s q wq_h, q),   p_t = qbar_t * k_t,
+//   kbar_t = pool(s p wk_h, p),   u_t = kbar_t * v_t,   y_t = W_r u_t + b_r + q_t.
 // Bidirectional, both pools run over the whole document. Causal, they are prefix pools, and p_t is made with the query
 // pooled so far: linear time, but not what the bidirectional layer gives for a prefix, whose p would all be made with
 // the last pooled query (that costs a softmax attention, O(T^2 D)). tests/nn/systems/fastformer/test_op.cpp holds the
@@ -15,10 +15,10 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// query_logits, key_logits: (H, D), every head's logit reads all features; their biases (H), which change nothing, and
-/// that of to_r (D) may be undefined. to_r: (D, D).
+/// query_logits, key_logits: (H, D), every head's logit reads all features (biases would cancel). to_r: (D, D); its
+/// bias (D) may be undefined.
 struct FastformerWeights {
-  Var query_logits, key_logits, query_logit_bias, key_logit_bias, to_r, to_r_bias;
+  Var query_logits, key_logits, to_r, to_r_bias;
 };
 
 /// qk: (B, T, 2D), or (B, T, 3D) with values of its own -> (B, T, D), 0 for padding.  O(T D) beyond the products. Saves

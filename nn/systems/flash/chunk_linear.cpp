@@ -143,8 +143,6 @@ void check_inputs(const Var& q, const Var& k, const Var& v, const Segments& segm
         "segments {}",
         q.shape(), k.shape(), v.shape(), segments.ids().shape());
   check(options.chunk >= 1, "chunk_linear_attention: chunk must be at least 1, got {}", options.chunk);
-  check(options.normaliser != ChunkNormaliser::constant || options.constant > 0,
-        "chunk_linear_attention: the constant normaliser must be positive, got {}", options.constant);
 }
 
 /// What the pullback keeps.
@@ -223,15 +221,8 @@ std::pair<Array, Array> key_value_gradients(const Operands& in, const Array& dy)
 
 real chunk_linear_scale(const ChunkLinearOptions& options, int64_t keys) {
   if (keys == 0) return 0;
-  switch (options.normaliser) {
-    case ChunkNormaliser::counted:
-      return real{1} / static_cast<real>(keys);
-    case ChunkNormaliser::chunks:
-      return real{1} / static_cast<real>(round_up(keys, options.chunk));
-    case ChunkNormaliser::constant:
-      return static_cast<real>(1 / options.constant);
-  }
-  throw std::logic_error("chunk_linear_attention: unknown normaliser");
+  const bool whole_chunks = options.normaliser == ChunkNormaliser::chunks;
+  return real{1} / static_cast<real>(whole_chunks ? round_up(keys, options.chunk) : keys);
 }
 
 Array chunk_linear_continue(const Array& q, const Array& k, const Array& v, int64_t position, Array& m,

@@ -8,16 +8,15 @@
 namespace capstan {
 
 /// What the sum over visible keys is divided by: their number; chunk * the number of their chunks (the paper's
-/// appendix: a short last chunk counts in full); a constant.
-enum class ChunkNormaliser { counted, chunks, constant };
+/// appendix: a short last chunk counts in full).
+enum class ChunkNormaliser { counted, chunks };
 
 /// Which keys a query sees, and what their sum is divided by.
 struct ChunkLinearOptions {
   int64_t chunk = 256;  // tokens; chunks begin at position 0 of every document, the last one may be shorter
   bool causal = false;
   ChunkNormaliser normaliser = ChunkNormaliser::counted;
-  double constant = 1;  // for ChunkNormaliser::constant
-  bool bf16 = false;    // as in AttentionOptions (nn/systems/quadratic/options.hpp)
+  bool bf16 = false;  // as in AttentionOptions (nn/systems/quadratic/options.hpp)
 };
 
 }  // namespace capstan

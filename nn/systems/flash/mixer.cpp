@@ -11,9 +11,9 @@
 #include "core/ops/ops.hpp"
 #include "core/products/gemm.hpp"
 #include "core/products/kernels/gemv.hpp"
-#include "nn/mixer/mixer.hpp"
+#include "nn/mixer/decoding_mixer.hpp"
+#include "nn/mixer/prefixes.hpp"
 #include "nn/systems/flash/chunk_linear.hpp"
-#include "nn/systems/flash/shift.hpp"
 #include "nn/systems/gated/kernels/passes.hpp"
 #include "nn/systems/gated/unit.hpp"
 #include "nn/systems/quadratic/kernels/tile.hpp"
@@ -21,43 +21,6 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
-
-/// (u * (L + G)) W_o: L is attention() among the tokens of a chunk, G chunk_linear_attention() over the chunks in front
-/// (bidirectional: over the whole document). Parameters as GatedUnit names them; rows of gain and offset: local_q,
-/// local_k, global_q, global_k, without those of a part that is off. Documents may have any length. With shift_tokens
-/// it reads shift_tokens(x) (nn/systems/flash/shift.hpp).
-class Flash final : public Mixer {
- public:
-  /// Throws std::invalid_argument when both parts are off.
-  Flash(const Scope& scope, const MixerShape& shape, const FlashConfig& config);
-
-  Var forward(const Var& x, const Context& context) const override;
-  std::unique_ptr<MixerState> make_state(int64_t batch) const override;
-  Var prefill(const Var& x, MixerState& state) const override;
-  Var step(const Var& x, MixerState& state) const override;
-  MixerCost cost(int64_t length) const override;
-  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override;
-
- private:
-  struct Parts {
-    Var gate, value;                           // (B, T, E)
-    Var local_q, local_k, global_q, global_k;  // (B, T, Z); undefined for a part that is off
-  };
-  /// Gates, values and views of x, which the caller has shifted where the configuration asks for it; or which it shifts
-  /// itself.
-  Parts project(const Var& shifted, const Ids& positions) const;
-  Parts project(const Var& x, const Segments& segments) const;
-  /// Options of the global part, its normaliser n included.
-  ChunkLinearOptions linear_options(bool causal) const;
-  /// b of the quadratic part.
-  Var local_bias(const Segments& segments) const { return unit_.bias(std::min(config_.chunk, segments.longest())); }
-  /// L + G
-  Var mix(const Parts& parts, const Segments& segments, const Context& context, bool causal) const;
-
-  MixerShape shape_;
-  FlashConfig config_;
-  GatedUnit unit_;
-};
 
 GatedUnitConfig unit_config(const FlashConfig& config) {
   check(config.local || config.global, "flash: neither the local nor the global part is on");
@@ -79,94 +42,9 @@ GatedUnitShape unit_shape(const FlashConfig& config, bool causal) {
   return {gains, {config.key_dim, causal, config.chunk, config.chunk}, config.chunk};
 }
 
-}  // namespace
-
-Flash::Flash(const Scope& scope, const MixerShape& shape, const FlashConfig& config)
-    : shape_(shape), config_(config), unit_(scope, shape, unit_config(config), unit_shape(config, shape.causal)) {}
-
-ChunkLinearOptions Flash::linear_options(bool causal) const {
-  ChunkLinearOptions options{config_.chunk, causal, ChunkNormaliser::counted, static_cast<double>(config_.chunk)};
-  if (config_.normaliser == Normaliser::paper) options.normaliser = ChunkNormaliser::chunks;
-  if (config_.normaliser == Normaliser::chunk && causal) options.normaliser = ChunkNormaliser::constant;
-  options.bf16 = unit_.in_bf16();
-  return options;
-}
-
-Flash::Parts Flash::project(const Var& x, const Segments& segments) const {
-  return project(config_.shift_tokens ? shift_tokens(x, segments) : x, segments.positions());
-}
-
-Flash::Parts Flash::project(const Var& shifted, const Ids& positions) const {
-  const GatedUnit::Parts unit = unit_.project(shifted, positions);
-  Parts parts;
-  parts.gate = unit.gate;
-  parts.value = unit.value;
-  auto view = unit.views.begin();
-  if (config_.local) {
-    parts.local_q = *view++;
-    parts.local_k = *view++;
-  }
-  if (config_.global) {
-    parts.global_q = *view++;
-    parts.global_k = *view++;
-  }
-  return parts;
-}
-
-Var Flash::mix(const Parts& parts, const Segments& segments, const Context& context, bool causal) const {
-  Var local, global;
-  if (config_.local)
-    local = attention(parts.local_q, parts.local_k, parts.value, local_bias(segments), segments,
-                      unit_.attention_options(segments, context, causal));
-  if (config_.global)
-    global = chunk_linear_attention(parts.global_q, parts.global_k, parts.value, segments, linear_options(causal));
-  return local && global ? local + global : local ? local : global;
-}
-
-Var Flash::forward(const Var& x, const Context& context) const {
-  const Parts parts = project(x, context.segments);
-  return unit_.output(parts.gate, mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
-                        return mix(parts, segments, context, causal);
-                      }));
-}
-
-std::vector<MixingWeights> Flash::mixing_weights(const Var& x, const Context& context) const {
-  if (!config_.local) return {};
-  const Parts parts = project(x, context.segments);
-  return {{"attention in chunks", mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
-                                    return attention_weights(parts.local_q, parts.local_k, local_bias(segments),
-                                                             segments,
-                                                             unit_.attention_options(segments, context, causal));
-                                  }).value()}};
-}
-
-MixerCost Flash::cost(int64_t length) const {
-  const double key = static_cast<double>(config_.key_dim), hidden = static_cast<double>(unit_.hidden()),
-               seen = static_cast<double>(std::min(config_.chunk, length));
-  // It keeps the packed projection, u, v, the sum of both parts, z and its views.
-  MixerCost cost{0, 0, 5 * hidden + 2 * key};
-  if (config_.local) {
-    cost.mixing_flops += 2 * (key + hidden) * (shape_.causal ? seen / 2 : seen);
-    cost.decode_flops += 2 * (key + hidden) * seen;
-    cost.saved_elements += 2 * key;
-    // The softmax keeps two numbers of a row, and its own output beside the sum of both parts.
-    if (config_.kernel == AttentionKernel::softmax) cost.saved_elements += 2 + (config_.global ? hidden : 0);
-  }
-  if (config_.global && (!shape_.causal || length > config_.chunk)) {
-    cost.mixing_flops += 4 * key * hidden;  // into the state and out of it
-    cost.decode_flops += 4 * key * hidden;
-  }
-  if (config_.global) cost.saved_elements += 2 * key;
-  return cost;
-}
-
-// FLASH token by token: the state M of all full chunks and the rows of the current one.
-
-namespace {
-
 /// What each sequence remembers. Members of a part that is off are empty.
 struct FlashDecodeState final : MixerState {
-  FlashDecodeState(int64_t batch_, int64_t hidden_, int64_t width, const FlashConfig& config)
+  FlashDecodeState(int64_t batch_, int64_t hidden_, const FlashConfig& config)
       : MixerState(batch_),
         hidden(hidden_),
         key_dim(config.key_dim),
@@ -174,18 +52,16 @@ struct FlashDecodeState final : MixerState {
         local(config.local),
         global(config.global),
         values(Shape{batch_, chunk, hidden}) {
-    if (config.shift_tokens) before = Array::zeros(Shape{batch_, shifted_features(width)});
     if (local) local_keys = Array(Shape{batch_, chunk, key_dim});
     if (!global) return;
     global_keys = Array(Shape{batch_, chunk, key_dim});
     m = Array(Shape{batch_, key_dim, hidden});
   }
 
-  std::vector<Array*> parts() override { return {&local_keys, &global_keys, &values, &m, &before}; }
+  std::vector<Array*> parts() override { return {&local_keys, &global_keys, &values, &m}; }
   int64_t elements(int64_t seen) const override {
     const int64_t row_numbers = hidden + (local ? key_dim : 0) + (global ? key_dim : 0);
-    const int64_t shifted = before.empty() ? 0 : before.dim(1);
-    return (global && seen >= chunk ? key_dim * hidden : 0) + std::min(seen, chunk) * row_numbers + shifted;
+    return (global && seen >= chunk ? key_dim * hidden : 0) + std::min(seen, chunk) * row_numbers;
   }
 
   real* row(Array& rows, int64_t sequence, int64_t index) const {
@@ -211,22 +87,6 @@ struct FlashDecodeState final : MixerState {
   }
   /// b of the cached rows, oldest first, for the query that follows `current` others in its chunk.
   const real* bias_of(int64_t current) const { return bias.empty() ? nullptr : bias.data() + chunk - 1 - current; }
-
-  /// x (n, D) or (B, T, D) with the shifted features of the token before each. Keeps those of the last token.
-  Array shift(const Array& x) {
-    if (before.empty()) return x;
-    const int64_t width = x.dim(-1), moved = before.dim(1), length = x.rank() == 3 ? x.dim(1) : 1;
-    Array shifted = x.clone();
-    for (int64_t sequence = 0; sequence < x.dim(0); ++sequence) {
-      real* const kept = before.mutable_data() + sequence * moved;
-      real* to = shifted.mutable_data() + sequence * length * width;
-      const real* from = x.data() + sequence * length * width;
-      for (int64_t t = 0; t < length; ++t, from += width, to += width)
-        std::copy_n(t == 0 ? kept : from - width, moved, to);
-      std::copy_n(from - width, moved, kept);
-    }
-    return shifted;
-  }
 
   /// Tokens of a sequence in its current chunk, and in the full ones.
   int64_t current(int64_t sequence) const { return position(sequence) % chunk; }
@@ -256,93 +116,185 @@ struct FlashDecodeState final : MixerState {
   Array local_keys, global_keys, values;  // (B, C, Z), (B, C, Z), (B, C, E): rows of the current chunk
   Array m;                                // (B, Z, E): M of the full chunks; undefined while there is none
   Array bias;                             // (C): entry C - 1 - d is b_d
-  Array before;                           // (B, features): what the next token takes from the last one; empty: nothing
+};
+
+/// (u * (L + G)) W_o: L is attention() among the tokens of a chunk, G chunk_linear_attention() over the chunks in front
+/// (bidirectional: over the whole document). Parameters as GatedUnit names them; rows of gain and offset: local_q,
+/// local_k, global_q, global_k, without those of a part that is off. Documents may have any length.
+class Flash final : public DecodingMixer<FlashDecodeState> {
+ public:
+  /// Throws std::invalid_argument when both parts are off.
+  Flash(const Scope& scope, const MixerShape& shape, const FlashConfig& config)
+      : DecodingMixer("flash", shape),
+        config_(config),
+        unit_(scope, shape, unit_config(config), unit_shape(config, shape.causal)) {}
+
+  Var forward(const Var& x, const Context& context) const override {
+    const Parts parts = project(x, context.segments.positions());
+    return unit_.output(parts.gate, mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
+                          return mix(parts, segments, context, causal);
+                        }));
+  }
+
+  std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override {
+    if (!config_.local) return {};
+    const Parts parts = project(x, context.segments.positions());
+    return {{"attention in chunks", mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
+                                      return attention_weights(parts.local_q, parts.local_k, local_bias(segments),
+                                                               segments,
+                                                               unit_.attention_options(segments, context, causal));
+                                    }).value()}};
+  }
+
+  MixerCost cost(int64_t length) const override {
+    const double key = static_cast<double>(config_.key_dim), hidden = static_cast<double>(unit_.hidden()),
+                 seen = static_cast<double>(std::min(config_.chunk, length));
+    // It keeps the packed projection, u, v, the sum of both parts, z and its views.
+    MixerCost cost{0, 0, 5 * hidden + 2 * key};
+    if (config_.local) {
+      cost.mixing_flops += 2 * (key + hidden) * (shape_.causal ? seen / 2 : seen);
+      cost.decode_flops += 2 * (key + hidden) * seen;
+      cost.saved_elements += 2 * key;
+      // The softmax keeps two numbers of a row, and its own output beside the sum of both parts.
+      if (config_.kernel == AttentionKernel::softmax) cost.saved_elements += 2 + (config_.global ? hidden : 0);
+    }
+    if (config_.global && (!shape_.causal || length > config_.chunk)) {
+      cost.mixing_flops += 4 * key * hidden;  // into the state and out of it
+      cost.decode_flops += 4 * key * hidden;
+    }
+    if (config_.global) cost.saved_elements += 2 * key;
+    return cost;
+  }
+
+ private:
+  struct Parts {
+    Var gate, value;                           // (B, T, E)
+    Var local_q, local_k, global_q, global_k;  // (B, T, Z); undefined for a part that is off
+  };
+
+  /// Options of the global part, its normaliser n included.
+  ChunkLinearOptions linear_options(bool causal) const {
+    ChunkLinearOptions options{config_.chunk, causal};
+    if (config_.normaliser == Normaliser::paper) options.normaliser = ChunkNormaliser::chunks;
+    options.bf16 = unit_.in_bf16();
+    return options;
+  }
+
+  Parts project(const Var& x, const Ids& positions) const {
+    const GatedUnit::Parts unit = unit_.project(x, positions);
+    Parts parts;
+    parts.gate = unit.gate;
+    parts.value = unit.value;
+    auto view = unit.views.begin();
+    if (config_.local) {
+      parts.local_q = *view++;
+      parts.local_k = *view++;
+    }
+    if (config_.global) {
+      parts.global_q = *view++;
+      parts.global_k = *view++;
+    }
+    return parts;
+  }
+
+  /// L + G
+  Var mix(const Parts& parts, const Segments& segments, const Context& context, bool causal) const {
+    Var local, global;
+    if (config_.local)
+      local = attention(parts.local_q, parts.local_k, parts.value, local_bias(segments), segments,
+                        unit_.attention_options(segments, context, causal));
+    if (config_.global)
+      global = chunk_linear_attention(parts.global_q, parts.global_k, parts.value, segments, linear_options(causal));
+    return local && global ? local + global : local ? local : global;
+  }
+
+  std::unique_ptr<MixerState> fresh_state(int64_t batch) const override {
+    return new_state<FlashDecodeState>(batch, unit_.hidden(), config_);
+  }
+
+  Var read(const Var& x, FlashDecodeState& state) const override {
+    const int64_t batch = x.dim(0), length = x.dim(1);
+    const int64_t position = state.position(0), current = state.current(0);
+    const bool prefix = shape_.prefix && position == 0;
+    const Segments segments = Segments::full(batch, length);
+    const Parts parts = project(x, positions_from(position, batch, length));
+    const Array values = state.with_current(state.values, parts.value);
+    Var mixed = prefix ? mix(parts, segments, Context{}, /*causal=*/false) : Var();
+    const auto add = [&](const Array& part) {
+      if (!prefix) mixed = mixed ? mixed + Var(part) : Var(part);
+    };
+    if (config_.local) {
+      const Array keys = state.with_current(state.local_keys, parts.local_k);
+      const Var bias = unit_.bias(std::min(config_.chunk, current + length));
+      add(attention_continue({batch, length, current, current + length, parts.local_q.value().data(), state.key_dim,
+                              keys, values, bias ? bias.value() : Array()},
+                             unit_.attention_options(segments, Context{}, true, position)));
+      state.keep_last(keys, state.local_keys);
+    }
+    if (config_.global) {
+      const Array keys = state.with_current(state.global_keys, parts.global_k);
+      add(chunk_linear_continue(parts.global_q.value(), keys, values, position, state.m, linear_options(true)));
+      state.keep_last(keys, state.global_keys);
+    }
+    state.keep_last(values, state.values);
+    state.advance(batch, length);
+    return unit_.output(parts.gate, mixed);
+  }
+
+  Var next(const Var& x, FlashDecodeState& state) const override {
+    const int64_t rows = x.dim(0);
+    if (!state.knows_bias) state.keep_bias(unit_.bias(state.chunk));
+    const GatedUnit::StepParts parts =
+        unit_.step_project(x.value(), first_positions(state.positions(), rows), state.decode());
+    const int64_t global_view = config_.local ? 2 : 0;
+    int64_t work = 0;
+    for (int64_t sequence = 0; sequence < rows; ++sequence) {
+      const int64_t current = state.current(sequence);
+      std::copy_n(parts.value(sequence), state.hidden, state.row(state.values, sequence, current));
+      if (config_.local)
+        std::copy_n(parts.view(1, sequence), state.key_dim, state.row(state.local_keys, sequence, current));
+      if (config_.global)
+        std::copy_n(parts.view(global_view + 1, sequence), state.key_dim,
+                    state.row(state.global_keys, sequence, current));
+      work += (current + 1) * (state.key_dim + state.hidden) +
+              (state.folded(sequence) > 0 ? state.key_dim * state.hidden : 0);
+    }
+    Array gated(Shape{rows, state.hidden});
+    real* const out = gated.mutable_data();
+    for_value_columns(
+        rows, state.hidden, work / std::max<int64_t>(rows, 1), [&](int64_t sequence, int64_t begin, int64_t end) {
+          real* const y = out + sequence * state.hidden + begin;
+          const int64_t current = state.current(sequence), folded = state.folded(sequence);
+          std::fill_n(y, end - begin, real{0});
+          if (config_.local) {
+            const bool of_document = config_.normaliser == Normaliser::document;
+            const KernelScales scales = unit_.scales((of_document ? folded : 0) + current + 1);
+            kernels::AttentionCache cache = state.cache(sequence, current + 1);
+            cache.values += begin, cache.value_width = end - begin;
+            kernels::attention_decode(cache, config_.kernel, static_cast<real>(scales.logit), state.bias_of(current),
+                                      static_cast<real>(scales.output), parts.view(0, sequence), y);
+          }
+          if (config_.global && folded > 0)
+            kernels::row_times_matrix(parts.view(global_view, sequence), state.key_dim, state.m_of(sequence) + begin,
+                                      state.hidden, end - begin, chunk_linear_scale(linear_options(true), folded), y);
+          kernels::gate(parts.gate(sequence) + begin, y, y, end - begin);
+        });
+    for (int64_t sequence = 0; sequence < rows; ++sequence)
+      if (config_.global && state.current(sequence) + 1 == state.chunk)
+        state.fold(sequence, state.row(state.global_keys, sequence, 0), state.row(state.values, sequence, 0),
+                   state.chunk, state.folded(sequence) > 0 ? real{1} : real{0});
+    state.advance(rows, 1);
+    return Var(unit_.step_output(gated, state.decode()));
+  }
+
+  /// b of the quadratic part.
+  Var local_bias(const Segments& segments) const { return unit_.bias(std::min(config_.chunk, segments.longest())); }
+
+  FlashConfig config_;
+  GatedUnit unit_;
 };
 
 }  // namespace
-
-std::unique_ptr<MixerState> Flash::make_state(int64_t batch) const {
-  if (!shape_.causal) throw std::logic_error("flash: a bidirectional mixer does not decode");
-  return new_state<FlashDecodeState>(batch, unit_.hidden(), shape_.width, config_);
-}
-
-Var Flash::prefill(const Var& x, MixerState& mixer_state) const {
-  auto& state = prefill_state<FlashDecodeState>(mixer_state, "flash", x, shape_.width);
-  const int64_t batch = x.dim(0), length = x.dim(1);
-  if (batch == 0 || length == 0) return x;
-  const int64_t position = state.position(0), current = state.current(0);
-  const bool prefix = shape_.prefix && position == 0;
-  const Segments segments = Segments::full(batch, length);
-  const Parts parts = project(Var(state.shift(x.value())), positions_from(position, batch, length));
-  const Array values = state.with_current(state.values, parts.value);
-  Var mixed = prefix ? mix(parts, segments, Context{}, /*causal=*/false) : Var();
-  const auto add = [&](const Array& part) {
-    if (!prefix) mixed = mixed ? mixed + Var(part) : Var(part);
-  };
-  if (config_.local) {
-    const Array keys = state.with_current(state.local_keys, parts.local_k);
-    const Var bias = unit_.bias(std::min(config_.chunk, current + length));
-    add(attention_continue({batch, length, current, current + length, parts.local_q.value().data(), state.key_dim, keys,
-                            values, bias ? bias.value() : Array()},
-                           unit_.attention_options(segments, Context{}, true, position)));
-    state.keep_last(keys, state.local_keys);
-  }
-  if (config_.global) {
-    const Array keys = state.with_current(state.global_keys, parts.global_k);
-    add(chunk_linear_continue(parts.global_q.value(), keys, values, position, state.m, linear_options(true)));
-    state.keep_last(keys, state.global_keys);
-  }
-  state.keep_last(values, state.values);
-  state.advance(batch, length);
-  return unit_.output(parts.gate, mixed);
-}
-
-Var Flash::step(const Var& x, MixerState& mixer_state) const {
-  auto& state = step_state<FlashDecodeState>(mixer_state, "flash", x, shape_.width);
-  const int64_t rows = x.dim(0);
-  if (!state.knows_bias) state.keep_bias(unit_.bias(state.chunk));
-  const GatedUnit::StepParts parts =
-      unit_.step_project(state.shift(x.value()), first_positions(state.positions(), rows), state.decode());
-  const int64_t global_view = config_.local ? 2 : 0;
-  int64_t work = 0;
-  for (int64_t sequence = 0; sequence < rows; ++sequence) {
-    const int64_t current = state.current(sequence);
-    std::copy_n(parts.value(sequence), state.hidden, state.row(state.values, sequence, current));
-    if (config_.local)
-      std::copy_n(parts.view(1, sequence), state.key_dim, state.row(state.local_keys, sequence, current));
-    if (config_.global)
-      std::copy_n(parts.view(global_view + 1, sequence), state.key_dim,
-                  state.row(state.global_keys, sequence, current));
-    work += (current + 1) * (state.key_dim + state.hidden) +
-            (state.folded(sequence) > 0 ? state.key_dim * state.hidden : 0);
-  }
-  Array gated(Shape{rows, state.hidden});
-  real* const out = gated.mutable_data();
-  for_value_columns(
-      rows, state.hidden, work / std::max<int64_t>(rows, 1), [&](int64_t sequence, int64_t begin, int64_t end) {
-        real* const y = out + sequence * state.hidden + begin;
-        const int64_t current = state.current(sequence), folded = state.folded(sequence);
-        std::fill_n(y, end - begin, real{0});
-        if (config_.local) {
-          const bool of_document = config_.normaliser == Normaliser::document;
-          const KernelScales scales = unit_.scales((of_document ? folded : 0) + current + 1);
-          kernels::AttentionCache cache = state.cache(sequence, current + 1);
-          cache.values += begin, cache.value_width = end - begin;
-          kernels::attention_decode(cache, config_.kernel, static_cast<real>(scales.logit), state.bias_of(current),
-                                    static_cast<real>(scales.output), parts.view(0, sequence), y);
-        }
-        if (config_.global && folded > 0)
-          kernels::row_times_matrix(parts.view(global_view, sequence), state.key_dim, state.m_of(sequence) + begin,
-                                    state.hidden, end - begin, chunk_linear_scale(linear_options(true), folded), y);
-        kernels::gate(parts.gate(sequence) + begin, y, y, end - begin);
-      });
-  for (int64_t sequence = 0; sequence < rows; ++sequence)
-    if (config_.global && state.current(sequence) + 1 == state.chunk)
-      state.fold(sequence, state.row(state.global_keys, sequence, 0), state.row(state.values, sequence, 0), state.chunk,
-                 state.folded(sequence) > 0 ? real{1} : real{0});
-  state.advance(rows, 1);
-  return Var(unit_.step_output(gated, state.decode()));
-}
 
 std::unique_ptr<Mixer> make(const Scope& scope, const MixerShape& shape, const FlashConfig& config) {
   return std::make_unique<Flash>(scope, shape, config);

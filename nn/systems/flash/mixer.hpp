@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "nn/mixer/model_shape.hpp"
 #include "nn/systems/flash/chunk_linear.hpp"
 #include "nn/systems/gated/unit.hpp"
 
@@ -13,7 +14,6 @@ namespace capstan {
 /// O(T (C (Z + E) + Z E)) time, O(Z E + C (2Z + E)) decode state. What the parts are divided by, local and global:
 ///   counted  the tokens of its chunk that a query sees; those that it sees in M;
 ///   paper    C; C times the number of chunks in M;
-///   chunk    C; causal C, bidirectional the number of tokens in M;
 ///   document the tokens of its document, causal up to the query itself; those that it sees in M.
 struct FlashConfig : GatedUnitConfig {
   static constexpr const char* type_name = "flash";
@@ -21,9 +21,8 @@ struct FlashConfig : GatedUnitConfig {
   int64_t chunk = 256;
   bool local = true;
   bool global = true;
-  bool shift_tokens = false;
 
-  std::string prefix_obstacle() const { return local ? bias_obstacle() : ""; }
+  std::string prefix_obstacle() const { return ""; }
   bool has_position_limit() const { return false; }  // a Toeplitz bias knows the positions of a chunk
 };
 
@@ -34,12 +33,6 @@ void describe(Fields& f, FlashConfig& c) {
   f("local", c.local, any(), "the quadratic part within chunks; false for ablation");
   f("global", c.global, any(), "the linear part across chunks; false for ablation");
   describe_unit(f, c);
-  describe_compat(f, [&](auto& g) {
-    describe_unit_compat(g, c);
-    g("shift_tokens", c.shift_tokens, any(),
-      "the first half of a token's features, as the mixer reads them, are those of the token before it "
-      "(FLASH-pytorch)");
-  });
 }
 inline void validate(const FlashConfig& c, const ModelShape& model, Problems& problems) {
   validate(static_cast<const GatedUnitConfig&>(c), model, problems);

@@ -1,19 +1,13 @@
-// Biases by the distance of two tokens: T5's buckets, and products of turned vectors. A checkpoint needs the bias it
+// Biases by the distance of two tokens: tables, and products of turned vectors. A checkpoint needs the bias it
 // was trained with: tests/nn/systems/gated/test_relative_bias.cpp.
 #include "nn/systems/gated/relative_bias.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "core/base/error.hpp"
-#include "core/base/math.hpp"
 #include "core/ops/ops.hpp"
 #include "nn/systems/gated/op.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
-
-constexpr int64_t t5_buckets = 32, t5_longest = 128;
 
 /// The first or the second elements of all pairs, (pairs).
 Var half_of_pairs(const Var& x, RotaryPairs form, int64_t half) {
@@ -23,18 +17,6 @@ Var half_of_pairs(const Var& x, RotaryPairs form, int64_t half) {
 }
 
 }  // namespace
-
-int64_t t5_bucket(int64_t distance, bool causal) {
-  const int64_t buckets = causal ? t5_buckets : t5_buckets / 2, exact = buckets / 2;
-  const int64_t first = !causal && distance < 0 ? buckets : 0;
-  const int64_t away = causal ? std::max<int64_t>(distance, 0) : std::abs(distance);
-  if (away < exact) return first + away;
-  const double share = math::log(static_cast<double>(away) / static_cast<double>(exact)) /
-                       math::log(static_cast<double>(t5_longest) / static_cast<double>(exact));
-  // The slack keeps distances at the boundary of a bucket (16, 32, 64) where exact arithmetic puts them.
-  const auto further = static_cast<int64_t>(share * static_cast<double>(buckets - exact) + 1e-9);
-  return first + std::min(exact + further, buckets - 1);
-}
 
 RelativeBias::RelativeBias(const Scope& scope, const RelativeBiasConfig& config) : config_(config) {
   const ParamOptions position{/*decay=*/false};
@@ -51,9 +33,6 @@ RelativeBias::RelativeBias(const Scope& scope, const RelativeBiasConfig& config)
       a_ = scope.param("a", {config.key_dim}, init::normal(0.02), position);
       c_ = scope.param("c", {config.key_dim}, init::normal(0.02), position);
       return;
-    case RelativeBiasKind::t5:
-      table_ = scope.param("buckets", {t5_buckets}, init::normal(0.02), position);
-      return;
   }
 }
 
@@ -69,8 +48,6 @@ Var RelativeBias::for_length(int64_t length) const {
     }
     case RelativeBiasKind::rotary:
       return from_rotary(length);
-    case RelativeBiasKind::t5:
-      return from_buckets(length);
   }
   throw std::logic_error("relative_bias: unknown kind");
 }
@@ -82,13 +59,6 @@ Var RelativeBias::from_rotary(int64_t length) const {
   const Var a0 = half_of_pairs(a_, form, 0), a1 = half_of_pairs(a_, form, 1);
   const Var c0 = half_of_pairs(c_, form, 0), c1 = half_of_pairs(c_, form, 1);
   return rotary_series(a0 * c0 + a1 * c1, a0 * c1 - a1 * c0, length, config_.rotary.base);
-}
-
-Var RelativeBias::from_buckets(int64_t length) const {
-  Ids buckets(Shape{1, 2 * length - 1});
-  for (int64_t i = 0; i < buckets.size(); ++i)
-    buckets.mutable_data()[i] = static_cast<int32_t>(t5_bucket(i - (length - 1), config_.causal));
-  return mul_scalar(gather(table_, buckets), config_.t5_scale);
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,5 +1,5 @@
 // Attention biases of gau and flash that depend on the distance of two tokens only.
-// tests/nn/systems/gated/test_relative_bias.cpp has each kind's table, and T5's buckets.
+// tests/nn/systems/gated/test_relative_bias.cpp has each kind's table.
 #pragma once
 
 #include <string>
@@ -11,39 +11,28 @@
 
 namespace capstan {
 
-enum class RelativeBiasKind { none, toeplitz, rotary, t5 };
+enum class RelativeBiasKind { none, toeplitz, rotary };
 
 inline std::vector<EnumName<RelativeBiasKind>> enum_names(RelativeBiasKind) {
-  return {{RelativeBiasKind::none, "none"},
-          {RelativeBiasKind::toeplitz, "toeplitz"},
-          {RelativeBiasKind::rotary, "rotary"},
-          {RelativeBiasKind::t5, "t5"}};
+  return {
+      {RelativeBiasKind::none, "none"}, {RelativeBiasKind::toeplitz, "toeplitz"}, {RelativeBiasKind::rotary, "rotary"}};
 }
 
 }  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// The row of T5's bias table for a query `distance` tokens after its key (negative: in front of it). Causal: 32
-/// buckets of distances from 0; else 16 for keys up to the query and 16 for later ones. The first half of them holds
-/// one distance each, the others grow logarithmically up to 128, the last holds all larger distances.
-/// Raffel et al. 2020.
-int64_t t5_bucket(int64_t distance, bool causal);
-
 /// Which kind of bias, and the sizes that it needs.
 struct RelativeBiasConfig {
   RelativeBiasKind kind = RelativeBiasKind::none;
   int64_t max_length = 0;  // toeplitz: positions known (a chunk's where attention stays inside chunks)
   int64_t key_dim = 0;     // rotary: elements of a and of c, even
-  bool causal = false;     // t5: how distances fall into buckets
-  double t5_scale = 1;     // t5: factor of the table
   RotaryOptions rotary = {};
 };
 
 /// b_(i-j) for query i and key j; one head.
 ///   toeplitz  parameter `table` (2 max_length - 1): a free parameter for each distance; throws past max_length;
-///   rotary    parameters `a`, `c` (key_dim): (RoPE_i a) . (RoPE_j c), at any length; O(N key_dim);
-///   t5        parameter `buckets` (32): t5_scale * buckets[t5_bucket(i - j)], at any length.
+///   rotary    parameters `a`, `c` (key_dim): (RoPE_i a) . (RoPE_j c), at any length; O(N key_dim).
 class RelativeBias {
  public:
   RelativeBias() = default;  // none
@@ -56,7 +45,6 @@ class RelativeBias {
 
  private:
   Var from_rotary(int64_t length) const;
-  Var from_buckets(int64_t length) const;
 
   RelativeBiasConfig config_;
   Var table_, a_, c_;

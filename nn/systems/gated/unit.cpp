@@ -35,9 +35,7 @@ RelativeBiasConfig bias_config(const GatedUnitConfig& config, const GatedUnitSha
   bias.kind = config.position_bias;
   bias.max_length = unit.positions;
   bias.key_dim = config.key_dim;
-  bias.causal = unit.attention.causal;
-  bias.t5_scale = config.t5_scale > 0 ? config.t5_scale : std::sqrt(static_cast<double>(config.key_dim));
-  bias.rotary = {config.rotary.base, 0, config.rotary.pairs};
+  bias.rotary = config.rotary.options();
   return bias;
 }
 
@@ -118,12 +116,6 @@ AttentionOptions GatedUnit::attention_options(const Segments& segments, const Co
   options.dropout = weight_dropout_.options(context);
   options.bf16 = in_bf16();
   return options;
-}
-
-Var GatedUnit::bias(int64_t length) const {
-  const Var table = relative_bias_.for_length(length);
-  const double factor = scales(1).bias;
-  return !table || factor == 1 ? table : table * factor;
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

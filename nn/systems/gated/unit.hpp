@@ -1,6 +1,6 @@
 // What GAU and FLASH have in common: gates, values and shared features from one projection, scaled and shifted views of
 // the features as queries and keys, the gate, the output projection. Hua et al. 2022, arXiv 2202.10447. The mixers of
-// nn/systems/gau and flash hold one each; run/imports fills its parameters by their names.
+// nn/systems/gau and flash hold one each.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include "nn/layers/layers.hpp"
 #include "nn/layers/rotary_config.hpp"
 #include "nn/mixer/mixer.hpp"
+#include "nn/mixer/model_shape.hpp"
 #include "nn/systems/gated/relative_bias.hpp"
 #include "nn/systems/gated/weighting.hpp"
 
@@ -29,15 +30,9 @@ struct GatedUnitConfig : GatedKernelConfig {
   int64_t key_dim = 128;
   RotaryConfig rotary;
   RelativeBiasKind position_bias = RelativeBiasKind::rotary;
-  double t5_scale = 0;
   bool bias = false;
   GatedInit init = GatedInit::lecun;
   double attention_dropout = 0;
-
-  /// Why the position bias depends on the direction; empty if it does not.
-  std::string bias_obstacle() const {
-    return position_bias == RelativeBiasKind::t5 ? "the buckets of position_bias t5 depend on the direction" : "";
-  }
 };
 
 template <class Fields>
@@ -48,21 +43,12 @@ void describe_unit(Fields& f, GatedUnitConfig& c) {
   describe_kernel(f, c);
   describe_rotary(f, c.rotary);
   f("position_bias", c.position_bias, any(),
-    "position bias b: none, toeplitz (one value per distance, up to max_length or the chunk), rotary or t5 (32 "
-    "buckets)");
+    "position bias b: none, toeplitz (one value per distance, up to max_length or the chunk) or rotary");
   f("bias", c.bias, any(), "biases of the projections (in aft and attention not of the key)");
   f("init", c.init, any(),
     "initial weights: lecun (activations at unit scale) or paper (N(0, 0.02^2): learning starts slowly)");
   f("attention_dropout", c.attention_dropout, between_below(0, 1),
     "share of the attention weights that are set to zero in training");
-}
-/// The keys of its map `compat`.
-template <class Fields>
-void describe_unit_compat(Fields& f, GatedUnitConfig& c) {
-  describe_kernel_compat(f, c);
-  describe_rotary_compat(f, c.rotary);
-  f("t5_scale", c.t5_scale, at_least(0),
-    "factor applied to the t5 bias; 0 = sqrt(key_dim) (FLASH-pytorch's GAU: sqrt(width))");
 }
 /// The rules of every mixer that is made of a gated unit.
 inline void validate(const GatedUnitConfig& c, const ModelShape&, Problems& problems) {
@@ -84,7 +70,7 @@ struct GatedUnitShape {
 };
 
 /// Parameters, GatedInit says how they start: to_uvz.weight (2E + Z, D), gain (views, Z), to_out.weight (D, E);
-/// relative_bias.table (2 positions - 1), relative_bias.a and .c (Z), or relative_bias.buckets (32), all N(0, 0.02^2);
+/// relative_bias.table (2 positions - 1), or relative_bias.a and .c (Z), all N(0, 0.02^2);
 /// to_uvz.bias, offset and to_out.bias, all 0.
 class GatedUnit {
  public:
@@ -117,8 +103,8 @@ class GatedUnit {
   /// gated: (B, E) -> (B, D)
   Array step_output(const Array& gated, DecodeContext& decode) const { return to_out_->step(gated, decode); }
 
-  /// b for `length` positions, (1, 2 length - 1), scaled for the kernel; undefined without position bias.
-  Var bias(int64_t length) const;
+  /// b for `length` positions, (1, 2 length - 1); undefined without position bias.
+  Var bias(int64_t length) const { return relative_bias_.for_length(length); }
   /// `segments`: the context's, or those of its prefixes. `past`: tokens in front of the first of each document.
   AttentionOptions attention_options(const Segments& segments, const Context& context, bool causal,
                                      int64_t past = 0) const;

@@ -7,34 +7,15 @@
 #include <limits>
 
 #include "core/base/error.hpp"
-#include "core/base/math.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
-namespace {
-
-// GAU-alpha: the number of keys with which the logits of its softmax have their usual scale.
-constexpr double log_length_usual = 512;
-
-}  // namespace
 
 KernelScales kernel_scales(const GatedKernelConfig& config, const GatedKernelShape& shape, double count) {
   const char* const problem = kernel_problem(config);
   check(problem == nullptr, "gated kernel: {}", problem == nullptr ? "" : problem);
-  const double n = counts_tokens(config.normaliser) ? count : static_cast<double>(shape.constant);
-  const double usual = 1 / std::sqrt(static_cast<double>(shape.key_dim));
-  switch (config.logits) {
-    case LogitForm::key_dim:
-      return {usual, 1, config.kernel == AttentionKernel::softmax ? 1 : 1 / n};
-    case LogitForm::length:
-      if (!config.whole_length) return {1 / n, 1, 1};
-      // relu(l / n)^2 = relu(l)^2 / n^2, without a factor of b that differs from query to query.
-      if (config.kernel == AttentionKernel::squared_relu) return {1, 1, 1 / (n * n)};
-      return {1 / n, 1 / n, 1};
-    case LogitForm::log_length:
-      return {usual * math::log(std::max(n, static_cast<double>(config.min_length))) / math::log(log_length_usual), 1,
-              1};
-  }
-  throw std::logic_error("gated kernel: unknown form of logits");
+  const double n = config.normaliser == Normaliser::paper ? static_cast<double>(shape.constant) : count;
+  if (config.logits == LogitForm::length) return {1 / n, 1};
+  return {1 / std::sqrt(static_cast<double>(shape.key_dim)), config.kernel == AttentionKernel::softmax ? 1 : 1 / n};
 }
 
 AttentionOptions gated_attention_options(const GatedKernelConfig& config, const GatedKernelShape& shape,

@@ -2,6 +2,7 @@
 // 2202.10447. The unit is nn/systems/gated/unit.hpp, the attention nn/systems/quadratic/op.hpp; tests/nn/systems/gau/.
 #pragma once
 
+#include "nn/mixer/model_shape.hpp"
 #include "nn/systems/gated/unit.hpp"
 
 namespace capstan {
@@ -13,21 +14,17 @@ struct GauConfig : GatedUnitConfig {
   int64_t paper_length = 512;
 
   bool has_position_limit() const { return position_bias == RelativeBiasKind::toeplitz; }
-  std::string prefix_obstacle() const { return bias_obstacle(); }
+  std::string prefix_obstacle() const { return ""; }
 };
 
 template <class Fields>
 void describe(Fields& f, GauConfig& c) {
   describe_unit(f, c);
-  describe_compat(f, [&](auto& g) {
-    describe_unit_compat(g, c);
-    g("paper_length", c.paper_length, length_from(1),
-      "the constant n that normaliser: paper uses, whatever the length of the text");
-  });
+  f("paper_length", c.paper_length, length_from(1),
+    "the constant n that normaliser: paper uses, whatever the length of the text");
 }
 inline void validate(const GauConfig& c, const ModelShape& model, Problems& problems) {
   validate(static_cast<const GatedUnitConfig&>(c), model, problems);
-  if (c.normaliser == Normaliser::chunk) problems.add("normaliser", "chunk is for flash: gau has no chunks");
   if (c.normaliser == Normaliser::document)
     problems.add("normaliser", "document is for flash: a token of gau sees its whole document, so take counted");
 }

@@ -7,7 +7,6 @@ from .capstan_layers import parameter
 from .capstan_mixer import Mixer, append
 from .capstan_spans import LOWEST, biased_average, merge, running_spans, spans_at, token_spans, whole_average, wide
 from .capstan_texts import rows_at
-from .configuration_capstan import compat
 
 TILE = 64  # targets that are worked on together where only a window has a position bias
 
@@ -31,7 +30,6 @@ class Aft(Mixer):
         self.groups = config["heads"] if conv else 1
         self.make_projections(config, width, inner, self.groups if conv else inner)
         if conv:
-            self.kernel_eps = compat(config, "kernel_eps", 1e-5)
             self.kernel = parameter(self.groups, self.window if causal else 2 * self.window - 1, stddev=1.0)
             self.kernel_gain, self.kernel_bias = parameter(self.groups), parameter(self.groups)
         elif self.type != "aft-simple" and config["position_bias"] == "dense":
@@ -49,7 +47,7 @@ class Aft(Mixer):
 
     def taps(self):
         centred = self.kernel - self.kernel.mean(dim=1, keepdim=True)
-        deviation = torch.sqrt(centred.square().mean(dim=1, keepdim=True) + self.kernel_eps)
+        deviation = torch.sqrt(centred.square().mean(dim=1, keepdim=True) + 1e-5)
         return self.kernel_gain[:, None] * centred / deviation + self.kernel_bias[:, None]
 
     def bias(self, targets, sources):  # w of targets (N, L) and sources (N, S): (N, G, L, S)

@@ -4,7 +4,6 @@ from torch import nn
 
 from .capstan_mixer import Mixer
 from .capstan_spans import merge, running_spans, spans_at, token_spans, whole_average, wide
-from .configuration_capstan import compat
 
 
 class Fastformer(Mixer):
@@ -23,9 +22,8 @@ class Fastformer(Mixer):
         self.projection = "to_qkv" if config["value"] == "own" else "to_qk"
         parts = 3 if config["value"] == "own" else 2
         setattr(self, self.projection, nn.Linear(width, parts * width, bias=config["bias"]))
-        read, logit_bias = width // self.heads if self.per_head else width, compat(config, "logit_bias", False)
-        self.query_logits = nn.Linear(read, self.heads, bias=logit_bias)
-        self.key_logits = nn.Linear(read, self.heads, bias=logit_bias)
+        read = width // self.heads if self.per_head else width
+        self.query_logits, self.key_logits = (nn.Linear(read, self.heads, bias=False) for _ in range(2))
         self.to_r = nn.Linear(width, width, bias=config["bias"])
         if config["output_projection"]:
             self.to_out = nn.Linear(width, width, bias=config["bias"])
@@ -38,7 +36,7 @@ class Fastformer(Mixer):
     def keys_and_values(self, layer, x):
         """The logits of x (B, T, D) as keys (B, T, H, 1), and x by heads."""
         values = wide(x).unflatten(-1, (self.heads, -1))
-        scores = (values * layer.weight).sum(dim=-1) if self.per_head else wide(layer(x))  # a bias cancels
+        scores = (values * layer.weight).sum(dim=-1) if self.per_head else wide(layer(x))
         return (scores * (self.heads / self.width) ** 0.5)[..., None], values
 
     def mix(self, parts, texts, causal):

@@ -10,7 +10,6 @@ from .capstan_layers import hidden_width, parameter
 from .capstan_mixer import Mixer, Rotary, angles, append
 from .capstan_spans import LOWEST, wide
 from .capstan_texts import later, rows_at
-from .configuration_capstan import compat
 
 
 class RelativeBias(nn.Module):
@@ -18,41 +17,25 @@ class RelativeBias(nn.Module):
         toeplitz  a number for each distance
         rotary    (RoPE_t a) . (RoPE_s c), which depends on d alone: for each two features that turn by the angle w,
                   (a0 c0 + a1 c1) cos(w d) + (a0 c1 - a1 c0) sin(w d)
-        t5        32 buckets of distances, the far ones ever wider (Raffel et al. 2020)
     """
 
-    def __init__(self, config, positions, causal):
+    def __init__(self, config, positions):
         super().__init__()
-        self.type, self.causal, self.base = config["position_bias"], causal, config["rotary_base"]
-        self.interleaved = compat(config, "rotary_pairs", "halves") == "interleaved"
-        self.scale = compat(config, "t5_scale", 0) or config["key_dim"] ** 0.5
+        self.type, self.base = config["position_bias"], config["rotary_base"]
+        self.interleaved = config["rotary_pairs"] == "interleaved"
         if self.type == "toeplitz":
             self.table = parameter(2 * positions - 1, stddev=0.02)
         elif self.type == "rotary":
             self.a, self.c = (parameter(config["key_dim"], stddev=0.02) for _ in range(2))
-        elif self.type == "t5":
-            self.buckets = parameter(32, stddev=0.02)
 
     def forward(self, distance):
         """(...) -> (...)"""
         if self.type == "toeplitz":
             middle = len(self.table) // 2
             return self.table[(distance + middle).clamp(0, 2 * middle)]
-        if self.type == "t5":
-            return self.scale * self.buckets[self.bucket(distance)]
         (a0, a1), (c0, c1) = ((x[0::2], x[1::2]) if self.interleaved else x.chunk(2) for x in (self.a, self.c))
         cos, sin = angles(distance, self.base, len(a0), a0.dtype)
         return cos @ (a0 * c0 + a1 * c1) + sin @ (a0 * c1 - a1 * c0)
-
-    def bucket(self, distance):
-        count = 32 if self.causal else 16
-        exact = count // 2
-        away = distance.clamp(min=0) if self.causal else distance.abs()
-        # Each distance below `exact` has a bucket; the others begin at exact (128 / exact)^(i / (count - exact)).
-        begins = [math.ceil(exact * (128 / exact) ** (i / (count - exact)) - 1e-9) for i in range(1, count - exact)]
-        far = exact + (away[..., None] >= torch.tensor(begins, device=away.device)).sum(dim=-1)
-        bucket = torch.where(away < exact, away, far)
-        return bucket if self.causal else bucket + 16 * (distance < 0)
 
     def matrix(self, length, device):
         values = self(torch.arange(1 - length, length, device=device))
@@ -68,18 +51,16 @@ class GatedUnit(Mixer):
 
         logits        A, function f               A, softmax
         key-dim       f(p / sqrt(Z) + b) / n      softmax(p / sqrt(Z) + b)
-        length        f(p / n + b), or f((p + b) / n) with compat.whole_length
-        log-length                                softmax(p log n / (log 512 sqrt(Z)) + b), n >= compat.min_length
+        length        f(p / n + b)
 
     f is max(0, x)^2 or Laplace's (1 + erf((x - mean) / (deviation sqrt 2))) / 2 with mean sqrt(1 / 2) and deviation
     sqrt(1 / (4 pi)), which is not 0 at 0: hidden keys are masked after f.
     """
 
-    def __init__(self, config, width, positions, causal, gains, constant):
+    def __init__(self, config, width, positions, gains, constant):
         """gains: initial ones of the views. constant: n, unless it is counted."""
         super().__init__()
         self.kernel, self.form, self.normaliser = config["kernel"], config["logits"], config["normaliser"]
-        self.whole_length, self.least = compat(config, "whole_length", False), compat(config, "min_length", 16)
         self.key_dim, self.hidden = config["key_dim"], hidden_width(config["expansion"], width)
         self.constant, self.dropout = constant, config["attention_dropout"]
         self.rotary = Rotary(config, self.key_dim)
@@ -88,7 +69,7 @@ class GatedUnit(Mixer):
         self.offset = parameter(len(gains), self.key_dim)
         self.to_out = nn.Linear(self.hidden, width, bias=config["bias"])
         if config["position_bias"] != "none":
-            self.relative_bias = RelativeBias(config, positions, causal)
+            self.relative_bias = RelativeBias(config, positions)
 
     def project(self, x, positions):
         u, v, z = F.silu(self.to_uvz(x)).split([self.hidden, self.hidden, self.key_dim], dim=-1)
@@ -105,15 +86,13 @@ class GatedUnit(Mixer):
         """sum_s A_ts v_s, in single precision at least. q: (..., L, Z), k, v: (..., S, .), bias, seen: to (..., L, S), count: n
         where it is counted, to (..., L, 1)."""
         q, k, v = wide(q), wide(k), wide(v)
-        counted = self.normaliser in ("counted", "document")
-        n = count.clamp(min=1).to(q.dtype) if counted else torch.tensor(float(self.constant)).to(q)
+        paper = self.normaliser == "paper"
+        n = torch.tensor(float(self.constant)).to(q) if paper else count.clamp(min=1).to(q.dtype)
         product = q @ k.mT
         if self.form == "key-dim":
             logits = product * self.key_dim ** -0.5 + bias
-        elif self.form == "log-length":
-            logits = product * (n.clamp(min=self.least).log() / (math.log(512) * self.key_dim ** 0.5)) + bias
         else:
-            logits = (product + bias) / n if self.whole_length else product / n + bias
+            logits = product / n + bias
         if self.kernel == "softmax":
             weights = torch.softmax(logits.masked_fill(~seen, LOWEST), dim=-1)
         elif self.kernel == "squared-relu":
@@ -130,7 +109,7 @@ class Gau(GatedUnit):
     """Gated attention unit (FLASH-Quad): Y attends to all tokens that t sees."""
 
     def __init__(self, config, width, longest, causal):
-        super().__init__(config, width, longest, causal, [1.0, 1.0], compat(config, "paper_length", 512))
+        super().__init__(config, width, longest, [1.0, 1.0], config["paper_length"])
 
     def mix(self, parts, texts, causal):
         _, v, q, k = parts
@@ -160,7 +139,6 @@ class Flash(GatedUnit):
         normaliser   n in L                            n_g, causal   n_g, not causal
         counted      the tokens of the chunk t sees    g C           tokens of the text
         paper        C                                 g C           C times the number of chunks
-        chunk        C                                 C             tokens of the text
         document     tokens of the text, causal to t   g C           tokens of the text
     """
 
@@ -168,26 +146,9 @@ class Flash(GatedUnit):
         # G has no function that would make weak agreement small: its gains are smaller.
         gains = [1.0] * 2 * config["local"] + [config["key_dim"] ** -0.5] * 2 * config["global"]
         local = config if config["local"] else {**config, "position_bias": "none"}  # b is of L
-        super().__init__(local, width, config["chunk"], causal, gains, config["chunk"])
-        self.chunk, self.shifts = config["chunk"], compat(config, "shift_tokens", False)
+        super().__init__(local, width, config["chunk"], gains, config["chunk"])
+        self.chunk = config["chunk"]
         self.local, self.linear = config["local"], config["global"]
-
-    def forward(self, x, texts, causal, prompts=None, keeps=False):
-        y, state = super().forward(self.shifted(x, later(x, 1)), texts, causal, prompts, keeps)
-        if keeps and self.shifts:
-            state["last"] = rows_at(x, texts.lengths[:, None] - 1)
-        return y, state
-
-    def one(self, x, state, position):
-        shifted = self.shifted(x, state["last"]) if self.shifts else x
-        if self.shifts:
-            state["last"] = x
-        return super().one(shifted, state, position)
-
-    def shifted(self, x, before):
-        """With compat.shift_tokens: the first half of a token's features are those of the token before it."""
-        half = (x.shape[-1] + 1) // 2
-        return torch.cat((before[..., :half], x[..., half:]), dim=-1) if self.shifts else x
 
     def views(self, parts):
         """v, local q and k, global q and k; None for a part that is off."""
@@ -197,8 +158,7 @@ class Flash(GatedUnit):
 
     def global_count(self, chunks, lengths, causal):  # n_g: (G, 1, 1) or (B, 1, 1, 1)
         if causal:
-            count = self.chunk * chunks if self.normaliser != "chunk" else torch.full_like(chunks, self.chunk)
-            return count.clamp(min=1)[:, None, None]
+            return (self.chunk * chunks).clamp(min=1)[:, None, None]
         if self.normaliser == "paper":
             lengths = (lengths + self.chunk - 1) // self.chunk * self.chunk
         return lengths.clamp(min=1)[:, None, None, None]

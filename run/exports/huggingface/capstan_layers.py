@@ -8,7 +8,6 @@ from torch.nn import functional as F
 
 from .capstan_spans import wide
 from .capstan_texts import rows_at
-from .configuration_capstan import compat
 
 
 def parameter(*shape, value=0.0, stddev=0.0):
@@ -17,12 +16,11 @@ def parameter(*shape, value=0.0, stddev=0.0):
 
 
 class Norm(nn.Module):
-    """layer: (x - mean) / sqrt(var + eps) * gain + bias; rms: x / sqrt(mean x^2 + eps) * gain; scale: rms with one gain.
-    With compat.clamp, the last two divide by max(sqrt(mean x^2), eps)."""
+    """layer: (x - mean) / sqrt(var + eps) * gain + bias; rms: x / sqrt(mean x^2 + eps) * gain; scale: rms with one gain."""
 
     def __init__(self, config, width):
         super().__init__()
-        self.type, self.eps, self.clamp = config["type"], config["eps"], compat(config, "clamp", False)
+        self.type, self.eps = config["type"], config["eps"]
         if self.type != "none":
             self.gain = parameter(1 if self.type == "scale" else width, value=1.0)
         if self.type == "layer":
@@ -34,8 +32,7 @@ class Norm(nn.Module):
         if self.type == "layer":
             return F.layer_norm(x, self.gain.shape, self.gain, self.bias, self.eps)
         square = wide(x).square().mean(dim=-1, keepdim=True)
-        root = square.sqrt().clamp(min=self.eps) if self.clamp else torch.sqrt(square + self.eps)
-        return (x / root).to(x.dtype) * self.gain
+        return (x / torch.sqrt(square + self.eps)).to(x.dtype) * self.gain
 
 
 ACTIVATIONS = {"relu": F.relu, "squared-relu": lambda x: F.relu(x).square(), "gelu": F.gelu, "silu": F.silu,

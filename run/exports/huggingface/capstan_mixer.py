@@ -13,7 +13,6 @@ import torch
 from torch import nn
 
 from .capstan_layers import parameter
-from .configuration_capstan import compat
 
 
 class Mixer(nn.Module):
@@ -25,14 +24,12 @@ class Mixer(nn.Module):
         self.to_qkv = nn.Linear(width, 2 * inner + keys, bias=False)
         if config["bias"]:
             self.query_bias, self.value_bias = parameter(inner), parameter(inner)
-        if compat(config, "key_bias", False):
-            self.key_bias = parameter(keys)
         if config["output_projection"]:
             self.to_out = nn.Linear(inner, width, bias=config["bias"])
 
     def qkv(self, x):
-        parts = self.to_qkv(x).split(self.widths, dim=-1)
-        return [part + getattr(self, name, 0.0) for part, name in zip(parts, ("query_bias", "key_bias", "value_bias"))]
+        q, k, v = self.to_qkv(x).split(self.widths, dim=-1)
+        return q + getattr(self, "query_bias", 0.0), k, v + getattr(self, "value_bias", 0.0)
 
     def forward(self, x, texts, causal, prompts=None, keeps=False):
         """(mixed tokens, state). prompts: the beginnings that are read in both directions. keeps: make a state."""
@@ -64,20 +61,17 @@ def angles(positions, base, pairs, dtype):
 
 class Rotary:
     """RoPE (Su et al. 2021): at position t, pair i of n features turns by the angle t base^(-2 i / n), i = 0, 1, ...
-    Pair i is features i and i + n / 2, or 2 i and 2 i + 1 (interleaved). Only the first compat.rotary_dims turn."""
+    Pair i is features i and i + n / 2, or 2 i and 2 i + 1 (interleaved)."""
 
     def __init__(self, config, width):
         self.on, self.base = config["rotary"], config["rotary_base"]
-        self.width = compat(config, "rotary_dims", 0) or width
-        self.interleaved = compat(config, "rotary_pairs", "halves") == "interleaved"
+        self.width, self.interleaved = width, config["rotary_pairs"] == "interleaved"
 
     def __call__(self, x, positions):
         """x: (B, T, heads, features), positions: (T) or (B, T)."""
         if not self.on:
             return x
         cos, sin = (table[..., None, :] for table in angles(positions, self.base, self.width // 2, x.dtype))
-        turned, rest = x[..., :self.width], x[..., self.width:]
-        first, second = (turned[..., 0::2], turned[..., 1::2]) if self.interleaved else turned.chunk(2, dim=-1)
+        first, second = (x[..., 0::2], x[..., 1::2]) if self.interleaved else x.chunk(2, dim=-1)
         pairs = first * cos - second * sin, first * sin + second * cos
-        turned = torch.stack(pairs, dim=-1).flatten(-2) if self.interleaved else torch.cat(pairs, dim=-1)
-        return torch.cat((turned, rest), dim=-1)
+        return torch.stack(pairs, dim=-1).flatten(-2) if self.interleaved else torch.cat(pairs, dim=-1)

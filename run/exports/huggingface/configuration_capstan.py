@@ -29,8 +29,3 @@ class CapstanConfig(PretrainedConfig):
     @property
     def longest(self):  # positions in tables: the longest text, and the token that pooling `cls` puts in front
         return self.model["max_length"] + int(self.model.get("pooling") == "cls")
-
-
-def compat(section, key, default):
-    """A key that only published weights need; such keys are in a map of their own."""
-    return section.get("compat", {}).get(key, default)

@@ -20,9 +20,8 @@ import transformers
 LLAMA = {"type": "language-model", "positions": "none", "ngram_embedding.orders": [], "embedding_norm": False, "share_layers": False,
          "output_bias": False, "prefix": "causal"}
 LAYER = {"norm_placement": "pre", "short_conv": 0, "feed_forward.type": "swiglu", "feed_forward.bias": False,
-         "mixer.type": "attention", "mixer.rotary": True, "mixer.bias": False, "mixer.output_projection": True,
-         "mixer.compat.rotary_dims": 0, "mixer.compat.key_bias": False}
-NORM = {"type": "rms", "compat.clamp": False}
+         "mixer.type": "attention", "mixer.rotary": True, "mixer.bias": False, "mixer.output_projection": True}
+NORM = {"type": "rms"}
 SAME = ["norm.eps", "feed_forward.expansion", "mixer.heads", "mixer.rotary_base"]  # of all layers
 
 
@@ -117,7 +116,7 @@ def add_weights(writer, weights, model):
             "mixer_norm.gain", "mixer.to_qkv.weight", "mixer.to_out.weight", "feed_forward_norm.gain", "feed_forward.up.weight",
             "feed_forward.down.weight")}
         query, key, value = np.split(block["mixer.to_qkv.weight"], 3)
-        if layer["mixer"]["compat"]["rotary_pairs"] == "halves":
+        if layer["mixer"]["rotary_pairs"] == "halves":
             query, key = interleaved(query, layer["mixer"]["heads"]), interleaved(key, layer["mixer"]["heads"])
         gate, up = np.split(block["feed_forward.up.weight"], 2)
         for name, values in (("attn_norm", block["mixer_norm.gain"]), ("attn_q", query), ("attn_k", key), ("attn_v", value),

@@ -27,7 +27,7 @@ from .capstan_ngrams import Ngrams
 from .capstan_spans import LOWEST, wide
 from .capstan_tables import StoredTables
 from .capstan_texts import Texts, aligned, rows_at
-from .configuration_capstan import CapstanConfig, compat
+from .configuration_capstan import CapstanConfig
 
 if TYPE_CHECKING:  # save_pretrained copies files that this one names, and the configuration names this one
     from .pipeline_capstan import CapstanFillMaskPipeline, CapstanTextClassificationPipeline  # noqa: F401
@@ -98,7 +98,7 @@ class CapstanModel(StoredTables, PreTrainedModel):
         own = kinds[:1] if model["share_layers"] else kinds
         self.blocks = nn.ModuleList(
             Block(kind, model, MIXERS[kind["mixer"]["type"]](kind["mixer"], width, longest, config.causal)) for kind in own)
-        final = not kinds or kinds[-1]["norm_placement"] == "pre" or compat(model, "norm_after_post", False)
+        final = not kinds or kinds[-1]["norm_placement"] == "pre"
         self.final_norm = Norm(model["final_norm"], width) if final else nn.Identity()
         self.dropout = nn.Dropout(model["dropout"])
         self.make_heads(model, width)

@@ -173,7 +173,7 @@ TEST_CASE("an argument that a command does not take comes with what was probably
             1,
             write_trained_samples},
            {"two runs", "eval runs/a runs/b", "runs/b ... takes one run ... capstan compare", 2},
-           {"an output without --output", "import in.safetensors out.safetensors", "--output out.safetensors", 2},
+           {"an output without --output", "embed runs/lm in.txt out.npy", "--output out.npy", 2},
        })
     check_refused(place, row);
 }

@@ -1,4 +1,4 @@
-// What predict, generate, inspect, import and config print, and how they behave in pipes.
+// What predict, generate, inspect and config print, and how they behave in pipes.
 #include <doctest/doctest.h>
 #include <signal.h>
 
@@ -19,11 +19,11 @@ TEST_CASE("help is there for every command, and says what a newcomer wants to kn
   const Workplace place;
   const std::string help = succeed(place, "--help").out;
   for (const char* const word :
-       {"train", "sweep", "autotune", "eval", "predict", "score", "embed", "generate", "inspect", "import", "compare",
-        "metrics", "report", "data", "config", "capstan train --config", "75 interrupted"})
+       {"train", "sweep", "autotune", "eval", "predict", "score", "embed", "generate", "inspect", "compare", "metrics",
+        "report", "data", "config", "capstan train --config", "75 interrupted"})
     CHECK(contains(help, word));
   for (const char* const command : {"train", "sweep", "autotune", "eval", "predict", "score", "embed", "generate",
-                                    "inspect", "import", "compare", "metrics", "report", "data", "config"}) {
+                                    "inspect", "compare", "metrics", "report", "data", "config"}) {
     const Outcome outcome = succeed(place, {command, "--help"});
     CHECK(contains(outcome.out, "For example:  capstan " + std::string(command)));
     CHECK(outcome.err == "");
@@ -298,7 +298,7 @@ TEST_CASE("an output that cannot be written is an error") {
   }
 }
 
-TEST_CASE("inspect and import refuse files that are not what they want") {
+TEST_CASE("inspect refuses files that are not what it wants") {
   const TrainedPlace place;
   const auto cut = [](const Workplace& p) {
     p.write("cut.safetensors", p.read("runs/lm/checkpoints/last/model.safetensors").substr(0, 2000));
@@ -308,30 +308,11 @@ TEST_CASE("inspect and import refuse files that are not what they want") {
            {"truncated tensors", "inspect cut.safetensors", "cut.safetensors ... damaged", 1, cut},
            {"absent tensors", "inspect absent.safetensors", "absent.safetensors ... no such file ... check the path"},
            {"absent configuration", "inspect absent.yaml", "absent.yaml ... no such file", 2},
-           {"import of truncated tensors", "import cut.safetensors -o x.safetensors", "cut.safetensors ... damaged", 1,
-            cut},
-           {"import of text", "import lm.yaml -o x.safetensors", "lm.yaml ... not a safetensors file"},
-           {"import of nothing", "import absent -o x.safetensors", "absent ... no such file"},
-           {"import of a folder", "import text -o x.safetensors", "text: is a folder; a file is needed"},
-           {"import of our own weights", "import runs/lm/checkpoints/last/model.safetensors -o x.safetensors",
-            "model.safetensors ... AFT_FULL ... AFTLocal ... --prefix"},
-           {"import behind another prefix",
-            {"import", fixture, "--prefix", "aft.", "-o", "x.safetensors"},
-            "after the prefix aft. ... --prefix"},
-           {"import into an absent folder",
-            {"import", fixture, "-o", "absent/x.safetensors"},
-            "absent/x.safetensors ... check the path"},
-           {"import into nothing",
-            {"import", fixture},
-            "--output FILE for a module, or --run ... capstan import --help",
-            2},
        }) {
     check_refused(place, row);
-    CHECK_FALSE(std::filesystem::exists(place / "x.safetensors"));
   }
-  succeed(place, {"import", fixture, "-o", "x.safetensors"});
-  const std::string tensors = succeed(place, "inspect x.safetensors").out;
-  check_contains(tensors, {"to_qkv.weight", "(105, 35)", "position_bias", "metadata mixer"});
+  const std::string tensors = succeed(place, "inspect " + fixture).out;
+  check_contains(tensors, {"fc_q.weight", "(35, 35)", "position_biases", "metadata format"});
   CHECK(contains(succeed(place, "inspect runs/lm").out, "aft-local"));
   CHECK(contains(succeed(place, "inspect runs/lm --tensors").out, "embed.weight"));
   CHECK(contains(succeed(place, "inspect lm.yaml --set model.width=32").out, "total"));

@@ -204,9 +204,8 @@ TEST_CASE("commands that do not share out their work refuse to run as several pr
   const Workplace place;
   for (const char* const variable : {"PMI_SIZE", "OMPI_COMM_WORLD_SIZE"}) {
     setenv(variable, "3", 1);
-    for (const char* const command :
-         {"eval runs/lm", "predict runs/lm", "sweep --config lm.yaml", "score runs/lm text/a.txt", "generate runs/lm",
-          "embed runs/lm text/a.txt", "import x.safetensors --output y.safetensors"})
+    for (const char* const command : {"eval runs/lm", "predict runs/lm", "sweep --config lm.yaml",
+                                      "score runs/lm text/a.txt", "generate runs/lm", "embed runs/lm text/a.txt"})
       check_refused(place, command, command,
                     fmt::format("does not share out its work: start it once, not as 3 processes ({})", variable), 2);
     unsetenv(variable);

@@ -313,43 +313,4 @@ TEST_CASE("kill -9 of a run that starts from another: bit for bit the weights of
   check_same_metrics(place, "killed", "whole");
 }
 
-TEST_CASE("an imported module goes into the layer that it is for, and into no other") {
-  const SamplePlace place;
-  const std::string fixture = source_path("tests/parity/fixtures/public_aft_projected_full.safetensors");
-  succeed(place, {"import", fixture, "--into", "blocks.0.mixer", "-o", "aft.safetensors"});
-  const Words model = "model.width=12 model.max_length=17 data.sequence_length=17";
-  const std::string mixer =
-      "model.layers.0.mixer={type: aft-full, position_bias: dense, bias: true, compat: {key_bias: true}, inner: 20}";
-  const Outcome outcome =
-      succeed(place, train_words("lm.yaml", Words("name=in train.init_from=aft.safetensors train.keep_last=9") + model +
-                                                Words{mixer}));
-  check_says(outcome, {"loaded    blocks.N.mixer.position_bias", "fresh     embed.weight", "no tensor of this name"});
-  const SafetensorsFile old((place / "aft.safetensors").string()), now((place / model_of("in", "step-0")).string());
-  for (const FileTensor& tensor : old.tensors()) CHECK(same_bits(tensor, now.at(tensor.name)));
-  check_refused(place, "another mixer",
-                train_words("lm.yaml", Words("name=other train.init_from=aft.safetensors") + model +
-                                           Words{"model.layers.0.mixer={type: aft-local, window: 4}"}),
-                "holds a mixer that computes something else than that of block 0 ... aft-full ... aft-local ... "
-                "capstan import has printed");
-}
-
-TEST_CASE("an imported block goes into one whose norms are where its own are, whatever it drops") {
-  const SamplePlace place;
-  const std::string fixture = source_path("tests/parity/fixtures/public_encoder_layer.safetensors");
-  succeed(place,
-          {"import", fixture, "--heads", "3", "--activation", "relu", "--into", "blocks.0", "-o", "block.safetensors"});
-  const auto words = [](const std::string& placement, const std::string& dropout) {
-    return train_words(
-        "lm.yaml",
-        {"name=" + placement, "train.init_from=block.safetensors", "model.width=12",
-         "model.layers.0.norm_placement=" + placement, "model.layers.0.feed_forward={type: relu, expansion: 2.5}",
-         "model.layers.0.mixer={type: attention, heads: 3, bias: true, compat: {key_bias: true}, "
-         "attention_dropout: " +
-             dropout + "}"});
-  };
-  check_says(succeed(place, words("post", "0.1")), {"loaded    blocks.N.feed_forward_norm.gain"});
-  check_refused(place, "norms elsewhere", words("pre", "0"),
-                "norm_placement: post in the file, pre in the model ... capstan import has printed");
-}
-
 }  // namespace capstan::testing

@@ -63,9 +63,6 @@ TEST_CASE("gradients of norms match finite differences") {
   check_gradients("rms_norm", [](const auto& v) { return rms_norm(v[0], v[1]); }, {x, row});
   check_gradients("rms_norm, bare", [](const auto& v) { return rms_norm(v[0]); }, {x});
   check_gradients("scale_norm", [](const auto& v) { return scale_norm(v[0], v[1]); }, {x, Shape{}});
-  for (const double eps : {1e-5, 100.0})  // no row is clamped, and all are
-    check_gradients("scale_norm, clamped",
-                    [=](const auto& v) { return scale_norm(v[0], v[1], eps, NormFloor::clamped); }, {x, Shape{}});
 }
 
 TEST_CASE("gradients of losses match finite differences") {
@@ -101,7 +98,7 @@ TEST_CASE("gradients of rotary match finite differences") {
   for (const auto& pairs : enum_names(RotaryPairs{}))
     check_gradients(pairs.name,
                     [&](const auto& v) {
-                      return rotary(v[0], positions, {10000, 20, pairs.value});
+                      return rotary(v[0], positions, {10000, pairs.value});
                     },
-                    {Shape{2, 2, 3, 23}});
+                    {Shape{2, 2, 3, 22}});
 }

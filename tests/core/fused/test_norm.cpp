@@ -43,36 +43,6 @@ TEST_CASE("norms equal their compositions of primitives") {
   }
 }
 
-TEST_CASE("a clamped norm divides by the root mean square, or by eps where that is larger") {
-  // Rows of a root mean square of about 0.5 and, after the factor, of 0.005, on both sides of eps.
-  const int64_t rows = 6, columns = 37;
-  const double eps = 0.05;
-  Array factors(Shape{rows, 1});
-  for (int64_t row = 0; row < rows; ++row) factors.mutable_data()[row] = row % 2 == 0 ? real{1} : real(0.01);
-  const auto composed = [&](const Var& x) {
-    const Var rms = sqrt(mean(x * x, {1}, {/*keep=*/true}));
-    Array above(Shape{rows, 1}), below(Shape{rows, 1});
-    for (int64_t row = 0; row < rows; ++row) {
-      const bool clamped = static_cast<double>(rms.value()[row]) < eps;
-      CHECK(clamped == (row % 2 == 1));
-      above.mutable_data()[row] = clamped ? 0 : 1;
-      below.mutable_data()[row] = clamped ? static_cast<real>(eps) : 0;
-    }
-    return x / (rms * Var(above) + Var(below));
-  };
-  const Shape x{rows, columns};
-  testing::check_agreement(
-      "rms_norm, clamped", [&](const auto& v) { return rms_norm(v[0] * Var(factors), v[1], eps, NormFloor::clamped); },
-      [&](const auto& v) { return composed(v[0] * Var(factors)) * v[1]; }, {x, Shape{columns}});
-  testing::check_agreement(
-      "scale_norm, clamped",
-      [&](const auto& v) { return scale_norm(v[0] * Var(factors), v[1], eps, NormFloor::clamped); },
-      [&](const auto& v) { return composed(v[0] * Var(factors)) * v[1]; }, {x, Shape{1}});
-  const Array zeros = scale_norm(Var(Array::zeros(x)), Var(Array::scalar(real{1})), 1e-5, NormFloor::clamped).value();
-  for (const real value : zeros.to_vector()) CHECK(value == 0);
-  CHECK_THROWS_AS(rms_norm(Var(Array::zeros(x)), Var(), 0, NormFloor::clamped), std::invalid_argument);
-}
-
 TEST_CASE("norms of constant and of huge rows are finite, and a constant row is centred to nothing") {
   const int64_t columns = 37;
   std::vector<real> rows;

@@ -300,25 +300,15 @@ TEST_CASE("gradcheck rejects a wrong pullback and names the worst entry") {
   CHECK(gradcheck(slightly(NAN), {Shape{9}}).worst.rfind("input 0 [3]", 0) == 0);
 }
 
-TEST_CASE("gradcheck of leaves: in place, sampled, with gauge parameters") {
+TEST_CASE("gradcheck of leaves: in place, sampled") {
   const Var x = Var::leaf(random_array({4, 6})), weight = Var::leaf(random_array({3, 6}, 2)),
             bias = Var::leaf(random_array({3, 1}, 3));
   const Array before = weight.value().clone();
-  // A bias that is the same for all keys of a softmax changes nothing.
-  const auto f = [&] {
-    return softmax(matmul(x, weight, {Transpose::no, Transpose::yes}) + reshape(sum(bias), {1, 1}));
-  };
+  const auto f = [&] { return softmax(matmul(x, weight, {Transpose::no, Transpose::yes}) + reshape(bias, {1, 3})); };
   GradcheckOptions options;
-  options.gauge = {"bias"};
   const std::vector<std::pair<std::string, Var>> leaves = {{"x", x}, {"weight", weight}, {"bias", bias}};
   CHECK(gradcheck(f, leaves, options).ok);
   CHECK(identical(weight.value(), before));
   options.samples = 2;
   CHECK(gradcheck(f, leaves, options).ok);
-  options.gauge = {"weight"};
-  const GradcheckReport report = gradcheck(f, leaves, options);
-  CHECK_FALSE(report.ok);
-  CHECK(report.worst.find("weight is a gauge parameter") == 0);
-  options.gauge = {"wieght"};
-  CHECK_THROWS_AS(gradcheck(f, leaves, options), std::invalid_argument);
 }

@@ -22,7 +22,7 @@ TEST_CASE("norms, activations and rotary positions: PyTorch's outputs and gradie
   const auto rotated = [&](RotaryPairs pairs) {
     return [&positions, pairs, base = std::stod(fixture.text("rotary_base"))](const std::vector<Var>& in) {
       const int64_t rows = in[0].dim(0), features = in[0].dim(1);
-      const Var y = rotary(reshape(in[0], {1, rows, features}), positions.reshape({1, rows}), {base, 0, pairs});
+      const Var y = rotary(reshape(in[0], {1, rows, features}), positions.reshape({1, rows}), {base, pairs});
       return reshape(y, {rows, features});
     };
   };

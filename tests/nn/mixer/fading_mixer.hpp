@@ -7,6 +7,7 @@
 #include "nn/layers/layers.hpp"
 #include "nn/mixer/forward_mixer.hpp"
 #include "nn/mixer/mixer.hpp"
+#include "nn/mixer/prefixes.hpp"
 #include "nn/systems/register_mixer.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -18,8 +18,8 @@
 
 namespace capstan::CAPSTAN_PRECISION::testing {
 
-/// Past two SIMD registers of floats, and no multiple of one; 35 = 5 heads of 7 channels.
-constexpr int64_t width = 35;
+/// Past three SIMD registers of floats, and no multiple of one; 5 heads of 10 channels.
+constexpr int64_t width = 50;
 
 /// Of a fused layer against the composed one, relative to max(1, max |y|).
 constexpr double layer_tolerance = sizeof(real) == 4 ? 1e-5 : 1e-12;

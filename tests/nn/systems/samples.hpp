@@ -70,10 +70,6 @@ class OptionSetter {
         }
     }
   }
-  template <class Describe>
-  void operator()(const char*, KeyGroup<Describe>& group, const Constraint&, const char*) {
-    describe(*this, group);
-  }
   bool set() const { return set_; }
 
  private:
@@ -81,11 +77,15 @@ class OptionSetter {
   bool set_ = false;
 };
 
-/// Sets an option as YAML has it; false for a mixer without it, and for a value that its enum does not have.
-inline bool set_option(MixerConfig& mixer, const std::string& name, const std::string& value) {
+/// Sets an option as YAML has it; false for a struct without it, and for a value that its enum does not have.
+template <class Config>
+bool set_option(Config& config, const std::string& name, const std::string& value) {
   OptionSetter setter(name, value);
-  std::visit([&](auto& config) { describe(setter, config); }, mixer);
+  describe(setter, config);
   return setter.set();
+}
+inline bool set_option(MixerConfig& mixer, const std::string& name, const std::string& value) {
+  return std::visit([&](auto& config) { return set_option(config, name, value); }, mixer);
 }
 
 /// The mixer of this name with these options; none, which is reported as skipped, in a build without that system.

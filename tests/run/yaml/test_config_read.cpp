@@ -166,27 +166,37 @@ TEST_CASE("later files win key by key; lists and another type replace") {
 }
 
 /// Alternatives that have a map of the same name, with other keys.
-struct RoundCutter {
-  static constexpr const char* type_name = "round";
+struct RoundSize {
   std::int64_t radius = 1, depth = 1;
 };
 template <class Fields>
-void describe(Fields& f, RoundCutter& c) {
-  describe_compat(f, [&](auto& g) {
-    g("radius", c.radius, any(), "");
-    g("depth", c.depth, any(), "");
-  });
+void describe(Fields& f, RoundSize& c) {
+  f("radius", c.radius, any(), "");
+  f("depth", c.depth, any(), "");
 }
-struct SquareCutter {
-  static constexpr const char* type_name = "square";
+struct SquareSize {
   std::int64_t side = 1, depth = 1;
 };
 template <class Fields>
+void describe(Fields& f, SquareSize& c) {
+  f("side", c.side, any(), "");
+  f("depth", c.depth, any(), "");
+}
+struct RoundCutter {
+  static constexpr const char* type_name = "round";
+  RoundSize size;
+};
+template <class Fields>
+void describe(Fields& f, RoundCutter& c) {
+  f("size", c.size, any(), "");
+}
+struct SquareCutter {
+  static constexpr const char* type_name = "square";
+  SquareSize size;
+};
+template <class Fields>
 void describe(Fields& f, SquareCutter& c) {
-  describe_compat(f, [&](auto& g) {
-    g("side", c.side, any(), "");
-    g("depth", c.depth, any(), "");
-  });
+  f("size", c.size, any(), "");
 }
 struct Machine {
   std::variant<RoundCutter, SquareCutter> cutter;
@@ -198,14 +208,14 @@ void describe(Fields& f, Machine& c) {
 
 TEST_CASE("a map within a type has no keys of the type that was there before, and those that are given count") {
   const auto with = [](const std::vector<std::string>& overrides) {
-    return std::get<SquareCutter>(load_config<Machine>({}, overrides).cutter);
+    return std::get<SquareCutter>(load_config<Machine>({}, overrides).cutter).size;
   };
-  const std::string round = "cutter={type: round, compat: {radius: 3, depth: 3}}";
-  CHECK(with({round, "cutter={type: square, compat: {side: 2}}"}).side == 2);
-  CHECK(with({round, "cutter={type: square, compat: {side: 2}}"}).depth == 1);
-  CHECK(with({round, "cutter.type=square", "cutter.compat.side=2"}).side == 2);
+  const std::string round = "cutter={type: round, size: {radius: 3, depth: 3}}";
+  CHECK(with({round, "cutter={type: square, size: {side: 2}}"}).side == 2);
+  CHECK(with({round, "cutter={type: square, size: {side: 2}}"}).depth == 1);
+  CHECK(with({round, "cutter.type=square", "cutter.size.side=2"}).side == 2);
   CHECK(with({round, "cutter.type=square"}).depth == 1);
-  CHECK(with({"cutter={type: square, compat: {side: 2}}", "cutter.compat.depth=4"}).side == 2);
+  CHECK(with({"cutter={type: square, size: {side: 2}}", "cutter.size.depth=4"}).side == 2);
 }
 
 TEST_CASE("overrides") {

@@ -254,22 +254,20 @@ TEST_CASE("the table of keys") {
         "| `train.ema` | boolean | `false` | average the weights |\n");
 }
 
-TEST_CASE("the table of keys names defaults that differ between types, and has no map compat") {
+TEST_CASE("the table of keys names defaults that differ between types") {
   const auto row = [](const std::string& path, const std::string& value) {
     return TableRow{path, "number", value, "", "about " + path.substr(path.rfind('.') + 1)};
   };
-  const std::vector<TableRow> rows = {
-      row("by(a).decay", "0.1"),    row("by(a).rate", "2"),  row("by(b).decay", "1"),
-      row("by(c).decay", "0.1"),    row("by(c).inner", ""),  row("by(c).inner.decay", "0.1"),
-      row("by(c).inner.rate", "5"), row("by(c).compat", ""), row("by(c).compat.bias", "")};
+  const std::vector<TableRow> rows = {row("by(a).decay", "0.1"),   row("by(a).rate", "2"),
+                                      row("by(b).decay", "1"),     row("by(c).decay", "0.1"),
+                                      row("by(c).inner", ""),      row("by(c).inner.decay", "0.1"),
+                                      row("by(c).inner.rate", "5")};
   std::string said;
   for (const TableRow& kept : shortened(rows)) said += kept.path + " " + kept.default_value + ": " + kept.help + "\n";
   CHECK(said ==
         "by(a, b, c).decay 0.1; b: 1: about decay\n"
         "by(a).rate 2: about rate\n"
         "by(c).inner : about inner; its keys are those of `by(a)`, with other defaults: rate 5\n");
-  CHECK(explain_key(rows, "compat.bias") ==
-        "by.compat.bias (of c)\n  about bias\n  number\n  for example: --set by.compat.bias=\n");
 }
 
 TEST_CASE("the table of keys has a row for a key that several types share, and one struct once") {

@@ -71,10 +71,9 @@ TEST_CASE("AFT on documents of one token") {
 TEST_CASE("gradients of AFT of an inner width, both directions, padding and packed documents") {
   const Context ragged{ragged_segments(11)};
   AftProjections wide = biased, narrow = plain;
-  wide.inner = 50;
+  wide.inner = 60;
   narrow.inner = 8;
   AftConvConfig conv = conv_config(5, 4, narrow);
-  conv.kernel_eps = 0;
   const std::vector<MixerConfig> configs = {with_projections(AftSimpleConfig{}, wide),
                                             full_config(PositionBias::dense, narrow),
                                             local_config(3, PositionBias::factorised, wide), conv};

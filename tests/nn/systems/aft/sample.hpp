@@ -22,7 +22,7 @@ inline std::vector<MixerCase> samples(AftLocalConfig config, int64_t) {
   config.rank = 3;
   AftLocalConfig dense = config;
   dense.position_bias = PositionBias::dense;
-  dense.bias = dense.key_bias = true;
+  dense.bias = true;
   return {{"aft-local", config, 5, false, false}, {"aft-local dense", dense, 5, false, false}};
 }
 

@@ -38,8 +38,6 @@ void assign_keys(const ParamStore& store, const Keys& wanted) {
     row[1 + 3 * key % (width - 1)] = static_cast<real>(wanted.gain);
   }
   weight.assign(assigned);
-  for (const Param& param : store.params())
-    if (param.name == "key_bias") param.var.assign(Array::zeros(param.var.shape()));
 }
 
 double largest(const Array& array) {

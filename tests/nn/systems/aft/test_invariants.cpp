@@ -94,22 +94,5 @@ TEST_CASE("aft-conv starts as aft-simple") {
   }
 }
 
-TEST_CASE("a key bias is listed as a gauge parameter and changes nothing") {
-  const Array x = normal_array({1, 70, width}, 11);
-  for (const MixerCase& c : mixer_cases()) {
-    const auto built = built_mixer(c.config, true, 70);
-    int gauges = 0;
-    for (const Param& param : built.store->params()) {
-      CHECK(param.options.gauge == (param.name == "key_bias"));
-      if (!param.options.gauge) continue;
-      ++gauges;
-      const Array y = forward(*built.module, x, Segments::full(1, 70));
-      param.var.assign(normal_array(param.var.shape(), 12, 2));
-      CHECK_MESSAGE(relative_error(forward(*built.module, x, Segments::full(1, 70)), y, 1) <= layer_tolerance, c.name);
-    }
-    CHECK(gauges == (c.name.find("all biases") != std::string::npos ? 1 : 0));
-  }
-}
-
 }  // namespace
 }  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -7,7 +7,6 @@ namespace capstan::CAPSTAN_PRECISION::testing {
 inline std::vector<MixerCase> samples(AttentionConfig config, int64_t heads) {
   config.heads = heads;
   config.rotary.enabled = true;
-  config.rotary.dims = 4;
   return {{"attention", config}};
 }
 

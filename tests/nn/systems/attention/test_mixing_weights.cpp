@@ -16,7 +16,7 @@ TEST_CASE("the mixing weights of attention are those it mixes with, of prefixes 
     for (const bool turned : {true, false}) {
       AttentionConfig config;
       config.heads = 5;
-      if (turned) config.rotary = {true, 4, 100, RotaryPairs::halves};
+      if (turned) config.rotary = {true, 100, RotaryPairs::halves};
       check_mixing_weights(config, causal);
     }
   const Subject attention(AttentionConfig{5}, true, Segments::full(1, 4));

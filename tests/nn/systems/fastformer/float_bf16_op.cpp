@@ -7,7 +7,7 @@ TEST_CASE("fastformer with a bf16 copy of its last projection") {
   const int64_t width = 70;
   check_bf16(
       {"fastformer", {{3, 40, 2 * width}, {5, width}, {5, width}, {width, width}, {width}}, {3}, [](const auto& v) {
-         return fastformer(v[0], {v[1], v[2], Var(), Var(), v[3], v[4]}, Segments::full(3, 40), true);
+         return fastformer(v[0], {v[1], v[2], v[3], v[4]}, Segments::full(3, 40), true);
        }});
 }
 

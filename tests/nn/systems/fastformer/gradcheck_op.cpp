@@ -24,18 +24,16 @@ TEST_CASE("fastformer: gradients match finite differences, with padding and pack
     for (const bool causal : {true, false}) {
       for (const int64_t parts : {2, 3}) {
         for (const Case& c : cases) {
-          const Shape logits{c.heads, c.width}, bias{c.heads};
+          const Shape logits{c.heads, c.width};
           GradcheckOptions options;
           options.samples = 60;
           const auto report = gradcheck(
               [&](const std::vector<Var>& in) {
-                return fastformer(in[0], {in[1], in[2], in[3], in[4], in[5], in[6]}, c.segments, causal);
+                return fastformer(in[0], {in[1], in[2], in[3], in[4]}, c.segments, causal);
               },
               {{c.segments.batch(), c.segments.length(), parts * c.width},
                logits,
                logits,
-               bias,
-               bias,
                {c.width, c.width},
                {c.width}},
               options);
@@ -52,7 +50,7 @@ TEST_CASE("gradcheck would notice if a pool's logits got no gradient") {
   const auto report = gradcheck(
       [&](const std::vector<Var>& in) {
         const Var cut(in[1].value());  // a constant: its gradient is lost
-        return fastformer(in[0], {cut, in[2], Var(), Var(), in[3], Var()}, segments, true);
+        return fastformer(in[0], {cut, in[2], in[3], Var()}, segments, true);
       },
       {{2, 5, 12}, {2, 6}, {2, 6}, {6, 6}});
   CHECK_FALSE(report.ok);

@@ -27,7 +27,7 @@ std::vector<Shape> input_shapes(const Size& size, const Segments& segments) {
   return {{segments.batch(), segments.length(), size.stride()}, logits, logits, {size.width, size.width}, {size.width}};
 }
 
-FastformerWeights weights_of(const std::vector<Var>& in) { return {in[1], in[2], Var(), Var(), in[3], in[4]}; }
+FastformerWeights weights_of(const std::vector<Var>& in) { return {in[1], in[2], in[3], in[4]}; }
 
 Op fused(const Segments& segments, bool causal) {
   return [=](const auto& in) { return fastformer(in[0], weights_of(in), segments, causal); };
@@ -69,10 +69,10 @@ TEST_CASE("fastformer over a long document, and without the bias of to_r") {
     check_agreement(
         describe_case({22, 2}, causal),
         [=](const auto& in) {
-          return fastformer(in[0], {in[1], in[2], Var(), Var(), in[3], Var()}, segments, causal);
+          return fastformer(in[0], {in[1], in[2], in[3], Var()}, segments, causal);
         },
         [=](const auto& in) {
-          return fastformer_composed(in[0], {in[1], in[2], Var(), Var(), in[3], Var()}, segments, causal);
+          return fastformer_composed(in[0], {in[1], in[2], in[3], Var()}, segments, causal);
         },
         {{1, 211, 44}, logits, logits, {22, 22}}, 1);
 }
@@ -98,26 +98,6 @@ TEST_CASE("one token sees itself alone; padding gives exact zeros and no gradien
         for (size_t i = 0; i < inputs.size(); ++i) CHECK(difference(ours.grads[i], wanted.grads[i]) <= tolerance);
       }
     }
-}
-
-TEST_CASE("logit biases change nothing and get no gradient") {
-  const Size size{35, 5};
-  const Segments segments = ragged_segments(29);
-  for (const bool causal : {true, false}) {
-    const std::vector<Var> in = random_inputs(size, segments);
-    const Var query_bias = Var::leaf(random_array({5}, 8, 3)), key_bias = Var::leaf(random_array({5}, 9, 3));
-    FastformerWeights weights = weights_of(in);
-    const Array without = fastformer(in[0], weights, segments, causal).value();
-    weights.query_logit_bias = query_bias;
-    weights.key_logit_bias = key_bias;
-    TapeScope scope;
-    const Var y = fastformer(in[0], weights, segments, causal);
-    CHECK(difference(y.value(), without) <= tolerance);
-    CHECK(difference(y.value(), fastformer_composed(in[0], weights, segments, causal).value()) <= tolerance);
-    scope.tape().backward(std::vector<Var>{y}, {random_array(y.shape(), 10, 1)});
-    for (const Var& bias : {query_bias, key_bias})
-      CHECK(difference(bias.grad(), Array::zeros(bias.shape())) <= 10 * tolerance);
-  }
 }
 
 TEST_CASE("causality: later tokens, up to 10^4 times as large, leave every bit of earlier outputs") {
@@ -266,18 +246,16 @@ TEST_CASE("fastformer refuses what does not fit, naming it") {
   const auto zeros = [](const Shape& shape) { return Var(Array::zeros(shape)); };
   const Var qk = zeros({2, 6, 8}), logits = zeros({2, 4}), square = zeros({4, 4});
   const auto make = [&](const Var& x, const FastformerWeights& w) { return fastformer(x, w, segments, true); };
-  CHECK_NOTHROW(make(qk, {logits, logits, Var(), Var(), square, Var()}));
-  CHECK_NOTHROW(make(zeros({2, 6, 12}), {logits, logits, Var(), Var(), square, Var()}));
-  CHECK_THROWS_AS(make(zeros({2, 6, 7}), {logits, logits, Var(), Var(), square, Var()}), std::invalid_argument);
-  CHECK_THROWS_AS(make(zeros({2, 5, 8}), {logits, logits, Var(), Var(), square, Var()}), std::invalid_argument);
-  CHECK_THROWS_WITH_AS(make(qk, {zeros({3, 4}), zeros({3, 4}), Var(), Var(), square, Var()}),
+  CHECK_NOTHROW(make(qk, {logits, logits, square, Var()}));
+  CHECK_NOTHROW(make(zeros({2, 6, 12}), {logits, logits, square, Var()}));
+  CHECK_THROWS_AS(make(zeros({2, 6, 7}), {logits, logits, square, Var()}), std::invalid_argument);
+  CHECK_THROWS_AS(make(zeros({2, 5, 8}), {logits, logits, square, Var()}), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(make(qk, {zeros({3, 4}), zeros({3, 4}), square, Var()}),
                        "fastformer: query_logits (3, 4) and key_logits (3, 4) are not both (H, 4) with H dividing 4",
                        std::invalid_argument);
-  CHECK_THROWS_AS(make(qk, {logits, zeros({1, 4}), Var(), Var(), square, Var()}), std::invalid_argument);
-  CHECK_THROWS_AS(make(qk, {logits, logits, zeros({4}), Var(), square, Var()}), std::invalid_argument);
-  CHECK_THROWS_AS(make(qk, {logits, logits, Var(), Var(), zeros({4, 3}), Var()}), std::invalid_argument);
-  CHECK_THROWS_AS(make(qk, {logits, logits, Var(), Var(), square, zeros({3})}), std::invalid_argument);
+  CHECK_THROWS_AS(make(qk, {logits, zeros({1, 4}), square, Var()}), std::invalid_argument);
+  CHECK_THROWS_AS(make(qk, {logits, logits, zeros({4, 3}), Var()}), std::invalid_argument);
+  CHECK_THROWS_AS(make(qk, {logits, logits, square, zeros({3})}), std::invalid_argument);
   FastformerState state(1, 2, 4);
-  CHECK_THROWS_AS(fastformer_continue(qk.value(), {logits, logits, Var(), Var(), square, Var()}, state),
-                  std::invalid_argument);
+  CHECK_THROWS_AS(fastformer_continue(qk.value(), {logits, logits, square, Var()}, state), std::invalid_argument);
 }

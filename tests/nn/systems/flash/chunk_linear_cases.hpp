@@ -23,7 +23,6 @@ inline std::vector<ChunkLinearCase> chunk_linear_cases(const std::vector<int64_t
       const std::string name = fmt::format("chunk {}, {}", chunk, causal ? "causal" : "bidirectional");
       cases.push_back({name + ", counted", {chunk, causal, ChunkNormaliser::counted}});
       cases.push_back({name + ", chunks", {chunk, causal, ChunkNormaliser::chunks}});
-      cases.push_back({name + ", constant", {chunk, causal, ChunkNormaliser::constant, 7.5}});
     }
   }
   return cases;

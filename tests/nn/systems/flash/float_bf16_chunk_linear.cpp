@@ -33,8 +33,8 @@ TEST_CASE("chunk_linear_attention in bf16: within 2 % of floats, rounded where c
   if (!products.possible()) return;
   for (const bool causal : {true, false})
     for (const int64_t chunk : {32, 13})
-      for (const ChunkNormaliser normaliser : {ChunkNormaliser::counted, ChunkNormaliser::constant}) {
-        const ChunkLinearOptions options{chunk, causal, normaliser, 50};
+      for (const ChunkNormaliser normaliser : {ChunkNormaliser::counted, ChunkNormaliser::chunks}) {
+        const ChunkLinearOptions options{chunk, causal, normaliser};
         INFO("causal ", causal, ", chunk ", chunk);
         const Segments segments = segments_of_lengths({112, 90, 7}, 112);
         const std::vector<Array> values = three_inputs(3, 112);
@@ -52,7 +52,7 @@ TEST_CASE("chunk_linear_attention in bf16: within 2 % of floats, rounded where c
 TEST_CASE("chunk_linear_attention in bf16: later tokens of 10^4 leave every bit of earlier outputs alone") {
   const Bf16Products products;
   if (!products.possible()) return;
-  const ChunkLinearOptions options{32, /*causal=*/true, ChunkNormaliser::counted, 1};
+  const ChunkLinearOptions options{32, /*causal=*/true, ChunkNormaliser::counted};
   const Segments segments = Segments::full(1, 128);
   const std::vector<Array> values = three_inputs(1, 128);
   const Array y = results_in(values, segments, options, true).front();

@@ -21,27 +21,12 @@ void check_gated_rules() {
          c.kernel = AttentionKernel::softmax;
          c.logits = LogitForm::length;
        },
-       "mixer.logits: the softmax kernel takes logits key-dim or log-length"},
-      {[](auto& c) { c.logits = LogitForm::log_length; }, "mixer.logits: logits log-length are for the softmax kernel"},
+       "mixer.logits: the softmax kernel takes logits key-dim"},
       {[](auto& c) {
-         c.kernel = AttentionKernel::laplace;
-         c.logits = LogitForm::length;
-         c.whole_length = true;
+         c.key_dim = 9;
+         c.position_bias = RelativeBiasKind::none;
        },
-       "mixer.logits: the laplace kernel takes compat.whole_length only with a constant n: normaliser paper or, in "
-       "flash, chunk"},
-      {[](auto& c) {
-         c.kernel = AttentionKernel::laplace;
-         c.logits = LogitForm::length;
-         c.whole_length = true;
-         c.normaliser = Normaliser::paper;
-       },
-       ""},
-      {[](auto& c) { c.whole_length = true; }, "mixer.logits: compat.whole_length is for logits length"},
-      {[](auto& c) { c.rotary.dims = 7; },
-       "mixer.compat.rotary_dims: cannot rotate 7 of 128 features: an even number is needed"},
-      {[](auto& c) { c.rotary.dims = 130; },
-       "mixer.compat.rotary_dims: cannot rotate 130 of 128 features: an even number is needed"},
+       "mixer.rotary: cannot rotate 9 features: an even number is needed"},
       {[](auto& c) {
          c.key_dim = 9;
          c.position_bias = RelativeBiasKind::rotary;

@@ -20,9 +20,7 @@ struct BuiltBias {
   RelativeBias bias;
 };
 
-RelativeBiasConfig config_of(RelativeBiasKind kind, RotaryPairs pairs = RotaryPairs::interleaved, bool causal = false) {
-  return {kind, 200, 10, causal, 3, {100, 0, pairs}};
-}
+RelativeBiasConfig config_of(RelativeBiasKind kind, RotaryPairs pairs) { return {kind, 200, 10, {100, pairs}}; }
 
 /// x turned to `position`, pair by pair, as the definition says.
 std::vector<double> turned(const Array& x, double position, const RotaryOptions& options) {
@@ -62,28 +60,10 @@ TEST_CASE("rotary bias: b_(i-j) is the product of a turned to i and c turned to 
   }
 }
 
-TEST_CASE("T5 buckets: one distance each up to the middle, then logarithmic, the last for all beyond") {
-  const auto boundaries = [](bool causal) {
-    std::vector<int64_t> starts;  // the first distance of every bucket of the past
-    for (int64_t d = 0; d < 400; ++d)
-      if (d == 0 || t5_bucket(d, causal) != t5_bucket(d - 1, causal)) starts.push_back(d);
-    return starts;
-  };
-  // Causal: bucket 16 + k starts at 16 * 8^(k/16); bidirectional: 8 + k at 8 * 16^(k/8).
-  CHECK(boundaries(true) == std::vector<int64_t>{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
-                                                 16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113});
-  CHECK(boundaries(false) == std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91});
-  CHECK(t5_bucket(1000000, true) == 31);
-  for (int64_t d = 1; d < 400; ++d) {
-    CHECK(t5_bucket(-d, true) == 0);
-    CHECK(t5_bucket(-d, false) == 16 + t5_bucket(d, false));
-  }
-}
-
 TEST_CASE("the tables of every kind: entry N - 1 + i - j, the same numbers for every N") {
   for (const auto& kind : enum_names(RelativeBiasKind{})) {
     INFO(kind.name);
-    const BuiltBias built(config_of(kind.value, RotaryPairs::halves, true));
+    const BuiltBias built(config_of(kind.value, RotaryPairs::halves));
     CHECK(static_cast<bool>(built.bias) == (kind.value != RelativeBiasKind::none));
     CHECK_FALSE(built.bias.for_length(0));
     if (!built.bias) {
@@ -103,15 +83,6 @@ TEST_CASE("the tables of every kind: entry N - 1 + i - j, the same numbers for e
                            "relative_bias: 201 positions exceed the 200 of this Toeplitz table", std::invalid_argument);
     else
       CHECK_NOTHROW(built.bias.for_length(201));
-  }
-}
-
-TEST_CASE("T5 bias: the scale times the bucket's number") {
-  for (const bool causal : {true, false}) {
-    const BuiltBias built(config_of(RelativeBiasKind::t5, RotaryPairs::halves, causal));
-    const Array table = built.bias.for_length(90).value(), buckets = built.store.params()[0].var.value();
-    for (int64_t d = -89; d < 90; ++d)
-      CHECK(table[89 + d] == doctest::Approx(3 * static_cast<double>(buckets[t5_bucket(d, causal)])).epsilon(1e-6));
   }
 }
 

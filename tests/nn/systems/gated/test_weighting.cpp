@@ -1,6 +1,5 @@
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <vector>
 
 #include "nn/systems/gated/weighting.hpp"
@@ -13,20 +12,18 @@ TEST_CASE("gated attention scales every query by the number of keys that it sees
   for (const auto& kernel : enum_names(AttentionKernel{})) {
     for (const auto& logits : enum_names(LogitForm{})) {
       for (const auto& normaliser : enum_names(Normaliser{})) {
-        for (const bool whole : {false, true}) {
-          const GatedKernelConfig config{kernel.value, logits.value, normaliser.value, /*min_length=*/1200, whole};
-          if (kernel_problem(config) != nullptr) continue;
-          INFO(std::string(kernel.name), " ", std::string(logits.name), " ", std::string(normaliser.name));
-          const GatedKernelShape shape{10, /*causal=*/true, 60};
-          const AttentionOptions options = gated_attention_options(config, shape, segments);
-          for (const int64_t count : {int64_t{1}, int64_t{1000}, length}) {
-            const auto factor = [&](const Array& factors) {
-              return factors.empty() ? 1.0 : static_cast<double>(factors[count - 1]);
-            };
-            const KernelScales expected = kernel_scales(config, shape, static_cast<double>(count));
-            CHECK(options.scale * factor(options.row_scale) == doctest::Approx(expected.logit));
-            CHECK(factor(options.output_scale) == doctest::Approx(expected.output));
-          }
+        const GatedKernelConfig config{kernel.value, logits.value, normaliser.value};
+        if (kernel_problem(config) != nullptr) continue;
+        INFO(std::string(kernel.name), " ", std::string(logits.name), " ", std::string(normaliser.name));
+        const GatedKernelShape shape{10, /*causal=*/true, 60};
+        const AttentionOptions options = gated_attention_options(config, shape, segments);
+        for (const int64_t count : {int64_t{1}, int64_t{1000}, length}) {
+          const auto factor = [&](const Array& factors) {
+            return factors.empty() ? 1.0 : static_cast<double>(factors[count - 1]);
+          };
+          const KernelScales expected = kernel_scales(config, shape, static_cast<double>(count));
+          CHECK(options.scale * factor(options.row_scale) == doctest::Approx(expected.logit));
+          CHECK(factor(options.output_scale) == doctest::Approx(expected.output));
         }
       }
     }
@@ -35,20 +32,18 @@ TEST_CASE("gated attention scales every query by the number of keys that it sees
 
 TEST_CASE("gated attention: what n divides, by hand, for each form of logits") {
   const GatedKernelShape shape{16, /*causal=*/true, 60};
-  const auto scales = [&](AttentionKernel kernel, LogitForm logits, Normaliser normaliser, bool whole = false) {
-    const KernelScales found = kernel_scales({kernel, logits, normaliser, /*min_length=*/32, whole}, shape, 8);
-    return std::vector<double>{found.logit, found.bias, found.output};
+  const auto scales = [&](AttentionKernel kernel, LogitForm logits, Normaliser normaliser) {
+    const KernelScales found = kernel_scales({kernel, logits, normaliser}, shape, 8);
+    return std::vector<double>{found.logit, found.output};
   };
   const auto relu = AttentionKernel::squared_relu, laplace = AttentionKernel::laplace,
              softmax = AttentionKernel::softmax;
   const auto counted = Normaliser::counted, paper = Normaliser::paper;
-  CHECK(scales(relu, LogitForm::key_dim, counted) == std::vector<double>{1.0 / 4, 1, 1.0 / 8});
-  CHECK(scales(softmax, LogitForm::key_dim, counted) == std::vector<double>{1.0 / 4, 1, 1});
-  CHECK(scales(laplace, LogitForm::length, counted) == std::vector<double>{1.0 / 8, 1, 1});
-  CHECK(scales(relu, LogitForm::length, counted, true) == std::vector<double>{1, 1, 1.0 / 64});
-  CHECK(scales(laplace, LogitForm::length, paper, true) == std::vector<double>{1.0 / 60, 1.0 / 60, 1});
-  const double few = scales(softmax, LogitForm::log_length, counted)[0];  // 8 keys count as min_length
-  CHECK(few == doctest::Approx(std::log(32.0) / std::log(512.0) / 4));
+  CHECK(scales(relu, LogitForm::key_dim, counted) == std::vector<double>{1.0 / 4, 1.0 / 8});
+  CHECK(scales(relu, LogitForm::key_dim, paper) == std::vector<double>{1.0 / 4, 1.0 / 60});
+  CHECK(scales(softmax, LogitForm::key_dim, counted) == std::vector<double>{1.0 / 4, 1});
+  CHECK(scales(laplace, LogitForm::length, counted) == std::vector<double>{1.0 / 8, 1});
+  CHECK(scales(laplace, LogitForm::length, paper) == std::vector<double>{1.0 / 60, 1});
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION::testing
