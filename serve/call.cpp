@@ -49,13 +49,4 @@ std::shared_ptr<Room::Part> enter(const Call& call, int64_t places) {
   return part;
 }
 
-void grow(Room::Part& part, int64_t bytes, int64_t most, const char* param, const char* lower) {
-  if (part.bytes() + bytes > most)
-    throw ApiError(400, fmt::format("{}: the answer has more than {} MB: lower {}", param, most >> 20, lower), param);
-  if (!part.grow(bytes))
-    throw ApiError(
-        429, fmt::format("{}: no room for more of this client's answers: lower {}, or try again later", param, lower),
-        param);
-}
-
 }  // namespace capstan

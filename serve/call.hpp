@@ -47,9 +47,6 @@ std::vector<InputText> input_texts(const RequestFields& fields, const Completion
 /// So many places until the part ends. Throws ApiError 429 where they are not free now, and 400 where they are more
 /// than a client ever gets.
 std::shared_ptr<Room::Part> enter(const Call& call, int64_t places);
-/// Counts more memory of an answer. Throws ApiError 400 above `most` bytes in all, and 429 where there is no room for
-/// them now; both name the field `param` and say to lower `lower`.
-void grow(Room::Part& part, int64_t bytes, int64_t most, const char* param, const char* lower);
 
 /// POST /v1/embeddings and /v1/classify (text_routes.cpp).
 void embed(const Call& call);

@@ -9,7 +9,6 @@
 #include "data/batches/text_example.hpp"
 #include "run/predictions/completions.hpp"
 #include "run/predictions/pair_completions.hpp"
-#include "serve/call.hpp"
 
 namespace capstan {
 
@@ -147,9 +146,8 @@ void CompletionAnswer::take(size_t prompt, TextNews news) {
 void CompletionAnswer::grow(int64_t bytes) {
   if (failed_) return;
   try {
-    capstan::grow(*part_, bytes, request_.stream ? max_echo_bytes : max_answer_bytes,
-                  request_.stream ? "echo" : "max_tokens",
-                  "n, max_tokens, logprobs or the prompt, or leave out echo or logprobs");
+    part_->grow(bytes, request_.stream ? max_echo_bytes : max_answer_bytes, request_.stream ? "echo" : "max_tokens",
+                "n, max_tokens, logprobs or the prompt, or leave out echo or logprobs");
   } catch (const ApiError& error) {
     fail(error);
   }

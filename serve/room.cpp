@@ -43,10 +43,12 @@ Room::Part::~Part() {
   room_.add(client_, need_, -1);
 }
 
-bool Room::Part::grow(int64_t bytes) {
-  if (!room_.take(client_, {0, bytes})) return false;
+void Room::Part::grow(int64_t bytes, int64_t most, const char* param, const char* lower) {
+  if (need_.bytes + bytes > most)
+    throw ApiError(400, fmt::format("{}: the answer has more than {} MB: lower {}", param, most >> 20, lower), param);
+  if (!room_.take(client_, {0, bytes}))
+    throw ApiError(429, fmt::format("no room for more of this client's answers: lower {}, or try again later", lower));
   need_.bytes += bytes;
-  return true;
 }
 
 }  // namespace capstan

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/base/no_copy.hpp"
+#include "serve/api.hpp"
 
 namespace capstan {
 
@@ -47,8 +48,9 @@ class Room::Part : NoCopy {
   ~Part();
 
   int64_t bytes() const { return need_.bytes; }
-  /// Takes more memory; false, and nothing is taken, where the client cannot have so much now.
-  bool grow(int64_t bytes);
+  /// Takes more memory for an answer. Throws ApiError 400 above `most` bytes in all, and 429 where the client cannot
+  /// have so much now; both name the field `param` and say to lower `lower`.
+  void grow(int64_t bytes, int64_t most, const char* param, const char* lower);
 
  private:
   Room& room_;

@@ -56,7 +56,7 @@ struct TextWork {
       answer["index"] = next++;
       data += (data.empty() ? "" : ",") + text_of(answer);
     }
-    grow(*part, static_cast<int64_t>(data.size() - size), max_answer_bytes, "input", "the number of texts");
+    part->grow(static_cast<int64_t>(data.size() - size), max_answer_bytes, "input", "the number of texts");
   }
 };
 
