@@ -14,85 +14,42 @@ gguf, torch, transformers and xllamacpp.
 """
 import argparse
 import json
-import math
 import os
 import pathlib
 import select
 import statistics
-import struct
 import subprocess
 import sys
 import time
 import urllib.request
 
-import numpy as np
+import gguf
 import xllamacpp
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SENTINEL = "~~~~~~~~"
 
 
-def bf16(matrix):
-    bits = matrix.view(np.uint32).astype(np.uint64)
-    return np.minimum((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16, 0xFFFF).astype("<u2").tobytes()
+MATRICES = {"bf16": gguf.GGMLQuantizationType.BF16, "int8": gguf.GGMLQuantizationType.Q8_0}
 
 
-def q8_0(matrix):
-    """Blocks of 32 elements: a scale in float16, and whole numbers in 8 bits."""
-    blocks = matrix.reshape(-1, 32)
-    scale = np.abs(blocks).max(axis=1, keepdims=True) / 127
-    whole = np.rint(np.divide(blocks, scale, out=np.zeros_like(blocks), where=scale > 0)).astype(np.int8)
-    return np.concatenate([scale.astype("<f2").view(np.int8), whole], axis=1).tobytes()
-
-
-MATRICES = {"bf16": (30, bf16), "int8": (8, q8_0)}  # the number of the type in GGUF, and what makes it
-
-
-def with_matrices(source, target, weights):
-    """A copy of a GGUF file of floats whose matrices are of another type. The file's keys are copied as they are."""
-    data = source.read_bytes()
-    at = 24
-    tensors, keys = struct.unpack_from("<QQ", data, 8)
-    sizes = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
-
-    def string(at):
-        return at + 8 + struct.unpack_from("<Q", data, at)[0]
-
-    def value(at, kind):
-        if kind == 8:
-            return string(at)
-        if kind != 9:
-            return at + sizes[kind]
-        inner, count = struct.unpack_from("<IQ", data, at)
-        at += 12
-        if inner != 8:
-            return at + count * sizes[inner]
-        for _ in range(count):
-            at = string(at)
-        return at
-
-    for _ in range(keys):
-        at = string(at)
-        at = value(at + 4, struct.unpack_from("<I", data, at)[0])
-    head, infos = data[:at], []
-    for _ in range(tensors):
-        name_end = string(at)
-        (rank,) = struct.unpack_from("<I", data, name_end)
-        shape = struct.unpack_from(f"<{rank}Q", data, name_end + 4)
-        _, offset = struct.unpack_from("<IQ", data, name_end + 4 + 8 * rank)
-        infos.append((data[at:name_end], shape, offset))
-        at = name_end + 16 + 8 * rank
-    begin = (at + 31) // 32 * 32
-    bodies, offset = [], 0
-    for name, shape, was in infos:
-        elements = np.frombuffer(data, "<f4", math.prod(shape), begin + was)
-        kind, body = MATRICES[weights] if len(shape) == 2 else (0, bytes)
-        body = body(elements)
-        head += name + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, offset)
-        body += b"\0" * (-len(body) % 32)
-        bodies.append(body)
-        offset += len(body)
-    target.write_bytes(head + b"\0" * (-len(head) % 32) + b"".join(bodies))
+def with_matrices(source, target, kind):
+    """A copy of a GGUF file of floats whose matrices are of another type."""
+    reader = gguf.GGUFReader(source)
+    writer = gguf.GGUFWriter(target, reader.fields["general.architecture"].contents())
+    for field in reader.fields.values():
+        if field.name != "general.architecture" and not field.name.startswith("GGUF."):
+            sub_type = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+            writer.add_key_value(field.name, field.contents(), field.types[0], sub_type)
+    for tensor in reader.tensors:
+        if len(tensor.shape) == 2:
+            writer.add_tensor(tensor.name, gguf.quants.quantize(tensor.data, kind), raw_dtype=kind)
+        else:
+            writer.add_tensor(tensor.name, tensor.data)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
 
 
 class Capstan:
@@ -191,7 +148,7 @@ def main():
         subprocess.run([sys.executable, "gguf/export_gguf.py"], cwd=work, check=True, stdout=subprocess.DEVNULL)
     files = {"float32": work / "gguf/model.gguf"} | {weights: work / f"{weights}.gguf" for weights in MATRICES}
     for weights in MATRICES:
-        with_matrices(files["float32"], files[weights], weights)
+        with_matrices(files["float32"], files[weights], MATRICES[weights])
     print("| weights | threads | prompt | Capstan, tokens/s | llama.cpp | ratio | s to the first | llama.cpp | ratio |"
           " CPU ms per token | llama.cpp | ratio |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
