@@ -312,7 +312,7 @@ bool ends_with_name(const std::string& path, const std::string& name) {
 
 }  // namespace
 
-std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs, KeysOf of) {
+std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs) {
   std::vector<Leaves> of_runs(runs.size());
   for (size_t i = 0; i < runs.size(); ++i) add_leaves(to_node(runs[i].config), "", of_runs[i]);
   std::vector<std::string> all_paths;
@@ -329,9 +329,8 @@ std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs, Key
       everywhere = everywhere && leaf != leaves.end();
       key.values.push_back(leaf != leaves.end() ? leaf->second : "");
     }
-    if ((everywhere || of == KeysOf::any_run) &&
-        std::any_of(key.values.begin(), key.values.end(),
-                    [&](const std::string& v) { return v != key.values.front(); }))
+    if (everywhere && std::any_of(key.values.begin(), key.values.end(),
+                                  [&](const std::string& v) { return v != key.values.front(); }))
       keys.push_back(std::move(key));
   }
   std::vector<std::string> paths;

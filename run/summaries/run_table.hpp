@@ -50,14 +50,13 @@ void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out, siz
 
 // The keys of the configuration in which runs differ.
 
-/// A key in which the runs differ, with its value in each run, "" in one that lacks it.
+/// A key in which the runs differ, with its value in each run.
 struct DifferingKey {
   std::string path, short_name;  // short_name: the shortest suffix that no other differing key has
   std::vector<std::string> values;
 };
-/// Keys of all runs, or also those that only some have: there a `type` or the length of a list differs, too.
-enum class KeysOf { all_runs, any_run };
-std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs, KeysOf of = KeysOf::all_runs);
+/// Among the keys that all runs have.
+std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs);
 /// A text that is the same for runs which repeat each other: keys and values without names, seed and data.fold.
 std::string repeated_settings(const RunRecord& run);
 

@@ -55,11 +55,6 @@ TEST_CASE("a sweep trains what train trains, prints one table, and has nothing t
   CHECK(untouched);
   // compare prints it again; a run's own folder is one that train goes on with.
   CHECK(run_shell(place, "$capstan compare runs/grid/*").out == first.out);
-  succeed(place, "compare runs/grid --picture lr.svg --over lr");
-  CHECK(contains(place.read("lr.svg"), "</svg>"));
-  check_refused(place, "no picture", "compare runs/grid --reach a", "--picture FILE ... --over", 2);
-  check_refused(place, "no such key", "compare runs/grid --picture a.svg --over width", "train.lr");
-  CHECK_FALSE(fs::exists(place / "a.svg"));
   // A sweep beside a run, even one of its own, is its runs.
   CHECK(succeed(place, "compare runs/grid runs/grid/lr=1e-3,seed=1").out == first.out);
   const Outcome more = succeed(place, "train --config runs/grid/lr=1e-3,seed=1/config.yaml --set train.steps=7");
