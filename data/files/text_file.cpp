@@ -14,13 +14,13 @@
 #include <limits>
 #include <memory>
 #include <new>
-#include <tuple>
 #include <utility>
 
 #include "core/base/error.hpp"
 #include "core/io/regular_file.hpp"
 #include "core/strings/strings.hpp"
 #include "core/strings/utf8.hpp"
+#include "data/files/file_kind.hpp"
 
 namespace capstan {
 namespace {
@@ -193,6 +193,7 @@ bool TextReader::at_end() {
   buffer_.resize(block_size);
   at_ = 0;
   filled_ = ended_ ? 0 : source_(buffer_.data(), buffer_.size());
+  if (taken_ == 0) check_not_packed(std::string_view(buffer_).substr(0, filled_), name_);
   ended_ = filled_ == 0;  // and is not read again: a terminal would give more
   taken_ += filled_;
   if (taken_ > static_cast<uint64_t>(max_mb_) * 1'000'000)
@@ -239,17 +240,12 @@ std::string read_text_file(const std::string& path, int64_t max_mb) {
 }
 
 void check_is_text(std::string_view content, const std::string& file) {
+  check_not_packed(content, file);
   if (const char* const encoding = wide_encoding(content))
     throw Error(
         fmt::format("{0}: is {1}, not UTF-8; convert it with iconv -f {1} -t UTF-8 {0} > NEW, or save it from Excel "
                     "as \"CSV UTF-8\"",
                     file, encoding));
-  constexpr std::tuple<std::string_view, const char*, const char*> packed[] = {{"\x1f\x8b", "gzip", ".gz"},
-                                                                               {"\x28\xb5\x2f\xfd", "zstd", ".zst"}};
-  for (const auto& [begin, kind, ending] : packed)
-    if (starts_with(content, begin))
-      throw Error(fmt::format("{}: is compressed ({}); unpack it with {} -dc, or give it a name that ends in {}", file,
-                              kind, kind, ending));
 }
 
 Error empty_file(const std::string& path) { return Error(fmt::format("{}: the file is empty", path)); }
@@ -262,7 +258,11 @@ std::string unpacked_name(const std::string& path) {
 }
 
 bool looks_binary(const std::string& path) {
-  return TextReader(path).piece().substr(0, 8192).find('\0') != std::string_view::npos;
+  try {
+    return TextReader(path).piece().substr(0, 8192).find('\0') != std::string_view::npos;
+  } catch (const NotTextError&) {
+    return true;
+  }
 }
 
 bool Lines::next(Line& line) {

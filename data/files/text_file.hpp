@@ -20,7 +20,7 @@ constexpr int64_t default_max_file_mb = 4096;
 constexpr int64_t any_file_mb = int64_t{1} << 40;
 
 /// A text that is read from its beginning. Throws Error, which names the text and the remedy, if it cannot be read, is
-/// truncated or damaged, or has more than max_mb million bytes.
+/// truncated or damaged, or has more than max_mb million bytes, and what check_not_packed() throws.
 class TextReader {
  public:
   /// Reads at most `size` bytes and returns their number, 0 only at the end.
@@ -64,8 +64,8 @@ class TextReader {
 /// The content of a file. Throws Error as TextReader does, and when it is empty.
 std::string read_text_file(const std::string& path, int64_t max_mb = default_max_file_mb);
 
-/// Throws Error, which says how to convert it, for a content that is plainly in UTF-16 or UTF-32, or compressed
-/// although the file's name does not say so. `content`: all of it, or its first 4 KB.
+/// Throws Error, which says how to convert it, for a content that is plainly in UTF-16 or UTF-32, and what
+/// check_not_packed() throws. `content`: all of it, or its first 4 KB.
 void check_is_text(std::string_view content, const std::string& file);
 
 /// What read_text_file() throws for an empty file.
@@ -76,7 +76,8 @@ bool is_packed_name(const std::string& path);
 /// A file's name without .gz or .zst.
 std::string unpacked_name(const std::string& path);
 
-/// Is there a NUL in the first 8 KiB (of the unpacked content)? Throws Error when the file cannot be read.
+/// Is there a NUL in the first 8 KiB (of the unpacked content), or does it begin as no text does? Throws Error when the
+/// file cannot be read.
 bool looks_binary(const std::string& path);
 
 struct Line {

@@ -11,6 +11,7 @@
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
 #include "core/strings/utf8.hpp"
+#include "data/files/file_kind.hpp"
 #include "data/files/text_file.hpp"
 
 namespace capstan {
@@ -75,10 +76,11 @@ void read_to_files(SourceText& source, const ReadRule& rule, const std::string& 
   if (source.path == copy) unpack(source.file.path, copy, rule.max_file_mb);
   source.size = std::filesystem::file_size(source.path);
   if (source.size == 0) throw empty_file(source.file.path);
+  const Text text = source.open(0, source.size, rule.progress);
+  check_not_packed(text.view(), source.file.path);
   if (!rule.utf8) return;
   std::unique_ptr<FileWriter> left;
   size_t left_size = 0;
-  const Text text = source.open(0, source.size, rule.progress);
   check_is_text(text.view(), source.file.path);
   leave_out_bad_lines(text, source.file.path, bad, [&](size_t begin, size_t end) {
     if (!left) left = std::make_unique<FileWriter>(copy + "-valid");
