@@ -1,120 +1,16 @@
-// Prints the figures of `capstan eval`, as text or JSON. Names of figures are an interface and must not change:
-// tests/cli/runs/test_eval.cpp, test_multi_label.cpp and test_decisions.cpp.
+// The figures of an evaluation. Their names are an interface and must not change: tests/cli/runs/test_eval.cpp,
+// test_multi_label.cpp and test_decisions.cpp.
 #include "run/predictions/eval_report.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
-#include "core/strings/printable.hpp"
 #include "core/strings/strings.hpp"
-#include "run/setup/run_data.hpp"
 
 namespace capstan {
-
 namespace {
-
-/// Up to this many classes the confusion matrix is printed as text.
-constexpr int64_t widest_table = 10;
-/// With more classes than widest_table, so many of the most frequent confusions are listed instead.
-constexpr size_t named_confusions = 15;
-
-/// Names of classes as they are printed, each with spaces after it up to the width of the widest.
-std::vector<std::string> aligned(std::vector<std::string> names) {
-  size_t width = 0;
-  for (std::string& name : names) width = std::max(width, display_columns(name = printable_line(name)));
-  for (std::string& name : names) name += std::string(width - display_columns(name), ' ');
-  return names;
-}
-
-/// Aligns names under a heading.
-std::vector<std::string> aligned_with(const std::string& heading, std::vector<std::string> names) {
-  names.insert(names.begin(), heading);
-  return aligned(std::move(names));
-}
-
-/// Prints a row for each class or label; columns that the report has no figures for are left out.
-void print_classes(const EvalReport& report, std::ostream& out) {
-  const std::vector<ClassFigures> figures = report.class_figures();
-  if (figures.empty()) return;
-  const std::vector<std::string> names = aligned_with("class", report.classes);
-  const bool thresholds = figures.front().threshold.has_value();
-  const bool ranked = report.ranked && report.ranked->kept();
-  out << fmt::format("\n{}{:>11}{:>9}{:>9}{}{:>10}{}\n", names[0], "precision", "recall", "f1",
-                     ranked ? "  avg.prec" : "", "examples", thresholds ? "  threshold" : "");
-  for (size_t c = 0; c < figures.size(); ++c) {
-    const ClassFigures& of_class = figures[c];
-    const std::string average =
-        !ranked ? ""
-                : fmt::format("{:>10}",
-                              of_class.average_precision ? fmt::format("{:.4f}", *of_class.average_precision) : "-");
-    out << fmt::format("{}{:>11}{:>9}{:>9}{}{:>10}{}\n", names[c + 1], of_class.text(of_class.precision),
-                       of_class.text(of_class.recall), of_class.text(of_class.f1), average, of_class.examples,
-                       thresholds ? fmt::format("{:>11.2f}", *of_class.threshold) : "");
-  }
-}
-
-/// Thresholds of the curves: 0.05, 0.1 ... 0.95.
-std::vector<double> curve_thresholds() {
-  std::vector<double> thresholds;
-  for (int step = 1; step < 20; ++step) thresholds.push_back(step / 20.0);
-  return thresholds;
-}
-
-/// Prints a curve for each class, a line per threshold. Neighbouring thresholds with the same figures share a line.
-void print_curves(const EvalReport& report, std::ostream& out) {
-  if (!report.ranked || !report.ranked->kept()) return;
-  for (size_t c = 0; c < report.classes.size(); ++c) {
-    out << fmt::format("\n{}, from a probability of\n{:>12}{:>11}{:>9}{:>9}\n", printable_line(report.classes[c]),
-                       "threshold", "precision", "recall", "f1");
-    std::string first, last, figures;
-    const auto print = [&] {
-      out << fmt::format("{:>12}{}\n", first == last ? first : first + " to " + last, figures);
-    };
-    for (const double threshold : curve_thresholds()) {
-      const LabelCounts at = report.ranked->at(static_cast<int64_t>(c), threshold);
-      const std::string line = fmt::format("{:>11.4f}{:>9.4f}{:>9.4f}", at.precision(), at.recall(), at.f1());
-      const std::string here = fmt::format("{:.2f}", threshold);
-      if (!first.empty() && line != figures) print();
-      if (line != figures) first = here;
-      last = here;
-      figures = line;
-    }
-    print();
-  }
-}
-
-void print_confusion(const EvalReport& report, std::ostream& out) {
-  const ClassificationReport& r = *report.classification;
-  const std::vector<std::string> names = aligned_with("", report.classes);
-  out << "\nconfusion: rows are true classes, columns predicted classes\n" << names[0];
-  std::vector<size_t> widths;
-  for (const std::string& name : report.classes) {
-    const std::string heading = printable_line(name);
-    widths.push_back(std::max<size_t>(display_columns(heading), 6));
-    out << "  " << std::string(widths.back() - display_columns(heading), ' ') << heading;
-  }
-  out << '\n';
-  for (int64_t truth = 0; truth < r.classes(); ++truth) {
-    out << names[static_cast<size_t>(truth) + 1];
-    for (int64_t c = 0; c < r.classes(); ++c)
-      out << fmt::format("  {:>{}}", r.count(truth, c), widths[static_cast<size_t>(c)]);
-    out << '\n';
-  }
-}
-
-void print_most_frequent_confusions(const EvalReport& report, std::ostream& out) {
-  const ClassificationReport& r = *report.classification;
-  const std::vector<Confusion> all = most_frequent_confusions(r, named_confusions);
-  if (!all.empty()) out << "\ncommonest confusions\n";
-  for (const Confusion& c : all)
-    out << fmt::format("{:>6} of {}  {} predicted as {}\n", c.count, r.of_class(c.truth),
-                       printable_line(report.classes[static_cast<size_t>(c.truth)]),
-                       printable_line(report.classes[static_cast<size_t>(c.predicted)]));
-}
 
 /// The measures of classes in the table of metrics, of these decisions; their names begin with `prefix`.
 void add_class_metrics(const ClassificationReport& decided, const DecisionGoal& goal, const std::string& prefix,
@@ -216,66 +112,10 @@ double EvalReport::figure(const std::string& name) const {
   throw Error(fmt::format("the evaluation has no figure {}; it has {}", name, join(names)));
 }
 
-void print_text(const EvalReport& report, std::ostream& out, bool curves) {
-  out << fmt::format("split {}\n", report.split);
-  for (const Figure& figure : report.figures())
-    out << fmt::format("{} {:.{}f}{}{}\n", figure.name, figure.value, figure.digits, figure.over.empty() ? "" : " ",
-                       figure.over);
-  print_classes(report, out);
-  if (curves) print_curves(report, out);
-  if (!report.classification) return;
-  if (report.classification->classes() <= widest_table)
-    print_confusion(report, out);
-  else
-    print_most_frequent_confusions(report, out);
-}
-
-namespace {
-
-/// Adds "confusion", a matrix, or for many classes "confusions", a list.
-void add_confusion(const EvalReport& report, nlohmann::ordered_json& json) {
-  const ClassificationReport& r = *report.classification;
-  if (r.classes() > widest_confusion_matrix) {
-    for (const Confusion& c : most_frequent_confusions(r, r.counts().size()))
-      json["confusions"].push_back({{"count", c.count},
-                                    {"class", report.classes[static_cast<size_t>(c.truth)]},
-                                    {"predicted", report.classes[static_cast<size_t>(c.predicted)]}});
-    return;
-  }
-  for (int64_t truth = 0; truth < r.classes(); ++truth) {
-    nlohmann::ordered_json row;
-    for (int64_t predicted = 0; predicted < r.classes(); ++predicted) row.push_back(r.count(truth, predicted));
-    json["confusion"].push_back(row);
-  }
-}
-
-}  // namespace
-
-void print_json(const EvalReport& report, std::ostream& out) {
-  nlohmann::ordered_json json{{"split", report.split}};
-  for (const Figure& figure : report.figures())
-    if (figure.digits == 0)
-      json[figure.name] = static_cast<int64_t>(figure.value);
-    else
-      json[figure.name] = figure.value;
-  const std::vector<ClassFigures> classes = report.class_figures();
-  for (size_t c = 0; c < classes.size(); ++c) {
-    json["classes"].push_back({{"class", report.classes[c]},
-                               {"precision", classes[c].precision},
-                               {"recall", classes[c].recall},
-                               {"f1", classes[c].f1},
-                               {"examples", classes[c].examples}});
-    nlohmann::ordered_json& added = json["classes"].back();
-    if (classes[c].threshold) added["threshold"] = *classes[c].threshold;
-    if (classes[c].average_precision) added["average_precision"] = *classes[c].average_precision;
-    if (report.ranked && report.ranked->kept())
-      for (const double threshold : curve_thresholds()) {
-        const LabelCounts at = report.ranked->at(static_cast<int64_t>(c), threshold);
-        added["curve"].push_back({{"threshold", threshold}, {"precision", at.precision()}, {"recall", at.recall()}});
-      }
-  }
-  if (report.classification) add_confusion(report, json);
-  out << json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+std::vector<double> curve_thresholds() {
+  std::vector<double> thresholds;
+  for (int step = 1; step < 20; ++step) thresholds.push_back(step / 20.0);
+  return thresholds;
 }
 
 }  // namespace capstan

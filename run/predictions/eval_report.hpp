@@ -9,30 +9,12 @@
 #include <vector>
 
 #include "run/predictions/adapted.hpp"
-#include "run/predictions/pair_completions.hpp"
+#include "run/predictions/pair_report.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"
 #include "train/evaluation/evaluate.hpp"
 
 namespace capstan {
-
-// How the completions that a model writes compare with the targets of a split.
-
-struct PairExample {
-  std::string source, target, written;  // written: what the model wrote after the source
-};
-
-struct PairReport {
-  int64_t pairs = 0;
-  double exact_match = 0;      // share of completions that are the target, after the tokenizer's normalisation of both
-  double log_probability = 0;  // mean over the completions, each the sum over its tokens
-  std::vector<PairExample> examples;  // the first few pairs; sources as the model reads them
-};
-
-PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>& pairs, const PairOptions& options);
-
-/// With more classes than this, print_json() writes a list of what was confused instead of a matrix.
-constexpr int64_t widest_confusion_matrix = 200;
 
 struct Figure {
   std::string name;
@@ -51,6 +33,9 @@ struct ClassFigures {
   /// "0.8750", or "-".
   std::string text(double figure) const;
 };
+
+/// Thresholds of the curves of classes: 0.05, 0.1 ... 0.95.
+std::vector<double> curve_thresholds();
 
 /// What eval found: parts that the kind of model, or of data, does not have are empty.
 struct EvalReport {
@@ -82,8 +67,7 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
 
 /// `curves`: also precision and recall of each class over thresholds of its probability.
 void print_text(const EvalReport& report, std::ostream& out, bool curves = false);
-/// One object on one line: the figures by the names of print_text, the classes, and "confusion" (rows: true class), or
-/// for many classes "confusions", the most frequent first.
+/// eval_json() on one line.
 void print_json(const EvalReport& report, std::ostream& out);
 
 }  // namespace capstan

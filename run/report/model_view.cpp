@@ -1,25 +1,21 @@
 // Values come from the model's own functions (mixing_weights(), position_bias()); this file only cuts them to what a
-// page can show and takes out what a token does not see. Names of n-grams are found by hashing the training texts
-// again, since a model keeps their hashes alone. tests/run/test_report_parts.cpp.
+// page can show and takes out what a token does not see. tests/run/test_model_view.cpp.
 #include "run/report/model_view.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
 
 #include <fmt/core.h>
 
 #include "core/base/error.hpp"
 #include "models/language_model.hpp"
 #include "run/predictions/pair_completions.hpp"
-#include "run/report/html.hpp"
 
 namespace capstan {
 namespace {
 
 constexpr size_t max_layers = 8, max_heads = 4;
-constexpr int64_t max_tokens = 128, max_positions = 512;
+constexpr int64_t max_tokens = 128;
 
 /// What each token of one row sees, by the same rules as the model: a map shows no value where it sees nothing.
 struct Sight {
@@ -35,17 +31,16 @@ struct Sight {
   }
 };
 
-/// A map of targets and sources for each of the first heads. values: (heads, T, T).
-std::vector<HeatMap> maps_of(const Array& values, const Sight& sight) {
-  const auto heads = static_cast<size_t>(values.dim(0)), length = static_cast<size_t>(values.dim(1));
-  std::vector<HeatMap> maps;
-  for (size_t head = 0; head < std::min(heads, max_heads); ++head) {
-    HeatMap map{heads > 1 ? fmt::format("head {}", head + 1) : "", {length, length, {}}, "target t", "source s"};
+/// A map for each of the first heads. values: (heads, T, T).
+std::vector<WeightMap> maps_of(const Array& values, const Sight& sight) {
+  const int64_t heads = values.dim(0), length = values.dim(1);
+  std::vector<WeightMap> maps;
+  for (int64_t head = 0; head < std::min<int64_t>(heads, max_heads); ++head) {
     const float* const from = values.data() + head * length * length;
-    map.matrix.values.assign(from, from + length * length);
-    for (size_t i = 0; i < map.matrix.values.size(); ++i)
-      if (!sight.sees(static_cast<int64_t>(i / length), static_cast<int64_t>(i % length))) map.matrix.values[i] = NAN;
-    maps.push_back(std::move(map));
+    maps.push_back({static_cast<size_t>(length), {from, from + length * length}});
+    for (int64_t t = 0; t < length; ++t)
+      for (int64_t s = 0; s < length; ++s)
+        if (!sight.sees(t, s)) maps.back().values[static_cast<size_t>(t * length + s)] = NAN;
   }
   return maps;
 }
@@ -171,9 +166,9 @@ ModelView view_of(const SavedRun& run, const std::optional<Batch>& example) {
     if (facts.begins_with_own) add_first_token(words, sight);
   }
   const std::vector<LayerConfig> layers = expanded_layers(config);
-  ModelView view{words.texts, {}, 0};
+  ModelView view{words, {}, 0};
   for (size_t i = 0; i < layers.size(); ++i) {
-    const Array bias = model.stack().blocks()[i].mixer().position_bias(max_positions);
+    const Array bias = model.stack().blocks()[i].mixer().position_bias(max_tokens);
     LayerView layer = view_of_layer(bias, weights[i], words, sight);
     if (layer.position_bias.empty() && layer.weights.empty()) continue;
     layer.name = fmt::format("layer {}: {}", i + 1, mixer_name(layers[i].mixer));
@@ -183,67 +178,6 @@ ModelView view_of(const SavedRun& run, const std::optional<Batch>& example) {
       ++view.layers_left_out;
   }
   return view;
-}
-
-namespace {
-
-// N-grams that are shown of a class (`few_shown` from `many_classes` classes on), and those whose names are looked for:
-// more, since some are not found.
-constexpr size_t max_shown = 12, few_shown = 5, many_classes = 20, wanted = 20;
-constexpr size_t votes = 3;  // texts that vote for the name of a bucket
-
-}  // namespace
-
-std::vector<ClassNgrams> ngram_view(const SavedRun& run, const LabelledTexts& training) {
-  const Model& model = run.model->model();
-  const auto weights = model.largest_weights(wanted);
-  std::map<uint32_t, std::map<std::string, size_t>> names;  // bucket -> name -> votes
-  std::map<uint32_t, size_t> open;                          // bucket -> votes that are missing
-  for (const auto& of_class : weights)
-    for (const BucketWeight& weight : of_class) open[weight.bucket] = votes;
-  const auto wanted_still = [&](uint32_t bucket) { return open.count(bucket) > 0; };
-  for (int64_t i = 0; i < training.size() && !open.empty(); ++i) {
-    const NamedNgrams of_text = model.named_ngrams(training.text(i), wanted_still);
-    std::set<uint32_t> voted;  // a text has one vote for each bucket
-    for (const auto* const ngrams : {&of_text.words, &of_text.characters})
-      for (const NamedNgram& ngram : *ngrams) {
-        if (!voted.insert(ngram.bucket).second) continue;
-        ++names[ngram.bucket][ngram.name];
-        if (--open[ngram.bucket] == 0) open.erase(ngram.bucket);
-      }
-  }
-  std::vector<ClassNgrams> classes;
-  for (size_t c = 0; c < weights.size(); ++c) {
-    classes.push_back({run.classes[c], {}});
-    for (const BucketWeight& weight : weights[c]) {
-      const auto& of_bucket = names[weight.bucket];
-      const auto likeliest = std::max_element(of_bucket.begin(), of_bucket.end(),
-                                              [](const auto& a, const auto& b) { return a.second < b.second; });
-      if (likeliest != of_bucket.end() && classes.back().ngrams.size() < max_shown)
-        classes.back().ngrams.push_back({likeliest->first, weight.weight});
-    }
-  }
-  return classes;
-}
-
-std::string ngrams_html(const std::vector<ClassNgrams>& classes) {
-  if (classes.empty()) return "";
-  std::string out =
-      "<p class=\"hint\">What one occurrence adds to the logit of the class, before a text's n-grams are scaled to "
-      "unit norm; in n-grams of characters, _ is the edge of a word and \u00b7 where it goes on; ^ and $ are the ends "
-      "of a "
-      "text.</p><dl class=\"ngrams\">";
-  const size_t shown = classes.size() > many_classes ? few_shown : max_shown;
-  for (const ClassNgrams& of_class : classes) {
-    out += fmt::format("<div><dt>{}</dt>", escaped_short(of_class.name));
-    for (size_t i = 0; i < std::min(of_class.ngrams.size(), shown); ++i) {
-      const NgramWeight& ngram = of_class.ngrams[i];
-      out += fmt::format("<dd style=\"--share:{:.3f}\"><span>{}</span> {:.2f}</dd>",
-                         ngram.weight / of_class.ngrams.front().weight, escaped_short(ngram.name), ngram.weight);
-    }
-    out += "</div>";
-  }
-  return out + "</dl>\n";
 }
 
 }  // namespace capstan

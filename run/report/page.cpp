@@ -1,171 +1,125 @@
-// Puts the page of `capstan report` together from the parts of this folder. tests/cli/runs/test_report.cpp.
+// Writes the data of a report as JSON into the page that report.js draws. JSON that is inside a <script> has no "<", so
+// that nothing in it can end the element: tests/run/test_report_page.cpp.
 #include "run/report/page.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <string>
-#include <vector>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "core/strings/strings.hpp"
-#include "run/report/chart.hpp"
-#include "run/report/evaluation_html.hpp"
-#include "run/report/html.hpp"
-#include "run/report/model_view.hpp"
-#include "run/summaries/run_record.hpp"
+#include "run/predictions/eval_json.hpp"
+#include "run/report/page_files.hpp"
 #include "run/summaries/run_table.hpp"
+#include "run/yaml/config.hpp"
 #include "train/records/reporter.hpp"
 
 namespace capstan {
 namespace {
 
-/// What metrics.jsonl tells about runs: charts of training and validation with a legend; `names` are those of the runs.
-/// Empty for models that are solved for, which have no curves.
-std::string curves_html(const std::vector<RunRecord>& runs, const std::vector<std::string>& names);
+using Json = nlohmann::ordered_json;
 
-/// A readable unit for this many seconds, and its length in seconds.
-std::pair<const char*, double> time_unit(double seconds) {
-  if (seconds >= 2 * 3600) return {"hours", 3600};
-  return seconds >= 2 * 60 ? std::make_pair("minutes", 60.0) : std::make_pair("seconds", 1.0);
+constexpr size_t max_points = 500;  // of a curve
+
+/// A value of each point; of more than max_points, the means of neighbours.
+template <class Point, class Value>
+Json column(const std::vector<Point>& points, const Value& value) {
+  const size_t count = std::min(points.size(), max_points);
+  Json numbers = Json::array();
+  for (size_t i = 0; i < count; ++i) {
+    const size_t begin = i * points.size() / count, end = (i + 1) * points.size() / count;
+    double sum = 0;
+    for (size_t k = begin; k < end; ++k) sum += static_cast<double>(value(points[k]));
+    numbers.push_back(sum / static_cast<double>(end - begin));
+  }
+  return numbers;
 }
 
-/// Adds the lines of all runs to charts.
-class Curves {
- public:
-  Curves(const std::vector<RunRecord>& runs, const std::vector<std::string>& names) : runs_(runs), names_(names) {}
-
-  /// Lines through the values that `y` gives for the points of training.
-  template <class X, class Y>
-  void add_training(Chart& chart, const X& x, const Y& y, bool beside_validation = false) const {
-    for (size_t i = 0; i < runs_.size(); ++i) {
-      // Training and validation of a run share a colour, unless there is one run alone.
-      ChartLine line{name(i, "training"), {}, static_cast<int>(beside_validation && runs_.size() == 1 ? 1 : i)};
-      for (const TrainPoint& point : runs_[i].train) line.points.push_back({x(point), y(point)});
-      chart.lines.push_back(std::move(line));
-    }
-  }
-
-  template <class X>
-  void add_validation(Chart& chart, const X& x, const Metric& metric) const {
-    const double factor = metric.unit == Metric::Unit::share ? 100 : 1;
-    for (size_t i = 0; i < runs_.size(); ++i) {
-      const auto at = [&](const ValidPoint& point) { return ChartPoint{x(point), factor * point.value(metric.name)}; };
-      ChartLine line{name(i, "validation"), {}, static_cast<int>(i), LineStyle::marked};
-      for (const ValidPoint& point : runs_[i].valid) line.points.push_back(at(point));
-      if (runs_[i].best && line.points.size() > 1) line.best = at(*runs_[i].best);
-      chart.lines.push_back(std::move(line));
-    }
-  }
-
- private:
-  std::string name(size_t run, const char* what) const {
-    return runs_.size() == 1 ? what : fmt::format("{}: {}", what, names_[run]);
-  }
-
-  const std::vector<RunRecord>& runs_;
-  const std::vector<std::string>& names_;
-};
-
-std::string legend_html(const std::vector<std::string>& names, bool curved) {
-  std::string out;
-  for (size_t i = 0; names.size() > 1 && i < names.size(); ++i)
-    out += fmt::format("<li>{}{}</li>", line_sample(static_cast<int>(i)), escaped_short(names[i]));
-  if (!out.empty()) out = "<ul class=\"legend\">" + out + "</ul>\n";
-  if (!curved) return out;
-  return out + fmt::format(
-                   "<p class=\"hint\">{}training {}validation <span class=\"ring\"></span>best by the measure that the "
-                   "run watches. Values show under the pointer, and with the arrow keys.</p>\n",
-                   line_sample(1, LineStyle::thin), line_sample(0));
+Json training_curves(const std::vector<TrainPoint>& points) {
+  return {{"step", column(points, [](const TrainPoint& point) { return point.step; })},
+          {"seconds", column(points, [](const TrainPoint& point) { return point.seconds; })},
+          {"loss", column(points, [](const TrainPoint& point) { return point.loss; })},
+          {"learning_rate", column(points, [](const TrainPoint& point) { return point.learning_rate; })},
+          {"gradient_norm", column(points, [](const TrainPoint& point) { return point.gradient_norm; })},
+          {"tokens_per_second", column(points, [](const TrainPoint& point) { return point.tokens_per_second; })}};
 }
 
-std::string curves_html(const std::vector<RunRecord>& runs, const std::vector<std::string>& names) {
-  const Curves curves(runs, names);
-  double longest = 0;
-  for (const RunRecord& run : runs) longest = std::max(longest, run.seconds);
-  const auto [unit, length] = time_unit(longest);
-  const ModelFacts facts = facts_of(runs.front().config.model);
-  if (facts.is_solved) return "";
-  const std::string nats = facts.classifies() ? "nats per example" : "nats per token";
-  const auto step = [](const auto& point) { return static_cast<double>(point.step); };
-  const auto when = [length = length](const auto& point) { return point.seconds / length; };
-  std::vector<Chart> charts;
-  const auto add_loss = [&](const char* title, const std::string& x_label, const auto& x) {
-    Chart chart{title, nats, x_label, {}, false, /*may_be_log=*/true};
-    curves.add_training(
-        chart, x, [](const TrainPoint& point) { return point.loss; }, /*beside_validation=*/true);
-    curves.add_validation(chart, x, metrics().front());
-    charts.push_back(std::move(chart));
-  };
-  add_loss("Loss", "step", step);
-  for (auto metric = metrics().begin() + 1; metric != metrics().end(); ++metric) {
-    charts.push_back({metric->title, "%", "step", {}, false, false, /*most=*/100.0});
-    curves.add_validation(charts.back(), step, *metric);
-  }
-  if (runs.size() > 1) add_loss("Loss over time", fmt::format("training time in {}", unit), when);
-  charts.push_back({"Learning rate", "", "step", {}, /*from_zero=*/true});
-  curves.add_training(charts.back(), step, [](const TrainPoint& point) { return point.learning_rate; });
-  charts.push_back({"Gradient norm", "before clipping", "step", {}, false, /*may_be_log=*/true});
-  curves.add_training(charts.back(), step, [](const TrainPoint& point) { return point.gradient_norm; });
-  charts.push_back({"Throughput", "tokens per second, smoothed", "step", {}, /*from_zero=*/true});
-  curves.add_training(charts.back(), step, [](const TrainPoint& point) { return point.tokens_per_second; });
-  for (ChartLine& line : charts.back().lines) line.points = smoothed(line.points);
-  std::string figures;
-  for (const Chart& chart : charts) figures += to_html(chart);
-  const bool curved = figures.find("data-values") != std::string::npos;
-  return legend_html(names, curved) + "<div class=\"charts\">" + figures + "</div>\n";
+Json validation_curves(const std::vector<ValidPoint>& points) {
+  Json curves{{"step", column(points, [](const ValidPoint& point) { return point.step; })},
+              {"seconds", column(points, [](const ValidPoint& point) { return point.seconds; })}};
+  for (const Metric& metric : metrics())
+    curves[metric.name] = column(points, [&](const ValidPoint& point) { return point.value(metric.name); });
+  return curves;
 }
 
-/// A view into a trained model, as HTML; empty if there is nothing to show.
-std::string model_html(const ModelView& view);
-
-/// A word on one line: line ends are shown as a symbol.
-std::string on_one_line(const std::string& word) {
-  std::string out;
-  for (const char c : word) out += c == '\n' ? std::string("\xE2\x86\xB5") : std::string(1, c);  // U+21B5
-  return out;
+/// Three digits: what a colour or the pointer shows.
+double rounded(float value) {
+  if (value == 0 || !std::isfinite(value)) return static_cast<double>(value);
+  const double size = std::pow(10.0, 2 - std::floor(std::log10(std::abs(static_cast<double>(value)))));
+  return std::round(static_cast<double>(value) * size) / size;
 }
 
-/// The text, each word the darker the more of the head's weight it has.
-std::string words_html(const std::vector<std::string>& words, const std::vector<float>& weights, size_t head) {
-  const float most = std::max(1e-9F, *std::max_element(weights.begin(), weights.end()));
-  std::string out = fmt::format("<p class=\"words\"><b>head {}</b> ", head + 1);
-  for (size_t i = 0; i < words.size(); ++i)
-    out += fmt::format("<span style=\"--share:{:.3f}\" title=\"{:.2f} %\">{}</span>", weights[i] / most,
-                       100 * weights[i], escaped(on_one_line(words[i])));
-  return out + fmt::format("<small>strongest: {:.1f} %</small></p>\n", 100 * most);
+/// Rows of values, each up to the last one that there is.
+Json to_json(const WeightMap& map) {
+  Json rows = Json::array();
+  for (size_t t = 0; t < map.length; ++t) {
+    Json row = Json::array();
+    for (size_t s = 0; s < map.length; ++s) row.push_back(rounded(map.at(t, s)));
+    while (!row.empty() && std::isnan(row.back().get<double>())) row.erase(row.size() - 1);
+    rows.push_back(std::move(row));
+  }
+  return rows;
 }
 
-std::string layer_html(const LayerView& layer, const std::vector<std::string>& words, bool open) {
-  std::string out = fmt::format("<details{}><summary>{}</summary>", open ? " open" : "", escaped(layer.name));
-  if (!layer.position_bias.empty()) {
-    out += "<p class=\"sub\">position bias</p>";
-    out += to_html(layer.position_bias, "w, added to the key of source s for target t (the logarithm of a factor)");
-  }
-  for (const WeightsView& weights : layer.weights) {
-    out += fmt::format("<p class=\"sub\">{}</p>", escaped(weights.name));
-    for (size_t head = 0; head < weights.words.size(); ++head) out += words_html(words, weights.words[head], head);
-    out += to_html(weights.maps, "weight of source s for target t, tokens of the text above");
-  }
-  if (layer.heads_left_out > 0)
-    out += fmt::format("<p><small>{} more heads left out</small></p>", layer.heads_left_out);
-  return out + "</details>\n";
+Json to_json(const std::vector<WeightMap>& maps) {
+  Json list = Json::array();
+  for (const WeightMap& map : maps) list.push_back(to_json(map));
+  return list;
 }
 
-std::string model_html(const ModelView& view) {
-  if (view.layers.empty()) return "";
-  std::string out;
-  const bool shows_text = std::any_of(view.layers.begin(), view.layers.end(),
-                                      [](const LayerView& layer) { return !layer.weights.empty(); });
-  if (shows_text) {
-    out += "<p class=\"hint\">The text that the weights are of:</p><blockquote>";
-    for (const std::string& word : view.words) out += escaped(word);
-    out += "</blockquote>\n";
+Json to_json(const ModelView& view) {
+  Json layers = Json::array();
+  for (const LayerView& layer : view.layers) {
+    Json weights = Json::array();
+    for (const WeightsView& kind : layer.weights)
+      weights.push_back({{"name", kind.name}, {"maps", to_json(kind.maps)}, {"words", kind.words}});
+    layers.push_back({{"name", layer.name},
+                      {"position_bias", to_json(layer.position_bias)},
+                      {"weights", std::move(weights)},
+                      {"heads_left_out", layer.heads_left_out}});
   }
-  for (size_t i = 0; i < view.layers.size(); ++i) out += layer_html(view.layers[i], view.words, i == 0);
-  if (view.layers_left_out > 0)
-    out += fmt::format("<p><small>{} more layers left out</small></p>\n", view.layers_left_out);
-  return out;
+  return {{"words", view.words.texts},
+          {"word_of_token", view.words.of_token},
+          {"layers", std::move(layers)},
+          {"layers_left_out", view.layers_left_out}};
+}
+
+/// What `capstan eval --format json` prints, with the first pairs and without the curves of classes.
+Json evaluation_of(const EvalReport& report) {
+  Json json = eval_json(report);
+  if (json.contains("classes"))
+    for (Json& of_class : json["classes"]) of_class.erase("curve");
+  if (report.pairs)
+    for (const PairExample& example : report.pairs->examples)
+      json["examples"].push_back({example.source, example.target, example.written});
+  return json;
+}
+
+Json to_json(const ReportedRun& run, const std::string& name) {
+  Json json{{"name", name},
+            {"train", training_curves(run.record.train)},
+            {"valid", validation_curves(run.record.valid)},
+            {"best", run.record.best ? Json(run.record.best->step) : Json()},
+            {"ngrams", Json::array()},
+            {"sample", run.sample},
+            {"notes", run.notes},
+            {"config", to_yaml(run.record.config)}};
+  for (const ClassNgrams& of_class : run.ngrams)
+    json["ngrams"].push_back({{"name", of_class.name}, {"ngrams", of_class.ngrams}});
+  if (run.evaluation) json["evaluation"] = evaluation_of(*run.evaluation);
+  if (run.model) json["model"] = to_json(*run.model);
+  return json;
 }
 
 /// What the folders of all runs begin with, up to a slash.
@@ -194,12 +148,10 @@ std::string title_of(const std::vector<RunRecord>& runs) {
 }
 
 /// The name of the data that the figures of a run's best validation are from.
-const char* held_out(const RunRecord& run) {
-  return run.best && !run.best->by.empty() ? run.best->by.c_str() : "validation";
-}
+std::string held_out(const RunRecord& run) { return run.best && !run.best->by.empty() ? run.best->by : "validation"; }
 
-/// What was trained on what, and when.
-std::string lead_html(const std::vector<RunRecord>& runs, const std::vector<std::string>& names) {
+/// Sentences: what was trained on what, and when; and which run is the best.
+std::vector<std::string> lead_of(const std::vector<RunRecord>& runs, const std::string& best_name) {
   const RunRecord& best = runs.front();
   std::string begun = best.begun, ended = best.ended;
   for (const RunRecord& run : runs) {
@@ -209,129 +161,99 @@ std::string lead_html(const std::vector<RunRecord>& runs, const std::vector<std:
   std::vector<std::string> files;
   for (const SourceFiles& source : facts_of(best.config.data).files)
     if (files.empty()) files = source.paths;
-  std::string out = fmt::format("<p>A {} on data of type {}{}{}.", type_of(best.config.model),
-                                type_of(best.config.data), files.empty() ? "" : ": ", escaped_short(join_first(files)));
+  std::string trained = fmt::format("A {} on data of type {}{}{}.", type_of(best.config.model),
+                                    type_of(best.config.data), files.empty() ? "" : ": ", join_first(files));
   constexpr size_t day = 11;  // "2026-11-24 "
   if (begun.substr(0, day) == ended.substr(0, day) && begun != ended) ended.erase(0, day);
-  if (!ended.empty()) out += fmt::format(" Trained {}{}.", escaped(begun), begun == ended ? "" : "–" + escaped(ended));
-  out += "</p>\n";
-  if (runs.size() > 1 && comparable(runs).size() == 1) {
-    const std::string& monitor = best.config.train.monitor;
-    const bool same = std::all_of(runs.begin(), runs.end(),
-                                  [&](const RunRecord& run) { return run.config.train.monitor == monitor; });
-    out += fmt::format("<p>The best of {} runs{}: <strong>{}</strong></p>\n", runs.size(),
-                       best.best ? fmt::format(" by {} {}", held_out(best), same ? monitor : "loss") : "",
-                       escaped_short(names.front()));
-  }
-  return out;
+  if (!ended.empty()) trained += fmt::format(" Trained {}{}.", begun, begun == ended ? "" : "–" + ended);
+  if (runs.size() == 1 || comparable(runs).size() > 1) return {trained};
+  const bool same = std::all_of(runs.begin(), runs.end(), [&](const RunRecord& run) {
+    return run.config.train.monitor == best.config.train.monitor;
+  });
+  const std::string by = same ? best.config.train.monitor : "loss";
+  return {trained, fmt::format("The best of {} runs{}: {}", runs.size(),
+                               best.best ? fmt::format(" by {} {}", held_out(best), by) : "", best_name)};
 }
 
-/// The figures of a run's best validation, and what it took.
+/// The figures of a run's best validation, and what it took: names and values.
 Table results_of(const RunRecord& run) {
   Table figures;
-  const auto add = [&](const std::string& name, const std::string& value) { figures.push_back({name, value}); };
   for (const Metric& metric : metrics()) {
     const double value = run.best ? run.best->value(metric.name) : NAN;
     if (!std::isfinite(value)) continue;
-    add(fmt::format("{} {}", held_out(run), metric.monitor),
-        metric.unit == Metric::Unit::share ? fmt::format("{:.2f} %", 100 * value) : fmt::format("{:.4f}", value));
+    const bool share = metric.unit == Metric::Unit::share;
+    figures.push_back({fmt::format("{} {}", held_out(run), metric.monitor),
+                       share ? fmt::format("{:.2f} %", 100 * value) : fmt::format("{:.4f}", value)});
   }
-  if (run.best && run.step > 1) add("at step", fmt::format("{} of {}", run.best->step, run.step));
-  if (!run.best) add("training loss", fmt::format("{:.4f}", run.train_loss));
-  add("training time", short_time(run.seconds));
-  add("tokens per second", short_count(run.tokens_per_second));
-  add("memory", fmt::format("{:.0f} MB", static_cast<double>(run.peak_rss_bytes) / 1e6));
+  if (run.best && run.step > 1) figures.push_back({"at step", fmt::format("{} of {}", run.best->step, run.step)});
+  if (!run.best) figures.push_back({"training loss", fmt::format("{:.4f}", run.train_loss)});
+  figures.push_back({"training time", short_time(run.seconds)});
+  figures.push_back({"tokens per second", short_count(run.tokens_per_second)});
+  figures.push_back({"memory", fmt::format("{:.0f} MB", static_cast<double>(run.peak_rss_bytes) / 1e6)});
   return figures;
 }
 
-/// The accuracy on the test data, beside that of the validation, where a run was evaluated on them.
-void add_test_column(const std::vector<ReportedRun>& runs, Table& table) {
-  std::vector<std::string> cells{"test accuracy"};
-  bool any = false;
-  for (const ReportedRun& run : runs) {
-    const bool tested = run.evaluation && run.evaluation->split == "test";
-    cells.push_back(tested ? fmt::format("{:.4f}", run.evaluation->total.accuracy()) : "-");
-    any = any || tested;
-  }
-  if (!any) return;
-  const auto beside = std::find(table[0].begin(), table[0].end(), "accuracy");
-  const auto at = std::min(beside - table[0].begin() + 1, std::distance(table[0].begin(), table[0].end()));
-  for (size_t i = 0; i < table.size(); ++i) table[i].insert(table[i].begin() + at, cells[i]);
-}
-
-std::string block_html(const std::vector<ReportedRun>& reported, const std::vector<std::string>& names) {
-  std::vector<RunRecord> runs;
-  for (const ReportedRun& run : reported) runs.push_back(run.record);
-  auto [common, table] = compared(runs);
-  for (size_t i = 0; i < names.size(); ++i) table[i + 1][0] = names[i];
-  add_test_column(reported, table);
-  std::string out =
-      fmt::format("<p>{}</p>\n", escaped(what_is_compared(runs))) + table_html(table, "comparison of the runs", true);
-  if (!common.empty()) out += fmt::format("<p class=\"hint\">The same in all: {}.</p>\n", escaped(join(common)));
-  const Table seeds = seed_table(runs);
-  if (!seeds.empty()) out += "<p>Over seeds and folds, mean ± standard deviation:</p>" + table_html(seeds, "means");
-  return out;
-}
-
-/// A block for each group of comparable() runs.
-std::string comparison_html(const std::vector<ReportedRun>& reported, const std::vector<RunRecord>& runs,
-                            const std::vector<std::string>& names) {
-  std::string out = "<h2>Comparison</h2>\n";
+/// The tables of `capstan compare`, one for each group of comparable() runs.
+Json groups_of(const std::vector<RunRecord>& runs, const std::vector<std::string>& names) {
+  Json groups = Json::array();
   for (const std::vector<size_t>& places : comparable(runs)) {
-    std::vector<ReportedRun> group;
-    std::vector<std::string> names_of_group;
-    for (const size_t place : places) {
-      group.push_back(reported[place]);
-      names_of_group.push_back(names[place]);
-    }
-    out += block_html(group, names_of_group);
+    std::vector<RunRecord> group;
+    for (const size_t place : places) group.push_back(runs[place]);
+    auto [common, table] = compared(group);
+    for (size_t i = 0; i < places.size(); ++i) table[i + 1][0] = names[places[i]];
+    groups.push_back({{"what", what_is_compared(group)},
+                      {"runs", places},
+                      {"common", common},
+                      {"table", table},
+                      {"seeds", seed_table(group)}});
   }
-  return out;
+  return groups;
 }
 
-/// What was derived from the model of a run; headings are of this level.
-std::string run_html(const ReportedRun& run, int level) {
+Json page_data(const std::vector<ReportedRun>& runs) {
+  std::vector<RunRecord> records;
+  for (const ReportedRun& run : runs) records.push_back(run.record);
+  const std::vector<std::string> names = names_of(records);
+  const ModelFacts facts = facts_of(records.front().config.model);
+  Json data{{"title", title_of(records)},
+            {"lead", lead_of(records, names.front())},
+            {"results", results_of(records.front())},
+            {"groups", runs.size() > 1 ? groups_of(records, names) : Json::array()},
+            {"loss_unit", facts.classifies() ? "nats per example" : "nats per token"},
+            {"curves", !facts.is_solved},
+            {"metrics", Json::array()},
+            {"runs", Json::array()}};
+  for (const Metric& metric : metrics())
+    if (metric.unit != Metric::Unit::nats)
+      data["metrics"].push_back(
+          {{"name", metric.name}, {"title", metric.title}, {"share", metric.unit == Metric::Unit::share}});
+  for (size_t i = 0; i < runs.size(); ++i) data["runs"].push_back(to_json(runs[i], names[i]));
+  return data;
+}
+
+/// The JSON in ASCII and without "<", which it has in strings alone.
+std::string in_script(const Json& data) {
   std::string out;
-  const auto add = [&](const std::string& title, const std::string& html) {
-    if (!html.empty()) out += fmt::format("<h{0}>{1}</h{0}>\n{2}", level, title, html);
-  };
-  for (const std::string& note : run.notes) out += fmt::format("<p class=\"note\">{}</p>\n", escaped(note));
-  if (run.evaluation)
-    add(fmt::format("Results on the {} data", run.evaluation->split == "valid" ? "validation" : run.evaluation->split),
-        evaluation_html(*run.evaluation));
-  add("N-grams with the largest weights", ngrams_html(run.ngrams));
-  if (!run.sample.second.empty())
-    add("A sample of text", fmt::format("<blockquote><strong>{}</strong>{}</blockquote>\n", escaped(run.sample.first),
-                                        escaped(run.sample.second)));
-  if (run.model) add("What the mixers learnt", model_html(*run.model));
-  add("Configuration", fmt::format("<details><summary>All keys</summary><pre tabindex=\"0\" role=\"region\" "
-                                   "aria-label=\"all keys\">{}</pre></details>\n",
-                                   escaped(to_yaml(run.record.config))));
+  for (const char c : data.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace))
+    out += c == '<' ? std::string("\\u003c") : std::string(1, c);
   return out;
 }
 
 }  // namespace
 
 std::string report_page(const std::vector<ReportedRun>& runs) {
-  std::vector<RunRecord> records;
-  for (const ReportedRun& run : runs) records.push_back(run.record);
-  const std::vector<std::string> names = names_of(records);
-  std::string out = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" "
-      "content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n<meta "
-      "name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{0} – Capstan</title>\n<style>{1}"
-      "</style></head>\n<body><header><h1>{0}</h1>\n",
-      escaped_short(title_of(records)), report_style);
-  out += lead_html(records, names) + figures_html(results_of(records.front())) + "</header>\n<main>";
-  if (runs.size() > 1) out += comparison_html(runs, records, names);
-  if (const std::string curves = curves_html(records, names); !curves.empty())
-    out += "<h2>Learning curves</h2>\n" + curves;
-  if (runs.size() == 1) out += run_html(runs.front(), 2);
-  if (runs.size() > 1) out += "<h2>The runs</h2>\n";
-  for (size_t i = 0; runs.size() > 1 && i < runs.size(); ++i)
-    out += fmt::format("<details class=\"run\"{}><summary>{}</summary>{}</details>\n", i == 0 ? " open" : "",
-                       escaped_short(names[i]), run_html(runs[i], 3));
-  return out + fmt::format("</main>\n<script>{}</script></body></html>\n", report_script);
+  return fmt::format(R"(<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<title>Capstan</title>
+<style>{}</style></head>
+<body><main></main>
+<noscript><p>JavaScript draws this report from the figures in it. Without it, <code>capstan compare</code> and <code>capstan eval</code> print them.</p></noscript>
+<script type="application/json" id="data">{}</script>
+<script>{}</script></body></html>
+)",
+                     report_style, in_script(page_data(runs)), report_script);
 }
 
 }  // namespace capstan

@@ -92,7 +92,7 @@ YAML
   exits 0 "$program" tokens runs/bag texts.txt
   printf '97 98 26\n120 121\n' | cmp - out
   exits 0 "$program" report runs/bag --output bag.html
-  says '>second</th>' bag.html
+  says '"class":"second"' bag.html
   exits 0 "$program" inspect runs/bag
   exits 0 "$program" train --config bag.yaml --set name=planned --set train.minutes=0.02
   says "plan for 0.02 min" err

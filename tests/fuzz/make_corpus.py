@@ -148,9 +148,6 @@ put("zstd", "bomb", b"\x28\xb5\x2f\xfd\x00\x58" + b"\x02\x00\x10a" * 30)  # bloc
 put("documents", "lines", "1\x03one\n\n  \ntwo\r\nthree")
 put("documents", "blank", "2\x02one\n \n\ntwo\n\n")
 put("documents", "marker", "3\x01<s>one<s><s>\ntwo<s")
-for name, low, high in (("near", 1.0, 1.0 + 2**-52), ("least", 0.0, 5e-324), ("largest", -1.7e308, 1.7e308),
-                        ("plain", 0.0, 3.2), ("same", 1e16, 1e16)):
-    put("ticks", name, struct.pack("<dd", low, high))
 
 with tempfile.TemporaryDirectory() as folder:
     text = pathlib.Path(folder) / "text.txt"

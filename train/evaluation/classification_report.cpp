@@ -76,6 +76,16 @@ double ClassificationReport::calibration_error() const {
   return quotient(sum, examples_);
 }
 
+std::vector<CalibrationBin> ClassificationReport::calibration() const {
+  std::vector<CalibrationBin> filled;
+  for (const Bin& bin : bins_) {
+    const auto examples = static_cast<double>(bin.examples);
+    if (bin.examples > 0)
+      filled.push_back({bin.confidence / examples, static_cast<double>(bin.correct) / examples, bin.examples});
+  }
+  return filled;
+}
+
 std::vector<Confusion> most_frequent_confusions(const ClassificationReport& report, size_t limit) {
   std::vector<Confusion> all;
   for (const auto& [pair, count] : report.counts())

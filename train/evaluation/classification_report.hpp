@@ -15,6 +15,12 @@
 
 namespace capstan {
 
+/// The texts whose likeliest class has a probability in some interval.
+struct CalibrationBin {
+  double confidence, accuracy;  // mean probability of the likeliest class; share of texts of which it is the class
+  int64_t examples;
+};
+
 /// Counts of (true class, predicted class), and the calibration of the probabilities. A quotient without cases is 0:
 /// the precision of a class that was never predicted. Memory is in proportion to the classes and pairs that occur.
 class ClassificationReport {
@@ -49,6 +55,8 @@ class ClassificationReport {
   /// Expected calibration error: mean distance between the highest probability and the accuracy of the likeliest class,
   /// over 15 bins of equal width weighted by their examples (Guo et al. 2017, eq. 3).
   double calibration_error() const;
+  /// Those of the 15 bins that have examples, by confidence.
+  std::vector<CalibrationBin> calibration() const;
 
  private:
   static constexpr int64_t bin_count = 15;  // as Guo et al. 2017

@@ -252,7 +252,7 @@ TEST_CASE("figures of other texts are not ranked: a cross-validation, texts held
   check_contains(listed, {"60 texts, cross-validated", "12 texts held out", "2 texts of valid.tsv"});
   succeed(place, "report runs --output page.html --curves-only");
   const std::string page = place.read("page.html");
-  for (const std::string& head : heads) CHECK(contains(page, "<p>" + head + "</p>"));
+  for (const std::string& head : heads) CHECK(contains(page, "\"what\":\"" + head + "\""));
   CHECK_FALSE(contains(page, "The best of"));
 }
 
@@ -317,7 +317,7 @@ TEST_CASE("eval and report of a run that has test data alone use these, and say 
   check_refused(place, "asked for", "eval runs/classifier --split valid", "valid");
   const Outcome report = succeed(place, "report runs/classifier --output page.html --trust");
   CHECK(contains(report.err, "no validation data: its test data are used"));
-  CHECK(contains(place.read("page.html"), "Results on the test data"));
+  CHECK(contains(place.read("page.html"), "\"split\":\"test\""));
 }
 
 TEST_CASE("eval needs the files of its split alone; those of other splits may be missing") {

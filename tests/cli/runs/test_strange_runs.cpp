@@ -58,13 +58,13 @@ TEST_CASE("report shows text of files outside of a run only if they are those of
     succeed(place, command);
     return place.read("page.html");
   };
-  CHECK_FALSE(contains(page("runs/lm"), "class=\"note\""));
-  CHECK_FALSE(contains(page("runs/classifier"), "class=\"note\""));
+  CHECK(contains(page("runs/lm"), "\"notes\":[]"));
+  CHECK(contains(page("runs/classifier"), "\"notes\":[]"));
   // No state has the fingerprint of test data. Their figures are shown, as by eval.
   edit(place, "runs/classifier/config.yaml", "test: []", "test: [train.tsv]");
   const std::string test = page("runs/classifier", {"--split", "test"});
-  check_contains(
-      test, {"Results on the test data", "train.tsv could not be read, or may not be what the run was trained with"});
+  check_contains(test,
+                 {"\"split\":\"test\"", "train.tsv could not be read, or may not be what the run was trained with"});
   edit(place, "runs/lm/config.yaml", "train: ", "train: [secret.txt] #");
   edit(place, "runs/classifier/config.yaml", "train: ", "train: [secret.txt] #");  // not labelled: an error quotes it
   for (const char* const folder : {"runs/lm", "runs/classifier"}) {
@@ -72,7 +72,7 @@ TEST_CASE("report shows text of files outside of a run only if they are those of
     check_contains(shown, {"secret.txt", "could not be read, or may not be what the run was trained with"});
     CHECK_FALSE(contains(shown, "combination"));
   }
-  CHECK_FALSE(contains(page("runs/lm", {"--trust"}), "class=\"note\""));
+  CHECK(contains(page("runs/lm", {"--trust"}), "\"notes\":[]"));
 }
 
 TEST_CASE("report, inspect and verify follow no link out of a run, unless with --trust") {
