@@ -6,6 +6,7 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "run/predictions/predictions.hpp"
+#include "run/predictions/text_vectors.hpp"
 #include "run/setup/run_data.hpp"
 
 namespace capstan {

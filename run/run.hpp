@@ -21,6 +21,7 @@
 #include "run/predictions/completions.hpp"
 #include "run/predictions/eval_report.hpp"
 #include "run/predictions/predictions.hpp"
+#include "run/predictions/text_scores.hpp"
 #include "run/setup/given_config.hpp"
 #include "run/training/train_run.hpp"
 

@@ -6,6 +6,7 @@
 #include "core/io/json.hpp"
 #include "core/strings/base64.hpp"
 #include "run/predictions/predictions.hpp"
+#include "run/predictions/text_vectors.hpp"
 #include "serve/call.hpp"
 
 namespace capstan {

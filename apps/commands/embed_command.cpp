@@ -13,7 +13,7 @@
 #include "core/io/file.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
-#include "run/predictions/predictions.hpp"
+#include "run/predictions/text_vectors.hpp"
 #include "run/setup/file_safety.hpp"
 
 namespace capstan {

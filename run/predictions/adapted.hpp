@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "run/predictions/predictions.hpp"
+#include "run/predictions/text_scores.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"
 #include "train/evaluation/adaptive.hpp"

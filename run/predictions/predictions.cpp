@@ -1,11 +1,10 @@
-// Classifiers read the texts of a batch together, in padded groups of similar length (for_padded_groups()). Texts that
-// are scored or embedded run one by one on all threads. A TextError names the first text that cannot be used, so that a
+// Classifiers read the texts of a batch together, in padded groups of similar length (for_padded_groups()). A TextError
+// names the first text that cannot be used, so that a
 // command can print what precedes it. tests/cli/runs/test_predictions.cpp.
 #include "run/predictions/predictions.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "core/base/error.hpp"
 #include "data/batches/batcher.hpp"
@@ -181,108 +180,6 @@ std::vector<Prediction> predictions_of(const SavedRun& run, const std::vector<In
     }
   }
   return predictions;
-}
-
-namespace {
-
-/// ln p of tokens [first, end) of a sequence, each in its window; first >= 1.
-double log_probability(const ScoreWindows& windows, const std::vector<int32_t>& sequence, int64_t first) {
-  const auto count = static_cast<int64_t>(sequence.size()) - 1;  // inputs
-  double sum = 0;
-  for (int64_t counted = first - 1; counted < count;) {  // of the inputs: input t predicts token t + 1
-    const int64_t begin = window_begin(counted, windows.length, windows.overlap);
-    const int64_t end = std::min(count, begin + windows.length.value_or(count));
-    Batch batch = pad_rows({{sequence.begin() + begin, sequence.begin() + end}});
-    batch.labels = Ids(batch.tokens.shape(), ignored_target);
-    std::copy(sequence.begin() + counted + 1, sequence.begin() + end + 1,
-              batch.labels.mutable_data() + counted - begin);
-    sum -= windows.loss(batch);
-    counted = end;
-  }
-  return sum;
-}
-
-}  // namespace
-
-TextScore score_of(const SavedRun& run, const InputText& text, const ScoreWindows& windows) {
-  const bool pairs = facts_of(run.config.data).has_pairs;
-  std::vector<int32_t> sequence = prompt_of(run, pairs ? text.text : "", text.place);
-  const size_t first = std::max<size_t>(sequence.size(), 1);
-  const std::vector<int32_t> tokens = run.tokenizer->encode(pairs ? text.label : text.text, text.place);
-  if (pairs && tokens.empty()) throw Error(fmt::format("{}: the target is empty", text.place));
-  sequence.insert(sequence.end(), tokens.begin(), tokens.end());
-  const auto limit = run.model->position_limit();
-  if (pairs && limit && static_cast<int64_t>(sequence.size()) > *limit)
-    throw Error(fmt::format("{}: the pair has {} tokens, but this model has {} positions; shorten it", text.place,
-                            sequence.size(), *limit));
-  if (const auto end = end_of_document(run)) sequence.push_back(*end);
-  if (sequence.size() <= first) return {};
-  const double log_p = log_probability(windows, sequence, static_cast<int64_t>(first));
-  require_finite(log_p, text.place);
-  return {log_p, static_cast<int64_t>(sequence.size() - first)};
-}
-
-std::vector<TextScore> scores_of(const SavedRun& run, const std::vector<InputText>& texts) {
-  const Model& model = run.model->that_predicts(Predicts::next_token);
-  const ScoreWindows windows{model.position_limit(), {}, [&](const Batch& window) {
-                               const Context context{Segments(window.segment_ids)};
-                               return static_cast<double>(model.loss(window, context).sum.value().item());
-                             }};
-  std::vector<TextScore> scores(texts.size());
-  for_each_text(texts.size(), [&](size_t i) { scores[i] = score_of(run, texts[i], windows); });
-  return scores;
-}
-
-namespace {
-
-std::vector<int32_t> tokens_of(const SavedRun& run, const InputText& text) {
-  TextRule rule = facts_of(run.config.data).text;
-  const bool classifies = facts_of(run.config.model).classifies();
-  const std::optional<int32_t> end = classifies ? std::nullopt : end_of_document(run);
-  if (const auto limit = run.model->position_limit()) {
-    const int64_t most = std::max<int64_t>(1, *limit - (end ? 1 : 0) - (classifies ? 1 : 0));
-    rule.max_length = rule.max_length > 0 ? std::min(rule.max_length, most) : most;
-  }
-  std::vector<int32_t> tokens =
-      encode_text({text.columns.begin(), text.columns.end()}, *run.tokenizer, rule, text.place);
-  if (end && !tokens.empty()) tokens.insert(tokens.begin(), *end);
-  return tokens;
-}
-
-std::vector<float> vector_of(const SavedRun& run, const InputText& text, int64_t& read) {
-  const std::vector<int32_t> tokens = tokens_of(run, text);
-  read = static_cast<int64_t>(tokens.size());
-  if (tokens.empty()) return std::vector<float>(static_cast<size_t>(run.model->stack().config().width), 0.0F);
-  const Batch batch = pad_rows({tokens});
-  std::vector<float> vector = run.model->model().text_vector(batch.tokens, Context{Segments(batch.segment_ids)});
-  require_finite(vector.data(), static_cast<int64_t>(vector.size()), text.place);
-  return vector;
-}
-
-}  // namespace
-
-std::vector<std::vector<float>> vectors_of(const SavedRun& run, const std::vector<InputText>& texts, int64_t* tokens) {
-  run.model->stack();
-  std::vector<std::vector<float>> vectors(texts.size());
-  std::vector<int64_t> read(texts.size());
-  for_each_text(texts.size(), [&](size_t i) { vectors[i] = vector_of(run, texts[i], read[i]); });
-  if (tokens != nullptr) *tokens = std::accumulate(read.begin(), read.end(), int64_t{0});
-  return vectors;
-}
-
-std::string npy_content(const std::vector<std::vector<float>>& rows, int64_t columns) {
-  std::string header =
-      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows.size(), columns);
-  // The data begin at a multiple of 64 bytes: magic, version and length are 10, and a line end closes the header.
-  header.append(63 - (10 + header.size()) % 64, ' ');
-  header += '\n';
-  std::string content("\x93NUMPY\x01\x00", 8);
-  content += static_cast<char>(header.size() % 256);
-  content += static_cast<char>(header.size() / 256);
-  content += header;
-  for (const std::vector<float>& row : rows)
-    content.append(reinterpret_cast<const char*>(row.data()), row.size() * sizeof(float));
-  return content;
 }
 
 }  // namespace capstan

@@ -1,14 +1,12 @@
 // What a model says about texts: the labels of a classifier, the tokens that a masked language model finds for blanks,
-// and what a language model of pairs writes after a source; scores and vectors of texts. Run, the commands and the
-// server call it. tests/run/test_run.cpp and tests/cli/runs/test_predictions.cpp hold the results.
+// and what a language model of pairs writes after a source. Run, the commands and the server call it.
+// tests/run/test_run.cpp and tests/cli/runs/test_predictions.cpp hold the results.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/array/batch.hpp"
 #include "run/inputs/input_text.hpp"
 #include "run/predictions/pair_completions.hpp"
 #include "run/setup/run_model.hpp"
@@ -65,40 +63,5 @@ std::vector<std::pair<double, std::string>> strongest_ngrams(const TextExplanati
 /// predictions_of() for a batch of texts with blanks.
 std::vector<Prediction> fill_blanks(const SavedRun& run, const std::vector<InputText>& texts,
                                     const PredictOptions& options);
-
-// How likely a language model finds texts.
-
-/// How a text is read to be scored.
-struct ScoreWindows {
-  std::optional<int64_t> length;             // of a window, in tokens; none: any
-  std::optional<int64_t> overlap;            // tokens that are read again; none: half (window_begin())
-  std::function<double(const Batch&)> loss;  // of a window's labels, summed, in nats; asked in the order of the text
-};
-
-struct TextScore {
-  double log_probability = 0;  // natural logarithm, of all tokens
-  int64_t tokens = 0;          // tokens that were predicted: the text's and, where the model knows documents, its end
-  double per_token() const { return log_probability / static_cast<double>(tokens > 0 ? tokens : 1); }
-};
-
-/// The score of each text: a document of its own, or with data of type pairs the target (`label`) after the source. A
-/// text that is longer than the model's positions is read in windows, of which each token sees at least the preceding
-/// half. Texts run in parallel. Throws Error for a model that is no language model, and TextError, for an empty target,
-/// too.
-std::vector<TextScore> scores_of(const SavedRun& run, const std::vector<InputText>& texts);
-/// The score of one text by the losses of its windows. Throws Error where it cannot be used or is not finite.
-TextScore score_of(const SavedRun& run, const InputText& text, const ScoreWindows& windows);
-
-// Texts as vectors.
-
-/// D elements for each text. Of a classifier, what its head reads; of other models, the mean of the last states over
-/// the tokens of the text, which begins as in training. Texts are cut as in training (data.truncate), or to their
-/// beginning where the model has fewer positions. A text without tokens has zeros. Texts run at once. Throws TextError.
-/// `tokens`, unless null, receives how many tokens were read.
-std::vector<std::vector<float>> vectors_of(const SavedRun& run, const std::vector<InputText>& texts,
-                                           int64_t* tokens = nullptr);
-
-/// A file of numpy.load(): (rows, columns) of float32.
-std::string npy_content(const std::vector<std::vector<float>>& rows, int64_t columns);
 
 }  // namespace capstan

@@ -30,11 +30,11 @@ function fold(title, build, open = false) {
   return made;
 }
 
-function number(value) {
+function number(value, precision = 5) {
   const size = Math.abs(value);
   const digits = size >= 1e6 ? value / 1e6 : size >= 1e4 ? value / 1e3 : value;
   if (size > 0 && size < 1e-3) return Number(value.toPrecision(4)).toExponential();
-  return Number(digits.toPrecision(5)) + (size >= 1e6 ? 'M' : size >= 1e4 ? 'k' : '');
+  return Number(digits.toPrecision(precision)) + (size >= 1e6 ? 'M' : size >= 1e4 ? 'k' : '');
 }
 
 /// The first row is the header. Columns of numbers are aligned to the right; colours[i] marks row i of the body.
@@ -60,7 +60,7 @@ const figures = pairs => element('dl', {className: 'figures'}, ...pairs.map(([na
 
 // Lines: each run has a colour, and after the last one a dash pattern with it.
 
-const lineClass = colour => `c${colour % 6} d${Math.floor(colour / 6) % 4}`;
+const lineClass = colour => colour === null ? '' : `c${colour % 6} d${Math.floor(colour / 6) % 4}`;
 
 function sample(colour, marked = true) {
   const made = shape('svg', {class: 'sample', viewBox: '0 0 24 10', 'aria-hidden': 'true'});
@@ -86,6 +86,9 @@ function logTicks(low, high) {
   return all.slice(all.filter(tick => tick <= low).length - 1, all.findIndex(tick => tick >= high) + 1);
 }
 
+// The place of a chart's lines in its picture.
+const frame = {width: 400, height: 250, left: 46, right: 384, top: 10, bottom: 206};
+
 /// The axes of a chart: ticks, and where a value is in the picture.
 function axes(points, {log, fromZero, most}) {
   const xs = points.map(point => point[0]), ys = points.map(point => point[1]);
@@ -99,7 +102,8 @@ function axes(points, {log, fromZero, most}) {
   const begin = least(xs), end = greatest(xs) > begin ? greatest(xs) : begin + 1;
   return {
     isLog, yTicks, xTicks: ticks(begin, end).filter(tick => tick >= begin && tick <= end),
-    x: value => 56 + 412 * (value - begin) / (end - begin), y: value => 250 - 236 * (scale(value) - bottom) / height,
+    x: value => frame.left + (frame.right - frame.left) * (value - begin) / (end - begin),
+    y: value => frame.bottom - (frame.bottom - frame.top) * (scale(value) - bottom) / height,
   };
 }
 
@@ -115,18 +119,19 @@ function chart({title, unit = '', xTitle, lines, log = false, fromZero = false, 
     return figure;
   }
   const axis = axes(drawn.flatMap(line => line.points), {log, fromZero, most});
-  const picture = shape('svg', {viewBox: '0 0 480 296', role: 'img', tabindex: 0, 'aria-label': `${title} over ${xTitle}`});
+  const picture = shape('svg', {viewBox: `0 0 ${frame.width} ${frame.height}`, role: 'img', tabindex: 0, 'aria-label': `${title} over ${xTitle}`});
+  const line = (name, x1, x2, y1, y2) => shape('line', {class: name, x1, x2, y1, y2});
   for (const tick of axis.yTicks) {
-    picture.append(shape('line', {class: 'grid', x1: 56, x2: 468, y1: axis.y(tick), y2: axis.y(tick)}));
-    picture.append(shape('text', {class: 'end', x: 50, y: axis.y(tick) + 4}, number(tick)));
+    picture.append(line('grid', frame.left, frame.right, axis.y(tick), axis.y(tick)));
+    picture.append(shape('text', {class: 'end', x: frame.left - 6, y: axis.y(tick) + 4}, number(tick)));
   }
   for (const tick of axis.xTicks) {
-    picture.append(shape('line', {class: 'axis', x1: axis.x(tick), x2: axis.x(tick), y1: 250, y2: 255}));
-    picture.append(shape('text', {class: 'middle', x: axis.x(tick), y: 269}, number(tick)));
+    picture.append(line('axis', axis.x(tick), axis.x(tick), frame.bottom, frame.bottom + 5));
+    picture.append(shape('text', {class: 'middle', x: axis.x(tick), y: frame.bottom + 18}, number(tick)));
   }
-  picture.append(shape('line', {class: 'axis', x1: 56, x2: 468, y1: 250, y2: 250}));
-  picture.append(shape('text', {class: 'middle', x: 262, y: 289}, xTitle));
-  for (const line of drawn) picture.append(drawnLine(line, axis));
+  picture.append(line('axis', frame.left, frame.right, frame.bottom, frame.bottom));
+  picture.append(shape('text', {class: 'middle', x: (frame.left + frame.right) / 2, y: frame.height - 8}, xTitle));
+  for (const each of drawn) picture.append(drawnLine(each, axis));
   const label = [unit, axis.isLog ? 'log scale' : ''].filter(Boolean).join(', ');
   figure.append(element('figcaption', {}, title + ' ', element('small', {}, label)), picture);
   showValues(figure, picture, drawn, axis, xTitle);
@@ -144,31 +149,32 @@ function drawnLine(line, axis) {
 
 /// The values of the lines under the pointer, or at the arrow keys: those closest to it first.
 function showValues(figure, picture, lines, axis, xTitle) {
-  const shown = 12, guide = shape('line', {class: 'guide', y1: 14, y2: 250});
+  const shown = 12, guide = shape('line', {class: 'guide', y1: frame.top, y2: frame.bottom});
   const tip = figure.appendChild(element('div', {className: 'tip', hidden: true}));
   tip.setAttribute('aria-live', 'polite');
-  const stops = [...new Set(lines.flatMap(line => line.points.map(point => axis.x(point[0]))))].sort((a, b) => a - b);
+  const placed = lines.map(line => ({...line, xs: line.points.map(point => axis.x(point[0]))}));
+  const stops = [...new Set(placed.flatMap(line => line.xs))].sort((a, b) => a - b);
+  const nearest = (xs, x) => xs.reduce((best, at, i) => Math.abs(at - x) < Math.abs(xs[best] - x) ? i : best, 0);
   let at = -1;
   const show = (index, y) => {
     at = Math.min(Math.max(index, 0), stops.length - 1);
-    const distance = point => Math.abs(axis.x(point[0]) - stops[at]);
-    const found = lines.map(line => ({...line, point: line.points.reduce((a, b) => distance(b) < distance(a) ? b : a)}))
-      .filter(line => distance(line.point) < 12)
+    const found = placed.map(line => ({line, i: nearest(line.xs, stops[at])}))
+      .map(({line, i}) => ({...line, point: line.points[i], distance: Math.abs(line.xs[i] - stops[at])}))
+      .filter(line => line.distance < 12)
       .sort((a, b) => Math.abs(axis.y(a.point[1]) - y) - Math.abs(axis.y(b.point[1]) - y));
-    const here = found.reduce((a, b) => distance(b.point) < distance(a.point) ? b : a).point;
+    const here = found.find(line => line.distance === 0).point;
     tip.replaceChildren(element('small', {}, `${xTitle} ${number(here[0])}`), ...found.slice(0, shown).map(line =>
       element('div', {}, element('span', {className: line.style ?? lineClass(line.colour)}, element('em', {}, line.name)),
         element('b', {}, number(line.point[1])))));
     if (found.length > shown) tip.append(element('small', {}, `and ${found.length - shown} more`));
     for (const end of ['x1', 'x2']) guide.setAttribute(end, stops[at]);
     picture.append(guide);
-    placeTip(tip, picture, stops[at] / 480);
+    placeTip(tip, picture, stops[at] / frame.width);
   };
   const hide = () => { tip.hidden = true; guide.remove(); };
   picture.addEventListener('pointermove', event => {
-    const box = picture.getBoundingClientRect(), x = (event.clientX - box.left) / box.width * 480;
-    show(stops.reduce((best, stop, i) => Math.abs(stop - x) < Math.abs(stops[best] - x) ? i : best, 0),
-      (event.clientY - box.top) / box.height * 296);
+    const box = picture.getBoundingClientRect(), x = (event.clientX - box.left) / box.width * frame.width;
+    show(nearest(stops, x), (event.clientY - box.top) / box.height * frame.height);
   });
   picture.addEventListener('pointerleave', hide);
   picture.addEventListener('blur', hide);
@@ -238,8 +244,8 @@ function heatMaps(maps, caption, words) {
   const describe = (t, s, value) => `t ${at(t)}, s ${at(s)}: ${value === undefined || value === null ? 'not seen' : number(value)}`;
   const drawn = maps.map((rows, head) =>
     heatMap(maps.length > 1 ? `head ${head + 1}` : '', rows, limit, 'target t', 'source s', describe));
-  const scale = element('p', {className: 'scale'}, signed ? number(-limit) : '0',
-    element('span', {className: `bar ${signed ? 'two' : 'one'}`}), `${number(limit)} ${caption}`);
+  const scale = element('p', {className: 'scale'}, signed ? number(-limit, 3) : '0',
+    element('span', {className: `bar ${signed ? 'two' : 'one'}`}), `${number(limit, 3)} ${caption}`);
   return [element('div', {className: 'maps'}, ...drawn), scale];
 }
 
@@ -248,7 +254,7 @@ function heatMaps(maps, caption, words) {
 function curves(run, index, x, part, y, extra = {}) {
   const name = data.runs.length > 1 ? `${part === 'train' ? 'training' : 'validation'}: ${run.name}` : part === 'train' ? 'training' : 'validation';
   const columns = run[part], factor = extra.factor ?? 1;
-  const points = columns.step.map((_, i) => [columns[x][i], columns[y][i] === null ? NaN : factor * columns[y][i]]);
+  const points = columns.step.map((_, i) => [columns[x][i], factor * (columns[y]?.[i] ?? NaN)]);
   const best = part === 'valid' && points.length > 1 ? points[columns.step.indexOf(run.best)] ?? null : null;
   return {name, colour: extra.colour ?? index, points, best, marked: part === 'valid'};
 }
@@ -273,8 +279,9 @@ function curveCharts() {
 
 function legend() {
   const entry = (mark, text) => element('li', {}, mark, text);
-  const runs = data.runs.length > 1 && data.runs.length <= 24 ? data.runs.map((run, i) => entry(sample(i), run.name)) : [];
-  const kinds = [entry(sample(1, false), 'training'), entry(sample(0), 'validation'),
+  const several = data.runs.length > 1;
+  const runs = several && data.runs.length <= 24 ? data.runs.map((run, i) => entry(sample(i), run.name)) : [];
+  const kinds = [entry(sample(several ? null : 1, false), 'training'), entry(sample(several ? null : 0), 'validation'),
     entry(element('span', {className: 'ring'}), 'best by the measure that the run watches')];
   return element('ul', {className: 'legend'}, ...runs, ...kinds);
 }

@@ -55,7 +55,7 @@ TEST_CASE("what is no text is named with its remedy, whole, in pieces, by lines 
       for (const std::function<void()>& read : std::vector<std::function<void()>>{
                [&] { read_text_file(file); }, [&] { TextReader(file).piece(); },
                [&] { TextReader::input(file).read_line(line); }, [&] { check_is_text(content, file); }}) {
-        const std::string message = error_of(read);
+        const std::string message = message_of(read);
         for (const std::string& part : {file + ": is " + c.kind, std::string(c.remedy)})
           CHECK_MESSAGE(message.find(part) != std::string::npos, message);
       }

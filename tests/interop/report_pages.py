@@ -23,6 +23,19 @@ model: {type: language-model, prefix: bidirectional, width: 32, max_length: 24, 
         layers: [{mixer: {type: gau, key_dim: 16, position_bias: rotary}, feed_forward: {type: none}, norm: {type: scale}}]}
 train: {steps: 40, batch_size: 8, lr: 5e-3, valid_every: 20}
 """
+# Opens what is folded, also what that has in it. The page fills a part when it is opened.
+OPEN_ALL = """
+const done = arguments[0];
+let opened = -1;
+const open = () => {
+  const parts = document.querySelectorAll("details");
+  for (const part of parts) part.open = true;
+  if (parts.length === opened) return done();
+  opened = parts.length;
+  setTimeout(open, 50);
+};
+open();
+"""
 LINEAR = str(pathlib.Path(__file__).resolve().parents[2] / "configs" / "classify.yaml")
 # Of each report: its runs, each with a configuration and what is set.
 REPORTS = {
@@ -72,7 +85,8 @@ def main():
             for width, scheme in VIEWS:
                 view(browser, width, scheme)
                 browser.get(address)
-                browser.execute_script("for (const e of document.querySelectorAll('details')) e.open = true;")
+                browser.execute_async_script(OPEN_ALL)
+                assert browser.execute_script("return document.querySelectorAll('main svg, main .figures').length") > 1
                 check_view(browser, (name, width, scheme))
                 if pictures:
                     picture(browser, pictures / f"{name}-{width}-{scheme}.png")
