@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <string_view>
 
 #include "core/base/error.hpp"
 #include "core/strings/strings.hpp"
@@ -36,8 +37,7 @@ bool is_prose(const std::string& name) {
   return false;
 }
 
-}  // namespace
-
+/// Bytes of `text` compressed by gzip -9, header and trailer included.
 int64_t gzip_size(std::string_view text) {
   z_stream stream{};
   constexpr int level = 9, gzip_window = 15 + 16, memory = 8;  // as gzip -9; + 16 asks zlib for gzip's header
@@ -63,6 +63,8 @@ int64_t gzip_size(std::string_view text) {
   if (status != Z_STREAM_END) throw Error("gzip: zlib could not compress the text");
   return size;
 }
+
+}  // namespace
 
 double GzipTally::model_bits() const { return nats / static_cast<double>(bytes) / std::log(2.0); }
 double GzipTally::gzip_bits() const { return 8 * static_cast<double>(gzip_bytes) / static_cast<double>(bytes); }

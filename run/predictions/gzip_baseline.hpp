@@ -3,16 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "data/batches/data_source.hpp"
 #include "run/setup/run_model.hpp"
 
 namespace capstan {
-
-/// Bytes of `text` compressed by gzip -9, header and trailer included.
-int64_t gzip_size(std::string_view text);
 
 /// Several held-out files, each read on its own.
 struct GzipTally {

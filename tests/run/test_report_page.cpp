@@ -1,6 +1,7 @@
 // The page of `capstan report`: nothing in its data can leave them, and long curves are thinned.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/io/json.hpp"
