@@ -12,36 +12,33 @@
 #include "data/batches/text_example.hpp"
 #include "models/generation/generate.hpp"
 #include "run/inputs/input_text.hpp"
+#include "run/predictions/completions.hpp"
 
 namespace capstan {
 namespace {
 
-/// What ends a target, which tokens it must not have, and how many it may have.
-struct Limits {
-  int32_t end;
-  std::vector<int32_t> banned;
-  int64_t tokens;
-};
-
-Limits limits_of(const SavedRun& run, int64_t prompt, const PairOptions& options) {
-  const auto end = static_cast<int32_t>(run.tokenizer->vocabulary_size());
-  const int32_t separator = end + 1;  // between source and target (data/batches/data_source.hpp)
-  Limits limits{end, {separator}, options.tokens};
-  if (const auto unknown = run.tokenizer->unknown_token()) limits.banned.push_back(*unknown);
-  if (limits.tokens == 0) limits.tokens = std::max<int64_t>(1, facts_of(run.config.data).longest - prompt);
-  return limits;
+/// How a target is written after a prompt of this many tokens.
+GenerateOptions generation_after(const SavedRun& run, size_t prompt, const PairOptions& options) {
+  CompletionOptions completion;
+  completion.sampling = options.sampling;
+  completion.tokens = options.tokens;
+  if (completion.tokens == 0)
+    completion.tokens = std::max<int64_t>(1, facts_of(run.config.data).longest - static_cast<int64_t>(prompt));
+  GenerateOptions generation = generation_of(run, completion);
+  generation.log_probabilities = true;
+  return generation;
 }
 
 /// The best texts that beam search finds for a prompt, the best first.
 std::vector<PairCompletion> search(const SavedRun& run, const std::vector<int32_t>& prompt,
                                    const PairOptions& options) {
-  const Limits limits = limits_of(run, static_cast<int64_t>(prompt.size()), options);
+  const GenerateOptions generation = generation_after(run, prompt.size(), options);
   BeamOptions beam;
   beam.width = options.beam;
   beam.length_penalty = options.length_penalty;
-  beam.max_tokens = limits.tokens;
-  beam.stop_token = limits.end;
-  beam.banned = limits.banned;
+  beam.max_tokens = generation.max_tokens;
+  beam.stop_token = *generation.stop_token;
+  beam.banned = generation.banned;
   std::vector<PairCompletion> best;
   for (Hypothesis& text : beam_search(run.model->that_predicts(Predicts::next_token), prompt, beam)) {
     if (static_cast<int64_t>(best.size()) == options.best) break;
@@ -54,14 +51,7 @@ std::vector<PairCompletion> search(const SavedRun& run, const std::vector<int32_
 /// One text for each prompt, token by token: sampled, or with temperature 0 always the likeliest token.
 std::vector<PairCompletion> sample(const SavedRun& run, const std::vector<Prompt>& prompts,
                                    const PairOptions& options) {
-  const Limits limits = limits_of(run, static_cast<int64_t>(prompts.front().tokens.size()), options);
-  GenerateOptions generation;
-  generation.sampling = options.sampling;
-  generation.max_tokens = limits.tokens;
-  generation.stop_token = limits.end;
-  generation.banned = limits.banned;
-  generation.slide = false;
-  generation.log_probabilities = true;
+  const GenerateOptions generation = generation_after(run, prompts.front().tokens.size(), options);
   std::vector<PairCompletion> written;
   for (Generated& text : generate_together(run.model->that_predicts(Predicts::next_token), prompts, generation)) {
     written.push_back(

@@ -73,18 +73,12 @@ WeightsView view_of_weights(const MixingWeights& weights, const Words& words, co
 LayerView view_of_layer(const Array& bias, const std::vector<MixingWeights>& weights, const Words& words,
                         const Sight& sight) {
   LayerView layer;
-  int64_t heads = 0;
   if (!bias.empty()) {
     // Within a source that is read as a whole, the bias of later positions is used, too.
     const bool causal = sight.causal && !sight.whole_sources;
     layer.position_bias = maps_of(bias, {Context::evaluation(1, bias.dim(1)), causal, false});
-    heads = bias.dim(0);
   }
-  for (const MixingWeights& kind : weights) {
-    layer.weights.push_back(view_of_weights(kind, words, sight));
-    heads = std::max(heads, kind.values.dim(1));
-  }
-  layer.heads_left_out = static_cast<size_t>(std::max<int64_t>(0, heads - static_cast<int64_t>(max_heads)));
+  for (const MixingWeights& kind : weights) layer.weights.push_back(view_of_weights(kind, words, sight));
   return layer;
 }
 
@@ -166,16 +160,13 @@ ModelView view_of(const SavedRun& run, const std::optional<Batch>& example) {
     if (facts.begins_with_own) add_first_token(words, sight);
   }
   const std::vector<LayerConfig> layers = expanded_layers(config);
-  ModelView view{words, {}, 0};
-  for (size_t i = 0; i < layers.size(); ++i) {
+  ModelView view{words, {}};
+  for (size_t i = 0; i < layers.size() && view.layers.size() < max_layers; ++i) {
     const Array bias = model.stack().blocks()[i].mixer().position_bias(max_tokens);
     LayerView layer = view_of_layer(bias, weights[i], words, sight);
     if (layer.position_bias.empty() && layer.weights.empty()) continue;
     layer.name = fmt::format("layer {}: {}", i + 1, mixer_name(layers[i].mixer));
-    if (view.layers.size() < max_layers)
-      view.layers.push_back(std::move(layer));
-    else
-      ++view.layers_left_out;
+    view.layers.push_back(std::move(layer));
   }
   return view;
 }

@@ -38,13 +38,11 @@ struct LayerView {
   std::string name;  // "layer 1: aft-local"
   std::vector<WeightMap> position_bias;
   std::vector<WeightsView> weights;
-  size_t heads_left_out = 0;  // heads that the page has no room for
 };
 
 struct ModelView {
   Words words;                    // of the example text
-  std::vector<LayerView> layers;  // layers with something to show
-  size_t layers_left_out = 0;     // layers that the page has no room for
+  std::vector<LayerView> layers;  // the first with something to show
 };
 
 /// The first row of a split: a batch (1, T).
@@ -54,8 +52,9 @@ Batch example_of(const SavedRun& run, const std::string& text);
 
 Words words_of(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens);
 
-/// Cuts the example to what a view can show; without one only the position biases are shown. What a token does not see,
-/// because it is later or of another document, has no value; the sources of pairs are read as the model reads them.
+/// The first layers, heads and tokens, of which a page has room for some; without one only the position biases are
+/// shown. What a token does not see, because it is later or of another document, has no value; the sources of pairs are
+/// read as the model reads them.
 ModelView view_of(const SavedRun& run, const std::optional<Batch>& example);
 
 }  // namespace capstan

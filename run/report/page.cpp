@@ -84,15 +84,10 @@ Json to_json(const ModelView& view) {
     Json weights = Json::array();
     for (const WeightsView& kind : layer.weights)
       weights.push_back({{"name", kind.name}, {"maps", to_json(kind.maps)}, {"words", kind.words}});
-    layers.push_back({{"name", layer.name},
-                      {"position_bias", to_json(layer.position_bias)},
-                      {"weights", std::move(weights)},
-                      {"heads_left_out", layer.heads_left_out}});
+    layers.push_back(
+        {{"name", layer.name}, {"position_bias", to_json(layer.position_bias)}, {"weights", std::move(weights)}});
   }
-  return {{"words", view.words.texts},
-          {"word_of_token", view.words.of_token},
-          {"layers", std::move(layers)},
-          {"layers_left_out", view.layers_left_out}};
+  return {{"words", view.words.texts}, {"word_of_token", view.words.of_token}, {"layers", std::move(layers)}};
 }
 
 /// What `capstan eval --format json` prints, with the first pairs and without the curves of classes.
@@ -153,26 +148,14 @@ std::string held_out(const RunRecord& run) { return run.best && !run.best->by.em
 /// Sentences: what was trained on what, and when; and which run is the best.
 std::vector<std::string> lead_of(const std::vector<RunRecord>& runs, const std::string& best_name) {
   const RunRecord& best = runs.front();
-  std::string begun = best.begun, ended = best.ended;
-  for (const RunRecord& run : runs) {
-    if (!run.begun.empty()) begun = std::min(begun, run.begun);
-    ended = std::max(ended, run.ended);
-  }
   std::vector<std::string> files;
   for (const SourceFiles& source : facts_of(best.config.data).files)
     if (files.empty()) files = source.paths;
   std::string trained = fmt::format("A {} on data of type {}{}{}.", type_of(best.config.model),
                                     type_of(best.config.data), files.empty() ? "" : ": ", join_first(files));
-  constexpr size_t day = 11;  // "2026-11-24 "
-  if (begun.substr(0, day) == ended.substr(0, day) && begun != ended) ended.erase(0, day);
-  if (!ended.empty()) trained += fmt::format(" Trained {}{}.", begun, begun == ended ? "" : "–" + ended);
+  if (!best.ended.empty()) trained += fmt::format(" Trained from {} to {}.", best.begun, best.ended);
   if (runs.size() == 1 || comparable(runs).size() > 1) return {trained};
-  const bool same = std::all_of(runs.begin(), runs.end(), [&](const RunRecord& run) {
-    return run.config.train.monitor == best.config.train.monitor;
-  });
-  const std::string by = same ? best.config.train.monitor : "loss";
-  return {trained, fmt::format("The best of {} runs{}: {}", runs.size(),
-                               best.best ? fmt::format(" by {} {}", held_out(best), by) : "", best_name)};
+  return {trained, fmt::format("The best of {} runs: {}", runs.size(), best_name)};
 }
 
 /// The figures of a run's best validation, and what it took: names and values.

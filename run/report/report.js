@@ -82,7 +82,7 @@ function logTicks(low, high) {
   const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
   const stride = Math.max(1, Math.ceil((last - first) / 7)), factors = last - first > 2 ? [1] : [1, 2, 5];
   const all = [];
-  for (let power = first; power < last + stride; power += stride) all.push(...factors.map(f => f * 10 ** power));
+  for (let power = first; power <= last + stride; power += stride) all.push(...factors.map(f => f * 10 ** power));
   return all.slice(all.filter(tick => tick <= low).length - 1, all.findIndex(tick => tick >= high) + 1);
 }
 
@@ -95,7 +95,8 @@ function axes(points, {log, fromZero, most}) {
   let [low, high] = [least(ys), greatest(ys)];
   const isLog = log && low > 0 && high >= 10 * low;
   if (fromZero) low = Math.min(0, low);
-  if (!(high - low > 1e-9 * Math.abs(high))) [low, high] = [low - 0.05 * Math.abs(low || 1), high + 0.05 * Math.abs(high || 1)];
+  const room = 0.05 * Math.abs(high || 1);
+  if (!(high - low > 1e-9 * Math.abs(high))) [low, high] = [low - room, high + room];
   const yTicks = (isLog ? logTicks(low, high) : ticks(low, high)).filter(tick => tick <= most);
   const scale = isLog ? Math.log : value => value;
   const bottom = scale(yTicks[0]), height = scale(Math.max(yTicks.at(-1), isLog ? 0 : Math.min(high, most))) - bottom;
@@ -107,19 +108,15 @@ function axes(points, {log, fromZero, most}) {
   };
 }
 
-/// lines: {name, colour, points: [[x, y], ...], marked, best}. Null if there are no points.
+/// lines: {name, colour, points: [[x, y], ...], marked, best}. Null where no line has two points.
 function chart({title, unit = '', xTitle, lines, log = false, fromZero = false, most = Infinity}) {
   const drawn = lines.map(line => ({...line, points: line.points.filter(point => point.every(Number.isFinite))}))
     .filter(line => line.points.length > 0);
-  if (drawn.length === 0) return null;
+  if (drawn.every(line => line.points.length < 2)) return null;
   const figure = element('figure', {className: 'chart'});
-  if (drawn.every(line => line.points.length === 1)) {
-    const values = drawn.map(line => element('p', {}, element('b', {}, number(line.points[0][1])), ` ${unit} ${line.name}`));
-    figure.append(element('figcaption', {}, title), ...values);
-    return figure;
-  }
   const axis = axes(drawn.flatMap(line => line.points), {log, fromZero, most});
-  const picture = shape('svg', {viewBox: `0 0 ${frame.width} ${frame.height}`, role: 'img', tabindex: 0, 'aria-label': `${title} over ${xTitle}`});
+  const size = `0 0 ${frame.width} ${frame.height}`;
+  const picture = shape('svg', {viewBox: size, role: 'img', 'aria-label': `${title} over ${xTitle}`});
   const line = (name, x1, x2, y1, y2) => shape('line', {class: name, x1, x2, y1, y2});
   for (const tick of axis.yTicks) {
     picture.append(line('grid', frame.left, frame.right, axis.y(tick), axis.y(tick)));
@@ -147,19 +144,18 @@ function drawnLine(line, axis) {
   return group;
 }
 
-/// The values of the lines under the pointer, or at the arrow keys: those closest to it first.
+/// The values of the lines at the pointer, those closest to it first.
 function showValues(figure, picture, lines, axis, xTitle) {
   const shown = 12, guide = shape('line', {class: 'guide', y1: frame.top, y2: frame.bottom});
   const tip = figure.appendChild(element('div', {className: 'tip', hidden: true}));
-  tip.setAttribute('aria-live', 'polite');
   const placed = lines.map(line => ({...line, xs: line.points.map(point => axis.x(point[0]))}));
   const stops = [...new Set(placed.flatMap(line => line.xs))].sort((a, b) => a - b);
   const nearest = (xs, x) => xs.reduce((best, at, i) => Math.abs(at - x) < Math.abs(xs[best] - x) ? i : best, 0);
-  let at = -1;
-  const show = (index, y) => {
-    at = Math.min(Math.max(index, 0), stops.length - 1);
-    const found = placed.map(line => ({line, i: nearest(line.xs, stops[at])}))
-      .map(({line, i}) => ({...line, point: line.points[i], distance: Math.abs(line.xs[i] - stops[at])}))
+  picture.addEventListener('pointermove', event => {
+    const box = picture.getBoundingClientRect(), x = (event.clientX - box.left) / box.width * frame.width;
+    const y = (event.clientY - box.top) / box.height * frame.height, stop = stops[nearest(stops, x)];
+    const found = placed.map(line => ({line, i: nearest(line.xs, stop)}))
+      .map(({line, i}) => ({...line, point: line.points[i], distance: Math.abs(line.xs[i] - stop)}))
       .filter(line => line.distance < 12)
       .sort((a, b) => Math.abs(axis.y(a.point[1]) - y) - Math.abs(axis.y(b.point[1]) - y));
     const here = found.find(line => line.distance === 0).point;
@@ -167,22 +163,13 @@ function showValues(figure, picture, lines, axis, xTitle) {
       element('div', {}, element('span', {className: line.style ?? lineClass(line.colour)}, element('em', {}, line.name)),
         element('b', {}, number(line.point[1])))));
     if (found.length > shown) tip.append(element('small', {}, `and ${found.length - shown} more`));
-    for (const end of ['x1', 'x2']) guide.setAttribute(end, stops[at]);
+    for (const end of ['x1', 'x2']) guide.setAttribute(end, stop);
     picture.append(guide);
-    placeTip(tip, picture, stops[at] / frame.width);
-  };
-  const hide = () => { tip.hidden = true; guide.remove(); };
-  picture.addEventListener('pointermove', event => {
-    const box = picture.getBoundingClientRect(), x = (event.clientX - box.left) / box.width * frame.width;
-    show(nearest(stops, x), (event.clientY - box.top) / box.height * frame.height);
+    placeTip(tip, picture, stop / frame.width);
   });
-  picture.addEventListener('pointerleave', hide);
-  picture.addEventListener('blur', hide);
-  picture.addEventListener('keydown', event => {
-    const to = {ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: stops.length - 1}[event.key];
-    if (to === undefined) return;
-    event.preventDefault();
-    show(to, 0);
+  picture.addEventListener('pointerleave', () => {
+    tip.hidden = true;
+    guide.remove();
   });
 }
 
@@ -229,7 +216,7 @@ function heatMap(title, rows, limit, rowTitle, columnTitle, describe) {
     const box = picture.getBoundingClientRect();
     const [x, y] = [(event.clientX - box.left) / box.width * 262 - left, (event.clientY - box.top) / box.height * 256 - 6];
     const [r, c] = [Math.floor(y / side * size), Math.floor(x / side * size)];
-    const text = r >= 0 && c >= 0 && r < size && c < size ? describe(r, c, rows[r][c]) : null;
+    const text = r >= 0 && c >= 0 && r < size && c < size ? describe(r, c, rows[r][c] ?? null) : null;
     tip.replaceChildren(text ?? '');
     text === null ? tip.hidden = true : placeTip(tip, picture, (event.clientX - box.left) / box.width);
   });
@@ -241,7 +228,7 @@ function heatMap(title, rows, limit, rowTitle, columnTitle, describe) {
 function heatMaps(maps, caption, words) {
   const limit = colourLimit(maps), signed = maps.flat(2).some(value => value < 0);
   const at = place => words ? `${place} “${words(place)}”` : place;
-  const describe = (t, s, value) => `t ${at(t)}, s ${at(s)}: ${value === undefined || value === null ? 'not seen' : number(value)}`;
+  const describe = (t, s, value) => `t ${at(t)}, s ${at(s)}: ${value === null ? 'not seen' : number(value)}`;
   const drawn = maps.map((rows, head) =>
     heatMap(maps.length > 1 ? `head ${head + 1}` : '', rows, limit, 'target t', 'source s', describe));
   const scale = element('p', {className: 'scale'}, signed ? number(-limit, 3) : '0',
@@ -251,29 +238,33 @@ function heatMaps(maps, caption, words) {
 
 // What is on the page.
 
-function curves(run, index, x, part, y, extra = {}) {
-  const name = data.runs.length > 1 ? `${part === 'train' ? 'training' : 'validation'}: ${run.name}` : part === 'train' ? 'training' : 'validation';
-  const columns = run[part], factor = extra.factor ?? 1;
+/// The line of a run: its values `y` of training or of validation over `x`.
+function curve(run, colour, part, x, y, factor = 1) {
+  const what = part === 'train' ? 'training' : 'validation', columns = run[part];
   const points = columns.step.map((_, i) => [columns[x][i], factor * (columns[y]?.[i] ?? NaN)]);
   const best = part === 'valid' && points.length > 1 ? points[columns.step.indexOf(run.best)] ?? null : null;
-  return {name, colour: extra.colour ?? index, points, best, marked: part === 'valid'};
+  return {name: data.runs.length > 1 ? `${what}: ${run.name}` : what, colour, points, best, marked: part === 'valid'};
 }
 
 function curveCharts() {
   if (!data.curves) return [];
-  const each = (x, part, y, extra) => data.runs.map((run, index) => curves(run, index, x, part, y, extra));
-  const alone = data.runs.length === 1 ? {colour: 1} : {};
-  const loss = (title, x, xTitle) => chart({title, unit: data.loss_unit, xTitle, log: true,
-    lines: [...each(x, 'train', 'loss', alone), ...each(x, 'valid', 'loss')]});
+  const training = (x, y) => data.runs.map((run, i) => curve(run, i, 'train', x, y));
+  const validation = (x, y, factor) => data.runs.map((run, i) => curve(run, i, 'valid', x, y, factor));
+  const several = data.runs.length > 1;
+  const loss = (title, x, xTitle) => {
+    const ofTraining = training(x, 'loss').map(line => several ? line : {...line, colour: 1});  // beside validation
+    return chart({title, unit: data.loss_unit, xTitle, log: true, lines: [...ofTraining, ...validation(x, 'loss')]});
+  };
+  const ofSteps = (title, y, unit, choices) => chart({title, unit, xTitle: 'step', lines: training('step', y), ...choices});
   const charts = [loss('Loss', 'step', 'step')];
   for (const {name, title, share} of data.metrics) {
-    const lines = each('step', 'valid', name, {factor: share ? 100 : 1});
+    const lines = validation('step', name, share ? 100 : 1);
     charts.push(chart({title, unit: share ? '%' : '', xTitle: 'step', most: share ? 100 : Infinity, lines}));
   }
-  if (data.runs.length > 1) charts.push(loss('Loss over time', 'seconds', 'seconds of training'));
-  charts.push(chart({title: 'Learning rate', xTitle: 'step', fromZero: true, lines: each('step', 'train', 'learning_rate')}));
-  charts.push(chart({title: 'Gradient norm', unit: 'before clipping', xTitle: 'step', log: true, lines: each('step', 'train', 'gradient_norm')}));
-  charts.push(chart({title: 'Throughput', unit: 'tokens per second', xTitle: 'step', fromZero: true, lines: each('step', 'train', 'tokens_per_second')}));
+  if (several) charts.push(loss('Loss over time', 'seconds', 'seconds of training'));
+  charts.push(ofSteps('Learning rate', 'learning_rate', '', {fromZero: true}));
+  charts.push(ofSteps('Gradient norm', 'gradient_norm', 'before clipping', {log: true}));
+  charts.push(ofSteps('Throughput', 'tokens_per_second', 'tokens per second', {fromZero: true}));
   return charts.filter(made => made !== null);
 }
 
@@ -319,11 +310,13 @@ function confusionTable({classes, confusion}) {
 function confusionMap({classes, confusion}) {
   const totals = confusion.map(row => row.reduce((a, b) => a + b, 0));
   const shares = confusion.map((row, truth) => row.map((count, c) => (truth === c ? -1 : 1) * count / (totals[truth] || 1)));
-  const describe = (truth, c) => `${confusion[truth][c]} of ${totals[truth]} ${classes[truth].class}: predicted as ${classes[c].class}`;
+  const describe = (truth, c) =>
+    `${confusion[truth][c]} of ${totals[truth]} ${classes[truth].class}: predicted as ${classes[c].class}`;
   const map = heatMap('Confusions: right blue, wrong orange', shares, 1, 'true class', 'predicted class', describe);
   const found = confusion.flatMap((row, truth) => row.map((count, c) => ({count, truth, c})))
     .filter(({count, truth, c}) => count > 0 && truth !== c).sort((a, b) => b.count - a.count);
-  return [map, confusionList(found.map(({count, truth, c}) => ({count, class: classes[truth].class, predicted: classes[c].class})))];
+  const named = found.map(({count, truth, c}) => ({count, class: classes[truth].class, predicted: classes[c].class}));
+  return [map, confusionList(named)];
 }
 
 function confusionList(found) {
@@ -334,8 +327,10 @@ function confusionList(found) {
 
 function calibration(bins) {
   const percent = bins.map(bin => [100 * bin.confidence, 100 * bin.accuracy]);
-  return chart({title: 'Calibration', unit: 'accuracy in %', xTitle: 'probability of the likeliest class in %', most: 100, fromZero: true,
-    lines: [{name: 'well calibrated', style: 'ideal', points: [[0, 0], [100, 100]]}, {name: 'this model', colour: 0, points: percent, marked: true}]});
+  const lines = [{name: 'well calibrated', style: 'ideal', points: [[0, 0], [100, 100]]},
+    {name: 'this model', colour: 0, points: percent, marked: true}];
+  const xTitle = 'probability of the likeliest class in %';
+  return chart({title: 'Calibration', unit: 'accuracy in %', xTitle, most: 100, fromZero: true, lines});
 }
 
 function classTable(classes) {
@@ -356,7 +351,8 @@ function evaluation(found) {
   if (found.calibration) parts.push(element('div', {className: 'charts'}, calibration(found.calibration)));
   if (found.classes) parts.push(classTable(found.classes));
   if (found.examples?.length > 0)
-    parts.push(element('p', {className: 'sub'}, 'The first pairs'), table([['source', 'target', 'written'], ...found.examples], 'pairs'));
+    parts.push(element('p', {className: 'sub'}, 'The first pairs'),
+      table([['source', 'target', 'written'], ...found.examples], 'pairs'));
   return parts;
 }
 
@@ -369,9 +365,9 @@ function ngrams(classes) {
   };
   const lists = classes.map(({name, ngrams: list}) =>
     element('div', {}, element('dt', {}, name), ...list.slice(0, shown).map(ngram => entry(ngram, list[0][1]))));
-  return [hint("What one occurrence adds to the logit of the class, before a text's n-grams are scaled to unit norm; in n-grams of " +
-    'characters, _ is the edge of a word and · where it goes on; ^ and $ are the ends of a text.'),
-  element('dl', {className: 'ngrams'}, ...lists)];
+  const meaning = "What one occurrence adds to the logit of the class, before a text's n-grams are scaled to unit norm; in " +
+    'n-grams of characters, _ is the edge of a word and · where it goes on; ^ and $ are the ends of a text.';
+  return [hint(meaning), element('dl', {className: 'ngrams'}, ...lists)];
 }
 
 /// The text of one head: each word the darker the more of the weight it has.
@@ -392,7 +388,8 @@ function layer(view, model) {
   const sub = title => parts.push(element('p', {className: 'sub'}, title));
   if (view.position_bias.length > 0) {
     sub('position bias');
-    parts.push(...heatMaps(view.position_bias, 'w of the first positions, added to the key of source s for target t (the logarithm of a factor)'));
+    const caption = 'w of the first positions, added to the key of source s for target t (the logarithm of a factor)';
+    parts.push(...heatMaps(view.position_bias, caption));
   }
   for (const {name, maps, words} of view.weights) {
     sub(name);
@@ -400,7 +397,6 @@ function layer(view, model) {
     if (maps.length > 0) parts.push(...heatMaps(maps, 'weight of source s for target t, tokens of the text above',
       token => model.words[model.word_of_token[token]].trim()));
   }
-  if (view.heads_left_out > 0) parts.push(hint(`${view.heads_left_out} more heads are left out.`));
   return parts;
 }
 
@@ -408,14 +404,14 @@ function modelView(model) {
   const parts = model.layers.map((view, i) => fold(view.name, () => layer(view, model), i === 0));
   if (model.layers.some(view => view.weights.length > 0))
     parts.unshift(hint('The text that the weights are of:'), element('blockquote', {}, model.words.join('')));
-  if (model.layers_left_out > 0) parts.push(hint(`${model.layers_left_out} more layers are left out.`));
   return parts;
 }
 
 function runParts(run, heading) {
   const parts = run.notes.map(note => element('p', {className: 'note'}, note));
   const add = (title, content) => parts.push(element(heading, {}, title), ...content);
-  if (run.evaluation) add(`Results on the ${run.evaluation.split === 'valid' ? 'validation' : run.evaluation.split} data`, evaluation(run.evaluation));
+  const split = run.evaluation?.split === 'valid' ? 'validation' : run.evaluation?.split;
+  if (run.evaluation) add(`Results on the ${split} data`, evaluation(run.evaluation));
   if (run.ngrams.length > 0) add('N-grams with the largest weights', ngrams(run.ngrams));
   if (run.sample[1]) add('A sample of text', [element('blockquote', {}, element('strong', {}, run.sample[0]), run.sample[1])]);
   if (run.model?.layers.length > 0) add('What the mixers learnt', modelView(run.model));
@@ -427,11 +423,12 @@ function page() {
   document.title = `${data.title} – Capstan`;
   const several = data.runs.length > 1, main = document.querySelector('main');
   const add = (...parts) => main.append(...parts.filter(part => part !== null));
-  add(element('header', {}, element('h1', {}, data.title), ...data.lead.map(text => element('p', {}, text)), figures(data.results)));
+  const lead = data.lead.map(text => element('p', {}, text));
+  add(element('header', {}, element('h1', {}, data.title), ...lead, figures(data.results)));
   if (several) add(element('h2', {}, 'Comparison'), ...data.groups.flatMap(comparison));
   const charts = curveCharts();
   if (charts.length > 0)
-    add(element('h2', {}, 'Learning curves'), legend(), hint('Values show under the pointer, and with the arrow keys.'),
+    add(element('h2', {}, 'Learning curves'), legend(), hint('Values show under the pointer.'),
       element('div', {className: 'charts'}, ...charts));
   if (!several) return add(...runParts(data.runs[0], 'h2'));
   add(element('h2', {}, 'The runs'));
