@@ -344,7 +344,7 @@ function classTable(classes) {
 
 function evaluation(found) {
   const pairs = Object.entries(found).filter(([, value]) => typeof value === 'number')
-    .map(([name, value]) => [name.replaceAll('_', ' '), Number.isInteger(value) ? String(value) : value.toFixed(4)]);
+    .map(([name, value]) => [name.replaceAll('_', ' '), Number.isInteger(value) && value > 1 ? String(value) : value.toFixed(4)]);
   const parts = [figures(pairs)];
   if (found.confusion) parts.push(...(found.confusion.length <= 20 ? [confusionTable(found)] : confusionMap(found)));
   if (found.confusions) parts.push(confusionList(found.confusions));

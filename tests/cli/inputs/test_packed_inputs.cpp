@@ -30,7 +30,6 @@ TEST_CASE("what is packed or no text is refused by every command that reads") {
       {"predict", "runs/classifier", "new.bin"},
       {"score", "runs/lm", "new.bin"},
       {"embed", "runs/lm", "new.bin"},
-      {"tokens", "runs/lm", "new.bin"},
       {"generate", "runs/lm", "--prompt-file", "new.bin"},
   };
   const std::vector<Words> of_input = {{"predict", "runs/classifier"},
