@@ -4,6 +4,7 @@
 
     classifier = capstan.Classifier().fit(texts, labels)      # scikit-learn's interface
     classifier.predict(["a fine film"])
+    classifier = capstan.train_supervised("train.txt")        # lines as fastText has them, or a table
 
     run = capstan.train("lm", data="book.txt")                # any recipe or configuration of the program
     for piece in run.generate("The "):
@@ -42,24 +43,19 @@ Error.__module__ = __name__  # as people see it in a traceback
 from ._run import Run, load, train  # noqa: E402
 
 if _TYPE_CHECKING:
-    from . import fasttext
-    from ._classifier import Classifier
+    from ._classifier import Classifier, train_supervised
 
 __version__: str = _native.__version__
-__all__ = ["Classifier", "Error", "Run", "fasttext", "load", "train"]
+__all__ = ["Classifier", "Error", "Run", "load", "train", "train_supervised"]
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "Classifier":  # imports scikit-learn, which takes a second
-        from ._classifier import Classifier
+    if name in ("Classifier", "train_supervised"):  # imports scikit-learn, which takes a second
+        from . import _classifier
 
-        return Classifier
-    if name == "fasttext":
-        import importlib
-
-        return importlib.import_module(".fasttext", __name__)
+        return getattr(_classifier, name)
     raise AttributeError(f"module 'capstan' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), "Classifier", "fasttext"])
+    return sorted([*globals(), "Classifier", "train_supervised"])

@@ -333,6 +333,18 @@ class Classifier(ClassifierMixin, BaseEstimator):
         self._take(load(top), folder, *state["labels"])
 
 
+def train_supervised(input: str | os.PathLike, recipe: str = "classify", **options: Any) -> Classifier:
+    """Trains a classifier on a file: lines of text whose words `__label__NAME` are their labels, as for fastText's function of this
+    name, or a table. `recipe` and `options` are those of Classifier."""
+    if not Path(input).is_file():
+        raise Error(f"{input}: no such file")
+    with open(input, encoding="utf-8", errors="replace") as lines:
+        counts = {sum(word.startswith("__label__") for word in line.split()) for line in lines}
+    if max(counts, default=0) > 0:
+        options = {"data.format": "fasttext", "data.multi_label": counts != {1}, **options}
+    return Classifier(recipe, **options).fit(input)
+
+
 def _name_of(texts):
     """What messages call the texts: a column of pandas or polars by its name, "review.iloc" or "review"."""
     columns = getattr(texts, "columns", ())
