@@ -86,7 +86,7 @@ def main():
                 view(browser, width, scheme)
                 browser.get(address)
                 browser.execute_async_script(OPEN_ALL)
-                assert browser.execute_script("return document.querySelectorAll('main svg, main .figures').length") > 1
+                assert browser.execute_script("return document.querySelectorAll('main svg, main .figures, main .ngrams').length") > 1, name
                 check_view(browser, (name, width, scheme))
                 if pictures:
                     picture(browser, pictures / f"{name}-{width}-{scheme}.png")
