@@ -153,7 +153,8 @@ std::vector<std::string> lead_of(const std::vector<RunRecord>& runs, const std::
     if (files.empty()) files = source.paths;
   std::string trained = fmt::format("A {} on data of type {}{}{}.", type_of(best.config.model),
                                     type_of(best.config.data), files.empty() ? "" : ": ", join_first(files));
-  if (!best.ended.empty()) trained += fmt::format(" Trained from {} to {}.", best.begun, best.ended);
+  if (!best.ended.empty())
+    trained += fmt::format(" Trained {}{}.", best.begun, best.begun == best.ended ? "" : " to " + best.ended);
   if (runs.size() == 1 || comparable(runs).size() > 1) return {trained};
   return {trained, fmt::format("The best of {} runs: {}", runs.size(), best_name)};
 }

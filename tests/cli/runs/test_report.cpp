@@ -36,7 +36,7 @@ TEST_CASE("a page of a language model: curves, a sample, position bias") {
   const TrainedPlace place;
   CHECK(succeed(place, "report runs/lm --output lm.html").out == "");
   const nlohmann::json data = page_data(place, "lm.html");
-  CHECK(contains(data.at("lead").at(0), "A language-model on data of type text: text. Trained from 20"));
+  CHECK(contains(data.at("lead").at(0), "A language-model on data of type text: text. Trained 20"));
   CHECK(data.at("loss_unit") == "nats per token");
   CHECK(data.at("results").at(0).at(0) == "validation loss");
   const nlohmann::json& run = data.at("runs").at(0);
