@@ -10,6 +10,7 @@
 #include "core/io/hash.hpp"
 #include "core/io/safetensors.hpp"
 #include "core/strings/strings.hpp"
+#include "run/exports/export_files.hpp"
 #include "run/yaml/config.hpp"
 
 namespace capstan {
