@@ -21,7 +21,8 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # Several machines need an MPI library, which only the plugin is linked to (cmake/debian/shlibs.cmake leaves it out).
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libopenmpi3, openmpi-bin")
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/debian/shlibs.cmake)
-# What Debian asks of every package.
+# What Debian asks of every package. scripts/package.sh writes the manual page.
+install(FILES ${generated}/capstan.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program OPTIONAL)
 configure_file(cmake/debian/changelog.in ${generated}/changelog @ONLY)
 execute_process(COMMAND gzip -9 --no-name --force ${generated}/changelog)
 install(FILES ${generated}/changelog.gz cmake/debian/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)

@@ -1,4 +1,4 @@
-# `cmake --install`: the program with its man page and shell completion (component `program`), and the libraries for
+# `cmake --install`: the program with its recipes and documents (component `program`), and the libraries for
 # find_package(capstan) (component `library`; docs/library.md). `cpack` packs the program as a Debian package.
 include(CMakePackageConfigHelpers)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # cpack packs what there is: the program, not the tests
@@ -9,8 +9,6 @@ set(generated ${CMAKE_BINARY_DIR}/generated)
 set_target_properties(capstan PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
 install(TARGETS capstan RUNTIME)
-install(FILES ${generated}/capstan.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES ${generated}/capstan.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME capstan)
 install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/capstan)
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})

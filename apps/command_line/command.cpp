@@ -47,6 +47,12 @@ std::string describe(const std::system_error& error) {
 
 }  // namespace
 
+void runs(CLI::App& command, const Command& body) {
+  command.callback([body] {
+    if (const int code = body(); code != exit_done) throw CLI::RuntimeError(code);
+  });
+}
+
 int report_failures(const std::vector<std::string>& failed) {
   for (const std::string& failure : failed) log_error(fmt::format("failed: {}", failure));
   return failed.empty() ? exit_done : exit_failed;

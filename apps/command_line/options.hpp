@@ -1,56 +1,54 @@
-// Options that several subcommands share, recipes by name, and commands that run on several ranks.
-// tests/cli/inputs/test_bad_input.cpp holds remedies, test_ranks.cpp the ranks.
+// Options that several subcommands share. tests/cli/inputs/test_bad_input.cpp holds what wrong values are told.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "core/products/packed_matrix.hpp"
+#include "core/config/schema.hpp"
 #include "run/setup/run_config.hpp"
-#include "train/ranks/launch.hpp"
 
 namespace capstan {
 
-class CommandOption;
-class CommandParser;
+/// A check of CLI::Option: what is wrong with the text of a number; empty if it is within the limits.
+std::function<std::string(const std::string& text)> within(const Constraint& limits);
+
+/// An option whose value is a number; --help shows the present one as the default.
+template <class Number>
+CLI::Option* add_number(CLI::App& command, const std::string& names, Number& value, const Constraint& limits,
+                        const std::string& help) {
+  return command.add_option(names, value, help)->check(within(limits))->capture_default_str();
+}
+
+/// An option whose value is a word of an enum; --help shows the present one as the default.
+template <class Enum>
+CLI::Option* add_word(CLI::App& command, const std::string& names, Enum& value, const std::string& help) {
+  std::vector<std::string> words;
+  for (const auto& known : enum_names(value)) words.emplace_back(known.name);
+  const auto take = [&value](const std::string& word) { value = enum_value<Enum>(word).value(); };
+  return command.add_option_function<std::string>(names, take, help)
+      ->check(CLI::IsMember(words))
+      ->default_str(enum_name(value));
+}
+
+/// --format, one of these words.
+void add_format(CLI::App& command, std::string& format, const std::vector<std::string>& words);
+
+/// RUN, which is required.
+void add_run(CLI::App& command, std::string& run);
+/// RUN ..., of which one is required.
+void add_runs(CLI::App& command, std::vector<std::string>& runs, const std::string& help);
 
 /// --config FILE... and --set KEY=VALUE... Returns the option --config.
-CommandOption* add_config_options(CommandParser& command, ConfigOptions& options);
-
+CLI::Option* add_config_options(CLI::App& command, ConfigOptions& options);
+/// --set, for keys of a run that exists.
+void add_set_option(CLI::App& command, std::vector<std::string>& overrides);
 /// --force: train even if the memory cannot be enough.
-void add_force_flag(CommandParser& command, bool& force);
+void add_force_flag(CLI::App& command, bool& force);
 
-/// --weights: the number format in which decoding stores weights.
-void add_weights_option(CommandParser& command, std::string& name, const std::string& help);
-/// Throws ConfigError for an unknown name.
-DecodeWeights weights_named(const std::string& name);
-
-/// A remedy for CommandParser::on_stray_argument, for commands that take one run.
-std::string one_run(const std::string& argument);
-
-// The configurations of configs/, by name.
-
-/// `name`, or with .yaml after it, if there is such a file. Otherwise the recipe "classify", "compare/listops" or
-/// "configs/classify.yaml" of the working folder, of the installed program or of the sources that it was built from;
-/// `name` if there is none.
-std::string recipe_path(const std::string& name);
-
-/// The names of all recipes, sorted: classify, compare/listops.
-std::vector<std::string> recipe_names();
-
-// Commands that run as several processes: `mpirun -n 4 capstan train ...`.
-
-/// --mpi and --rank-timeout.
-void add_rank_options(CommandParser& command, RankOptions& options);
-
-/// Throws ConfigError when several processes were started: of `command` ("capstan score"), each would do all of the
-/// work.
-void refuse_ranks(const std::string& command);
-
-/// Runs `body` in every rank of the job and returns its exit code, which is the same for all. When it fails in one
-/// rank, that one says why and ends all of them; an error that all have in common is reported by rank 0. Ranks other
-/// than 0 are silent otherwise.
-int run_on_ranks(const RankOptions& options, const std::function<int(Communicator& ranks)>& body);
+/// "; " and what an argument that the command does not take was probably meant for: a value, a run, data or a
+/// configuration. Empty for a command without --config.
+std::string stray_remedy(const CLI::App& command, const std::string& argument);
 
 }  // namespace capstan

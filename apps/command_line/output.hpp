@@ -6,9 +6,6 @@
 #include <cstddef>
 #include <memory>
 #include <streambuf>
-#include <string>
-
-#include "run/setup/run_config.hpp"
 
 namespace capstan {
 
@@ -42,12 +39,5 @@ class RawOutput {
  private:
   std::streambuf* before_;
 };
-
-// The last words of a command that made something: where it is, and what can be done with it.
-
-/// Logs `where`, then "next: FIRST, or SECOND".
-void say_next(const std::string& where, const std::string& first, const std::string& second);
-/// Logs where a run is, its size on the disk, and the commands that use it.
-void say_next(const RunConfig& config, const std::string& folder);
 
 }  // namespace capstan

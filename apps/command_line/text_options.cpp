@@ -1,12 +1,7 @@
-// Adds the options of commands that read texts, opens the texts, and hands them on in batches. A text that cannot be
-// used must not keep those in front of it from being computed: tests/cli/runs/test_commands.cpp ("predict answers for
-// ...").
+// Adds the options of commands that read texts, and opens the texts. tests/cli/inputs/test_inputs.cpp.
 #include "apps/command_line/text_options.hpp"
 
-#include <utility>
-
-#include "apps/command_line/command_parser.hpp"
-#include "apps/command_line/output.hpp"
+#include "apps/command_line/options.hpp"
 
 namespace capstan {
 
@@ -17,40 +12,43 @@ static std::vector<std::string> input_formats() {
   return names;
 }
 
-void add_set_option(CommandParser& command, std::vector<std::string>& overrides) {
-  command
-      .add_option("-s,--set", overrides, "change a key of the run: --set data.test=[other.txt] (repeatable)",
-                  "KEY=VALUE")
-      ->repeats();
-}
-
-void add_text_options(CommandParser& command, TextOptions& options) {
+void add_text_options(CLI::App& command, TextOptions& options) {
   TextInputOptions& input = options.input;
-  command.add_option("run", options.run, "run folder, or the folder of a checkpoint", "RUN")->required();
-  command.add_option("file", input.file, "the texts, or a folder of such files; - is standard input", "FILE");
-  command.add_choice(
-      "--input", input.format, input_formats(),
-      "lines (one text per line), the format of a table with the columns of the run's data, or folders (one text per "
-      "file); auto: by the name of the file, tsv where all its first lines have more columns than a text, folders "
-      "for a folder, and for a file if the run was trained on folders");
+  add_run(command, options.run);
+  command.add_option("FILE", input.file, "the texts, or a folder of such files; - is standard input")->type_name("");
+  command
+      .add_option(
+          "--input", input.format,
+          "lines (one text per line), the format of a table with the columns of the run's data, or folders (one "
+          "text per file); auto: by the name of the file, tsv where all its first lines have more columns than "
+          "a text, folders for a folder, and for a file if the run was trained on folders")
+      ->check(CLI::IsMember(input_formats()))
+      ->capture_default_str();
   command
       .add_option("--text-column", input.text_columns,
                   "number, name or key of the column of the texts, for a table with other columns than the run's data; "
-                  "repeated for a pair of texts",
-                  "COLUMN")
-      ->one_each();
+                  "repeated for a pair of texts")
+      ->type_name("COLUMN")
+      ->allow_extra_args(false);
   add_set_option(command, options.overrides);
 }
 
-void add_adapt_options(CommandParser& command, AdaptOptions& options, const std::string& purpose) {
-  command.add_number("--cache", options.cache, between(0, max_cached_tokens),
-                     purpose + " a continuous cache of so many tokens, whose rule is chosen on the validation data");
-  command.add_number("--adapt", options.rate, between(0, 1),
-                     purpose +
-                         " weights that go on learning, at this rate, from each window after it was scored (dynamic "
-                         "evaluation); 1e-4 to 3e-4 is a good start");
-  command.add_number("--adapt-decay", options.decay, between(0, 1),
-                     "for --adapt: share of the way back to the trained weights that each window goes");
+void add_beam_options(CLI::App& command, PairOptions& completions) {
+  add_number(command, "--beam", completions.beam, between(1, 1024),
+             "for pairs: width of the beam search; 1 = greedy decoding");
+  add_number(command, "--length-penalty", completions.length_penalty, between(-10, 10),
+             "for beam search: texts of n tokens are compared by ln p / n^PENALTY");
+}
+
+void add_adapt_options(CLI::App& command, AdaptOptions& options, const std::string& purpose) {
+  add_number(command, "--cache", options.cache, between(0, max_cached_tokens),
+             purpose + " a continuous cache of so many tokens, whose rule is chosen on the validation data");
+  add_number(command, "--adapt", options.rate, between(0, 1),
+             purpose +
+                 " weights that go on learning, at this rate, from each window after it was scored (dynamic "
+                 "evaluation); 1e-4 to 3e-4 is a good start");
+  add_number(command, "--adapt-decay", options.decay, between(0, 1),
+             "for --adapt: share of the way back to the trained weights that each window goes");
 }
 
 void check_adapt_options(const AdaptOptions& options) {
@@ -64,33 +62,6 @@ TextInput open_texts(const Run& run, TextOptions options, const std::string& com
   input.classes = run.classes();
   input.command = command + " " + options.run;
   return TextInput(input, run.config().data);
-}
-
-void for_each_batch(TextInput& texts, size_t size, const std::function<void(const std::vector<InputText>&)>& take) {
-  std::vector<InputText> batch;
-  const auto hand_on = [&] {
-    const std::vector<InputText> full = std::exchange(batch, {});
-    if (full.empty()) return;
-    try {
-      take(full);
-    } catch (const TextError& error) {
-      const auto index = static_cast<std::ptrdiff_t>(error.index());
-      if (index > 0) take({full.begin(), full.begin() + index});
-      flush_output();
-      throw;
-    }
-    flush_output();
-  };
-  try {
-    for (InputText text; texts.next(text);) {
-      batch.push_back(std::move(text));
-      if (batch.size() >= size || texts.idle()) hand_on();
-    }
-  } catch (const Error&) {
-    hand_on();  // the texts that precede the one that cannot be read
-    throw;
-  }
-  hand_on();
 }
 
 }  // namespace capstan

@@ -1,7 +1,7 @@
 // capstan autotune: searches for a better configuration in a given time. tests/cli/training/test_autotune.cpp.
 #include <iostream>
 
-#include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/next_commands.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
@@ -31,13 +31,12 @@ int search_in_time(const AutotuneOptions& options) {
 
 }  // namespace
 
-void add_autotune_command(CommandParser& cli) {
-  const auto [command, options] = cli.add_subcommand<AutotuneOptions>(
-      "autotune", "Search for a better configuration in a given time", search_in_time);
+void add_autotune_command(CLI::App& program) {
+  const auto [command, options] =
+      add_command(program, "autotune", "Search for a better configuration in a given time", search_in_time);
   add_config_options(command, options.search.config)->required();
-  command.add_number(
-      "--minutes", options.minutes, greater_up_to(0, 100000),
-      "time for the whole search, earlier calls included, 5 without this option; the first run is never cut short");
+  add_number(command, "--minutes", options.minutes, greater_up_to(0, 100000),
+             "time for the whole search, earlier calls included; the first run is never cut short");
   add_force_flag(command, options.search.run.force);
   command.footer(
       R"(The configuration is trained as it is, then others. Those are the combinations of the values under the key

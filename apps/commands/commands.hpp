@@ -8,14 +8,17 @@
 namespace capstan {
 
 class CommandParser;
+using OldAddCommand = void(CommandParser& cli);
+OldAddCommand add_list_command, add_metrics_command, add_replay_command, add_clean_command, add_verify_command,
+    add_compare_command;
 
-using AddCommand = void(CommandParser& cli);
+using AddCommand = void(CLI::App& program);
 AddCommand add_train_command, add_sweep_command, add_autotune_command, add_eval_command, add_predict_command,
-    add_score_command, add_embed_command, add_generate_command, add_inspect_command, add_compare_command,
-    add_metrics_command, add_report_command, add_verify_command, add_replay_command, add_clean_command,
-    add_slim_command, add_export_command, add_serve_command, add_data_command, add_config_command, add_list_command;
-/// `man` and `completion`, which describe all commands of `cli`.
-AddCommand add_pages_commands;
+    add_score_command, add_embed_command, add_generate_command, add_inspect_command, add_report_command,
+    add_slim_command, add_export_command, add_serve_command, add_data_command, add_config_command;
+
+/// Adds all of them.
+void add_commands(CLI::App& program);
 
 /// Parses the command line and runs the command; turns exceptions into a message on stderr and an exit code.
 int run_command_line(int argc, char** argv);

@@ -1,18 +1,17 @@
 // capstan embed: texts as vectors, printed or in a file for NumPy. tests/cli/runs/test_predictions.cpp.
 #include <iostream>
-#include <iterator>
-#include <memory>
-#include <nlohmann/json.hpp>
+#include <utility>
 
-#include "apps/command_line/command_parser.hpp"
-#include "apps/command_line/options.hpp"
+#include "apps/command_line/next_commands.hpp"
 #include "apps/command_line/output.hpp"
+#include "apps/command_line/rank_options.hpp"
 #include "apps/command_line/text_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
+#include "run/predictions/text_lines.hpp"
 #include "run/predictions/text_vectors.hpp"
 #include "run/setup/file_safety.hpp"
 
@@ -23,13 +22,6 @@ struct EmbedOptions {
   std::string output;  // the .npy file to write; empty: vectors are printed as JSON lines
   TextOptions texts;
 };
-
-void print_vectors(const std::vector<InputText>& texts, const std::vector<std::vector<float>>& vectors) {
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const nlohmann::ordered_json line{{"vector", vectors[i]}, {"text", texts[i].text}};
-    std::cout << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
-  }
-}
 
 /// Everything that can be refused is checked before the texts are read. Vectors for a file are kept until the last one,
 /// since its header has their number.
@@ -46,10 +38,13 @@ int embed(const EmbedOptions& options) {
   std::vector<std::vector<float>> rows;
   for_each_batch(input, 256, [&](const std::vector<InputText>& texts) {  // 256: work for all threads, little memory
     std::vector<std::vector<float>> vectors = run.embed(texts);
-    if (options.output.empty())
-      print_vectors(texts, vectors);
-    else
-      rows.insert(rows.end(), std::make_move_iterator(vectors.begin()), std::make_move_iterator(vectors.end()));
+    for (size_t i = 0; i < texts.size(); ++i) {
+      if (options.output.empty())
+        std::cout << vector_json(vectors[i], texts[i]);
+      else
+        rows.push_back(std::move(vectors[i]));
+    }
+    flush_output();
   });
   if (options.output.empty()) return exit_done;
   replace_file(options.output, npy_content(rows, size));
@@ -61,13 +56,13 @@ int embed(const EmbedOptions& options) {
 
 }  // namespace
 
-void add_embed_command(CommandParser& cli) {
-  const auto [command, options] =
-      cli.add_subcommand<EmbedOptions>("embed", "Turn texts into vectors with a trained model", embed);
+void add_embed_command(CLI::App& program) {
+  const auto [command, options] = add_command(program, "embed", "Turn texts into vectors with a trained model", embed);
   add_text_options(command, options.texts);
-  command.add_option("-o,--output", options.output,
-                     "file to write, .npy (texts x features, float32); without it, jsonl is printed", "FILE");
-  command.on_stray_argument(one_run);
+  command
+      .add_option("-o,--output", options.output,
+                  "file to write, .npy (texts x features, float32); without it, jsonl is printed")
+      ->type_name("FILE");
   command.footer(
       R"(The vector of a text is what a classifier's head reads; of other models, the mean of the last states over its
 tokens. Texts are cut as in training. A text without tokens gets zeros.

@@ -3,6 +3,7 @@
 
 #include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
+#include "apps/command_line/rank_options.hpp"
 #include "apps/command_line/text_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"

@@ -1,5 +1,5 @@
 // capstan report: an HTML page about runs. tests/cli/runs/test_report.cpp.
-#include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/io/file.hpp"
 #include "core/io/log.hpp"
@@ -19,18 +19,17 @@ int write_report(const ReportOptions& options) {
 
 }  // namespace
 
-void add_report_command(CommandParser& cli) {
-  const auto [command, options] = cli.add_subcommand<ReportOptions>(
-      "report", "Write an HTML page about runs: results, comparison, learning curves, and what the models learnt",
-      write_report);
-  command.add_option("runs", options.runs, "run folders, or folders of runs", "RUN")->required();
-  command.add_option("-o,--output", options.output, "HTML file to write", "FILE")->required();
+void add_report_command(CLI::App& program) {
+  const auto [command, options] = add_command(
+      program, "report",
+      "Write an HTML page about runs: results, comparison, learning curves, and what the models learnt", write_report);
+  add_runs(command, options.runs, "run folders, or folders of runs");
+  command.add_option("-o,--output", options.output, "HTML file to write")->required()->type_name("FILE");
   command.add_option("--split", options.split,
                      "split for results and example texts: train, valid or test; default: as of capstan eval");
   command.add_option(
       "--text", options.text,
-      "text that the mixing weights are shown for, and that a language model continues; default: one of the split",
-      "TEXT");
+      "text that the mixing weights are shown for, and that a language model continues; default: one of the split");
   command.add_flag("--trust", options.trust, trust_help);
   command.add_flag("--curves-only", options.curves_only, "leave out everything that needs the models and their data");
   command.footer(

@@ -1,16 +1,16 @@
 // capstan score: log probabilities of texts. tests/cli/runs/test_predictions.cpp.
 #include <cmath>
 #include <iostream>
-#include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
-#include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/options.hpp"
+#include "apps/command_line/output.hpp"
+#include "apps/command_line/rank_options.hpp"
 #include "apps/command_line/text_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
+#include "run/predictions/text_lines.hpp"
 
 namespace capstan {
 namespace {
@@ -20,20 +20,6 @@ struct ScoreOptions {
   TextOptions texts;
   AdaptOptions adapting;  // cache and learning from the texts that were scored
 };
-
-/// Prints a line: log probability, its mean per token, and the number of tokens; as JSON also the text.
-void print_score(const TextScore& score, const InputText& text, bool jsonl) {
-  if (!jsonl) {
-    std::cout << fmt::format("{:.6f}\t{:.6f}\t{}\n", score.log_probability, score.per_token(), score.tokens);
-    return;
-  }
-  nlohmann::ordered_json line{{"log_probability", score.log_probability},
-                              {"per_token", score.per_token()},
-                              {"tokens", score.tokens},
-                              {"text", text.text}};
-  if (!text.label.empty()) line["target"] = text.label;
-  std::cout << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
-}
 
 /// Prints a line for each text, and the sum of all in the log.
 int score(ScoreOptions options) {
@@ -58,11 +44,12 @@ int score(ScoreOptions options) {
   for_each_batch(input, adapted ? 1 : 256, [&](const std::vector<InputText>& texts) {
     const std::vector<TextScore> scores = adapted ? std::vector{adapted->score(texts.front())} : run.score(texts);
     for (size_t i = 0; i < texts.size(); ++i) {
-      print_score(scores[i], texts[i], jsonl);
+      std::cout << (jsonl ? score_json(scores[i], texts[i]) : score_tsv(scores[i]));
       total.log_probability += scores[i].log_probability;
       total.tokens += scores[i].tokens;
     }
     count += texts.size();
+    flush_output();
   });
   if (count == 0) {
     log_warning("there is no text: nothing was scored");
@@ -75,13 +62,12 @@ int score(ScoreOptions options) {
 
 }  // namespace
 
-void add_score_command(CommandParser& cli) {
-  const auto [command, options] = cli.add_subcommand<ScoreOptions>(
-      "score", "Log probability of texts under a trained language model, one text after the other", score);
+void add_score_command(CLI::App& program) {
+  const auto [command, options] = add_command(
+      program, "score", "Log probability of texts under a trained language model, one text after the other", score);
   add_text_options(command, options.texts);
-  command.add_choice("--format", options.format, {"tsv", "jsonl"}, "output: tsv or jsonl");
+  add_format(command, options.format, {"tsv", "jsonl"});
   add_adapt_options(command, options.adapting, "score with");
-  command.on_stray_argument(one_run);
   command.footer(
       R"(Each text is a document of its own. Natural logarithms; the number of tokens includes the end of a document,
 if the model knows documents. A model that was trained on pairs reads pairs and scores the target after its

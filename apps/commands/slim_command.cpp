@@ -1,8 +1,8 @@
 // capstan slim: a small copy of a run, for prediction alone. tests/cli/runs/test_slim.cpp.
 #include <iostream>
 
-#include "apps/command_line/command_parser.hpp"
-#include "apps/command_line/output.hpp"
+#include "apps/command_line/next_commands.hpp"
+#include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/strings/printable.hpp"
 #include "core/strings/strings.hpp"
@@ -33,13 +33,13 @@ int slim(const SlimCommandOptions& given) {
 
 }  // namespace
 
-void add_slim_command(CommandParser& cli) {
+void add_slim_command(CLI::App& program) {
   const auto [command, options] =
-      cli.add_subcommand<SlimCommandOptions>("slim", "Write a small copy of a run, for prediction alone", slim);
-  command.add_option("run", options.run, "a run folder, or the folder of a checkpoint", "RUN")->required();
-  command.add_option("-o,--output", options.output, "the new run folder", "FOLDER")->required();
-  command.add_number("--size", options.options.size, between(0, 1),
-                     "of linear classifiers: at most this share of the run's weights; 0: chosen by its effect");
+      add_command(program, "slim", "Write a small copy of a run, for prediction alone", slim);
+  add_run(command, options.run);
+  command.add_option("-o,--output", options.output, "the new run folder")->required()->type_name("FOLDER");
+  add_number(command, "--size", options.options.size, between(0, 1),
+             "of linear classifiers: at most this share of the run's weights; 0: chosen by its effect");
   command.footer(
       R"(A linear classifier keeps the n-grams that decide most, with 8 bits per weight. Other models keep all weights,
 matrices in bf16. Of a linear classifier, the size is the smallest of some that change the probabilities of up to 1,000

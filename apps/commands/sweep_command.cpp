@@ -1,9 +1,10 @@
 // capstan sweep: trains a run for each combination of values. tests/cli/training/test_sweep.cpp.
 #include <iostream>
 
-#include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/next_commands.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
+#include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/printable.hpp"
@@ -30,9 +31,9 @@ int train_sweep(const SearchOptions& options) {
 
 }  // namespace
 
-void add_sweep_command(CommandParser& cli) {
-  const auto [command, options] = cli.add_subcommand<SearchOptions>(
-      "sweep", "Train one run for every combination of the values under the key sweep", train_sweep);
+void add_sweep_command(CLI::App& program) {
+  const auto [command, options] = add_command(
+      program, "sweep", "Train one run for every combination of the values under the key sweep", train_sweep);
   add_config_options(command, options.config)->required();
   add_force_flag(command, options.run.force);
   command.footer(

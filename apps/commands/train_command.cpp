@@ -2,9 +2,9 @@
 #include <filesystem>
 #include <iostream>
 
-#include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/next_commands.hpp"
 #include "apps/command_line/options.hpp"
-#include "apps/command_line/output.hpp"
+#include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "train/loop/signals.hpp"
@@ -41,25 +41,25 @@ int train_model(TrainOptions& options) {
 
 }  // namespace
 
-void add_train_command(CommandParser& cli) {
+void add_train_command(CLI::App& program) {
   const auto [command, options] =
-      cli.add_subcommand<TrainOptions>("train", "Train a model, or resume a run that was stopped", train_model);
+      add_command(program, "train", "Train a model, or resume a run that was stopped", train_model);
   add_config_options(command, options.config)->required();
+  add_number(command, "--minutes", options.minutes, greater(0),
+             "time for the training, which chooses the number of steps: short for --set train.minutes=MINUTES "
+             "train.steps=0")
+      ->default_str("");
   command
-      .add_number("--minutes", options.minutes, greater(0),
-                  "time for the training, which chooses the number of steps: short for --set train.minutes=MINUTES "
-                  "train.steps=0")
-      ->without_default();
-  command.add_option("--resume-from", options.run.resume_from,
-                     "checkpoint folder to continue from, instead of the last one", "FOLDER");
-  command
-      .add_number(
-          "--profile", options.run.profile_steps, count_from(1),
-          fmt::format("print the time of each operation over this many steps, after {} steps of warm-up, on standard "
-                      "output; training then continues, and its results do not change",
-                      profile_warmup),
-          "[STEPS]")
-      ->optional_value("20");
+      .add_option("--resume-from", options.run.resume_from,
+                  "checkpoint folder to continue from, instead of the last one")
+      ->type_name("FOLDER");
+  add_number(command, "--profile", options.run.profile_steps, count_from(1),
+             fmt::format("print the time of each operation over this many steps, after {} steps of warm-up, on "
+                         "standard output; training then continues, and its results do not change",
+                         profile_warmup))
+      ->expected(0, 1)
+      ->default_str("20")
+      ->type_name("[STEPS]");
   add_force_flag(command, options.run.force);
   add_rank_options(command, options.run.ranks);
   command.add_flag("--allow-mixed-kernels", options.run.mixed_kernels,

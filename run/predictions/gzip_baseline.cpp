@@ -1,6 +1,7 @@
 // Compares the loss of each file with the size that gzip makes of it. tests/cli/runs/test_eval.cpp.
 #include "run/predictions/gzip_baseline.hpp"
 
+#include <fmt/core.h>
 #include <zlib.h>
 
 #include <cmath>
@@ -90,6 +91,14 @@ std::vector<GzipTally> compare_with_gzip(const SavedRun& run, const DataSource& 
   for (const GzipTally& tally : {code, prose, all})
     if (tally.files > 0) tallies.push_back(tally);
   return tallies;
+}
+
+void print_gzip(const std::vector<GzipTally>& tallies, std::ostream& out) {
+  out << fmt::format("Held-out files, each on its own, in bits per byte:\n{:<8}{:>7}{:>12}{:>14}{:>12}\n", "", "files",
+                     "bytes", "this model", "gzip -9");
+  for (const GzipTally& tally : tallies)
+    out << fmt::format("{:<8}{:>7}{:>12}{:>14.3f}{:>12.3f}\n", tally.kind, tally.files, tally.bytes, tally.model_bits(),
+                       tally.gzip_bits());
 }
 
 }  // namespace capstan

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <ostream>
+#include <string_view>
 #include <vector>
 
 #include "data/batches/data_source.hpp"
@@ -21,5 +23,8 @@ struct GzipTally {
 
 /// Code, prose and all files, where there are any. Throws Error for a model that is no language model.
 std::vector<GzipTally> compare_with_gzip(const SavedRun& run, const DataSource& data, Split split);
+
+/// Prints bits per byte, of the model and of gzip -9, for each kind of file.
+void print_gzip(const std::vector<GzipTally>& tallies, std::ostream& out);
 
 }  // namespace capstan

@@ -75,8 +75,7 @@ TEST_CASE("a wrong command line is refused") {
       {"no run", "generate", "RUN is required ... capstan generate --help"},
       {"nothing to inspect", "inspect", {"RUN|FILE ... is required"}},
       {"a misspelt help", "hlep", "hlep: unknown command, did you mean help?"},
-      {"more than version", "version x", "x: unknown argument"},
-      {"a file to evaluate", "eval runs/a train.tsv", "--set data.test=[train.tsv] --split test"},
+      {"a file to evaluate", "eval runs/a train.tsv", "train.tsv: unknown argument ... for example: capstan eval"},
       {"data for a configuration", "config check --config train.tsv",
        "train.tsv is not a YAML configuration ... --set data.train=[train.tsv]"},
       {"a recipe of a folder", "train --config imdb-bytes", "did you mean compare/imdb-bytes?"},
@@ -88,7 +87,7 @@ TEST_CASE("a wrong command line is refused") {
       {"no temperature", "generate runs/lm --temperature nan", "--temperature ... at least 0 ... nan"},
       {"a negative seed", "generate runs/lm --seed -1", "--seed ... at least 0 ... -1"},
       {"no penalty", "generate runs/lm --repetition-penalty 0", "--repetition-penalty ... greater than 0"},
-      {"weights of no kind", "generate runs/lm --weights fp8", "--weights ... float32 ... bf16 ... fp8"},
+      {"weights of no kind", "generate runs/lm --weights fp8", "--weights: fp8 not in {float32,bf16,int8}"},
       {"a batch of none", "predict runs/classifier --batch-size 0", "--batch-size ... from 1 to 65536"},
       {"a negative length", "inspect lm.yaml --length -3", "--length ... from 0 to 16777216"},
   };

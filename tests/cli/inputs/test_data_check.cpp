@@ -165,15 +165,13 @@ TEST_CASE("an argument that a command does not take comes with what was probably
            {"the same of data check", "data check lm.yaml", "--config lm.yaml", 2},
            {"a value without --set", "train --config lm.yaml train.lr=1e-3",
             "train.lr=1e-3 is no file ... --set train.lr=1e-3", 2},
-           {"a prompt without --prompt", "generate runs/lm Once", "Once ... --prompt TEXT", 2},
-           {"a text to predict", "predict runs/c a.txt more", "more ... standard input", 2},
+           {"a prompt without --prompt", "generate runs/lm Once", "Once ... --prompt", 2},
+           {"a text to predict", "predict runs/c a.txt more", "more: unknown argument ... for example", 2},
            {"a text in place of a file",
             {"predict", "runs/classifier", "a fine day"},
             "a fine day: no such file ... echo TEXT | capstan predict runs/classifier",
             1,
             write_trained_samples},
-           {"two runs", "eval runs/a runs/b", "runs/b ... takes one run ... capstan compare", 2},
-           {"an output without --output", "embed runs/lm in.txt out.npy", "--output out.npy", 2},
        })
     check_refused(place, row);
 }

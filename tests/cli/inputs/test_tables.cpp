@@ -118,10 +118,10 @@ TEST_CASE("predict --output writes the table with the predictions as new columns
            {"packed", "predict runs/linear new.csv -o none.csv.gz", "none.csv.gz ... none.csv", 2},
            {"no folder", "predict runs/linear -o no/x.csv", "cannot create no/x.csv: ", 1, {}, "a day\n"},
            {"another name", "predict runs/linear new.csv -o none.tsv", "--output ... none.tsv", 2},
-           {"a format", "predict runs/linear new.csv -o none --echo", "--output ... --echo", 2},
+           {"a format", "predict runs/linear new.csv -o none --echo", "--echo excludes --output", 2},
            {"its own", "predict runs/linear new.csv -o ./new.csv", "--output ... is read", 2},
            {"lines", "predict runs/linear -o none", "--output ... --input", 2, {}, "a day\n"},
-           {"errors", "predict runs/linear new.csv --errors -o none", "--output ... --errors", 2},
+           {"errors", "predict runs/linear new.csv --errors -o none", "--errors excludes --output", 2},
            {"a column", "predict runs/linear out.csv -o none", "already has ... predicted"},
        }) {
     check_refused(place, row);

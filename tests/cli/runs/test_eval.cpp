@@ -82,7 +82,7 @@ TEST_CASE("eval of a classifier: every class, the confusion matrix, and the same
   const nlohmann::json lm = parse_json(succeed(place, "eval runs/lm --format json").out);
   CHECK(lm.contains("bits_per_byte"));
   CHECK_FALSE(lm.contains("confusion"));
-  check_refused(place, "a format of another name", "eval runs/lm --format xml", "--format ... xml ... text, json", 2);
+  check_refused(place, "a format of another name", "eval runs/lm --format xml", "--format ... xml ... {text,json}", 2);
 }
 
 TEST_CASE("the perplexity per word counts words between blanks, and the ends of lines") {
@@ -367,7 +367,7 @@ TEST_CASE("compare: what is no run is named and left out; nothing left is an err
       {"no such folder", "compare runs/lm runs/nowhere", "runs/nowhere: there is no such folder"},
       {"a run without a step", "compare runs/lm", "metrics.jsonl ... no step", 1,
        [](const Workplace& here) { here.write("runs/lm/metrics.jsonl", ""); }},
-      {"a format of another name", "compare runs/lm --format html", "--format ... text, csv", 2},
+      {"a format of another name", "compare runs/lm --format html", "--format ... {text,csv}", 2},
   };
   check_all_refused(place, rows);
 }

@@ -134,7 +134,7 @@ TEST_CASE("what report and metrics refuse") {
       {"no split", "report runs/lm -o x.html --split dev", "--split: dev is not one of", 2},
       {"metrics of no run", "metrics empty", "empty ... no config.yaml"},
       {"metrics of none yet", "metrics begun", "has training started"},
-      {"no such format", "metrics runs/lm --format xml", "--format: xml is not one of text, csv", 2},
+      {"no such format", "metrics runs/lm --format xml", "--format: xml not in {text,csv}", 2},
   };
   check_all_refused(place, refusals);
   CHECK_FALSE(fs::exists(place / "x.html"));

@@ -118,7 +118,7 @@ TEST_CASE("inspect --machine prints rates of products and memory") {
   const Outcome outcome = succeed(place, "inspect --machine");
   for (const char* const part : {"machine: ", " kernels", "bf16: ", "memory: triad ", " GB/s", "GFLOP/s"})
     CHECK(contains(outcome.out, part));
-  check_refused(place, "with a file", "inspect --machine lm.yaml", "--machine measures this machine", 2);
+  check_refused(place, "with a file", "inspect --machine lm.yaml", "RUN|FILE excludes --machine", 2);
   check_refused(place, "nothing", "inspect", {"RUN|FILE ... is required, or --machine"}, 2);
 }
 
