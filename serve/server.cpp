@@ -157,7 +157,7 @@ void Server::reload() {
   try {
     Models models = open_models(false);
     const std::lock_guard lock(mutex_);
-    models_ = std::move(models);
+    models_.swap(models);  // the former ones go when the lock is released
     log_info("the models have been opened anew");
   } catch (const std::exception& error) {
     log_error(fmt::format("the models stay as they were: {}", error.what()));
