@@ -37,8 +37,6 @@ struct ModelConfig {
   NormConfig final_norm;
   bool embedding_norm = false;
   bool sparse_embedding = false;
-  bool share_layers = false;
-  std::optional<double> init_stddev;
   bool recompute = false;
 };
 
@@ -62,12 +60,6 @@ void describe_model(Fields& f, ModelConfig& c) {
   f("sparse_embedding", c.sparse_embedding, any(),
     "update only the rows of tokens that a step has read, as nn.Embedding(sparse=True) with SparseAdam in PyTorch: a "
     "step does not take longer for a larger vocabulary");
-  f("share_layers", c.share_layers, any(),
-    "all blocks use the parameters of the first one (as in Fastformer's paper); `layers` then has a single entry, with "
-    "`repeat`");
-  f("init_stddev", c.init_stddev, greater(0),
-    "standard deviation of the initial weights of linear layers and embeddings (0.02 in BERT); null = from the fan-in "
-    "of each layer");
   f("recompute", c.recompute, any(),
     "save memory: keep only what mixers and feed-forward networks read, and compute the rest again in the backward "
     "pass");

@@ -17,7 +17,6 @@
 #include "core/array/batch.hpp"
 #include "core/autograd/var.hpp"
 #include "core/io/safetensors.hpp"
-#include "models/masking.hpp"
 #include "models/stack.hpp"
 #include "nn/layers/context.hpp"
 #include "nn/layers/text_ngrams.hpp"
@@ -57,7 +56,6 @@ struct ModelSizes {
 struct ModelData {
   const std::vector<int64_t>& class_counts;  // training examples of each class; none: they are not balanced
   int64_t examples;                          // training examples of all classes
-  std::function<WordEdges()> words;          // makes the word edges of the vocabulary, for whole-word masking
   ParamStore* params = nullptr;              // the model's, for initial values that depend on the data; null: none do
 };
 

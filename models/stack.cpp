@@ -79,21 +79,15 @@ const ModelConfig& checked(const ModelConfig& config, const StackShape& shape) {
 
 }  // namespace
 
-Scope model_scope(const Scope& scope, const ModelConfig& config) {
-  return config.init_stddev ? scope.with_weights(*config.init_stddev) : scope;
-}
-
-Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& shape)
+Stack::Stack(const Scope& scope, const ModelConfig& config, const StackShape& shape)
     : config_(checked(config, shape)),
       shape_(shape),
-      embed_(model_scope(outer, config) / "embed",
+      embed_(scope / "embed",
              {shape.vocabulary, config.width, /*stddev=*/0.02, /*decay=*/true, config.sparse_embedding}),
-      dropout_(outer / "embed_dropout", config.dropout.value()) {
-  const Scope scope = model_scope(outer, config);
+      dropout_(scope / "embed_dropout", config.dropout.value()) {
   const int64_t longest = config.max_length + shape.extra_length;
-  // In `outer`, without init_stddev: the size of output.weight decides how fast the table of n-grams learns.
   if (!config.ngram_embedding.orders.empty())
-    ngrams_ = std::make_unique<NgramEmbedding>(outer / "ngram_embedding", config.ngram_embedding, config.width);
+    ngrams_ = std::make_unique<NgramEmbedding>(scope / "ngram_embedding", config.ngram_embedding, config.width);
   if (config.positions == Positions::learned)
     positions_ = std::make_unique<Embedding>(scope / "positions",
                                              EmbeddingConfig{longest, config.width, /*stddev=*/0.02, /*decay=*/false});
@@ -107,8 +101,7 @@ Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& sh
   blocks_.reserve(layers.size());
   for (const LayerConfig& layer : layers) {
     const double gain = layer.norm_placement == NormPlacement::pre ? pre_norm_gain : 1;
-    Scope place = scope / "blocks" / static_cast<int64_t>(blocks_.size());
-    if (config.share_layers && !blocks_.empty()) place = place.sharing(scope / "blocks" / 0);
+    const Scope place = scope / "blocks" / static_cast<int64_t>(blocks_.size());
     blocks_.emplace_back(place, MixerShape{config.width, longest, shape.causal, gain, shape.prefix}, layer,
                          config.dropout.value());
     if (ngrams_ && config.ngram_embedding.every_block)
@@ -275,7 +268,7 @@ TokenOutput::TokenOutput(const Scope& scope, const Stack& stack, const OutputCon
   if (config.tied_output)
     scope.store().alias((scope / "output" / "weight").path(), (scope / "embed" / "weight").path());
   else
-    own_ = std::make_unique<Linear>(model_scope(scope, stack.config()) / "output",
+    own_ = std::make_unique<Linear>(scope / "output",
                                     LinearConfig{stack.config().width, vocabulary, /*bias=*/false, 1, /*output=*/true});
   if (config.output_bias) bias_ = (scope / "output").param("bias", {weight().dim(0)}, init::zeros(), {/*decay=*/false});
 }

@@ -40,23 +40,12 @@ double saved_elements(const std::string& owner, const LayerConfig& config, const
 
 /// For a mixer that does not say what it costs: its products with parameters keep what they read and give, unless the
 /// block is recomputed, and a step repeats them for each of `length` tokens.
-void estimate_mixer(LayerSummary& layer, const std::string& owner, const ParamStore& store, int64_t length,
-                    bool recompute) {
+void estimate_mixer(LayerSummary& layer, const ParamStore& store, int64_t length, bool recompute) {
   for (const Param& param : store.params()) {
-    const double flops = starts_with(param.name, owner + ".mixer.") ? product_flops(layer.name, param) : 0;
+    const double flops = starts_with(param.name, layer.name + ".mixer.") ? product_flops(layer.name, param) : 0;
     if (flops == 0) continue;
     layer.decode_flops += flops * static_cast<double>(length - 1);
     if (!recompute) layer.activation_bytes += static_cast<double>(param.var.dim(0) + param.var.dim(1)) * sizeof(real);
-  }
-}
-
-/// Blocks that share `param`: it counts once as a parameter, but its product counts in each of them.
-void add_shared_uses(ModelSummary& summary, const ParamStore& store, const Param& param) {
-  for (const auto& [name, target] : store.aliases()) {
-    if (target != param.name || !starts_with(name, "blocks.")) continue;
-    LayerSummary& layer = summary.part(part_of(name));
-    layer.flops += product_flops(layer.name, param);
-    layer.decode_flops = layer.flops;
   }
 }
 
@@ -73,7 +62,6 @@ ModelSummary summarize_parameters(const ParamStore& store, int64_t length) {
     if (param.frozen) summary.frozen += param.var.size();
     layer.flops += product_flops(part, param);
     layer.decode_flops = layer.flops;
-    add_shared_uses(summary, store, param);
   }
   return summary;
 }
@@ -96,13 +84,12 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
     const MixerCost cost = block.mixer().cost(length);
     layer.flops += cost.mixing_flops;
     layer.decode_flops += cost.decode_flops;
-    const std::string owner = stack.config().share_layers ? "blocks.0" : layer.name;
     const double parts =
         configs[i].feed_forward.type == FeedForwardKind::none ? 1 : 2;  // each keeps its input if recomputed
     const double saved =
-        stack.config().recompute ? parts * width : saved_elements(owner, configs[i], block, store, width, length);
+        stack.config().recompute ? parts * width : saved_elements(layer.name, configs[i], block, store, width, length);
     layer.activation_bytes = saved * sizeof(real);
-    if (block.mixer().forward_only()) estimate_mixer(layer, owner, store, length, stack.config().recompute);
+    if (block.mixer().forward_only()) estimate_mixer(layer, store, length, stack.config().recompute);
     if (summary.decodes && states == DecodeStates::measured)
       layer.state_bytes = block.make_state(1)->elements(length) * static_cast<int64_t>(sizeof(real));
   }

@@ -29,8 +29,8 @@ TextCorpus encode_to_memory(const std::vector<Piece>& pieces, const DocumentsCon
 
 TextData load_to_memory(const TextSourceConfig& config, const FileLists& lists,
                         std::shared_ptr<const Tokenizer> tokenizer) {
-  const auto text = read_split_text(config, lists, tokenizer.get(),
-                                    {must_be_utf8(config, tokenizer.get()), config.max_file_mb, "", nullptr});
+  const auto text =
+      read_split_text(config, lists, tokenizer.get(), {must_be_utf8(config, tokenizer.get()), "", nullptr});
   TextData data;
   data.left_out = text->left_out;
   data.tokenizer = tokenizer ? std::move(tokenizer) : learn_tokenizer(config, text->pieces.train, nullptr);
@@ -187,7 +187,6 @@ SourceFacts facts(const TextSourceConfig& config) {
   facts.longest = config.sequence_length;
   facts.longest_key = "sequence_length";
   facts.overlap = config.overlap;
-  facts.has_start = true;
   facts.has_documents = has_documents(config.documents);
   facts.files = {{"train", config.train}, {"valid", config.valid}, {"test", config.test}};
   facts.added_tokens = facts.has_documents ? 1 : 0;

@@ -345,7 +345,7 @@ TEST_CASE("Muon: a checkpoint holds one momentum per matrix, two moments of the 
   state.step = state.optimizer_step = before.steps();
   Checkpoints checkpoints(folder / "checkpoints");
   checkpoints.recover();
-  checkpoints.save({first, before, nullptr, state}, false, 1);
+  checkpoints.save({first, before, state}, false, 1);
   checkpoints.load(checkpoints.of_step(3), {second, after, nullptr, restored});
   CHECK(after.steps() == 3);
   for (uint64_t number = 4; number <= 6; ++number) step(second, after, number);

@@ -160,11 +160,9 @@ Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_ba
 Validation validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens, Communicator* ranks,
                     const DecisionGoal* goal) {
   if (const int64_t columns = task.label_columns(); columns > 0) {
-    const bool of_costs = goal != nullptr && goal->kind == DecisionGoal::Kind::cost;
-    LabelReport labels(columns, of_costs ? goal->rule : std::vector<double>{});
+    LabelReport labels(columns);
     Validation result{evaluate(task, split, micro_batch_tokens, ranks, {&labels}), std::nullopt};
-    result.labels = labels.at(of_costs ? default_threshold : labels.best_threshold());
-    if (of_costs) result.labels->cost = mean_cost(*result.labels, goal->of_labels);
+    result.labels = labels.at(labels.best_threshold());
     if (goal != nullptr && goal->kind == DecisionGoal::Kind::macro_f1) {
       LabelReport each(columns, labels.best_thresholds());
       evaluate(task, split, micro_batch_tokens, ranks, {&each});
@@ -203,10 +201,8 @@ const std::vector<Metric>& metrics() {
        }},
       {"f1", "f1", "F1", Better::higher, Unit::share, Of::one_label, false,
        [](const Validation& found) { return found.decisions ? found.decisions->f1 : std::nullopt; }},
-      {"cost", "cost", "Cost", Better::lower, Unit::number, Of::classes, false,
-       [](const Validation& found) {
-         return found.labels ? found.labels->cost : found.decisions ? found.decisions->cost : std::nullopt;
-       }},
+      {"cost", "cost", "Cost", Better::lower, Unit::number, Of::one_label, false,
+       [](const Validation& found) { return found.decisions ? found.decisions->cost : std::nullopt; }},
   };
   return table;
 }

@@ -65,8 +65,8 @@ struct Validation {
   const char* by = "";                                      // cross_validation or held_out_texts; "": the valid split
 };
 /// evaluate(), with the threshold of a multi-label task, and the rule for the goal of decisions, chosen on this split.
-/// For the macro-F1 of a multi-label task, that is a threshold for each label, and the split is read twice; costs give
-/// the thresholds. `goal` may be null.
+/// For the macro-F1 of a multi-label task, that is a threshold for each label, and the split is read twice. `goal`
+/// may be null.
 Validation validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
                     Communicator* ranks = nullptr, const DecisionGoal* goal = nullptr);
 

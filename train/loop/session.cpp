@@ -113,9 +113,8 @@ std::optional<fs::path> Session::load(const RunState& now, const RunParts& parts
   return resumed->from;
 }
 
-void Session::start_from(const WarmStart& start, int64_t optimizer_steps) {
+void Session::start_from(const WarmStart& start) {
   state_.ancestry = start.ancestry;
-  state_.optimizer_step = optimizer_steps;
   for (const std::string& line : start.report) log().info(line);
   for (const std::string& line : start.warnings) log().warn(line);
 }

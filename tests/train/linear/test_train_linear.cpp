@@ -22,7 +22,7 @@ struct LinearRun {
     Communicator one_process;
     Session session({folder, {{"model", "m"}}, 1, {}, 1, validates}, config, one_process);
     Optimizer none(config.optimizer, store, {{0, store.flat_size()}});
-    const RunParts parts{store, none, nullptr, session.state()};
+    const RunParts parts{store, none, session.state()};
     session.resume(parts);
     session.record();
     if (stopped) send_signal(SIGTERM);
