@@ -6,6 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/config/settings.hpp"
 #include "data/files/token_row.hpp"
+#include "data/text/content_key.hpp"
 #include "data/text/text_loading.hpp"
 #include "data/text/token_cache.hpp"
 

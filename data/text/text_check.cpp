@@ -12,6 +12,7 @@
 #include "data/checks/report.hpp"
 #include "data/files/split.hpp"
 #include "data/files/text_file.hpp"
+#include "data/text/content_key.hpp"
 #include "data/text/text_loading.hpp"
 #include "data/text/token_cache.hpp"
 

@@ -12,6 +12,7 @@
 #include "core/strings/base64.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/files/text_file.hpp"
+#include "data/tokenizers/sentencepiece_model.hpp"
 
 namespace capstan {
 namespace {

@@ -13,6 +13,7 @@
 #include "core/io/json.hpp"
 #include "core/strings/base64.hpp"
 #include "core/strings/utf8.hpp"
+#include "data/tokenizers/sentencepiece_model.hpp"
 #include "data/tokenizers/sentencepiece_tokenizer.hpp"
 
 namespace capstan {

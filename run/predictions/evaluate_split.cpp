@@ -11,6 +11,7 @@
 #include "core/strings/printable.hpp"
 #include "run/predictions/eval_report.hpp"
 #include "run/setup/run_data.hpp"
+#include "train/evaluation/classifier_evaluation.hpp"
 
 namespace capstan {
 namespace {

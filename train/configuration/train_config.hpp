@@ -10,6 +10,7 @@
 
 #include "core/config/schema.hpp"
 #include "train/evaluation/evaluate.hpp"
+#include "train/evaluation/metrics.hpp"
 #include "train/optimizers/optimizer.hpp"
 #include "train/optimizers/schedule.hpp"
 

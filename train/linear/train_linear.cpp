@@ -7,6 +7,7 @@
 
 #include "core/base/stop.hpp"
 #include "core/strings/strings.hpp"
+#include "train/evaluation/classifier_evaluation.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/linear/fit_linear.hpp"
 #include "train/linear/rank_work.hpp"

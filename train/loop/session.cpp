@@ -9,6 +9,7 @@
 
 #include "core/strings/utf8.hpp"
 #include "train/evaluation/evaluate.hpp"
+#include "train/evaluation/metrics.hpp"
 #include "train/loop/run_length.hpp"
 
 namespace capstan {

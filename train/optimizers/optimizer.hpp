@@ -17,16 +17,15 @@
 
 namespace capstan {
 
-// The optimizers a run can choose from: the one list of them.
-//
-// An optimizer is a struct of its settings with
-//   static constexpr const char* type_name;          the `type` in a configuration
-//   static std::vector<StateSpec> states();          what it keeps between steps
-//   void update(const Update&, std::vector<OptimizerState>& states) const;
-// and a describe() beside it. update() changes all values, sets all gradients to zero, and leaves rows without a
-// gradient alone in tables that are updated by rows. Optimizer, checkpoints, the configuration and its documentation
-// follow.
-
+/// The optimizers a run can choose from: the one list of them.
+///
+/// An optimizer is a struct of its settings with
+///   static constexpr const char* type_name;          the `type` in a configuration
+///   static std::vector<StateSpec> states();          what it keeps between steps
+///   void update(const Update&, std::vector<OptimizerState>& states) const;
+/// and a describe() beside it. update() changes all values, sets all gradients to zero, and leaves rows without a
+/// gradient alone in tables that are updated by rows. Optimizer, checkpoints, the configuration and its documentation
+/// follow.
 using OptimizerConfig = std::variant<AdamWConfig, SgdConfig, LionConfig, MuonConfig, CustomOptimizerConfig>;
 
 /// The shares of `ranks` ranks in what this optimizer updates.

@@ -3,6 +3,7 @@
 
 #include "tests/train/linear/linear_samples.hpp"
 #include "tests/train/support.hpp"
+#include "train/evaluation/classifier_evaluation.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/linear/train_linear.hpp"
 
