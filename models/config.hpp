@@ -55,7 +55,7 @@ void describe_model(Fields& f, ModelConfig& c) {
   f("dropout", c.dropout, between_below(0, 1),
     "share of elements set to zero in training, after the embedding and in every residual branch; null = chosen "
     "by the plan for train.minutes, from the passes over the text");
-  f("final_norm", c.final_norm, any(), "normalisation after the last block (left out if that block is post-norm)");
+  f("final_norm", c.final_norm.type, any(), "normalisation after the last block (left out if that block is post-norm)");
   f("embedding_norm", c.embedding_norm, any(), "also normalise the embeddings, in the same way as final_norm");
   f("sparse_embedding", c.sparse_embedding, any(),
     "update only the rows of tokens that a step has read, as nn.Embedding(sparse=True) with SparseAdam in PyTorch: a "

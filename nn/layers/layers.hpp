@@ -25,11 +25,6 @@ struct NormConfig {
   double eps = 1e-5;  // no key: added to the variance or mean square, to avoid division by zero
 };
 
-template <class Fields>
-void describe(Fields& f, NormConfig& c) {
-  f("type", c.type, any(), "layer (mean and variance), rms (root mean square), scale (rms with one gain) or none");
-}
-
 enum class FeedForwardKind { none, relu, squared_relu, gelu, silu, glu, swiglu, geglu };
 
 /// What a kind of feed-forward network is called and computes.

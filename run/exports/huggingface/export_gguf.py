@@ -18,10 +18,9 @@ import numpy as np
 import transformers
 
 LLAMA = {"type": "language-model", "positions": "none", "ngram_embedding.orders": [], "embedding_norm": False,
-         "output_bias": False, "prefix": "causal"}
-LAYER = {"norm_placement": "pre", "short_conv": 0, "feed_forward.type": "swiglu", "feed_forward.bias": False,
+         "final_norm": "rms", "output_bias": False, "prefix": "causal"}
+LAYER = {"norm": "rms", "norm_placement": "pre", "short_conv": 0, "feed_forward.type": "swiglu", "feed_forward.bias": False,
          "mixer.type": "attention", "mixer.rotary": True, "mixer.bias": False, "mixer.output_projection": True}
-NORM = {"type": "rms"}
 SAME = ["feed_forward.expansion", "mixer.heads"]  # of all layers
 
 
@@ -44,11 +43,9 @@ def obstacles(model):
     first = model["layers"][0]
     for i, layer in enumerate(model["layers"]):
         need(layer, LAYER, f"model.layers.{i}")
-        need(layer["norm"], NORM, f"model.layers.{i}.norm")
         for key in SAME:
             if value_at(layer, key) != value_at(first, key):
                 found.append(f"  model.layers.{i}.{key}: must be the same in all layers")
-    need(model["final_norm"], NORM, "model.final_norm")
     return found
 
 

@@ -39,7 +39,7 @@ model:
   layers:
     - mixer: {type: gau, key_dim: 16, position_bias: rotary}
       feed_forward: {type: none}
-      norm: {type: scale}
+      norm: scale
       repeat: 2
 train: {steps: 300, batch_size: 8, lr: 5e-3, valid_every: 100, log_every: 100, progress: plain}
 )";
