@@ -123,7 +123,7 @@ class TrainingStep final : public ModelSubject {
     StepSums sums;
     std::optional<Bf16Weights> copies;
     if (setup_.bf16) copies.emplace(store_);
-    lanes_.add_gradients(data_, {setup_.lanes, setup_.micro, /*step=*/1, {}, /*fresh=*/true}, sums);
+    lanes_.add_gradients(data_, {setup_.lanes, setup_.micro, /*step=*/1, /*fresh=*/true}, sums);
     return sums.loss / tokens();
   }
 

@@ -39,8 +39,6 @@ void validate(const ModelConfig& config, Problems& problems) {
     ProblemsOfPart of_mixer(fmt::format("layers.{}.mixer", i), problems);
     validate_mixer(config.layers[i].mixer, {config.width, config.max_length}, of_mixer);
   }
-  if (config.share_layers && config.layers.size() > 1)
-    problems.add("share_layers", "only layers that are all alike share parameters: write them as one with `repeat`");
 }
 
 void check_config(const ModelConfig& config) {

@@ -37,8 +37,6 @@ struct ModelConfig {
   NormConfig final_norm;
   bool embedding_norm = false;
   bool sparse_embedding = false;
-  bool share_layers = false;
-  std::optional<double> init_stddev;
   bool recompute = false;
 };
 
@@ -57,17 +55,11 @@ void describe_model(Fields& f, ModelConfig& c) {
   f("dropout", c.dropout, between_below(0, 1),
     "share of elements set to zero in training, after the embedding and in every residual branch; null = chosen "
     "by the plan for train.minutes, from the passes over the text");
-  f("final_norm", c.final_norm, any(), "normalisation after the last block (left out if that block is post-norm)");
+  f("final_norm", c.final_norm.type, any(), "normalisation after the last block (left out if that block is post-norm)");
   f("embedding_norm", c.embedding_norm, any(), "also normalise the embeddings, in the same way as final_norm");
   f("sparse_embedding", c.sparse_embedding, any(),
     "update only the rows of tokens that a step has read, as nn.Embedding(sparse=True) with SparseAdam in PyTorch: a "
     "step does not take longer for a larger vocabulary");
-  f("share_layers", c.share_layers, any(),
-    "all blocks use the parameters of the first one (as in Fastformer's paper); `layers` then has a single entry, with "
-    "`repeat`");
-  f("init_stddev", c.init_stddev, greater(0),
-    "standard deviation of the initial weights of linear layers and embeddings (0.02 in BERT); null = from the fan-in "
-    "of each layer");
   f("recompute", c.recompute, any(),
     "save memory: keep only what mixers and feed-forward networks read, and compute the rest again in the backward "
     "pass");

@@ -80,7 +80,7 @@ TaskLoss LanguageModel::loss(const Batch& batch, const Context& context) const {
   if (prefix_) reading.prefixes = prefixes_of(context.segments, batch.labels);
   Var states = stack_.forward(batch.tokens, reading);
   Ids labels = batch.labels;
-  // In pairs and associative recall few tokens have a label. Below half, gathering their states saves more than it
+  // In pairs few tokens have a label. Below half, gathering their states saves more than it
   // costs.
   const auto count = labels.size() - std::count(labels.data(), labels.data() + labels.size(), int32_t{ignored_target});
   if (count > 0 && 2 * count < labels.size()) keep_labelled(states, labels, count);

@@ -25,7 +25,7 @@ struct LinearClassifierConfig {
   std::vector<int64_t> characters;
   bool text_ends = false;
   bool unicode = false;
-  int64_t min_texts = 0;
+  int64_t min_texts = 0;  // no key: n-grams in fewer texts are left out; 0: chosen by their number
   int64_t buckets = 0;
   int64_t folds = 5;
   ClassWeights class_weights;
@@ -40,17 +40,15 @@ void describe(Fields& f, LinearClassifierConfig& c) {
   f("text_ends", c.text_ends, any(), "count the start and the end of a text as words in n-grams of two or more words");
   f("unicode", c.unicode, any(),
     "words, case and width are Unicode's; in scripts without blanks (Chinese, Thai, ...) each character is a word");
-  f("min_texts", c.min_texts, between(0, 1000000),
-    "leave out n-grams that occur in fewer training texts; 0 = chosen: 1 up to 4 million n-grams in all, otherwise 2");
   f("buckets", c.buckets, between(0, 1 << 24),
     "rows in the table of n-grams, a power of two; 0 = chosen: four or more per n-gram, within 256 MB for all classes, "
     "or 512 MB of too many n-grams to solve for");
   f("folds", c.folds, between(2, 100),
     "parts of the training data for the cross-validation that chooses strength and weighting of the n-grams");
   f("class_weights", c.class_weights, any(),
-    "factor of a text's loss while solving: equal (1), balanced (inversely proportional to the size of its class) or "
-    "listed, {type: listed, weights: [1, 20]}, for which train.costs may be what is meant; probabilities stay those of "
-    "the data, and decisions follow the weights");
+    "factor of the loss of a text: equal (1), balanced (inversely proportional to the size of its class) or listed, "
+    "{type: listed, weights: [1, 20]}, for which train.costs may be what is meant; probabilities stay those of the "
+    "data, and decisions follow the weights");
 }
 
 void validate(const LinearClassifierConfig& config, Problems& problems);
@@ -65,7 +63,6 @@ inline NgramOrders orders_of(const LinearClassifierConfig& c) {
 /// left out n-grams of characters where they were too many; these runs go on without them.
 inline void take_choices(const LinearClassifierConfig& saved, LinearClassifierConfig& open) {
   if (!open.words) open.words = saved.words;
-  if (open.min_texts == 0) open.min_texts = saved.min_texts;
   if (open.buckets == 0) open.buckets = saved.buckets;
   if (saved.characters.empty() && saved.words != std::vector<int64_t>{}) open.characters.clear();
 }

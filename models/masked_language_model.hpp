@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "models/masking.hpp"
 #include "models/model.hpp"
 #include "models/stack.hpp"
 
@@ -18,7 +19,10 @@ template <class Fields>
 void describe(Fields& f, MaskedLanguageModelConfig& c) {
   describe_model(f, c);
   describe_output(f, c);
-  f("masking", c.masking, any(), "which tokens are to be predicted from those around them");
+  f("mask_share", c.masking.share, between(0.001, 1),
+    "share of the tokens that are to be predicted from those around them; of these, 80 % are read as the mask token "
+    "and "
+    "10 % as a random one");
 }
 
 inline void validate(const MaskedLanguageModelConfig& config, Problems& problems) {
@@ -54,9 +58,6 @@ class MaskedLanguageModel final : public Model {
   /// batch.labels: (B, T) as for a language model, where ignored_target marks context tokens; otherwise unused.
   TaskLoss loss(const Batch& batch, const Context& context) const override;
 
-  void prepare(const ModelData& data) override {
-    if (masking_.needs_words()) masking_.set_words(data.words());
-  }
   const Masking& masking() const { return masking_; }
   int32_t mask_token() const override { return masking_.tokens().mask; }
   bool tied_output() const { return output_.tied(); }

@@ -1,9 +1,6 @@
-// Each token has four random words. The first decides whether the token is chosen (with whole_words, that of the word's
-// first token decides), the second what the model reads there, the third which random token. A change of their use
-// changes every evaluation: tests/models/test_masking.cpp.
+// Each token has four random words. The first decides whether the token is chosen, the second what the model reads
+// there, the third which random token. A change of their use changes every evaluation: tests/models/test_masking.cpp.
 #include "models/masking.hpp"
-
-#include <stdexcept>
 
 #include "core/base/error.hpp"
 
@@ -20,26 +17,10 @@ Masking::Masking(const MaskingConfig& config, const RandomKey& key, const Tokens
   check(tokens.maskable > 0, "masking: {} tokens that may be masked", tokens.maskable);
 }
 
-void Masking::set_words(WordEdges edges) {
-  check(static_cast<int64_t>(edges.begins.size()) == tokens_.maskable && edges.ends.size() == edges.begins.size(),
-        "masking: word edges of {} and {} tokens for a vocabulary of {}", edges.begins.size(), edges.ends.size(),
-        tokens_.maskable);
-  words_ = std::move(edges);
-}
-
-/// Does token t of the row continue the word of the token before it?
-bool Masking::same_word(const Batch& batch, const Segments& segments, int64_t row, int64_t t) const {
-  const int64_t at = row * segments.length() + t;
-  const int32_t before = batch.tokens[at - 1], token = batch.tokens[at];
-  return segments.ids()[at] == segments.ids()[at - 1] && before < tokens_.maskable && token < tokens_.maskable &&
-         words_.ends[static_cast<size_t>(before)] && words_.begins[static_cast<size_t>(token)];
-}
-
 MaskedTokens Masking::apply(const Batch& batch, const Segments& segments, bool training, uint64_t step) const {
   check(batch.tokens.shape() == segments.ids().shape() && batch.examples.shape() == Shape{segments.batch()},
         "masking: tokens {} and examples {} do not fit segment ids {}", batch.tokens.shape(), batch.examples.shape(),
         segments.ids().shape());
-  if (needs_words()) throw std::logic_error("masking: whole words need set_words()");
   const RandomKey& key = training ? training_key_ : evaluation_key_;
   const auto when = static_cast<uint32_t>(training ? step : 0);
   const bool labels = batch.labels.shape() == batch.tokens.shape();
@@ -48,14 +29,12 @@ MaskedTokens Masking::apply(const Batch& batch, const Segments& segments, bool t
   int32_t* const out = masked.tokens.mutable_data();
   for (const auto& span : segments.spans()) {
     const auto example = static_cast<uint32_t>(batch.examples[span.row]);
-    bool chosen_word = false;
     for (int64_t t = span.begin; t < span.end; ++t) {
       const int64_t at = span.row * segments.length() + t;
       const RandomWords random = random_words(key, example, static_cast<uint32_t>(t), when, 0);
-      if (!config_.whole_words || t == span.begin || !same_word(batch, segments, span.row, t))
-        chosen_word = drawn(random[0], config_.share);
       const int32_t token = batch.tokens[at];
-      if (!chosen_word || token >= tokens_.maskable || (labels && batch.labels[at] == ignored_target)) continue;
+      if (!drawn(random[0], config_.share) || token >= tokens_.maskable) continue;
+      if (labels && batch.labels[at] == ignored_target) continue;
       masked.places.push_back(static_cast<int32_t>(at));
       masked.targets.push_back(token);
       if (drawn(random[1], config_.mask))

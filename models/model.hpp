@@ -17,33 +17,12 @@
 #include "core/array/batch.hpp"
 #include "core/autograd/var.hpp"
 #include "core/io/safetensors.hpp"
-#include "models/masking.hpp"
 #include "models/stack.hpp"
+#include "models/task.hpp"
 #include "nn/layers/context.hpp"
 #include "nn/layers/text_ngrams.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
-
-// Task: the interface of a model to the training loop.
-
-/// Loss of one batch: a sum and the number of targets it runs over, kept apart so that batch size, padding,
-/// accumulation and ranks do not change the mean.
-struct TaskLoss {
-  Var sum;                   // scalar, nats
-  int64_t targets = 0;       // labels that were not ignored
-  int64_t correct = 0;       // targets whose label got the highest logit; counted in evaluation only
-  Array probabilities = {};  // (B, C), of a classifier in evaluation only
-};
-
-/// A model together with its loss. Const: parameters live in the ParamStore. loss() is called by several threads at
-/// once (lanes, evaluation), so it must not change any state of the model.
-class Task {
- public:
-  virtual ~Task() = default;
-  virtual TaskLoss loss(const Batch& batch, const Context& context) const = 0;
-  /// Number of labels of which a text may have any; 0 unless the task is multi-label classification.
-  virtual int64_t label_columns() const { return 0; }
-};
 
 /// What the sizes of a model's parameters depend on besides its configuration.
 struct ModelSizes {
@@ -57,7 +36,6 @@ struct ModelSizes {
 struct ModelData {
   const std::vector<int64_t>& class_counts;  // training examples of each class; none: they are not balanced
   int64_t examples;                          // training examples of all classes
-  std::function<WordEdges()> words;          // makes the word edges of the vocabulary, for whole-word masking
   ParamStore* params = nullptr;              // the model's, for initial values that depend on the data; null: none do
 };
 

@@ -12,57 +12,6 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 
-void DecodeState::reset() {
-  std::fill(positions.begin(), positions.end(), 0);
-  for (auto& tokens : recent) tokens.clear();
-  for (const auto& layer : layers) layer->reset();
-  between_layers = false;
-}
-
-void DecodeState::check_whole() const {
-  if (between_layers)
-    throw Error(
-        "model: an earlier call failed when some layers had read its tokens: reset() this state, and read again");
-}
-
-namespace {
-
-void check_row(int64_t row, const DecodeState& state) {
-  check(row >= 0 && row < state.batch(), "model: there is no sequence {} of {}", row, state.batch());
-}
-
-}  // namespace
-
-void DecodeState::select(const std::vector<int64_t>& rows) {
-  for (const int64_t row : rows) check_row(row, *this);
-  check(!rows.empty(), "model: a decode state needs at least one sequence, not {}", rows.size());
-  std::vector<std::vector<int32_t>> tokens;
-  std::vector<int64_t> places;
-  for (const int64_t row : rows) {
-    if (!recent.empty()) tokens.push_back(recent[static_cast<size_t>(row)]);
-    places.push_back(positions[static_cast<size_t>(row)]);
-  }
-  recent = std::move(tokens);
-  positions = std::move(places);
-  for (const auto& layer : layers) layer->select(rows);
-}
-
-void DecodeState::copy(int64_t to, DecodeState& from, int64_t row) {
-  check_row(to, *this);
-  check_row(row, from);
-  check(layers.size() == from.layers.size(), "model: the states have {} and {} layers", layers.size(),
-        from.layers.size());
-  from.check_whole();
-  for (size_t i = 0; i < layers.size(); ++i) layers[i]->copy(to, *from.layers[i], row);
-  positions[static_cast<size_t>(to)] = from.positions[static_cast<size_t>(row)];
-  if (!recent.empty()) recent[static_cast<size_t>(to)] = from.recent[static_cast<size_t>(row)];
-}
-
-void DecodeState::share(const DecodeState& other) {
-  decode = other.decode;
-  for (const auto& layer : layers) layer->share(decode);
-}
-
 namespace {
 
 /// The configuration, after checking it.
@@ -79,21 +28,15 @@ const ModelConfig& checked(const ModelConfig& config, const StackShape& shape) {
 
 }  // namespace
 
-Scope model_scope(const Scope& scope, const ModelConfig& config) {
-  return config.init_stddev ? scope.with_weights(*config.init_stddev) : scope;
-}
-
-Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& shape)
+Stack::Stack(const Scope& scope, const ModelConfig& config, const StackShape& shape)
     : config_(checked(config, shape)),
       shape_(shape),
-      embed_(model_scope(outer, config) / "embed",
+      embed_(scope / "embed",
              {shape.vocabulary, config.width, /*stddev=*/0.02, /*decay=*/true, config.sparse_embedding}),
-      dropout_(outer / "embed_dropout", config.dropout.value()) {
-  const Scope scope = model_scope(outer, config);
+      dropout_(scope / "embed_dropout", config.dropout.value()) {
   const int64_t longest = config.max_length + shape.extra_length;
-  // In `outer`, without init_stddev: the size of output.weight decides how fast the table of n-grams learns.
   if (!config.ngram_embedding.orders.empty())
-    ngrams_ = std::make_unique<NgramEmbedding>(outer / "ngram_embedding", config.ngram_embedding, config.width);
+    ngrams_ = std::make_unique<NgramEmbedding>(scope / "ngram_embedding", config.ngram_embedding, config.width);
   if (config.positions == Positions::learned)
     positions_ = std::make_unique<Embedding>(scope / "positions",
                                              EmbeddingConfig{longest, config.width, /*stddev=*/0.02, /*decay=*/false});
@@ -107,8 +50,7 @@ Stack::Stack(const Scope& outer, const ModelConfig& config, const StackShape& sh
   blocks_.reserve(layers.size());
   for (const LayerConfig& layer : layers) {
     const double gain = layer.norm_placement == NormPlacement::pre ? pre_norm_gain : 1;
-    Scope place = scope / "blocks" / static_cast<int64_t>(blocks_.size());
-    if (config.share_layers && !blocks_.empty()) place = place.sharing(scope / "blocks" / 0);
+    const Scope place = scope / "blocks" / static_cast<int64_t>(blocks_.size());
     blocks_.emplace_back(place, MixerShape{config.width, longest, shape.causal, gain, shape.prefix}, layer,
                          config.dropout.value());
     if (ngrams_ && config.ngram_embedding.every_block)
@@ -275,7 +217,7 @@ TokenOutput::TokenOutput(const Scope& scope, const Stack& stack, const OutputCon
   if (config.tied_output)
     scope.store().alias((scope / "output" / "weight").path(), (scope / "embed" / "weight").path());
   else
-    own_ = std::make_unique<Linear>(model_scope(scope, stack.config()) / "output",
+    own_ = std::make_unique<Linear>(scope / "output",
                                     LinearConfig{stack.config().width, vocabulary, /*bias=*/false, 1, /*output=*/true});
   if (config.output_bias) bias_ = (scope / "output").param("bias", {weight().dim(0)}, init::zeros(), {/*decay=*/false});
 }

@@ -47,21 +47,17 @@ struct StackShape {
   bool prefix = false;       // MixerShape::prefix
 };
 
-/// `scope` with the initial weights that config.init_stddev asks for; models make all parameters in it but those
-/// of n-grams.
-Scope model_scope(const Scope& scope, const ModelConfig& config);
-
 /// tokens (B, T) -> states (B, T, D).  x = embed[token] + n-grams? + position, norm?, dropout; blocks; final norm. With
 /// ngram_embedding.every_block, block i reads x + g_i * n-grams, where g_i is blocks.i.ngram_gain (D), which starts at
 /// 0. Positions count within documents. With sinusoidal positions the embedding is multiplied by sqrt(D) (Vaswani et
 /// al. 2017, section 3.4); they are not trained. With scaled-sinusoidal ones it is not, and they are multiplied by
 /// positions.scale (1). A stack whose last block is post-norm has no final norm unless norm_after_post asks for it. The
 /// last projections of pre-norm blocks start scaled by 1 / sqrt(2 blocks). Parameters embed.weight (V, D),
-/// ngram_embedding, positions.weight (max_length, D), embed_norm, blocks.N, final_norm; with share_layers every block
-/// uses those of blocks.0. Throws ConfigError for a configuration that contradicts itself.
+/// ngram_embedding, positions.weight (max_length, D), embed_norm, blocks.N, final_norm.
+/// Throws ConfigError for a configuration that contradicts itself.
 class Stack {
  public:
-  Stack(const Scope& outer, const ModelConfig& config, const StackShape& shape);
+  Stack(const Scope& scope, const ModelConfig& config, const StackShape& shape);
 
   /// Throws std::invalid_argument when the tokens do not have the context's shape, and Error when a document is longer
   /// than the number of positions of the model.

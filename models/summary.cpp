@@ -40,24 +40,21 @@ double saved_elements(const std::string& owner, const LayerConfig& config, const
 
 /// For a mixer that does not say what it costs: its products with parameters keep what they read and give, unless the
 /// block is recomputed, and a step repeats them for each of `length` tokens.
-void estimate_mixer(LayerSummary& layer, const std::string& owner, const ParamStore& store, int64_t length,
-                    bool recompute) {
+void estimate_mixer(LayerSummary& layer, const ParamStore& store, int64_t length, bool recompute) {
   for (const Param& param : store.params()) {
-    const double flops = starts_with(param.name, owner + ".mixer.") ? product_flops(layer.name, param) : 0;
+    const double flops = starts_with(param.name, layer.name + ".mixer.") ? product_flops(layer.name, param) : 0;
     if (flops == 0) continue;
     layer.decode_flops += flops * static_cast<double>(length - 1);
     if (!recompute) layer.activation_bytes += static_cast<double>(param.var.dim(0) + param.var.dim(1)) * sizeof(real);
   }
 }
 
-/// Blocks that share `param`: it counts once as a parameter, but its product counts in each of them.
-void add_shared_uses(ModelSummary& summary, const ParamStore& store, const Param& param) {
-  for (const auto& [name, target] : store.aliases()) {
-    if (target != param.name || !starts_with(name, "blocks.")) continue;
-    LayerSummary& layer = summary.part(part_of(name));
-    layer.flops += product_flops(layer.name, param);
-    layer.decode_flops = layer.flops;
-  }
+/// The sum of one member over all parts.
+template <class Number>
+Number total_of(const std::vector<LayerSummary>& layers, Number LayerSummary::*number) {
+  Number total = 0;
+  for (const LayerSummary& layer : layers) total += layer.*number;
+  return total;
 }
 
 }  // namespace
@@ -73,7 +70,6 @@ ModelSummary summarize_parameters(const ParamStore& store, int64_t length) {
     if (param.frozen) summary.frozen += param.var.size();
     layer.flops += product_flops(part, param);
     layer.decode_flops = layer.flops;
-    add_shared_uses(summary, store, param);
   }
   return summary;
 }
@@ -96,13 +92,12 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
     const MixerCost cost = block.mixer().cost(length);
     layer.flops += cost.mixing_flops;
     layer.decode_flops += cost.decode_flops;
-    const std::string owner = stack.config().share_layers ? "blocks.0" : layer.name;
     const double parts =
         configs[i].feed_forward.type == FeedForwardKind::none ? 1 : 2;  // each keeps its input if recomputed
     const double saved =
-        stack.config().recompute ? parts * width : saved_elements(owner, configs[i], block, store, width, length);
+        stack.config().recompute ? parts * width : saved_elements(layer.name, configs[i], block, store, width, length);
     layer.activation_bytes = saved * sizeof(real);
-    if (block.mixer().forward_only()) estimate_mixer(layer, owner, store, length, stack.config().recompute);
+    if (block.mixer().forward_only()) estimate_mixer(layer, store, length, stack.config().recompute);
     if (summary.decodes && states == DecodeStates::measured)
       layer.state_bytes = block.make_state(1)->elements(length) * static_cast<int64_t>(sizeof(real));
   }
@@ -117,18 +112,6 @@ ModelSummary summarize_stack(const Stack& stack, const ParamStore& store, int64_
     if (layer.name == "final_norm" || layer.name == "embed_norm") layer.activation_bytes = width * sizeof(real);
   return summary;
 }
-
-namespace {
-
-/// The sum of one member over all parts.
-template <class Number>
-Number total_of(const std::vector<LayerSummary>& layers, Number LayerSummary::*number) {
-  Number total = 0;
-  for (const LayerSummary& layer : layers) total += layer.*number;
-  return total;
-}
-
-}  // namespace
 
 LayerSummary& ModelSummary::part(const std::string& name) {
   if (!layers.empty() && layers.back().name == name) return layers.back();
@@ -150,84 +133,6 @@ double ModelSummary::training_flops() const {
   for (const LayerSummary& layer : layers)
     if (recompute && !layer.mixer.empty()) total += layer.flops;
   return total;
-}
-
-namespace {
-
-/// 1234567 -> "1,234,567".
-std::string grouped(int64_t number) {
-  std::string digits = std::to_string(number);
-  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(static_cast<size_t>(at), ",");
-  return digits;
-}
-
-/// The number with three or four digits and the prefix of its unit: 1536, 1024 -> "1.50 Ki".
-std::string scaled(double number, double base) {
-  const char* const decimal[] = {"", "k", "M", "G", "T", "P"};
-  const char* const binary[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi"};
-  size_t unit = 0;
-  for (; number >= base && unit < 5; ++unit) number /= base;
-  const char* const name = base == 1024 ? binary[unit] : decimal[unit];
-  return fmt::format("{:.{}f} {}", number, unit == 0 ? 0 : number < 10 ? 2 : number < 100 ? 1 : 0, name);
-}
-
-/// One line of the table of parts, a text per column.
-using Cells = std::vector<std::string>;
-
-Cells cells_of(const LayerSummary& layer, bool decodes) {
-  Cells cells = {layer.name, layer.mixer, grouped(layer.parameters), scaled(layer.flops, 1000) + "FLOP",
-                 scaled(layer.activation_bytes, 1024) + "B"};
-  if (decodes) {
-    cells.push_back(scaled(layer.decode_flops, 1000) + "FLOP");
-    cells.push_back(layer.state_bytes == 0 ? "" : scaled(static_cast<double>(layer.state_bytes), 1024) + "B");
-  }
-  return cells;
-}
-
-/// The table as text: the two columns of names left-aligned, the figures right-aligned.
-std::string aligned(const std::vector<Cells>& table) {
-  std::vector<size_t> widths(table[0].size(), 0);
-  for (const Cells& line : table)
-    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
-  std::string text;
-  for (const Cells& line : table) {
-    std::string out;
-    for (size_t i = 0; i < line.size(); ++i)
-      out += i < 2 ? fmt::format("{:<{}}  ", line[i], widths[i]) : fmt::format("{:>{}}  ", line[i], widths[i]);
-    out.erase(out.find_last_not_of(' ') + 1);
-    text += out + "\n";
-  }
-  return text;
-}
-
-}  // namespace
-
-std::string to_text(const ModelSummary& summary) {
-  if (!summary.text.empty()) return summary.text;
-  std::vector<Cells> table = {{"part", "mixer", "parameters", "forward/token", "kept/token"}};
-  if (summary.decodes) table[0].insert(table[0].end(), {"decode/token", "decode state"});
-  LayerSummary total;
-  total.name = "total";
-  total.parameters = summary.parameters();
-  total.flops = summary.flops();
-  total.decode_flops = summary.decode_flops();
-  total.activation_bytes = summary.activation_bytes();
-  total.state_bytes = summary.state_bytes();
-  for (const LayerSummary& layer : summary.layers) table.push_back(cells_of(layer, summary.decodes));
-  table.push_back(cells_of(total, summary.decodes));
-  const std::string frozen =
-      summary.frozen > 0 ? fmt::format("; {} parameters are frozen", grouped(summary.frozen)) : "";
-  const std::string estimated = summary.estimated.empty()
-                                    ? ""
-                                    : fmt::format(
-                                          "of {}, only products with parameters are counted, and a step reads "
-                                          "all tokens again\n",
-                                          join(summary.estimated));
-  return aligned(table) +
-         fmt::format("at {} tokens per document; training takes {}FLOP per token{}\n", summary.length,
-                     scaled(summary.training_flops(), 1000), frozen) +
-         estimated;
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -90,16 +90,15 @@ TextClassifier::TextClassifier(const Scope& scope, const TextClassifierConfig& c
       stack_(scope, config, stack_shape(config, vocabulary)),
       multi_label_(multi_label),
       weighting_(config.class_weights),
-      head_bias_((model_scope(scope, config) / "head").path() + ".bias"),
+      head_bias_((scope / "head").path() + ".bias"),
       loss_(config.loss) {
   check(classes > 0, "text_classifier: {} classes", classes);
-  head_ = std::make_unique<Linear>(model_scope(scope, config) / "head",
-                                   LinearConfig{config.width, classes, /*bias=*/true, 1, /*output=*/true});
-  // In `scope`, without init_stddev: the size of output.weight decides how fast the table of n-grams learns.
+  head_ =
+      std::make_unique<Linear>(scope / "head", LinearConfig{config.width, classes, /*bias=*/true, 1, /*output=*/true});
   if (config.ngrams.any()) ngrams_ = std::make_unique<NgramFeatures>(scope / "ngrams", config.ngrams, classes);
   if (const auto* const listed = std::get_if<ListedWeights>(&config.class_weights)) weigh(listed->weights);
   if (pooling_ != Pooling::attention) return;
-  const Scope place = model_scope(scope, config) / "pooling";
+  const Scope place = scope / "pooling";
   pooling_hidden_ = std::make_unique<Linear>(place / "hidden", LinearConfig{config.width, config.width});
   // The score has no bias: a constant cancels in the softmax.
   pooling_score_ = std::make_unique<Linear>(place / "score", LinearConfig{config.width, 1, /*bias=*/false});

@@ -38,10 +38,10 @@ void describe(Fields& f, TextClassifierConfig& c) {
     "(learned weights)");
   f("ngrams", c.ngrams, any(), "hashed n-grams of the text's tokens and characters, whose sum is added to the logits");
   f("class_weights", c.class_weights, any(),
-    "factor of an example's loss in training: equal (1), balanced (inversely proportional to the size of its class) or "
-    "listed, {type: listed, weights: [1, 20]}, for which train.costs may be what is meant; probabilities stay those of "
-    "the data, and decisions follow the weights");
-  f("loss", c.loss, any(), "what training minimises; focal: texts that are classified well count less");
+    "factor of the loss of a text: equal (1), balanced (inversely proportional to the size of its class) or listed, "
+    "{type: listed, weights: [1, 20]}, for which train.costs may be what is meant; probabilities stay those of the "
+    "data, and decisions follow the weights");
+  f("loss", c.loss, any(), "what training minimises");
 }
 
 void validate(const TextClassifierConfig& config, Problems& problems);

@@ -4,11 +4,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-table() { # PAGE [OPTION]
-  local head
-  head=$(sed '/^| Key /,$d' "docs/$1.md")
-  printf '%s\n\n%s\n' "$head" "$(build/release/capstan config table "${@:2}")" >"docs/$1.md"
-}
-table configuration
-table generated-data --generated
+head=$(sed '/^| Key /,$d' docs/configuration.md)
+printf '%s\n\n%s\n' "$head" "$(build/release/capstan config table)" >docs/configuration.md
 scripts/draw-architecture.sh >docs/pictures/architecture.svg

@@ -12,6 +12,7 @@
 #include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
 #include "models/generation/generate.hpp"
+#include "models/generation/state_bytes.hpp"
 #include "serve/api.hpp"
 
 namespace capstan {

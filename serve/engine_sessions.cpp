@@ -6,7 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/io/hash.hpp"
-#include "models/generation/generate.hpp"
+#include "models/generation/state_bytes.hpp"
 #include "serve/api.hpp"
 #include "serve/engine.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "models/generation/generate.hpp"
+#include "models/generation/state_bytes.hpp"
 
 namespace capstan {
 

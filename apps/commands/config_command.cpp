@@ -1,12 +1,11 @@
 // capstan config: checks, prints and explains configurations, and lists their keys.
 // tests/cli/runs/test_commands.cpp, test_configs.sh.
-#include <algorithm>
 #include <iostream>
+#include <string>
 
 #include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "core/strings/strings.hpp"
 #include "run/training/sweep.hpp"
 #include "run/yaml/config.hpp"
 
@@ -34,17 +33,8 @@ int print_key(const std::string& key) {
   return exit_done;
 }
 
-/// `generated`: the keys of generated data instead of all others.
-int print_keys(const bool& generated) {
-  std::vector<TableRow> rows = config_rows<RunConfig>();
-  const std::vector<std::string> types = generated_types();  // rows of their keys begin with data(TYPE)
-  const auto is_of_one = [&](const TableRow& row) {
-    return std::any_of(types.begin(), types.end(),
-                       [&](const std::string& type) { return starts_with(row.path, "data(" + type + ")"); });
-  };
-  rows.erase(std::remove_if(rows.begin(), rows.end(), [&](const auto& row) { return is_of_one(row) != generated; }),
-             rows.end());
-  std::cout << markdown_table(shortened(rows));
+int print_keys() {
+  std::cout << markdown_table(shortened(config_rows<RunConfig>()));
   return exit_done;
 }
 
@@ -64,9 +54,7 @@ void add_config_command(CLI::App& program) {
   const auto [explain, key] =
       add_command(command, "explain", "Print what a key means, its limits and its default", print_key);
   explain.add_option("KEY", key, "the key, or its last parts: mixer.window")->required()->type_name("");
-  const auto [table, generated] =
-      add_command(command, "table", "Print all keys with values, default and meaning, as Markdown", print_keys);
-  table.add_flag("--generated", generated, "those of generated data instead of all others");
+  runs(*command.add_subcommand("table", "Print all keys with values, default and meaning, as Markdown"), print_keys);
 }
 
 }  // namespace capstan

@@ -19,10 +19,7 @@ struct DataCheckOptions {
 };
 
 /// Refuses data that cannot be opened, or would not fit into memory, before anything is read.
-void check_readable(const RunConfig& config, Problems& problems) {
-  check_data_files(config, problems);
-  if (const auto memory = data_memory_problem(config, memory_limit())) problems.add(memory->key, memory->message);
-}
+void check_readable(const RunConfig& config, Problems& problems) { check_data_files(config, problems); }
 
 int check_data(const DataCheckOptions& options) {
   const RunConfig config = load_run(options.config, check_readable);

@@ -135,7 +135,6 @@ struct Log {
   std::shared_ptr<spdlog::logger> messages = make_logger(program_name, {run_files, shown});
   std::mutex mutex;
   LogLevel level = LogLevel::info;
-  bool level_is_set = false;
 
   Log() { set_level(LogLevel::info); }
   void set_level(LogLevel to) {
@@ -159,12 +158,6 @@ void log_message(LogLevel level, std::string_view message) {
 void set_log_level(LogLevel level) {
   const std::lock_guard lock(the_log().mutex);
   the_log().set_level(level);
-  the_log().level_is_set = true;
-}
-
-void set_default_log_level(LogLevel level) {
-  const std::lock_guard lock(the_log().mutex);
-  if (!the_log().level_is_set) the_log().set_level(level);
 }
 
 void set_log_sink(LogSink sink) {

@@ -31,8 +31,6 @@ inline void log_error(std::string_view message) { log_message(LogLevel::error, m
 /// Sets the least important level that is shown or handed to the program's sink; `info` at the start. A train.log has
 /// all messages from `info` on, and with level `debug` also those of `debug`.
 void set_log_level(LogLevel level);
-/// The level from here on of a program that has not called set_log_level().
-void set_default_log_level(LogLevel level);
 
 using LogSink = std::function<void(LogLevel level, std::string_view message)>;
 /// From here on, all messages and the lines of a training go to `sink` instead of the terminal. Several threads may

@@ -102,16 +102,13 @@ void adamw(const UpdateBlocks& blocks, real* m, real* v, const AdamWStep& step) 
 void sgd(const UpdateBlocks& blocks, real* m, const SgdStep& step) {
   const real scale = static_cast<real>(blocks.grad_scale), rate = static_cast<real>(step.lr);
   const real momentum = static_cast<real>(step.momentum);
-  // The step is along a * g' + b * m: (0, 1), or (1, momentum) for Nesterov.
-  const real a = step.nesterov ? real{1} : real{0}, b = step.nesterov ? momentum : real{1};
   real* const w = blocks.values;
   for_pieces(blocks, [&](int64_t begin, int64_t end, const real* grads, bool decayed) {
     const real decay = decayed ? static_cast<real>(step.weight_decay) : real{0};
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) {
-      const real g = scale * grads[i - begin] + decay * w[i];
-      m[i] = momentum * m[i] + g;
-      w[i] -= rate * (a * g + b * m[i]);
+      m[i] = momentum * m[i] + (scale * grads[i - begin] + decay * w[i]);
+      w[i] -= rate * m[i];
     }
   });
 }
@@ -131,14 +128,6 @@ void lion(const UpdateBlocks& blocks, real* m, const LionStep& step) {
       w[i] = keep * w[i] - rate * sign;
       m[i] = beta2 * m[i] + rest2 * g;
     }
-  });
-}
-
-void moving_average(real* average, const real* values, int64_t count, double decay) {
-  const real keep = static_cast<real>(decay), rest = static_cast<real>(1 - decay);
-  for_dense_pieces(count, count, [&](int64_t begin, int64_t end, bool) {
-#pragma omp simd
-    for (int64_t i = begin; i < end; ++i) average[i] = keep * average[i] + rest * values[i];
   });
 }
 

@@ -47,10 +47,8 @@ void adamw(const UpdateBlocks& blocks, real* m, real* v, const AdamWStep& step);
 
 struct SgdStep {
   double lr, momentum, weight_decay;
-  bool nesterov;
 };
-/// g' = g + d w,  m = momentum m + g',  w -= lr m  (Nesterov: lr (g' + momentum m)). Decay is part of the gradient
-/// here, as in plain L2 regularisation.
+/// g' = g + d w,  m = momentum m + g',  w -= lr m. Decay is part of the gradient here, as in plain L2 regularisation.
 void sgd(const UpdateBlocks& blocks, real* m, const SgdStep& step);
 
 struct LionStep {
@@ -58,8 +56,5 @@ struct LionStep {
 };
 /// w = (1 - lr d) w - lr sign(b1 m + (1 - b1) g),  m = b2 m + (1 - b2) g.  Chen et al. 2023, arXiv 2302.06675.
 void lion(const UpdateBlocks& blocks, real* m, const LionStep& step);
-
-/// average = decay * average + (1 - decay) * values
-void moving_average(real* average, const real* values, int64_t count, double decay);
 
 }  // namespace capstan::CAPSTAN_PRECISION::kernels

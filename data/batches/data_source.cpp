@@ -35,8 +35,7 @@ void DataSource::check_has(Split split, const std::string& remedy) const {
 
 std::string source_identity(const Settings& settings, std::vector<std::string> without, const std::string& fingerprint,
                             const std::string& more) {
-  for (const char* const name : {"train", "valid", "test", "on_error", "max_file_mb", "tokenizer.vocabulary",
-                                 "tokenizer.model", "tokenizer.normalise", "tokenizer.case_fold"})
+  for (const char* const name : {"train", "valid", "test", "on_error", "tokenizer.model"})
     without.emplace_back(name);
   std::string text;
   for (const auto& [key, value] : settings) {

@@ -35,18 +35,15 @@ struct SourceFiles {
 struct SourceFacts {
   bool multi_label() const { return !label_separator.empty(); }
 
-  bool has_texts = false;            // examples can keep the text of their tokens (SourceInputs::keep_texts)
   bool has_labels = false;           // examples of classes, for classifiers; otherwise sequences, for language models
   std::string label_separator = {};  // not empty: examples have any number of labels (multi-label), joined by this
   int64_t longest = 0;               // tokens of the longest example; 0: any length
   const char* longest_key = "";      // the key of `data` that sets it
   int64_t overlap = 0;               // tokens that evaluation reads again where it goes on within a text
   int64_t added_tokens = 0;          // ids that examples use after the tokenizer's vocabulary
-  bool has_start = false;      // texts begin with a token in front: the end of a document or Tokenizer::start_token()
-  bool has_documents = false;  // the first added token ends every document
-  bool has_pairs = false;      // documents are a source and a target; the second added token is between them
-  double min_bytes = 0;        // least memory of the examples; 0: not known
-  TextRule text = {};          // how a text given to a trained classifier becomes an example
+  bool has_documents = false;        // the first added token ends every document
+  bool has_pairs = false;            // documents are a source and a target; the second added token is between them
+  TextRule text = {};                // how a text given to a trained classifier becomes an example
   std::vector<SourceFiles> files = {};
 };
 

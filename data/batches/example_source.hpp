@@ -1,4 +1,4 @@
-// Labelled examples as a source of data: what the sources `labelled` and `listops` make, once they have their examples.
+// Labelled examples as a source of data: what the source `labelled` makes, once it has its examples.
 #pragma once
 
 #include <memory>

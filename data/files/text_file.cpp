@@ -197,10 +197,8 @@ bool TextReader::at_end() {
   ended_ = filled_ == 0;  // and is not read again: a terminal would give more
   taken_ += filled_;
   if (taken_ > static_cast<uint64_t>(max_mb_) * 1'000'000)
-    throw Error(
-        fmt::format("{}: holds more than {} million bytes{}; give less at a time, or raise data.max_file_mb if "
-                    "the file is named under data",
-                    name_, max_mb_, is_packed_name(name_) ? " when decompressed" : ""));
+    throw Error(fmt::format("{}: holds more than {} million bytes{}; give less at a time", name_, max_mb_,
+                            is_packed_name(name_) ? " when decompressed" : ""));
   return ended_;
 }
 

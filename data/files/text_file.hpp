@@ -13,9 +13,9 @@
 
 namespace capstan {
 
-/// Million bytes that one file may hold, unpacked, where the configuration does not say (data.max_file_mb): a few
-/// kilobytes can unpack to terabytes.
-constexpr int64_t default_max_file_mb = 4096;
+/// Million bytes that a file may hold, unpacked, which is kept in memory or unpacked to the disk: a few kilobytes can
+/// unpack to terabytes.
+constexpr int64_t max_file_mb = 4096;
 /// No limit, for readers that keep only a piece at a time.
 constexpr int64_t any_file_mb = int64_t{1} << 40;
 
@@ -62,7 +62,7 @@ class TextReader {
 };
 
 /// The content of a file. Throws Error as TextReader does, and when it is empty.
-std::string read_text_file(const std::string& path, int64_t max_mb = default_max_file_mb);
+std::string read_text_file(const std::string& path, int64_t max_mb = max_file_mb);
 
 /// Throws Error, which says how to convert it, for a content that is plainly in UTF-16 or UTF-32, and what
 /// check_not_packed() throws. `content`: all of it, or its first 4 KB.

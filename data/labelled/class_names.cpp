@@ -1,4 +1,4 @@
-// Reads or gathers the names of classes, and looks labels up, also in their common forms (label_forms.hpp). The order
+// Gathers the names of classes, and looks labels up, also in their common forms (label_forms.hpp). The order
 // of names is that of a model's outputs and must not change: tests/data/labelled/test_labelled_source.cpp and
 // tests/cli/runs/test_old_runs.cpp.
 #include "data/labelled/class_names.hpp"
@@ -12,7 +12,6 @@
 #include "core/strings/nearest.hpp"
 #include "core/strings/strings.hpp"
 #include "core/strings/utf8.hpp"
-#include "data/files/text_file.hpp"
 #include "data/formats/table_format.hpp"
 #include "data/labelled/label_forms.hpp"
 
@@ -25,10 +24,9 @@ ClassNames::ClassNames(std::vector<std::string> names) : names_(std::move(names)
   }
 }
 
-ClassNames ClassNames::from_list(std::vector<std::string> names, const std::string& origin, int64_t first_number) {
+ClassNames ClassNames::from_list(std::vector<std::string> names, const std::string& origin) {
   ClassNames classes(std::move(names));
   classes.accepts_indices_ = true;
-  classes.first_number_ = first_number;
   for (size_t i = 0; i < classes.names_.size(); ++i) {
     const std::string& name = classes.names_[i];
     check_name(name, origin, "the name of a class");
@@ -40,15 +38,6 @@ ClassNames ClassNames::from_list(std::vector<std::string> names, const std::stri
     if (parse_integer(name)) classes.accepts_indices_ = false;
   }
   return classes;
-}
-
-ClassNames ClassNames::from_file(const std::string& path, int64_t first_number) {
-  const std::string text = read_text_file(path);
-  std::vector<std::string> names;
-  Lines lines(without_mark(text, path));
-  for (Line line; lines.next(line);)
-    if (!line.text.empty()) names.emplace_back(line.text);
-  return from_list(std::move(names), path, first_number);
 }
 
 ClassNames ClassNames::gather(const std::vector<std::string>& labels, const std::string& origin) {
@@ -71,8 +60,7 @@ std::optional<int32_t> ClassNames::find(const std::string& label) const {
     if (form == spelling && forms_.count(spelling) == 0)
       if (const auto known = forms_.find(synonym); known != forms_.end() && known->second >= 0) return known->second;
   const auto index = accepts_indices_ ? parse_integer(form) : std::nullopt;
-  if (index && *index >= first_number_ && *index - first_number_ < static_cast<int64_t>(names_.size()))
-    return static_cast<int32_t>(*index - first_number_);
+  if (index && *index >= 0 && *index < static_cast<int64_t>(names_.size())) return static_cast<int32_t>(*index);
   return std::nullopt;
 }
 

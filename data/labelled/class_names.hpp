@@ -16,11 +16,9 @@ namespace capstan {
 class ClassNames {
  public:
   /// Names in the order of their indices. In data, an integer is the number of its class, counted from
-  /// `first_number`, unless some name is an integer itself. Throws Error for a name that occurs twice; `origin` says
+  /// 0, unless some name is an integer itself. Throws Error for a name that occurs twice; `origin` says
   /// where they come from.
-  static ClassNames from_list(std::vector<std::string> names, const std::string& origin, int64_t first_number = 0);
-  /// from_list() of a file with one name per line.
-  static ClassNames from_file(const std::string& path, int64_t first_number = 0);
+  static ClassNames from_list(std::vector<std::string> names, const std::string& origin);
   /// The different labels of training data, sorted: as numbers when all are integers, otherwise by bytes. `origin`
   /// names the data.
   static ClassNames gather(const std::vector<std::string>& labels, const std::string& origin);
@@ -40,7 +38,6 @@ class ClassNames {
   std::unordered_map<std::string, int32_t> indices_,
       forms_;  // by name; by common_form(), -1 if several classes have it
   bool accepts_indices_ = false;
-  int64_t first_number_ = 0;
   mutable int hints_ = 0;  // given by index_of() so far
 };
 

@@ -2,8 +2,12 @@
 // tests/data/labelled/test_labelled_source.cpp and test_tables_people_have.cpp.
 #include "data/labelled/label_forms.hpp"
 
+#include <utf8proc.h>
+
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
+#include <memory>
 #include <string_view>
 
 #include "core/base/error.hpp"
@@ -11,7 +15,6 @@
 #include "core/strings/strings.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/formats/row_labels.hpp"
-#include "data/tokenizers/normalisation.hpp"
 
 namespace capstan {
 namespace {
@@ -32,6 +35,23 @@ void for_each_character(std::string_view text, const Take& take) {
   }
 }
 
+/// Capitals and widths of letters as one (NFKC and case folding). A label that is longer than any name stays as it is,
+/// since the time grows with the square of the marks in a row.
+std::string folded(const std::string& text) {
+  struct Free {
+    void operator()(utf8proc_uint8_t* bytes) const { std::free(bytes); }
+  };
+  constexpr size_t longest_name = 1000;
+  if (text.size() > longest_name) return text;
+  constexpr auto options =
+      static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD);
+  utf8proc_uint8_t* mapped = nullptr;
+  const utf8proc_ssize_t size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                             static_cast<utf8proc_ssize_t>(text.size()), &mapped, options);
+  const std::unique_ptr<utf8proc_uint8_t, Free> owner(mapped);
+  return size < 0 ? text : std::string(reinterpret_cast<const char*>(mapped), static_cast<size_t>(size));
+}
+
 }  // namespace
 
 std::string common_form(const std::string& label) {
@@ -46,15 +66,14 @@ std::string common_form(const std::string& label) {
 }
 
 std::string folded_label(const std::string& label) {
-  std::string folded;
+  std::string result;
   const std::string form = common_form(label);
   if (form == "true" || form == "false") return form == "true" ? "1" : "0";
   if (!is_utf8(form)) return form;
-  for_each_character(normalised(form, {NormalForm::nfkc, /*case_fold=*/true}),
-                     [&](uint32_t code, std::string_view bytes) {
-                       if (code != ' ' && code != '\t' && !is_invisible(code)) folded += bytes;
-                     });
-  return folded;
+  for_each_character(folded(form), [&](uint32_t code, std::string_view bytes) {
+    if (code != ' ' && code != '\t' && !is_invisible(code)) result += bytes;
+  });
+  return result;
 }
 
 std::string visible_label(const std::string& label) {

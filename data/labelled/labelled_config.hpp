@@ -10,7 +10,6 @@
 #include "core/base/error.hpp"
 #include "core/config/schema.hpp"
 #include "data/batches/text_example.hpp"
-#include "data/files/text_file.hpp"
 #include "data/formats/table_format.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 
@@ -26,24 +25,18 @@ struct LabelledSourceConfig {
   std::optional<std::string> label_column;
   std::vector<std::string> label_columns;
   std::string weight_column;
-  bool unique_labels = false;
   bool multi_label = false;
   std::string label_separator = default_label_separator;
   std::vector<std::string> text_columns;
   bool separator = false;
   std::vector<std::string> classes;
-  std::string classes_file;
-  int64_t first_label = 0;
   double valid_fraction = 0.1;
   int64_t folds = 0, fold = 0;
-  double train_fraction = 1;
-  int64_t split_seed = 0;
+  double train_fraction = 1;  // no key: of every class, for the short runs of a search
   int64_t max_length = 512;
   Truncate truncate = Truncate::head;
-  bool skip_empty = false;
   OnError on_error = OnError::stop;
-  int64_t max_file_mb = default_max_file_mb;
-  TokenizerConfig tokenizer = WordTokenizerConfig{WordSplit::words, true, 30000, 2, ""};
+  TokenizerConfig tokenizer = WordTokenizerConfig{WordSplit::words, true, 30000, 2};
 
   /// data.format, where delimiter or quote say that files are csv.
   std::string table_format() const {
@@ -85,7 +78,6 @@ void describe(Fields& f, LabelledSourceConfig& c) {
   f("weight_column", c.weight_column, any(),
     "column of the weight of a text, a number from 0 that its loss is multiplied by in training; \"\" = all count the "
     "same");
-  f("unique_labels", c.unique_labels, any(), "allow labels that nearly all occur once, which are refused otherwise");
   f("multi_label", c.multi_label, any(),
     "a text has any number of labels: joined by label_separator, or a list as JSON or Python write it; with format "
     "fasttext, several words");
@@ -96,34 +88,24 @@ void describe(Fields& f, LabelledSourceConfig& c) {
   f("separator", c.separator, any(),
     "for text pairs: a separator token instead of a space between the text_columns; in the input of predict a tab");
   f("classes", c.classes, any(),
-    "names of the classes; labels are these names or their numbers. [] = the labels of the training data. With format "
+    "names of the classes; labels are these names or their numbers from 0. [] = the labels of the training data. With "
+    "format "
     "folders, other folders are ignored");
-  f("classes_file", c.classes_file, any(), "the same, from a file with one name per line");
-  f("first_label", c.first_label, size_from(0),
-    "number of the first class in `classes`: 1 in the CSV files of AG News, DBpedia and Yelp");
   f("valid_fraction", c.valid_fraction, between_below(0, 1),
     "share of the training data held out for validation; with one label per text, of every class");
   f("folds", c.folds, between(0, 1000),
     "for cross-validation: the training examples are divided into so many folds, of which `fold` is held out for "
     "validation; 0 = no folds");
   f("fold", c.fold, between(0, 999), "the fold held out for validation, counted from 0");
-  f("train_fraction", c.train_fraction, greater_up_to(0, 1),
-    "share of the training examples that is used, the same of every class");
-  f("split_seed", c.split_seed, at_least(0), "seed that determines which examples are held out");
   f("max_length", c.max_length, length_from(0), "largest number of tokens per text; 0 = no limit");
   f("truncate", c.truncate, any(),
     "what to do with longer texts, of pairs with longer sources: keep the head, keep the tail, or stop with an error");
-  f("skip_empty", c.skip_empty, any(), "leave out rows without text instead of stopping");
   f("on_error", c.on_error, any(),
     "what to do with lines or rows that cannot be used (docs/data.md): stop, or skip (leave them out and count them)");
-  f("max_file_mb", c.max_file_mb, size_from(1),
-    "refuse a file that is compressed or held in memory and has more than this many million bytes, decompressed");
   f("tokenizer", c.tokenizer, any(), "how text is divided into tokens; saved: as in another run");
 }
 
 inline void validate(const LabelledSourceConfig& c, Problems& problems) {
-  if (!c.classes.empty() && !c.classes_file.empty())
-    problems.add("classes_file", "give either classes or classes_file, not both");
   if (c.multi_label && format_is_of_files(c.format))
     problems.add("multi_label", fmt::format("with format: {}, a text has the label of its {}; use tsv, csv, jsonl or "
                                             "fasttext",

@@ -29,13 +29,13 @@ constexpr uint64_t large_file = uint64_t{64} << 20;  // bytes from which on a fi
 /// process. The content may be passed several times; only the first pass counts as progress.
 class TableContent {
  public:
-  TableContent(const std::string& path, int64_t max_mb, Progress& progress) : progress_(progress) {
+  TableContent(const std::string& path, Progress& progress) : progress_(progress) {
     std::error_code unknown;
     if (!is_packed_name(path) && std::filesystem::is_regular_file(path, unknown) &&
         std::filesystem::file_size(path, unknown) >= large_file)
       mapped_.emplace(path);
     else
-      held_ = read_text_file(path, max_mb);
+      held_ = read_text_file(path);
   }
 
   std::string_view all() const {
@@ -81,7 +81,7 @@ std::string label_of_file(const std::string& name, const LabelledSourceConfig& c
 void read_file_of_class(const std::string& path, const std::string& label, Split split, const Loading& loading,
                         RowTexts& texts, Progress& progress, std::vector<LabelledRow>& rows) {
   if (!loading.bad.guard([&] { check_name(label, path, "the class in its path"); })) return loading.bad.lost(label);
-  std::string text = read_text_file(path, loading.config.max_file_mb);
+  std::string text = read_text_file(path);
   progress.add(static_cast<double>(text.size()));
   const uint32_t number = loading.check.add_file(split, path);
   loading.check.set_content(number, text, nullptr);
@@ -120,7 +120,7 @@ void report_found(const FoundInFolders& found, const std::vector<std::string>& w
 std::vector<LabelledRow> read_folders(const std::vector<std::string>& paths, Split split, const Loading& loading,
                                       RowTexts& texts) {
   const LabelledSourceConfig& config = loading.config;
-  const std::vector<std::string> wanted = named_classes(config);
+  const std::vector<std::string>& wanted = config.classes;
   std::vector<LabelledRow> rows;
   FoundInFolders found;
   const std::vector<FoundFile> files = list_files(paths, {}, &found.no_texts);
@@ -168,7 +168,7 @@ std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Spli
   Progress progress(loading.log, "reading", 0);
   for (const FoundFile& file : list_files(paths)) {
     progress.begin("reading " + file.path);
-    TableContent content(file.path, config.max_file_mb, progress);
+    TableContent content(file.path, progress);
     const int64_t bad_before = bad.count();
     const size_t rows_before = rows.size();
     const TableFormat& format = format_of(file.path, config.table_format());
@@ -195,10 +195,6 @@ std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Spli
 }
 
 }  // namespace
-
-std::vector<std::string> named_classes(const LabelledSourceConfig& config) {
-  return config.classes_file.empty() ? config.classes : ClassNames::from_file(config.classes_file).names();
-}
 
 LabelledRow RowTexts::add(LabelledText&& row, uint32_t file) {
   if (row.text.size() > std::numeric_limits<uint32_t>::max())

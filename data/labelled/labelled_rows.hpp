@@ -17,9 +17,6 @@
 
 namespace capstan {
 
-/// The classes that the configuration names; empty when it names none.
-std::vector<std::string> named_classes(const LabelledSourceConfig& config);
-
 /// The rules by which rows are read, and the collectors of what is found in them. All references must outlive it.
 struct Loading {
   const LabelledSourceConfig& config;

@@ -1,6 +1,6 @@
 // From files to examples: rows are read, labels become classes, a share or a fold of each class is held out, and all
-// texts are tokenised on all threads, in order. The draws depend on data.split_seed and on the sentences that name
-// them, so neither these nor the order of the rows may change.
+// texts are tokenised on all threads, in order. The draws depend on the sentences that name them, so
+// neither these nor the order of the rows may change.
 #include "data/labelled/labelled_source.hpp"
 
 #include <algorithm>
@@ -21,10 +21,7 @@ namespace {
 
 ClassNames class_names(const LabelledSourceConfig& config, const std::vector<LabelledRow>& train,
                        const RowTexts& texts) {
-  if (!config.classes.empty() && !config.classes_file.empty())
-    throw ConfigError("data: give either classes or classes_file, not both");
-  if (!config.classes.empty()) return ClassNames::from_list(config.classes, "data: classes", config.first_label);
-  if (!config.classes_file.empty()) return ClassNames::from_file(config.classes_file, config.first_label);
+  if (!config.classes.empty()) return ClassNames::from_list(config.classes, "data: classes");
   if (!config.label_columns.empty()) return ClassNames::from_list(config.label_columns, "data: label_columns");
   std::vector<bool> used(texts.labels().size());  // by training rows: other splits may have further labels
   for (const LabelledRow& row : train) used[static_cast<size_t>(row.label_names)] = true;
@@ -38,11 +35,11 @@ ClassNames class_names(const LabelledSourceConfig& config, const std::vector<Lab
 void refuse_unique_labels(const ClassNames& classes, const std::vector<LabelledRow>& train, const Loading& loading) {
   constexpr size_t examples_needed = 20;
   const size_t labels = classes.names().size(), examples = train.size();
-  if (loading.config.unique_labels || loading.config.multi_label) return;
+  if (loading.config.multi_label) return;
   if (examples < examples_needed || 10 * labels < 9 * examples) return;
   throw Error(
       fmt::format("{}: {} classes in {} training examples: the labels are probably identifiers or texts; {}, or "
-                  "data.unique_labels=true if they are right",
+                  "name them in data.classes if they are right",
                   join_first(loading.config.train), labels, examples, label_column_remedy(loading.check)));
 }
 
@@ -134,7 +131,7 @@ std::vector<LabelledRow> take_of_classes(std::vector<LabelledRow>& sources, int6
   for (size_t c = 0; c < by_class.size(); ++c) {
     const size_t count = by_class[c].size();
     const std::pair<size_t, size_t> places = range(c, count);
-    const RandomKey key = random_key(static_cast<uint64_t>(config.split_seed), fmt::format(fmt::runtime(purpose), c));
+    const RandomKey key = random_key(0, fmt::format(fmt::runtime(purpose), c));
     for (size_t i = places.first; i < places.second; ++i) marked[by_class[c][permuted(i, count, key, 0)]] = true;
   }
   return take_marked(sources, marked);
@@ -199,9 +196,9 @@ ExampleSet encode(const std::vector<LabelledRow>& split_rows, const RowTexts& te
         loading.check.add_row(
             split, text.text,
             {hash_bits(text.text), row->line, text.length, row->label_set, row->file, row->repeats_label});
-      } else if (!config.skip_empty)
-        throw Error(fmt::format("{}: the text is empty; set skip_empty: true to leave such rows out",
-                                place_of(*row, loading.check)));
+      } else {
+        throw Error(fmt::format("{}: the text is empty", place_of(*row, loading.check)));
+      }
     });
   });
   for (const LabelledRow& row : split_rows) rows.add(&row, row.size);
@@ -232,7 +229,7 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
       throw Error(fmt::format("{}: no row has usable text{}{}", join_first(config.train), bad.count() > 0 ? "\n" : "",
                               join(bad.listed(), "\n")));
   };
-  const bool named = !config.classes.empty() || !config.classes_file.empty();
+  const bool named = !config.classes.empty();
   if (!named || train.empty())
     check_train(!train.empty());  // otherwise bad rows are reported together with unknown labels
   const ClassNames classes = class_names(config, train, texts);
@@ -265,10 +262,6 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
       data.left_out.push_back(
           fmt::format("data: there is no class '{}': all of its {} rows were left out (on_error: skip)",
                       label.substr(0, 100), count));
-  int64_t empty = 0;
-  for (const Split split : all_splits) empty += loading.check.of(split).empty;
-  if (empty > 0 && config.skip_empty)
-    data.left_out.push_back(fmt::format("data: left out {} texts without tokens (skip_empty)", empty));
   loading.check.finish(data.classes);
   return data;
 }
@@ -328,7 +321,7 @@ TextRule text_rule(const LabelledSourceConfig& config) {
 
 SourceFacts facts(const LabelledSourceConfig& config) {
   SourceFacts facts;
-  facts.has_labels = facts.has_texts = true;
+  facts.has_labels = true;
   if (config.multi_label) facts.label_separator = config.label_separator;
   facts.longest = config.max_length;
   facts.longest_key = "max_length";
@@ -340,14 +333,11 @@ SourceFacts facts(const LabelledSourceConfig& config) {
 
 std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, const SourceInputs& inputs) {
   // Keys whose effect is in the labels and weights, which the fingerprint covers, are not part of the identity.
-  const std::vector<std::string> without = {"classes",         "classes_file",  "first_label",   "multi_label",
-                                            "label_separator", "label_columns", "unique_labels", "weight_column"};
+  const std::vector<std::string> without = {"classes", "multi_label", "label_separator", "label_columns",
+                                            "weight_column"};
   LabelledSourceConfig known = config, named = config;
   named.header = config.header.value_or(false);
-  if (!inputs.classes.empty()) {
-    known.classes = inputs.classes;
-    known.classes_file.clear();
-  }
+  if (!inputs.classes.empty()) known.classes = inputs.classes;
   return std::make_unique<ExampleSource>(
       load_labelled(known, inputs.tokenizer, inputs.classifies, inputs.log, inputs.scratch, inputs.keep_texts), inputs,
       settings_of(named), without);

@@ -90,7 +90,6 @@ class Warnings {
     constexpr double too_many = 0.5;
     const size_t classes = check_.classes().size(), examples = train_.rows.size();
     if (examples < examples_needed || share(static_cast<int64_t>(classes), examples) < too_many) return false;
-    if (check_.config().unique_labels) return true;
     add("labels", fmt::format("{} classes in {} training examples: the labels are probably identifiers or texts; {}",
                               classes, examples, label_column_remedy(check_)));
     return true;
@@ -284,8 +283,8 @@ class Warnings {
       const LabelledCheck::OfSplit& facts = check_.of(split);
       const size_t all = facts.rows.size() + static_cast<size_t>(facts.empty);
       if (facts.empty == 0 || share(facts.empty, all) <= many) continue;
-      add("empty", fmt::format("{}: {} of {} texts are empty{}; is data.text_columns right?", to_string(split),
-                               facts.empty, all, check_.config().skip_empty ? " and left out (data.skip_empty)" : ""));
+      add("empty",
+          fmt::format("{}: {} of {} texts are empty; is data.text_columns right?", to_string(split), facts.empty, all));
     }
   }
 

@@ -1,5 +1,5 @@
-// Rows are read by data/formats, a share is held out by a draw that depends on split_seed, and sources and targets are
-// tokenised on all threads, in order. The end of a document and the separator are the two ids after the vocabulary.
+// Rows are read by data/formats, a share is held out by a draw, and sources and targets are tokenised on all threads,
+// in order. The end of a document and the separator are the two ids after the vocabulary.
 #include "data/pairs/pair_source.hpp"
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include "data/checks/report.hpp"
 #include "data/files/file_list.hpp"
 #include "data/files/split.hpp"
+#include "data/files/text_file.hpp"
 #include "data/files/token_row.hpp"
 #include "data/formats/table_columns.hpp"
 #include "data/formats/table_head.hpp"
@@ -46,8 +47,8 @@ std::vector<PairRow> read_rows(const PairSourceConfig& config, const std::vector
   return with_key(split, [&] {
     std::vector<PairRow> rows;
     for (const FoundFile& file : list_files(paths)) {
-      const TableFormat& format = format_of(file.path, config.format);
-      const std::string content = read_text_file(file.path, config.max_file_mb);
+      const TableFormat& format = format_of(file.path);
+      const std::string content = read_text_file(file.path);
       const int64_t bad_before = bad.count();
       auto read = read_table(content, file.path, format, pair_columns(config, format), bad, utf8);
       if (read.empty() && bad.count() == bad_before) throw Error(fmt::format("{}: holds no pairs", file.path));
@@ -59,10 +60,10 @@ std::vector<PairRow> read_rows(const PairSourceConfig& config, const std::vector
 }
 
 /// Moves a share of the rows, at least one and not all, to the result; both keep their order.
-std::vector<PairRow> hold_out(std::vector<PairRow>& rows, double fraction, int64_t seed) {
+std::vector<PairRow> hold_out(std::vector<PairRow>& rows, double fraction) {
   if (rows.size() < 2 || fraction <= 0) return {};
   const auto share = static_cast<size_t>(std::llround(static_cast<double>(rows.size()) * fraction));
-  const RandomKey key = random_key(static_cast<uint64_t>(seed), "held-out pairs");
+  const RandomKey key = random_key(0, "held-out pairs");
   std::vector<bool> held(rows.size(), false);
   for (size_t i = 0; i < std::clamp<size_t>(share, 1, rows.size() - 1); ++i)
     held[permuted(i, rows.size(), key, 0)] = true;
@@ -126,7 +127,7 @@ PairData load(const PairSourceConfig& config, std::shared_ptr<const Tokenizer> t
       throw Error(fmt::format("{}: no row has a usable pair", join_first(config.train)));
   };
   check_train(!rows.train.empty());
-  if (config.valid.empty()) rows.valid = hold_out(rows.train, config.valid_fraction, config.split_seed);
+  if (config.valid.empty()) rows.valid = hold_out(rows.train, config.valid_fraction);
   PairData data;
   if (!tokenizer) {
     std::vector<std::string_view> texts;
@@ -167,8 +168,7 @@ class PairSource final : public DataSource {
       : config_(config), data_(std::move(data)), batches_(inputs.batches) {
     if (has(Split::train)) training_.emplace(data_[Split::train].pairs, config.max_length, inputs.batches, inputs.seed);
     // Keys whose effect is in the tokens, which the fingerprint covers, are not part of the identity.
-    const std::vector<std::string> without = {"source_column", "target_column", "max_source",
-                                              "truncate",      "header",        "format"};
+    const std::vector<std::string> without = {"source_column", "target_column", "max_source", "truncate", "header"};
     Fingerprint content;
     for (const Split split : {Split::train, Split::valid}) content.add(data_[split].pairs.fingerprint());
     identity_ = source_identity(settings_of(config), without, content.hex());
@@ -243,7 +243,7 @@ SourceFacts facts(const PairSourceConfig& config) {
   facts.longest = config.max_length;
   facts.longest_key = "max_length";
   facts.added_tokens = 2;
-  facts.has_start = facts.has_documents = true;
+  facts.has_documents = true;
   facts.has_pairs = true;
   facts.text = {1, config.max_source, config.truncate};
   facts.files = {{"train", config.train}, {"valid", config.valid}, {"test", config.test}};
@@ -255,7 +255,7 @@ std::string find_columns(PairSourceConfig& config) {
                                                 "instruction", "query", "document", "article"},
                                      targets = {"target", "tgt",      "completion", "output",
                                                 "answer", "response", "summary",    "translation"};
-  const TableHead table = head_of_tables(config.train, config.format, 1);
+  const TableHead table = head_of_tables(config.train, format_by_name, 1);
   if (table.rows.empty()) return "";
   const bool keys = table.has_keys();
   const std::vector<std::string> first = column_names(table.rows.front());

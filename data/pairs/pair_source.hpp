@@ -13,7 +13,6 @@
 #include "data/batches/data_source.hpp"
 #include "data/batches/text_example.hpp"
 #include "data/files/bad_rows.hpp"
-#include "data/files/text_file.hpp"
 #include "data/formats/table_format.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 
@@ -22,23 +21,19 @@ namespace capstan {
 struct PairSourceConfig {
   static constexpr const char* type_name = "pairs";
   std::vector<std::string> train, valid, test;
-  std::string format = format_by_name;
   std::optional<bool> header;
   std::optional<std::string> source_column, target_column;
   double valid_fraction = 0.1;
-  int64_t split_seed = 0;
   int64_t max_length = 512, max_source = 256;
   Truncate truncate = Truncate::head;
   OnError on_error = OnError::stop;
-  int64_t max_file_mb = default_max_file_mb;
-  TokenizerConfig tokenizer = WordTokenizerConfig{WordSplit::words, true, 30000, 2, ""};
+  TokenizerConfig tokenizer = WordTokenizerConfig{WordSplit::words, true, 30000, 2};
 };
 template <class Fields>
 void describe(Fields& f, PairSourceConfig& c) {
   f("train", c.train, not_empty(), "files with one pair per row");
   f("valid", c.valid, any(), "the same for validation; if empty, valid_fraction of the training data is held out");
   f("test", c.test, any(), "the same for the test set");
-  f("format", c.format, one_of(data_format_names()), "auto: by the name of the file");
   f("header", c.header, any(), "the first row of tsv and csv files names the columns; null = found by its names");
   f("source_column", c.source_column, any(),
     "column of the source (the prompt), as label_column; null = found, or 1, or \"prompt\" in jsonl");
@@ -46,7 +41,6 @@ void describe(Fields& f, PairSourceConfig& c) {
     "column of the target (the completion); null = found, or 2, or \"completion\" in jsonl");
   f("valid_fraction", c.valid_fraction, between_below(0, 1),
     "share of the training data held out for validation; with one label per text, of every class");
-  f("split_seed", c.split_seed, at_least(0), "seed that determines which examples are held out");
   f("max_length", c.max_length, length_from(3),
     "tokens per row of a batch, into which pairs are packed as documents. Longer pairs are unusable: targets are never "
     "cut");
@@ -55,17 +49,12 @@ void describe(Fields& f, PairSourceConfig& c) {
     "what to do with longer texts, of pairs with longer sources: keep the head, keep the tail, or stop with an error");
   f("on_error", c.on_error, any(),
     "what to do with lines or rows that cannot be used (docs/data.md): stop, or skip (leave them out and count them)");
-  f("max_file_mb", c.max_file_mb, size_from(1),
-    "refuse a file that is compressed or held in memory and has more than this many million bytes, decompressed");
   f("tokenizer", c.tokenizer, any(), "how text is divided into tokens; saved: as in another run");
 }
 
 inline void validate(const PairSourceConfig& c, Problems& problems) {
   if (c.max_source > c.max_length - 3)
     problems.add("max_source", "must be at least 3 less than max_length: a start, a separator and a target follow it");
-  const TableFormat* const format = format_named(c.format);
-  if (format == nullptr ? c.format != format_by_name : format->fields == TableFormat::Fields::none)
-    problems.add("format", "pairs come in tables: tsv, csv or jsonl");
 }
 
 SourceFacts facts(const PairSourceConfig& config);

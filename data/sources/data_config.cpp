@@ -43,10 +43,6 @@ std::string source_types(bool has_labels) {
                     " or ");
 }
 
-std::vector<std::string> generated_types() {
-  return types_of([](const SourceFacts& facts) { return facts.files.empty(); }, SourceConfig{});
-}
-
 DataReport check_source(const SourceConfig& config, const SourceInputs& inputs) {
   return std::visit([&](const auto& source) { return check_source(source, inputs); }, config);
 }

@@ -7,8 +7,6 @@
 #include <string>
 #include <variant>
 
-#include "data/generated/associative_recall.hpp"
-#include "data/generated/listops.hpp"
 #include "data/labelled/labelled_source.hpp"
 #include "data/pairs/pair_source.hpp"
 #include "data/text/text_source.hpp"
@@ -16,17 +14,14 @@
 namespace capstan {
 
 /// YAML: data: {type: text, train: [...]}. What each of them must bring: data/batches/data_source.hpp.
-using SourceConfig =
-    std::variant<TextSourceConfig, LabelledSourceConfig, ListOpsConfig, PairSourceConfig, AssociativeRecallConfig>;
+using SourceConfig = std::variant<TextSourceConfig, LabelledSourceConfig, PairSourceConfig>;
 
 const char* type_of(const SourceConfig& config);
 SourceFacts facts_of(const SourceConfig& config);
-/// The types of source for classifiers, or those for language models: "labelled or listops".
+/// The types of source for classifiers, or those for language models: "text or pairs".
 std::string source_types(bool has_labels);
-/// The types of source that need no files.
-std::vector<std::string> generated_types();
 
-/// Reads all of the data and says what it finds, without writing anything that stays. Generated data are only counted.
+/// Reads all of the data and says what it finds, without writing anything that stays.
 /// Throws Error when too little can be read to count it.
 DataReport check_source(const SourceConfig& config, const SourceInputs& inputs);
 

@@ -6,6 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/config/settings.hpp"
 #include "data/files/token_row.hpp"
+#include "data/text/content_key.hpp"
 #include "data/text/text_loading.hpp"
 #include "data/text/token_cache.hpp"
 
@@ -51,10 +52,9 @@ bool may_be_saved(const TokenizerConfig& config) {
 }
 
 /// Reads the text of a piece once more, which was tokenised earlier. Throws Error if the file has become shorter.
-std::string text_again(OnError on_error, bool utf8, int64_t max_file_mb, const FoundFile& file,
-                       const TokenIndex::File& piece) {
+std::string text_again(OnError on_error, bool utf8, const FoundFile& file, const TokenIndex::File& piece) {
   BadRows bad(on_error, "line");
-  const std::vector<SourceText> sources = read_sources({file}, {utf8, max_file_mb, "", nullptr}, bad);
+  const std::vector<SourceText> sources = read_sources({file}, {utf8, "", nullptr}, bad);
   const auto begin = static_cast<size_t>(piece.text_begin), end = static_cast<size_t>(piece.text_end);
   if (end > sources[0].size) throw Error(fmt::format("{}: the file has changed since it was tokenised", file.path));
   return std::string(sources[0].open(begin, end).view());
@@ -115,9 +115,8 @@ class CachedText {
     size_t bytes = 0;
     for (const auto& files : lists_) bytes += size_of_text(files);
     Progress checking(log_, "data: checking the text", bytes);
-    const auto text = read_split_text(
-        config_, lists_, tokenizer_.get(),
-        {must_be_utf8(config_, tokenizer_.get()), config_.max_file_mb, writer.scratch() + "/", &checking});
+    const auto text = read_split_text(config_, lists_, tokenizer_.get(),
+                                      {must_be_utf8(config_, tokenizer_.get()), writer.scratch() + "/", &checking});
     if (!tokenizer_) {
       learn(text->pieces.train, writer);
       if (auto index = find(log_)) return *index;
@@ -180,9 +179,9 @@ class CachedText {
         corpus.files.push_back(
             {file.path, file.name, piece.begin, piece.end, piece.text_end - piece.text_begin, {}, file.source});
         if (i == 0) continue;
-        corpus.files.back().text = [on_error = config_.on_error, utf8 = tokenizer_->needs_utf8(),
-                                    max_mb = config_.max_file_mb, file,
-                                    piece] { return text_again(on_error, utf8, max_mb, file, piece); };
+        corpus.files.back().text = [on_error = config_.on_error, utf8 = tokenizer_->needs_utf8(), file, piece] {
+          return text_again(on_error, utf8, file, piece);
+        };
       }
     }
     describe_corpora(config_, data);

@@ -12,6 +12,7 @@
 #include "data/checks/report.hpp"
 #include "data/files/split.hpp"
 #include "data/files/text_file.hpp"
+#include "data/text/content_key.hpp"
 #include "data/text/text_loading.hpp"
 #include "data/text/token_cache.hpp"
 
@@ -152,7 +153,7 @@ DataTable files_table(const TextSourceConfig& config, const FileLists& lists, co
       // Training maps the plain files of a large text, whatever their size.
       const bool limited = !large || is_packed_name(file.path);
       with_key(all_splits[i], [&] {
-        TextReader reader(file.path, limited ? config.max_file_mb : any_file_mb);
+        TextReader reader(file.path, limited ? max_file_mb : any_file_mb);
         while (!reader.at_end()) {
           const std::string_view part = reader.piece();
           check.push(part);
@@ -242,8 +243,7 @@ DataReport check_text(const TextSourceConfig& checked, const LogLine& log) {
   DataReport report;
   DataTable files = files_table(config, lists, log, report.warnings);
   const Scratch scratch(config, lists, log);
-  const auto text = read_split_text(config, lists, nullptr,
-                                    {must_be_utf8(config, nullptr), config.max_file_mb, scratch.copies(), nullptr});
+  const auto text = read_split_text(config, lists, nullptr, {must_be_utf8(config, nullptr), scratch.copies(), nullptr});
   if (checked.on_error == OnError::stop)
     report.errors = text->bad_lines;
   else

@@ -43,7 +43,6 @@ struct TextSourceConfig {
   OnError on_error = OnError::stop;
   std::string cache = "runs/.cache";
   int64_t cache_above_mb = 64;
-  int64_t max_file_mb = default_max_file_mb;
   TokenizerConfig tokenizer = ByteTokenizerConfig{};
 };
 template <class Fields>
@@ -79,8 +78,6 @@ void describe(Fields& f, TextSourceConfig& c) {
     "held in memory");
   f("cache_above_mb", c.cache_above_mb, size_from(0),
     "text with more than this many million bytes is large; compressed files count four times");
-  f("max_file_mb", c.max_file_mb, size_from(1),
-    "refuse a file that is compressed or held in memory and has more than this many million bytes, decompressed");
   f("tokenizer", c.tokenizer, any(), "how text is divided into tokens; saved: as in another run");
 }
 

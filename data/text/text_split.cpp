@@ -51,7 +51,7 @@ void leave_out_bad_lines(const Text& text, const std::string& path, BadRows& bad
 }
 
 void read_to_memory(SourceText& source, const ReadRule& rule, BadRows& bad) {
-  source.text = read_text_file(source.file.path, rule.max_file_mb);
+  source.text = read_text_file(source.file.path);
   if (rule.utf8) {
     check_is_text(source.text, source.file.path);
     std::string left;
@@ -65,15 +65,15 @@ void read_to_memory(SourceText& source, const ReadRule& rule, BadRows& bad) {
   source.size = source.text.size();
 }
 
-void unpack(const std::string& from, const std::string& to, int64_t max_mb) {
+void unpack(const std::string& from, const std::string& to) {
   FileWriter file(to);
-  for (TextReader reader(from, max_mb); !reader.at_end();) file.write(reader.piece());
+  for (TextReader reader(from, max_file_mb); !reader.at_end();) file.write(reader.piece());
   file.close();
 }
 
 void read_to_files(SourceText& source, const ReadRule& rule, const std::string& copy, BadRows& bad) {
   source.path = is_packed_name(source.file.path) ? copy : source.file.path;
-  if (source.path == copy) unpack(source.file.path, copy, rule.max_file_mb);
+  if (source.path == copy) unpack(source.file.path, copy);
   source.size = std::filesystem::file_size(source.path);
   if (source.size == 0) throw empty_file(source.file.path);
   const Text text = source.open(0, source.size, rule.progress);

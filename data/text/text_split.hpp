@@ -32,7 +32,6 @@ struct SourceText {
 
 struct ReadRule {
   bool utf8 = false;             // must lines be UTF-8?
-  int64_t max_file_mb = 0;       // of packed files and of those held in memory
   std::string copies;            // what the paths of copies begin with; empty: texts are held in memory
   Progress* progress = nullptr;  // may be null
 };

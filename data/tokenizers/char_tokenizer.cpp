@@ -12,11 +12,9 @@ namespace capstan {
 
 namespace {
 
-/// Calls visit(code point) for every character of the normalised text, which must be valid UTF-8.
+/// Calls visit(code point) for every character of the text, which must be valid UTF-8.
 template <class Visit>
-void each_code_point(std::string_view text, const Normalisation& normalisation, const Visit& visit) {
-  std::string changed;
-  if (!changes_nothing(normalisation)) text = changed = normalised(text, normalisation);
+void each_code_point(std::string_view text, const Visit& visit) {
   for (size_t at = 0; at < text.size();) {
     const Utf8Character character = first_character(text.substr(at));
     visit(character.code_point);
@@ -26,8 +24,7 @@ void each_code_point(std::string_view text, const Normalisation& normalisation, 
 
 }  // namespace
 
-CharTokenizer::CharTokenizer(std::vector<uint32_t> code_points, const Normalisation& normalisation)
-    : code_points_(std::move(code_points)), normalisation_(normalisation) {
+CharTokenizer::CharTokenizer(std::vector<uint32_t> code_points) : code_points_(std::move(code_points)) {
   for (size_t i = 0; i < code_points_.size(); ++i) {
     check(code_points_[i] <= 0x10ffff && (code_points_[i] < 0xd800 || code_points_[i] > 0xdfff),
           "char tokenizer: U+{:04X} is not a character", code_points_[i]);
@@ -37,17 +34,17 @@ CharTokenizer::CharTokenizer(std::vector<uint32_t> code_points, const Normalisat
   }
 }
 
-CharTokenizer CharTokenizer::from_texts(const Texts& texts, const Normalisation& normalisation) {
-  const CharTokenizer empty({}, normalisation);
+CharTokenizer CharTokenizer::from_texts(const Texts& texts) {
+  const CharTokenizer empty({});
   std::set<uint32_t> points;
   for (size_t i = 0; i < texts.count(); ++i) {
     TextPlace place;
     for_blocks(texts.open(i), boundary_of(empty), [&](std::string_view text) {
       check_utf8(text, "text", place);
-      each_code_point(text, normalisation, [&](uint32_t point) { points.insert(point); });
+      each_code_point(text, [&](uint32_t point) { points.insert(point); });
     });
   }
-  return CharTokenizer({points.begin(), points.end()}, normalisation);
+  return CharTokenizer({points.begin(), points.end()});
 }
 
 int32_t CharTokenizer::id_of(uint32_t code_point) const {
@@ -59,7 +56,7 @@ std::vector<int32_t> CharTokenizer::encode(std::string_view text, const std::str
   check_utf8(text, file);
   std::vector<int32_t> ids;
   ids.reserve(text.size());
-  each_code_point(text, normalisation_, [&](uint32_t point) { ids.push_back(id_of(point)); });
+  each_code_point(text, [&](uint32_t point) { ids.push_back(id_of(point)); });
   return ids;
 }
 
@@ -72,17 +69,12 @@ std::string CharTokenizer::piece(int32_t id, int32_t) const {
 
 std::vector<std::string> CharTokenizer::pieces(std::string_view text) const {
   std::vector<std::string> pieces;
-  each_code_point(text, normalisation_, [&](uint32_t point) { append_utf8(pieces.emplace_back(), point); });
+  each_code_point(text, [&](uint32_t point) { append_utf8(pieces.emplace_back(), point); });
   return pieces;
 }
 
-size_t CharTokenizer::boundary(std::string_view text, size_t at) const {
-  return normalisation_.form == NormalForm::none ? character_boundary(text, at) : normalisation_boundary(text, at);
-}
+size_t CharTokenizer::boundary(std::string_view text, size_t at) const { return character_boundary(text, at); }
 
-void CharTokenizer::save_to(nlohmann::json& json) const {
-  json["code_points"] = code_points_;
-  add_to_json(normalisation_, json);
-}
+void CharTokenizer::save_to(nlohmann::json& json) const { json["code_points"] = code_points_; }
 
 }  // namespace capstan

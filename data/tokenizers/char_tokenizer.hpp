@@ -1,34 +1,29 @@
 // Text to one token per character (`tokenizer: char`). A run keeps the vocabulary in tokenizer.json, and old ones must
-// be read: tests/data/tokenizers/test_tokenizer.cpp and test_normalisation.cpp.
+// be read: tests/data/tokenizers/test_tokenizer.cpp.
 #pragma once
 
 #include <unordered_map>
 
 #include "core/config/schema.hpp"
-#include "data/tokenizers/normalisation.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 
 namespace capstan {
 
 struct CharTokenizerConfig {
   static constexpr const char* type_name = "char";
-  Normalisation normalisation = {};
 };
 template <class Fields>
-void describe(Fields& f, CharTokenizerConfig& c) {
-  describe_normalisation(f, c.normalisation);
-}
+void describe(Fields&, CharTokenizerConfig&) {}
 
-/// One id per Unicode code point of the normalised training text,
-/// in the order of the code points; id 0 is every other one.
+/// One id per Unicode code point of the training text, in the order of the code points; id 0 is every other one.
 class CharTokenizer final : public Tokenizer {
  public:
   static constexpr int32_t unknown = 0;
 
   /// Throws std::invalid_argument unless the code points are characters and ascend strictly.
-  explicit CharTokenizer(std::vector<uint32_t> code_points, const Normalisation& normalisation = {});
+  explicit CharTokenizer(std::vector<uint32_t> code_points);
   /// Throws Error for text that is not UTF-8.
-  static CharTokenizer from_texts(const Texts& texts, const Normalisation& normalisation = {});
+  static CharTokenizer from_texts(const Texts& texts);
 
   std::string kind() const override { return "char"; }
   int64_t vocabulary_size() const override { return static_cast<int64_t>(code_points_.size()) + 1; }
@@ -48,7 +43,6 @@ class CharTokenizer final : public Tokenizer {
   int32_t id_of(uint32_t code_point) const;
 
   std::vector<uint32_t> code_points_;
-  Normalisation normalisation_;
   std::unordered_map<uint32_t, int32_t> ids_;
 };
 

@@ -1,7 +1,7 @@
 // Reads .model files of SentencePiece, which are messages of Protocol Buffers (sentencepiece_model.proto): checks what
 // the library follows without looking, and takes out the pieces for exports. A file from elsewhere may hold anything:
 // tests/data/tokenizers/test_sentencepiece.cpp and tests/fuzz/fuzz_sentencepiece_model.cpp.
-#include "data/tokenizers/sentencepiece_tokenizer.hpp"
+#include "data/tokenizers/sentencepiece_model.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -128,19 +128,6 @@ void check_piece(std::string_view bytes, const std::string& origin) {
   }
 }
 
-}  // namespace
-
-void check_sentencepiece_model(std::string_view model, const std::string& origin) {
-  Message fields(model, origin);
-  while (const auto field = fields.next()) {
-    if (field->wire_type != 2) continue;
-    if (field->number == 1) check_piece(field->bytes, origin);
-    if (field->number == 3 || field->number == 5) check_normaliser(field->bytes, origin);
-  }
-}
-
-namespace {
-
 SentencePieceContent::Piece piece_of(std::string_view bytes, const std::string& origin) {
   SentencePieceContent::Piece piece;
   Message message(bytes, origin);
@@ -153,6 +140,15 @@ SentencePieceContent::Piece piece_of(std::string_view bytes, const std::string& 
 }
 
 }  // namespace
+
+void check_sentencepiece_model(std::string_view model, const std::string& origin) {
+  Message fields(model, origin);
+  while (const auto field = fields.next()) {
+    if (field->wire_type != 2) continue;
+    if (field->number == 1) check_piece(field->bytes, origin);
+    if (field->number == 3 || field->number == 5) check_normaliser(field->bytes, origin);
+  }
+}
 
 SentencePieceContent sentencepiece_content(std::string_view model, const std::string& origin) {
   SentencePieceContent content;

@@ -12,6 +12,7 @@
 #include "core/strings/base64.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/files/text_file.hpp"
+#include "data/tokenizers/sentencepiece_model.hpp"
 
 namespace capstan {
 namespace {
@@ -56,11 +57,8 @@ bool begins_word(std::string_view text, size_t at) { return text[at] == ' ' && t
 
 }  // namespace
 
-SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const Normalisation& normalisation,
-                                               const std::string& origin)
-    : model_(std::move(model)),
-      normalisation_(normalisation),
-      processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
+SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const std::string& origin)
+    : model_(std::move(model)), processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
   check_sentencepiece_model(model_, origin);
   check_status(processor_->LoadFromSerializedProto(model_), origin);
   learn_pieces(origin);
@@ -70,8 +68,8 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const Normalis
 SentencePieceTokenizer::~SentencePieceTokenizer() = default;
 SentencePieceTokenizer::SentencePieceTokenizer(SentencePieceTokenizer&&) noexcept = default;
 
-SentencePieceTokenizer SentencePieceTokenizer::from_file(const std::string& path, const Normalisation& normalisation) {
-  return SentencePieceTokenizer(read_text_file(path), normalisation, path);
+SentencePieceTokenizer SentencePieceTokenizer::from_file(const std::string& path) {
+  return SentencePieceTokenizer(read_text_file(path), path);
 }
 
 std::optional<int32_t> SentencePieceTokenizer::unknown_token() const {
@@ -140,8 +138,6 @@ void SentencePieceTokenizer::encode_line(std::string_view line, std::vector<int3
 
 std::vector<int32_t> SentencePieceTokenizer::encode(std::string_view text, const std::string& file) const {
   check_utf8(text, file);
-  std::string changed;
-  if (!changes_nothing(normalisation_)) text = changed = normalised(text, normalisation_);
   std::vector<int32_t> ids;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
@@ -168,8 +164,7 @@ std::string SentencePieceTokenizer::token_name(int32_t id) const {
 
 size_t SentencePieceTokenizer::word_boundary(std::string_view text, size_t at) {
   if (at >= text.size()) return text.size();
-  const auto is_ascii = [](char c) { return static_cast<uint8_t>(c) < 0x80; };  // others may be blanks in nfkc
-  while (at > 0 && text[at] != '\n' && text[at - 1] != '\n' && !(begins_word(text, at) && is_ascii(text[at - 1]))) --at;
+  while (at > 0 && text[at] != '\n' && text[at - 1] != '\n' && !begins_word(text, at)) --at;
   return at;
 }
 
@@ -180,9 +175,6 @@ size_t SentencePieceTokenizer::boundary(std::string_view text, size_t at) const 
   return at;
 }
 
-void SentencePieceTokenizer::save_to(nlohmann::json& json) const {
-  json["model"] = to_base64(model_);
-  add_to_json(normalisation_, json);
-}
+void SentencePieceTokenizer::save_to(nlohmann::json& json) const { json["model"] = to_base64(model_); }
 
 }  // namespace capstan

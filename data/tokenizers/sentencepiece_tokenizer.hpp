@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "core/config/schema.hpp"
-#include "data/tokenizers/normalisation.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 
 namespace sentencepiece {
@@ -30,25 +29,13 @@ struct SentencePieceTokenizerConfig {
   SentencePieceType model_type = SentencePieceType::bpe;
   int64_t vocabulary_size = 8000;
   std::string model;
-  bool byte_fallback = true;
-  double character_coverage = 0.9995;
-  int64_t training_bytes = 10000000;
-  Normalisation normalisation = {};
+  int64_t training_bytes = 10000000;  // no key: learn from at most so much of the text, sampled evenly
 };
 template <class Fields>
 void describe(Fields& f, SentencePieceTokenizerConfig& c) {
   f("model_type", c.model_type, any(), "how pieces are learnt");
   f("vocabulary_size", c.vocabulary_size, between(4, 16777216), "number of pieces, special ones included");
-  f("model", c.model, any(),
-    "a SentencePiece .model file; only normalise and case_fold then have an effect. If it does not exist, the learnt "
-    "model is written to it");
-  f("byte_fallback", c.byte_fallback, any(),
-    "encode text that has no piece as bytes (256 pieces) instead of one unknown piece");
-  f("character_coverage", c.character_coverage, between(0.98, 1),
-    "share of the characters of the training text that must have pieces");
-  f("training_bytes", c.training_bytes, count_from(1000),
-    "learn from at most this many bytes of the training text, sampled evenly");
-  describe_normalisation(f, c.normalisation);
+  f("model", c.model, any(), "a SentencePiece .model file. If it does not exist, the learnt model is written to it");
 }
 
 /// The ids of a SentencePiece model. Each line of a text is encoded on its own, as SentencePiece trains, and followed
@@ -62,9 +49,9 @@ void describe(Fields& f, SentencePieceTokenizerConfig& c) {
 class SentencePieceTokenizer final : public Tokenizer {
  public:
   /// `model`: the content of a .model file. Throws Error "<origin>: ..." when it is not a model.
-  SentencePieceTokenizer(std::string model, const Normalisation& normalisation, const std::string& origin);
+  SentencePieceTokenizer(std::string model, const std::string& origin);
   /// Throws Error naming the file when it is missing or no model.
-  static SentencePieceTokenizer from_file(const std::string& path, const Normalisation& normalisation);
+  static SentencePieceTokenizer from_file(const std::string& path);
   ~SentencePieceTokenizer() override;
   SentencePieceTokenizer(SentencePieceTokenizer&&) noexcept;
 
@@ -94,7 +81,6 @@ class SentencePieceTokenizer final : public Tokenizer {
   void encode_part(std::string_view part, std::vector<int32_t>& ids) const;
 
   std::string model_;
-  Normalisation normalisation_;
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   std::vector<std::string> pieces_;  // by id, as text
   int32_t end_of_line_ = 0;          // id of the token after every line
@@ -103,34 +89,9 @@ class SentencePieceTokenizer final : public Tokenizer {
 };
 
 /// A SentencePiece model (the content of a .model file) with config.vocabulary_size pieces: `<unk>`, a line's end, the
-/// tab, with byte_fallback all 256 bytes, then what was learnt. One thread, so the same texts give the same model.
+/// tab, all 256 bytes, then what was learnt. One thread, so the same texts give the same model.
 /// From texts of more than config.training_bytes, evenly spaced lines are taken. Throws ConfigError if the texts give
 /// fewer pieces, or need more.
 std::string train_sentencepiece(const SentencePieceTokenizerConfig& config, const Texts& texts);
-
-// Models from elsewhere: SentencePiece's library follows the tables of a model without checking them.
-
-/// Throws the Error that says that the file `origin` is no such model or is damaged, why, and what to do.
-[[noreturn]] void refuse_sentencepiece_model(const std::string& origin, std::string_view why);
-
-/// Throws Error "<origin>: ..." unless following the model's tables stays within them: its normalisation is a trie of
-/// offsets that the library follows without looking, and scores that are no numbers have no order.
-void check_sentencepiece_model(std::string_view model, const std::string& origin);
-
-/// What a checked model holds, as far as another program's format can have it: for exports (run/exports).
-struct SentencePieceContent {
-  enum class Type { normal = 1, unknown, control, user_defined, unused, byte };
-  struct Piece {
-    std::string text;
-    float score = 0;
-    Type type = Type::normal;
-  };
-  std::vector<Piece> pieces;
-  bool is_bpe = false, is_unigram = true;
-  bool byte_fallback = false;
-  /// Does it change texts before it looks for pieces: with a table, a blank in front, or blanks left out?
-  bool changes_texts = false;
-};
-SentencePieceContent sentencepiece_content(std::string_view model, const std::string& origin);
 
 }  // namespace capstan

@@ -14,8 +14,11 @@
 namespace capstan {
 namespace {
 
-/// In bytes. SentencePiece leaves out sentences of more than 4192 bytes, and nfkc may make a text longer.
+/// In bytes. SentencePiece leaves out sentences of more than 4192 bytes.
 constexpr size_t longest_sentence = 1024;
+
+/// Share of the characters of the training text that have pieces; the others are encoded as bytes.
+constexpr double character_coverage = 0.9995;
 
 const char* const newline_symbol = "\n";
 const char* const tab_symbol = "\t";
@@ -25,7 +28,7 @@ const char* const unknown_mark = "\xe2\x96\x85";  // the trainer leaves sentence
 /// Lines of the texts, in pieces of at most longest_sentence; an even share of them when they are too many.
 class Sentences final : public sentencepiece::SentenceIterator {
  public:
-  Sentences(const Texts& texts, const Normalisation& rule, int64_t limit) : texts_(texts), rule_(rule) {
+  Sentences(const Texts& texts, int64_t limit) : texts_(texts) {
     const auto bytes = static_cast<double>(texts.bytes());
     share_ = bytes > static_cast<double>(limit) ? static_cast<double>(limit) / bytes : 1;
     Next();
@@ -50,7 +53,6 @@ class Sentences final : public sentencepiece::SentenceIterator {
       seen_ += share_ * static_cast<double>(sentence_.size());
     } while (sentence_.empty() || seen_ <= taken_);
     taken_ += static_cast<double>(sentence_.size());
-    if (!changes_nothing(rule_)) sentence_ = normalised(sentence_, rule_);
   }
 
  private:
@@ -69,7 +71,6 @@ class Sentences final : public sentencepiece::SentenceIterator {
   }
 
   const Texts& texts_;
-  Normalisation rule_;
   double share_ = 1, seen_ = 0, taken_ = 0;  // bytes that should have been taken by now, and that were
   size_t next_text_ = 0;
   Text text_ = Text("");
@@ -135,10 +136,10 @@ std::string number_after(const std::string& message, const std::string& words) {
                     config.vocabulary_size, most));
   const std::string least = number_after(message, fmt::format("{} vs ", config.vocabulary_size));
   if (!least.empty())
-    throw ConfigError(fmt::format(
-        "data.tokenizer.vocabulary_size: {} pieces are too few: single characters{} need {}; raise it above that, "
-        "or lower character_coverage",
-        config.vocabulary_size, config.byte_fallback ? " and bytes" : "", least));
+    throw ConfigError(
+        fmt::format("data.tokenizer.vocabulary_size: {} pieces are too few: single characters and bytes need {}; raise "
+                    "it above that",
+                    config.vocabulary_size, least));
   throw Error(fmt::format("data: SentencePiece cannot be trained: {}", message));
 }
 
@@ -150,24 +151,24 @@ std::string train_sentencepiece(const SentencePieceTokenizerConfig& config, cons
     for_blocks(texts.open(i), character_boundary,
                [&](std::string_view text) { check_utf8(text, "training text", place); });
   }
-  Sentences sentences(texts, config.normalisation, config.training_bytes);
+  Sentences sentences(texts, config.training_bytes);
   const Census census = take_census(sentences);
   if (!census.two_kinds)
     throw Error(
         "data: there is no training text to learn the tokenizer's pieces from, or it repeats a single character; give "
         "more to data.train");
   std::vector<std::string> symbols = {newline_symbol, tab_symbol};
-  // A blank too rare for character_coverage needs a piece of its own, or it would be lost.
-  if (census.blanks <= 2 * (1 - config.character_coverage) * census.characters) symbols.emplace_back(blank_symbol);
+  // A blank too rare for the coverage needs a piece of its own, or it would be lost.
+  if (census.blanks <= 2 * (1 - character_coverage) * census.characters) symbols.emplace_back(blank_symbol);
   // With no more pieces than these the trainer would end the process, or give a message that does not help.
-  const int64_t fixed = 1 + static_cast<int64_t>(symbols.size()) + (config.byte_fallback ? 256 : 0);
+  const int64_t fixed = 1 + static_cast<int64_t>(symbols.size()) + 256;
   if (config.vocabulary_size <= fixed) refuse(config, fmt::format("{} vs {}", config.vocabulary_size, fixed));
   std::string model;
   const auto status =
       sentencepiece::SentencePieceTrainer::Train({{"model_type", enum_name(config.model_type)},
                                                   {"vocab_size", std::to_string(config.vocabulary_size)},
-                                                  {"character_coverage", fmt::format("{}", config.character_coverage)},
-                                                  {"byte_fallback", config.byte_fallback ? "true" : "false"},
+                                                  {"character_coverage", fmt::format("{}", character_coverage)},
+                                                  {"byte_fallback", "true"},
                                                   {"user_defined_symbols", join(symbols, ",")},
                                                   {"bos_id", "-1"},
                                                   {"eos_id", "-1"},

@@ -1,6 +1,6 @@
 // Text to token ids and back: the interface of all tokenizers (docs/adding.md adds one), decoding token by token, and
 // the tokenizer of bytes. A run saves its tokenizer as JSON and compares the fingerprint, so neither may change for an
-// existing kind: tests/data/tokenizers/test_tokenizer.cpp and test_normalisation.cpp.
+// existing kind: tests/data/tokenizers/test_tokenizer.cpp.
 #pragma once
 
 #include <cstdint>

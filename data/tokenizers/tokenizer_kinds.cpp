@@ -3,7 +3,6 @@
 #include "data/tokenizers/tokenizer_kinds.hpp"
 
 #include <filesystem>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
@@ -11,14 +10,11 @@
 #include "core/io/regular_file.hpp"
 #include "core/strings/base64.hpp"
 #include "data/files/text_file.hpp"
-#include "data/tokenizers/blank_separated.hpp"
-#include "data/tokenizers/normalisation.hpp"
 
 namespace capstan {
 namespace {
 
 constexpr int64_t tokenizer_format = 1;  // the newest format; a file that names no format has format 1
-constexpr int64_t max_ids = std::numeric_limits<int32_t>::max();
 
 std::vector<uint32_t> code_points(const nlohmann::json& list) {
   std::vector<uint32_t> points;
@@ -34,20 +30,16 @@ std::vector<uint32_t> code_points(const nlohmann::json& list) {
 std::shared_ptr<const Tokenizer> tokenizer_from(const nlohmann::json& json) {
   const auto kind = json.at("kind").get<std::string>();
   if (kind == "byte") return std::make_shared<ByteTokenizer>();
-  if (kind == "listops") return std::make_shared<ListOpsTokenizer>();
-  if (kind == "number") return std::make_shared<NumberTokenizer>(whole_number_at(json, "size", 1, max_ids));
-  const Normalisation normalisation = normalisation_from(json);
-  if (kind == "char") return std::make_shared<CharTokenizer>(code_points(json.at("code_points")), normalisation);
+  if (kind == "char") return std::make_shared<CharTokenizer>(code_points(json.at("code_points")));
   if (kind == "word") {
     const auto name = json.at("split").get<std::string>();
     const auto split = enum_value<WordSplit>(name);
     if (!split) throw Error(fmt::format("unknown word split '{}'", name));
-    const WordTokenizer::Rule rule{*split, json.at("lower_case").get<bool>(), normalisation};
+    const WordTokenizer::Rule rule{*split, json.at("lower_case").get<bool>()};
     return std::make_shared<WordTokenizer>(rule, json.at("words").get<std::vector<std::string>>());
   }
   if (kind == "sentencepiece")
-    return std::make_shared<SentencePieceTokenizer>(from_base64(json.at("model").get<std::string>()), normalisation,
-                                                    "model");
+    return std::make_shared<SentencePieceTokenizer>(from_base64(json.at("model").get<std::string>()), "model");
   throw Error(fmt::format("unknown kind '{}'", kind));
 }
 
@@ -64,11 +56,10 @@ bool is_trained(const SentencePieceTokenizerConfig& config) {
 
 std::shared_ptr<const Tokenizer> make_sentencepiece(const SentencePieceTokenizerConfig& config, const Texts& texts) {
   if (!is_trained(config))
-    return std::make_shared<SentencePieceTokenizer>(
-        SentencePieceTokenizer::from_file(config.model, config.normalisation));
+    return std::make_shared<SentencePieceTokenizer>(SentencePieceTokenizer::from_file(config.model));
   std::string model = train_sentencepiece(config, texts);
   if (!config.model.empty()) write_model(config.model, model);
-  return std::make_shared<SentencePieceTokenizer>(std::move(model), config.normalisation, "the model just trained");
+  return std::make_shared<SentencePieceTokenizer>(std::move(model), "the model just trained");
 }
 
 std::shared_ptr<const Tokenizer> read_saved(const SavedTokenizerConfig& config) {
@@ -79,14 +70,13 @@ std::shared_ptr<const Tokenizer> read_saved(const SavedTokenizerConfig& config) 
 
 std::shared_ptr<const Tokenizer> make_tokenizer(const TokenizerConfig& config, const Texts& texts) {
   if (std::holds_alternative<ByteTokenizerConfig>(config)) return std::make_shared<ByteTokenizer>();
-  if (const auto* chars = std::get_if<CharTokenizerConfig>(&config))
-    return std::make_shared<CharTokenizer>(CharTokenizer::from_texts(texts, chars->normalisation));
+  if (std::holds_alternative<CharTokenizerConfig>(config))
+    return std::make_shared<CharTokenizer>(CharTokenizer::from_texts(texts));
   if (const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config))
     return make_sentencepiece(*pieces, texts);
   if (const auto* saved = std::get_if<SavedTokenizerConfig>(&config)) return read_saved(*saved);
   const auto& word = std::get<WordTokenizerConfig>(config);
-  return std::make_shared<WordTokenizer>(word.vocabulary.empty() ? WordTokenizer::from_texts(word, texts)
-                                                                 : WordTokenizer::from_file(word));
+  return std::make_shared<WordTokenizer>(WordTokenizer::from_texts(word, texts));
 }
 
 std::shared_ptr<const Tokenizer> tokenizer_from_json(const std::string& json, const std::string& file) {
@@ -124,8 +114,7 @@ bool needs_utf8(const TokenizerConfig& config) {
 
 bool learns_from_texts(const TokenizerConfig& config) {
   if (const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config)) return is_trained(*pieces);
-  if (const auto* word = std::get_if<WordTokenizerConfig>(&config)) return word->vocabulary.empty();
-  return std::holds_alternative<CharTokenizerConfig>(config);
+  return std::holds_alternative<WordTokenizerConfig>(config) || std::holds_alternative<CharTokenizerConfig>(config);
 }
 
 TokenizerConfig unsaved(TokenizerConfig config) {
@@ -137,9 +126,8 @@ TokenizerConfig unsaved(TokenizerConfig config) {
 Boundary boundary_of(const TokenizerConfig& config) {
   const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config);
   if (pieces != nullptr && is_trained(*pieces)) return SentencePieceTokenizer::word_boundary;
-  TokenizerConfig empty = config;  // where a text may be cut does not depend on the vocabulary
-  if (auto* word = std::get_if<WordTokenizerConfig>(&empty)) word->vocabulary.clear();
-  return [tokenizer = make_tokenizer(empty, {})](std::string_view text, size_t at) {
+  // Where a text may be cut does not depend on the vocabulary.
+  return [tokenizer = make_tokenizer(config, {})](std::string_view text, size_t at) {
     return tokenizer->boundary(text, at);
   };
 }

@@ -21,12 +21,10 @@ struct SavedTokenizerConfig {
 };
 template <class Fields>
 void describe(Fields& f, SavedTokenizerConfig& c) {
-  f("file", c.file, not_empty(),
-    "the tokenizer.json of another run. {\"kind\": \"number\", \"size\": N} reads ids below N, with blanks between "
-    "them");
+  f("file", c.file, not_empty(), "the tokenizer.json of another run");
 }
 
-/// The kinds that a configuration may choose. Generated data also uses ListOpsTokenizer and NumberTokenizer.
+/// The kinds that a configuration may choose.
 using TokenizerConfig = std::variant<ByteTokenizerConfig, CharTokenizerConfig, WordTokenizerConfig,
                                      SentencePieceTokenizerConfig, SavedTokenizerConfig>;
 

@@ -9,7 +9,6 @@
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/strings/utf8.hpp"
-#include "data/files/text_file.hpp"
 
 namespace capstan {
 namespace {
@@ -21,11 +20,9 @@ bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || static_cast<uint8_t>(c) >= 0x80;
 }
 
-/// Calls visit(word) for every word of the normalised text, visit("\n") for every line's end.
+/// Calls visit(word) for every word of the text, visit("\n") for every line's end.
 void split_words(std::string_view text, const WordTokenizer::Rule& rule,
                  const std::function<void(std::string_view)>& visit) {
-  std::string changed;
-  if (!changes_nothing(rule.normalisation)) text = changed = normalised(text, rule.normalisation);
   const auto continues = [&rule](char c) {
     return rule.split == WordSplit::blanks ? !is_blank(c) && c != '\n' : is_letter_or_digit(c);
   };
@@ -91,7 +88,7 @@ WordTokenizer::WordTokenizer(const Rule& rule, std::vector<std::string> words) :
 }
 
 WordTokenizer WordTokenizer::from_texts(const WordTokenizerConfig& config, const Texts& texts) {
-  const Rule rule{config.split, config.lower_case, config.normalisation};
+  const Rule rule{config.split, config.lower_case};
   std::vector<std::pair<int64_t, std::string>> ordered;
   for (const WordCounts& counts : count_words(texts, rule))
     for (const auto& [word, count] : counts)
@@ -105,27 +102,6 @@ WordTokenizer WordTokenizer::from_texts(const WordTokenizerConfig& config, const
   std::vector<std::string> words;
   for (auto& entry : ordered) words.push_back(std::move(entry.second));
   return WordTokenizer(rule, std::move(words));
-}
-
-WordTokenizer WordTokenizer::from_file(const WordTokenizerConfig& config) {
-  const std::string text = read_text_file(config.vocabulary);
-  check_utf8(text, config.vocabulary);
-  std::vector<std::string> words;
-  std::unordered_map<std::string, int64_t> seen;
-  Lines lines(text);
-  for (Line line; lines.next(line);) {
-    if (line.text.empty()) continue;
-    if (line.text.find_first_of(" \t") != std::string_view::npos)
-      throw Error(fmt::format("{}:{}: '{}' is more than one word; a vocabulary file has one word per line",
-                              config.vocabulary, line.number, line.text));
-    const std::string word(line.text);
-    const auto [found, added] = seen.emplace(word, line.number);
-    if (!added)
-      throw Error(fmt::format("{}:{}: the word '{}' is already on line {}; remove one of them", config.vocabulary,
-                              line.number, word, found->second));
-    if (word != unknown_word && word != end_of_line_word) words.push_back(word);
-  }
-  return WordTokenizer({config.split, config.lower_case, config.normalisation}, std::move(words));
 }
 
 std::vector<int32_t> WordTokenizer::encode(std::string_view text, const std::string& file) const {
@@ -168,7 +144,6 @@ void WordTokenizer::save_to(nlohmann::json& json) const {
   json["split"] = enum_name(rule_.split);
   json["lower_case"] = rule_.lower_case;
   json["words"] = std::vector<std::string>(words_.begin() + 2, words_.end());
-  add_to_json(rule_.normalisation, json);
 }
 
 }  // namespace capstan

@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include "core/config/schema.hpp"
-#include "data/tokenizers/normalisation.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 
 namespace capstan {
@@ -22,19 +21,15 @@ struct WordTokenizerConfig {
   bool lower_case = false;
   int64_t max_size = 0;
   int64_t min_count = 1;
-  std::string vocabulary;
-  Normalisation normalisation = {};
 };
 template <class Fields>
 void describe(Fields& f, WordTokenizerConfig& c) {
   f("split", c.split, any(),
     "blanks: words are separated by white space, as in WikiText; words: a run of letters and digits is a word, and so "
     "is every other character");
-  f("lower_case", c.lower_case, any(), "turn A-Z into a-z; case_fold changes all letters");
+  f("lower_case", c.lower_case, any(), "turn A-Z into a-z");
   f("max_size", c.max_size, size_from(0), "keep at most this many words, the most frequent ones; 0 = all");
   f("min_count", c.min_count, count_from(1), "keep words that occur at least this often");
-  f("vocabulary", c.vocabulary, any(), "file with one word per line, instead of the words of the training text");
-  describe_normalisation(f, c.normalisation);
 }
 
 /// One id per word of a vocabulary: 0 is `<unk>`, every word outside the vocabulary; 1 is `<eos>`, a line's end; then
@@ -50,15 +45,12 @@ class WordTokenizer final : public Tokenizer {
   struct Rule {
     WordSplit split = WordSplit::blanks;
     bool lower_case = false;
-    Normalisation normalisation = {};
   };
 
   /// `words` without `<unk>` and `<eos>`. Throws std::invalid_argument for an empty, repeated or reserved word.
   WordTokenizer(const Rule& rule, std::vector<std::string> words);
   /// Words in the order of frequency, then of bytes.
   static WordTokenizer from_texts(const WordTokenizerConfig& config, const Texts& texts);
-  /// One word per line; `<unk>` and `<eos>` may be among them. Throws Error naming file and line.
-  static WordTokenizer from_file(const WordTokenizerConfig& config);
 
   std::string kind() const override { return "word"; }
   int64_t vocabulary_size() const override { return static_cast<int64_t>(words_.size()); }

@@ -2,7 +2,7 @@
 
 #include "core/base/random.hpp"
 #include "data/batches/example_source.hpp"
-#include "data/tokenizers/blank_separated.hpp"
+#include "data/tokenizers/tokenizer.hpp"
 
 namespace capstan {
 namespace {
@@ -13,7 +13,10 @@ ExampleSet make_split(const ParityConfig& config, Split split, int64_t count) {
   std::vector<int32_t> bits(static_cast<size_t>(config.length));
   for (int64_t i = 0; i < count; ++i) {
     int32_t sum = 0;
-    for (int32_t& bit : bits) sum += bit = static_cast<int32_t>(random.below(2));
+    for (int32_t& bit : bits) {
+      bit = '0' + static_cast<int32_t>(random.below(2));
+      sum += bit - '0';
+    }
     examples.add(bits, sum % 2);
   }
   return examples;
@@ -32,7 +35,7 @@ SourceFacts facts(const ParityConfig& config) {
 std::unique_ptr<DataSource> make_source(const ParityConfig& config, const SourceInputs& inputs) {
   ClassificationData data;
   data.classes = {"even", "odd"};
-  data.tokenizer = std::make_shared<NumberTokenizer>(2);
+  data.tokenizer = std::make_shared<ByteTokenizer>();
   data.train = make_split(config, Split::train, config.train);
   data.valid = make_split(config, Split::valid, config.valid);
   data.test = make_split(config, Split::test, config.test);

@@ -1,7 +1,7 @@
-// beam_search() of generate.hpp, for completions of pairs. Row i of the decode state and of the logits is that of the
+// beam_search(), for completions of pairs. Row i of the decode state and of the logits is that of the
 // i-th open text; the row after them follows the likeliest token only, so that the result is never worse than greedy
 // text. tests/models/test_beam_search.cpp compares with all texts.
-#include "models/generation/generate.hpp"
+#include "models/generation/beam_search.hpp"
 
 #include <algorithm>
 #include <cmath>

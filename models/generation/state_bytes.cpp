@@ -1,7 +1,7 @@
 // The bytes of a session that `capstan serve` saves: a format line, identity and text with their lengths, position,
 // recent tokens, the elements of each layer in the order of MixerState::visit(), and the hash of all this. Files that
 // servers have saved are read by later ones: another layout is another format line. tests/serve/test_company.cpp.
-#include "models/generation/generate.hpp"
+#include "models/generation/state_bytes.hpp"
 
 #include <cstring>
 

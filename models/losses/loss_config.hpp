@@ -4,13 +4,12 @@
 #include <variant>
 
 #include "models/losses/cross_entropy.hpp"
-#include "models/losses/focal.hpp"
 
 namespace capstan {
 
-/// YAML: model: {loss: {type: focal, gamma: 2}}. Each has `Var loss_sum(const Config&, const LossInput&)`: a scalar,
-/// the sum over the texts of a batch in training. Evaluation computes the cross-entropy, so that losses can be
-/// compared.
-using LossConfig = std::variant<CrossEntropyConfig, FocalConfig>;
+/// YAML: model: {loss: {type: cross-entropy, label_smoothing: 0.1}}. Each has `Var loss_sum(const Config&, const
+/// LossInput&)`: a scalar, the sum over the texts of a batch in training. Evaluation computes the cross-entropy, so
+/// that losses can be compared.
+using LossConfig = std::variant<CrossEntropyConfig>;
 
 }  // namespace capstan

@@ -22,14 +22,8 @@ inline std::vector<EnumName<NormKind>> enum_names(NormKind) {
 
 struct NormConfig {
   NormKind type = NormKind::layer;
-  double eps = 1e-5;
+  double eps = 1e-5;  // no key: added to the variance or mean square, to avoid division by zero
 };
-
-template <class Fields>
-void describe(Fields& f, NormConfig& c) {
-  f("type", c.type, any(), "layer (mean and variance), rms (root mean square), scale (rms with one gain) or none");
-  f("eps", c.eps, greater(0), "added to the variance or mean square, to avoid division by zero");
-}
 
 enum class FeedForwardKind { none, relu, squared_relu, gelu, silu, glu, swiglu, geglu };
 

@@ -14,7 +14,7 @@ struct NgramTableConfig {
   std::vector<int64_t> orders = {};  // none: no n-grams
   int64_t buckets = 200000;
   int64_t width = 64;
-  double scale = 10;
+  double scale = 10;  // a key of NgramConfig alone
   double dropout = 0;
 };
 
@@ -25,9 +25,6 @@ void describe(Fields& f, NgramTableConfig& c) {
     "rows in the table, to one of which each n-gram is hashed; of a language model, 0 = chosen by the plan for "
     "train.minutes");
   f("width", c.width, between(1, 65536), "number of elements per row");
-  f("scale", c.scale, greater(0),
-    "factor of the sum of the rows, divided by the square root of their number: the larger, the faster the table "
-    "learns");
   f("dropout", c.dropout, between_below(0, 1), "share of the n-grams that are left out in training");
 }
 
@@ -58,6 +55,9 @@ struct NgramConfig : NgramTableConfig {
 template <class Fields>
 void describe(Fields& f, NgramConfig& c) {
   describe(f, static_cast<NgramTableConfig&>(c));
+  f("scale", c.scale, greater(0),
+    "factor of the sum of the rows, divided by the square root of their number: the larger, the faster the table "
+    "learns");
   f("characters", c.characters, any(),
     "lengths of n-grams of characters within words, whose start and end count as characters: [3, 4, 5, 6]. They are "
     "those of the text, so words outside the vocabulary have them, too; [] = none");

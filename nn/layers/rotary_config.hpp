@@ -7,19 +7,17 @@ namespace capstan {
 
 struct RotaryConfig {
   bool enabled = true;
-  double base = 10000;
+  double base = 10000;  // no key: pair i of n rotates by base^(-i/n) per position
   RotaryPairs pairs = RotaryPairs::halves;
 
   RotaryOptions options() const { return {base, pairs}; }
 };
 
-/// The keys rotary, rotary_base and rotary_pairs of a mixer with rotary positions.
+/// The keys rotary and rotary_pairs of a mixer with rotary positions.
 template <class Fields>
 void describe_rotary(Fields& f, RotaryConfig& c) {
   f("rotary", c.enabled, any(),
     "rotate queries and keys by their positions, at any length; without it, set `positions`");
-  f("rotary_base", c.base, greater(0),
-    "pair i of n rotates by base^(-i/n) per position: a larger base distinguishes larger distances");
   f("rotary_pairs", c.pairs, any(),
     "which features are rotated together: halves (i and i + n, as in Llama) or interleaved (2i and 2i + 1; the paper)");
 }

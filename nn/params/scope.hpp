@@ -35,14 +35,8 @@ class Scope {
   Scope operator/(const std::string& part) const;
   Scope operator/(int64_t index) const { return *this / std::to_string(index); }
   const std::string& path() const { return path_; }
-  /// A scope at this path whose parameters are those of `original`: stored once, with the names at this path as
-  /// aliases. Random keys (dropout) stay those of this path.
-  Scope sharing(const Scope& original) const;
-  /// A scope at this path in which parameters called "weight" (of linear layers and embeddings) start as N(0, stddev^2)
-  /// instead of the values that their module asks for.
-  Scope with_weights(double stddev) const;
 
-  /// Makes the parameter `<path>.<name>`. Throws std::invalid_argument where a shared parameter has another shape.
+  /// Makes the parameter `<path>.<name>`.
   Var param(const std::string& name, const Shape& shape, const Init& init, const ParamOptions& options = {}) const;
   /// The key of the random numbers drawn at this path (dropout).
   RandomKey random_key() const { return capstan::random_key(seed_, path_); }
@@ -52,8 +46,6 @@ class Scope {
   ParamStore* store_;
   uint64_t seed_;
   std::string path_;
-  std::string shared_from_, shared_to_;  // a name below path shared_from_ is an alias of that below shared_to_
-  std::optional<double> weight_stddev_;
 };
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -109,7 +109,6 @@ class Classifier(ClassifierMixin, BaseEstimator):
             kind, form = targets.kind, targets.form
             keys = {
                 **_keys_of_texts(columns, targets.multi_label), "data.train": [str(data)],
-                "data.max_file_mb": 1 + data.stat().st_size // 1_000_000,
                 **({} if sample_weight is None else {"data.weight_column": "weight"}), **self._class_weights(sorted(names)),
             }
         keys = {"name": "run", "folder": folder.name, **keys, **{key_of(key): value for key, value in self._options.items()}}
@@ -363,7 +362,7 @@ def _of_texts(message, path, name):
 def _keys_of_texts(columns, multi_label):
     """The keys of the data of texts with labels."""
     return {
-        "data.type": "labelled", "data.format": "jsonl", "data.valid": [], "data.test": [], "data.classes": [], "data.first_label": 0,
-        "data.label_column": "labels", "data.text_columns": columns, "data.multi_label": multi_label, "data.unique_labels": True,
-        "data.skip_empty": True, **({"data.label_separator": "\x1f"} if multi_label else {}),
+        "data.type": "labelled", "data.format": "jsonl", "data.valid": [], "data.test": [], "data.classes": [],
+        "data.label_column": "labels", "data.text_columns": columns, "data.multi_label": multi_label,
+        "data.on_error": "skip", **({"data.label_separator": "\x1f"} if multi_label else {}),
     }

@@ -13,7 +13,7 @@
 #include "core/io/json.hpp"
 #include "core/strings/base64.hpp"
 #include "core/strings/utf8.hpp"
-#include "data/tokenizers/normalisation.hpp"
+#include "data/tokenizers/sentencepiece_model.hpp"
 #include "data/tokenizers/sentencepiece_tokenizer.hpp"
 
 namespace capstan {
@@ -54,21 +54,6 @@ struct Pipeline {
   json model;
 };
 
-/// The steps by which all spellings of a text become one.
-std::vector<json> normaliser_of(const json& saved) {
-  const Normalisation rule = normalisation_from(saved);
-  std::vector<json> steps;
-  const auto add_form = [&] {
-    if (rule.form != NormalForm::none) steps.push_back({{"type", rule.form == NormalForm::nfc ? "NFC" : "NFKC"}});
-  };
-  add_form();
-  if (!rule.case_fold) return steps;
-  steps.push_back({{"type", "Lowercase"}});
-  for (const auto& [letter, folded] : folded_lower_case()) steps.push_back(replace(text(letter), folded));
-  add_form();
-  return steps;
-}
-
 Pipeline bytes() {
   json vocabulary;
   for (int byte = 0; byte < 256; ++byte) vocabulary[byte_letter(static_cast<uint8_t>(byte))] = byte;
@@ -86,7 +71,7 @@ Pipeline characters(const json& saved) {
     vocabulary[letter] = ++id;
   }
   const json model = {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", json::array()}, {"unk_token", "<unk>"}};
-  return {normaliser_of(saved), {}, {{{"type", "Fuse"}}}, model};
+  return {{}, {}, {{{"type", "Fuse"}}}, model};
 }
 
 /// Words are joined by one blank, lines by '\n'.
@@ -98,13 +83,13 @@ std::vector<json> word_decoder() {
           replace(text("\n "), "\n")};
 }
 
-/// The word tokenizer: words and line ends are tokens, in a text that is normalised first.
+/// The word tokenizer: words and line ends are tokens.
 Pipeline words(const json& saved) {
   const bool by_blanks = saved.at("split").get<std::string>() == "blanks";
   json vocabulary = {{"<unk>", 0}, {"\n", 1}};
   int32_t id = 1;
   for (const json& word : saved.at("words")) vocabulary[word.get<std::string>()] = ++id;
-  Pipeline words{normaliser_of(saved), {}, word_decoder(), {}};
+  Pipeline words{{}, {}, word_decoder(), {}};
   if (saved.at("lower_case").get<bool>())
     for (char c = 'A'; c <= 'Z'; ++c)
       words.normaliser.push_back(replace(text(std::string(1, c)), std::string(1, static_cast<char>(c - 'A' + 'a'))));
@@ -116,22 +101,6 @@ Pipeline words(const json& saved) {
             "Isolated")};
   words.model = {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "<unk>"}};
   return words;
-}
-
-/// The tokenizer of generated data, whose tokens are separated by blanks.
-Pipeline blank_separated(const std::vector<std::string>& tokens) {
-  json vocabulary;
-  for (size_t id = 0; id < tokens.size(); ++id) vocabulary[tokens[id]] = id;
-  Pipeline pipeline{{}, {split(regex("[ \\t\\r\\n]+"), "Removed")}, word_decoder(), {}};
-  pipeline.decoder.resize(2);
-  pipeline.model = {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", tokens.front()}};
-  return pipeline;
-}
-
-std::vector<std::string> pieces_of(const Tokenizer& tokenizer) {
-  std::vector<std::string> pieces;
-  for (int32_t id = 0; id < tokenizer.vocabulary_size(); ++id) pieces.push_back(tokenizer.piece(id, -1));
-  return pieces;
 }
 
 using Piece = SentencePieceContent::Piece;
@@ -192,7 +161,7 @@ Pipeline sentencepiece(const json& saved) {
       std::any_of(content.pieces.begin(), content.pieces.end(), [](const Piece& piece) { return piece.text == "\n"; });
   if (!has_newline) throw Error("export: the SentencePiece model has no piece for the end of a line");
   const std::string blank = "\xe2\x96\x81";
-  Pipeline pipeline{normaliser_of(saved), {}, {}, sentencepiece_tokens(content)};
+  Pipeline pipeline{{}, {}, {}, sentencepiece_tokens(content)};
   pipeline.normaliser.push_back(replace(text(" "), blank));
   // Ends of lines and tabs are pieces of their own; a word has its blanks in front.
   pipeline.splitter = {split(regex("\\n|\\t|" + blank + "*[^\\n\\t" + blank + "]+|" + blank + "+"), "Isolated")};
@@ -207,7 +176,6 @@ Pipeline pipeline_of(const Tokenizer& tokenizer) {
   if (kind == "char") return characters(saved);
   if (kind == "word") return words(saved);
   if (kind == "sentencepiece") return sentencepiece(saved);
-  if (kind == "number") return blank_separated(pieces_of(tokenizer));
   throw Error(fmt::format("export: the tokenizer '{}' has no counterpart in the library tokenizers", kind));
 }
 

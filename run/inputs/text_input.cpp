@@ -164,7 +164,7 @@ TextInput::TextInput(const TextInputOptions& options, const SourceConfig& data)
     return;
   }
   format_ = table_format(options, data);
-  in_.emplace(TextReader::input(options.file, format_ != nullptr ? default_max_file_mb : any_file_mb));
+  in_.emplace(TextReader::input(options.file, format_ != nullptr ? max_file_mb : any_file_mb));
   undecided_ = format_ == nullptr && options.format == format_by_name && has_tables(data);
   if (options.labels) read_first_line();
   if (format_ == nullptr && options.labels)
@@ -184,8 +184,7 @@ ColumnChoice TextInput::choose_columns() const {
   const auto* const labelled = std::get_if<LabelledSourceConfig>(&data_);
   const LabelledSourceConfig config = labelled != nullptr ? *labelled : LabelledSourceConfig();
   std::optional<ClassNames> classes;
-  if (!options_.classes.empty())
-    classes = ClassNames::from_list(options_.classes, "the classes of the run", config.first_label);
+  if (!options_.classes.empty()) classes = ClassNames::from_list(options_.classes, "the classes of the run");
   const FoundColumns columns = columns_of_table(config, options_.text_columns, content_, in_->name(), *format_,
                                                 classes ? &*classes : nullptr, options_.labels);
   if (!columns.said.empty()) log_info(columns.said);

@@ -11,6 +11,7 @@
 #include "core/strings/printable.hpp"
 #include "run/predictions/eval_report.hpp"
 #include "run/setup/run_data.hpp"
+#include "train/evaluation/classifier_evaluation.hpp"
 
 namespace capstan {
 namespace {
@@ -52,8 +53,6 @@ std::string named(Split split, const std::string& text) {
 void add_goal(EvalReport& report, const SavedRun& run, const DataSource& data) {
   if (run.config.train.monitor != "f1" && run.config.train.monitor != "cost") return;
   report.goal = decision_goal(run.config, data).value_or(DecisionGoal());
-  if (report.labels && report.goal.kind == DecisionGoal::Kind::cost)
-    report.labels->cost = mean_cost(*report.labels, report.goal.of_labels);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "data/batches/text_example.hpp"
+#include "models/generation/beam_search.hpp"
 #include "models/generation/generate.hpp"
 #include "run/inputs/input_text.hpp"
 #include "run/predictions/completions.hpp"

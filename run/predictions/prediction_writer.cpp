@@ -48,9 +48,7 @@ PredictionWriter::PredictionWriter(const SavedRun& run, const PredictionFormat& 
   if (!format.errors || facts_of(run.config.data).has_pairs) return;
   if (run.classes.empty())
     throw ConfigError(fmt::format("--errors: a {} fills blanks, which have no labels", type_of(run.config.model)));
-  const auto* const labelled = std::get_if<LabelledSourceConfig>(&run.config.data);
-  classes_ = std::make_unique<ClassNames>(
-      ClassNames::from_list(run.classes, "the classes of the run", labelled ? labelled->first_label : 0));
+  classes_ = std::make_unique<ClassNames>(ClassNames::from_list(run.classes, "the classes of the run"));
 }
 
 PredictionWriter::~PredictionWriter() = default;

@@ -16,7 +16,6 @@ void check_solved(const RunConfig& config, Problems& problems) {
     if (given) problems.add(key, fmt::format("a {} {}", type_of(config.model), why));
   };
   refuse(!config.train.init_skip.empty(), "train.init_skip", "takes the whole of train.init_from");
-  refuse(config.train.init_optimizer, "train.init_optimizer", "is solved for without an optimizer");
   refuse(!config.train.freeze.empty(), "train.freeze", "is not trained in steps");
   refuse(config.train.minutes > 0, "train.minutes", "is solved for, in no number of steps");
 }
@@ -83,10 +82,6 @@ void validate(const RunConfig& config, Problems& problems) {
                                           type_of(config.model), source_types(true)));
   else if (data.has_pairs && !facts.takes_pairs)
     problems.add("data.type", fmt::format("{} are for a language-model", type_of(config.data)));
-  if (facts.reads_characters() && data.has_labels && !data.has_texts)
-    problems.add("model.ngrams.characters", fmt::format("n-grams of characters are for texts (data.type: labelled), "
-                                                        "not for {}",
-                                                        type_of(config.data)));
   if (facts.reads_sources && !data.has_pairs)
     problems.add("model.prefix", "only data of type pairs have sources to be read as a whole");
   const bool label_sets = data.multi_label() && facts.classifies(), one_label = facts.classifies() && !label_sets;
@@ -107,16 +102,10 @@ void validate(const RunConfig& config, Problems& problems) {
     problems.add("train.monitor", "f1 needs the name of a class: set train.monitor_class");
   if (config.train.monitor != "f1" && !config.train.monitor_class.empty())
     problems.add("train.monitor_class", "is for train.monitor: f1");
-  for (size_t i = 0; i < config.train.costs.size() && facts.classifies(); ++i)
-    if (const auto& [truth, predicted, cost] = config.train.costs[i];
-        label_sets ? truth.empty() == predicted.empty() : truth.empty() || predicted.empty())
+  for (size_t i = 0; i < config.train.costs.size(); ++i)
+    if (config.train.costs[i].truth.empty() || config.train.costs[i].predicted.empty())
       problems.add(fmt::format("train.costs.{}", i),
-                   label_sets
-                       ? "with data.multi_label, name one label: as truth, for texts that have it and are not "
-                         "given it, or as predicted, for texts that are given it and do not have it"
-                       : "name both: truth, the class that a text has, and predicted, the one that it is given; where "
-                         "a text may "
-                         "have several labels (data.label_columns, too), set data.multi_label: true and name one");
+                   "name both: truth, the class that a text has, and predicted, the one that it is given");
   if (config.train.monitor != "cost" && !config.train.costs.empty())
     problems.add("train.costs", "are for train.monitor: cost");
   if (data.has_labels && !facts.takes_labels)

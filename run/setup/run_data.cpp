@@ -34,13 +34,10 @@ std::vector<std::string> missing_paths(const RunConfig& config) {
     if (!path.empty() && path.is_relative() && !fs::exists(path, error))
       missing.push_back(fmt::format("data.{}: {}", key, value.text));
   };
-  for (const char* const key : {"train", "valid", "test", "classes_file"}) {
+  for (const char* const key : {"train", "valid", "test"}) {
     const ConfigNode* const value = data != nullptr ? data->find(key) : nullptr;
     if (value == nullptr) continue;
-    if (value->kind == NodeKind::list)
-      for (const ConfigNode& entry : value->children) look(key, entry);
-    else if (value->kind == NodeKind::scalar && key == std::string("classes_file"))
-      look(key, *value);
+    for (const ConfigNode& entry : value->children) look(key, entry);
   }
   return missing;
 }
@@ -249,8 +246,8 @@ namespace {
 /// Throws ConfigError where other texts of the training data are held out than when the run was trained: it has learnt
 /// some of them.
 void refuse_other_cut(const RunConfig& trained, const RunConfig& evaluated) {
-  static const std::set<std::string> keys{"data.valid_fraction", "data.test_fraction", "data.folds",
-                                          "data.fold",           "data.split",         "data.split_seed"};
+  static const std::set<std::string> keys{"data.valid_fraction", "data.test_fraction", "data.folds", "data.fold",
+                                          "data.split"};
   bool held = false;
   with_files(evaluated.data, [&](const auto& data) {
     for (const Split split : {Split::valid, Split::test})
@@ -347,16 +344,6 @@ std::optional<DecisionGoal> decision_goal(const RunConfig& config, const DataSou
     goal.label = index_of("monitor_class", config.train.monitor_class);
   } else if (monitor == "cost") {
     goal.kind = Kind::cost;
-    if (multi_label) {
-      goal.of_labels.resize(classes.size());
-      for (const MistakeCost& one : config.train.costs)
-        if (one.predicted.empty())
-          goal.of_labels[static_cast<size_t>(index_of("costs", one.truth))].missed = one.cost;
-        else
-          goal.of_labels[static_cast<size_t>(index_of("costs", one.predicted))].wrong = one.cost;
-      for (const LabelCosts& of_label : goal.of_labels) goal.rule.push_back(of_label.threshold());
-      return goal;
-    }
     goal.rule.assign(classes.size() * classes.size(), 1);
     for (size_t c = 0; c < classes.size(); ++c) goal.rule[c * classes.size() + c] = 0;
     for (const MistakeCost& mistake : config.train.costs) {

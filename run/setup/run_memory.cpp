@@ -68,7 +68,7 @@ int64_t lane_blocks(const TrainConfig& train, const DataExtent& data, int64_t ra
 
 /// Elements that the optimizer keeps for the parameters.
 double state_elements(const TrainConfig& train, const ParamStore& params) {
-  double elements = train.ema_decay > 0 ? static_cast<double>(params.trainable_size()) : 0;
+  double elements = 0;
   std::visit(
       [&](const auto& optimizer) {
         for (const StateSpec& spec : optimizer.states())
@@ -89,7 +89,6 @@ MemoryNeed countable_need(const RunConfig& config, const DataExtent& data, int64
   need.tokens = batch_tokens(config.train, data);
   const auto length = static_cast<int64_t>(std::max(data.example_tokens, 1.0));
   need.activations = need.tokens * model.kept_bytes(length);
-  need.data = facts_of(config.data).min_bytes;
   return need;
 }
 
@@ -178,7 +177,6 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
   part("gradients", need.gradients);
   part("the optimizer", need.optimizer);
   part(fmt::format("what a batch of {:.0f} tokens keeps", need.tokens).c_str(), need.activations);
-  part("the examples", need.data);
   std::vector<std::string> keys;
   for (const Saving& saving : savings(config, data, need.total(), ranks))
     if (keys.size() < 4) keys.push_back(saving.key);
@@ -189,14 +187,6 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
           bytes_text(need.total()), join(parts),
           neighbours > 1 ? fmt::format("each of {} ranks' share of {}", neighbours, limit.of) : std::string(limit.of),
           bytes_text(available), keys.empty() ? "the sizes" : join(keys, " or "))};
-}
-
-std::optional<MemoryProblem> data_memory_problem(const RunConfig& config, const MemoryLimit& limit) {
-  const double need = facts_of(config.data).min_bytes;
-  if (need <= static_cast<double>(limit.bytes)) return std::nullopt;
-  return MemoryProblem{"data", fmt::format("the examples need at least {} of memory, but {} has {}: lower their number "
-                                           "or their length",
-                                           bytes_text(need), limit.of, bytes_text(static_cast<double>(limit.bytes)))};
 }
 
 std::string parameters_text(const ParamStore& params) {

@@ -30,12 +30,11 @@ DataExtent extent_of(const RunConfig& config, const DataSource& data);
 struct MemoryNeed {
   double parameters = 0;
   double gradients = 0;    // with the gradients of lanes that wait to be added up
-  double optimizer = 0;    // the optimizer's state, and the moving average of the weights
+  double optimizer = 0;    // the optimizer's state
   double activations = 0;  // what the forward pass over one (micro-)batch keeps
-  double data = 0;         // examples in memory
   double tokens = 0;       // of that batch
 
-  double total() const { return parameters + gradients + optimizer + activations + data; }
+  double total() const { return parameters + gradients + optimizer + activations; }
 };
 /// The need of one of `ranks` ranks; infinite if the sizes cannot be counted.
 MemoryNeed memory_need(const RunConfig& config, const DataExtent& data, int64_t ranks = 1);
@@ -48,9 +47,6 @@ struct MemoryProblem {
 /// The problem of one of `ranks` ranks, of which `neighbours` share the limit; none if it can be trained.
 std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data, const MemoryLimit& limit,
                                             int64_t ranks = 1, int64_t neighbours = 1);
-
-/// The problem of reading the data alone.
-std::optional<MemoryProblem> data_memory_problem(const RunConfig& config, const MemoryLimit& limit);
 
 /// "1958016 parameters and 12812288 in tables of n-grams", of which a token reads a few rows.
 std::string parameters_text(const ParamStore& params);

@@ -107,16 +107,11 @@ const Stack& RunModel::stack() const {
   throw Error(fmt::format("a {} has no blocks, and no vectors of texts: train a text-classifier for them", type_));
 }
 
-void RunModel::prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts, int64_t examples) {
-  model_->prepare({class_counts, examples, [&] { return word_edges(tokenizer); }, &params_});
+void RunModel::prepare(const std::vector<int64_t>& class_counts, int64_t examples) {
+  model_->prepare({class_counts, examples, &params_});
 }
 
 namespace {
-
-/// Letters, digits, and all of UTF-8 beyond ASCII: as the word tokenizer sees them.
-bool is_word_byte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || static_cast<uint8_t>(c) >= 0x80;
-}
 
 /// A file that every run has.
 std::string read_run_file(const fs::path& path) {
@@ -151,26 +146,12 @@ void check_trained_with(const RunFiles& run, const std::string& tokenizer_text, 
 
 }  // namespace
 
-WordEdges word_edges(const Tokenizer& tokenizer) {
-  const auto size = static_cast<size_t>(tokenizer.vocabulary_size());
-  WordEdges edges{std::vector<bool>(size, false), std::vector<bool>(size, false)};
-  const std::optional<int32_t> unknown = tokenizer.unknown_token();
-  for (size_t id = 0; id < size; ++id) {
-    // As after token 0, since a token at the beginning of a text would lose the blank in front of it.
-    const std::string text = tokenizer.piece(static_cast<int32_t>(id), 0);
-    if (text.empty() || unknown == static_cast<int32_t>(id)) continue;
-    edges.begins[id] = is_word_byte(text.front());
-    edges.ends[id] = is_word_byte(text.back());
-  }
-  return edges;
-}
-
 int64_t model_vocabulary(const RunConfig& config, const Tokenizer& tokenizer) {
   return tokenizer.vocabulary_size() + facts_of(config.data).added_tokens;
 }
 
 std::optional<int32_t> start_token(const SavedRun& run) {
-  if (!facts_of(run.config.data).has_start) return std::nullopt;
+  if (facts_of(run.config.data).has_labels) return std::nullopt;
   return end_of_document(run).value_or(run.tokenizer->start_token());
 }
 
@@ -238,7 +219,7 @@ SavedRun open_run(const fs::path& where, ParamMemory memory) {
   SavedRun run{read_run_files(folder, weights), nullptr, weights.path()};
   run.model = std::make_unique<RunModel>(run.config, model_vocabulary(run.config, *run.tokenizer),
                                          static_cast<int64_t>(run.classes.size()), weights, memory);
-  run.model->prepare(*run.tokenizer);
+  run.model->prepare();
   const bool multi_label = facts_of(run.config.data).multi_label();
   const std::vector<double> rule = run.state ? run.state->rule : std::vector<double>{};
   const size_t count = run.classes.size();

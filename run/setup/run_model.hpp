@@ -40,8 +40,8 @@ class RunModel {
   const Stack& stack() const;
   std::optional<int64_t> position_limit() const { return model_->position_limit(); }
   /// Tells the model what it has to know of the data before its loss is computed: the training examples of each class
-  /// and of all for balanced class weights (none: they are not balanced), the words for a masking of whole words.
-  void prepare(const Tokenizer& tokenizer, const std::vector<int64_t>& class_counts = {}, int64_t examples = 0);
+  /// and of all for balanced class weights (none: they are not balanced).
+  void prepare(const std::vector<int64_t>& class_counts = {}, int64_t examples = 0);
   ModelSummary summary(int64_t length) const { return summarize(*model_, params_, length); }
   /// Bytes that a step keeps per token of texts of this length (models/summary.hpp).
   double kept_bytes(int64_t length) const { return capstan::kept_bytes(*model_, params_, length); }
@@ -55,9 +55,6 @@ class RunModel {
   mutable std::atomic<bool> said_slow_ = false;
   std::unique_ptr<Model> model_;
 };
-
-/// Where words begin and end in the tokens of a vocabulary.
-WordEdges word_edges(const Tokenizer& tokenizer);
 
 /// Number of token ids of a run: those of its tokenizer and those that the data adds.
 int64_t model_vocabulary(const RunConfig& config, const Tokenizer& tokenizer);

@@ -9,6 +9,7 @@
 #include "run/setup/run_config.hpp"
 #include "run/yaml/config.hpp"
 #include "run/yaml/config_source.hpp"
+#include "run/yaml/yaml_parse.hpp"
 
 namespace capstan {
 

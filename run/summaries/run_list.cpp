@@ -32,10 +32,7 @@ std::string costs_of(const TrainConfig& config) {
   if (config.monitor != "cost" || config.costs.empty()) return "";
   std::vector<std::string> costs;
   for (const MistakeCost& mistake : config.costs)
-    costs.push_back(mistake.predicted.empty() ? fmt::format("{} missed {:g}", mistake.truth, mistake.cost)
-                    : mistake.truth.empty()
-                        ? fmt::format("{} given wrongly {:g}", mistake.predicted, mistake.cost)
-                        : fmt::format("{} as {} {:g}", mistake.truth, mistake.predicted, mistake.cost));
+    costs.push_back(fmt::format("{} as {} {:g}", mistake.truth, mistake.predicted, mistake.cost));
   return "; costs: " + join_first(costs);
 }
 

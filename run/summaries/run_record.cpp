@@ -195,7 +195,7 @@ std::string evaluation_of(const RunRecord& run) {
   for (const std::string& path : own.empty() ? paths_of(facts, "train") : own)
     evaluation += std::filesystem::path(path).lexically_normal().string() + "\n";
   for (const ConfigNode& key : config.find("data")->children) {
-    static const std::set<std::string> cuts{"valid_fraction", "folds", "split", "split_seed"};
+    static const std::set<std::string> cuts{"valid_fraction", "folds", "split"};
     const bool decides = facts.files.empty() ? key.key != "train" : own.empty() && cuts.count(key.key) > 0;
     if (decides) evaluation += key.key + ": " + write_flow(key) + "\n";
   }

@@ -121,7 +121,7 @@ void OnlineRun::write(const fs::path& folder) const {
     const fs::path checkpoint = part / "checkpoints" / name;
     make_folders(checkpoint.string());
     write_run_files(part, config, *tokenizer_, classes_);
-    write_checkpoint(checkpoint, {model.params(), none, nullptr, state});
+    write_checkpoint(checkpoint, {model.params(), none, state});
     sync_checkpoint(checkpoint);
     classifier_->write((checkpoint / online_name).string());
     for (const char* const link : {"best", "last"}) replace_link((part / "checkpoints" / link).string(), name);

@@ -56,7 +56,7 @@ class TrialModel {
 
  private:
   ParamStore& prepared() {
-    model_.prepare(data_.tokenizer(), data_.class_counts(), data_.training().examples_per_epoch());
+    model_.prepare(data_.class_counts(), data_.training().examples_per_epoch());
     return model_.params();
   }
 

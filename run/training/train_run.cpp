@@ -46,7 +46,6 @@ std::vector<std::string> keys_of_steps(const RunConfig& config) {
   used.steps = config.train.steps;
   used.epochs = config.train.epochs;
   used.init_from = config.train.init_from;
-  used.init_strict = config.train.init_strict;
   used.monitor = config.train.monitor;
   used.monitor_class = config.train.monitor_class;
   used.costs = config.train.costs;
@@ -257,8 +256,7 @@ void begin(Session& session, const Prepared& run, const RunParts& parts) {
     for (const std::string& line : fill_word_vectors(config, data.tokenizer(), parts, log_info))
       session.log().info(line);
   if (!resumed && !config.train.init_from.empty())
-    session.start_from(warm_start(config, row_names(config, data.tokenizer(), data.classes()), parts),
-                       parts.optimizer.steps());
+    session.start_from(warm_start(config, row_names(config, data.tokenizer(), data.classes()), parts));
   if (session.ranks().first()) write_run_files(session.options().folder, config, data.tokenizer(), data.classes());
   session.record();
 }
@@ -297,7 +295,7 @@ TrainResult solve(const Prepared& run, const NgramRows& ngrams, Communicator& ra
   std::vector<Elements> owned;
   if (ranks.first()) owned.push_back({0, params.flat_size()});
   Optimizer none(session.config().optimizer, params, owned);  // a checkpoint has the file of one
-  const RunParts parts{params, none, nullptr, session.state(), &ranks, owned};
+  const RunParts parts{params, none, session.state(), &ranks, owned};
   begin(session, run, parts);
   if (ranks.size() > 1)
     for (const std::string& line : ranks.description()) session.log().info(line);
@@ -338,7 +336,7 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
     return {true, false, interruption(signal), {}};
   }
   RunModel model(config, model_vocabulary(config, data.tokenizer()), static_cast<int64_t>(data.classes().size()));
-  model.prepare(data.tokenizer(), data.class_counts(), data.training().examples_per_epoch());
+  model.prepare(data.class_counts(), data.training().examples_per_epoch());
   if (!solved) settle_evaluations(config, data, choices);
   const Prepared run{config, options, data, model, choices};
   require_same_data(ranks, session_options(run, 0).identity);

@@ -66,13 +66,6 @@ ChosenTensors choose_tensors(const WeightsOrigin& origin, const std::vector<std:
   return chosen;
 }
 
-/// Does a parameter belong to what the model is used for? A file of another use lacks it, which init_strict allows.
-bool is_output(const std::string& name) {
-  for (const char* const part : {"head.", "output.", "pooling.", "ngrams."})
-    if (starts_with(name, part)) return true;
-  return false;
-}
-
 /// What became of a parameter, or of a tensor that no parameter took.
 struct Line {
   std::string fate, name, shape, note;  // fate: "loaded", "fresh" (keeps its start) or "left out"; note: why or how
@@ -121,11 +114,9 @@ class Filling {
   Filling(const RunConfig& config, const RowNames& rows, const WeightsOrigin& origin, ParamStore& params)
       : origin_(origin), params_(params), rows_(config, rows, origin) {}
 
-  /// Fills all parameters. Throws Error for shapes that do not fit, where nothing fits, and with `strict` for
-  /// parameters (other than outputs) that are not filled as a whole.
-  void fill(const ChosenTensors& from, bool strict) {
+  /// Fills all parameters. Throws Error for shapes that do not fit, and where nothing fits.
+  void fill(const ChosenTensors& from) {
     std::set<const FileTensor*> taken;
-    std::vector<std::string> missing;
     int64_t loaded = 0;
     for (const Param& param : params_.params()) {
       const auto found = from.tensors.find(param.name);
@@ -134,8 +125,6 @@ class Filling {
       warn(param, rows);
       if (tensor != nullptr) taken.insert(tensor);
       loaded += rows;
-      const bool complete = rows == param.var.dim(0);
-      if (!complete && !is_output(param.name)) missing.push_back(param.name);
     }
     for (const std::string& name : from.skipped)
       lines_.push_back({"left out", name, shape_of(origin_.tensors->at(name)), "by train.init_skip"});
@@ -150,10 +139,6 @@ class Filling {
     if (loaded == 0)
       throw Error(fmt::format("train.init_from: nothing in {} fits the model:\n{}", origin_.file,
                               join(table_of(lines_), "\n")));
-    if (strict && !missing.empty())
-      throw Error(fmt::format(
-          "train.init_strict: {} does not have all of {}:\n{}\nset train.init_strict: false to start them anew",
-          origin_.file, join_first(missing), join(table_of(lines_), "\n")));
   }
 
   std::vector<std::string> table() const { return table_of(lines_); }
@@ -237,7 +222,7 @@ bool numbers_may_mislead(const std::vector<std::string>& ours, const std::vector
 std::vector<std::string> model_differences(const RunConfig& config, const WeightsOrigin& origin) {
   std::vector<std::string> lines;
   if (!origin.config) return lines;
-  const std::set<std::string> harmless = {"dropout", "recompute", "init_stddev", "max_length", "loss"};
+  const std::set<std::string> harmless = {"dropout", "recompute", "max_length", "loss"};
   const ConfigNode was = to_node(origin.config->model), is = to_node(config.model);
   for (const ConfigNode& key : is.children) {
     const ConfigNode* const old = was.find(key.key);
@@ -255,49 +240,6 @@ std::vector<std::string> model_differences(const RunConfig& config, const Weight
   return lines;
 }
 
-/// The part of a message that says where the run of a best checkpoint still has the optimizer's state; empty if
-/// nowhere.
-std::string newer_states(const WeightsOrigin& origin) {
-  if (!origin.state) return "";
-  const Checkpoints run(origin.folder().parent_path());
-  const std::string places = run.complete_ones({}, Checkpoints::Use::resuming);
-  return places.empty() ? ""
-                        : fmt::format(" (the best loses it once two newer checkpoints have it), but in {}", places);
-}
-
-/// Reads the whole checkpoint, optimizer included. Throws Error unless tokens, classes, optimizer and shapes are the
-/// same.
-void take_checkpoint(const WeightsOrigin& origin, const RunConfig& config, const RowNames& rows,
-                     const RunParts& parts) {
-  const auto refuse = [&](const std::string& why) {
-    throw Error(fmt::format(
-        "train.init_optimizer: {}: everything in {} must match; set train.init_optimizer: false to take the weights "
-        "alone",
-        why, origin.file));
-  };
-  if (!config.train.init_skip.empty()) refuse("train.init_skip leaves tensors out");
-  if (!origin.state || !origin.state->has_optimizer || !fs::exists(origin.folder() / optimizer_name))
-    refuse("there is no optimizer's state beside the weights" + newer_states(origin));
-  if (origin.tokenizer == nullptr || !origin.config) refuse("the run of the weights is not known");
-  const RowNames theirs = row_names(*origin.config, *origin.tokenizer, origin.classes);
-  if (theirs.tokens != rows.tokens) refuse("the tokenizer is another");
-  if (facts_of(config.model).classifies() && theirs.classes != rows.classes) refuse("the classes are others");
-  const auto type = [](const Settings& settings, const char* key) {
-    const auto found = settings.find(key);
-    return found != settings.end() ? found->second : std::string("?");
-  };
-  const Settings ours = settings_of(config.train);
-  if (type(origin.state->settings, "optimizer") != type(ours, "optimizer"))
-    refuse(fmt::format("train.optimizer was {}, is {}", type(origin.state->settings, "optimizer"),
-                       type(ours, "optimizer")));
-  RunState state;
-  try {
-    read_checkpoint(origin.folder(), {parts.params, parts.optimizer, parts.average, state, parts.ranks, parts.owned});
-  } catch (const Error& error) {
-    refuse(error.what());
-  }
-}
-
 }  // namespace
 
 WarmStart warm_start(const RunConfig& config, const RowNames& rows, const RunParts& parts) {
@@ -311,19 +253,13 @@ WarmStart warm_start(const RunConfig& config, const RowNames& rows, const RunPar
   result.report.push_back("starts from " + to_text(result.ancestry.front()));
   if (facts_of(config.model).is_solved) return result;  // its base classifier was read with the n-grams
   Filling filling(config, rows, origin, parts.params);
-  filling.fill(choose_tensors(origin, config.train.init_skip), config.train.init_strict);
+  filling.fill(choose_tensors(origin, config.train.init_skip));
   for (const std::string& line : filling.table()) result.report.push_back(line);
   result.warnings = filling.warnings();
   if (parts.params.known("head.weight") && numbers_may_mislead(rows.classes, origin.classes))
     result.warnings.push_back(
         "classes whose names are numbers were matched by number, whatever they mean; if they mean something else now, "
         "leave them out with train.init_skip=[\"head.*\"]");
-  if (config.train.init_optimizer) {
-    take_checkpoint(origin, config, rows, parts);
-    result.report.push_back(fmt::format("  the optimizer goes on after {} steps", parts.optimizer.steps()));
-  } else if (parts.average != nullptr) {
-    parts.average->copy(parts.params);
-  }
   if (const auto differences = model_differences(config, origin); !differences.empty()) {
     result.warnings.push_back("the weights were trained in another model, and compute something else here:\n" +
                               join(differences, "\n"));

@@ -166,7 +166,6 @@ std::vector<std::string> fill_word_vectors(const RunConfig& config, const Tokeni
     rows.emplace(tokenizer.token_name(static_cast<int32_t>(id)), id);
   VectorFile file(config.train.init_vectors, embed->var.dim(1), std::move(rows), parts.params.values() + embed->offset);
   std::vector<std::string> report = file.read(log);
-  if (parts.average != nullptr) parts.average->copy(parts.params);
   return report;
 }
 

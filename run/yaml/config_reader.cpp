@@ -8,6 +8,7 @@
 #include "core/base/error.hpp"
 #include "core/strings/nearest.hpp"
 #include "core/strings/strings.hpp"
+#include "run/yaml/config_numbers.hpp"
 
 namespace capstan {
 namespace {
@@ -37,6 +38,19 @@ Place place_of_kind(const ConfigNode& node, const Place& place) {
     for (const ConfigNode& child : node.children)
       if (child.place.given() && child.place.order > last.order) last = child.place;
   return last;
+}
+
+template <class T>
+void read_number(const ConfigNode& node, const Location& location, const Constraint& constraint, const char* what,
+                 T& value) {
+  T number = 0;
+  const auto error = is_bare_scalar(node) ? parse_number(node.text, number) : std::errc::invalid_argument;
+  const auto real = static_cast<double>(number);
+  const bool acceptable = !has_range(constraint) || (std::isfinite(real) && in_range(constraint, real));
+  if (error == std::errc{} && acceptable)
+    value = number;
+  else
+    fail_expected(node, location, with_limits(what, limits_text(constraint)), number_hint(node, error));
 }
 
 }  // namespace
@@ -90,23 +104,6 @@ void read_scalar(const ConfigNode& node, const Location& location, const Constra
     if (node.kind == NodeKind::scalar && node.text == word) hint = ": write false";
   fail_expected(node, location, "true or false", hint);
 }
-
-namespace {
-
-template <class T>
-void read_number(const ConfigNode& node, const Location& location, const Constraint& constraint, const char* what,
-                 T& value) {
-  T number = 0;
-  const auto error = is_bare_scalar(node) ? parse_number(node.text, number) : std::errc::invalid_argument;
-  const auto real = static_cast<double>(number);
-  const bool acceptable = !has_range(constraint) || (std::isfinite(real) && in_range(constraint, real));
-  if (error == std::errc{} && acceptable)
-    value = number;
-  else
-    fail_expected(node, location, with_limits(what, limits_text(constraint)), number_hint(node, error));
-}
-
-}  // namespace
 
 void read_scalar(const ConfigNode& node, const Location& location, const Constraint& constraint, std::int64_t& value) {
   read_number(node, location, constraint, "a whole number", value);

@@ -8,7 +8,9 @@
 #include "core/io/regular_file.hpp"
 #include "core/strings/strings.hpp"
 #include "run/yaml/config_node.hpp"
+#include "run/yaml/config_numbers.hpp"
 #include "run/yaml/moved_keys.hpp"
+#include "run/yaml/yaml_parse.hpp"
 
 namespace capstan {
 namespace {

@@ -3,7 +3,6 @@
 // tests/fuzz/fuzz_yaml.cpp and fuzz_set.cpp hold that no text leads to anything but a tree or a ConfigError.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,16 +22,5 @@ ConfigNode load_tree_from_text(ConfigNode base, const std::string& text, const s
 /// Merges `value` into the node at `path` below `root`, as an override does.
 /// Returns what is wrong with the path, or nothing.
 std::string set_value(ConfigNode& root, const std::string& path, ConfigNode value);
-
-// YAML text to ConfigNode. The only user of the YAML library.
-
-/// How places are written into the tree: with line and column, or (values of --set) without.
-enum class Places { kept, dropped };
-
-/// The tree of one YAML document, or nothing, with the reason added to `problems`. Duplicate keys are added there too,
-/// and do not stop the parse. Aliases are expanded; tags, merge keys and unreasonably large or deep trees are refused.
-/// `start` names the source; `path` is the key path of the text.
-std::optional<ConfigNode> parse_yaml(const std::string& text, const Place& start, Places places,
-                                     const std::string& path, ProblemList& problems);
 
 }  // namespace capstan

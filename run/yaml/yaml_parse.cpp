@@ -1,6 +1,6 @@
 // The tree is built from the events of yaml-cpp's parser rather than from its node tree: an event has its line and
 // column, and a text with too many or too deep values is refused before memory is taken for them.
-#include "run/yaml/config_source.hpp"
+#include "run/yaml/yaml_parse.hpp"
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>

@@ -34,7 +34,7 @@ model:
   dropout: 0.1
   ngram_embedding: {orders: [2], buckets: 500}
   layers: [{mixer: {type: aft-local, window: 4, rank: 4}, feed_forward: {type: gelu, expansion: 2}}]
-train: {steps: 400, batch_size: 9, lanes: 8, valid_every: 90, log_every: 10, save_every: 7, ema_decay: 0.9, keep_optimizer: true, progress: plain}
+train: {steps: 400, batch_size: 9, lanes: 8, valid_every: 90, log_every: 10, save_every: 7, keep_optimizer: true, progress: plain}
 END
 fail() {
   echo "FAILED: $*"

@@ -1,6 +1,5 @@
 // What every source of data tells a run, through the one interface.
 #include <algorithm>
-#include <cstring>
 
 #include "core/base/error.hpp"
 #include "data/sources/data_config.hpp"
@@ -30,17 +29,11 @@ std::vector<SourceConfig> sources(const TemporaryFolder& folder) {
   labelled.train = {folder.write("t.tsv", "yes\ta b\nno\tc\nno\td e f\n")};
   labelled.valid_fraction = 0;
   labelled.max_length = 4;
-  ListOpsConfig listops;
-  listops.train = 5, listops.valid = 2, listops.test = 0;
-  listops.min_length = 2, listops.max_length = 12;
-  AssociativeRecallConfig recall;
-  recall.vocabulary = 16, recall.length = 8, recall.pairs = 2;
-  recall.train = 5, recall.valid = 3, recall.test = 0;
   PairSourceConfig pairs;
   pairs.train = {folder.write("p.tsv", "a b\tc\nd\te f\na\tb\n")};
   pairs.valid_fraction = 0.3;
   pairs.max_length = 8, pairs.max_source = 4;
-  return {text, labelled, listops, recall, pairs};
+  return {text, labelled, pairs};
 }
 
 }  // namespace
@@ -62,8 +55,6 @@ fingerprint of the content: 106df3d84d7411632171add421bdebe2
 header: false
 max_length: 4
 separator: false
-skip_empty: false
-split_seed: 0
 tokenizer: word
 tokenizer.lower_case: true
 tokenizer.max_size: 30000
@@ -73,23 +64,7 @@ truncate: head
 valid_fraction: 0
 fingerprint of the content: d2a23fa9c5c7aa05ab2ec94d03236df5
 )",
-      R"(max_arguments: 10
-max_depth: 10
-max_length: 12
-min_length: 2
-operator_probability: 0.25
-seed: 0
-fingerprint of the content: 55191cd0ff825e7159f6f89270bb2d62
-)",
-      R"(length: 8
-pairs: 2
-power: 0.01
-seed: 0
-vocabulary: 16
-fingerprint of the content: f5a6c6132a943e6207c45208b08f3931
-)",
       R"(max_length: 8
-split_seed: 0
 tokenizer: word
 tokenizer.lower_case: true
 tokenizer.max_size: 30000
@@ -117,14 +92,6 @@ test: 1 files, 6 bytes, 6 tokens
 )",
       R"(tokenizer: word, 2 tokens
 train: 3 examples of 2 classes, 6 tokens, the longest 3
-)",
-      R"(tokenizer: listops, 15 tokens
-train: 5 examples of 10 classes, 35 tokens, the longest 11
-valid: 2 examples of 10 classes, 9 tokens, the longest 5
-)",
-      R"(tokenizer: number, 16 tokens
-train: 5 sequences of 8 tokens, 2 of them asked for
-valid: 3 sequences of 8 tokens, 2 of them asked for
 )",
       R"(tokenizer: word, 2 tokens
 train: 2 pairs, 11 tokens; sources of 1 tokens in the median, 1 at most (0 cut to 4); targets of 1 in the median, 2 at most
@@ -197,7 +164,7 @@ TEST_CASE("sources: held-out files, each on its own") {
 TEST_CASE("sources: tokenizer and classes of an earlier run") {
   const TemporaryFolder folder;
   LabelledSourceConfig config = std::get<LabelledSourceConfig>(sources(folder)[1]);
-  config.classes_file = folder.write("classes.txt", "no\nyes\n");
+  config.classes = {"no", "yes"};
   const auto first = open_source(config, inputs());
   SourceInputs again = inputs();
   again.tokenizer = std::make_shared<ByteTokenizer>();
@@ -210,22 +177,6 @@ TEST_CASE("sources: tokenizer and classes of an earlier run") {
 }
 
 TEST_CASE("sources: the types that suit a model") {
-  CHECK(source_types(true) == "labelled or listops");
-  CHECK(source_types(false) == "text or pairs or associative-recall");
-}
-
-TEST_CASE("the identity of data that an earlier version saved: keys that are new since have their defaults") {
-  AssociativeRecallConfig config;
-  config.vocabulary = 256;
-  const auto identity = [&] { return open_source(config, inputs())->identity(); };
-  const std::string now = identity();
-  std::string before = now;
-  for (const char* const line : {"passes: 1\n", "random_filler: false\n"})
-    before.erase(before.find(line), std::strlen(line));
-  CHECK(before != now);
-  CHECK(renewed_identity(config, before, now) == now);
-  CHECK(renewed_identity(config, now, now) == now);
-  config.passes = 2;  // not what the run was begun with
-  CHECK(renewed_identity(config, before, identity()) != identity());
-  CHECK(renewed_identity(config, before + "unknown: 1\n", now) == now + "unknown: 1\n");
+  CHECK(source_types(true) == "labelled");
+  CHECK(source_types(false) == "text or pairs");
 }

@@ -62,21 +62,13 @@ TEST_CASE("labelled sets: examples and classes") {
     config.train = {folder + "/" + row.train};
     config.test = {folder + "/" + row.test};
     config.valid_fraction = 0;
-    for (const bool named : {false, true}) {
-      const std::string classes = folder + "/classes.txt";
-      if (named && !std::filesystem::exists(classes)) continue;
-      config.classes_file = named ? classes : "";
-      const ClassificationData data = load_labelled(config);
-      CHECK_MESSAGE(data.train.size() == row.train_count, row.folder);
-      CHECK_MESSAGE(data.test.size() == row.test_count, row.folder);
-      CHECK_MESSAGE(static_cast<int64_t>(data.classes.size()) == row.classes, row.folder);
-      CHECK(data.train.longest() <= config.max_length);
-      CHECK(data.tokenizer->vocabulary_size() <= 30000);
-      if (std::string(row.folder) == "ag_news") {
-        CHECK(data.test.class_counts(4) == std::vector<int64_t>(4, 1900));
-        if (named) CHECK(data.classes[3] == "Sci/Tech");
-      }
-    }
+    const ClassificationData data = load_labelled(config);
+    CHECK_MESSAGE(data.train.size() == row.train_count, row.folder);
+    CHECK_MESSAGE(data.test.size() == row.test_count, row.folder);
+    CHECK_MESSAGE(static_cast<int64_t>(data.classes.size()) == row.classes, row.folder);
+    CHECK(data.train.longest() <= config.max_length);
+    CHECK(data.tokenizer->vocabulary_size() <= 30000);
+    if (std::string(row.folder) == "ag_news") CHECK(data.test.class_counts(4) == std::vector<int64_t>(4, 1900));
   }
 }
 
@@ -87,14 +79,11 @@ TEST_CASE("AG News' original quoted CSV holds the same test set") {
   config.train = {csv};
   config.valid_fraction = 0;
   config.text_columns = {"2", "3"};
-  config.classes_file = real_file("ag_news/classes.txt");
-  config.first_label = 1;
   const ClassificationData original = load_labelled(config);
   CHECK(original.train.size() == 7600);
   CHECK(original.train.class_counts(4) == std::vector<int64_t>(4, 1900));
   config.train = {tsv};
   config.text_columns = {};
-  config.first_label = 0;
   CHECK(load_labelled(config).train.size() == 7600);
 }
 

@@ -80,7 +80,7 @@ TEST_CASE("compressed files that hold more than is allowed are refused, whatever
   for (const std::string& path : {write_gzip(folder, "bomb.gz", large), write_zstd(folder, "bomb.zst", large),
                                   folder.write("plain.txt", large)}) {
     const std::string message = message_of<Error>([&] { read_text_file(path, 2); });
-    check_contains(message, {path + ": holds more than 2 million bytes", "data.max_file_mb"});
+    check_contains(message, {path + ": holds more than 2 million bytes"});
     CHECK(read_text_file(path, 3).size() == large.size());
     CHECK_FALSE(looks_binary(path));
   }

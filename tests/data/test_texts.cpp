@@ -27,12 +27,10 @@ std::vector<TokenizerConfig> text_tokenizers() {
   SentencePieceTokenizerConfig pieces;
   pieces.vocabulary_size = 290;
   std::vector<TokenizerConfig> all{ByteTokenizerConfig{}, chars, words, pieces};
-  chars.normalisation.form = words.normalisation.form = pieces.normalisation.form = NormalForm::nfkc;
   words.split = WordSplit::words;
   words.lower_case = true;
   pieces.model_type = SentencePieceType::unigram;
-  pieces.normalisation.case_fold = true;
-  all.insert(all.end(), {chars, words, pieces});
+  all.insert(all.end(), {words, pieces});
   return all;
 }
 

@@ -26,18 +26,16 @@ std::string mixer(const std::string& text) { return "model.layers.0.mixer=" + te
 std::vector<Kind> make_training_kinds() {
   const std::string sentencepiece = "data.tokenizer={type: sentencepiece, vocabulary_size: 300}";
   std::vector<Kind> kinds = {
-      training("averaged", "lm.yaml",
-               {"train.ema_decay=0.9", "train.accumulate=2", "train.micro_batch_tokens=64", "data.windows=random"}),
+      training("averaged", "lm.yaml", {"train.accumulate=2", "train.micro_batch_tokens=64", "data.windows=random"}),
       training("cached", "lm.yaml", {sentencepiece, "data.cache=cache", "data.cache_above_mb=0", mixer("aft-simple")}),
       training("ngrams", "classifier.yaml",
                {"model.ngrams.orders=[1,2]", "model.ngrams.buckets=500", "model.ngrams.width=8",
-                "model.ngrams.dropout=0.1", "train.ema_decay=0.9", mixer("{type: aft-conv, heads: 2, window: 3}")}),
+                "model.ngrams.dropout=0.1", mixer("{type: aft-conv, heads: 2, window: 3}")}),
       training("pieces", "classifier.yaml",
                {sentencepiece, "model.class_weights=balanced", mixer("{type: fastformer, heads: 2}")}),
       training("full", "classifier.yaml", {"train.batch_tokens=48", "train.optimizer.type=sgd", "train.lr=0.05"}),
       training("muon", "lm.yaml", {"train.optimizer.type=muon", mixer("{type: flash, chunk: 8, key_dim: 8}")}),
-      training("recall", "recall.yaml", {}),
-      training("masked", "masked.yaml", {"model.masking.whole_words=true", "train.accumulate=2"}),
+      training("masked", "masked.yaml", {"train.accumulate=2"}),
       training("pairs", "pairs.yaml", {"model.prefix=bidirectional", mixer("{type: gau, key_dim: 8}")}),
       training("linear", "linear.yaml", {}),
       training("label-sets", "classifier.yaml",
@@ -45,7 +43,7 @@ std::vector<Kind> make_training_kinds() {
       training("short-conv", "lm.yaml",
                {"model.layers.0.short_conv=3", "train.freeze=[embed.*]",
                 mixer("{type: attention, heads: 2, attention_dropout: 0.2}")}),
-      training("listops", "listops.yaml", {"train.optimizer.type=lion"}),
+      training("lion", "classifier.yaml", {"train.optimizer.type=lion"}),
       training("bf16", "lm.yaml", {"train.precision=bf16", mixer("{type: gau, key_dim: 8}")}),
       training("often", "lm.yaml", {"train.save_every=1", "train.keep_last=1"}),
       training("stalled", "lm.yaml", {"train.save_every=1", "train.lr=1e-30"}),  // the best loses its moments
@@ -164,15 +162,6 @@ void write_inputs(const Workplace& place) {
   setenv("CAPSTAN_BF16", "emulate", 1);
   write_samples(place);
   const std::string lm = place.read("lm.yaml"), model = lm.substr(lm.find("model:"));
-  place.write(
-      "recall.yaml",
-      "name: recall\ndata: {type: associative-recall, vocabulary: 64, length: 32, pairs: 4, train: 60, valid: 20, "
-      "test: 10}\n" +
-          model);
-  const std::string classifier = place.read("classifier.yaml");
-  place.write("listops.yaml",
-              "name: listops\ndata: {type: listops, train: 30, valid: 10, test: 10, min_length: 4, max_length: 16}\n" +
-                  classifier.substr(classifier.find("model:")));
   std::string masked = model;
   masked.replace(masked.find("language-model"), 0, "masked-");
   place.write("masked.yaml",

@@ -54,9 +54,9 @@ def model(system, task, seed):
     layer = {"mixer": mixer(system, draw), "short_conv": draw.choice((0, 1, 4)), "repeat": 2,
              "feed_forward": {"type": draw.choice(("none", "relu", "squared-relu", "gelu", "silu", "glu", "swiglu",
                                                     "geglu")), "expansion": 1.5, "bias": yes()},
-             "norm": {"type": draw.choice(("layer", "rms", "scale")), "eps": 1e-5},
+             "norm": draw.choice(("layer", "rms", "scale")),
              "norm_placement": draw.choice(("pre", "post"))}
-    config = {"width": 16, "max_length": 48, "layers": [layer], "embedding_norm": yes(), "share_layers": yes(),
+    config = {"width": 16, "max_length": 48, "layers": [layer], "embedding_norm": yes(),
               "positions": draw.choice(("none", "learned", "sinusoidal", "scaled-sinusoidal"))}
     if yes():
         config["ngram_embedding"] = {"orders": [1, 3], "buckets": 97, "width": 6, "every_block": yes()}

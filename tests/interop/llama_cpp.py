@@ -14,9 +14,9 @@ import urllib.request
 from exported_run import NUMBERS, Place
 from sample_run import require
 
-LAYER = {"mixer": {"type": "attention", "heads": 2, "rotary": True}, "norm": {"type": "rms"}, "repeat": 2,
+LAYER = {"mixer": {"type": "attention", "heads": 2, "rotary": True}, "norm": "rms", "repeat": 2,
          "feed_forward": {"type": "swiglu", "expansion": 2, "bias": False}}
-MODEL = {"type": "language-model", "width": 32, "max_length": 512, "final_norm": {"type": "rms"}, "layers": [LAYER]}
+MODEL = {"type": "language-model", "width": 32, "max_length": 512, "final_norm": "rms", "layers": [LAYER]}
 CASES = {
     "bytes": ({}, {"tokenizer": "byte"}),
     "untied": ({"tied_output": False}, {"tokenizer": "byte", "documents": "line"}),
@@ -42,11 +42,11 @@ def ids_of(place, run, text):
 def refuses(place):
     """Whether the script names what keeps a model from being Llama's."""
     data = {"type": "text", "train": ["text.txt"], "sequence_length": 64, "tokenizer": "byte"}
-    layers = [LAYER | {"norm": {"type": "layer"}, "mixer": LAYER["mixer"] | {"bias": True}}]
+    layers = [LAYER | {"norm": "layer", "mixer": LAYER["mixer"] | {"bias": True}}]
     run = place.train("other", {"data": data, "model": MODEL | {"layers": layers}})
     folder = place.export(run, "export-other", "gguf")
     ended = subprocess.run([sys.executable, str(folder / "export_gguf.py")], capture_output=True, text=True)
-    named = all(f"model.layers.0.{key}: must be" in ended.stderr for key in ("norm.type", "mixer.bias"))
+    named = all(f"model.layers.0.{key}: must be" in ended.stderr for key in ("norm", "mixer.bias"))
     print(f"another model is {'refused' if ended.returncode and named else 'NOT REFUSED: ' + ended.stderr}")
     return ended.returncode != 0 and named and not (folder / "model.gguf").exists()
 

@@ -20,7 +20,7 @@ train: {epochs: 3, batch_size: 16, lr: 0.01, valid_every: 10}
 """
 PAIRS = """data: {type: pairs, train: [pairs.tsv], valid_fraction: 0.2, max_length: 24, max_source: 8, tokenizer: word}
 model: {type: language-model, prefix: bidirectional, width: 32, max_length: 24, positions: learned,
-        layers: [{mixer: {type: gau, key_dim: 16, position_bias: rotary}, feed_forward: {type: none}, norm: {type: scale}}]}
+        layers: [{mixer: {type: gau, key_dim: 16, position_bias: rotary}, feed_forward: {type: none}, norm: scale}]}
 train: {steps: 40, batch_size: 8, lr: 5e-3, valid_every: 20}
 """
 # Opens what is folded, also what that has in it. The page fills a part when it is opened.

@@ -16,6 +16,7 @@
 #include "core/io/file.hpp"
 #include "core/io/safetensors.hpp"
 #include "core/strings/strings.hpp"
+#include "models/generation/beam_search.hpp"
 #include "models/generation/generate.hpp"
 #include "models/masked_language_model.hpp"
 #include "run/setup/run_model.hpp"

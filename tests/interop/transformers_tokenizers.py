@@ -20,17 +20,10 @@ from sample_run import require
 KINDS = {
     "byte": {"type": "byte"},
     "char": {"type": "char"},
-    "char-nfkc-folded": {"type": "char", "normalise": "nfkc", "case_fold": True},
-    "char-folded": {"type": "char", "case_fold": True},
     "word": {"type": "word", "min_count": 2},
     "word-lower": {"type": "word", "split": "words", "lower_case": True, "max_size": 1000},
-    "word-nfc-folded": {"type": "word", "split": "words", "normalise": "nfc", "case_fold": True, "min_count": 2},
     "bpe": {"type": "sentencepiece", "vocabulary_size": 2000},
-    "bpe-nfkc-folded": {"type": "sentencepiece", "vocabulary_size": 1500, "normalise": "nfkc", "case_fold": True},
-    "bpe-unknown": {"type": "sentencepiece", "vocabulary_size": 1000, "byte_fallback": False, "character_coverage": 0.99},
     "unigram": {"type": "sentencepiece", "model_type": "unigram", "vocabulary_size": 2000},
-    "unigram-unknown": {"type": "sentencepiece", "model_type": "unigram", "vocabulary_size": 1000, "byte_fallback": False,
-                        "character_coverage": 0.99},
 }
 MODEL = {"type": "language-model", "width": 8, "max_length": 32,
          "layers": [{"mixer": "aft-simple", "feed_forward": {"type": "none"}}]}

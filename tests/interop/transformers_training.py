@@ -38,7 +38,7 @@ def main():
         losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
         net.eval().save_pretrained(place.folder / f"saved-{system}")
         back = place.train(f"back-{system}", config | {"train": {
-            "steps": 1, "batch_size": 2, "lr": 1e-30, "progress": "none", "init_strict": True,
+            "steps": 1, "batch_size": 2, "lr": 1e-30, "progress": "none",
             "init_from": f"saved-{system}/model.safetensors"}})
         # One window: capstan eval reads the token that starts a text, and predicts all tokens of the text.
         (place.folder / "held-out.txt").write_text(TEXT[:32])

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
+#include "models/generation/beam_search.hpp"
 #include "models/generation/generate.hpp"
 #include "tests/models/samples.hpp"
 

@@ -118,29 +118,6 @@ TEST_CASE("balanced class weights: N / (C n), with the mean 1 over the training 
   same_as({75, 25, 0}, {100.0 / 150, 100.0 / 50, 0});  // the class that does not occur counts for nothing
 }
 
-TEST_CASE("focal loss: -(1 - p)^gamma log p of the label, weighted by its class") {
-  const Batch batch = four_texts();
-  auto config = small<TextClassifierConfig>(any_mixer());
-  config.class_weights = ListedWeights{{4, 0, 0.5}};
-  const std::vector<double> weights{4, 0, 0.5};
-  for (const double gamma : {0.0, 0.5, 2.0}) {
-    config.loss = FocalConfig{gamma};
-    const auto built = classifier(config);
-    redraw(*built.store);
-    const std::vector<double> p =
-        weighted_probabilities(built.model->logits(batch.tokens, context_of(batch)).value(), weights);
-    double expected = 0;
-    for (int64_t row = 0; row < 3; ++row) {
-      const double truth = p[static_cast<size_t>(row * 3 + batch.labels[row])];
-      expected -= weights[static_cast<size_t>(batch.labels[row])] * std::pow(1 - truth, gamma) * std::log(truth);
-    }
-    const TaskLoss loss = built.model->loss(batch, context_of(batch, true));
-    CHECK(static_cast<double>(loss.sum.value().item()) ==
-          doctest::Approx(expected).epsilon(sizeof(real) == 4 ? 1e-5 : 1e-10));
-    CHECK(loss.targets == 3);
-  }
-}
-
 TEST_CASE("losses and their gradients are finite for extreme logits") {
   const Ids labels({4}, std::vector<int32_t>{0, 1, 0, ignored_target}), sets(Shape{4, 2}, {0, 1, 1, 0, 1, 1, 0, 0});
   for (const LossConfig& config : loss_cases()) {
@@ -249,7 +226,7 @@ TEST_CASE("class weights begin with a bias by which a model that has learnt noth
   auto made = classifier(config);
   made.store->finalize();
   const std::vector<int64_t> counts{60, 30, 10};
-  made.model->prepare({counts, 100, {}, &*made.store});
+  made.model->prepare({counts, 100, &*made.store});
   const Param& bias = made.store->find("head.bias");
   for (int64_t c = 0; c < 3; ++c)  // as the classes are, but for a constant
     CHECK(made.store->values()[bias.offset + c] - made.store->values()[bias.offset] ==

@@ -96,45 +96,6 @@ TEST_CASE("masking: padding, ignored labels and tokens of the data are never cho
   CHECK(apply(masking_of(all), batch).places.size() == 14);
 }
 
-TEST_CASE("masking: whole words") {
-  MaskingConfig config;
-  config.whole_words = true;
-  config.share = 0.3;
-  Masking masking = masking_of(config);
-  const Batch batch = rows_of_tokens(50, 60);
-  CHECK_THROWS_AS(apply(masking, batch), std::logic_error);
-  // Tokens 0 to 9 begin a word (" ab"), 10 to 39 continue one ("ab"), 40 to 49 are punctuation.
-  WordEdges edges{std::vector<bool>(maskable, false), std::vector<bool>(maskable, false)};
-  for (size_t id = 0; id < 40; ++id) edges.begins[id] = id >= 10, edges.ends[id] = true;
-  CHECK_THROWS_AS(masking.set_words({{true}, {true}}), std::invalid_argument);
-  masking.set_words(edges);
-  const MaskedTokens masked = apply(masking, batch);
-  std::vector<bool> chosen(static_cast<size_t>(batch.tokens.size()), false);
-  for (const int32_t place : masked.places) chosen[static_cast<size_t>(place)] = true;
-  int64_t joined = 0, words = 0, chosen_words = 0;
-  for (int64_t at = 0; at < batch.tokens.size(); ++at) {
-    const int32_t token = batch.tokens[at];
-    const bool continues = at % 60 > 0 && token >= 10 && token < 40 && batch.tokens[at - 1] < 40;
-    if (continues) {
-      ++joined;
-      CHECK(chosen[static_cast<size_t>(at)] == chosen[static_cast<size_t>(at - 1)]);
-    } else {
-      ++words;
-      chosen_words += chosen[static_cast<size_t>(at)] ? 1 : 0;
-    }
-  }
-  CHECK(joined > 1000);
-  CHECK(std::abs(static_cast<double>(chosen_words) / static_cast<double>(words) - 0.3) < 0.04);
-}
-
-TEST_CASE("masking: a configuration that contradicts itself") {
-  MaskingConfig config;
-  config.random = 0.3;
-  ProblemText problems("masking");
-  validate(config, problems);
-  CHECK(problems.text().find("masking.random") != std::string::npos);
-}
-
 MaskedLanguageModelConfig small_masked(const MixerConfig& mixer) {
   auto config = small<MaskedLanguageModelConfig>(mixer);
   config.masking.share = 0.4;

@@ -111,7 +111,7 @@ TEST_CASE("masked language model: PyTorch's logits, loss and gradients") {
   const auto mixer = local_mixer(fixture);
   if (!mixer) return;
   auto config = config_of<MaskedLanguageModelConfig>(fixture, *mixer);
-  config.masking = {1, 1, 0, false};  // the labels choose the tokens
+  config.masking = {1, 1, 0};  // the labels choose the tokens
   const int64_t vocabulary_size = fixture.array("parameter.embed.weight").dim(0) - 1;
   Built<MaskedLanguageModel> built;
   built.model = std::make_unique<MaskedLanguageModel>(Scope(*built.store, 1), config, vocabulary_size, vocabulary_size);

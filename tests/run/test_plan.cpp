@@ -268,7 +268,7 @@ TEST_CASE("plan: what is left open needs minutes, and a language model") {
   // Without orders there is no table.
   CHECK(refused({"model.ngram_embedding.buckets=0", "train.steps=5", "model.width=64", "model.dropout=0"}).empty());
   CHECK_THROWS_WITH_AS(
-      load_config<RunConfig>({}, {"name=x", "data.type=listops", "model.type=text-classifier",
+      load_config<RunConfig>({}, {"name=x", "data={type: labelled, train: [x]}", "model.type=text-classifier",
                                   "model.layers=[{mixer: aft-simple}]", "model.width=0", "train.minutes=5"}),
       doctest::Contains("only that of a language model can be left open"), ConfigError);
   // A model cannot be made before its plan.

@@ -102,7 +102,7 @@ TEST_CASE("memory: the problem names the keys that decide, the bytes and the lim
 }
 
 TEST_CASE("memory: ranks share out what the optimizer keeps; a machine's limit is for all its ranks") {
-  const RunConfig config = config_with({"model.width=1024", "train.ema_decay=0.9"});
+  const RunConfig config = config_with({"model.width=1024"});
   const DataExtent data;
   const MemoryNeed one = memory_need(config, data), four = memory_need(config, data, 4);
   CHECK(four.optimizer == one.optimizer / 4);

@@ -11,7 +11,6 @@ namespace capstan::testing {
 
 inline TrainConfig config_of(int64_t steps) {
   TrainConfig config = quiet_config(steps);
-  config.ema_decay = 0.9;
   config.accumulate = 2;  // 4 steps per epoch of 7 batches
   config.schedule.warmup_steps = 3;
   return config;

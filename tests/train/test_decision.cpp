@@ -84,21 +84,6 @@ TEST_CASE("costs: the mean of what mistakes cost") {
   CHECK(*figures_with(texts, goal, {}).cost == doctest::Approx(2));
 }
 
-TEST_CASE("costs of labels: a threshold for each, and the mean of what is missed and given wrongly") {
-  struct Case {
-    LabelCosts costs;
-    double threshold;
-  };
-  for (const auto& [costs, threshold] :
-       {Case{{1, 1}, 0.5}, Case{{9, 1}, 0.1}, Case{{1, 3}, 0.75}, Case{{0, 2}, 1}, Case{{2, 0}, 0}, Case{{0, 0}, 0.5}})
-    CHECK(costs.threshold() == doctest::Approx(threshold));
-  LabelFigures figures;
-  figures.texts = 10;
-  figures.of_label = {{2, 5, 4}, {1, 1, 2}};  // right, given, actual
-  CHECK(mean_cost(figures, {{9, 1}, {1, 3}}) == doctest::Approx((2 * 9 + 3 * 1 + 1 * 1) / 10.0));
-  CHECK_THROWS_AS(mean_cost(figures, {{1, 1}}), std::invalid_argument);
-}
-
 TEST_CASE("average precision and curves: as scikit-learn has them") {
   RankedTexts ranked(1, 6);
   const float scores[] = {0.9F, 0.8F, 0.8F, 0.4F, 0.35F, 0.1F};

@@ -137,7 +137,7 @@ TEST_CASE("interrupted before its first step, a run saves nothing; a warm start 
         Session session({setup.inputs.folder, setup.inputs.identity, 1, {}, 4, validates}, config, one_process);
         LocalStep step(setup.task, setup.params, setup.data, session.config());
         REQUIRE_FALSE(session.resume(step.parts(session.state())));
-        if (warm) session.start_from(start, 0);
+        if (warm) session.start_from(start);
         session.record();
         if (interrupted) send_signal(SIGTERM);
         CHECK(train(session, step, {setup.task, setup.data, validates ? &setup.held_out : nullptr}).interrupted ==

@@ -30,7 +30,7 @@ TEST_CASE("a table that starts again with each epoch is empty in its first step,
   CHECK(std::any_of(values.begin(), values.end(), [](real value) { return value != 0; }));
 }
 
-TEST_CASE("emptying a table: values, moments and average, of this parameter alone") {
+TEST_CASE("emptying a table: values and moments, of this parameter alone") {
   ParamStore params;
   params.add("before", Array(Shape{3, 5}, real{2}), {});
   params.add("table", Array(Shape{7, 5}, real{2}), {true, /*by_rows=*/true, /*fresh_each_epoch=*/true});
@@ -39,20 +39,15 @@ TEST_CASE("emptying a table: values, moments and average, of this parameter alon
   params.finalize();
   Optimizer optimizer(AdamWConfig{}, params);
   for (OptimizerState& state : optimizer.states()) std::fill_n(state.data(), state.size(), real{3});
-  WeightAverage average(0.9, params);
-  std::fill_n(average.values().data(), params.flat_size(), real{4});
 
   const auto expect = [&](const real* block, real elsewhere) {
     for (const Param& param : params.params())
       for (int64_t i = 0; i < param.var.size(); ++i)
         REQUIRE(block[param.offset + i] == (param.name == "table" ? real{0} : elsewhere));
   };
-  empty_fresh_tables(params, optimizer, &average);
+  empty_fresh_tables(params, optimizer);
   expect(params.values(), 2);
   for (OptimizerState& state : optimizer.states()) expect(state.data(), 3);
-  expect(average.values().data(), 4);
-  empty_fresh_tables(params, optimizer, nullptr);  // no average: nothing to do for it
-  expect(average.values().data(), 4);
 
   ParamStore plain;
   plain.add("table", Array(Shape{7, 5}, real{2}), {true, true});

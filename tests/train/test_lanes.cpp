@@ -153,7 +153,6 @@ Outcome trained(const Built<Model>& model, BatchSource& data, int threads_used, 
   config.steps = 3;
   config.accumulate = 2;
   config.lanes = 5;
-  config.ema_decay = 0.9;
   const TrainResult result =
       train({*model.model, *model.store, data, nullptr, folder / "run", {{"model", "m"}}, 1}, config);
   return {{model.store->values(), model.store->values() + model.store->flat_size()},

@@ -181,21 +181,6 @@ TEST_CASE("the best checkpoint is that of the best loss or of the best accuracy,
   }
 }
 
-TEST_CASE("the averaged weights are what is evaluated and saved for use") {
-  NewRun setup;
-  TrainConfig config = quiet_config(9);
-  config.ema_decay = 0.9;
-  const TrainResult result = train(setup.inputs, config);
-  Setup loaded(setup / "other");
-  load_model(open_model(setup / "run/checkpoints/last"), loaded.params);
-  CHECK(loaded.weights() != setup.weights());
-  REQUIRE(result.state.validated_step == 9);
-  const auto lines = metrics_in(setup / "run");
-  const auto& line = lines.at(lines.size() - 2);  // the last one is of training
-  CHECK(line.at("event") == "valid");
-  CHECK(line.at("loss").get<double>() == evaluate(loaded.task, loaded.held_out).loss());
-}
-
 TEST_CASE("metrics hold what was trained on") {
   NewRun setup;
   TrainConfig config = quiet_config(7);
@@ -265,7 +250,6 @@ TEST_CASE("a signal saves and stops; the same call goes on") {
 TEST_CASE("a step that goes on after a signal is undone, and the run has the weights of an unbroken one") {
   TrainConfig config = quiet_config(9);
   config.accumulate = 3;
-  config.ema_decay = 0.9;
   const TemporaryFolder folder;
   for (const int64_t lanes : {1, 2}) {
     INFO(lanes, " lanes");

@@ -71,7 +71,6 @@ void check_same_files(const std::vector<Size>& sizes, const Make& make, const Ba
 TrainConfig short_config() {
   TrainConfig config = quiet_config(4);
   config.lanes = 8;
-  config.ema_decay = 0.9;
   config.save_every = 3;
   config.valid_every = 2;
   return config;
@@ -257,7 +256,6 @@ TEST_CASE("a rank sends at most 2 P (R - 1) / R numbers in a step, and what is l
   };
   const double numbers = static_cast<double>(make().store->dense_size());
   TrainConfig config = short_config();
-  config.ema_decay = 0;
   config.save_every = 0;
   config.valid_every = 0;
   config.schedule.shape = ScheduleShape::constant;

@@ -141,7 +141,6 @@ TEST_CASE("what must not change within a run is named") {
                 {"train.optimizer: was adamw, is now lion"}},
            Case{[](RunInputs&, TrainConfig&config) { config.kernels = KernelChoice::portable; },
                 {"train.kernels: was default, is now portable"}},
-           Case{[](RunInputs&, TrainConfig&config) { config.ema_decay = 0; }, {"train.ema_decay: was on, is now off"}},
        }) {
     RunInputs inputs = setup.inputs;
     TrainConfig config = config_of(8);

@@ -34,7 +34,7 @@ TEST_CASE("numbers in state.json that a run cannot have are refused, though the 
     // In the order of the keys, as the checksum is made.
     const std::string content = R"({"batch":0,"best_loss":null,"best_step":0,"epoch":0,"identity":{},"machine":{},)"
                                 R"("optimizer_step":0,"seconds":0.0,"seed":)" +
-                                seed + R"(,"settings":{},"skipped":0,"skipped_in_row":0,"stalled":0,"step":)" + step +
+                                seed + R"(,"settings":{},"stalled":0,"step":)" + step +
                                 R"(,"tokens":0,"validated_step":-1,"window_loss":0.0,"window_targets":0})";
     return "{\"state\":" + content + ",\"xxh3_128\":\"" + hash_hex(content) + "\"}";
   };

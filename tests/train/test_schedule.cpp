@@ -68,6 +68,6 @@ TEST_CASE("settings as text name every field, nested ones too") {
   CHECK(settings.at("optimizer") == "adamw");
   CHECK(settings.at("optimizer.beta1") == "0.9");
   CHECK(settings.at("schedule.shape") == "cosine");
-  CHECK(settings.at("check_finite") == "false");
+  CHECK(settings.at("keep_optimizer") == "false");
   CHECK(settings.at("progress") == "auto");
 }

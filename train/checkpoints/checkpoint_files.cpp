@@ -19,8 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* trained_suffix = ".trained";  // of trained weights, where the model has averaged ones
-
 /// For read_tensors(): a function that gives all of a parameter in a block with the layout of the store.
 template <class T>
 auto within(T* block) {
@@ -63,7 +61,6 @@ void read_tensors(const SafetensorsFile& file, const ParamStore& params, const s
 }
 
 bool every(const Param&) { return true; }
-bool is_trained(const Param& param) { return !param.frozen; }
 
 /// Throws Error for a tensor that is of no parameter with one of the suffixes.
 void refuse_unknown(const SafetensorsFile& file, const ParamStore& params, const std::vector<std::string>& suffixes) {
@@ -83,12 +80,6 @@ void load_optimizer(const fs::path& checkpoint, const RunParts& parts) {
     read_tensors(
         file, parts.params, suffixes.back(), [&](const Param& param) { return state.holds(param); },
         [&](const Param& param) { return state.of(param); });
-  }
-  if (parts.average != nullptr) {
-    // At this point the store holds the averaged weights, from model.safetensors.
-    parts.average->copy(parts.params);
-    suffixes.push_back(trained_suffix);
-    read_tensors(file, parts.params, trained_suffix, is_trained, within(parts.params.values()));
   }
   refuse_unknown(file, parts.params, suffixes);
 }
@@ -321,18 +312,11 @@ void write_checkpoint(const fs::path& folder, const RunParts& parts) {
   TensorFile model((folder / model_name).string(), parts.params,
                    {{"format", "capstan"}, {"step", step}, {"aliases", json_text(aliases)}});
   TensorFile optimizer((folder / optimizer_name).string(), parts.params, {{"step", step}});
-  const auto trained = owned_within(parts.params.values(), parts);
-  if (parts.average != nullptr) {
-    const OptimizerState& average = std::as_const(*parts.average).values();
-    model.add("", every, [&](const Param& param) { return param.frozen ? trained(param) : average.of(param); });
-  } else {
-    model.add("", every, trained);
-  }
+  model.add("", every, owned_within(parts.params.values(), parts));
   for (const OptimizerState& state : std::as_const(parts.optimizer).states())
     optimizer.add(
         "." + state.name(), [&](const Param& param) { return state.holds(param); },
         [&](const Param& param) { return state.of(param); });
-  if (parts.average != nullptr) optimizer.add(trained_suffix, is_trained, trained);
   model.write(parts.ranks);
   optimizer.write(parts.ranks);
   if (!first) return;

@@ -19,12 +19,10 @@ constexpr const char* model_name = "model.safetensors";
 constexpr const char* optimizer_name = "optimizer.safetensors";
 constexpr const char* state_name = "state.json";
 
-/// What a checkpoint saves and restores. model.safetensors holds the weights to use: the averaged ones if there is an
-/// average; the trained ones are then in optimizer.safetensors. The files do not depend on how many ranks wrote them.
+/// What a checkpoint saves and restores. The files do not depend on how many ranks wrote them.
 struct RunParts {
   ParamStore& params;
   Optimizer& optimizer;
-  WeightAverage* average;  // null: off
   RunState& state;
   Communicator* ranks = nullptr;     // null: one process
   std::vector<Elements> owned = {};  // with several ranks: what this one owns of the parameters

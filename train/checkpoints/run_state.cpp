@@ -40,8 +40,6 @@ void for_fields(State& s, const Visit& f) {
   f("batch", s.batch);
   f("optimizer_step", s.optimizer_step);
   f("tokens", s.tokens);
-  f("skipped", s.skipped);
-  f("skipped_in_row", s.skipped_in_row);
   f("best_step", s.best_step);
   f("stalled", s.stalled);
   f("validated_step", s.validated_step);
@@ -196,8 +194,6 @@ void check_resumable(const RunState& saved, const RunState& now, const std::stri
     return patterns.empty() ? std::string("none") : patterns;
   };
   check_same("train.freeze", frozen(saved), frozen(now));
-  const auto averaged = [&](const RunState& state) { return setting(state, "ema_decay") == "0" ? "off" : "on"; };
-  check_same("train.ema_decay", averaged(saved), averaged(now));
 }
 
 std::string to_text(const Ancestor& ancestor) {

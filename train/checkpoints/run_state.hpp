@@ -29,12 +29,10 @@ struct Ancestor {
 };
 
 struct RunState {
-  int64_t step = 0;              // updates so far, skipped ones included
+  int64_t step = 0;              // updates so far
   int64_t epoch = 0, batch = 0;  // the next batch to be read
   int64_t optimizer_step = 0;    // updates of the optimizer, those of an earlier run that it goes on from included
   int64_t tokens = 0;            // read so far, not counting padding
-  int64_t skipped = 0;           // updates skipped so far
-  int64_t skipped_in_row = 0;    // updates skipped since the last one that was made
   std::map<std::string, double> best;  // all metrics of best_step, by name; train.monitor says which decides
   std::optional<double> threshold;     // multi-label: chosen by the last validation
   std::vector<double> rule;  // of a classifier: DecisionRule, multi-label a threshold for each label; empty: none

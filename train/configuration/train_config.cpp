@@ -12,13 +12,8 @@ namespace capstan {
 namespace {
 
 void check_init(const TrainConfig& config, Problems& problems) {
-  if (!config.init_from.empty()) return;
-  const auto needs = [&](const char* key, bool set) {
-    if (set) problems.add(key, "needs train.init_from: the weights to start from");
-  };
-  needs("init_skip", !config.init_skip.empty());
-  needs("init_strict", config.init_strict);
-  needs("init_optimizer", config.init_optimizer);
+  if (config.init_from.empty() && !config.init_skip.empty())
+    problems.add("init_skip", "needs train.init_from: the weights to start from");
 }
 
 }  // namespace

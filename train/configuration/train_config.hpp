@@ -9,17 +9,12 @@
 #include <string>
 
 #include "core/config/schema.hpp"
-#include "core/io/log.hpp"
 #include "train/evaluation/evaluate.hpp"
+#include "train/evaluation/metrics.hpp"
 #include "train/optimizers/optimizer.hpp"
 #include "train/optimizers/schedule.hpp"
 
 namespace capstan {
-
-enum class OnNonfinite { stop, skip };
-inline std::vector<EnumName<OnNonfinite>> enum_names(OnNonfinite) {
-  return {{OnNonfinite::stop, "stop"}, {OnNonfinite::skip, "skip"}};
-}
 
 /// automatic: float32 or bf16, which a run chooses before it trains (run/setup/run_precision.hpp).
 enum class Precision { float32, bf16, automatic };
@@ -47,18 +42,15 @@ void describe(Fields& f, RateRule& c) {
   f("factor", c.factor, greater(0), "their learning rate as a multiple of train.lr");
 }
 
-/// What it costs to take one class for another or, of texts with any number of labels, to miss one of them or to give
-/// it wrongly: `predicted` or `truth` is then empty.
+/// What it costs to take one class for another.
 struct MistakeCost {
   std::string truth, predicted;
   double cost = 1;
 };
 template <class Fields>
 void describe(Fields& f, MistakeCost& c) {
-  f("truth", c.truth, any(),
-    "class that a text has; with data.multi_label, alone: a label that it has and is not given");
-  f("predicted", c.predicted, any(),
-    "class that it is given; with data.multi_label, alone: a label that it is given and does not have");
+  f("truth", c.truth, any(), "class that a text has");
+  f("predicted", c.predicted, any(), "class that it is given");
   f("cost", c.cost, at_least(0), "cost of this mistake");
 }
 
@@ -69,13 +61,12 @@ struct TrainConfig {
   int64_t batch_size = 32, batch_tokens = 0, lanes = 0, micro_batch_tokens = 0, accumulate = 1;
   std::string init_from, init_vectors;
   std::vector<std::string> init_skip, freeze;
-  bool init_strict = false, init_optimizer = false;
   double lr = 1e-3;
   std::vector<RateRule> lr_scale;
   double layer_decay = 1;
   ScheduleConfig schedule;
   OptimizerConfig optimizer = AdamWConfig{};
-  double grad_clip = 1, ema_decay = 0;
+  double grad_clip = 1;
   Precision precision = Precision::float32;
   KernelChoice kernels = KernelChoice::fastest;
   std::optional<int64_t> valid_every;  // evaluation_interval()
@@ -85,10 +76,7 @@ struct TrainConfig {
   std::vector<MistakeCost> costs;
   int64_t save_every = 500, keep_last = 2, log_every = 50;
   bool keep_optimizer = false;
-  OnNonfinite on_nonfinite = OnNonfinite::stop;
-  bool check_finite = false;
   ProgressMode progress = ProgressMode::automatic;
-  LogLevel log_level = LogLevel::info;
   int64_t memory = 0;
 };
 /// Keys of training that starts from given weights.
@@ -100,10 +88,6 @@ void describe_start(Fields& f, TrainConfig& c) {
     "start the embedding of words from the vectors of this file: the text format of word2vec, fastText (.vec) or "
     "GloVe, also packed (docs/warm-start.md)");
   f("init_skip", c.init_skip, any(), "patterns of the names of tensors in init_from that are left out: [\"head.*\"]");
-  f("init_strict", c.init_strict, any(),
-    "refuse to train unless init_from has values for all parameters but those of the output");
-  f("init_optimizer", c.init_optimizer, any(),
-    "also take the optimizer's state and the number of steps from init_from, in which everything must match");
   f("freeze", c.freeze, any(),
     "patterns of the names of parameters that are not trained: [\"embed.*\", \"blocks.0.*\"]");
 }
@@ -119,8 +103,7 @@ void describe_checkpoints(Fields& f, TrainConfig& c) {
 }
 template <class Fields>
 void describe(Fields& f, TrainConfig& c) {
-  f("steps", c.steps, count_from(0),
-    "training ends after this many steps, of which skipped updates are some; 0 = no limit");
+  f("steps", c.steps, count_from(0), "training ends after this many steps; 0 = no limit");
   f("epochs", c.epochs, count_from(0), "training ends after this many passes over the data; 0 = no limit");
   f("minutes", c.minutes, between(0, 1e6),
     "the time that training may take: with steps 0, their number and sizes left open are chosen when the run begins; 0 "
@@ -146,9 +129,6 @@ void describe(Fields& f, TrainConfig& c) {
   f("optimizer", c.optimizer, any(), "how gradients are turned into updates");
   f("grad_clip", c.grad_clip, at_least(0),
     "largest norm of the gradient of all parameters; a larger one is scaled down; 0 = off");
-  f("ema_decay", c.ema_decay, between_below(0, 1),
-    "evaluate and save a moving average of the weights with this decay, or (1 + n) / (10 + n) at update n where that "
-    "is smaller; 0 = off");
   f("precision", c.precision, any(),
     "number format in the layers' matrix products during training; bf16 needs a CPU with bf16 instructions, and "
     "oneDNN; auto = bf16 if a step takes at most 0.9 of the time in it, as a few on trial say when the run begins");
@@ -169,13 +149,9 @@ void describe(Fields& f, TrainConfig& c) {
     "each pass, which takes about twice as long; 0 = half of the memory that is free, which ranks of a machine share");
   describe_checkpoints(f, c);
   f("log_every", c.log_every, count_from(1), "steps between lines in metrics.jsonl and in the log");
-  f("on_nonfinite", c.on_nonfinite, any(), "when the loss or the gradient is not finite: stop, or skip the update");
-  f("check_finite", c.check_finite, any(), "name the first operation whose result is not finite (slow)");
   f("progress", c.progress, any(),
     "how progress is shown; auto = a bar on a terminal, at most 30 lines elsewhere; plain = a line at every log_every "
     "and evaluation");
-  f("log_level", c.log_level, any(),
-    "the least important messages that are shown; --log-level, -q and -v of the command line count more");
 }
 
 /// Rules that span several fields.

@@ -242,17 +242,6 @@ int64_t decide(const DecisionRule& rule, const float* probabilities, int64_t cla
   return best;
 }
 
-double mean_cost(const LabelFigures& figures, const std::vector<LabelCosts>& costs) {
-  check(costs.size() == figures.of_label.size(), "costs of {} labels for {}", costs.size(), figures.of_label.size());
-  double sum = 0;
-  for (size_t c = 0; c < costs.size(); ++c) {
-    const LabelCounts& label = figures.of_label[c];
-    sum += costs[c].missed * static_cast<double>(label.actual - label.right) +
-           costs[c].wrong * static_cast<double>(label.predicted - label.right);
-  }
-  return sum / static_cast<double>(std::max<int64_t>(figures.texts, 1));
-}
-
 void HeldOutPredictions::add(const float* probabilities, int64_t truth) {
   probabilities_.insert(probabilities_.end(), probabilities, probabilities + classes_);
   truths_.push_back(static_cast<int32_t>(truth));

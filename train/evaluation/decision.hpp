@@ -4,12 +4,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "train/evaluation/label_report.hpp"
 
 namespace capstan {
 
@@ -19,14 +16,6 @@ namespace capstan {
 using DecisionRule = std::vector<double>;
 /// The class that a rule gives a text with these probabilities, (classes).
 int64_t decide(const DecisionRule& rule, const float* probabilities, int64_t classes);
-
-/// What the mistakes with a label cost where a text has any number of them.
-struct LabelCosts {
-  double missed = 1;  // of a text that has the label and is not given it
-  double wrong = 1;   // of a text that is given the label and does not have it
-  /// The probability from which giving the label is expected to cost less: where p missed = (1 - p) wrong.
-  double threshold() const { return missed + wrong > 0 ? wrong / (missed + wrong) : 0.5; }
-};
 
 /// What decisions shall be good at (train.monitor).
 struct DecisionGoal {
@@ -38,12 +27,8 @@ struct DecisionGoal {
   } kind = Kind::given;
   int64_t classes = 0, label = -1;
   DecisionRule rule = {};
-  std::vector<LabelCosts> of_labels = {};  // `cost` of any number of labels; `rule` is then their thresholds
   bool finds_rule() const { return kind == Kind::macro_f1 || kind == Kind::f1; }
 };
-
-/// The mean cost of a text's labels.
-double mean_cost(const LabelFigures& figures, const std::vector<LabelCosts>& costs);
 
 /// The probabilities of texts that a model has not learnt from, with their classes.
 class HeldOutPredictions {

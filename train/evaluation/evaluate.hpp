@@ -65,8 +65,8 @@ struct Validation {
   const char* by = "";                                      // cross_validation or held_out_texts; "": the valid split
 };
 /// evaluate(), with the threshold of a multi-label task, and the rule for the goal of decisions, chosen on this split.
-/// For the macro-F1 of a multi-label task, that is a threshold for each label, and the split is read twice; costs give
-/// the thresholds. `goal` may be null.
+/// For the macro-F1 of a multi-label task, that is a threshold for each label, and the split is read twice. `goal`
+/// may be null.
 Validation validate(const Task& task, const BatchSource& split, int64_t micro_batch_tokens = 0,
                     Communicator* ranks = nullptr, const DecisionGoal* goal = nullptr);
 
@@ -102,53 +102,5 @@ class SomeBatches final : public BatchSource {
   const BatchSource& source_;
   std::vector<int64_t> indices_;
 };
-
-// The measures of a validation. A measure is one row of the table in evaluate.cpp (docs/adding.md): train.monitor,
-// metrics.jsonl, the log, state.json, `capstan compare` and `capstan eval` follow from it. Names are read from the
-// files of old runs, so they must not change.
-
-struct Validation;
-
-struct Metric {
-  const char* name;     // in metrics.jsonl and `capstan eval`; in state.json after best_
-  const char* monitor;  // in train.monitor
-  const char* title;    // in the log and in tables
-  enum class Better { lower, higher } better;
-  enum class Unit { nats, share, number } unit;
-  /// Which models have the measure: all, classifiers that give a text one label, any number of labels, or either.
-  enum class Of { all, one_label, label_sets, classes } of;
-  bool of_targets;  // a share of the targets, whose standard error follows from their number
-  /// Nothing where the model's task has no such measure.
-  std::optional<double> (*compute)(const Validation&);
-
-  /// The smaller, the better.
-  double cost(double value) const { return better == Better::lower ? value : -value; }
-  /// "loss 1.2345", "accuracy 87.22 %".
-  std::string text(double value) const;
-};
-
-/// The first is the loss.
-const std::vector<Metric>& metrics();
-/// The measure of this name in train.monitor. Throws std::invalid_argument for an unknown name.
-const Metric& metric_of(const std::string& monitor);
-std::vector<std::string> monitor_names();
-
-/// Loss, accuracy and report of a classifier over a whole split.
-struct ClassifierEvaluation {
-  Evaluation total;
-  std::optional<ClassificationReport> report;  // where a text has one label: what the rule decides
-  std::optional<ClassificationReport> plain;   // the likeliest classes, where there is another rule
-  std::optional<RankedTexts> ranked;           // which texts come first for a class
-  std::optional<LabelFigures> labels;          // where it has any number, at the model's thresholds
-};
-
-/// Evaluates a classifier that reads tokens and gives a text one label. Throws Error if there is no example.
-ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSource& split,
-                                         const DecisionRule& rule = {});
-
-/// Evaluates a classifier that reads texts, with the same result on any number of threads. May stop
-/// (core/base/stop.hpp). Throws Error when there is no text.
-ClassifierEvaluation evaluate_classifier(const Model& classifier, const LabelledTexts& texts,
-                                         const DecisionRule& rule = {});
 
 }  // namespace capstan

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,8 +41,7 @@ struct LabelFigures {
   std::vector<LabelCounts> of_label;
   LabelCounts all;  // summed over the labels: micro-averages
   int64_t texts = 0;
-  int64_t exact = 0;                          // texts that were given all of their labels and no other
-  std::optional<double> cost = std::nullopt;  // mean, where the goal is costs
+  int64_t exact = 0;  // texts that were given all of their labels and no other
   /// For k = 1, 3, 5, as far as there are so many labels. Does not depend on the threshold.
   std::vector<PrecisionAt> precision_at = {};
   double macro_f1() const;  // mean of f1 over all labels

@@ -212,12 +212,11 @@ std::string of_thresholds(const LabelFigures& labels) {
 }
 
 /// What the held-out rows say of a mix.
-LinearFit fit_of_mix(const NgramRows& rows, const HeldOut& held_out, const SvmMix& mix,
-                     const std::vector<double>& thresholds) {
+LinearFit fit_of_mix(const NgramRows& rows, const HeldOut& held_out, const SvmMix& mix) {
   LinearFit fit;
   fit.held_out = held_out.evaluate(mix);
   if (rows.multi_label()) {
-    const std::vector<double> used = thresholds.empty() ? held_out.label_report(mix).best_thresholds() : thresholds;
+    const std::vector<double> used = held_out.label_report(mix).best_thresholds();
     fit.labels = held_out.label_report(mix, used).at(default_threshold);
     fit.held_out.correct = fit.labels->exact;
   } else {
@@ -247,9 +246,9 @@ double fit_work(const NgramRows& rows) {
 }
 
 LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress,
-                     const std::vector<double>& thresholds, Communicator* several) {
+                     Communicator* several) {
   RankWork ranks(several);
-  if (rows.by_passes()) return fit_by_passes(rows, params, seed, progress, thresholds, ranks);
+  if (rows.by_passes()) return fit_by_passes(rows, params, seed, progress, ranks);
   HeldOut held_out(rows, seed);
   if (progress != nullptr) progress->begin("cross-validation");
   held_out.solve(progress, ranks);
@@ -257,7 +256,7 @@ LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, P
   if (progress != nullptr) progress->begin("solving with all texts");
   AllRows(rows, mix, seed, params).solve(progress, ranks);
   LinearFit fit;
-  ranks.run([&] { fit = fit_of_mix(rows, held_out, mix, thresholds); });
+  ranks.run([&] { fit = fit_of_mix(rows, held_out, mix); });
   if (rows.multi_label())
     std::copy(fit.labels->thresholds.begin(), fit.labels->thresholds.end(), values_of(params, "linear.threshold"));
   return fit;

@@ -109,12 +109,11 @@ PassPlace saved_place(const WorkFile& file, PassSolver& solver, RankWork& ranks)
 }
 
 /// What the held-out rows say of the weights.
-LinearFit fit_at(const NgramRows& rows, const HeldOutScores& held_out, double factor,
-                 const std::vector<double>& thresholds) {
+LinearFit fit_at(const NgramRows& rows, const HeldOutScores& held_out, double factor) {
   LinearFit fit;
   fit.held_out = held_out.sums(factor).of_rows;
   if (rows.multi_label()) {
-    const std::vector<double> used = thresholds.empty() ? held_out.labels(factor, {}).best_thresholds() : thresholds;
+    const std::vector<double> used = held_out.labels(factor, {}).best_thresholds();
     fit.labels = held_out.labels(factor, used).at(default_threshold);
     fit.held_out.correct = fit.labels->exact;
   } else {
@@ -151,8 +150,7 @@ double passes_work(const NgramRows& rows) {
   return passes * static_cast<double>(learnt + (rows.is_binary() ? sample_size(learnt) : 0));
 }
 
-LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress,
-                        const std::vector<double>& thresholds, RankWork& ranks) {
+LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress, RankWork& ranks) {
   const Parts parts = parts_of(rows);
   const auto work_of = [](const std::vector<uint32_t>& some_rows) {
     return passes * static_cast<double>(some_rows.size());
@@ -180,7 +178,7 @@ LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed
   double factor = 1;
   ranks.run([&] {
     factor = held_out.best().factor;
-    fit = fit_at(rows, held_out, factor, thresholds);
+    fit = fit_at(rows, held_out, factor);
   });
   fit.report = report_of(rows, solver, fit, factor, parts.held_out.size());
 

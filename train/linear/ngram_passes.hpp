@@ -21,8 +21,7 @@ namespace capstan {
 /// the result. A pure function of the rows and the seed, with the same bits on any number of ranks and threads and
 /// whether rows are kept or not. May stop (core/base/stop.hpp); what was finished is kept (WorkFile). `progress` (may
 /// be null) gets passes_work() in all. Collective.
-LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress,
-                        const std::vector<double>& thresholds, RankWork& ranks);
+LinearFit fit_by_passes(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress, RankWork& ranks);
 /// The work of fit_by_passes(): how many rows it learns from in all its passes.
 double passes_work(const NgramRows& rows);
 

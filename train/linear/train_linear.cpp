@@ -7,6 +7,7 @@
 
 #include "core/base/stop.hpp"
 #include "core/strings/strings.hpp"
+#include "train/evaluation/classifier_evaluation.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/linear/fit_linear.hpp"
 #include "train/linear/rank_work.hpp"
@@ -27,10 +28,6 @@ std::optional<DecisionFigures> decide_held_out(const HeldOutPredictions& held_ou
   return figures_of(report, goal);
 }
 
-void add_cost(std::optional<LabelFigures>& labels, const std::optional<DecisionGoal>& goal) {
-  if (labels && goal && !goal->of_labels.empty()) labels->cost = mean_cost(*labels, goal->of_labels);
-}
-
 /// Finds the weights, and sets the state to that of a finished training. Returns false after a signal; the state is
 /// then still that of the start.
 bool solve(Session& session, const NgramRows& rows, ParamStore& params, bool validates, Progress& progress) {
@@ -40,9 +37,7 @@ bool solve(Session& session, const NgramRows& rows, ParamStore& params, bool val
   const auto& goal = session.options().goal;
   try {
     const StopScope scope(&stop);
-    const std::vector<double> thresholds = goal && rows.multi_label() ? goal->rule : std::vector<double>{};
-    fit = fit_linear(rows, params, session.state().seed, &progress, thresholds, &session.ranks());
-    add_cost(fit.labels, goal);
+    fit = fit_linear(rows, params, session.state().seed, &progress, &session.ranks());
     if (goal && fit.predictions) decisions = decide_held_out(*fit.predictions, *goal);
   } catch (const Stopped&) {
     return false;
@@ -94,7 +89,6 @@ TrainResult train_linear(Session& session, const Model& classifier, const NgramR
     } catch (const Stopped&) {
       return session.interrupt(signal_of(session), parts);
     }
-    add_cost(found.labels, session.options().goal);
     std::optional<DecisionFigures> decisions;
     if (session.options().goal && found.report) decisions = figures_of(*found.report, *session.options().goal);
     session.validated({found.total, found.labels, decisions}, watch.seconds());

@@ -21,7 +21,7 @@ RunProgress::RunProgress(const TrainConfig& config, RunState& state, int64_t tot
       state_(state),
       total_steps_(total_steps),
       kind_(kind),
-      reporter_(config.progress, config.log_level, log_file),
+      reporter_(config.progress, log_file),
       pace_({total_steps, config.valid_every.value_or(0), config.save_every, 60 * config.max_minutes}) {}
 
 void RunProgress::record(const std::string& metrics_file, int64_t step, bool own) {
@@ -80,7 +80,6 @@ void RunProgress::record_window(int64_t epoch) {
                          {"seconds", seconds()},
                          {"rss_bytes", resident_bytes()},
                          {"peak_rss_bytes", peak_resident_bytes()}};
-  if (state_.skipped > 0) line["skipped"] = state_.skipped;
   record_line(line);
 }
 
@@ -152,7 +151,7 @@ void RunProgress::validated(const Validation& result, bool best, double took) {
   if (!std::isfinite(total.loss()) && !std::exchange(warned_of_loss_, true))
     reporter_.warn(fmt::format(
         "the validation loss{} is {}: the weights are damaged or training diverges, and no checkpoint of them will be "
-        "the best; lower train.lr, or set train.check_finite",
+        "the best; lower train.lr",
         at_step(state_.step), total.loss()));
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/strings/utf8.hpp"
 #include "train/evaluation/evaluate.hpp"
+#include "train/evaluation/metrics.hpp"
 #include "train/loop/run_length.hpp"
 
 namespace capstan {
@@ -113,9 +114,8 @@ std::optional<fs::path> Session::load(const RunState& now, const RunParts& parts
   return resumed->from;
 }
 
-void Session::start_from(const WarmStart& start, int64_t optimizer_steps) {
+void Session::start_from(const WarmStart& start) {
   state_.ancestry = start.ancestry;
-  state_.optimizer_step = optimizer_steps;
   for (const std::string& line : start.report) log().info(line);
   for (const std::string& line : start.warnings) log().warn(line);
 }

@@ -67,7 +67,7 @@ class Session {
   bool resume(const RunParts& parts, const RenewIdentity& renewed = {});
   /// Says that a run which begins has its weights from elsewhere; with validation data, it is then evaluated and saved
   /// before its first step.
-  void start_from(const WarmStart& start, int64_t optimizer_steps);
+  void start_from(const WarmStart& start);
   /// Opens metrics.jsonl. Other files of the folder (config.yaml, tokenizer.json) are written before this call.
   void record();
 

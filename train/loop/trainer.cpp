@@ -17,7 +17,6 @@
 namespace capstan {
 namespace {
 
-constexpr int64_t skips_in_row_limit = 20;  // with on_nonfinite: skip, a run ends after so many skipped updates
 /// How long a step may still take after a signal. What a longer one has computed is lost.
 constexpr double grace_seconds = 1;
 
@@ -114,17 +113,13 @@ void Loop::step() {
     return;
   }
   if (result.gradient_norm) numbers_.gradient_norm = *result.gradient_norm;
-  if (result.sums) {
-    numbers_.loss = result.sums->loss / static_cast<double>(std::max<int64_t>(result.sums->targets, 1));
-    state_.tokens += result.sums->tokens;
-  }
+  numbers_.loss = result.sums.loss / static_cast<double>(std::max<int64_t>(result.sums.targets, 1));
+  state_.tokens += result.sums.tokens;
   if (!result.problem.empty()) {
-    const double none = std::nan("");
-    refuse_update(result.problem, result.sums ? numbers_.loss : none, result.gradient_norm.value_or(none));
+    refuse_update(result.problem, numbers_.loss, result.gradient_norm.value_or(std::nan("")));
   } else if (result.updated) {
-    state_.skipped_in_row = 0;
-    state_.window_loss += result.sums->loss;
-    state_.window_targets += result.sums->targets;
+    state_.window_loss += result.sums.loss;
+    state_.window_targets += result.sums.targets;
   } else {
     progress_.log().warn(
         fmt::format("step {}: its batches have no targets; the weights were not changed", state_.step + 1));
@@ -132,7 +127,7 @@ void Loop::step() {
   ++state_.step;
   ++state_.window_steps;
   session_.changed();
-  progress_.pace().step_took(watch.seconds(), result.sums ? result.sums->tokens : 0);
+  progress_.pace().step_took(watch.seconds(), result.sums.tokens);
   if (const std::string event = schedule_.event(state_.step); !event.empty()) progress_.log().info(event);
   if (!progress_.step_done(numbers_, epoch)) return;
   if (const std::string warning = step_.slow_warning(); !warning.empty()) progress_.log().warn(warning);
@@ -142,19 +137,13 @@ void Loop::refuse_update(const std::string& what, double loss, double norm) {
   const std::string text =
       fmt::format("step {}: {} (loss {:.4g}, gradient norm {:.4g}, learning rate {:.3g}); the weights were not changed",
                   state_.step + 1, what, loss, norm, numbers_.learning_rate);
-  ++state_.skipped;
-  const bool hopeless = ++state_.skipped_in_row >= skips_in_row_limit;
-  if (config_.on_nonfinite == OnNonfinite::skip && !hopeless) return progress_.log().warn(text + "; update skipped");
   session_.publish();
   const std::string kept = session_.begins()
                                ? std::string("there is no checkpoint yet")
                                : fmt::format("the checkpoint of step {} is intact", session_.saved_step());
   const std::string clip = config_.grad_clip > 0 ? fmt::format("lower train.grad_clip (now {})", config_.grad_clip)
                                                  : std::string("set train.grad_clip (now off)");
-  throw Error(fmt::format(
-      "{}; {}{}. Lower train.lr, lengthen train.schedule.warmup_steps, or {}; "
-      "train.on_nonfinite: skip skips such updates, train.check_finite: true names the operation",
-      text, hopeless ? fmt::format("{} consecutive updates were skipped; ", skips_in_row_limit) : "", kept, clip));
+  throw Error(fmt::format("{}; {}. Lower train.lr, lengthen train.schedule.warmup_steps, or {}", text, kept, clip));
 }
 
 bool Loop::validate() {
@@ -162,17 +151,15 @@ bool Loop::validate() {
   if (session_.unsaved()) progress_.show_bar();
   const size_t reserved = pool::stats().bytes_reserved;
   std::optional<Validation> result;
-  step_.with_average([&] {
-    Progress progress(progress_.log().of_work(true), "evaluating",
-                      static_cast<double>(inputs_.valid->batches_per_epoch(0)), in_shares);
-    progress.then(std::max(0.0, progress_.time_left()));
-    try {
-      const StopScope scope(&at_once);
-      result = capstan::validate(inputs_.task, WatchedBatches(*inputs_.valid, progress), config_.micro_batch_tokens,
-                                 &session_.ranks(), session_.options().goal ? &*session_.options().goal : nullptr);
-    } catch (const Stopped&) {
-    }
-  });
+  Progress progress(progress_.log().of_work(true), "evaluating",
+                    static_cast<double>(inputs_.valid->batches_per_epoch(0)), in_shares);
+  progress.then(std::max(0.0, progress_.time_left()));
+  try {
+    const StopScope scope(&at_once);
+    result = capstan::validate(inputs_.task, WatchedBatches(*inputs_.valid, progress), config_.micro_batch_tokens,
+                               &session_.ranks(), session_.options().goal ? &*session_.options().goal : nullptr);
+  } catch (const Stopped&) {
+  }
   // Evaluation may use other shapes, whose blocks of memory training cannot use. Small ones are kept: giving them back
   // and taking them again at every evaluation would scatter them over the heap.
   constexpr size_t worth_returning = size_t{64} << 20;

@@ -38,9 +38,8 @@ struct TrainInputs {
 /// Trains until a limit of the session's configuration is reached or a signal (SIGINT, SIGTERM, SIGUSR1) asks to stop.
 /// N steps, a kill and N more give bit for bit the weights of 2N steps (same machine and BLAS, any number of threads).
 /// All ranks call it and train one model: the weights are those that one rank would get. A step is `accumulate`
-/// batches, fewer at the end of an epoch: a step never spans two epochs. Afterwards the parameters hold the trained
-/// weights, not the averaged ones. Throws Error for a loss or gradient that is not finite (the weights are then
-/// unchanged).
+/// batches, fewer at the end of an epoch: a step never spans two epochs. Throws Error for a loss or gradient that is
+/// not finite (the weights are then unchanged).
 TrainResult train(Session& session, TrainingStep& step, const TrainInputs& inputs);
 
 /// A run of a program that brings its own model and batches.

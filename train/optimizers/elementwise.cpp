@@ -3,6 +3,11 @@
 #include "train/optimizers/elementwise.hpp"
 
 namespace capstan {
+namespace {
+
+constexpr double adamw_epsilon = 1e-8, lion_beta1 = 0.9, lion_beta2 = 0.99;  // as in the papers
+
+}  // namespace
 
 void AdamWConfig::update(const Update& update, std::vector<OptimizerState>& states) const {
   update_adamw(*this, update, states[0], states[1]);
@@ -12,19 +17,19 @@ void update_adamw(const AdamWConfig& config, const Update& update, OptimizerStat
                   OptimizerState& second_moment) {
   for_pieces(update, first_moment, [&](const kernels::UpdateBlocks& blocks, int64_t at, double lr) {
     kernels::adamw(blocks, first_moment.data() + at, second_moment.data() + at,
-                   {lr, config.beta1, config.beta2, config.epsilon, config.weight_decay, update.step});
+                   {lr, config.beta1, config.beta2, adamw_epsilon, config.weight_decay, update.step});
   });
 }
 
 void LionConfig::update(const Update& update, std::vector<OptimizerState>& states) const {
   for_pieces(update, states[0], [&](const kernels::UpdateBlocks& blocks, int64_t at, double lr) {
-    kernels::lion(blocks, states[0].data() + at, {lr, beta1, beta2, weight_decay});
+    kernels::lion(blocks, states[0].data() + at, {lr, lion_beta1, lion_beta2, weight_decay});
   });
 }
 
 void SgdConfig::update(const Update& update, std::vector<OptimizerState>& states) const {
   for_pieces(update, states[0], [&](const kernels::UpdateBlocks& blocks, int64_t at, double lr) {
-    kernels::sgd(blocks, states[0].data() + at, {lr, momentum, weight_decay, nesterov});
+    kernels::sgd(blocks, states[0].data() + at, {lr, momentum, weight_decay});
   });
 }
 

@@ -15,7 +15,6 @@ struct AdamWConfig {
   static constexpr const char* type_name = "adamw";
   double beta1 = 0.9;
   double beta2 = 0.95;
-  double epsilon = 1e-8;
   double weight_decay = 0.1;
 
   static std::vector<StateSpec> states() { return {{"first_moment"}, {"second_moment"}}; }
@@ -25,7 +24,6 @@ template <class Fields>
 void describe(Fields& f, AdamWConfig& c) {
   f("beta1", c.beta1, between_below(0, 1), "share of the mean gradient that is kept at every step");
   f("beta2", c.beta2, between_below(0, 1), "share of the mean squared gradient that is kept at every step");
-  f("epsilon", c.epsilon, greater(0), "added to the square root of the mean squared gradient");
   f("weight_decay", c.weight_decay, at_least(0),
     "decoupled decay of matrices: each step uses this value times the learning rate");
 }
@@ -38,8 +36,6 @@ void update_adamw(const AdamWConfig& config, const Update& update, OptimizerStat
 /// Chen et al. 2023, arXiv 2302.06675.
 struct LionConfig {
   static constexpr const char* type_name = "lion";
-  double beta1 = 0.9;
-  double beta2 = 0.99;
   double weight_decay = 1;
 
   static std::vector<StateSpec> states() { return {{"momentum"}}; }
@@ -47,18 +43,14 @@ struct LionConfig {
 };
 template <class Fields>
 void describe(Fields& f, LionConfig& c) {
-  f("beta1", c.beta1, between_below(0, 1), "weight of the momentum in the direction of the step");
-  f("beta2", c.beta2, between_below(0, 1), "share of the momentum that is kept at every step");
   f("weight_decay", c.weight_decay, at_least(0),
     "decoupled decay of matrices: each step uses this value times the learning rate");
 }
 
-/// Stochastic gradient descent with momentum: g' = g + decay w,  m = momentum m + g',  w -= lr m, or with Nesterov's
-/// momentum w -= lr (g' + momentum m).
+/// Stochastic gradient descent with momentum: g' = g + decay w,  m = momentum m + g',  w -= lr m.
 struct SgdConfig {
   static constexpr const char* type_name = "sgd";
   double momentum = 0.9;
-  bool nesterov = false;
   double weight_decay = 0;
 
   static std::vector<StateSpec> states() { return {{"momentum"}}; }
@@ -67,7 +59,6 @@ struct SgdConfig {
 template <class Fields>
 void describe(Fields& f, SgdConfig& c) {
   f("momentum", c.momentum, between_below(0, 1), "share of the previous step that is added to the next one");
-  f("nesterov", c.nesterov, any(), "use Nesterov momentum, which looks one step ahead");
   f("weight_decay", c.weight_decay, at_least(0), "decay of weight matrices, added to their gradient");
 }
 

@@ -16,6 +16,7 @@ namespace capstan {
 namespace {
 
 constexpr double default_weight_decay = 0.1;  // where no plan has chosen one
+constexpr double kept_momentum = 0.95;        // share of the sum of gradients that is kept
 constexpr double update_rms = 0.2;            // root mean square of an update, in learning rates: as AdamW's (muon.hpp)
 constexpr int iterations = 5;                 // as Jordan et al. 2024: singular values are then near 1
 /// Of the polynomial that Jordan et al. 2024 (Muon) chose: steep at 0, and near 1 for singular values of 0.01 to 1.
@@ -65,7 +66,7 @@ void update_matrix(const MuonConfig& config, const Update& update, const Block& 
   auto w = as_matrix(block.w, block.rows, block.columns);
   auto g = as_matrix(block.g, block.rows, block.columns);
   auto m = as_matrix(block.m, block.rows, block.columns);
-  const real momentum = static_cast<real>(config.momentum), scale = static_cast<real>(update.grad_scale);
+  const real momentum = static_cast<real>(kept_momentum), scale = static_cast<real>(update.grad_scale);
   xt::noalias(m) = momentum * m + scale * g;
   Matrix direction = scale * g + momentum * m;
   orthogonalise(direction.data(), block.rows, block.columns, update.bf16);

@@ -14,13 +14,12 @@
 namespace capstan {
 
 /// For every matrix W (R, C) of the store (is_matrix; stacked matrices are updated separately):
-///   M = momentum M + G,   W = (1 - lr weight_decay) W - lr 0.2 sqrt(max(R, C)) orthogonal(G + momentum M)
+///   M = 0.95 M + G,   W = (1 - lr weight_decay) W - lr 0.2 sqrt(max(R, C)) orthogonal(G + 0.95 M)
 /// An orthogonal matrix times sqrt(max(R, C)) has elements with a root mean square of 1, so that of the update is 0.2
 /// in units of the learning rate, for all shapes. AdamW's updates have about 0.2 to 0.4, so one learning rate serves
 /// all parameters.
 struct MuonConfig {
   static constexpr const char* type_name = "muon";
-  double momentum = 0.95;
   std::optional<double> weight_decay = 0.1;
   AdamWConfig adamw;
 
@@ -29,7 +28,6 @@ struct MuonConfig {
 };
 template <class Fields>
 void describe(Fields& f, MuonConfig& c) {
-  f("momentum", c.momentum, between_below(0, 1), "for matrices: share of the sum of gradients that is kept");
   f("weight_decay", c.weight_decay, at_least(0),
     "decoupled decay of matrices: each step uses this value times the learning rate; null = chosen for train.minutes, "
     "so that weights forget within three quarters of a pass over the text");

@@ -109,45 +109,19 @@ double gradient_norm(const ParamStore& params, double grad_scale) {
 
 double clip_factor(double norm, double limit) { return limit > 0 && norm > limit ? limit / norm : 1; }
 
-WeightAverage::WeightAverage(double decay, const ParamStore& params, const std::vector<Elements>& owned)
-    : decay_(decay), values_(StateSpec{"average"}, params, owned) {
-  copy(params);
-}
-
-void WeightAverage::update(const ParamStore& params, int64_t updates) {
-  const ProfileSpan span("weight average", Pass::none, values_.size() * static_cast<int64_t>(3 * sizeof(real)));
-  const double n = static_cast<double>(updates);
-  for (const OptimizerState::Piece& piece : values_.pieces())
-    kernels::moving_average(values_.data() + piece.at, params.values() + piece.begin, piece.end - piece.begin,
-                            std::min(decay_, (1 + n) / (10 + n)));
-}
-
-void WeightAverage::swap(ParamStore& params) {
-  for (const OptimizerState::Piece& piece : values_.pieces())
-    std::swap_ranges(values_.data() + piece.at, values_.data() + piece.at + (piece.end - piece.begin),
-                     params.values() + piece.begin);
-}
-
-void WeightAverage::copy(const ParamStore& params) {
-  for (const OptimizerState::Piece& piece : values_.pieces())
-    std::copy_n(params.values() + piece.begin, piece.end - piece.begin, values_.data() + piece.at);
-}
-
 bool has_fresh_tables(const ParamStore& params) {
   return std::any_of(params.params().begin(), params.params().end(),
                      [](const Param& param) { return param.options.fresh_each_epoch && !param.frozen; });
 }
 
-void empty_fresh_tables(ParamStore& params, Optimizer& optimizer, WeightAverage* average) {
+void empty_fresh_tables(ParamStore& params, Optimizer& optimizer) {
   for (const Param& param : params.params()) {
     if (!param.options.fresh_each_epoch || param.frozen) continue;
     std::fill_n(params.values() + param.offset, param.var.size(), real{0});
-    const auto clear = [&](OptimizerState& state) {
+    for (OptimizerState& state : optimizer.states()) {
       const ParamPart<real> part = state.of(param);
       std::fill_n(part.values, part.size(), real{0});
-    };
-    for (OptimizerState& state : optimizer.states()) clear(state);
-    if (average != nullptr) clear(average->values());
+    }
   }
 }
 

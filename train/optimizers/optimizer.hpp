@@ -1,5 +1,5 @@
-// Updates of the flat parameter block, and their state: the list of optimizers, the norm of gradients, the average of
-// the weights. Training steps use it, checkpoints save it (the names of states are names of tensors). No result depends
+// Updates of the flat parameter block, and their state: the list of optimizers, the norm of gradients. Training
+// steps use it, checkpoints save it (the names of states are names of tensors). No result depends
 // on threads or ranks: tests/train/test_optimizer.cpp, test_ranks.cpp; a resumed run goes on to the same bits:
 // test_resume.cpp.
 #pragma once
@@ -17,16 +17,15 @@
 
 namespace capstan {
 
-// The optimizers a run can choose from: the one list of them.
-//
-// An optimizer is a struct of its settings with
-//   static constexpr const char* type_name;          the `type` in a configuration
-//   static std::vector<StateSpec> states();          what it keeps between steps
-//   void update(const Update&, std::vector<OptimizerState>& states) const;
-// and a describe() beside it. update() changes all values, sets all gradients to zero, and leaves rows without a
-// gradient alone in tables that are updated by rows. Optimizer, checkpoints, the configuration and its documentation
-// follow.
-
+/// The optimizers a run can choose from: the one list of them.
+///
+/// An optimizer is a struct of its settings with
+///   static constexpr const char* type_name;          the `type` in a configuration
+///   static std::vector<StateSpec> states();          what it keeps between steps
+///   void update(const Update&, std::vector<OptimizerState>& states) const;
+/// and a describe() beside it. update() changes all values, sets all gradients to zero, and leaves rows without a
+/// gradient alone in tables that are updated by rows. Optimizer, checkpoints, the configuration and its documentation
+/// follow.
 using OptimizerConfig = std::variant<AdamWConfig, SgdConfig, LionConfig, MuonConfig, CustomOptimizerConfig>;
 
 /// The shares of `ranks` ranks in what this optimizer updates.
@@ -72,33 +71,13 @@ double gradient_norm(const ParamStore& params, double grad_scale);
 /// Factor by which gradients of this norm are shortened so that their norm is at most `limit`; 1 when `limit` is 0.
 double clip_factor(double norm, double limit);
 
-/// Moving average of the weights, average = d average + (1 - d) weights after every update, with d = min(decay, (1 + n)
-/// / (10 + n)) at update n so that the random start is forgotten soon. Frozen weights have none.
-class WeightAverage {
- public:
-  /// Covers the parts of flat blocks that this rank owns.
-  WeightAverage(double decay, const ParamStore& params, const std::vector<Elements>& owned);
-  WeightAverage(double decay, const ParamStore& params) : WeightAverage(decay, params, {{0, params.flat_size()}}) {}
-  void update(const ParamStore& params, int64_t updates);
-  /// Exchanges the averaged and the trained weights of the owned parts: evaluation is done between two calls.
-  void swap(ParamStore& params);
-  /// Begins anew from these weights.
-  void copy(const ParamStore& params);
-  OptimizerState& values() { return values_; }
-  const OptimizerState& values() const { return values_; }
-
- private:
-  double decay_;
-  OptimizerState values_;
-};
-
 /// Are there tables that are emptied after every epoch?
 bool has_fresh_tables(const ParamStore& params);
 
 /// Between two epochs: the values of parameters with ParamOptions::fresh_each_epoch become zero, which is what such a
-/// table starts with, and so does what the optimizer and the average (null: there is none) remember of them. In the
-/// second reading of a text a table that remembers the first is always right, and a model that reads it learns to trust
+/// table starts with, and so does what the optimizer remembers of them. In the second
+/// reading of a text a table that remembers the first is always right, and a model that reads it learns to trust
 /// it more than an unknown text deserves; a fresh table is as right as it will be there.
-void empty_fresh_tables(ParamStore& params, Optimizer& optimizer, WeightAverage* average);
+void empty_fresh_tables(ParamStore& params, Optimizer& optimizer);
 
 }  // namespace capstan

@@ -72,8 +72,6 @@ class RankGradients {
   double norm(double scale);
   /// Collective: runs `update`, which changes what this rank owns, and sends the new values to all.
   void update(const std::function<void()>& update);
-  /// Collective: every rank gets the values of all parameters, each from the rank that owns it.
-  void gather_values();
 
   /// The ranks' mean seconds per lane since the last call that gave some; empty, without beginning anew, as long as all
   /// of them have computed for less than a second.

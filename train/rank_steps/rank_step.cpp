@@ -22,24 +22,12 @@ RankStep::RankStep(const Task& task, ParamStore& params, const BatchSource& trai
       ranks_(ranks),
       gradients_(ranks, params, shares, lanes_) {}
 
-RunParts RankStep::parts(RunState& state) { return {params_, optimizer_, average_.get(), state, &ranks_, owned}; }
+RunParts RankStep::parts(RunState& state) { return {params_, optimizer_, state, &ranks_, owned}; }
 
 void RankStep::add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const AskStopStatus& own,
                              StepSums& sums) {
   const Batch batch = batches_.batch(epoch, index);
   gradients_.add_gradients(batch, own_batches.share(epoch, index), options, own, sums);
-}
-
-void RankStep::swap_average() {
-  if (!average_) return;
-  average_->swap(params_);
-  gradients_.gather_values();
-}
-
-void RankStep::with_average(const std::function<void()>& evaluate) {
-  swap_average();
-  evaluate();
-  swap_average();
 }
 
 TrainingStep::Description RankStep::description() const {

@@ -29,8 +29,6 @@ class RankStep final : private RankPart, public TrainingStep {
            Communicator& ranks);
 
   RunParts parts(RunState& state) override;
-  /// Where `evaluate` throws, the averaged weights stay: ranks that fail end.
-  void with_average(const std::function<void()>& evaluate) override;
   /// What the ranks agreed on with the last batch.
   StopStatus agreed(const StopStatus&) const override { return gradients_.stop_status(); }
   void note_signal(int signal) override { gradients_.note_signal(signal); }
@@ -42,7 +40,6 @@ class RankStep final : private RankPart, public TrainingStep {
                      StepSums& sums) override;
   double norm(double scale) override { return gradients_.norm(scale); }
   void update(const std::function<void()>& update) override { gradients_.update(update); }
-  void swap_average();
 
   Communicator& ranks_;
   RankGradients gradients_;

@@ -217,15 +217,4 @@ void RankGradients::gather_rows(const std::vector<std::vector<int64_t>>& rows) {
   }
 }
 
-void RankGradients::gather_values() {
-  gather_dense();
-  std::vector<std::vector<int64_t>> owned_rows;
-  for (const Param* const table : tables_of(params_)) {
-    owned_rows.emplace_back();
-    const Elements rows = rows_of_rank(shares_, *table, ranks_.rank());
-    for (int64_t row = rows.begin; row < rows.end; ++row) owned_rows.back().push_back(row);
-  }
-  gather_rows(owned_rows);
-}
-
 }  // namespace capstan

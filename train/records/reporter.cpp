@@ -23,8 +23,7 @@ struct Reporter::Shown {
   Stopwatch since;  // since the bar was drawn
 };
 
-Reporter::Reporter(ProgressMode mode, LogLevel level, const std::string& log_file) {
-  set_default_log_level(level);  // before the file, which takes it over
+Reporter::Reporter(ProgressMode mode, const std::string& log_file) {
   if (!log_file.empty()) shown_ = std::make_unique<Shown>(mode, log_file);
 }
 

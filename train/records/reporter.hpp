@@ -17,8 +17,7 @@ class Reporter {
  public:
   /// Appends to `log_file`. With mode `none` only warnings are shown. Without a file, nothing is shown or written: one
   /// of several ranks reports for all.
-  /// `level`: what is shown by a program that has not called set_log_level().
-  Reporter(ProgressMode mode, LogLevel level, const std::string& log_file);
+  Reporter(ProgressMode mode, const std::string& log_file);
   ~Reporter();
 
   /// A line that is usually not shown, for users who look for a cause.

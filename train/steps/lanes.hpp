@@ -82,7 +82,6 @@ struct PassOptions {
   int64_t lanes = 0;               // train.lanes; 0: lane_count() decides
   int64_t micro_batch_tokens = 0;  // a lane is cut into pieces of at most so many tokens (split_rows)
   uint64_t step = 0;               // for the random numbers of dropout
-  TapeOptions tape = {};
   bool fresh = false;  // the gradients of all parameters are 0: a batch of one lane needs no block of its own
 };
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 #include "core/base/stop.hpp"
 #include "core/machine/profile.hpp"
@@ -18,25 +17,20 @@ TrainingStep::TrainingStep(const Task& task, ParamStore& params, const BatchSour
       config_(config),
       batches_(batches),
       lanes_(task, params),
-      optimizer_(config.optimizer, params, owned),
-      average_(config.ema_decay > 0 ? std::make_unique<WeightAverage>(config.ema_decay, params, owned) : nullptr) {
+      optimizer_(config.optimizer, params, owned) {
   if (batches_.batches(0) <= 0)
     throw Error(
         "train: the training data does not fill a single batch: give more data, or lower train.batch_size or the "
         "sequence length");
 }
 
-void TrainingStep::empty_fresh_tables() { capstan::empty_fresh_tables(params_, optimizer_, average_.get()); }
+void TrainingStep::empty_fresh_tables() { capstan::empty_fresh_tables(params_, optimizer_); }
 
 TrainingStep::Result TrainingStep::run(RunState& state, double learning_rate, const AskStopStatus& own) {
   Result result;
   const int64_t epoch = state.epoch, batch = state.batch;
   try {
     result.sums = accumulate_gradients(state, own);
-  } catch (const std::domain_error& error) {  // the checked tape names the operation
-    params_.clear_grads();
-    result.problem = error.what();
-    return result;
   } catch (const Stopped&) {
     params_.clear_grads();
     state.epoch = epoch;
@@ -44,20 +38,19 @@ TrainingStep::Result TrainingStep::run(RunState& state, double learning_rate, co
     throw;
   }
   const StopScope whole(nullptr);  // from here on the step is not stopped: half an update would be none
-  if (result.sums->targets == 0) return result;
-  const double scale = 1 / static_cast<double>(result.sums->targets);
+  if (result.sums.targets == 0) return result;
+  const double scale = 1 / static_cast<double>(result.sums.targets);
   const double size = norm(scale);
   result.gradient_norm = size;
-  if (!std::isfinite(result.sums->loss) || !std::isfinite(size)) {
+  if (!std::isfinite(result.sums.loss) || !std::isfinite(size)) {
     params_.clear_grads();
-    result.problem = std::isfinite(result.sums->loss) ? "the gradient is not finite" : "the loss is not finite";
+    result.problem = std::isfinite(result.sums.loss) ? "the gradient is not finite" : "the loss is not finite";
     return result;
   }
   // The optimizer leaves gradients of 0, on which PassOptions::fresh of the next step relies.
   const bool bf16 = config_.precision == Precision::bf16;
   update([&] { optimizer_.step(params_, scale * clip_factor(size, config_.grad_clip), learning_rate, bf16); });
   state.optimizer_step = optimizer_.steps();
-  if (average_) average_->update(params_, optimizer_.steps());
   result.updated = true;
   return result;
 }
@@ -65,7 +58,6 @@ TrainingStep::Result TrainingStep::run(RunState& state, double learning_rate, co
 StepSums TrainingStep::accumulate_gradients(RunState& state, const AskStopStatus& own) {
   StepSums sums;
   const int64_t epoch = state.epoch, batches = batches_.batches(epoch);
-  // The position moves first: a skipped step has used its batches too.
   const int64_t first = state.batch, last = first + std::min(config_.accumulate, batches - first);
   state.batch = last;
   if (last >= batches) {
@@ -74,8 +66,7 @@ StepSums TrainingStep::accumulate_gradients(RunState& state, const AskStopStatus
   }
   std::optional<Bf16Weights> rounded;
   if (config_.precision == Precision::bf16) rounded.emplace(params_);
-  PassOptions options{
-      config_.lanes, config_.micro_batch_tokens, static_cast<uint64_t>(state.step), {config_.check_finite}};
+  PassOptions options{config_.lanes, config_.micro_batch_tokens, static_cast<uint64_t>(state.step)};
   for (int64_t index = first; index < last; ++index) {
     options.fresh = index == first;
     add_gradients(epoch, index, options, own, sums);
@@ -89,18 +80,6 @@ LocalStep::LocalStep(const Task& task, ParamStore& params, const BatchSource& tr
 void LocalStep::add_gradients(int64_t epoch, int64_t index, const PassOptions& options, const AskStopStatus&,
                               StepSums& sums) {
   lanes_.add_gradients(batches_.batch(epoch, index), options, sums);
-}
-
-void LocalStep::with_average(const std::function<void()>& evaluate) {
-  if (!average_) return evaluate();
-  average_->swap(params_);
-  try {
-    evaluate();
-  } catch (...) {
-    average_->swap(params_);
-    throw;
-  }
-  average_->swap(params_);
 }
 
 }  // namespace capstan

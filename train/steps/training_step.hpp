@@ -30,11 +30,11 @@ struct StopStatus {
 /// Asked between and during steps: what this process knows now.
 using AskStopStatus = std::function<StopStatus()>;
 
-/// A step, and what it keeps from one to the next: the optimizer, the average of the weights, the reader of batches.
+/// A step, and what it keeps from one to the next: the optimizer, the reader of batches.
 class TrainingStep : NoCopy {
  public:
   struct Result {
-    std::optional<StepSums> sums;         // none: the checked tape found a value that is not finite
+    StepSums sums;
     std::optional<double> gradient_norm;  // before clipping; none without targets
     bool updated = false;
     std::string problem = {};  // why an update that was due was refused; "" otherwise
@@ -51,12 +51,10 @@ class TrainingStep : NoCopy {
   void empty_fresh_tables();
 
   /// What a checkpoint saves and restores.
-  virtual RunParts parts(RunState& state) { return {params_, optimizer_, average_.get(), state}; }
+  virtual RunParts parts(RunState& state) { return {params_, optimizer_, state}; }
   const Optimizer& optimizer() const { return optimizer_; }
   const BatchReader& batches() const { return batches_; }
 
-  /// Runs `evaluate` with the averaged weights in the store, where there is an average.
-  virtual void with_average(const std::function<void()>& evaluate) = 0;
   /// What all ranks know, given what this process knows itself.
   virtual StopStatus agreed(const StopStatus& own) const = 0;
   /// Called by all ranks where one of them was told to stop between two batches.
@@ -89,7 +87,6 @@ class TrainingStep : NoCopy {
   BatchReader batches_;
   Lanes lanes_;
   Optimizer optimizer_;
-  std::unique_ptr<WeightAverage> average_;  // null: none
 
  private:
   StepSums accumulate_gradients(RunState& state, const AskStopStatus& own);
@@ -100,7 +97,6 @@ class LocalStep final : public TrainingStep {
  public:
   LocalStep(const Task& task, ParamStore& params, const BatchSource& train, const TrainConfig& config);
 
-  void with_average(const std::function<void()>& evaluate) override;
   StopStatus agreed(const StopStatus& own) const override { return own; }
   void note_signal(int) override {}
   Description description() const override { return {}; }

@@ -13,8 +13,6 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
-constexpr double paper_stddev = 0.02;
-
 int64_t hidden_width(double expansion, int64_t width) {
   return std::max<int64_t>(1, std::llround(expansion * static_cast<double>(width)));
 }
@@ -52,18 +50,13 @@ GatedUnit::GatedUnit(const Scope& scope, const MixerShape& shape, const GatedUni
   scales(1);  // throws for combinations that do not exist
   if (config.rotary.enabled) rotary_pairs(config.rotary.options(), config.key_dim);
   const ParamOptions vector{/*decay=*/false};
-  const bool paper = config.init == GatedInit::paper;
-  const Init matrices = paper ? init::normal(paper_stddev) : init::lecun_normal();
   ParamOptions uvz;
   uvz.stacked = {hidden_, hidden_, config.key_dim};
-  weight_ = (scope / "to_uvz").param("weight", {2 * hidden_ + config.key_dim, width_}, matrices, uvz);
+  weight_ = (scope / "to_uvz").param("weight", {2 * hidden_ + config.key_dim, width_}, init::lecun_normal(), uvz);
   if (config.bias) bias_ = (scope / "to_uvz").param("bias", {weight_.dim(0)}, init::zeros(), vector);
-  gain_ = scope.param("gain", {static_cast<int64_t>(unit.gains.size()), config.key_dim},
-                      paper ? init::normal(paper_stddev) : rows_of(unit.gains), vector);
+  gain_ = scope.param("gain", {static_cast<int64_t>(unit.gains.size()), config.key_dim}, rows_of(unit.gains), vector);
   offset_ = scope.param("offset", gain_.shape(), init::zeros(), vector);
-  // Linear starts with N(0, gain^2 / in).
-  const double out_gain = paper ? paper_stddev * std::sqrt(static_cast<double>(hidden_)) : shape.output_gain;
-  to_out_ = std::make_unique<Linear>(scope / "to_out", LinearConfig{hidden_, width_, config.bias, out_gain});
+  to_out_ = std::make_unique<Linear>(scope / "to_out", LinearConfig{hidden_, width_, config.bias, shape.output_gain});
 }
 
 GatedUnit::Parts GatedUnit::project(const Var& x, const Ids& positions) const {

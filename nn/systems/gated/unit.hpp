@@ -16,22 +16,13 @@
 
 namespace capstan {
 
-/// How a gated unit starts. With `paper` all matrices, biases of position and gains are N(0, 0.02^2): queries and keys
-/// are close to zero, so that layers start near the identity and need many steps to learn; meant for large models.
-/// `lecun` keeps activations of size one: matrices N(0, 1 / in), gains 1 (of FLASH's global part less).
-enum class GatedInit { lecun, paper };
-
-inline std::vector<EnumName<GatedInit>> enum_names(GatedInit) {
-  return {{GatedInit::lecun, "lecun"}, {GatedInit::paper, "paper"}};
-}
-
+/// Activations start at size one: matrices N(0, 1 / in), gains 1 (of FLASH's global part less).
 struct GatedUnitConfig : GatedKernelConfig {
   double expansion = 2;
   int64_t key_dim = 128;
   RotaryConfig rotary;
   RelativeBiasKind position_bias = RelativeBiasKind::rotary;
   bool bias = false;
-  GatedInit init = GatedInit::lecun;
   double attention_dropout = 0;
 };
 
@@ -45,8 +36,6 @@ void describe_unit(Fields& f, GatedUnitConfig& c) {
   f("position_bias", c.position_bias, any(),
     "position bias b: none, toeplitz (one value per distance, up to max_length or the chunk) or rotary");
   f("bias", c.bias, any(), "biases of the projections (in aft and attention not of the key)");
-  f("init", c.init, any(),
-    "initial weights: lecun (activations at unit scale) or paper (N(0, 0.02^2): learning starts slowly)");
   f("attention_dropout", c.attention_dropout, between_below(0, 1),
     "share of the attention weights that are set to zero in training");
 }
@@ -64,12 +53,12 @@ namespace capstan::CAPSTAN_PRECISION {
 
 /// What a unit needs in addition to its configuration.
 struct GatedUnitShape {
-  std::vector<double> gains;   // `lecun`: gains of the shared features' views, 2 for each attention
+  std::vector<double> gains;   // of the shared features' views, 2 for each attention
   GatedKernelShape attention;  // the quadratic one
   int64_t positions;           // positions of a Toeplitz bias
 };
 
-/// Parameters, GatedInit says how they start: to_uvz.weight (2E + Z, D), gain (views, Z), to_out.weight (D, E);
+/// Parameters: to_uvz.weight (2E + Z, D), gain (views, Z), to_out.weight (D, E);
 /// relative_bias.table (2 positions - 1), or relative_bias.a and .c (Z), all N(0, 0.02^2);
 /// to_uvz.bias, offset and to_out.bias, all 0.
 class GatedUnit {

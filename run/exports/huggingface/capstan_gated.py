@@ -21,7 +21,7 @@ class RelativeBias(nn.Module):
 
     def __init__(self, config, positions):
         super().__init__()
-        self.type, self.base = config["position_bias"], config["rotary_base"]
+        self.type, self.base = config["position_bias"], 10000
         self.interleaved = config["rotary_pairs"] == "interleaved"
         if self.type == "toeplitz":
             self.table = parameter(2 * positions - 1, stddev=0.02)

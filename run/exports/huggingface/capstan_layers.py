@@ -20,7 +20,7 @@ class Norm(nn.Module):
 
     def __init__(self, config, width):
         super().__init__()
-        self.type, self.eps = config["type"], config["eps"]
+        self.type, self.eps = config, 1e-5
         if self.type != "none":
             self.gain = parameter(1 if self.type == "scale" else width, value=1.0)
         if self.type == "layer":

@@ -64,7 +64,7 @@ class Rotary:
     Pair i is features i and i + n / 2, or 2 i and 2 i + 1 (interleaved)."""
 
     def __init__(self, config, width):
-        self.on, self.base = config["rotary"], config["rotary_base"]
+        self.on, self.base = config["rotary"], 10000
         self.width, self.interleaved = width, config["rotary_pairs"] == "interleaved"
 
     def __call__(self, x, positions):

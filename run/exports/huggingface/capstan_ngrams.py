@@ -35,7 +35,7 @@ class Ngrams(nn.Module):
     def __init__(self, config, outputs):
         super().__init__()
         self.orders, self.buckets = config["orders"], config["buckets"]
-        self.scale, self.dropout = config["scale"], config["dropout"]
+        self.scale, self.dropout = config.get("scale", 10.0), config["dropout"]
         self.table = parameter(self.buckets, config["width"])
         self.output = nn.Linear(config["width"], outputs, bias=False)
 

@@ -94,10 +94,8 @@ class CapstanModel(StoredTables, PreTrainedModel):
             self.positions = nn.ParameterDict({"scale": parameter(1, value=1.0)})
         self.embed_norm = Norm(model["final_norm"], width) if model["embedding_norm"] else nn.Identity()
         kinds = [layer for layer in layers for _ in range(layer["repeat"])]
-        self.depth = len(kinds)
-        own = kinds[:1] if model["share_layers"] else kinds
         self.blocks = nn.ModuleList(
-            Block(kind, model, MIXERS[kind["mixer"]["type"]](kind["mixer"], width, longest, config.causal)) for kind in own)
+            Block(kind, model, MIXERS[kind["mixer"]["type"]](kind["mixer"], width, longest, config.causal)) for kind in kinds)
         final = not kinds or kinds[-1]["norm_placement"] == "pre"
         self.final_norm = Norm(model["final_norm"], width) if final else nn.Identity()
         self.dropout = nn.Dropout(model["dropout"])
@@ -107,12 +105,11 @@ class CapstanModel(StoredTables, PreTrainedModel):
         self.post_init()
 
     def _init_weights(self, module):
-        """What a file does not have: matrices N(0, 1 / inputs) or N(0, init_stddev^2), gains 1, biases and n-grams 0."""
+        """What a file does not have: matrices N(0, 1 / inputs), gains 1, biases and n-grams 0."""
         for name, weight in module.named_parameters(recurse=False):
             zero = (name.endswith("bias") or name in ("gain", "scale", "offset", "kernel_gain", "ngram_gain")
                     or isinstance(module, Ngrams))
-            matrix = self.config.model.get("init_stddev") or weight.shape[-1] ** -0.5
-            stddev = {"weight": matrix, "kernel": 1.0}.get(name, 0.0 if zero else 0.02)
+            stddev = {"weight": weight.shape[-1] ** -0.5, "kernel": 1.0}.get(name, 0.0 if zero else 0.02)
             if not getattr(weight, "_is_hf_initialized", False):
                 weight.data.normal_(0.0, stddev).add_(1.0 if name in ("gain", "scale") else 0.0)
 
@@ -123,10 +120,6 @@ class CapstanModel(StoredTables, PreTrainedModel):
         if self.config.added_rows:
             raise ValueError("the embedding ends with a token that the model adds: train a model with the larger vocabulary")
         return super().resize_token_embeddings(*args, **kwargs)
-
-    def all_blocks(self):
-        """The blocks in the order of computing; with `share_layers` there is only one."""
-        return (self.blocks[min(layer, len(self.blocks) - 1)] for layer in range(self.depth))
 
     def has_position_limit(self):
         model = self.config.model
@@ -156,7 +149,7 @@ class CapstanModel(StoredTables, PreTrainedModel):
             raise ValueError("a model with n-grams needs input_ids")
         ngrams = self.ngram_embedding.of_tokens(ids, texts.valid) if hasattr(self, "ngram_embedding") else 0.0
         x = self.embedded(ids, embeds, ngrams, texts.positions)
-        for block in self.all_blocks():
+        for block in self.blocks:
             x, of_layer = block(block.enter(x, ngrams), texts, self.config.causal, prompts, state is not None)
             if state is not None:
                 state.layers.append(of_layer)
@@ -176,7 +169,7 @@ class CapstanModel(StoredTables, PreTrainedModel):
             state.recent = seen[:, 1:]
         self.check_length(state.lengths.max() + 1)
         x = self.embedded(ids, embeds, ngrams, state.lengths[:, None])
-        for block, of_layer in zip(self.all_blocks(), state.layers):
+        for block, of_layer in zip(self.blocks, state.layers):
             x = block.one(block.enter(x, ngrams), of_layer, state.lengths)
         state.lengths = state.lengths + 1
         return self.final_norm(x)
@@ -357,8 +350,4 @@ class CapstanForSequenceClassification(CapstanModel):
     def loss_of(self, logits, labels):
         """In training the configured loss, otherwise the cross-entropy."""
         chosen = self.config.model["loss"] if self.training else {"type": "cross-entropy"}
-        if chosen["type"] != "focal":
-            return mean_cross_entropy(logits, labels, smoothing=chosen.get("label_smoothing", 0.0))
-        known = labels != -100
-        log_p = F.log_softmax(logits[known].float(), dim=-1).gather(-1, labels[known, None])
-        return -((1 - log_p.exp()) ** chosen["gamma"] * log_p).sum() / known.sum().clamp(min=1)
+        return mean_cross_entropy(logits, labels, smoothing=chosen.get("label_smoothing", 0.0))

@@ -109,8 +109,6 @@ TEST_CASE("data that cannot be learnt from are refused") {
        file("a.bin", binary)},
       {"too little text", train("data.train=a.txt"), "training text ... sequence_length ... add text", 1,
        file("a.txt", "ab")},
-      {"a vocabulary that is absent", train("data.tokenizer.type=word data.tokenizer.vocabulary=words.txt"),
-       "words.txt ... no such file"},
   });
 }
 

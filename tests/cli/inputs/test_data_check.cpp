@@ -32,9 +32,9 @@ TEST_CASE("train warns once, on standard error and in train.log, of texts that a
   const std::string warning = "the training texts look like labels";
   for (const char* const progress : {"train.progress=plain", "train.progress=none"}) {
     CAPTURE(progress);
-    const Outcome outcome = succeed(
-        place, command({"train"}, {progress, "data.header=false", "data.label_column=1", "data.text_columns=[2]",
-                                   "data.unique_labels=true", std::string("name=") + (progress + 15)}));
+    const Outcome outcome =
+        succeed(place, command({"train"}, {progress, "data.header=false", "data.label_column=2",
+                                           "data.text_columns=[2]", std::string("name=") + (progress + 15)}));
     check_contains(outcome.err, {"warning: data: " + warning, "check data.text_columns"});
     CHECK(contains(place.read(std::string("runs/") + (progress + 15) + "/train.log"), warning));
   }
@@ -46,8 +46,7 @@ TEST_CASE("data check prints tables and warnings, as text and as JSON, and write
   const Workplace place;
   write_reviews(place);
   const Outcome text =
-      succeed(place, command({"data", "check"},
-                             "data.header=false data.label_column=1 data.text_columns=[2] data.unique_labels=true"));
+      succeed(place, command({"data", "check"}, "data.header=false data.label_column=2 data.text_columns=[2]"));
   for (const char* const part :
        {"How tables are read", "First rows", "Splits", "Examples of each class", "Files", "warning: "})
     CHECK(contains(text.out, part));
@@ -65,8 +64,6 @@ TEST_CASE("data check prints tables and warnings, as text and as JSON, and write
 
   const Outcome language = succeed(place, "data check --config lm.yaml");
   check_contains(language.out, {"bytes per token", "<unk> %", "lines", "text/a.txt"});
-  succeed(place, {"data", "check", "--config", "lm.yaml", "--set",
-                  "data={type: associative-recall, pairs: 2, vocabulary: 32, length: 16}"});
 }
 
 TEST_CASE("data check shows the quote of each table, and warns where quotes are read as text") {
@@ -125,14 +122,6 @@ TEST_CASE("data check ends with 1 for what would stop the training, after its ta
   CHECK(outcome.code == 1);
   check_contains(outcome.out, {"Splits", "error: bad.csv:3: too few columns", "error: bad.csv:4: the text is empty"});
   CHECK(indecency(outcome) == "");
-}
-
-TEST_CASE("data check refuses generated data that no memory holds") {
-  const SamplePlace place;
-  check_refused(place, "listops",
-                {"data", "check", "--config", "classifier.yaml", "--set",
-                 "data={type: listops, train: 1000000000000, min_length: 4, max_length: 16}"},
-                "the examples need at least  ... lower their number or their length", 2);
 }
 
 TEST_CASE("a missing file of the data is named with its key, and with its line in the configuration") {

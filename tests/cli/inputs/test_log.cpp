@@ -25,7 +25,7 @@ std::vector<std::string> timed_lines(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("--log-level, -q, -v and train.log_level decide what is shown, and train.log has everything from info on") {
+TEST_CASE("--log-level, -q and -v decide what is shown, and train.log has everything from info on") {
   const SamplePlace place;
   const struct {
     std::string name;
@@ -34,10 +34,7 @@ TEST_CASE("--log-level, -q, -v and train.log_level decide what is shown, and tra
   } cases[] = {{"usual", {}, true, false},
                {"quiet", {"-q"}, false, false},
                {"quiet-level", {"--log-level", "warning"}, false, false},
-               {"verbose", {"-v"}, true, true},
-               {"by-key", {"train.log_level=debug"}, true, true},
-               {"key-quiet", {"train.log_level=error"}, false, false},
-               {"flag-wins", {"train.log_level=error", "--log-level", "info"}, true, false}};
+               {"verbose", {"-v"}, true, true}};
   for (const auto& [name, options, info, debug] : cases) {
     CAPTURE(name);
     const Words words = Words{"name=" + name} + options;

@@ -145,13 +145,10 @@ TEST_CASE("train refuses UTF-16 and labels that nearly all differ, with the reme
   check_refused(place, "utf-16", train("utf16.csv", "a"), "utf16.csv: is UTF-16 ... iconv");
   place.write("no_mark.csv", std::string("\0g\0o\0o\0d\0,\0a\0\n\0b\0a\0d\0,\0b\0\n", 26));
   check_refused(place, "utf-16 without a mark", train("no_mark.csv", "f"), "no_mark.csv: is UTF-16 ... iconv");
-  check_refused(place, "unique", train("unique.tsv", "b"), "40 classes ... data.unique_labels=true");
+  check_refused(place, "unique", train("unique.tsv", "b"), "40 classes ... data.classes");
   check_refused(place, "quoted", train("quoted.tsv", "c"), "quoted.tsv:2 ... set format: csv");
   Words words = train("quoted.tsv", "d");
   words.push_back("data.format=csv");
-  succeed(place, words);
-  words = train("unique.tsv", "e");
-  words.push_back("data.unique_labels=true");
   succeed(place, words);
 }
 
@@ -161,7 +158,6 @@ TEST_CASE("names that are not UTF-8 are refused when they are read: labels, clas
   place.write("header.csv", "label,t\xe9xt\ngood,food\nbad,rain\n");
   place.write("labels.jsonl", "{\"label\": \"caf\xe9\", \"text\": \"good food\"}\n");
   place.write("labels.txt", "__label__caf\xe9 good food\n");
-  place.write("classes.txt", "caf\xe9\nball\n");
   place.write("rows.tsv", "ball\tplay goal\n");
   place.write("more.tsv", "wind\tcold rain\nwind\tmore rain\nball\tteam plays\n");
   place.write("folders/sp\xffrt/1.txt", "play goal");
@@ -183,8 +179,6 @@ TEST_CASE("names that are not UTF-8 are refused when they are read: labels, clas
                 "header.csv:1: the name of a column" + remedy);
   check_refused(place, "JSON", train("labels.jsonl", {}), "labels.jsonl:1");
   check_refused(place, "fastText", train("labels.txt", {"data.format=fasttext"}), "labels.txt:1: the label" + remedy);
-  check_refused(place, "a file of classes", train("rows.tsv", {"data.classes_file=classes.txt"}),
-                "classes.txt" + remedy);
   check_refused(place, "a folder", train("folders", {"data.format=folders"}),
                 "rt/1.txt: the class in its path" + remedy);
   check_refused(

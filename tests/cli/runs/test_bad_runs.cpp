@@ -120,7 +120,6 @@ TEST_CASE("a checkpoint of another configuration is left alone") {
       {"another batch", resume("train.batch_size=2"),
        "error: runs/lm holds a run ... another train.batch_size ... was 4, is now 2"},
       {"another optimizer", resume("train.optimizer=sgd"), "another train.optimizer ... adamw ... sgd"},
-      {"an average that was not kept", resume("train.ema_decay=0.9"), "another train.ema_decay"},
       {"another seed", resume("seed=2"), "another seed ... was 1, is now 2"},
       {"another task", resume("name=lm", "classifier.yaml"), "another model ... other data"},
   };

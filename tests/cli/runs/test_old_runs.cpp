@@ -24,15 +24,10 @@ struct OldRun {
 };
 
 const std::vector<OldRun> old_runs = {
-    {"language-model", "the tape turns", {"score", "embed"}},
-    {"plain", "the tape turns", {"score", "embed"}},
-    {"masked", "the <mask> turns", {"predict", "embed"}},
-    {"classifier", "the goal of day 3", {"predict", "embed"}},
-    {"multi-label", "the goal of 00", {"predict", "embed"}},
-    {"pairs", "1 2 3\t3 2 1", {"predict", "score", "embed"}},
-    {"generated", "[MAX 1 2 ]", {"predict", "embed"}},
-    {"warm", "the goal of day 3", {"predict", "embed"}},
-    {"linear", "the goal of day 3", {"predict"}},
+    {"language-model", "the tape turns", {"score", "embed"}}, {"plain", "the tape turns", {"score", "embed"}},
+    {"masked", "the <mask> turns", {"predict", "embed"}},     {"classifier", "the goal of day 3", {"predict", "embed"}},
+    {"multi-label", "the goal of 00", {"predict", "embed"}},  {"pairs", "1 2 3\t3 2 1", {"predict", "score", "embed"}},
+    {"warm", "the goal of day 3", {"predict", "embed"}},      {"linear", "the goal of day 3", {"predict"}},
     {"linear-warm", "the goal of day 3", {"predict"}},
 };
 

@@ -22,7 +22,6 @@ model:
   type: masked-language-model
   width: 16
   max_length: 16
-  masking: {whole_words: true}
   layers:
     - {mixer: {type: aft-simple}, feed_forward: {type: gelu, expansion: 2}}
 train: {steps: 6, batch_size: 4, valid_every: 3, log_every: 1, save_every: 2, keep_last: 2, keep_optimizer: true, progress: plain,
@@ -40,7 +39,7 @@ model:
   layers:
     - mixer: {type: gau, key_dim: 16, position_bias: rotary}
       feed_forward: {type: none}
-      norm: {type: scale}
+      norm: scale
       repeat: 2
 train: {steps: 300, batch_size: 8, lr: 5e-3, valid_every: 100, log_every: 100, progress: plain}
 )";

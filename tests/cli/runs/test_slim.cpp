@@ -117,7 +117,7 @@ TEST_CASE("slim: a classifier of as many classes as n-grams keeps its constants 
   for (int i = 0; i < 160; ++i) rows += fmt::format("c{0}\tthe word{0} of text {1}\n", i % 16, i);
   place.write("train.tsv", rows);
   succeed(place, {"train", "--config", source_path("configs/classify.yaml"), "--set", "name=full", "data.test=[]",
-                  "data.train=[train.tsv]", "model.buckets=16", "model.min_texts=1"});
+                  "data.train=[train.tsv]", "model.buckets=16"});
   succeed(place, "slim runs/full --output runs/slim --size 1");
   const auto constants = [&](const char* run) {
     const SafetensorsFile file((place / run).string() + "/checkpoints/best/model.safetensors");
@@ -130,7 +130,7 @@ TEST_CASE("slim: a copy that would not be smaller is refused") {
   const Workplace place;
   place.write("train.tsv", reviews(40, 0));
   succeed(place, {"train", "--config", source_path("configs/classify.yaml"), "--set", "name=tiny", "data.test=[]",
-                  "data.train=[train.tsv]", "model.buckets=16", "model.min_texts=1"});
+                  "data.train=[train.tsv]", "model.buckets=16"});
   check_refused(place, "not smaller", "slim runs/tiny --output runs/slim --size 1",
                 "runs/tiny: a slim copy would not be smaller");
   CHECK(names_in_folder((place / "runs").string()) == Words{"tiny"});

@@ -127,7 +127,7 @@ TEST_CASE("a split that there is not: the error says what to evaluate, and no tr
        "eval runs/classify --set data.valid_fraction=0.2",
        {"data.valid_fraction", "was trained on", files},
        2},
-      {"another part", "eval runs/classifier --set data.split_seed=3", {"data.split_seed", files}, 2},
+      {"another part", "eval runs/classifier --set data.valid_fraction=0.3", {"data.valid_fraction", files}, 2},
   };
   check_all_refused(place, rows);
   const Outcome no_test = check_refused(place, rows.front());

@@ -99,7 +99,6 @@ Place place_of(const std::string& path) {
 
 /// The file whose types are those of the path.
 std::string config_of(const Place& place) {
-  if (place.data == "listops" || place.data == "associative-recall") return place.data + ".yaml";
   return place.data == "labelled" || place.model == "text-classifier" ? "classifier.yaml" : "lm.yaml";
 }
 
@@ -134,26 +133,6 @@ std::vector<std::string> values_of(const Row& row) {
   return values;
 }
 
-constexpr const char* boundary_listops_yaml = R"(name: boundary
-data: {type: listops, train: 40, valid: 8, test: 0, min_length: 2, max_length: 16, max_depth: 3}
-model:
-  type: text-classifier
-  width: 16
-  max_length: 16
-  layers: [{mixer: {type: aft-simple}}]
-train: {steps: 1, batch_size: 4, progress: plain}
-)";
-
-constexpr const char* boundary_recall_yaml = R"(name: boundary
-data: {type: associative-recall, vocabulary: 64, length: 16, pairs: 2, train: 40, valid: 8, test: 0}
-model:
-  type: language-model
-  width: 16
-  max_length: 16
-  layers: [{mixer: {type: aft-simple}}]
-train: {steps: 1, batch_size: 4, progress: plain}
-)";
-
 std::string quoted(const Words& settings) {
   std::string text;
   for (const std::string& setting : settings) text += " '" + setting + "'";
@@ -168,8 +147,6 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 std::vector<Boundary> boundaries(const Workplace& place) {
   write_samples(place);
-  place.write("listops.yaml", boundary_listops_yaml);
-  place.write("associative-recall.yaml", boundary_recall_yaml);
   std::vector<Boundary> all;
   for (const Row& row : numeric_rows(place)) {
     const Place at = place_of(row.path);

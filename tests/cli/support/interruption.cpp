@@ -38,16 +38,14 @@ bool left_half_a_checkpoint(const Workplace& place, const std::string& name) {
 
 const std::vector<Training>& trainings() {
   static const std::vector<Training> list = {
-      {"averaged",
-       "lm.yaml",
-       {"train.ema_decay=0.98", "train.accumulate=2", "train.micro_batch_tokens=64", "train.log_every=1"}},
+      {"accumulated", "lm.yaml", {"train.accumulate=2", "train.micro_batch_tokens=64", "train.log_every=1"}},
       {"windows", "lm.yaml", {"data.windows=random", "train.optimizer.type=sgd", "train.lr=0.05", "train.log_every=3"}},
-      {"muon", "lm.yaml", {"train.optimizer.type=muon", "train.ema_decay=0.9"}},
+      {"muon", "lm.yaml", {"train.optimizer.type=muon"}},
       {"classifier",
        "classifier.yaml",
        {"train.batch_tokens=48", "model.layers.0.mixer.type=aft-conv", "train.log_every=1", "model.ngrams.orders=[1,2]",
-        "model.ngrams.buckets=500", "model.ngrams.width=8", "model.ngrams.dropout=0.1", "model.class_weights=balanced",
-        "train.ema_decay=0.9"}},
+        "model.ngrams.buckets=500", "model.ngrams.width=8", "model.ngrams.dropout=0.1",
+        "model.class_weights=balanced"}},
   };
   return list;
 }

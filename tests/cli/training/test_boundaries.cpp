@@ -39,13 +39,6 @@ TEST_CASE("a run that needs more memory than there is is refused before the data
       check_refused(place, "memory", "train -c lm.yaml -s model.width=65536 model.layers.0.feed_forward.expansion=1000",
                     "model.width ... model.layers.0.feed_forward.expansion ... TB ... --force", 2);
   CHECK_FALSE(contains(outcome.err, "read "));
-  check_refused(place,
-                {"examples", "train -c listops.yaml", {"data.train", "PB", "--force"}, 2, [](const Workplace& w) {
-                   w.write("listops.yaml",
-                           "name: big\ndata: {type: listops, train: 1000000000000}\nmodel: {type: "
-                           "text-classifier, max_length: 2000, layers: [{mixer: aft-simple}]}\n"
-                           "train: {steps: 1}\n");
-                 }});
 }
 
 #ifndef __SANITIZE_ADDRESS__  // it needs terabytes of addresses itself

@@ -18,9 +18,9 @@ const std::vector<Training>& rank_trainings() {
   static const std::vector<Training> list = {
       {"language model",
        "lm.yaml",
-       {"train.lanes=8", "train.batch_size=9", "train.ema_decay=0.98", "train.accumulate=2",
-        "train.micro_batch_tokens=64", "train.precision=bf16", "model.ngram_embedding.orders=[2]",
-        "model.ngram_embedding.buckets=300", "train.steps=10", "train.valid_every=5", "train.save_every=4"}},
+       {"train.lanes=8", "train.batch_size=9", "train.accumulate=2", "train.micro_batch_tokens=64",
+        "train.precision=bf16", "model.ngram_embedding.orders=[2]", "model.ngram_embedding.buckets=300",
+        "train.steps=10", "train.valid_every=5", "train.save_every=4"}},
       {"classifier",
        "classifier.yaml",
        {"train.lanes=8", "train.batch_size=9", "train.optimizer.type=muon", "model.recompute=true",

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "core/io/safetensors.hpp"
-#include "data/tokenizers/tokenizer_kinds.hpp"
 #include "tests/cli/support/warm_runs.hpp"
 #include "train/checkpoints/run_state.hpp"
 
@@ -67,8 +66,6 @@ TEST_CASE("wrong uses of init_from, freeze and lr_scale are refused with a remed
       {"nothing there", lm("train.init_from=runs/nowhere"),
        "runs/nowhere: there is no such file or folder ... give a run folder"},
       {"init_skip alone", lm("train.init_skip=[a.*]"), "init_skip ... needs train.init_from: the weights"},
-      {"init_strict alone", lm("train.init_strict=true"), "init_strict ... needs train.init_from"},
-      {"init_optimizer alone", lm("train.init_optimizer=true"), "init_optimizer ... needs train.init_from"},
       {"freezing what is not there", lm("train.freeze=[embedding.*]"),
        "train.freeze.0: no parameter matches embedding.* ... the model has embed.weight"},
       {"freezing another name", lm("train.freeze=[output.*]"),
@@ -94,11 +91,6 @@ TEST_CASE("wrong uses of init_from, freeze and lr_scale are refused with a remed
        [](const Workplace& p) { fs::create_directories(p / "runs/wrong"); }},
       {"a pattern without a tensor", from_lm("train.init_skip=[encoder.*]"),
        "train.init_skip: no tensor of ... is called encoder.* ... it has blocks.0.feed_forward.down.bias"},
-      {"strict with another width", from_lm("train.init_strict=true model.layers.0.repeat=2"),
-       "train.init_strict ... does not have all of blocks.1. ... set train.init_strict: false"},
-      {"strict with other tokens", from_lm("train.init_strict=true data.train=[more]"),
-       "train.init_strict ... embed.weight ... of 24 rows", 1,
-       [](const Workplace& p) { p.write("more/c.txt", "ZQ\n" + p.read("text/a.txt")); }},
       {"another width", from_lm("model.width=32"),
        "has tensors of other shapes than the model ... fresh     embed.weight ... the file has (22, 16) ... leave them "
        "out with train.init_skip: [\"embed.weight\"]"},
@@ -119,37 +111,16 @@ TEST_CASE("wrong uses of init_from, freeze and lr_scale are refused with a remed
        "nan.safetensors: element 0 of embed.weight is not finite", 1, not_finite},
       {"another rank", lm("train.init_from=rank.safetensors"), "other shapes than the model ... the file has (2, 2, 2)",
        1, rank},
-      {"the optimizer of weights alone", lm("train.init_from=alone.safetensors train.init_optimizer=true"),
-       "train.init_optimizer: there is no optimizer's state beside the weights ... set train.init_optimizer: false", 1,
-       [](const Workplace& p) { fs::copy_file(p / model_of("lm", "step-6"), p / "alone.safetensors"); }},
-      {"another optimizer", from_lm("train.init_optimizer=true train.optimizer=sgd"),
-       "train.init_optimizer: train.optimizer was adamw, is sgd"},
-      {"the optimizer of other tokens", from_lm("train.init_optimizer=true data.train=[more]"),
-       "train.init_optimizer: the tokenizer is another", 1,
-       [](const Workplace& p) { p.write("more/c.txt", "ZQ\n" + p.read("text/a.txt")); }},
-      {"the optimizer without an average", from_lm("train.init_optimizer=true train.ema_decay=0.9"),
-       "train.init_optimizer ... embed.weight.trained"},
       {"freezing more in mid-run", train_words("lm.yaml", "train.freeze=[embed.*] train.steps=8"),
        "another train.freeze: was none, is now embed.*"},
   };
   for (const Refusal& row : with_code(2, wrong_uses)) rows.push_back(row);
-  CHECK(rows.size() >= 20);
+  CHECK(rows.size() >= 16);
   for (const Refusal& row : rows) {
     check_refused(place, row);
     CHECK_MESSAGE(!fs::exists(place / "runs/wrong/checkpoints/last"), row.name);
     fs::remove_all(place / "runs/wrong");
     fs::remove_all(place / "more");
-  }
-}
-
-/// A copy of a run, whose tokenizer.json is another one that its checkpoints claim to be trained with.
-void claim_tokenizer(const Workplace& place, const std::string& run, const std::string& json) {
-  place.write(run + "/tokenizer.json", json);
-  for (const char* const step : {"/checkpoints/step-4/state.json", "/checkpoints/step-6/state.json"}) {
-    const std::string path = (place / (run + step)).string();
-    RunState state = run_state_from_json(place.read(run + step), path);
-    state.identity["tokenizer"] = "fingerprint " + tokenizer_from_json(json)->fingerprint();
-    place.write(run + step, to_json(state));
   }
 }
 
@@ -163,7 +134,6 @@ TEST_CASE("init_from refuses a run that predict and score refuse, before it take
       p.write(run + "/" + file, text.replace(at, from.size(), to));
     };
   };
-  const std::string large = "{\"kind\": \"number\", \"size\": 2000000000}";
   struct Change {
     std::string name, kind;
     std::function<void(const Workplace&, const std::string&)> make;
@@ -190,12 +160,6 @@ TEST_CASE("init_from refuses a run that predict and score refuse, before it take
       {"another tokenizer", "lm",
        [](const Workplace& p, const std::string& run) { p.write(run + "/tokenizer.json", "{\"kind\": \"byte\"}"); },
        "changed/tokenizer.json: this is not what ... was trained with"},
-      {"a large vocabulary", "lm",
-       [&](const Workplace& p, const std::string& run) { p.write(run + "/tokenizer.json", large); },
-       "changed/tokenizer.json: this is not what ... was trained with"},
-      {"a large vocabulary that the checkpoint confirms", "lm",
-       [&](const Workplace& p, const std::string& run) { claim_tokenizer(p, run, large); },
-       "model.safetensors: tensor embed.weight is (22, 16), this configuration needs (2000000000, 16)"},
       {"a large width", "lm", change("config.yaml", "  width: 16\n", "  width: 65536\n"),
        "model.safetensors: tensor embed.weight is (22, 16), this configuration needs (22, 65536)"},
       {"many layers", "lm", change("config.yaml", "repeat: 1\n", "repeat: 1000\n"),

@@ -56,11 +56,9 @@ TEST_CASE("a language model that goes on has the loss of the old run before its 
       {"checkpoint", "runs/lm/checkpoints/step-6", {}},
       {"file", "runs/lm/checkpoints/step-6/model.safetensors", {}},
       {"link", "runs/lm/checkpoints/best", {}},
-      {"averaged", "runs/lm", {"train.ema_decay=0.9"}},
-      {"untied", "runs/lm", "model.tied_output=false train.init_strict=true"},
+      {"untied", "runs/lm", {"model.tied_output=false"}},
       {"frozen", "runs/lm", {"train.freeze=[embed.*]"}},
       {"in lanes", "runs/lm", {"train.lanes=2"}},
-      {"strict", "runs/lm", "train.init_strict=true model.layers.0.repeat=1"},
   };
   const double loss = best_loss(place, "lm");
   for (const Row& row : rows) {
@@ -227,7 +225,7 @@ TEST_CASE("frozen tensors keep their bits, whatever the optimizer; the others le
   const TrainedPlace place;
   const SafetensorsFile old((place / model_of("lm", "step-6")).string());
   for (const std::string optimizer : {"adamw", "sgd", "lion", "muon"}) {
-    for (const Words& more : {Words{}, Words("train.ema_decay=0.9 train.lanes=2")}) {
+    for (const Words& more : {Words{}, {"train.lanes=2"}}) {
       const std::string name = optimizer + std::to_string(more.size());
       INFO(name);
       const Outcome outcome = succeed(
@@ -269,41 +267,12 @@ TEST_CASE("a run that goes on needs neither its ancestor nor to be told of it") 
                             "runs/lm/checkpoints/step-6/model.safetensors, step 6"});
 }
 
-TEST_CASE("init_optimizer: two runs one after the other are one long run") {
-  const SamplePlace place;
-  const Words constant = "train.schedule.shape=constant train.valid_every=0";
-  succeed(place, train_words("lm.yaml", Words{"name=first"} + constant));
-  const Outcome outcome = succeed(
-      place, train_words("lm.yaml",
-                         Words("name=second train.init_from=runs/first/checkpoints/last train.init_optimizer=true") +
-                             constant));
-  check_says(outcome, {"the optimizer goes on after 6 steps"});
-  const nlohmann::json state = parse_json(place.read("runs/second/checkpoints/last/state.json")).at("state");
-  CHECK(state.at("optimizer_step") == 12);
-  CHECK(state.at("step") == 6);
-  // A kill of capstan clean may leave a file that the state no longer counts on.
-  const std::string optimizer = "runs/first/checkpoints/last/optimizer.safetensors", bytes = place.read(optimizer);
-  succeed(place, "clean runs/first");
-  place.write(optimizer, bytes);
-  const Outcome cleaned =
-      run(place,
-          train_words("lm.yaml", Words("name=third train.init_from=runs/first train.init_optimizer=true") + constant));
-  CHECK(cleaned.code == 1);
-  check_says(cleaned, {"there is no optimizer's state beside the weights", "train.init_optimizer: false"});
-  succeed(place, train_words("lm.yaml", "name=stalled train.lr=1e-30"));  // the best is step 3
-  const Outcome stalled =
-      run(place, train_words("lm.yaml", "name=fourth train.init_from=runs/stalled train.init_optimizer=true"));
-  CHECK(stalled.code == 1);
-  check_says(stalled, {"the best loses it once two newer checkpoints have it", "runs/stalled/checkpoints/step-6",
-                       "train.init_optimizer: false"});
-}
-
 TEST_CASE("kill -9 of a run that starts from another: bit for bit the weights of an unbroken one") {
   std::mt19937 random(11);
-  const Training training{"warm",
-                          "lm.yaml",
-                          {"train.init_from=runs/lm", "train.freeze=[embed.*]", "train.layer_decay=0.8",
-                           "train.ema_decay=0.9", "train.log_every=1"}};
+  const Training training{
+      "warm",
+      "lm.yaml",
+      {"train.init_from=runs/lm", "train.freeze=[embed.*]", "train.layer_decay=0.8", "train.log_every=1"}};
   const TrainedPlace place;
   REQUIRE(run(place, train_command(training, "whole", {"train.save_every=0"})).code == 0);
   const Kills kills =

@@ -29,8 +29,7 @@ const std::vector<BadFile> bad_files = {
     {"one class named", "t.tsv", "0\tx\n0\ty\n", "all 2 examples have the label '0'; a classifier needs at least two",
      "classes=a"},
     {"one class of two", "t.tsv", "a\tx\na\ty\n", "all 2 examples have the label 'a'", "classes=a,b"},
-    {"two lists", "t.tsv", "a\tx\nb\ty\n", "not both", "classes=a,b classes_file=x"},
-    {"empty text", "t.tsv", "a\tx\nb\t\nb\ty\n", "t.tsv:2: the text is empty; set skip_empty", "", Fields{"x", "y"}},
+    {"empty text", "t.tsv", "a\tx\nb\t\nb\ty\n", "t.tsv:2: the text is empty", "", Fields{"x", "y"}},
     {"blank text", "t.tsv", "a\tx\nb\t  \n", "t.tsv:2: the text is empty", "tokenizer=word"},
     {"too long", "t.tsv", "a\tx\nb\tlonger\nb\ty\n", "t.tsv:2: the text has 6 tokens, more than max_length = 5",
      "max_length=5 truncate=error", Fields{"x", "y"}},
@@ -133,16 +132,13 @@ TEST_CASE("rows that cannot be used are named with file, line and remedy; on_err
   }
 }
 
-TEST_CASE("on_error: skip leaves out nothing that can be used, and tells of empty texts that are left out on request") {
+TEST_CASE("on_error: skip leaves out nothing that can be used") {
   const TemporaryFolder folder;
   LabelledSourceConfig config = config_of({folder.write("t.tsv", "a\tx\nb\t\xff\n")});
   config.on_error = OnError::skip;
   const ClassificationData bytes = load_labelled(config);
   CHECK(texts_of(bytes, bytes.train) == Fields{"x", "\xff"});
   CHECK(bytes.left_out.empty());
-  config.train = {folder.write("u.tsv", "a\tx\nb\t\nb\ty\n")};
-  config.skip_empty = true;
-  CHECK(contains(load_labelled(config).left_out.at(0), "left out 1 texts without tokens"));
 }
 
 TEST_CASE("all rows that cannot be used are named together, three of a kind, with their count") {
@@ -201,16 +197,13 @@ TEST_CASE("files as they come: AG News, DBpedia and Yelp (CSV), SST (TSV), ListO
   LabelledSourceConfig news = config_of({folder.write(
       "ag.csv", "\"3\",\"Oil, again\",\"Prices \"\"rose\"\".\"\n\"1\",\"Talks\",\"They met\\in June.\"\n")});
   news.text_columns = {"2", "3"};
-  news.classes = {"World", "Sports", "Business", "Sci/Tech"};
-  news.first_label = 1;
   const ClassificationData ag = load_labelled(news);
   REQUIRE(ag.train.size() == 2);
   CHECK(text_of(ag, ag.train, 0) == "Oil, again Prices \"rose\".");
-  CHECK(ag.train.label(0) == 2);
+  CHECK(ag.train.label(0) == 1);
   CHECK(text_of(ag, ag.train, 1) == "Talks They met\\in June.");
   CHECK(ag.train.label(1) == 0);
-  news.classes.clear();
-  CHECK(load_labelled(news).classes == Fields{"1", "3"});
+  CHECK(ag.classes == Fields{"1", "3"});
 
   LabelledSourceConfig yelp = config_of({folder.write("yelp.csv", "\"2\",\"Good.\\n\\nReally.\"\n\"1\",\"No\"\n")});
   CHECK(text_of(load_labelled(yelp), load_labelled(yelp).train, 0) == "Good.\\n\\nReally.");

@@ -42,24 +42,14 @@ TEST_CASE("sentencepiece: any text comes back, character by character, and token
   }
 }
 
-TEST_CASE("sentencepiece: without bytes, what has no piece is unknown") {
-  SentencePieceTokenizerConfig config = sentencepiece_config(SentencePieceType::bpe, 40);
-  config.byte_fallback = false;
-  const auto tokenizer = make_tokenizer(config, {sentencepiece_story(1, 3000)});
-  CHECK(tokenizer->vocabulary_size() == 40);
-  CHECK(tokenizer->decode(tokenizer->encode("ba\xe6\x97\xa5 ro\n")) == "ba\xef\xbf\xbd ro\n");
-}
-
 TEST_CASE("sentencepiece: texts are cut only where the tokens do not change, and long lines too") {
-  for (const SentencePieceType type : sentencepiece_types)
-    for (const NormalForm form : {NormalForm::none, NormalForm::nfkc}) {
-      SentencePieceTokenizerConfig config = sentencepiece_config(type, 300);
-      config.normalisation.form = form;
-      const auto tokenizer = make_tokenizer(config, {sentencepiece_story(1, 3000)});
-      for (const std::string& text :
-           {sentencepiece_story(2, 40), std::string("  a \n  b\n\nc\xc2\xa0 d\xc2\xa0 "), random_spaced_text(3, 100)})
-        check_boundaries(*tokenizer, config, text);
-    }
+  for (const SentencePieceType type : sentencepiece_types) {
+    const SentencePieceTokenizerConfig config = sentencepiece_config(type, 300);
+    const auto tokenizer = make_tokenizer(config, {sentencepiece_story(1, 3000)});
+    for (const std::string& text :
+         {sentencepiece_story(2, 40), std::string("  a \n  b\n\nc\xc2\xa0 d\xc2\xa0 "), random_spaced_text(3, 100)})
+      check_boundaries(*tokenizer, config, text);
+  }
 }
 
 TEST_CASE("sentencepiece: models of others give the ids that SentencePiece itself gives, line by line") {
@@ -116,7 +106,7 @@ std::string field_of(int number, const std::string& bytes) {
 
 TEST_CASE("sentencepiece: a model that leads out of its own tables is refused") {
   const std::string model = foreign_model(sentencepiece_story(1, 500));
-  CHECK_NOTHROW(SentencePieceTokenizer(model, {}, "m"));
+  CHECK_NOTHROW(SentencePieceTokenizer(model, "m"));
   const std::string byte_piece = field_of(1, field_of(1, "<0xZZ>") + "\x18\x06"),
                     short_piece = field_of(1, field_of(1, "<") + "\x18\x06"),
                     no_score = field_of(1, field_of(1, "new") + std::string("\x15\0\0\xc0\x7f", 5)),
@@ -131,11 +121,11 @@ TEST_CASE("sentencepiece: a model that leads out of its own tables is refused") 
     return field_of(3, field_of(2, map + texts));
   };
   const std::string text("x\0", 2);
-  CHECK_NOTHROW(SentencePieceTokenizer(model + charsmap(256, 0, text), {}, "m"));
+  CHECK_NOTHROW(SentencePieceTokenizer(model + charsmap(256, 0, text), "m"));
   for (const std::string& more :
        {byte_piece, short_piece, no_score, zero_byte, charsmap(256, 1u << 20, text), charsmap(256, 0xffffffffu, text),
         charsmap(8, 0, text), charsmap(256, 1u << 8 | 1u << 10, text), charsmap(256, 0, "x"), charsmap(0, 0, text)}) {
-    const std::string message = message_of<Error>([&] { SentencePieceTokenizer(model + more, {}, "m"); });
+    const std::string message = message_of<Error>([&] { SentencePieceTokenizer(model + more, "m"); });
     CHECK_MESSAGE(contains(message, "m: not a SentencePiece model, or a damaged one"), message);
   }
 }
@@ -147,18 +137,9 @@ TEST_CASE("sentencepiece: a line of any length, and one without blanks, is read"
   line.pop_back();
   while (line.size() < 300000) line += " " + line;
   for (const auto& tokenizer :
-       {std::make_shared<SentencePieceTokenizer>(model, Normalisation{}, "m"),
+       {std::make_shared<SentencePieceTokenizer>(model, "m"),
         std::make_shared<SentencePieceTokenizer>(
-            train_sentencepiece(sentencepiece_config(SentencePieceType::bpe, 300), {line}), Normalisation{}, "m")})
+            train_sentencepiece(sentencepiece_config(SentencePieceType::bpe, 300), {line}), "m")})
     for (const std::string& text : {line, std::string(300000, 'b')})
       CHECK(tokenizer->decode(tokenizer->encode(text)) == text);
-}
-
-TEST_CASE("sentencepiece: normalisation comes first, and is frozen with the model") {
-  SentencePieceTokenizerConfig config = sentencepiece_config(SentencePieceType::unigram, 290);
-  config.normalisation = {NormalForm::nfkc, true};
-  const auto tokenizer = make_tokenizer(config, {sentencepiece_story(1, 3000)});
-  const auto copy = tokenizer_from_json(tokenizer->to_json());
-  CHECK(copy->decode(copy->encode("GE\xef\xac\x81 e\xcc\x81")) == "gefi \xc3\xa9");
-  CHECK(copy->fingerprint() == tokenizer->fingerprint());
 }

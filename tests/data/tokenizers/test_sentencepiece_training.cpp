@@ -39,7 +39,7 @@ TEST_CASE("sentencepiece: as many pieces as asked for, the same ones every time,
     const std::string said = stderr_of([&] { model = train_sentencepiece(sentencepiece_config(type, 300), {text}); });
     CHECK(said == "");
     CHECK(train_sentencepiece(sentencepiece_config(type, 300), {text}) == model);
-    const SentencePieceTokenizer tokenizer(model, {}, "m");
+    const SentencePieceTokenizer tokenizer(model, "m");
     CHECK(tokenizer.vocabulary_size() == 300);
     CHECK(tokenizer.piece(tokenizer.start_token(), -1) == "\n");
     CHECK(tokenizer.encode(text).size() < text.size() / 2);
@@ -190,32 +190,28 @@ TEST_CASE("sentencepiece: odd little texts neither end the process nor lose a ch
 
 TEST_CASE("sentencepiece: the smallest vocabulary that a message names is possible, and nothing smaller is") {
   const std::string text = sentencepiece_story(3, 300);
-  for (const SentencePieceType type : sentencepiece_types)
-    for (const bool bytes : {false, true}) {
-      INFO("bytes ", bytes);
-      const auto refusal = [&](int64_t size) -> std::string {
-        SentencePieceTokenizerConfig config = sentencepiece_config(type, size);
-        config.byte_fallback = bytes;
-        try {
-          const int64_t made = make_tokenizer(config, {text})->vocabulary_size();
-          CHECK(made == size);
-        } catch (const Error& error) {
-          return error.what();
-        }
-        return "";
-      };
-      // Raised to what the message asks for until it is enough: first the fixed pieces, then those of the text.
-      int64_t least = 4, refused = 0;
-      for (std::string message; refused < 10 && !(message = refusal(least)).empty(); ++refused) {
-        CHECK(contains(message, std::to_string(least) + " pieces are too few"));
-        const size_t at = message.find(" need ");
-        REQUIRE_MESSAGE(at != std::string::npos, message);
-        const int64_t needed = std::stoll(message.substr(at + 6));
-        REQUIRE(needed >= least);
-        least = std::max(least + 1, needed);
+  for (const SentencePieceType type : sentencepiece_types) {
+    const auto refusal = [&](int64_t size) -> std::string {
+      try {
+        const int64_t made = make_tokenizer(sentencepiece_config(type, size), {text})->vocabulary_size();
+        CHECK(made == size);
+      } catch (const Error& error) {
+        return error.what();
       }
-      CHECK(refused > 0);
-      CHECK(refused <= 3);
-      CHECK(contains(refusal(least - 1), " need " + std::to_string(least)));
+      return "";
+    };
+    // Raised to what the message asks for until it is enough: first the fixed pieces, then those of the text.
+    int64_t least = 4, refused = 0;
+    for (std::string message; refused < 10 && !(message = refusal(least)).empty(); ++refused) {
+      CHECK(contains(message, std::to_string(least) + " pieces are too few"));
+      const size_t at = message.find(" need ");
+      REQUIRE_MESSAGE(at != std::string::npos, message);
+      const int64_t needed = std::stoll(message.substr(at + 6));
+      REQUIRE(needed >= least);
+      least = std::max(least + 1, needed);
     }
+    CHECK(refused > 0);
+    CHECK(refused <= 3);
+    CHECK(contains(refusal(least - 1), " need " + std::to_string(least)));
+  }
 }

@@ -45,7 +45,6 @@ std::vector<TokenizerConfig> tokenizers() {
   words.lower_case = true;
   words.min_count = 2;
   words.max_size = 700;  // cuts through words that occur equally often
-  words.normalisation.form = NormalForm::nfkc;
   SentencePieceTokenizerConfig pieces;
   pieces.vocabulary_size = 400;
   pieces.training_bytes = 20000;
@@ -137,12 +136,12 @@ TEST_CASE("labelled texts and pairs, and what is wrong with their rows, are the 
   }
   LabelledSourceConfig labelled = config_of({folder.write("rows.tsv", rows)});
   labelled.tokenizer = WordTokenizerConfig{};
-  labelled.skip_empty = true;
+  labelled.on_error = OnError::skip;
   same_on_threads([&] {
     const ClassificationData data = load_labelled(labelled, nullptr, true);
     return std::make_tuple(data.tokenizer->to_json(), data.fingerprint(), data.left_out);
   });
-  labelled.skip_empty = false;
+  labelled.on_error = OnError::stop;
   const auto refused = [&] { return message_of<Error>([&] { load_labelled(labelled, nullptr, true); }); };
   CHECK(contains(same_on_threads(refused), "rows.tsv:401: "));
   labelled.max_length = 60;

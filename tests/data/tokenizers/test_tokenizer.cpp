@@ -2,7 +2,6 @@
 #include "core/base/random.hpp"
 #include "core/io/regular_file.hpp"
 #include "core/strings/utf8.hpp"
-#include "data/tokenizers/blank_separated.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "tests/data/support.hpp"
 
@@ -112,50 +111,29 @@ TEST_CASE("word tokenizer: blanks, line ends, order of frequency, limits") {
 
 TEST_CASE("word tokenizer: words and punctuation, lower case") {
   const WordTokenizer tokenizer =
-      WordTokenizer::from_texts({WordSplit::words, true, 0, 1, ""}, {"don't STOP-2day \xc3\x89t\xc3\xa9!"});
+      WordTokenizer::from_texts({WordSplit::words, true, 0, 1}, {"don't STOP-2day \xc3\x89t\xc3\xa9!"});
   const std::vector<std::string> expected = {"<unk>", "<eos>", "!",    "'", "-",
                                              "2day",  "don",   "stop", "t", "\xc3\x89t\xc3\xa9"};
   CHECK(tokenizer.words() == expected);
   CHECK(tokenizer.decode(tokenizer.encode("Don't\tstop")) == "don ' t stop");
   const std::vector<std::string> with_lowest_byte = {"<unk>", "<eos>", "la", "\xc3\x80"};  // 0x80, in a letter
-  CHECK(WordTokenizer::from_texts({WordSplit::words, true, 0, 1, ""}, {"\xc3\x80 la"}).words() == with_lowest_byte);
+  CHECK(WordTokenizer::from_texts({WordSplit::words, true, 0, 1}, {"\xc3\x80 la"}).words() == with_lowest_byte);
 }
 
 TEST_CASE("pieces: the text of each token, of words and characters outside the vocabulary, too") {
   const std::string text = "Red  sky,\nnew\n";
-  const WordTokenizer words({WordSplit::words, true, {}}, {"red", "sky"});
+  const WordTokenizer words({WordSplit::words, true}, {"red", "sky"});
   CHECK(words.encode(text) == std::vector<int32_t>{2, 3, 0, 1, 0, 1});
   CHECK(words.pieces(text) == std::vector<std::string>{"red", " sky", " ,", "\n", "new", "\n"});
-  const CharTokenizer characters({'\n', 'a', 'e', 'n', 'w'}, {});
+  const CharTokenizer characters({'\n', 'a', 'e', 'n', 'w'});
   CHECK(characters.decode(characters.encode("n\xc3\xa9w")) == "n\xef\xbf\xbdw");
   CHECK(characters.pieces("n\xc3\xa9w") == std::vector<std::string>{"n", "\xc3\xa9", "w"});
   CHECK(ByteTokenizer().pieces("a\xff") == std::vector<std::string>{"a", "\xff"});
 }
 
-TEST_CASE("word tokenizer: vocabulary files") {
-  const TemporaryFolder folder;
-  WordTokenizerConfig config;
-  config.vocabulary = folder.write("good", "<eos>\nred\r\n\n<unk>\nblue\n");
-  CHECK(WordTokenizer::from_file(config).words() == std::vector<std::string>{"<unk>", "<eos>", "red", "blue"});
-  struct Row {
-    const char *content, *message;
-  };
-  for (const Row& row :
-       {Row{"a\nb\na\n", ":3: the word 'a' is already on line 1"}, Row{"a\nb c\n", ":2: 'b c' is more than one word"},
-        Row{"", "the file is empty"}, Row{"a\n\xff\n", ":2:1: byte 0xff"}}) {
-    config.vocabulary = folder.write("bad", row.content);
-    const std::string message = message_of<Error>([&] { WordTokenizer::from_file(config); });
-    CHECK_MESSAGE(contains(message, config.vocabulary), message);
-    CHECK_MESSAGE(contains(message, row.message), message);
-  }
-}
-
 TEST_CASE("every tokenizer survives its JSON, and only equal ones have equal fingerprints") {
   std::vector<std::shared_ptr<const Tokenizer>> tokenizers = {
       std::make_shared<ByteTokenizer>(),
-      std::make_shared<ListOpsTokenizer>(),
-      std::make_shared<NumberTokenizer>(7),
-      std::make_shared<NumberTokenizer>(8),
       std::make_shared<CharTokenizer>(CharTokenizer::from_texts({"abc"})),
       std::make_shared<CharTokenizer>(CharTokenizer::from_texts({"abd"})),
       std::make_shared<WordTokenizer>(WordTokenizer::Rule{}, std::vector<std::string>{"a", "b"}),
@@ -171,18 +149,16 @@ TEST_CASE("every tokenizer survives its JSON, and only equal ones have equal fin
     for (size_t j = 0; j < tokenizers.size(); ++j)
       CHECK((copy->fingerprint() == tokenizers[j]->fingerprint()) == (i == j));
   }
-  for (const char* json : {"", "{", "[]", "{\"kind\": \"bpe\"}", "{\"kind\": \"char\"}",
-                           "{\"kind\": \"number\", \"size\": 0}", "{\"kind\": \"char\", \"code_points\": [5, 5]}",
-                           "{\"kind\": \"word\", \"split\": \"x\", \"lower_case\": true, \"words\": []}",
-                           "{\"kind\": \"word\", \"split\": \"blanks\", \"lower_case\": true, \"words\": [\"<unk>\"]}"})
+  for (const char* json :
+       {"", "{", "[]", "{\"kind\": \"bpe\"}", "{\"kind\": \"char\"}", "{\"kind\": \"char\", \"code_points\": [5, 5]}",
+        "{\"kind\": \"word\", \"split\": \"x\", \"lower_case\": true, \"words\": []}",
+        "{\"kind\": \"word\", \"split\": \"blanks\", \"lower_case\": true, \"words\": [\"<unk>\"]}"})
     CHECK_THROWS_AS(tokenizer_from_json(json), Error);
 }
 
 TEST_CASE("numbers in a saved tokenizer that its fields cannot hold are refused, and depth is") {
   for (const std::string& json :
-       {std::string(R"({"kind": "number", "size": 1e300})"),
-        std::string(R"({"kind": "number", "size": 4611686018427387904})"),
-        std::string(R"({"kind": "number", "size": -1})"), std::string(R"({"kind": "char", "code_points": [1e99]})"),
+       {std::string(R"({"kind": "char", "code_points": [1e99]})"),
         std::string(R"({"kind": "char", "code_points": [-1.5]})"),
         std::string(R"({"kind": "char", "code_points": [4294967296]})"),
         std::string(R"({"kind": "char", "code_points": [1114112]})"),

@@ -7,6 +7,7 @@
 #include "run/setup/saved_config.hpp"
 #include "run/yaml/config_source.hpp"
 #include "run/yaml/moved_keys.hpp"
+#include "run/yaml/yaml_parse.hpp"
 #include "tests/run/yaml/sample_config.hpp"
 
 namespace capstan {

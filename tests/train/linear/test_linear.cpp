@@ -8,6 +8,7 @@
 #include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
 #include "tests/train/linear/linear_samples.hpp"
+#include "train/evaluation/classifier_evaluation.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/linear/cross_validation.hpp"
 #include "train/linear/dual_svm.hpp"

@@ -10,6 +10,7 @@
 #include "core/machine/parallel.hpp"
 #include "tests/train/linear/linear_samples.hpp"
 #include "tests/train/support.hpp"
+#include "train/evaluation/classifier_evaluation.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/linear/ngram_passes.hpp"
 

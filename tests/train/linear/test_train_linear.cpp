@@ -3,6 +3,7 @@
 
 #include "tests/train/linear/linear_samples.hpp"
 #include "tests/train/support.hpp"
+#include "train/evaluation/classifier_evaluation.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/linear/train_linear.hpp"
 
@@ -22,7 +23,7 @@ struct LinearRun {
     Communicator one_process;
     Session session({folder, {{"model", "m"}}, 1, {}, 1, validates}, config, one_process);
     Optimizer none(config.optimizer, store, {{0, store.flat_size()}});
-    const RunParts parts{store, none, nullptr, session.state()};
+    const RunParts parts{store, none, session.state()};
     session.resume(parts);
     session.record();
     if (stopped) send_signal(SIGTERM);

@@ -196,18 +196,12 @@ TEST_CASE("neural_net: the weights depend on queries and keys, not on positions 
   }
 }
 
-TEST_CASE("GAU starts alive by default and near the identity with the paper's initialisation") {
-  const Array x = normal_array({4, 64, 64}, 9, 1);
-  const auto size = [&](GatedInit init) {
-    GauConfig config;
-    config.init = init;
-    ParamStore store;
-    const auto mixer = make_mixer(Scope(store, 1), {64, 64, true, 1}, config);
-    return root_mean_square(forward(*mixer, x, Segments::full(4, 64)));
-  };
-  CHECK(size(GatedInit::lecun) > 0.02);
-  CHECK(size(GatedInit::lecun) < 1);
-  CHECK(size(GatedInit::paper) < 1e-6);
+TEST_CASE("GAU starts alive") {
+  ParamStore store;
+  const auto mixer = make_mixer(Scope(store, 1), {64, 64, true, 1}, GauConfig{});
+  const double size = root_mean_square(forward(*mixer, normal_array({4, 64, 64}, 9, 1), Segments::full(4, 64)));
+  CHECK(size > 0.02);
+  CHECK(size < 1);
 }
 
 TEST_CASE("GAU refuses combinations that no system has") {

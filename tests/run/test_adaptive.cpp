@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "train/evaluation/adaptive.hpp"
-#include "train/support.hpp"
+#include "run/predictions/adapted.hpp"
+#include "tests/train/support.hpp"
 
 using namespace capstan;
 using namespace capstan::testing;
@@ -67,9 +67,9 @@ TEST_CASE("dynamic evaluation returns the loss from before a text is learned, an
   ParamStore params;
   const LookupTask task(params, 11, false);
   DrawnBatches batches;
-  AdaptiveOptions options;
+  AdaptOptions options;
   options.rate = 1e-3;
-  options.statistics = 5;
+  options.decay = 0;
   const std::vector<real> start(params.values(), params.values() + params.flat_size());
   const auto distance = [&] {
     double sum = 0;
