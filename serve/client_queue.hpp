@@ -24,6 +24,8 @@ class ClientQueue {
     const auto own = items_.find(client);
     return own == items_.end() ? 0 : own->second.size();
   }
+  /// Has another client any?
+  bool has_other(const std::string& client) const { return items_.size() > items_.count(client); }
   void push(const std::string& client, Item item, size_t size = 0) {
     auto& own = items_[client];
     if (own.empty()) turns_.push_back(client);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/base/error.hpp"
 #include "core/base/stop.hpp"
@@ -104,11 +105,17 @@ bool Engine::may_read(const std::string& client) const {
   return readings_.count(client) + read_.count(client) < max_readings;
 }
 
-/// A client without any text in a slot gets one beyond all slots: another's texts may be long.
+/// A client has more than its share of the slots only while no other waits. Others then get theirs beyond all slots, as
+/// many as it has too much; and a client without any text in a slot always gets one: another's texts may be long.
 bool Engine::may_write(const std::string& client) const {
-  const int64_t own = std::count_if(active_.begin(), active_.end(),
-                                    [&](const Sequence& sequence) { return sequence.job->client == client; });
-  return own == 0 || (own < options_.client_slots && static_cast<int64_t>(active_.size()) < options_.slots);
+  std::map<std::string, int64_t> rows;
+  for (const Sequence& sequence : active_) ++rows[sequence.job->client];
+  int64_t slots = options_.slots;
+  for (const auto& [other, count] : rows) slots += std::max<int64_t>(0, count - options_.client_slots);
+  const bool has_share = rows[client] < options_.client_slots;
+  const bool others_wait = queue_.has_other(client) || readings_.has_other(client) || read_.has_other(client);
+  if (!has_share && others_wait) return false;
+  return rows[client] == 0 || static_cast<int64_t>(active_.size()) < (has_share ? slots : options_.slots);
 }
 
 /// Drops the texts of clients that have left, so that they make room at once.

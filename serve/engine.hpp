@@ -56,7 +56,7 @@ struct TextJob {
 };
 
 struct EngineOptions {
-  int64_t slots = 64, client_slots = 64;  // sequences that advance together; those of one client at most
+  int64_t slots = 64, client_slots = 64;  // sequences that advance together; those of a client while others wait
   DecodeWeights weights = DecodeWeights::float32;
   int64_t session_bytes = 256 << 20;  // memory for sessions
 };

@@ -215,6 +215,29 @@ TEST_CASE("texts of other addresses do not wait for those of one that fills all 
   }
 }
 
+TEST_CASE("an address alone takes all slots, and another has its share at once") {
+  ServeOptions options = serve_options({"aft-simple"});
+  options.engine.slots = 4;
+  options.completion.new_tokens = 1 << 30;
+  const Serving serving(options, 0.5);
+  json request = endless;
+  request["max_tokens"] = 1 << 29;
+  request["n"] = 8;
+  Client greedy(serving.port(), 60, "127.0.0.2");
+  greedy.send(request_of(request));
+  CHECK(becomes(serving.port(), 4));
+  std::thread reads([&] {  // until it is shut down
+    while (!greedy.receive().empty()) continue;
+  });
+  const auto begin = Clock::now();
+  const json two{{"prompt", "a"}, {"n", 2}, {"max_tokens", 20}, {"stop", "\u0001"}};
+  CHECK(post(serving.port(), "/v1/completions", two).status == 200);
+  CHECK(seconds_since(begin) < 1);
+  CHECK(running(serving.port()) == 4);
+  ::shutdown(greedy.descriptor(), SHUT_RDWR);
+  reads.join();
+}
+
 TEST_CASE("the memory for bodies on their way is limited") {
   ServeOptions options = serve_options({"aft-simple"});
   options.http.body_bytes = 16 << 20;
