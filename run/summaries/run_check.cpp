@@ -100,11 +100,9 @@ class RunCheck {
 
   /// Throws Error unless the newest whole checkpoint was trained with this.
   void refuse_other(const char* what, const std::string& ours) const {
-    const auto trained = state_ ? state_->identity.find(what) : Identity::const_iterator();
-    if (!state_ || trained == state_->identity.end()) return;
-    const std::string saved = std::string(what) != "model"
-                                  ? trained->second
-                                  : to_yaml(saved_part<TaskConfig>(trained->second, "model", "config.yaml"));
+    if (!state_ || state_->identity.count(what) == 0) return;
+    std::string saved = state_->identity.at(what);
+    if (what == std::string("model")) saved = to_yaml(saved_part<TaskConfig>(saved, "model", "config.yaml"));
     if (saved != ours) throw Error(fmt::format("not what step {} was trained with", state_->step));
   }
 

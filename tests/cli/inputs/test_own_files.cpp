@@ -105,12 +105,16 @@ TEST_CASE("the folder of a run is one that a user has: files that training did n
   fs::remove_all(place / "project");
   fs::create_directories(place / "project/folds.work");
   check_refused(place, "a folder", linear, "folds.work");
-  for (const char* const name : {"config.yaml", "tokenizer.json", "classes.txt", "metrics.jsonl", "train.log"}) {
+  for (const char* const name : {"tokenizer.json", "classes.txt", "metrics.jsonl", "train.log"}) {
     fs::remove_all(place / "project");
     place.write(std::string("project/") + name, "mine\n");
     check_refused(place, name, linear, std::string("project/") + name + " ... belongs to no run");
     CHECK(place.read(std::string("project/") + name) == "mine\n");
   }
+  fs::remove_all(place / "project");
+  place.write("project/config.yaml", "mine\n");
+  check_refused(place, "config.yaml", linear, "project/config.yaml", 2);
+  CHECK(place.read("project/config.yaml") == "mine\n");
 }
 
 TEST_CASE("a file of the user's in the folder of a checkpoint is not removed with it") {
