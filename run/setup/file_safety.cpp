@@ -50,6 +50,15 @@ std::string working_folder_of(const fs::path& run) {
   }
 }
 
+/// Where the relative paths of its data begin if the run was moved with them: X of X/runs/mine.
+fs::path folder_above_runs(const fs::path& run, const RunConfig& config) {
+  std::error_code unknown;
+  fs::path above = fs::weakly_canonical(run, unknown);
+  for (const fs::path& part : (fs::path(config.folder) / config.name).lexically_normal())
+    if (part != ".") above = above.parent_path();
+  return above;
+}
+
 }  // namespace
 
 void refuse_links_outside(const fs::path& folder, const char* remedy) {
@@ -101,11 +110,11 @@ void check_output_file(const std::string& path, const std::vector<std::string>& 
 void refuse_data_file(const std::string& path, const RunConfig& config, const fs::path& folder) {
   std::error_code unknown;
   if (!fs::exists(path, unknown)) return;
-  const std::string trained_in = working_folder_of(folder);
+  const std::vector<fs::path> places{"", working_folder_of(folder), folder_above_runs(folder, config)};
   for (const SourceFiles& files : facts_of(config.data).files)
     for (const std::string& source : files.paths)
-      for (const fs::path& place : {fs::path(source), trained_in / fs::path(source)})
-        if (is_among(path, place))
+      for (const fs::path& place : places)
+        if (is_among(path, place / source))
           throw ConfigError(fmt::format("--output: {} is one of the files of data.{} of the run {}: give another name",
                                         path, files.key, config.name));
 }
