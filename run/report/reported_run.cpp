@@ -17,6 +17,7 @@
 #include "core/strings/strings.hpp"
 #include "run/predictions/completions.hpp"
 #include "run/setup/file_safety.hpp"
+#include "run/summaries/comparable_runs.hpp"
 
 namespace capstan {
 namespace {
