@@ -54,10 +54,10 @@ void add_compare_command(CLI::App& program) {
       program, "compare", "Compare runs in one table: the keys in which they differ, and their results", compare);
   command
       .add_option(
-          "runs", options.runs,
+          "RUN", options.runs,
           "run folders, or folders of runs, such as that of a sweep; without any, the runs in runs/ are listed, "
           "what was written last first")
-      ->type_name("RUN");
+      ->type_name("");
   add_format(command, options.format, {"text", "csv"});
   command.footer(
       R"(Runs that were evaluated on other texts, or have other types of model, are in blocks; in the csv, evaluated_on
