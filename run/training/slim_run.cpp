@@ -191,22 +191,11 @@ class SlimWeights {
         most = std::max(most, std::abs(static_cast<double>(after[i] - before_[i])));
       changes.mean += most / static_cast<double>(texts_.size());
       changes.most = std::max(changes.most, most);
-      changes.labels += labels_of(&after[begin], classes) != labels_of(&before_[begin], classes) ? 1 : 0;
     }
     if (!std::isfinite(changes.mean))
       throw Error(fmt::format("{}: probabilities that are not finite: there is no copy", run_.folder.string()));
     return changes;
   }
-  /// The class by the run's rule, or the labels that reach their thresholds.
-  std::vector<size_t> labels_of(const float* probabilities, size_t classes) const {
-    std::vector<size_t> labels;
-    if (run_.thresholds.empty())
-      labels.push_back(static_cast<size_t>(decide(run_.rule, probabilities, static_cast<std::ptrdiff_t>(classes))));
-    for (size_t c = 0; c < run_.thresholds.size(); ++c)
-      if (reaches(probabilities[c], run_.thresholds[c])) labels.push_back(c);
-    return labels;
-  }
-
   const SavedRun& run_;
   SafetensorsFile full_;
   fs::path path_;
@@ -265,9 +254,8 @@ std::string effect_text(const SlimRun& result, const SlimOptions& options) {
   if (result.effect.texts == 0)
     return fmt::format("what this does to probabilities is not measured{}: {}", chosen ? ", so all n-grams stay" : "",
                        result.measured_on);
-  std::string text = fmt::format(
-      "of {} {}, probabilities change by {:.4f} on average and {:.4f} at most, {} get another label",
-      result.effect.texts, result.measured_on, result.effect.mean, result.effect.most, result.effect.labels);
+  std::string text = fmt::format("of {} {}, probabilities change by {:.4f} on average and {:.4f} at most",
+                                 result.effect.texts, result.measured_on, result.effect.mean, result.effect.most);
   if (chosen)
     text += result.effect.mean > result.limit
                 ? fmt::format("; all n-grams stay: with fewer, they would change by more than {:.2g} on average",

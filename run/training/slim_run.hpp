@@ -17,8 +17,8 @@ struct SlimOptions {
 
 /// How the predictions of a small copy for some texts differ from those of the run.
 struct SlimEffect {
-  double mean = 0, most = 0;      // over the texts: the largest change of a probability
-  int64_t texts = 0, labels = 0;  // labels: of how many texts the likeliest class, or the set of labels, is another
+  double mean = 0, most = 0;  // over the texts: the largest change of a probability
+  int64_t texts = 0;
 };
 
 /// A size that is chosen changes probabilities by so much at most, on average over the texts. For texts that the model

@@ -16,7 +16,6 @@ TEST_CASE("a run that has ended keeps its best model, says what it takes, and do
   const std::vector<Case> cases = {
       {"last", {"train.keep_optimizer=false"}, true, false},
       {"before", "train.keep_optimizer=false train.lr=1e-9 train.monitor=accuracy", false, false},
-      {"average", "train.keep_optimizer=false train.ema_decay=0.9", true, false},
       {"no-valid", "train.keep_optimizer=false data.valid_fraction=0 train.valid_every=0", true, false},
       {"kept", {}, true, true}};
   for (const auto& [name, settings, best_is_last, kept] : cases) {
