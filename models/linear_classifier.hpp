@@ -59,12 +59,10 @@ inline NgramOrders orders_of(const LinearClassifierConfig& c) {
   return {*c.words, c.characters, c.text_ends, c.unicode};
 }
 
-/// Sets the keys that `open` leaves open to the values of the configuration `saved`. Runs of earlier versions
-/// left out n-grams of characters where they were too many; these runs go on without them.
+/// Sets the keys that `open` leaves open to the values of the configuration `saved`.
 inline void take_choices(const LinearClassifierConfig& saved, LinearClassifierConfig& open) {
   if (!open.words) open.words = saved.words;
   if (open.buckets == 0) open.buckets = saved.buckets;
-  if (saved.characters.empty() && saved.words != std::vector<int64_t>{}) open.characters.clear();
 }
 
 inline ModelFacts facts(const LinearClassifierConfig& config) {

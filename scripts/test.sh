@@ -177,7 +177,7 @@ arm64() {
   emulated eval "$runs/quickstart-classifier"
   emulated train --config configs/quickstart-lm.yaml --set "folder=$runs" "data.train=[README.md]" data.split=tail train.steps=4
   emulated generate "$runs/quickstart-lm" --prompt "The " --tokens 20
-  emulated replay "$runs/quickstart-lm"
+  emulated verify --replay "$runs/quickstart-lm"
   rm -rf "$runs"
   return $status
 }

@@ -1,11 +1,16 @@
 // Chooses the commands by what the model predicts and which data the run has. tests/cli/test_first_steps.sh.
 #include "apps/command_line/next_commands.hpp"
 
+#include "core/io/file.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/printable.hpp"
-#include "run/training/clean_run.hpp"
+#include "core/strings/strings.hpp"
 
 namespace capstan {
+
+std::string disk_line(const std::string& folder) {
+  return fmt::format("{}: {} on disk", folder, bytes_text(static_cast<double>(bytes_below(folder))));
+}
 
 void say_next(const std::string& where, const std::string& first, const std::string& second) {
   log_info(where);

@@ -8,6 +8,8 @@
 
 namespace capstan {
 
+/// "runs/mine: 82 MB on disk", of a run or of a folder with several.
+std::string disk_line(const std::string& folder);
 /// Logs `where`, then "next: FIRST, or SECOND".
 void say_next(const std::string& where, const std::string& first, const std::string& second);
 /// Logs where a run is, its size on the disk, and the commands that use it.

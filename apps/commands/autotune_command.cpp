@@ -6,7 +6,6 @@
 #include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/io/log.hpp"
-#include "run/training/clean_run.hpp"
 #include "run/training/search.hpp"
 
 namespace capstan {

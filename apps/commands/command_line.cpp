@@ -2,7 +2,6 @@
 // tests/apps/test_command_line.cpp.
 #include <algorithm>
 
-#include "apps/command_line/command_parser.hpp"
 #include "apps/command_line/output.hpp"
 #include "apps/command_line/usage_error.hpp"
 #include "apps/commands/commands.hpp"
@@ -64,15 +63,12 @@ std::vector<std::string> words_of(int argc, char** argv) {
 }  // namespace
 
 void add_commands(CLI::App& program) {
-  CommandParser& old = *new CommandParser(program);
   for (AddCommand* const add :
        {add_train_command, add_sweep_command, add_autotune_command, add_eval_command, add_predict_command,
-        add_score_command, add_embed_command, add_generate_command, add_inspect_command, add_report_command,
-        add_slim_command, add_export_command, add_serve_command, add_data_command, add_config_command})
+        add_score_command, add_embed_command, add_generate_command, add_inspect_command, add_compare_command,
+        add_report_command, add_verify_command, add_slim_command, add_export_command, add_serve_command,
+        add_data_command, add_config_command})
     add(program);
-  for (OldAddCommand* const add : {add_list_command, add_compare_command, add_metrics_command, add_verify_command,
-                                   add_replay_command, add_clean_command})
-    add(old);
   add_log_options(program);
 }
 

@@ -7,15 +7,11 @@
 
 namespace capstan {
 
-class CommandParser;
-using OldAddCommand = void(CommandParser& cli);
-OldAddCommand add_list_command, add_metrics_command, add_replay_command, add_clean_command, add_verify_command,
-    add_compare_command;
-
 using AddCommand = void(CLI::App& program);
 AddCommand add_train_command, add_sweep_command, add_autotune_command, add_eval_command, add_predict_command,
-    add_score_command, add_embed_command, add_generate_command, add_inspect_command, add_report_command,
-    add_slim_command, add_export_command, add_serve_command, add_data_command, add_config_command;
+    add_score_command, add_embed_command, add_generate_command, add_inspect_command, add_compare_command,
+    add_report_command, add_verify_command, add_slim_command, add_export_command, add_serve_command, add_data_command,
+    add_config_command;
 
 /// Adds all of them.
 void add_commands(CLI::App& program);

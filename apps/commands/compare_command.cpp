@@ -1,22 +1,44 @@
-// capstan compare: a table of runs, the best first, with the keys in which they differ.
-// tests/cli/training/test_sweep.cpp.
+// capstan compare: a table of runs, the best first, with the keys in which they differ; without runs, those that there
+// are. tests/cli/training/test_sweep.cpp, tests/cli/runs/test_eval.cpp.
+#include <filesystem>
 #include <iostream>
-#include <memory>
 
-#include "apps/command_line/command_parser.hpp"
+#include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
 #include "apps/commands/commands.hpp"
+#include "core/io/log.hpp"
+#include "core/strings/strings.hpp"
+#include "run/summaries/run_list.hpp"
 #include "run/summaries/run_table.hpp"
 
 namespace capstan {
 namespace {
 
 struct CompareOptions {
-  std::vector<std::string> runs;  // run folders, or folders of runs
+  std::vector<std::string> runs;  // run folders, or folders of runs; none: those in the folder runs are listed
   std::string format = "text";
 };
 
+int list(const CompareOptions& options) {
+  std::error_code unknown;
+  const bool begun = std::filesystem::exists("runs", unknown);  // where recipes put runs
+  const RunList found = begun ? list_runs({"runs"}) : RunList{};
+  if (found.table.size() < 2) {
+    log_info(
+        "there are no runs below runs yet; this makes one: capstan train --config classify --set data.train=[FILE] "
+        "(a table of texts and labels; of a text: --config lm)");
+    return exit_done;
+  }
+  if (options.format == "csv")
+    print_csv(found.table, std::cout);
+  else
+    print_text(found.table, std::cout, output_columns());
+  for (const std::string& problem : found.problems) log_warning(problem);
+  return exit_done;
+}
+
 int compare(const CompareOptions& options) {
+  if (options.runs.empty()) return list(options);
   const std::vector<RunRecord> runs = read_records(options.runs);
   if (options.format == "csv")
     print_csv(run_table(runs, TableStyle::programs), std::cout);
@@ -27,19 +49,24 @@ int compare(const CompareOptions& options) {
 
 }  // namespace
 
-void add_compare_command(CommandParser& cli) {
-  const auto [command, options] = cli.add_subcommand<CompareOptions>(
-      "compare", "Compare runs in one table: the keys in which they differ, and their results", compare);
-  command.add_option("runs", options.runs, "run folders, or folders of runs, such as that of a sweep", "RUN")
-      ->required();
-  command.add_choice("--format", options.format, {"text", "csv"}, "text or csv");
+void add_compare_command(CLI::App& program) {
+  const auto [command, options] = add_command(
+      program, "compare", "Compare runs in one table: the keys in which they differ, and their results", compare);
+  command
+      .add_option(
+          "RUN", options.runs,
+          "run folders, or folders of runs, such as that of a sweep; without any, the runs in runs/ are listed, "
+          "what was written last first")
+      ->type_name("");
+  add_format(command, options.format, {"text", "csv"});
   command.footer(
       R"(Runs that were evaluated on other texts, or have other types of model, are in blocks; in the csv, evaluated_on
 says on what. In a block, they are sorted by validation loss, or by accuracy if all have train.monitor: accuracy.
 Loss, accuracy and "at step" are from the best evaluation of a run. Runs that are still training are shown with their
 results so far. What is the same in all runs is in a line above the table. For runs that differ only in their
 seed or in data.fold, a second table shows mean and standard deviation (text only).
-For example:  capstan compare runs/*
+For example:  capstan compare
+              capstan compare runs/*
               capstan compare runs/listops/* --format csv > listops.csv)");
 }
 

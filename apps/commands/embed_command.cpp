@@ -32,7 +32,7 @@ int embed(const EmbedOptions& options) {
         "--output: {} does not end in .npy; without --output the vectors are printed as jsonl", options.output));
   if (!options.output.empty()) check_output_file(options.output, {options.texts.input.file});
   const Run run = Run::open(options.texts.run, options.texts.overrides);
-  if (!options.output.empty()) refuse_data_file(options.output, run.config());
+  if (!options.output.empty()) refuse_data_file(options.output, run.config(), run.saved().folder);
   const int64_t size = run.embedding_size();  // refuses a model without vectors before the texts are read
   TextInput input = open_texts(run, options.texts, "capstan embed");
   std::vector<std::vector<float>> rows;

@@ -72,7 +72,7 @@ int predict(PredictCommandOptions options) {
     throw ConfigError("--explain: it is printed in lines below each text; leave out --format jsonl");
   if (to_table) check_output_file(options.output, {options.texts.input.file});
   const Run run = Run::open(options.texts.run, options.texts.overrides);
-  if (to_table) refuse_data_file(options.output, run.config());
+  if (to_table) refuse_data_file(options.output, run.config(), run.saved().folder);
   options.predictions.top_k = std::max<int64_t>(1, options.shown.top_k);
   check_predictions(run.saved(), options.predictions);
   if (options.explain) check_explanations(run.saved());

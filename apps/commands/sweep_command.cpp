@@ -8,7 +8,6 @@
 #include "apps/commands/commands.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/printable.hpp"
-#include "run/training/clean_run.hpp"
 #include "run/training/search.hpp"
 
 namespace capstan {

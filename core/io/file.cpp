@@ -72,13 +72,15 @@ std::string folder_of(const std::string& path) {
                   path, kind));
 }
 
-/// Is it a name that replace_file() writes under: NAME.NUMBER.tmp?
+constexpr size_t number_digits = 20;  // of the number in the name of an unfinished file
+
+/// Is it a name that replace_file() writes under: NAME.NUMBER.tmp, with 20 digits? No user has such names.
 bool is_unfinished_name(const std::string& name) {
   constexpr std::string_view ending = ".tmp";
   if (name.size() <= ending.size() || name.substr(name.size() - ending.size()) != ending) return false;
   const std::string rest = name.substr(0, name.size() - ending.size());
   const size_t dot = rest.rfind('.');
-  return dot != std::string::npos && dot > 0 && dot + 1 < rest.size() &&
+  return dot != std::string::npos && dot > 0 && dot + 1 + number_digits == rest.size() &&
          rest.find_first_not_of("0123456789", dot + 1) == std::string::npos;
 }
 
@@ -210,7 +212,7 @@ namespace {
 std::string new_file_beside(const std::string& path) {
   std::random_device random;
   for (int attempt = 0;; ++attempt) {
-    const std::string name = fmt::format("{}.{}.tmp", path, uint64_t{random()} << 32 | random());
+    const std::string name = fmt::format("{}.{:0{}}.tmp", path, uint64_t{random()} << 32 | random(), number_digits);
     before("create", name);
     const int descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (descriptor >= 0) {
@@ -338,7 +340,7 @@ void write_new_folder(const std::string& folder, const std::function<void(const 
 void replace_link(const std::string& link, const std::string& target) {
   const std::filesystem::path path(link);
   const std::string waiting = (path.parent_path() / ("." + path.filename().string() + ".tmp")).string();
-  remove_tree(waiting);
+  if (std::filesystem::is_symlink(std::filesystem::symlink_status(waiting))) remove_tree(waiting);
   before("symlink", waiting);
   if (::symlink(target.c_str(), waiting.c_str()) != 0) throw_file_error("create the link", waiting, errno);
   rename_path(waiting, link);

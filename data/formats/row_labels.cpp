@@ -114,11 +114,12 @@ bool flag_of(std::string_view field, const std::string& column, const std::strin
 
 double weight_of(const std::string& field, const std::string& column, const std::string& place) {
   const std::string text(label_text(field));
+  constexpr double max_weight = 1e12;  // as of all numbers of a configuration
   double weight = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), weight);
-  if (problem == std::errc() && end == text.data() + text.size() && std::isfinite(weight) && weight >= 0) return weight;
-  throw Error(fmt::format("{}: column '{}' of data.weight_column must be a number from 0, found '{}'", place, column,
-                          text.substr(0, 100)));
+  if (problem == std::errc() && end == text.data() + text.size() && weight >= 0 && weight <= max_weight) return weight;
+  throw Error(fmt::format("{}: column '{}' of data.weight_column must be a number from 0 to 1e12, found '{}'", place,
+                          column, text.substr(0, 100)));
 }
 
 void set_label(LabelledText& row, const std::string& field, const ColumnChoice& choice, const std::string& place) {

@@ -17,6 +17,8 @@ std::vector<double> weights_of(const ClassWeights& config, const std::vector<int
     if (listed->weights.size() != class_counts.size())
       throw ConfigError(fmt::format("model.class_weights.weights: {} weights for {} classes", listed->weights.size(),
                                     class_counts.size()));
+    if (std::all_of(listed->weights.begin(), listed->weights.end(), [](double weight) { return weight == 0; }))
+      throw ConfigError("model.class_weights.weights: all are 0: a class that is to be learnt needs a weight above 0");
     return listed->weights;
   }
   if (!std::holds_alternative<BalancedClasses>(config)) return {};

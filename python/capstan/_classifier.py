@@ -28,6 +28,7 @@ except ImportError as missing:
                       "do without)") from missing
 
 LABELS = "labels.json"  # in a saved run folder: of what type the labels were in Python
+OF_RUN = {"checkpoints", "config.yaml", "tokenizer.json", "classes.txt", "metrics.jsonl", "train.log", ".lock", LABELS}
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
@@ -285,6 +286,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
         run, folder = self.run_, Path(folder)
         if folder.exists() and not (overwrite and (folder / "config.yaml").is_file()):
             raise Error(f"{folder}: it exists; give the name of a new folder" + ("" if overwrite else ", or overwrite=True"))
+        others = sorted(set(os.listdir(folder)) - OF_RUN) if folder.exists() else []
+        if others or (folder.exists() and not (folder / "checkpoints").is_dir()):
+            raise Error(f"{folder}: it has other files than those of a run ({', '.join(others) or 'no checkpoints'}), which "
+                        "would go with it; give the name of a new folder")
         part = folder.with_name(f".{folder.name}.{os.getpid()}")
         shutil.copytree(run.folder, part)
         (part / LABELS).write_text(json.dumps({"kind": self._kind, "form": self._form, "parameters": plain(self.get_params())}))

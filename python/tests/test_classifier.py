@@ -190,6 +190,9 @@ def test_parameters_are_saved_with_the_run(reviews, tmp_path):
     model.save(tmp_path / "run")
     model.save(tmp_path / "run", overwrite=True)
     assert capstan.Classifier.load(tmp_path / "run").get_params() == model.get_params()
+    (tmp_path / "run" / "notes.txt").write_text("mine")
+    with pytest.raises(capstan.Error, match="notes.txt"):
+        model.save(tmp_path / "run", overwrite=True)
 
 
 def test_two_threads_fit_one_after_the_other(reviews):

@@ -17,6 +17,7 @@
 #include "core/strings/strings.hpp"
 #include "run/predictions/completions.hpp"
 #include "run/setup/file_safety.hpp"
+#include "run/summaries/comparable_runs.hpp"
 
 namespace capstan {
 namespace {
@@ -148,7 +149,7 @@ std::vector<ReportedRun> reported_runs(const ReportOptions& options) {
     for (const std::string& run : options.runs) refuse_links_outside(run);
   const std::vector<RunRecord> records = read_records(options.runs);
   check_one_task(records);
-  for (const RunRecord& record : records) refuse_data_file(options.output, record.config);
+  for (const RunRecord& record : records) refuse_data_file(options.output, record.config, record.folder);
   std::vector<ReportedRun> runs;
   for (const RunRecord& record : records) {
     runs.push_back({record});

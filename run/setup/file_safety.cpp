@@ -7,6 +7,7 @@
 #include "core/io/file.hpp"
 #include "core/strings/strings.hpp"
 #include "data/files/file_list.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
 
@@ -20,13 +21,42 @@ bool holds_run(const fs::path& folder) {
          (fs::exists(folder / "checkpoints", unknown) || fs::exists(folder / ".lock", unknown));
 }
 
-/// Is a path, relative to the folder of a run, one that training writes or an earlier version wrote?
+/// Is a path, relative to the folder of a run, one that training writes?
 bool is_written_by_training(const fs::path& path) {
   const std::string first = path.begin()->string();
   if (first == "checkpoints") return true;
   const auto own = {".lock", "config.yaml", "tokenizer.json", "classes.txt", "metrics.jsonl", "train.log"};
-  return std::find(own.begin(), own.end(), path.string()) != own.end() ||
-         starts_with(path.string(), "events.out.tfevents.");
+  return std::find(own.begin(), own.end(), path.string()) != own.end();
+}
+
+/// Is a file, or what it links to, one of those that `source` stands for?
+bool is_among(const std::string& file, const fs::path& source) {
+  std::error_code unknown;
+  try {
+    for (const FoundFile& found : list_files({source.string()}))
+      if (fs::equivalent(file, found.path, unknown)) return true;
+  } catch (const Error&) {  // a file that is missing cannot be overwritten
+  }
+  return false;
+}
+
+/// The folder that a run was last trained in, where the relative paths of its data begin; empty if it is not known.
+std::string working_folder_of(const fs::path& run) {
+  try {
+    const auto last = Checkpoints(run / "checkpoints").last();
+    return last ? read_state(*last).working_folder : "";
+  } catch (const Error&) {  // what is damaged is found by what reads it
+    return "";
+  }
+}
+
+/// Where the relative paths of its data begin if the run was moved with them: X of X/runs/mine.
+fs::path folder_above_runs(const fs::path& run, const RunConfig& config) {
+  std::error_code unknown;
+  fs::path above = fs::weakly_canonical(run, unknown);
+  for (const fs::path& part : (fs::path(config.folder) / config.name).lexically_normal())
+    if (part != ".") above = above.parent_path();
+  return above;
 }
 
 }  // namespace
@@ -77,22 +107,16 @@ void check_output_file(const std::string& path, const std::vector<std::string>& 
   check_replaceable(path);
 }
 
-void refuse_data_file(const std::string& path, const RunConfig& config) {
+void refuse_data_file(const std::string& path, const RunConfig& config, const fs::path& folder) {
   std::error_code unknown;
   if (!fs::exists(path, unknown)) return;
+  const std::vector<fs::path> places{"", working_folder_of(folder), folder_above_runs(folder, config)};
   for (const SourceFiles& files : facts_of(config.data).files)
-    for (const std::string& source : files.paths) {
-      std::vector<FoundFile> found;
-      try {
-        found = list_files({source});
-      } catch (const Error&) {  // a file that is missing cannot be overwritten
-        continue;
-      }
-      for (const FoundFile& file : found)
-        if (fs::equivalent(path, file.path, unknown))
+    for (const std::string& source : files.paths)
+      for (const fs::path& place : places)
+        if (is_among(path, place / source))
           throw ConfigError(fmt::format("--output: {} is one of the files of data.{} of the run {}: give another name",
                                         path, files.key, config.name));
-    }
 }
 
 }  // namespace capstan

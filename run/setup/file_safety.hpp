@@ -36,7 +36,8 @@ void refuse_file_of_run(const std::filesystem::path& path);
 /// and none of `inputs`.
 void check_output_file(const std::string& path, const std::vector<std::string>& inputs = {});
 
-/// Throws ConfigError where --output is one of the files of a run's data.
-void refuse_data_file(const std::string& path, const RunConfig& config);
+/// Throws ConfigError where --output is one of the files of the data of the run in `folder`, seen from here or from
+/// where it was trained.
+void refuse_data_file(const std::string& path, const RunConfig& config, const std::filesystem::path& folder);
 
 }  // namespace capstan

@@ -9,9 +9,7 @@
 namespace capstan {
 
 ConfigNode load_config_tree(const ConfigOptions& options, ProblemList& problems) {
-  ConfigNode tree = load_tree(to_node(RunConfig{}), options.files, options.overrides, problems);
-  log_translations(problems.notes());
-  return tree;
+  return load_tree(to_node(RunConfig{}), options.files, options.overrides, problems);
 }
 
 RunConfig read_run(const ConfigNode& tree, ProblemList problems, const ConfigCheck& check, std::string& said) {

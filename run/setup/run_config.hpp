@@ -1,7 +1,6 @@
-// The whole configuration of a run, which its config.yaml records. Nearly all of run/ includes it. Runs of earlier
-// versions must stay readable: a key that is renamed or removed needs an entry in run/yaml/moved_keys.cpp, and a
-// default that changes must keep the meaning of config.yaml files, which name all keys
-// (tests/cli/runs/test_old_runs.cpp).
+// The whole configuration of a run, which its config.yaml records. Nearly all of run/ includes it. Runs of version 0.4
+// must stay readable: a key that is added needs a default that changes nothing, and one that is renamed or removed
+// raises run_format (train/checkpoints/run_state.hpp; tests/cli/runs/test_old_runs.cpp).
 #pragma once
 
 #include <filesystem>

@@ -16,6 +16,7 @@
 #include "run/setup/saved_config.hpp"
 #include "run/yaml/config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
+#include "train/checkpoints/open_model.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;

@@ -2,10 +2,7 @@
 // tests/cli/runs/test_old_runs.cpp.
 #include "run/setup/saved_config.hpp"
 
-#include <mutex>
-
 #include "core/io/file.hpp"
-#include "core/io/log.hpp"
 #include "core/strings/nearest.hpp"
 #include "core/strings/strings.hpp"
 #include "train/checkpoints/checkpoint.hpp"
@@ -13,8 +10,8 @@
 namespace capstan {
 namespace {
 
-/// Throws NewerFile if a newer version saved the run.
-void refuse_newer(const std::filesystem::path& folder) {
+/// Throws NewerFile if a version that this one does not read saved the run.
+void refuse_other_version(const std::filesystem::path& folder) {
   try {
     if (const auto last = Checkpoints(folder / "checkpoints").last()) read_state(*last);
   } catch (const NewerFile&) {
@@ -44,7 +41,7 @@ std::string run_instead(const fs::path& folder) {
     return fmt::format("it is a folder of runs: give one of them, such as {}", (folder / inside.front()).string());
   const fs::path place = folder.has_parent_path() ? folder.parent_path() : fs::path("runs");
   const std::vector<std::string> runs = runs_below(place);
-  if (runs.empty()) return "give the folder of a run, such as runs/NAME; capstan list shows those that there are";
+  if (runs.empty()) return "give the folder of a run, such as runs/NAME; capstan compare shows those that there are";
   const std::string meant = nearest(folder.filename().string(), runs);
   return meant.empty() ? fmt::format("below {} there are the runs {}", place.string(), join_first(runs))
                        : fmt::format("is {} meant?", (place / meant).string());
@@ -63,11 +60,6 @@ std::string no_run(const fs::path& folder) {
                      run_instead(folder));
 }
 
-void log_translations(const std::vector<std::string>& notes) {
-  static std::once_flag logged;
-  if (!notes.empty()) std::call_once(logged, [&] { log_info(notes.front()); });
-}
-
 RunConfig load_run_config(const std::filesystem::path& folder, const std::vector<std::string>& overrides) {
   std::error_code error;
   const bool exists = fs::exists(folder / "config.yaml", error);
@@ -76,10 +68,9 @@ RunConfig load_run_config(const std::filesystem::path& folder, const std::vector
   try {
     ProblemList problems;
     const ConfigNode tree = load_tree(to_node(RunConfig{}), {(folder / "config.yaml").string()}, overrides, problems);
-    log_translations(problems.notes());
     return read_config<RunConfig>(tree, problems);
   } catch (const ConfigError&) {
-    refuse_newer(folder);
+    refuse_other_version(folder);
     throw;
   }
 }

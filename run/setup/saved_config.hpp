@@ -1,5 +1,5 @@
-// The configuration that a run has written, by this version or an earlier one (run/yaml/moved_keys.hpp). What opens or
-// continues a run reads it here; tests/cli/runs/test_old_runs.cpp does so with runs of earlier versions.
+// The configuration that a run has written: keys that were added since have their defaults. What opens or continues a
+// run reads it here; tests/cli/runs/test_old_runs.cpp does so with a run of version 0.4.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 namespace capstan {
 
 /// config.yaml of a run's folder, with overrides ("path.to.key=value"). Throws Error where there is none, ConfigError,
-/// and NewerFile if a newer version made the run.
+/// and NewerFile if the run is of a version that this one does not read.
 RunConfig load_run_config(const std::filesystem::path& folder, const std::vector<std::string>& overrides = {});
 
 /// Why there is no run in this folder, and what was probably meant: a run whose name is nearest, one of those in the
@@ -26,14 +26,8 @@ template <class Part>
 Part saved_part(const std::string& text, const std::string& below, const std::string& source) {
   ProblemList problems;
   ConfigNode tree = to_node(Part{});
-  if (auto saved = parse_yaml(text, Place{source}, Places::kept, below, problems)) {
-    translate(*saved, below);
-    merge(tree, std::move(*saved));
-  }
+  if (auto saved = parse_yaml(text, Place{source}, Places::kept, below, problems)) merge(tree, std::move(*saved));
   return read_config<Part>(tree, problems);
 }
-
-/// Logs the first of the notes, once: runs of one version all have the same to say.
-void log_translations(const std::vector<std::string>& notes);
 
 }  // namespace capstan

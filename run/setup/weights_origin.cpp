@@ -21,6 +21,7 @@
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
+#include "train/checkpoints/open_model.hpp"
 #include "train/linear/rank_work.hpp"
 #include "train/loop/signals.hpp"
 #include "train/ranks/agreement.hpp"

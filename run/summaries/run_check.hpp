@@ -1,6 +1,6 @@
-// What of a run's folder is whole, and what could be lost: `capstan verify`. A new file of a run folder needs a check
-// here. tests/cli/runs/test_verify.cpp holds what is found, tests/train/test_damaged_runs.cpp what damage a checkpoint
-// can have.
+// What the files of a run must be: `capstan verify`. A new file of a run folder needs a check here.
+// tests/cli/runs/test_verify.cpp holds what is found, tests/train/test_damaged_runs.cpp what damage a checkpoint can
+// have.
 #pragma once
 
 #include <filesystem>
@@ -12,19 +12,17 @@ namespace capstan {
 
 /// A file, a checkpoint or a link of a run.
 struct RunPart {
-  enum class State { whole, damaged, note };
   std::string name;  // below the run's folder
-  State state = State::whole;
-  std::string what;         // its content, or what is wrong with it
-  std::string consequence;  // what is lost, and the remedy; empty: nothing
+  bool damaged = false;
+  std::string what;  // its content, or what is wrong with it
 };
 
-/// Reads every file of a run, checkpoints and the tokens of its text in full, and compares them with their checksums
-/// and with each other. Writes nothing. Throws Error when the folder is not that of a run.
+/// Reads every file of a run, checkpoints in full, and compares them with their checksums and with each other. Writes
+/// nothing. Throws Error when the folder is not that of a run.
 std::vector<RunPart> check_run(const std::filesystem::path& folder);
 
 bool any_damaged(const std::vector<RunPart>& parts);
-/// A row per part, and below it the consequence.
+/// A row per part.
 void print_parts(const std::vector<RunPart>& parts, std::ostream& out);
 
 }  // namespace capstan

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
-#include "core/io/file.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/saved_config.hpp"
-#include "run/summaries/run_table.hpp"
+#include "run/summaries/comparable_runs.hpp"
+#include "run/summaries/run_folders.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;
@@ -27,38 +26,6 @@ double age_of(const fs::path& folder) {
   return std::max(0.0, std::chrono::duration<double>(fs::file_time_type::clock::now() - newest).count());
 }
 
-/// "; costs: yes as no 20": figures of different costs have no common scale. Empty unless the score is a cost.
-std::string costs_of(const TrainConfig& config) {
-  if (config.monitor != "cost" || config.costs.empty()) return "";
-  std::vector<std::string> costs;
-  for (const MistakeCost& mistake : config.costs)
-    costs.push_back(fmt::format("{} as {} {:g}", mistake.truth, mistake.predicted, mistake.cost));
-  return "; costs: " + join_first(costs);
-}
-
-/// What the folder tells of a run. An error is a note of the run, so that the list goes on.
-ListedRun listed(const fs::path& folder) {
-  ListedRun run;
-  run.folder = folder.string();
-  run.age = age_of(folder);
-  try {
-    run.bytes = bytes_below(folder.string());
-    const RunConfig config = load_run_config(folder);
-    run.kind = type_of(config.model);
-    run.data = file_names(config, "train");
-    if (run.data.empty()) run.data = type_of(config.data);
-    const RunRecord record = read_record(folder);
-    run.step = record.step;
-    if (!record.best) return run;
-    run.of = evaluated_on(record, false) + costs_of(config.train);
-    run.metric = config.train.monitor;
-    run.score = record.best->value(metric_of(run.metric).name);
-  } catch (const Error& error) {
-    run.problem = error.what();
-  }
-  return run;
-}
-
 std::string age_text(double seconds) {
   constexpr double minute = 60, hour = 60 * minute, day = 24 * hour;
   if (seconds < hour) return fmt::format("{:.0f} min", std::floor(seconds / minute));
@@ -66,40 +33,39 @@ std::string age_text(double seconds) {
   return fmt::format("{:.0f} days", std::floor(seconds / day));
 }
 
+/// The best validation of a run, and of which texts it is.
+std::pair<std::string, std::string> score_of(const fs::path& folder, const RunConfig& config) {
+  try {
+    const RunRecord record = read_record(folder);
+    if (!record.best) return {"-", "-"};
+    const Metric& metric = metric_of(config.train.monitor);
+    return {metric.text(record.best->value(metric.name)), evaluated_on(record, false)};
+  } catch (const Error&) {
+    return {"no step yet", "-"};
+  }
+}
+
 }  // namespace
 
-std::vector<ListedRun> list_runs(const std::vector<std::string>& folders) {
-  std::vector<ListedRun> runs;
+RunList list_runs(const std::vector<std::string>& folders) {
+  std::vector<std::pair<double, std::string>> runs;  // by age
   for (const std::string& folder : run_folders(folders))
-    if (is_run(folder)) runs.push_back(listed(folder));
-  std::stable_sort(runs.begin(), runs.end(), [](const ListedRun& a, const ListedRun& b) { return a.age < b.age; });
-  return runs;
-}
-
-void print_text(const std::vector<ListedRun>& runs, std::ostream& out, size_t width) {
-  Table table{{"run", "kind", "data", "score", "of", "size", "age"}};
-  for (const ListedRun& run : runs) {
-    const std::string score = !run.problem.empty()    ? "cannot be read"
-                              : std::isnan(run.score) ? "-"
-                                                      : metric_of(run.metric).text(run.score);
-    table.push_back({run.folder, run.kind.empty() ? "-" : run.kind, run.data.empty() ? "-" : run.data, score,
-                     run.of.empty() ? "-" : run.of, bytes_text(static_cast<double>(run.bytes)), age_text(run.age)});
+    if (is_run(folder)) runs.emplace_back(age_of(folder), folder);
+  std::sort(runs.begin(), runs.end());
+  RunList list{{{"run", "model", "data", "score", "of", "age"}}, {}};
+  for (const auto& [age, folder] : runs) {
+    try {
+      const RunConfig config = load_run_config(folder);
+      const std::string files = file_names(config, "train");
+      const auto [score, of] = score_of(folder, config);
+      list.table.push_back(
+          {folder, type_of(config.model), files.empty() ? type_of(config.data) : files, score, of, age_text(age)});
+    } catch (const Error& error) {
+      list.table.push_back({folder, "-", "-", "cannot be read", "-", age_text(age)});
+      list.problems.emplace_back(error.what());
+    }
   }
-  print_text(table, out, width);
-  for (const ListedRun& run : runs)
-    if (!run.problem.empty()) out << run.problem << '\n';
-}
-
-void print_json(const std::vector<ListedRun>& runs, std::ostream& out) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const ListedRun& run : runs) {
-    list.push_back({{"run", run.folder}, {"kind", run.kind}, {"data", run.data}, {"step", run.step}});
-    nlohmann::ordered_json& entry = list.back();
-    if (!std::isnan(run.score)) entry.update({{"metric", run.metric}, {"score", run.score}, {"of", run.of}});
-    entry.update({{"bytes", run.bytes}, {"age_seconds", std::floor(run.age)}});
-    if (!run.problem.empty()) entry["problem"] = run.problem;
-  }
-  out << list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+  return list;
 }
 
 }  // namespace capstan

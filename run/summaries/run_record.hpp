@@ -1,7 +1,6 @@
-// The record of a run without its weights: configuration and metrics.jsonl, and which runs can be compared. Reports,
-// lists, searches and the Python package read runs by it. train/records/metrics writes the lines of metrics.jsonl,
-// whose fields runs of earlier versions have, too. tests/run/test_run_table.cpp and tests/cli/runs/test_report.cpp hold
-// it.
+// The record of a run without its weights: configuration and metrics.jsonl, whose lines train/records/metrics writes.
+// Reports, lists, searches and the Python package read runs by it. tests/run/test_run_table.cpp and
+// tests/cli/runs/test_report.cpp hold it.
 #pragma once
 
 #include <cmath>
@@ -62,35 +61,5 @@ bool clearly_better(const ValidPoint& a, const ValidPoint& b, const Metric& metr
 
 /// Throws Error when the folder is not that of a run, or when its metrics have no step yet.
 RunRecord read_record(const std::filesystem::path& folder);
-/// Records of run_folders(), by comparable(), and of each group the best first: by the measure that train.monitor
-/// names, by validation loss if the runs differ in that (with a warning). Those without validation follow, sorted by
-/// training loss. A folder without a record is left out with a warning; plain files are ignored, since runs/* may match
-/// some. Throws Error when no record is left.
-std::vector<RunRecord> read_records(const std::vector<std::string>& folders);
-
-/// Indices into `runs` of groups of runs whose figures can be compared: with one type of model, evaluated on the same
-/// texts as far as files, split and number of texts tell. Groups and the runs in them are in the order of `runs`; those
-/// without a validation so far are with the first that will have the same one.
-std::vector<std::vector<size_t>> comparable(const std::vector<RunRecord>& runs);
-
-/// The names of the files that a key of `data` lists, without their folders; "" if there are none.
-std::string file_names(const RunConfig& config, const std::string& key);
-/// The texts of a run's best validation: "5452 texts, cross-validated", "1090 texts held out" of the training data,
-/// "500 texts of valid.tsv". Empty if there is none. `whole`: with the names of the training files.
-std::string evaluated_on(const RunRecord& run, bool whole = true);
-
-// Which folders are those of runs.
-
-/// Whether a folder has a config.yaml. One that may not be read counts too, so that the command says what it is.
-bool is_run(const std::filesystem::path& folder);
-
-/// The file of times in the folder of a search.
-constexpr const char* search_file = "autotune.json";
-/// The short runs of a search, below runs/SEARCH: they cannot be compared with others.
-enum class ShortRuns { with, without };
-/// The folders, with those of a sweep, a search or several runs replaced by the runs in them, each once. Short runs of
-/// a search are left out where their folder is not given alone. Throws Error for a folder that does not exist.
-std::vector<std::string> run_folders(const std::vector<std::string>& folders,
-                                     ShortRuns short_runs = ShortRuns::without);
 
 }  // namespace capstan

@@ -1,16 +1,14 @@
-// Makes tables of runs: one row for each run, one for runs that differ in their seed or fold alone, and learning
-// curves. A comparison leaves out columns that are equal in all runs. Scripts read the CSV, whose headings must stay:
+// Makes tables of runs: one row for each run, and one for runs that differ in their seed or fold alone. A comparison
+// leaves out columns that are equal in all runs. Scripts read the CSV, whose headings must stay:
 // tests/run/test_run_table.cpp.
 #include "run/summaries/run_table.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <map>
 
 #include "core/strings/printable.hpp"
 #include "core/strings/strings.hpp"
-#include "run/yaml/config.hpp"
 #include "train/records/reporter.hpp"
 
 namespace capstan {
@@ -27,10 +25,6 @@ class Cells {
   std::string number(double value, int digits) const {
     if (!std::isfinite(value)) return none();
     return programs_ ? fmt::format("{}", value) : fmt::format("{:.{}f}", value, digits);
-  }
-  std::string scientific(double value) const {
-    if (!std::isfinite(value)) return none();
-    return programs_ ? fmt::format("{}", value) : fmt::format("{:.2e}", value);
   }
   std::string time(double seconds) const { return programs_ ? number(seconds, 1) : short_time(seconds); }
   std::string count(double value) const { return programs_ ? number(value, 1) : short_count(value); }
@@ -108,6 +102,30 @@ std::string csv_field(const std::string& text) {
   return quoted + '"';
 }
 
+/// Prints a list after its title, wrapped after commas into lines of `width` columns.
+void print_list(const std::string& title, const std::vector<std::string>& list, std::ostream& out, size_t width) {
+  std::string line = title;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const std::string next = " " + list[i] + (i + 1 < list.size() ? "," : "");
+    if (width > 0 && i > 0 && display_columns(line) + display_columns(next) > width) {
+      out << line << '\n';
+      line = " ";
+    }
+    line += next;
+  }
+  out << line << '\n';
+}
+
+void print_block(const std::vector<RunRecord>& runs, std::ostream& out, size_t width) {
+  const auto [common, table] = compared(runs);
+  if (!common.empty()) print_list("the same in all:", common, out, width);
+  print_text(table, out, width);
+  const Table seeds = seed_table(runs);
+  if (seeds.empty()) return;
+  out << "\nOver seeds and folds, mean ± standard deviation:\n";
+  print_text(seeds, out, width);
+}
+
 }  // namespace
 
 Table run_table(const std::vector<RunRecord>& runs, TableStyle style) {
@@ -162,37 +180,6 @@ Table seed_table(const std::vector<RunRecord>& runs) {
   return table;
 }
 
-Table curve_table(const RunRecord& run, TableStyle style) {
-  struct Lines {
-    const TrainPoint* train = nullptr;
-    const ValidPoint* valid = nullptr;
-  };
-  std::map<int64_t, Lines> steps;
-  for (const TrainPoint& point : run.train) steps[point.step].train = &point;
-  for (const ValidPoint& point : run.valid) steps[point.step].valid = &point;
-  const Cells cells(style);
-  Table table{{"step", "epoch", "seconds", "tokens", "train_loss", "lr", "grad_norm", "tokens_per_second", "rss_mb",
-               "valid_loss", "valid_bits", "valid_accuracy"}};
-  for (const auto& [step, at] : steps) {
-    Row row{std::to_string(step)};
-    if (const TrainPoint* const train = at.train)
-      row.insert(row.end(), {std::to_string(train->epoch), cells.number(train->seconds, 1),
-                             std::to_string(train->tokens), cells.number(train->loss, 4),
-                             cells.scientific(train->learning_rate), cells.number(train->gradient_norm, 3),
-                             cells.number(train->tokens_per_second, 0), cells.megabytes(train->rss_bytes)});
-    else
-      row.insert(row.end(), {cells.none(), cells.number(at.valid->seconds, 1), cells.none(), cells.none(), cells.none(),
-                             cells.none(), cells.none(), cells.none()});
-    if (const ValidPoint* const valid = at.valid)
-      row.insert(row.end(), {cells.number(valid->value("loss"), 4), cells.number(valid->bits, 4),
-                             cells.number(valid->value("accuracy"), 4)});
-    else
-      row.insert(row.end(), 3, cells.none());
-    table.push_back(row);
-  }
-  return table;
-}
-
 void print_text(Table table, std::ostream& out, size_t width) {
   const size_t widest = width == 0 ? std::string::npos : std::max<size_t>(width / 2, 4) - 2;
   std::vector<size_t> widths(table.front().size());
@@ -239,34 +226,6 @@ RunComparison compared(const std::vector<RunRecord>& runs) {
   return {std::move(common), std::move(table)};
 }
 
-namespace {
-
-/// Prints a list after its title, wrapped after commas into lines of `width` columns.
-void print_list(const std::string& title, const std::vector<std::string>& list, std::ostream& out, size_t width) {
-  std::string line = title;
-  for (size_t i = 0; i < list.size(); ++i) {
-    const std::string next = " " + list[i] + (i + 1 < list.size() ? "," : "");
-    if (width > 0 && i > 0 && display_columns(line) + display_columns(next) > width) {
-      out << line << '\n';
-      line = " ";
-    }
-    line += next;
-  }
-  out << line << '\n';
-}
-
-void print_block(const std::vector<RunRecord>& runs, std::ostream& out, size_t width) {
-  const auto [common, table] = compared(runs);
-  if (!common.empty()) print_list("the same in all:", common, out, width);
-  print_text(table, out, width);
-  const Table seeds = seed_table(runs);
-  if (seeds.empty()) return;
-  out << "\nOver seeds and folds, mean ± standard deviation:\n";
-  print_text(seeds, out, width);
-}
-
-}  // namespace
-
 std::string what_is_compared(const std::vector<RunRecord>& group) {
   const std::string texts = evaluated_on(group.front());
   return fmt::format("{}: {}", type_of(group.front().config.model), texts.empty() ? "without validation" : texts);
@@ -281,88 +240,6 @@ void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out, siz
     out << printable_line(what_is_compared(group)) << '\n';
     print_block(group, out, width);
   }
-}
-
-namespace {
-
-using Leaves = std::vector<std::pair<std::string, std::string>>;
-
-bool is_list_of_values(const ConfigNode& node) {
-  return node.kind == NodeKind::list &&
-         std::all_of(node.children.begin(), node.children.end(),
-                     [](const ConfigNode& child) { return child.kind == NodeKind::scalar; });
-}
-
-void add_leaves(const ConfigNode& node, const std::string& path, Leaves& out) {
-  if (node.kind == NodeKind::map) {
-    for (const ConfigNode& child : node.children) add_leaves(child, join_path(path, child.key), out);
-  } else if (node.kind == NodeKind::list && !is_list_of_values(node)) {
-    out.emplace_back(path, fmt::format("{} {}", node.children.size(), node.children.size() == 1 ? "entry" : "entries"));
-    for (size_t i = 0; i < node.children.size(); ++i)
-      add_leaves(node.children[i], join_path(path, std::to_string(i)), out);
-  } else {
-    out.emplace_back(path, write_flow(node));
-  }
-}
-
-/// Whether `name` is a suffix of `path` that begins at the path's beginning or after a dot.
-bool ends_with_name(const std::string& path, const std::string& name) {
-  return path == name || ends_with(path, "." + name);
-}
-
-}  // namespace
-
-std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs) {
-  std::vector<Leaves> of_runs(runs.size());
-  for (size_t i = 0; i < runs.size(); ++i) add_leaves(to_node(runs[i].config), "", of_runs[i]);
-  std::vector<std::string> all_paths;
-  for (const Leaves& leaves : of_runs)
-    for (const auto& [path, value] : leaves)
-      if (std::find(all_paths.begin(), all_paths.end(), path) == all_paths.end()) all_paths.push_back(path);
-  std::vector<DifferingKey> keys;
-  for (const std::string& path : all_paths) {
-    if (path == "name" || path == "folder") continue;  // every row shows the folder
-    DifferingKey key{path, "", {}};
-    bool everywhere = true;
-    for (const Leaves& leaves : of_runs) {
-      const auto leaf = std::find_if(leaves.begin(), leaves.end(), [&path](const auto& l) { return l.first == path; });
-      everywhere = everywhere && leaf != leaves.end();
-      key.values.push_back(leaf != leaves.end() ? leaf->second : "");
-    }
-    if (everywhere && std::any_of(key.values.begin(), key.values.end(),
-                                  [&](const std::string& v) { return v != key.values.front(); }))
-      keys.push_back(std::move(key));
-  }
-  std::vector<std::string> paths;
-  for (const DifferingKey& key : keys) paths.push_back(key.path);
-  const std::vector<std::string> names = short_names(paths);
-  for (size_t i = 0; i < keys.size(); ++i) keys[i].short_name = names[i];
-  return keys;
-}
-
-std::string repeated_settings(const RunRecord& run) {
-  Leaves leaves;
-  add_leaves(to_node(run.config), "", leaves);
-  std::string settings;
-  for (const auto& [path, value] : leaves)
-    if (path != "name" && path != "folder" && path != "seed" && path != "data.fold")
-      settings += path + "=" + value + "\n";
-  return settings;
-}
-
-std::vector<std::string> short_names(const std::vector<std::string>& paths) {
-  std::vector<std::string> names = paths;
-  for (size_t i = 0; i < paths.size(); ++i) {
-    const std::string& path = paths[i];
-    for (size_t dot = path.rfind('.'); dot != std::string::npos && dot > 0; dot = path.rfind('.', dot - 1)) {
-      const std::string name = path.substr(dot + 1);
-      const auto ends = [&](const std::string& other) { return ends_with_name(other, name); };
-      if (name == "type" || std::count_if(paths.begin(), paths.end(), ends) != 1) continue;
-      names[i] = name;
-      break;
-    }
-  }
-  return names;
 }
 
 }  // namespace capstan

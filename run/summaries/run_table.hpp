@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "run/summaries/run_record.hpp"
+#include "run/summaries/comparable_runs.hpp"
+#include "run/summaries/differing_keys.hpp"
 
 namespace capstan {
 
@@ -32,9 +33,6 @@ RunComparison compared(const std::vector<RunRecord>& runs);
 /// Groups are in the order of their first runs. No rows when no two runs belong together.
 Table seed_table(const std::vector<RunRecord>& runs);
 
-/// One learning curve: a row per logged step, with the values of training and of validation.
-Table curve_table(const RunRecord& run, TableStyle style);
-
 /// Aligned columns: the first to the left, the others to the right. Cells are made printable. With `width` columns of a
 /// terminal, what does not fit is in further tables below, each with the first column, and long cells are cut.
 void print_text(Table table, std::ostream& out, size_t width = 0);
@@ -47,20 +45,5 @@ std::string what_is_compared(const std::vector<RunRecord>& group);
 /// What compared() gives, with what all runs have in common in a line above, and, with a line of explanation,
 /// seed_table(). Groups of comparable() runs are in blocks, each with what_is_compared() above.
 void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out, size_t width = 0);
-
-// The keys of the configuration in which runs differ.
-
-/// A key in which the runs differ, with its value in each run.
-struct DifferingKey {
-  std::string path, short_name;  // short_name: the shortest suffix that no other differing key has
-  std::vector<std::string> values;
-};
-/// Among the keys that all runs have.
-std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs);
-/// A text that is the same for runs which repeat each other: keys and values without names, seed and data.fold.
-std::string repeated_settings(const RunRecord& run);
-
-/// For each path the shortest suffix that is meaningful and not a suffix of another path.
-std::vector<std::string> short_names(const std::vector<std::string>& paths);
 
 }  // namespace capstan

@@ -4,7 +4,7 @@
 
 #include "data/files/file_list.hpp"
 #include "run/setup/run_memory.hpp"
-#include "run/summaries/run_record.hpp"
+#include "run/summaries/run_folders.hpp"
 #include "run/training/plan.hpp"
 #include "run/warm_start/warm_start.hpp"
 #include "run/warm_start/word_vectors.hpp"

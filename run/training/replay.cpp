@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
@@ -16,9 +17,7 @@
 #include "core/strings/strings.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/saved_config.hpp"
-#include "run/summaries/run_check.hpp"
 #include "run/training/online_run.hpp"
-#include "run/training/replay_metrics.hpp"
 #include "run/training/train_run.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 
@@ -27,13 +26,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder that exists during its lifetime.
+/// A folder among the temporary files, during its lifetime.
 class ScratchFolder : NoCopy {
  public:
-  ScratchFolder(const std::string& parent, Communicator& ranks) : first_(ranks.first()) {
-    std::string made;
-    if (first_) made = make_in(parent);
-    path_ = ranks.broadcast(made);
+  explicit ScratchFolder(Communicator& ranks) : first_(ranks.first()) {
+    std::string name = (fs::path(temporary_folder()) / "capstan-replay-XXXXXX").string();
+    if (first_ && mkdtemp(name.data()) == nullptr) throw_file_error("create", name, errno);
+    path_ = ranks.broadcast(name);
   }
   ~ScratchFolder() {
     std::error_code ignored;
@@ -42,17 +41,6 @@ class ScratchFolder : NoCopy {
   const fs::path& path() const { return path_; }
 
  private:
-  static std::string make_in(const std::string& parent) {
-    try {
-      std::string name = (fs::path(parent.empty() ? temporary_folder() : parent) / "capstan-replay-XXXXXX").string();
-      if (mkdtemp(name.data()) == nullptr) throw_file_error("create", name, errno);
-      return name;
-    } catch (const Error& error) {
-      throw Error(fmt::format("{}; --scratch FOLDER names {} folder for the replay", error.what(),
-                              parent.empty() ? "a" : "the"));
-    }
-  }
-
   bool first_;
   fs::path path_;
 };
@@ -90,39 +78,30 @@ ReplayOptions with_steps(ReplayOptions options, const Checkpoints& checkpoints) 
   return options;
 }
 
-/// The first element that differs in bits, in words; none where all are equal.
-std::optional<std::string> first_difference(const FileTensor& saved_tensor, const FileTensor& computed_tensor) {
-  if (saved_tensor.shape != computed_tensor.shape || saved_tensor.dtype != computed_tensor.dtype)
-    return "another shape or type";
+bool same_bits(const FileTensor& a, const FileTensor& b) {
+  if (a.shape != b.shape || a.dtype != b.dtype) return false;
   constexpr int64_t at_once = 1 << 20;  // elements: tensors of any size are compared in little memory
-  std::vector<float> saved_part, computed_part;
-  for (int64_t begin = 0; begin < saved_tensor.size; begin += at_once) {
-    const int64_t end = std::min(begin + at_once, saved_tensor.size);
-    saved_part.resize(static_cast<size_t>(end - begin));
-    computed_part.resize(saved_part.size());
-    saved_tensor.copy_part(begin, end, saved_part.data());
-    computed_tensor.copy_part(begin, end, computed_part.data());
-    if (std::memcmp(saved_part.data(), computed_part.data(), saved_part.size() * sizeof(float)) == 0) continue;
-    for (size_t i = 0; i < saved_part.size(); ++i)
-      if (std::memcmp(&saved_part[i], &computed_part[i], sizeof(float)) != 0)
-        return fmt::format("element {}: saved {}, computed {}", begin + static_cast<int64_t>(i), saved_part[i],
-                           computed_part[i]);
+  std::vector<float> of_a, of_b;
+  for (int64_t begin = 0; begin < a.size; begin += at_once) {
+    const int64_t end = std::min(begin + at_once, a.size);
+    of_a.resize(static_cast<size_t>(end - begin));
+    of_b.resize(of_a.size());
+    a.copy_part(begin, end, of_a.data());
+    b.copy_part(begin, end, of_b.data());
+    if (std::memcmp(of_a.data(), of_b.data(), of_a.size() * sizeof(float)) != 0) return false;
   }
-  return std::nullopt;
+  return true;
 }
 
 void compare_tensors(const std::string& name, const fs::path& saved_folder, const fs::path& computed_folder,
                      ReplayReport& report) {
   const SafetensorsFile saved((saved_folder / name).string()), computed((computed_folder / name).string());
   std::vector<std::string> differ;
-  for (const FileTensor& tensor : saved.tensors()) {
-    const FileTensor* const other = computed.find(tensor.name);
-    const std::optional<std::string> what =
-        other != nullptr ? first_difference(tensor, *other) : std::string("it was not computed");
-    if (what) differ.push_back(fmt::format("{}, {}", tensor.name, *what));
-  }
+  for (const FileTensor& tensor : saved.tensors())
+    if (const FileTensor* const other = computed.find(tensor.name); other == nullptr || !same_bits(tensor, *other))
+      differ.push_back(tensor.name);
   for (const FileTensor& tensor : computed.tensors())
-    if (saved.find(tensor.name) == nullptr) differ.push_back(tensor.name + ", it was not saved");
+    if (saved.find(tensor.name) == nullptr) differ.push_back(tensor.name + ", which was not saved");
   if (differ.empty())
     report.same.push_back(fmt::format("{} tensors of {}", saved.tensors().size(), name));
   else
@@ -130,73 +109,41 @@ void compare_tensors(const std::string& name, const fs::path& saved_folder, cons
         fmt::format("{}: {} of {} tensors, first {}", name, differ.size(), saved.tensors().size(), differ.front()));
 }
 
-/// Fields of a state that belong to the session that computed it rather than to the run.
-const std::vector<std::string> of_session{"seconds",  "metrics_bytes", "metrics_checksum", "working_folder",
-                                          "checksum", "machine",       "has_optimizer",    "has_model"};
+/// Fields of a state that belong to the session that computed it rather than to the run, or are compared by their
+/// parts.
+const std::vector<std::string> of_session{"seconds",        "metrics_bytes", "metrics_checksum",
+                                          "working_folder", "machine",       "has_optimizer",
+                                          "has_model",      "settings",      "identity"};
 
 /// Compares all fields of two states. Differences of configuration and data are named by key and part. `data_files`:
 /// where the data are from.
-void compare_states(RunState saved_state, RunState computed_state, const std::string& data_files,
-                    ReplayReport& report) {
-  for (RunState* const state : {&saved_state, &computed_state})
-    state->settings.erase("max_minutes");  // a replay has no such limit
-  const nlohmann::json saved = parse_json(to_json(saved_state)).at("state"),
-                       computed = parse_json(to_json(computed_state)).at("state");
-  size_t fields = 0, differ = 0;
-  for (const auto& [name, value] : saved.items()) {
+void compare_states(RunState saved, RunState computed, const std::string& data_files, ReplayReport& report) {
+  const size_t before = report.differences.size();
+  for (RunState* const state : {&saved, &computed}) state->settings.erase("max_minutes");  // a replay has no such limit
+  for (const std::string& change : changes(saved.settings, computed.settings))
+    report.differences.push_back("config.yaml: train." + change);
+  for (const auto& [part, text] : saved.identity)
+    if (computed.identity.count(part) == 0 || computed.identity[part] != text)
+      report.differences.push_back(part == "data"
+                                       ? fmt::format("data: not those that the run was trained with ({})", data_files)
+                                       : fmt::format("{} of the run: another one", part));
+  const nlohmann::json theirs = parse_json(to_json(saved)).at("state"),
+                       ours = parse_json(to_json(computed)).at("state");
+  size_t fields = 0;
+  for (const auto& [name, value] : theirs.items()) {
     if (std::find(of_session.begin(), of_session.end(), name) != of_session.end()) continue;
     ++fields;
-    const nlohmann::json other = computed.contains(name) ? computed[name] : nlohmann::json();
-    if (value == other) continue;
-    ++differ;
-    if (name == "settings")
-      for (const std::string& change : changes(saved_state.settings, computed_state.settings))
-        report.differences.push_back("config.yaml: train." + change);
-    else if (name == "identity")
-      for (const auto& [part, text] : saved_state.identity)
-        if (const auto found = computed_state.identity.find(part);
-            found == computed_state.identity.end() || found->second != text)
-          report.differences.push_back(
-              part == "data" ? fmt::format("data: not those that the run was trained with ({})", data_files)
-                             : fmt::format("{} of the run: another one", part));
-    if (name != "settings" && name != "identity")
+    if (const nlohmann::json other = ours.value(name, nlohmann::json()); value != other)
       report.differences.push_back(
           fmt::format("state.json: {}: saved {}, computed {}", name, json_text(value), json_text(other)));
   }
-  if (differ == 0) report.same.push_back(fmt::format("{} fields of state.json", fields));
-}
-
-/// Compares a file whose bytes follow from the configuration and the data; nothing where neither run has it.
-void compare_files(const char* name, const fs::path& saved_folder, const fs::path& computed_folder,
-                   ReplayReport& report) {
-  const auto content = [&](const fs::path& folder) {
-    return fs::exists(folder / name) ? std::optional<std::string>(read_file((folder / name).string())) : std::nullopt;
-  };
-  const std::optional<std::string> saved = content(saved_folder), computed = content(computed_folder);
-  if (!saved && !computed) return;
-  if (saved == computed)
-    report.same.emplace_back(name);
-  else
-    report.differences.push_back(fmt::format("{}: {}", name,
-                                             !saved      ? "it was not saved"
-                                             : !computed ? "it was not computed"
-                                                         : "another content"));
-}
-
-/// Adds what `capstan verify` finds damaged of the run's own files, but for those that are compared line by line.
-void check_files(const fs::path& folder, ReplayReport& report) {
-  for (const RunPart& part : check_run(folder)) {
-    const bool own =
-        part.name == "config.yaml" || part.name == "tokenizer.json" || starts_with(part.name, "checkpoints");
-    if (own && part.state == RunPart::State::damaged)
-      report.differences.push_back(fmt::format("{}: {}", part.name, part.what));
-  }
+  if (report.differences.size() == before) report.same.push_back(fmt::format("{} fields of state.json", fields));
 }
 
 /// Compares weights, optimizer and state, as far as the saved checkpoint still has them.
 void compare_checkpoints(const fs::path& saved_folder, const fs::path& computed_folder, const std::string& data_files,
                          ReplayReport& report) {
-  if (damage_of(saved_folder)) return;  // check_files() has named it
+  if (damage_of(saved_folder)) return;  // check_run() names it
   const RunState saved = read_state(saved_folder), computed = read_state(computed_folder);
   report.machine = changes(saved.machine, computed.machine);
   if (saved.has_model)
@@ -210,6 +157,46 @@ void compare_checkpoints(const fs::path& saved_folder, const fs::path& computed_
   compare_states(saved, computed, data_files, report);
 }
 
+struct MetricsLine {
+  int64_t step;
+  nlohmann::json event;  // without what belongs to the session or the machine
+  bool is(const char* kind) const { return event.contains("event") && event["event"] == kind; }
+};
+
+/// The lines of a run's metrics.jsonl that are of the steps of the report. Those of its first one belong to the piece
+/// before, unless it is where the run began.
+std::vector<MetricsLine> lines_of(const fs::path& folder, const ReplayReport& report) {
+  std::vector<MetricsLine> lines;
+  std::ifstream file(folder / "metrics.jsonl");
+  for (std::string text; std::getline(file, text);) {
+    nlohmann::json event = try_parse_json(text);
+    if (!event.is_object() || !event.contains("step")) continue;  // check_run() names it
+    const int64_t step = whole_number(event["step"], 0).value_or(-1);
+    const bool begins = step == 0 && report.from == 0, whole = report.to == 0;
+    if (!whole && !begins && (step <= report.from || step > report.to)) continue;
+    for (const char* const own : {"seconds", "tokens_per_second", "rss_bytes", "peak_rss_bytes"}) event.erase(own);
+    lines.push_back({step, std::move(event)});
+  }
+  return lines;
+}
+
+/// Compares line by line. Where training ends, it writes a last line about fewer steps than usual; a run that went on
+/// from there lacks it.
+void compare_metrics(const std::vector<MetricsLine>& saved, std::vector<MetricsLine> computed, ReplayReport& report) {
+  if (computed.size() == saved.size() + 1 && computed.back().is("train")) computed.pop_back();
+  const auto text = [](const std::vector<MetricsLine>& lines, size_t at) {
+    return at < lines.size() ? json_text(lines[at].event) : std::string("no line");
+  };
+  const size_t count = std::max(saved.size(), computed.size());
+  size_t at = 0;
+  while (at < count && text(saved, at) == text(computed, at)) ++at;
+  if (at == count)
+    report.same.push_back(fmt::format("{} lines of metrics.jsonl", count));
+  else
+    report.differences.push_back(fmt::format("metrics.jsonl: line {} of these steps: saved {}, computed {}", at + 1,
+                                             text(saved, at), text(computed, at)));
+}
+
 }  // namespace
 
 ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Communicator& ranks) {
@@ -217,7 +204,7 @@ ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Comm
   const Checkpoints saved(folder / "checkpoints");
   const bool solved = facts_of(config.model).is_solved;
   if (solved && (given.from || given.to)) throw ConfigError("--steps: a linear classifier is solved for as a whole");
-  const ScratchFolder scratch(given.scratch, ranks);
+  const ScratchFolder scratch(ranks);
   config.folder = scratch.path().string();
   ReplayReport report;
   TrainRunOptions options;
@@ -238,7 +225,8 @@ ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Comm
     saved_checkpoint = saved.of_step(report.to);
     if (report.from > 0) options.resume_from = saved.of_step(report.from).string();
     options.end = PieceEnd{report.to, read_state(saved_checkpoint).validated_step == report.to};
-    options.end->validations = validated_steps(metrics_of(folder, {report.from, report.to}));
+    for (const MetricsLine& line : lines_of(folder, report))
+      if (line.is("valid")) options.end->validations.insert(line.step);
     config.train.max_minutes = 0;  // this machine may need more time for the same steps
   }
   if (train_run(config, options, ranks).interrupted) throw Stopped();
@@ -250,17 +238,8 @@ ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Comm
         fmt::format("{}: with this configuration, the run is at its end at step {}, so that no step up to {} can be "
                     "computed: leave the keys of its length (train.steps and the like) as they are",
                     folder.string(), report.from, report.to));
-  check_files(folder, report);
   compare_checkpoints(saved_checkpoint, *computed, files_text(config.data), report);
-  StepRange steps = solved ? StepRange{} : StepRange{report.from, report.to};
-  steps.ends_with_line = !solved && report.to % config.train.log_every == 0;
-  const MetricsPiece lines = metrics_of(folder, steps);
-  if (std::string difference = metrics_difference(lines, metrics_of(computed_folder, steps), steps);
-      !difference.empty())
-    report.differences.push_back(std::move(difference));
-  else
-    report.same.push_back(fmt::format("{} lines of metrics.jsonl", lines.lines.size()));
-  compare_files("classes.txt", folder, computed_folder, report);
+  compare_metrics(lines_of(folder, report), lines_of(computed_folder, report), report);
   return report;
 }
 

@@ -1,6 +1,6 @@
-// A piece of a run, computed again from a checkpoint and compared with what the run saved at its end: `capstan replay`,
-// by train_run() in a folder of its own. A new field of RunState or metrics.jsonl that depends on the session or the
-// machine must be left out of the comparison in replay.cpp. tests/cli/runs/test_replay.cpp holds it.
+// A piece of a run, computed again from a checkpoint and compared with what the run saved at its end: `capstan verify
+// --replay`, by train_run() in a folder of its own. A new field of RunState or metrics.jsonl that depends on the
+// session or the machine must be left out of the comparison in replay.cpp. tests/cli/runs/test_replay.cpp holds it.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,6 @@ struct ReplayOptions {
   /// where there is no other.
   std::optional<int64_t> from, to;
   std::vector<std::string> overrides;  // --set of the run's configuration: other threads, other paths of its data
-  std::string scratch;                 // folder in which a folder for the replay is made; "": that for temporary files
 };
 
 struct ReplayReport {
@@ -31,9 +30,9 @@ struct ReplayReport {
   std::vector<std::string> machine;      // what computes otherwise here, which may be the reason of a difference
 };
 
-/// All ranks call it; the report is that of rank 0. What check_run() finds damaged is a difference, too. The folder of
-/// the run is only read. Throws Error where there is no such checkpoint, where the run cannot be continued from it
-/// (other data, another configuration), and Stopped for a signal.
+/// All ranks call it; the report is that of rank 0, and has nothing of files that check_run() compares with checksums.
+/// The folder of the run is only read. Throws Error where there is no such checkpoint, where the run cannot be
+/// continued from it (other data, another configuration), and Stopped for a signal.
 ReplayReport replay_run(const std::filesystem::path& folder, const ReplayOptions& options, Communicator& ranks);
 
 void print_replay(const ReplayReport& report, std::ostream& out);

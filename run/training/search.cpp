@@ -16,6 +16,7 @@
 #include "core/io/json.hpp"
 #include "core/io/log.hpp"
 #include "run/setup/run_data.hpp"
+#include "run/summaries/run_folders.hpp"
 #include "run/summaries/run_record.hpp"
 #include "run/summaries/run_table.hpp"
 #include "run/training/search_space.hpp"

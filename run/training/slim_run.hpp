@@ -17,8 +17,8 @@ struct SlimOptions {
 
 /// How the predictions of a small copy for some texts differ from those of the run.
 struct SlimEffect {
-  double mean = 0, most = 0;      // over the texts: the largest change of a probability
-  int64_t texts = 0, labels = 0;  // labels: of how many texts the likeliest class, or the set of labels, is another
+  double mean = 0, most = 0;  // over the texts: the largest change of a probability
+  int64_t texts = 0;
 };
 
 /// A size that is chosen changes probabilities by so much at most, on average over the texts. For texts that the model
@@ -29,8 +29,6 @@ struct SlimRun {
   int64_t bytes_before = 0, bytes = 0;    // of the folder of the checkpoint, in the run and in the copy
   int64_t ngrams_before = 0, ngrams = 0;  // of a linear classifier: buckets with weights
   SlimEffect effect;                      // of a linear classifier
-  double loss_before = 0, loss = 0;       // of models that are no linear classifier: of the run and of the copy
-  int64_t batches = 0;                    // how many batches the losses are of; 0: not measured
   std::string measured_on;                // the name of the data that it was measured on, or why it was not measured
   double limit = max_slim_change;         // of effect.mean, where the size is chosen
 };
@@ -42,8 +40,8 @@ std::string effect_text(const SlimRun& result, const SlimOptions& options);
 /// resuming needs. A linear classifier keeps those of its n-grams that decide most, in 8 bits per weight; other models
 /// keep all weights, matrices in bf16. The size of a linear classifier is the smallest of some whose effect is within
 /// max_slim_change; without texts to measure it on, all n-grams stay. The folder appears when it is complete. Training
-/// refuses it. Throws Error when `output` exists, for a run that is slim already, and where the copy would not be
-/// smaller.
+/// refuses it. Throws Error when `output` exists, for a run that is slim already, for weights or probabilities
+/// that are not finite, and where the copy would not be smaller.
 SlimRun slim_run(const std::filesystem::path& run, const std::filesystem::path& output, const SlimOptions& options);
 
 }  // namespace capstan

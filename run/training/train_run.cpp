@@ -284,7 +284,8 @@ TrainResult train_in_steps(const Prepared& run, Communicator& ranks) {
   TrainResult result = train(
       session, *step, {model.model(), data.training(), valid.get(), profiler ? &*profiler : nullptr, options.end});
   if (profiler) profiler->finish();
-  if (result.ended && !config.train.keep_optimizer) session.clean();  // leaves the best model
+  // Leaves the best model. After a kill between the end and this, the same command does it.
+  if (!result.interrupted && !options.end && !config.train.keep_optimizer) session.clean();
   return result;
 }
 

@@ -11,14 +11,12 @@
 #include "run/yaml/config_source.hpp"
 #include "run/yaml/config_table.hpp"
 #include "run/yaml/config_writer.hpp"
-#include "run/yaml/moved_keys.hpp"
 
 namespace capstan {
 
 /// Reads a whole tree into a struct. Throws ConfigError with all problems.
 template <class C>
 C read_config(const ConfigNode& tree, ProblemList& problems) {
-  if (refuse_moved(tree, problems)) problems.throw_if_any();  // as unknown keys they would be reported twice
   C config{};
   read_value(tree, Location{"", tree.place, problems}, any(), config);
   problems.throw_if_any();

@@ -68,9 +68,6 @@ class ProblemList {
  public:
   void add(const Place& place, const std::string& path, const std::string& message);
   std::size_t size() const { return problems_.size(); }
-  /// What the log should say of a source: its keys that were translated.
-  void note(const std::string& line) { notes_.push_back(line); }
-  const std::vector<std::string>& notes() const { return notes_; }
   /// Throws ConfigError, one line per problem in the order of sources, lines and columns, unless there are none.
   void throw_if_any() const;
 
@@ -81,7 +78,6 @@ class ProblemList {
     std::string line() const;
   };
   std::vector<Problem> problems_;
-  std::vector<std::string> notes_;
 };
 
 }  // namespace capstan

@@ -40,17 +40,26 @@ Place place_of_kind(const ConfigNode& node, const Place& place) {
   return last;
 }
 
+/// Whatever its own limits, a number that a user gives is finite and no larger than any use needs, so that what is
+/// computed from it is finite, too.
+constexpr double max_number = 1e12;
+
 template <class T>
 void read_number(const ConfigNode& node, const Location& location, const Constraint& constraint, const char* what,
                  T& value) {
   T number = 0;
   const auto error = is_bare_scalar(node) ? parse_number(node.text, number) : std::errc::invalid_argument;
   const auto real = static_cast<double>(number);
-  const bool acceptable = !has_range(constraint) || (std::isfinite(real) && in_range(constraint, real));
-  if (error == std::errc{} && acceptable)
+  Constraint limits = constraint;
+  limits.not_empty = false;  // of the list that the number is in
+  if (!std::is_integral_v<T> && !limits.minimum) limits.minimum = -max_number;
+  if (!std::is_integral_v<T> && !limits.maximum) limits.maximum = max_number;
+  const bool sensible = std::abs(real) <= max_number;  // then the limits of the key say what is wrong
+  if (error == std::errc{} && in_range(limits, real))
     value = number;
   else
-    fail_expected(node, location, with_limits(what, limits_text(constraint)), number_hint(node, error));
+    fail_expected(node, location, with_limits(what, limits_text(sensible ? constraint : limits)),
+                  number_hint(node, error));
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "core/strings/strings.hpp"
 #include "run/yaml/config_node.hpp"
 #include "run/yaml/config_numbers.hpp"
-#include "run/yaml/moved_keys.hpp"
 #include "run/yaml/yaml_parse.hpp"
 
 namespace capstan {
@@ -36,15 +35,12 @@ std::optional<std::string> read_file(const std::string& path, std::string& reaso
   return std::nullopt;
 }
 
-/// Parses a file's text and merges it into `root`. False if it could not be parsed. A config.yaml that a run has
-/// written may have keys of an earlier version, which are translated (moved_keys.hpp).
+/// Parses a file's text and merges it into `root`. False if it could not be parsed.
 bool merge_text(ConfigNode& root, std::string text, const Place& start, ProblemList& problems) {
   if (starts_with(text, "\xEF\xBB\xBF")) text.erase(0, 3);  // byte order mark
   auto tree = parse_yaml(text, start, Places::kept, "", problems);
   if (!tree) return false;
   if (tree->kind == NodeKind::map) {
-    if (is_run_config(start.source))
-      if (const std::string note = translation_note(start.source, translate(*tree)); !note.empty()) problems.note(note);
     merge(root, std::move(*tree));
     return true;
   }

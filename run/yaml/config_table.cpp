@@ -11,7 +11,6 @@
 
 #include "core/strings/nearest.hpp"
 #include "core/strings/strings.hpp"
-#include "run/yaml/moved_keys.hpp"
 
 namespace capstan {
 namespace {
@@ -206,8 +205,6 @@ std::string explain_key(const std::vector<TableRow>& rows, const std::string& ke
     if (!type.empty() && std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
   }
   if (matches.empty()) {
-    if (const std::string advice = moved_advice(key); !advice.empty())
-      throw ConfigError(fmt::format("config explain: {}: {}", key, advice));
     std::string near = nearest(wanted, names);
     if (near.empty()) near = nearest(wanted.substr(wanted.rfind('.') + 1), last_parts);
     throw ConfigError(

@@ -4,7 +4,7 @@
   scripts/attack/replay.py [SEGMENTS] [CHANGES] [SEED]
 
 SEGMENTS pieces (20) are computed again on 1 to 3 threads or ranks: all bits must be the same. Then for each of weights, optimizer,
-data, log and configuration CHANGES copies of a run (10) have one bit, byte, figure or key changed: `capstan replay` must end with
+data, log and configuration CHANGES copies of a run (10) have one bit, byte, figure or key changed: `capstan verify --replay` must end with
 exit code 1 or 2 and name what was changed. Half of the changed tensors have a right checksum. Ranks are left out without mpirun.
 CAPSTAN_PROGRAM names another build of the program. What fails is printed; the exit code is 0 when nothing failed.
 """
@@ -129,7 +129,7 @@ def segments(count, draw, max_ranks):
         options, _ = piece(run, draw)
         ranks = draw.randint(1, max_ranks) if run != "classify" else 1
         threads = draw.randint(1, 3)
-        code, said = capstan("replay", f"runs/{run}", *options, "--set", f"threads={threads}", ranks=ranks)
+        code, said = capstan("verify", "--replay", f"runs/{run}", *options, "--set", f"threads={threads}", ranks=ranks)
         good = code == 0 and "the same\n" in said and "different" not in said
         failed += not good
         print(f"{run} {' '.join(options) or 'whole'}, {threads} threads, {ranks} ranks: {'the same' if good else 'FAILED'}", flush=True)
@@ -147,7 +147,7 @@ def changes(what, count, draw):
             for name in (f"runs/{run}", "text.txt", "rows.tsv", "pairs.tsv"):
                 (shutil.copytree if os.path.isdir(name) else shutil.copy)(name, os.path.join(kept, os.path.basename(name)))
             options, named = changed(what, run, draw)
-            code, said = capstan("replay", f"runs/{run}", *options)
+            code, said = capstan("verify", "--replay", f"runs/{run}", *options)
             good = code in (1, 2) and any(word in said for word in named)
             failed += not good
             told = next((line.strip() for line in said.splitlines() if "different:" in line or "error:" in line), "nothing said")

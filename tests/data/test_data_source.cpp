@@ -38,49 +38,6 @@ std::vector<SourceConfig> sources(const TemporaryFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("sources: identities that checkpoints of earlier versions hold are those of the same data today") {
-  const TemporaryFolder folder;
-  const std::vector<std::string> identities = {
-      R"(sequence_length: 4
-split: tail
-test_fraction: 0
-tokenizer: byte
-valid_fraction: 0.25
-weights.0: 2
-windows: contiguous
-source 0: 14 tokens
-fingerprint of the content: 106df3d84d7411632171add421bdebe2
-)",
-      R"(format: auto
-header: false
-max_length: 4
-separator: false
-tokenizer: word
-tokenizer.lower_case: true
-tokenizer.max_size: 30000
-tokenizer.min_count: 2
-tokenizer.split: words
-truncate: head
-valid_fraction: 0
-fingerprint of the content: d2a23fa9c5c7aa05ab2ec94d03236df5
-)",
-      R"(max_length: 8
-tokenizer: word
-tokenizer.lower_case: true
-tokenizer.max_size: 30000
-tokenizer.min_count: 2
-tokenizer.split: words
-valid_fraction: 0.3
-fingerprint of the content: cd3991bcffec24cce83a711cf9035b7d
-)"};
-  const std::vector<SourceConfig> all = sources(folder);
-  REQUIRE(all.size() == identities.size());
-  for (size_t i = 0; i < all.size(); ++i) {
-    const std::string now = open_source(all[i], inputs())->identity();
-    CHECK(renewed_identity(all[i], identities[i], now) == now);
-  }
-}
-
 TEST_CASE("sources: lines for the log") {
   const TemporaryFolder folder;
   const std::vector<std::string> descriptions = {

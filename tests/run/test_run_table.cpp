@@ -124,12 +124,6 @@ TEST_CASE("a record is read past numbers that are null and a last line that is h
   REQUIRE(run.best.has_value());
   CHECK(run.best->step == 3);  // as train.monitor judged it
   CHECK(run.best->targets == 40);
-  const Table curve = curve_table(run, TableStyle::programs);
-  REQUIRE(curve.size() == 5);
-  CHECK(curve[2][0] == "2");
-  CHECK(curve[2][4] == "");  // the loss that is null
-  CHECK(curve[3][9] == "1.5");
-  CHECK(curve_table(run, TableStyle::people)[3][4] == "-");
   CHECK_THROWS_WITH_AS(read_record(folder.folder() / "gone"), doctest::Contains("no such folder"), Error);
 }
 

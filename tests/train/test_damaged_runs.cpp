@@ -7,6 +7,7 @@
 #include "core/io/file.hpp"
 #include "train/checkpointed_runs.hpp"
 #include "train/checkpoints/checkpoint.hpp"
+#include "train/checkpoints/open_model.hpp"
 
 using namespace capstan;
 using namespace capstan::testing;

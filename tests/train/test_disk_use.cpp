@@ -12,6 +12,7 @@
 #include "core/strings/strings.hpp"
 #include "train/checkpointed_runs.hpp"
 #include "train/checkpoints/checkpoint.hpp"
+#include "train/checkpoints/open_model.hpp"
 #include "train/rank_threads.hpp"
 
 using namespace capstan;

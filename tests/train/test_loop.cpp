@@ -15,6 +15,7 @@
 #include "core/machine/pool.hpp"
 #include "data/batches/batcher.hpp"
 #include "train/checkpoints/checkpoint.hpp"
+#include "train/checkpoints/open_model.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/support.hpp"
 

@@ -12,6 +12,7 @@
 #include "core/machine/parallel.hpp"
 #include "train/checkpointed_runs.hpp"
 #include "train/checkpoints/checkpoint.hpp"
+#include "train/checkpoints/open_model.hpp"
 
 using namespace capstan;
 using namespace capstan::testing;

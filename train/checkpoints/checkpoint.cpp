@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 constexpr const char* step_prefix = "step-";
 constexpr const char* unfinished_prefix = ".unfinished-";
 constexpr const char* replaced_prefix = ".replaced-";
+constexpr const char* old_prefix = ".old-";
 constexpr const char* damaged_prefix = "damaged-";
 
 /// Step of a folder called step-N; -1 for any other name.
@@ -25,6 +26,11 @@ int64_t step_of(const std::string& name) {
   const std::string digits = starts_with(name, step_prefix) ? name.substr(std::string(step_prefix).size()) : "";
   if (digits.empty() || digits.size() > 18 || digits.find_first_not_of("0123456789") != std::string::npos) return -1;
   return std::stoll(digits);
+}
+
+/// Step of a folder called step-N behind a prefix; -1 for any other name, which is none of the program's.
+int64_t step_after(const char* prefix, const std::string& name) {
+  return starts_with(name, prefix) ? step_of(name.substr(std::string(prefix).size())) : -1;
 }
 
 /// What a link to a checkpoint names; empty if it is no link. Throws FileError for a link that cannot be read: its
@@ -36,28 +42,27 @@ std::string target_of(const fs::path& link) {
   if (code != 0 && code != ENOENT && code != EINVAL && code != ENOTDIR) throw_file_error("read", link.string(), code);
   return target;
 }
-/// Does a link name something else than a checkpoint of its folder?
-bool leads_elsewhere(const fs::path& link) { return !target_of(link).empty() && step_of(target_of(link)) < 0; }
-
 }  // namespace
+
+bool Checkpoints::leads_elsewhere(const std::string& name) const {
+  const std::string target = target_of(folder_ / name);
+  return !target.empty() && step_of(target) < 0;
+}
 
 void Checkpoints::recover() {
   make_folders(folder_.string());
   for (const std::string& name : names_in_folder(folder_.string())) {
-    const bool unfinished = starts_with(name, unfinished_prefix);
-    if (const int64_t step = unfinished ? step_of(name.substr(std::string(unfinished_prefix).size())) : -1;
-        step >= 0 && !damage_of(folder_ / name)) {
-      const RunState state = read_state(folder_ / name);
-      written_.push_back({step, !state.best.empty() && state.best_step == step, std::numeric_limits<int64_t>::max()});
-    } else if (unfinished || name == ".last.tmp" || name == ".best.tmp") {
-      remove_tree((folder_ / name).string());
-    }
-    if (!starts_with(name, replaced_prefix)) continue;
-    const fs::path original = folder_ / name.substr(std::string(replaced_prefix).size());
-    if (fs::exists(original)) {
-      remove_tree((folder_ / name).string());
-    } else {
-      rename_path((folder_ / name).string(), original.string());
+    const fs::path path = folder_ / name;
+    const int64_t unfinished = step_after(unfinished_prefix, name), replaced = step_after(replaced_prefix, name);
+    const bool link = (name == ".last.tmp" || name == ".best.tmp") && fs::is_symlink(path);
+    if (unfinished >= 0 && !damage_of(path)) {
+      const RunState state = read_state(path);
+      const bool best = !state.best.empty() && state.best_step == unfinished;
+      written_.push_back({unfinished, best, std::numeric_limits<int64_t>::max()});
+    } else if (replaced >= 0 && !fs::exists(of_step(replaced))) {
+      rename_path(path.string(), of_step(replaced).string());
+    } else if (unfinished >= 0 || replaced >= 0 || link || step_after(old_prefix, name) >= 0) {
+      remove_tree(path.string());
     }
   }
   std::sort(written_.begin(), written_.end(), [](const Written& a, const Written& b) { return a.step < b.step; });
@@ -82,7 +87,7 @@ std::vector<std::string> Checkpoints::leftovers() const {
 bool Checkpoints::has_unfinished() const {
   const std::vector<std::string> names = leftovers();
   return std::any_of(names.begin(), names.end(), [](const std::string& name) {
-    return starts_with(name, unfinished_prefix) || starts_with(name, replaced_prefix);
+    return step_after(unfinished_prefix, name) >= 0 || step_after(replaced_prefix, name) >= 0;
   });
 }
 
@@ -99,7 +104,7 @@ std::string Checkpoints::link_problem(const std::string& name) const {
   const fs::path link = folder_ / name;
   std::error_code error;
   if (!fs::exists(fs::symlink_status(link, error))) return "is missing";
-  if (leads_elsewhere(link)) return fmt::format("points to {}, which is no checkpoint of this folder", target_of(link));
+  if (leads_elsewhere(name)) return fmt::format("points to {}, which is no checkpoint of this folder", target_of(link));
   if (fs::is_directory(link, error)) return "";
   return fs::is_symlink(link, error) ? fmt::format("points to {}, which is not there", target_of(link))
                                      : std::string("is neither a link nor a folder");
@@ -195,9 +200,12 @@ void Checkpoints::remove_files(int64_t step, bool model) {
   if (!state.has_model) remove_tree((checkpoint / model_name).string());
 }
 
-/// Renames it to a hidden name first, so that a kill never leaves half a checkpoint under its own name.
+/// Renames it to a hidden name first, so that a kill never leaves half a checkpoint under its own name. A checkpoint
+/// with files that training did not write stays.
 void Checkpoints::remove_step(int64_t step) {
-  const fs::path hidden = folder_ / (unfinished_prefix + std::string("old-") + std::to_string(step));
+  for (const std::string& name : names_in_folder(of_step(step).string()))
+    if (name != model_name && name != optimizer_name && name != state_name) return;
+  const fs::path hidden = folder_ / (old_prefix + of_step(step).filename().string());
   rename_path(of_step(step).string(), hidden.string());
   remove_tree(hidden.string());
 }
@@ -224,6 +232,7 @@ std::vector<fs::path> Checkpoints::for_resuming() const {
 }
 
 void Checkpoints::remove_for_resuming(bool tensors) {
+  if (!tensors && for_resuming().empty()) return;
   const std::vector<int64_t> linked = linked_steps();
   for (const int64_t step : linked)
     if (const auto damage = damage_of(of_step(step)))
@@ -272,7 +281,7 @@ std::optional<Checkpoints::Resumed> Checkpoints::load_newest(const RunParts& par
     if (accept) accept(saved, candidate);
     read_checkpoint(candidate, parts);
     Resumed resumed{candidate, {}};
-    const bool strange = leads_elsewhere(folder_ / "last");
+    const bool strange = leads_elsewhere("last");
     if (strange)
       resumed.warnings.push_back(fmt::format("{} {}; the run goes on from step {}", (folder_ / "last").string(),
                                              link_problem("last"), parts.state.step));
@@ -310,61 +319,13 @@ std::string Checkpoints::set_aside(const fs::path& checkpoint) {
 void Checkpoints::repair_best(const RunState& state) {
   const fs::path link = folder_ / "best";
   std::error_code error;
-  const bool dangling = fs::is_symlink(link, error) && (leads_elsewhere(link) || !fs::exists(link, error));
+  const bool dangling = fs::is_symlink(link, error) && (leads_elsewhere("best") || !fs::exists(link, error));
   if (state.best.empty() || !fs::is_directory(of_step(state.best_step), error)) {
     if (dangling) remove_tree(link.string());
     return;
   }
   if (dangling || !fs::is_symlink(link, error))
     replace_link(link.string(), of_step(state.best_step).filename().string());
-}
-
-namespace {
-
-/// The checkpoint that is used where a run's folder is named.
-fs::path checkpoint_to_use(const fs::path& where) {
-  const fs::path best = where / "checkpoints" / "best", last = where / "checkpoints" / "last";
-  std::error_code error;
-  for (const fs::path& link : {best, last})
-    if (leads_elsewhere(link)) {
-      const Checkpoints checkpoints(where / "checkpoints");
-      throw Error(fmt::format("{} {}; {}: give the folder of one of them to use it", link.string(),
-                              checkpoints.link_problem(link.filename().string()),
-                              checkpoints.complete_ones({}, Checkpoints::Use::predicting)));
-    }
-  if (fs::exists(fs::symlink_status(best, error))) return best;
-  if (!fs::exists(fs::symlink_status(last, error)) && fs::exists(where / ".lock", error))
-    throw Error(fmt::format(
-        "{0}: this run has no checkpoint: one is saved at every new best, every train.save_every steps, and at the "
-        "end; go on with capstan train --config {0}/config.yaml",
-        where.string()));
-  if (!fs::exists(fs::symlink_status(last, error)))
-    throw Error(fmt::format(
-        "{}: there is no model here: give a run folder, a checkpoint's folder or a .safetensors file", where.string()));
-  try {
-    const RunState state = read_state(last);
-    // The state names a best checkpoint, whose link was lost: opening it says so.
-    if (!state.best.empty() && (state.has_model || state.best_step != state.step)) return best;
-  } catch (const Error&) {  // open_model() reports the damage
-  }
-  return last;
-}
-
-}  // namespace
-
-SafetensorsFile open_model(const fs::path& where) {
-  std::error_code error;
-  const bool is_file = fs::is_regular_file(where, error);
-  const bool is_checkpoint =
-      !is_file && (fs::is_regular_file(where / model_name, error) || fs::is_regular_file(where / state_name, error));
-  const fs::path checkpoint = is_checkpoint ? where : is_file ? where.parent_path() : checkpoint_to_use(where);
-  const std::string file = (is_file ? where : checkpoint / model_name).string();
-  std::optional<SafetensorsFile> model;
-  const auto damage = damage_of_model(file, model);
-  if (!damage) return *std::move(model);
-  const std::string others = Checkpoints(checkpoint.parent_path()).complete_ones({}, Checkpoints::Use::predicting);
-  throw Error(others.empty() ? *damage
-                             : fmt::format("{}; {}: give the folder of one of them to use it", *damage, others));
 }
 
 }  // namespace capstan

@@ -5,11 +5,10 @@
 // run that has ended, the best model is left, with the state of the best and of the last step. A checkpoint is written
 // into a hidden folder, synced, renamed to step-N, and only then linked; old ones are removed last. At whichever call
 // the process is killed, `last` points to a complete checkpoint, or there is none yet. A checkpoint that was damaged
-// later is renamed to damaged-step-N when a run goes on without it.
+// later is renamed to damaged-step-N when a run goes on without it. Whatever else is in the folder is left alone.
 //
 // train/loop/session saves and resumes by it; run/ and the commands open models. What a kill, a full disk or damage may
 // leave: tests/train/test_run_files.cpp, test_damaged_runs.cpp, test_disk_use.cpp, tests/faults/long_power_loss.cpp.
-// Folders of earlier versions must be read: tests/cli/runs/test_old_runs.cpp.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +39,8 @@ class Checkpoints {
   /// Why the link `name` leads to no checkpoint of this folder; empty if it leads to one. A folder in place of the
   /// link, as some programs make it when they copy, is no problem.
   std::string link_problem(const std::string& name) const;
+  /// Does the link `name` name something else than a checkpoint of this folder?
+  bool leads_elsewhere(const std::string& name) const;
   std::filesystem::path of_step(int64_t step) const { return folder_ / ("step-" + std::to_string(step)); }
   /// Steps that have a folder, ascending.
   std::vector<int64_t> steps() const;
@@ -113,10 +114,5 @@ class Checkpoints {
   std::filesystem::path folder_;
   std::vector<Written> written_;  // and not published, in the order of writing
 };
-
-/// Opens a model: `where` may be a run folder (its best checkpoint; its last if the run has no best one), a
-/// checkpoint's folder, or a file. Throws Error when there is none, and when it is absent or damaged, naming the
-/// complete checkpoints.
-SafetensorsFile open_model(const std::filesystem::path& where);
 
 }  // namespace capstan

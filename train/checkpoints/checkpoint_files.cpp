@@ -1,17 +1,10 @@
-// Files are written in the order model, optimizer, state: a folder with a state has all that it names. Every rank
-// writes what it owns at its place in the file that rank 0 has made. Large tensors are written without their rows of
-// zeros where these are at least an eighth of all. tests/train/test_disk_use.cpp.
+// Checks and reads the files of a checkpoint. tests/train/test_damaged_runs.cpp, test_resume.cpp.
 #include "train/checkpoints/checkpoint_files.hpp"
 
 #include <cerrno>
-#include <cstring>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <set>
-#include <utility>
 
 #include "core/io/file.hpp"
-#include "core/io/json.hpp"
 #include "core/strings/strings.hpp"
 
 namespace capstan {
@@ -23,16 +16,6 @@ namespace fs = std::filesystem;
 template <class T>
 auto within(T* block) {
   return [block](const Param& param) { return ParamPart<T>{block + param.offset, 0, param.var.size()}; };
-}
-
-/// One tensor per parameter of which `holds` is true, with the memory that `part` returns.
-template <class Holds, class Part>
-void add_tensors(std::vector<TensorToWrite>& tensors, const ParamStore& params, const std::string& suffix,
-                 const Holds& holds, const Part& part) {
-  for (const Param& param : params.params())
-    if (holds(param))
-      tensors.push_back(
-          {param.name + suffix, dtype_of(part(param).values), param.var.shape().to_vector(), part(param).values});
 }
 
 std::string shape_text(const std::vector<int64_t>& extents) { return "(" + join(extents) + ")"; }
@@ -60,8 +43,6 @@ void read_tensors(const SafetensorsFile& file, const ParamStore& params, const s
   }
 }
 
-bool every(const Param&) { return true; }
-
 /// Throws Error for a tensor that is of no parameter with one of the suffixes.
 void refuse_unknown(const SafetensorsFile& file, const ParamStore& params, const std::vector<std::string>& suffixes) {
   std::set<std::string> known;
@@ -70,6 +51,16 @@ void refuse_unknown(const SafetensorsFile& file, const ParamStore& params, const
   for (const FileTensor& tensor : file.tensors())
     if (known.count(tensor.name) == 0)
       throw Error(fmt::format("{}: tensor {} does not belong to this configuration", file.path(), tensor.name));
+}
+
+/// Reads a table that is kept without its rows of zeros, as its file has it.
+void read_table(const FileTensor& tensor, const Var& table) {
+  const FileTensor stored = tensor.without_zeros();
+  Array rows(Shape(stored.shape));
+  stored.copy_to(rows.mutable_data());
+  if (!tensor.stored) return table.assign(std::move(rows));
+  table.set_packed(
+      {RowIndex(tensor.shape[0], [&](const auto& keep) { tensor.stored->for_each(keep); }), std::move(rows)});
 }
 
 void load_optimizer(const fs::path& checkpoint, const RunParts& parts) {
@@ -160,20 +151,6 @@ std::optional<std::string> damage_of_model(const std::string& path, std::optiona
   });
 }
 
-namespace {
-
-/// Reads a table that is kept without its rows of zeros, as its file has it.
-void read_table(const FileTensor& tensor, const Var& table) {
-  const FileTensor stored = tensor.without_zeros();
-  Array rows(Shape(stored.shape));
-  stored.copy_to(rows.mutable_data());
-  if (!tensor.stored) return table.assign(std::move(rows));
-  table.set_packed(
-      {RowIndex(tensor.shape[0], [&](const auto& keep) { tensor.stored->for_each(keep); }), std::move(rows)});
-}
-
-}  // namespace
-
 void check_model_fits(const SafetensorsFile& file, const ParamStore& params) {
   for (const Param& param : params.params()) tensor_for(file, param, "");
   refuse_unknown(file, params, {""});
@@ -197,135 +174,6 @@ void read_checkpoint(const fs::path& checkpoint, const RunParts& parts) {
   if (state.has_optimizer) load_optimizer(checkpoint, parts);
   parts.optimizer.set_steps(state.optimizer_step);
   parts.state = std::move(state);
-}
-
-namespace {
-
-/// Sets the bits of the rows in which the part is not all zeros (+0: what was never touched).
-void mark_rows(const SafetensorsParts::Part& part, int64_t width, char* bits) {
-  const auto* values = static_cast<const real*>(part.bytes);
-  for (int64_t at = part.begin; at < part.end;) {
-    const int64_t row = at / width, next = std::min(part.end, (row + 1) * width);
-    const auto* const bytes = reinterpret_cast<const char*>(values);
-    // All bytes are zero if the first one is, and each is equal to the one before it.
-    if (*bytes != 0 || std::memcmp(bytes, bytes + 1, static_cast<size_t>(next - at) * sizeof(real) - 1) != 0)
-      bits[row / 8] = static_cast<char>(bits[row / 8] | 1 << (row % 8));
-    values += next - at;
-    at = next;
-  }
-}
-
-/// One file of tensors: what they are, and the parts of them that this rank has.
-class TensorFile {
- public:
-  TensorFile(std::string path, const ParamStore& params, std::map<std::string, std::string> metadata)
-      : path_(std::move(path)), params_(params), metadata_(std::move(metadata)) {}
-
-  template <class Holds, class Part>
-  void add(const std::string& suffix, const Holds& holds, const Part& part) {
-    add_tensors(tensors_, params_, suffix, holds, part);
-    for (const Param& param : params_.params())
-      if (holds(param))
-        if (const auto here = part(param); here.size() > 0)
-          parts_.push_back({param.name + suffix, here.begin, here.end, here.values});
-  }
-
-  void write(Communicator* ranks) {
-    leave_out_zeros(ranks);
-    if (ranks == nullptr || ranks->size() == 1)
-      return write_safetensors(path_, std::move(tensors_), metadata_, Sync::later);
-    const SafetensorsParts file(path_, std::move(tensors_), metadata_);
-    const Communicator::Patience disk(*ranks);
-    if (ranks->first()) file.create();
-    ranks->barrier();
-    file.write(parts_);
-    ranks->barrier();
-    if (ranks->first()) file.finish();
-  }
-
- private:
-  /// Tables with many rows of zeros are written without them. It is the values of all ranks that decide, so the file
-  /// is the same for any number of them; small tensors stay as everybody reads them.
-  void leave_out_zeros(Communicator* ranks) {
-    constexpr int64_t small = 1 << 14;
-    struct Table {
-      TensorToWrite* tensor;
-      int64_t rows, width;
-      size_t at;  // in `bits`
-    };
-    std::map<std::string, Table> tables;
-    std::string bits;
-    for (TensorToWrite& tensor : tensors_) {
-      const int64_t size = Shape(tensor.shape).size();
-      if (tensor.shape.empty() || size <= small) continue;
-      tables[tensor.name] = {&tensor, tensor.shape[0], size / tensor.shape[0], bits.size()};
-      bits.resize(bits.size() + static_cast<size_t>(StoredRows::bytes_of(tensor.shape[0])));
-    }
-    for (const SafetensorsParts::Part& part : parts_)
-      if (const auto table = tables.find(part.name); table != tables.end())
-        mark_rows(part, table->second.width, bits.data() + table->second.at);
-    if (ranks != nullptr && ranks->size() > 1)
-      for (const std::string& others : ranks->gather(bits))
-        for (size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<char>(bits[i] | others[i]);
-    for (const auto& [name, table] : tables) {
-      const char* const begin = bits.data() + table.at;
-      auto stored = std::make_shared<const StoredRows>(
-          table.rows, std::vector<unsigned char>(begin, begin + StoredRows::bytes_of(table.rows)));
-      if (stored->count() <= table.rows - table.rows / 8) table.tensor->stored = std::move(stored);
-    }
-  }
-
-  std::string path_;
-  const ParamStore& params_;
-  std::map<std::string, std::string> metadata_;
-  std::vector<TensorToWrite> tensors_;
-  std::vector<SafetensorsParts::Part> parts_;
-};
-
-/// For TensorFile::add(): a function that gives the part of a parameter that this rank owns, in a block with the layout
-/// of the store. Frozen parameters have no owner, so the first rank writes them.
-auto owned_within(const real* block, const RunParts& parts) {
-  return [block, &parts](const Param& param) {
-    if (param.frozen && parts.ranks != nullptr && !parts.ranks->first()) return ParamPart<const real>{};
-    if (parts.owned.empty() || param.frozen) return ParamPart<const real>{block + param.offset, 0, param.var.size()};
-    for (const Elements& part : parts.owned)
-      if (const Elements here = common(part, {param.offset, param.offset + param.var.size()}); here.size() > 0)
-        return ParamPart<const real>{block + here.begin, here.begin - param.offset, here.end - param.offset};
-    return ParamPart<const real>{};
-  };
-}
-
-}  // namespace
-
-double seconds_to_save(const RunParts& parts) {
-  int64_t elements = parts.params.flat_size();
-  for (const OptimizerState& state : std::as_const(parts.optimizer).states()) elements += state.size();
-  return static_cast<double>(elements) * sizeof(real) / 2.5e8;
-}
-
-void write_checkpoint(const fs::path& folder, const RunParts& parts) {
-  const bool first = parts.ranks == nullptr || parts.ranks->first();
-  if (first) make_folders(folder.string());
-  nlohmann::json aliases = nlohmann::json::object();
-  for (const auto& [name, target] : parts.params.aliases()) aliases[name] = target;
-  const std::string step = std::to_string(parts.state.step);
-  TensorFile model((folder / model_name).string(), parts.params,
-                   {{"format", "capstan"}, {"step", step}, {"aliases", json_text(aliases)}});
-  TensorFile optimizer((folder / optimizer_name).string(), parts.params, {{"step", step}});
-  model.add("", every, owned_within(parts.params.values(), parts));
-  for (const OptimizerState& state : std::as_const(parts.optimizer).states())
-    optimizer.add(
-        "." + state.name(), [&](const Param& param) { return state.holds(param); },
-        [&](const Param& param) { return state.of(param); });
-  model.write(parts.ranks);
-  optimizer.write(parts.ranks);
-  if (!first) return;
-  write_file((folder / state_name).string(), to_json(parts.state), Sync::later);
-}
-
-void sync_checkpoint(const fs::path& folder) {
-  for (const std::string& name : names_in_folder(folder.string())) sync_file((folder / name).string());
-  sync_folder(folder.string());
 }
 
 }  // namespace capstan

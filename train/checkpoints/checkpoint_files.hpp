@@ -1,6 +1,6 @@
 // The files of one checkpoint: model.safetensors, optimizer.safetensors and state.json, each with a checksum.
 // Checkpoints (checkpoint.hpp) writes them into a hidden folder. Their bytes do not depend on the number of ranks:
-// tests/train/test_disk_use.cpp; files of earlier versions are read: tests/cli/runs/test_old_runs.cpp.
+// tests/train/test_disk_use.cpp.
 #pragma once
 
 #include <filesystem>
@@ -39,7 +39,7 @@ double seconds_to_save(const RunParts& parts);
 /// may be its state alone.
 void read_checkpoint(const std::filesystem::path& checkpoint, const RunParts& parts);
 /// Names the first file that is absent, damaged or of another step, and why; nothing when all are whole or were removed
-/// on purpose. Throws FileError when a file cannot be read for another reason, NewerFile for one of a newer version.
+/// on purpose. Throws FileError when a file cannot be read for another reason, NewerFile for one of another version.
 std::optional<std::string> damage_of(const std::filesystem::path& checkpoint);
 /// Whether training can go on from it: it is whole and has the optimizer's state.
 bool can_resume(const std::filesystem::path& checkpoint);

@@ -47,11 +47,24 @@ void check_shared(const std::filesystem::path& folder, Communicator& ranks) {
                       folder.string(), ranks.name_of(rank), ranks.name_of(0)));
 }
 
+/// Throws Error where a folder that is no run's has a file that training would replace. A run's has a lock, or
+/// checkpoints where it was copied without hidden files.
+void refuse_files_of_others(const std::filesystem::path& folder) {
+  if (std::filesystem::exists(folder / ".lock") || Checkpoints(folder / "checkpoints").last()) return;
+  for (const char* const name : {"config.yaml", "tokenizer.json", "classes.txt", "metrics.jsonl", "train.log"})
+    if (std::filesystem::exists(folder / name))
+      throw Error(
+          fmt::format("{}: training would replace this file, which belongs to no run: move it away, or give the "
+                      "run another name",
+                      (folder / name).string()));
+}
+
 }  // namespace
 
 RunFolder::RunFolder(std::filesystem::path folder, Communicator& ranks)
     : folder_(std::move(folder)), checkpoints_(folder_ / "checkpoints") {
   if (ranks.first()) {
+    refuse_files_of_others(folder_);
     make_folders(folder_.string());
     lock_.emplace((folder_ / ".lock").string());
     if (!lock_->try_lock())

@@ -1,6 +1,5 @@
 // The folder of a run while a process trains in it: its lock, its files, and the check that all ranks see the same one.
-// For the session of a training, and for what else changes a run (`capstan clean`). tests/train/test_loop.cpp ("a run
-// folder belongs to one process") and test_run_files.cpp.
+// tests/train/test_loop.cpp ("a run folder belongs to one process") and test_run_files.cpp.
 #pragma once
 
 #include <filesystem>
@@ -17,8 +16,8 @@ namespace capstan {
 /// ranks, only rank 0 does.
 class RunFolder {
  public:
-  /// Throws Error when the folder cannot be written or another process holds it, and when not all ranks see the same
-  /// one.
+  /// Throws Error when the folder cannot be written, another process holds it or it has files of the user's that
+  /// training would replace, and when not all ranks see the same one.
   RunFolder(std::filesystem::path folder, Communicator& ranks);
 
   std::string metrics_file() const { return (folder_ / "metrics.jsonl").string(); }

@@ -1,5 +1,5 @@
 // state.json is {"state": ..., "xxh3_128": checksum of the state's JSON}. Fields are listed once, for writing and
-// reading, apart from those that need a rule of their own (best_*, threshold, validates).
+// reading, apart from those that need a rule of their own (best_*, threshold).
 // tests/train/test_run_state.cpp.
 #include "train/checkpoints/run_state.hpp"
 
@@ -32,7 +32,7 @@ using nlohmann::json;
 
 std::string checksum(const json& content) { return hash_hex(json_text(content)); }
 
-/// The one list of the fields that every version has saved: calls f(name, field) for each.
+/// The one list of the fields: calls f(name, field) for each.
 template <class State, class Visit>
 void for_fields(State& s, const Visit& f) {
   f("step", s.step);
@@ -43,6 +43,7 @@ void for_fields(State& s, const Visit& f) {
   f("best_step", s.best_step);
   f("stalled", s.stalled);
   f("validated_step", s.validated_step);
+  f("validates", s.validates);
   f("seconds", s.seconds);
   f("window_loss", s.window_loss);
   f("window_targets", s.window_targets);
@@ -50,11 +51,6 @@ void for_fields(State& s, const Visit& f) {
   f("identity", s.identity);
   f("settings", s.settings);
   f("machine", s.machine);
-}
-
-/// Calls f(name, field) for fields that old versions did not save.
-template <class State, class Visit>
-void for_later_fields(State& s, const Visit& f) {
   f("window_steps", s.window_steps);
   f("metrics_bytes", s.metrics_bytes);
   f("metrics_checksum", s.metrics_checksum);
@@ -118,11 +114,9 @@ std::string to_json(const RunState& state) {
   content["format"] = run_format;
   const auto put = [&](const char* name, const auto& field) { content[name] = field; };
   for_fields(state, put);
-  for_later_fields(state, put);
   content["best_loss"] = nullptr;
   for (const auto& [name, value] : state.best) content["best_" + name] = value;
   if (state.threshold) content["threshold"] = *state.threshold;
-  if (state.validates) content["validates"] = *state.validates;
   return json_text(json{{"state", content}, {"xxh3_128", checksum(content)}}, 2) + "\n";
 }
 
@@ -134,23 +128,18 @@ RunState run_state_from_json(const std::string& text, const std::string& path) {
       throw Error(fmt::format(
           "{}: the content does not match its checksum: the file is damaged; use another checkpoint", path));
     const int64_t format = content.contains("format") ? whole_number_at(content, "format", 1, int64_t{1} << 53) : 1;
-    if (format > run_format)
-      throw NewerFile(fmt::format(
-          "{}: a newer version of Capstan made this run (its format is {}, this version reads up to {}): use "
-          "that version",
-          path, format, run_format));
+    if (format != run_format)
+      throw NewerFile(fmt::format("{}: {} made this run (its format is {}, this version reads {}): use that version",
+                                  path, format > run_format ? "a newer version of Capstan" : "Capstan 0.3 or older",
+                                  format, run_format));
     RunState state;
     const auto take = [&](const char* name, auto& field) { read_field(content, name, field); };
     for_fields(state, take);
-    for_later_fields(state, [&](const char* name, auto& field) {
-      if (content.contains(name)) take(name, field);
-    });
     for (const Metric& metric : metrics())
       if (const auto value = content.find(std::string("best_") + metric.name);
           value != content.end() && !value->is_null())
         state.best[metric.name] = value->get<double>();
     if (content.contains("threshold")) state.threshold = content["threshold"].get<double>();
-    if (content.contains("validates")) state.validates = content["validates"].get<bool>();
     return state;
   } catch (const JsonError& problem) {
     throw Error(fmt::format("{}: the file is damaged: not the JSON of a run's state ({}); use another checkpoint", path,
@@ -172,12 +161,8 @@ void check_resumable(const RunState& saved, const RunState& now, const std::stri
     const auto found = state.settings.find(key);
     return found == state.settings.end() ? std::string("absent") : found->second;
   };
-  for (const char* const key : {"batch_size", "batch_tokens", "optimizer"})
+  for (const char* const key : {"batch_size", "batch_tokens", "optimizer", "kernels"})
     check_same(fmt::format("train.{}", key), setting(saved, key), setting(now, key));
-  const auto kernels = [&](const RunState& state) {
-    return setting(state, "kernels") == "portable" ? "portable" : "default";  // earlier versions had no such key
-  };
-  check_same("train.kernels", kernels(saved), kernels(now));
   const auto start = [](const RunState& state) {
     const auto found = state.settings.find("init_from");
     return found == state.settings.end() ? std::string() : found->second;

@@ -1,7 +1,6 @@
 // The state of a run, except for its tensors: state.json of a checkpoint, and what must be the same when a run goes on.
-// A field that is added needs a default for runs without it (for_later_fields in run_state.cpp), and a change that
-// earlier versions cannot read raises run_format: tests/train/test_run_state.cpp, test_resume.cpp,
-// tests/cli/runs/test_old_runs.cpp.
+// A field that is added needs a default for runs without it, and a change that earlier versions cannot read raises
+// run_format: tests/train/test_run_state.cpp, test_resume.cpp, tests/cli/runs/test_old_runs.cpp.
 #pragma once
 
 #include <cstdint>
@@ -37,11 +36,11 @@ struct RunState {
   std::optional<double> threshold;     // multi-label: chosen by the last validation
   std::vector<double> rule;  // of a classifier: DecisionRule, multi-label a threshold for each label; empty: none
   int64_t best_step = 0;
-  int64_t stalled = 0;            // evaluations since the best one
-  int64_t validated_step = -1;    // the step of the last validation; -1: there was none
-  std::optional<bool> validates;  // whether there are validation data; earlier versions did not save it
-  double seconds = 0;             // training time over all sessions
-  double window_loss = 0;         // summed over the targets since the last logged step, in nats
+  int64_t stalled = 0;          // evaluations since the best one
+  int64_t validated_step = -1;  // the step of the last validation; -1: there was none
+  bool validates = false;       // are there validation data?
+  double seconds = 0;           // training time over all sessions
+  double window_loss = 0;       // summed over the targets since the last logged step, in nats
   int64_t window_targets = 0;
   int64_t window_steps = 0;                     // since the last logged step
   int64_t metrics_bytes = -1;                   // metrics.jsonl's size at this step; -1: unknown
@@ -56,12 +55,12 @@ struct RunState {
   Settings machine;   // what bit-for-bit equality also depends on
 };
 
-/// The number of the format in which a run is saved. It grows when earlier versions cannot read what this one writes.
-/// 1, or no number: up to 0.1. 2: tables are written with all their rows. 3: without rows of zeros.
-constexpr int64_t run_format = 3;
+/// The number of the format in which a run is saved. It grows when earlier versions cannot read what this one writes,
+/// or this one not what they wrote. Up to 3: versions before 0.4.
+constexpr int64_t run_format = 4;
 /// JSON with a checksum over its content.
 std::string to_json(const RunState& state);
-/// Throws Error naming `path` when the text is damaged, and NewerFile for an unknown format.
+/// Throws Error naming `path` when the text is damaged, and NewerFile for another format, with the version to use.
 RunState run_state_from_json(const std::string& text, const std::string& path);
 
 /// What results depend on bit by bit: BLAS build and kernel set of this process, in bf16 also the library that computes

@@ -1,6 +1,6 @@
 // Training of a linear classifier: its weights are solved for, all at once, in the session of a run. Called by
-// run/training/train_run; `capstan replay` solves again and compares. tests/train/linear/test_train_linear.cpp,
-// tests/cli/training/test_linear.cpp and long_linear_kills.sh.
+// run/training/train_run; `capstan verify --replay` solves again and compares.
+// tests/train/linear/test_train_linear.cpp, tests/cli/training/test_linear.cpp and long_linear_kills.sh.
 #pragma once
 
 #include "data/batches/labelled_texts.hpp"

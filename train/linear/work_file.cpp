@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include <fmt/core.h>
+
 #include "core/io/hash.hpp"
 
 namespace capstan {
@@ -21,12 +23,25 @@ double seconds_between() {
   return given != nullptr ? std::max(0.0, std::atof(given)) : 30;
 }
 
+/// Has save() written the file? It then begins with a hash.
+bool is_work_file(const std::string& path) {
+  std::error_code unknown;
+  if (std::filesystem::path(path).extension() != WorkFile::ending ||
+      !std::filesystem::is_regular_file(std::filesystem::symlink_status(path, unknown)))
+    return false;
+  std::string begin(hash_hex("").size(), ' ');
+  const size_t read = RegularFile(path).read(begin.data(), begin.size());
+  return read == begin.size() && begin.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
 }  // namespace
 
 WorkFile::WorkFile(const WorkPlace& place, const std::string& name, const std::string& identity)
     : path_(place.folder.empty() ? "" : (std::filesystem::path(place.folder) / (name + ending)).string()),
       identity_(hash_hex("work 1\n" + place.identity + identity)),  // 1: raise it when other content is written
-      wait_(seconds_between()) {}
+      wait_(seconds_between()) {
+  if (!path_.empty()) check_replaceable(path_);
+}
 
 std::optional<WorkFile::Saved> WorkFile::load() const {
   std::error_code unknown;
@@ -44,6 +59,11 @@ std::optional<WorkFile::Saved> WorkFile::load() const {
 
 void WorkFile::save(const std::vector<int64_t>& numbers, const std::function<void(FileWriter& to)>& rest) {
   if (path_.empty()) return;
+  if (std::filesystem::exists(path_) && !is_work_file(path_))
+    throw Error(
+        fmt::format("{}: this file was not written by a training, which keeps unfinished work under its name: "
+                    "move it away, or give the run another name",
+                    path_));
   const Stopwatch watch;
   make_folders(std::filesystem::path(path_).parent_path().string());
   replace_file(path_, [&](const std::string& unfinished) {
@@ -62,12 +82,12 @@ void WorkFile::save(const std::vector<int64_t>& numbers, const std::function<voi
 }
 
 void WorkFile::remove() const {
-  if (!path_.empty()) remove_tree(path_);
+  if (!path_.empty() && is_work_file(path_)) remove_tree(path_);
 }
 
 void WorkFile::remove_all(const std::string& folder) {
   for (const std::string& name : names_in_folder(folder))
-    if (std::filesystem::path(name).extension() == ending) remove_tree((std::filesystem::path(folder) / name).string());
+    if (const std::string path = (std::filesystem::path(folder) / name).string(); is_work_file(path)) remove_tree(path);
 }
 
 }  // namespace capstan

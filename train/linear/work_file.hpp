@@ -1,7 +1,7 @@
 // Files of what a run has worked out that no checkpoint has yet, in its folder, so that a run that is killed does not
-// begin again. They are removed at the end. A file that another version wrote must not be taken up: a change of what is
-// written raises the number in work_file.cpp. tests/train/linear/test_unit_work.cpp, test_ngram_passes.cpp,
-// tests/cli/long_linear_kills.sh.
+// begin again. They are removed at the end, and no other file whose name ends so. A file that another version wrote
+// must not be taken up: a change of what is written raises the number in work_file.cpp.
+// tests/train/linear/test_unit_work.cpp, test_ngram_passes.cpp, tests/cli/long_linear_kills.sh.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class WorkFile {
     bool read(void* to, size_t size) { return rest.read(to, size) == size; }
   };
 
-  /// `name`: of the file. `identity`: what else its content depends on.
+  /// `name`: of the file. `identity`: what else its content depends on. Throws Error for a folder or link of that name.
   WorkFile(const WorkPlace& place, const std::string& name, const std::string& identity);
 
   /// What the file has; none if there is no file, or one of other work.
@@ -44,7 +44,7 @@ class WorkFile {
   void save(const std::vector<int64_t>& numbers, const std::function<void(FileWriter& to)>& rest);
   void remove() const;
 
-  /// Removes all such files of a run that is finished.
+  /// Removes all such files of a run that is finished, known by their content.
   static void remove_all(const std::string& folder);
 
  private:

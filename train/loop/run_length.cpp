@@ -94,8 +94,7 @@ std::optional<ReachedLimit> reached_limit(const TrainConfig& config, const RunSt
 }
 
 bool has_ended(const TrainConfig& config, const RunState& state) {
-  const bool validates = state.validates.value_or(state.validated_step >= 0);
-  return reached_limit(config, state, state.seconds) && (!validates || state.validated_step == state.step);
+  return reached_limit(config, state, state.seconds) && (!state.validates || state.validated_step == state.step);
 }
 
 }  // namespace capstan

@@ -58,12 +58,12 @@ bool Session::resume(const RunParts& parts, const RenewIdentity& renewed) {
   state_.validates = options_.validates;
   if (!state_.has_optimizer && !has_ended(config_, state_)) {
     const std::string others = Checkpoints(from->parent_path()).complete_ones({}, Checkpoints::Use::resuming);
-    throw Error(fmt::format(
-        "{}: the optimizer's state, which more training needs, was removed when the run ended (unless "
-        "train.keep_optimizer: true), by capstan clean, or by training once newer checkpoints had it: {}train on from "
-        "its weights as another run: add --set name=NEW train.init_from={}",
-        from->string(), others.empty() ? "" : "give --resume-from another (" + others + "), or ",
-        state_.has_model ? from->string() : (from->parent_path() / "best").string()));
+    throw Error(
+        fmt::format("{}: the optimizer's state, which more training needs, was removed when the run ended (unless "
+                    "train.keep_optimizer: true), or by training once newer checkpoints had it: {}train on from "
+                    "its weights as another run: add --set name=NEW train.init_from={}",
+                    from->string(), others.empty() ? "" : "give --resume-from another (" + others + "), or ",
+                    state_.has_model ? from->string() : (from->parent_path() / "best").string()));
   }
   parts.params.clear_grads();
   saved_step_ = state_.step;

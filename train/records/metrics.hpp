@@ -1,5 +1,5 @@
-// metrics.jsonl: one JSON object per line, in the order of steps. Written by the session of a run; `capstan metrics`,
-// compare, report and verify read it, and files of earlier versions. No line that a checkpoint counts may be lost or
+// metrics.jsonl: one JSON object per line, in the order of steps. Written by the session of a run; compare,
+// report and verify read it. No line that a checkpoint counts may be lost or
 // doubled: tests/train/test_run_files.cpp, test_damaged_runs.cpp, test_resume.cpp and tests/fuzz/fuzz_metrics.cpp.
 #pragma once
 

@@ -70,6 +70,59 @@ TEST_CASE("an output that belongs to a run, or is read") {
   succeed(place, "report runs/lm --curves-only -o runs/lm/report.html");
 }
 
+TEST_CASE("an output over a run's data from another folder than that of its training") {
+  const TrainedPlace place;  // its runs were trained elsewhere
+  succeed(place, "train --config classifier.yaml --set name=first folder=deep/below");
+  fs::create_directory(place / "other");
+  place.write("other/new.tsv", "label\ttext\ngood\ta fine day\n");
+  const auto before = place.content(".");
+  for (const char* const command :
+       {"report ../runs/classifier --curves-only --output ../train.tsv", "report ../runs/lm -o ../text/a.txt",
+        "predict ../runs/classifier new.tsv --output ../train.tsv",
+        "predict ../deep/below/first new.tsv --output ../train.tsv"}) {
+    CAPTURE(command);
+    const Outcome outcome = run_shell(place, std::string("cd other && \"$capstan\" ") + command);
+    CHECK(outcome.code == 2);
+    CHECK(contains(outcome.err, "is one of the files of data.train of the run"));
+    CHECK(place.content(".") == before);
+  }
+}
+
+TEST_CASE("the folder of a run is one that a user has: files that training did not write stay as they are") {
+  const SamplePlace place;
+  const Words linear =
+      "train --config classify --set folder=. name=project data.train=[train.tsv] data.test=[] threads=1";
+  const std::vector<std::string> own{"thesis.work/chapter1",
+                                     "hours.work",
+                                     "notes.txt",
+                                     "chapter.3.tmp",
+                                     "folds-notes.work",
+                                     "checkpoints/notes.txt",
+                                     "checkpoints/.unfinished-me",
+                                     "checkpoints/.replaced-me/a"};
+  for (const std::string& name : own) place.write("project/" + name, "mine\n");
+  succeed(place, linear);
+  for (const std::string& name : own) CHECK_MESSAGE(place.read("project/" + name) == "mine\n", name);
+  // A name that training itself needs is an error.
+  fs::remove_all(place / "project");
+  fs::create_directories(place / "project/folds.work");
+  check_refused(place, "a folder", linear, "folds.work");
+  for (const char* const name : {"config.yaml", "tokenizer.json", "classes.txt", "metrics.jsonl", "train.log"}) {
+    fs::remove_all(place / "project");
+    place.write(std::string("project/") + name, "mine\n");
+    check_refused(place, name, linear, std::string("project/") + name + " ... belongs to no run");
+    CHECK(place.read(std::string("project/") + name) == "mine\n");
+  }
+}
+
+TEST_CASE("a file of the user's in the folder of a checkpoint is not removed with it") {
+  const SamplePlace place;
+  succeed(place, "train --config lm.yaml --set train.steps=4");
+  place.write("runs/lm/checkpoints/step-4/notes.txt", "mine\n");
+  succeed(place, "train --config lm.yaml --set train.steps=12 train.keep_last=1 train.keep_optimizer=false");
+  CHECK(place.read("runs/lm/checkpoints/step-4/notes.txt") == "mine\n");
+}
+
 TEST_CASE("a name that leaves the folder of runs") {
   const SamplePlace place;
   for (const std::string& name : {std::string("../away"), (place / "away").string(), std::string("a/../../away"),

@@ -1,4 +1,4 @@
-// `capstan report` and `capstan metrics` on small runs.
+// `capstan report` on small runs.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -132,9 +132,6 @@ TEST_CASE("what report and metrics refuse") {
       {"output in no folder", "report runs/lm -o none/x.html", "--output ... none ... create it", 2},
       {"output a folder", "report runs/lm -o runs", "--output: runs is a folder", 2},
       {"no split", "report runs/lm -o x.html --split dev", "--split: dev is not one of", 2},
-      {"metrics of no run", "metrics empty", "empty ... no config.yaml"},
-      {"metrics of none yet", "metrics begun", "has training started"},
-      {"no such format", "metrics runs/lm --format xml", "--format: xml not in {text,csv}", 2},
   };
   check_all_refused(place, refusals);
   CHECK_FALSE(fs::exists(place / "x.html"));
@@ -262,40 +259,6 @@ TEST_CASE("the n-grams of a linear classifier are shown without held-out data, a
     CHECK(contains(outcome.err, "no results: data.test: test.tsv") == !test.empty());
     CHECK_FALSE(contains(outcome.err, "no n-grams"));
   }
-}
-
-TEST_CASE("metrics as CSV tell what metrics.jsonl tells, a row per step") {
-  const TrainedPlace place;
-  const std::vector<std::string> rows = lines_of(succeed(place, "metrics runs/lm --format csv").out);
-  const std::vector<std::string> header = cells(rows.at(0), ',');
-  REQUIRE(header.front() == "step");
-  std::map<std::string, std::map<std::string, std::string>> at;  // step -> column -> cell
-  for (size_t i = 1; i < rows.size(); ++i) {
-    const std::vector<std::string> row = cells(rows[i], ',');
-    REQUIRE(row.size() == header.size());
-    CHECK(at.count(row[0]) == 0);
-    for (size_t c = 0; c < row.size(); ++c) at[row[0]][header[c]] = row[c];
-  }
-  CHECK(at.size() == 6);
-  size_t told = 0;
-  for (const std::string& line : lines_of(place.read("runs/lm/metrics.jsonl"))) {
-    const nlohmann::json event = parse_json(line);
-    const auto& row = at.at(std::to_string(event.at("step").get<int64_t>()));
-    const bool train = event.at("event") == "train";
-    CHECK(std::stod(row.at(train ? "train_loss" : "valid_loss")) == event.at("loss").get<double>());
-    if (train) {
-      CHECK(std::stod(row.at("lr")) == event.at("lr").get<double>());
-      CHECK(std::stod(row.at("grad_norm")) == event.at("grad_norm").get<double>());
-    } else {
-      CHECK(std::stod(row.at("valid_accuracy")) == event.at("accuracy").get<double>());
-    }
-    ++told;
-  }
-  CHECK(told == 8);
-  CHECK(at.at("1").at("valid_loss") == "");
-  const std::vector<std::string> text = lines_of(succeed(place, "metrics runs/lm").out);
-  CHECK(text.size() == rows.size());
-  CHECK(contains(text[0], "train_loss"));
 }
 
 }  // namespace

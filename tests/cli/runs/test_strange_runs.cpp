@@ -38,8 +38,8 @@ TEST_CASE("reading commands write nothing, whatever the configuration of the run
                                                  {"score", "runs/lm"},
                                                  {"embed", "runs/lm"},
                                                  {"generate", "runs/lm", "-n", "4"},
-                                                 {"compare", "runs/lm", "runs/classifier"},
-                                                 {"metrics", "runs/lm"}}) {
+                                                 {"compare"},
+                                                 {"compare", "runs/lm", "runs/classifier"}}) {
     INFO(command[0]);
     succeed(place, command, "the sea\n");
     CHECK(place.content(".") == before);
@@ -140,7 +140,7 @@ TEST_CASE("a folder that is no run: the error names the one that was meant") {
   std::filesystem::create_directories(place / "runs/search");
   copy_files(place / "runs/lm", place / "runs/search/first");
   std::filesystem::create_directory_symlink("first", place / "runs/search/best");
-  for (const char* const command : {"eval", "replay", "inspect", "metrics", "verify", "clean", "compare", "list"}) {
+  for (const char* const command : {"eval", "inspect", "verify", "compare"}) {
     CAPTURE(command);
     const std::vector<Refusal> rows{
         {"mistyped", {command, "runs/clasifier"}, "runs/clasifier: there is no such folder; is runs/classifier"},
@@ -150,8 +150,8 @@ TEST_CASE("a folder that is no run: the error names the one that was meant") {
     check_all_refused(place, rows);
   }
   check_refused(place, "without runs", "eval lm", "is runs/lm meant?");
-  check_refused(place, "a search", "replay runs/search", "folder of a search ... runs/search/best");
-  check_refused(place, "runs", "replay runs", "a folder of runs ... such as runs/classifier");
+  check_refused(place, "a search", "eval runs/search", "folder of a search ... runs/search/best");
+  check_refused(place, "runs", "verify --replay runs", "a folder of runs ... such as runs/classifier");
 }
 
 TEST_CASE("a folder that may not be read is named, and hides no run beside it") {
@@ -162,7 +162,7 @@ TEST_CASE("a folder that may not be read is named, and hides no run beside it") 
   const std::string as_others =
       "reads() { if [ $(id -u) = 0 ]; then setpriv --bounding-set=-dac_override,-dac_read_search \"$capstan\" \"$@\"; "
       "else \"$capstan\" \"$@\"; fi; }; reads ";
-  for (const char* const command : {"list runs", "compare runs", "verify runs"}) {
+  for (const char* const command : {"compare", "compare runs", "verify runs"}) {
     CAPTURE(command);
     const Outcome outcome = run_shell(place, as_others + command);
     CHECK(outcome.out.find("runs/lm") != std::string::npos);

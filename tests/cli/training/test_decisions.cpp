@@ -122,9 +122,6 @@ TEST_CASE("a rule of decision: found in training, it decides in eval, predict, s
     const std::vector<std::string> served = served_labels(place, run_folder, list);
     CHECK(std::count(served.begin(), served.end(), "rare") == rare);
   }
-  const std::string listed = succeed(place, {"list", "--format", "json"}).out;  // costs have no common scale
-  CHECK(contains(listed, "costs: rare as common 6\""));
-  CHECK(contains(listed, "costs: common as rare 60\""));
 }
 
 TEST_CASE("a rule that gains no more than its standard error is not taken, which training says") {

@@ -140,7 +140,6 @@ TEST_CASE("a linear classifier: a validation file is evaluated and not learnt fr
   CHECK(contains(trained.err + trained.out, "60 texts"));
   for (const Words& arguments : std::vector<Words>{{"inspect", "runs/classify"},
                                                    {"report", "runs/classify", "--output", "report.html"},
-                                                   {"metrics", "runs/classify"},
                                                    {"verify", "runs/classify"},
                                                    {"compare", "runs/classify", "runs/valid"}}) {
     INFO(arguments.front());

@@ -94,7 +94,7 @@ TEST_CASE("linear classifiers: any number of processes and threads trains the sa
     const Outcome again = run(place, mpirun(2, classify("ranks-3", job.more)));
     CHECK(again.code == 0);
     CHECK(contains(again.err, "nothing to do"));
-    const Outcome replayed = run(place, mpirun(2, {"replay", "runs/one"}));
+    const Outcome replayed = run(place, mpirun(2, {"verify", "--replay", "runs/one"}));
     INFO(replayed.err);
     CHECK(replayed.code == 0);
     CHECK(contains(replayed.out, "the same"));

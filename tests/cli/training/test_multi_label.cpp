@@ -305,6 +305,12 @@ TEST_CASE("multi-label: wrong uses are refused with a remedy") {
        "--set: the model was trained with data.multi_label: true"},
       {"another count of class weights", with({"model.class_weights={type: listed, weights: [1, 2]}"}),
        "model.class_weights.weights: 2 weights for 3 classes"},
+      {"infinite class weights", with({"model.class_weights={type: listed, weights: [.inf, 1, 1]}"}),
+       "model.class_weights.weights.0: expected a number (from -1000000000000 to 1000000000000), got .inf"},
+      {"huge class weights", with({"model.class_weights={type: listed, weights: [1, 1e308, 1]}"}),
+       "model.class_weights.weights.1: expected a number"},
+      {"no class weight", with({"model.class_weights={type: listed, weights: [0, 0, 0]}"}),
+       "model.class_weights.weights: all are 0"},
       {"a beam where nothing is written", "eval runs/topics --beam 4",
        "--beam: is for runs with data.type: pairs ... of type labelled: leave it out"},
   };

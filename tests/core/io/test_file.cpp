@@ -101,9 +101,11 @@ TEST_CASE("a failed replacement leaves nothing behind, a killed one is cleared a
     throw Error("full");
   }));
   CHECK(names().empty());
-  for (const char* const name : {"config.yaml.123.tmp", "mine.tmp", "notes", "7.tmp"}) write_file(folder / name, "");
+  const std::vector<std::string> own{"7.tmp", "chapter.12.tmp", "mine.tmp", "notes"};  // of a user
+  for (const std::string& name : own) write_file(folder / name, "");
+  write_file(folder / "config.yaml.00000000000000000123.tmp", "");
   remove_unfinished(folder / "");
-  CHECK(names() == std::vector<std::string>{"7.tmp", "mine.tmp", "notes"});
+  CHECK(names() == own);
 }
 
 TEST_CASE("a mapped file, empty or not, keeps no descriptor") {

