@@ -20,7 +20,9 @@ Var MaskedLanguageModel::logits(const Ids& tokens, const Context& context) const
   return state_logits(stack_.forward(tokens, context));
 }
 
-Var MaskedLanguageModel::state_logits(const Var& states) const { return linear(states, output_.weight(), output_.bias()); }
+Var MaskedLanguageModel::state_logits(const Var& states) const {
+  return linear(states, output_.weight(), output_.bias());
+}
 
 TaskLoss MaskedLanguageModel::loss(const Batch& batch, const Context& context) const {
   MaskedTokens masked = masking_.apply(batch, context.segments, context.training, context.step);
@@ -32,8 +34,8 @@ TaskLoss MaskedLanguageModel::loss(const Batch& batch, const Context& context) c
   CrossEntropyOptions options;
   options.ignored = ignored_target;
   options.count_correct = !context.training;
-  const CrossEntropy loss =
-      linear_cross_entropy(chosen, output_.weight(), output_.bias(), Ids(Shape{chosen.dim(0)}, masked.targets), options);
+  const CrossEntropy loss = linear_cross_entropy(chosen, output_.weight(), output_.bias(),
+                                                 Ids(Shape{chosen.dim(0)}, masked.targets), options);
   return {loss.sum, loss.targets, loss.correct};
 }
 

@@ -49,6 +49,10 @@ void add_format(CLI::App& command, std::string& format, const std::vector<std::s
       ->capture_default_str();
 }
 
+CLI::Option* add_output(CLI::App& command, std::string& output, const std::string& type, const std::string& help) {
+  return command.add_option("-o,--output", output, help)->type_name(type);
+}
+
 void add_run(CLI::App& command, std::string& run) {
   command.add_option("RUN", run, "run folder, or the folder of a checkpoint")->required()->type_name("");
 }

@@ -35,6 +35,9 @@ CLI::Option* add_word(CLI::App& command, const std::string& names, Enum& value, 
 /// --format, one of these words.
 void add_format(CLI::App& command, std::string& format, const std::vector<std::string>& words);
 
+/// -o,--output, the name of a FILE or a FOLDER.
+CLI::Option* add_output(CLI::App& command, std::string& output, const std::string& type, const std::string& help);
+
 /// RUN, which is required.
 void add_run(CLI::App& command, std::string& run);
 /// RUN ..., of which one is required.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "apps/command_line/next_commands.hpp"
+#include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/command_line/text_options.hpp"
@@ -59,10 +60,8 @@ int embed(const EmbedOptions& options) {
 void add_embed_command(CLI::App& program) {
   const auto [command, options] = add_command(program, "embed", "Turn texts into vectors with a trained model", embed);
   add_text_options(command, options.texts);
-  command
-      .add_option("-o,--output", options.output,
-                  "file to write, .npy (texts x features, float32); without it, jsonl is printed")
-      ->type_name("FILE");
+  add_output(command, options.output, "FILE",
+             "file to write, .npy (texts x features, float32); without it, jsonl is printed");
   command.footer(
       R"(The vector of a text is what a classifier's head reads; of other models, the mean of the last states over its
 tokens. Texts are cut as in training. A text without tokens gets zeros.

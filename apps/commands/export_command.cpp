@@ -38,7 +38,7 @@ void add_export_command(CLI::App& program) {
   add_word(command, "--format", options.format,
            "huggingface (transformers, in Python), or the same with a script that makes files for others: onnx (ONNX "
            "Runtime) or gguf (llama.cpp; models of Llama's shape only)");
-  command.add_option("--output", options.output, "new or empty folder")->required()->type_name("FOLDER");
+  add_output(command, options.output, "FOLDER", "new or empty folder")->required();
   command.footer(R"(For example:  capstan export runs/quickstart-lm --format huggingface --output exported)");
 }
 

@@ -118,10 +118,8 @@ void add_predict_command(CLI::App& program) {
                    "for linear classifiers: also the n-grams that add most to a label's decision value, or take most "
                    "from it");
   CLI::Option* const output =
-      command
-          .add_option("-o,--output", options.output,
-                      "write the table that is read to this file, with the predictions as columns behind its own")
-          ->type_name("FILE");
+      add_output(command, options.output, "FILE",
+                 "write the table that is read to this file, with the predictions as columns behind its own");
   for (const char* const printing : {"--format", "--echo", "--errors", "--explain"})
     output->excludes(command.get_option(printing));
   command.add_option("--blank", options.predictions.blank, "for masked language models: what marks a blank")

@@ -24,7 +24,7 @@ void add_report_command(CLI::App& program) {
       program, "report",
       "Write an HTML page about runs: results, comparison, learning curves, and what the models learnt", write_report);
   add_runs(command, options.runs, "run folders, or folders of runs");
-  command.add_option("-o,--output", options.output, "HTML file to write")->required()->type_name("FILE");
+  add_output(command, options.output, "FILE", "HTML file to write")->required();
   command.add_option("--split", options.split,
                      "split for results and example texts: train, valid or test; default: as of capstan eval");
   command.add_option(

@@ -37,7 +37,7 @@ void add_slim_command(CLI::App& program) {
   const auto [command, options] =
       add_command(program, "slim", "Write a small copy of a run, for prediction alone", slim);
   add_run(command, options.run);
-  command.add_option("-o,--output", options.output, "the new run folder")->required()->type_name("FOLDER");
+  add_output(command, options.output, "FOLDER", "the new run folder")->required();
   add_number(command, "--size", options.options.size, between(0, 1),
              "of linear classifiers: at most this share of the run's weights; 0: chosen by its effect");
   command.footer(

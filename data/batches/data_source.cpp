@@ -35,8 +35,7 @@ void DataSource::check_has(Split split, const std::string& remedy) const {
 
 std::string source_identity(const Settings& settings, std::vector<std::string> without, const std::string& fingerprint,
                             const std::string& more) {
-  for (const char* const name : {"train", "valid", "test", "on_error", "tokenizer.model"})
-    without.emplace_back(name);
+  for (const char* const name : {"train", "valid", "test", "on_error", "tokenizer.model"}) without.emplace_back(name);
   std::string text;
   for (const auto& [key, value] : settings) {
     const bool counts = std::none_of(without.begin(), without.end(), [&key = key](const std::string& name) {

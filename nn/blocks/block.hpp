@@ -37,7 +37,8 @@ void describe(Fields& f, LayerConfig& c) {
     "before it; 4 is usual; 0 = none");
   f("feed_forward", c.feed_forward, any(), "the network after the mixer");
   f("norm", c.norm.type, any(),
-    "of mixer and feed-forward network: layer (mean and variance), rms (root mean square), scale (rms with one gain) or none");
+    "of mixer and feed-forward network: layer (mean and variance), rms (root mean square), scale (rms with one gain) "
+    "or none");
   f("norm_placement", c.norm_placement, any(), "pre: x + f(norm(x)); post: norm(x + f(x))");
   f("repeat", c.repeat, between(1, 1000), "number of layers of this kind in a row");
 }

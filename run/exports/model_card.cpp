@@ -49,9 +49,8 @@ void keep_name(ConfigNode& path) {
 /// The configuration, without the folders in the paths that it names.
 std::string recipe(const RunConfig& config) {
   ConfigNode tree = to_node(config);
-  for (const char* const key :
-       {"folder", "data.train", "data.valid", "data.test", "data.cache",
-        "data.tokenizer.model", "data.tokenizer.file", "train.init_from"}) {
+  for (const char* const key : {"folder", "data.train", "data.valid", "data.test", "data.cache", "data.tokenizer.model",
+                                "data.tokenizer.file", "train.init_from"}) {
     ConfigNode* node = &tree;
     for (const std::string_view part : split(key, "."))
       if (node != nullptr) node = node->find(part);

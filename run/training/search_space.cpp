@@ -61,9 +61,9 @@ void check_tunable(const RunConfig& config, Problems& problems) {
 }
 
 std::string incomparable_key(const RunConfig& a, const RunConfig& b) {
-  static const std::vector<std::string> keys{
-      "seed",       "data.type",           "data.train",         "data.valid", "data.test",    "data.split",
-      "data.valid_fraction", "data.test_fraction", "data.fold", "data.folds", "train.monitor"};
+  static const std::vector<std::string> keys{"seed",      "data.type",  "data.train",          "data.valid",
+                                             "data.test", "data.split", "data.valid_fraction", "data.test_fraction",
+                                             "data.fold", "data.folds", "train.monitor"};
   static const std::string tokenizer = "data.tokenizer";
   const auto within = [](const std::string& path, const std::string& key) {
     return path == key || starts_with(path, key + ".");
