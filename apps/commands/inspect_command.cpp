@@ -1,5 +1,5 @@
 // capstan inspect: sizes, costs and tensors of a model, of a run or of a configuration, and what the machine can do.
-// tests/cli/runs/test_commands.cpp, test_ranks.cpp.
+// tests/cli/runs/test_commands.cpp.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -52,24 +52,10 @@ int inspect(const InspectCommandOptions& options) {
     std::cout << inspection_of(load_config<RunConfig>(options.what, options.overrides), options.inspected);
     return exit_done;
   }
-  if (options.inspected.ranks.ranks > 0)
-    throw ConfigError("--ranks: give configurations, such as the config.yaml of a run's folder");
   if (options.what.size() > 1)
     throw ConfigError("inspect takes one run, one file of tensors or several configurations");
   inspect_run(options);
   return exit_done;
-}
-
-void add_forecast_options(CLI::App& command, RankForecast& ranks) {
-  add_number(command, "--ranks", ranks.ranks, between(1, 4096),
-             "with configurations: predict messages, time of a step and memory for so many processes")
-      ->default_str("");
-  add_number(command, "--bandwidth", ranks.bandwidth, between(1e-6, 1e6),
-             "for --ranks: of a machine's connection, in Gbit/s");
-  add_number(command, "--latency", ranks.latency, between(0, 1e9), "for --ranks: of a short message, in microseconds");
-  add_number(command, "--speed", ranks.speed, between(0, 1e12),
-             "for --ranks: tokens per second that one process trains by itself; 0 = estimated for one thread of this "
-             "machine");
 }
 
 }  // namespace
@@ -100,9 +86,7 @@ void add_inspect_command(CLI::App& program) {
       .add_flag("--machine", options.machine,
                 "measure how fast this machine multiplies in float32 and bf16, and its memory")
       ->excludes(what);
-  add_forecast_options(command, options.inspected.ranks);
   command.footer(R"(For example:  capstan inspect configs/enwik8.yaml --length 4096
-              capstan inspect configs/enwik8.yaml --ranks 16 --bandwidth 10 --latency 30
               capstan inspect runs/quickstart-lm --tensors
               capstan inspect --machine)");
 }

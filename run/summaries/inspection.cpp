@@ -3,8 +3,6 @@
 
 #include <fmt/core.h>
 
-#include "run/setup/run_memory.hpp"
-
 namespace capstan {
 namespace {
 
@@ -17,16 +15,7 @@ std::string model_text(const RunModel& model, int64_t length) {
 
 std::string inspection_of(const RunConfig& config, const InspectOptions& options) {
   const RunModel model(config, options.vocabulary, options.classes, ParamMemory::none);
-  const bool forecasts = options.ranks.ranks > 0;
-  int64_t length = options.length;
-  if (length == 0 && forecasts) length = facts_of(config.data).longest;
-  if (length == 0) length = model.position_limit().value_or(512);
-  const std::string text = model_text(model, length);
-  if (!forecasts) return text;
-  DataExtent extent = min_extent(config);
-  extent.vocabulary = options.vocabulary;
-  extent.classes = options.classes;
-  return text + rank_forecast(options.ranks, config, model, extent, length);
+  return model_text(model, options.length > 0 ? options.length : model.position_limit().value_or(512));
 }
 
 std::string inspection_of(const SavedRun& run, int64_t length) {

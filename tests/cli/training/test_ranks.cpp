@@ -212,20 +212,6 @@ TEST_CASE("commands that do not share out their work refuse to run as several pr
   }
 }
 
-TEST_CASE("inspect predicts what ranks send and keep") {
-  const SamplePlace place;
-  const auto sent = [&](const std::string& ranks) {
-    return succeed(place, {"inspect", "lm.yaml", "--ranks", ranks, "--bandwidth", "10", "--speed", "1000", "--set",
-                           "train.lanes=4"})
-        .out;
-  };
-  const std::string four = sent("4"), three = sent("3");
-  check_contains(four, {"4 ranks, 10 Gbit/s", "1 of 4", "1 node of the tree", "weights", "memory per rank"});
-  check_contains(three, {"2 of 4", "1 node of the tree"});
-  CHECK(sent("9").find("set train.lanes to 9") != std::string::npos);
-  CHECK(run(place, "inspect runs/none --ranks 2").code == 2);
-}
-
 TEST_CASE("a plugin that is cut short anywhere is refused by name") {
   if (unavailable()) return;
   const SamplePlace place;
