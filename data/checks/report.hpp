@@ -1,6 +1,7 @@
 // What `capstan train` warns of and `capstan data check` prints, and what both say of lengths and of the bytes of
 // files. Sources of data fill it in, apps/commands/data_command.cpp prints it. Names of warnings, tables and columns
-// are what programs read (docs/data.md): tests/data/labelled/test_checks.cpp and tests/cli/inputs/test_data_check.cpp.
+// are what programs read (docs/labelled.md): tests/data/labelled/test_checks.cpp and
+// tests/cli/inputs/test_data_check.cpp.
 #pragma once
 
 #include <algorithm>

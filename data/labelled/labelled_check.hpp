@@ -123,7 +123,7 @@ class LabelledCheck {
 /// What to set if the labels are identifiers or texts, for the end of a message: "set data.label_column=sentiment
 /// (...)".
 std::string label_column_remedy(const LabelledCheck& check);
-/// The warnings about the data. Their names (DataWarning::check) must be those of the table in docs/data.md.
+/// The warnings about the data. Their names (DataWarning::check) must be those of the table in docs/labelled.md.
 std::vector<DataWarning> warnings_of(const LabelledCheck& check);
 /// The report of `capstan data check`: tables and warnings.
 DataReport report_of(const LabelledCheck& check);

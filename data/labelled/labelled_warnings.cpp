@@ -1,5 +1,5 @@
 // The warnings about labelled data (warnings_of() of labelled_check.hpp), one function per subject. The name of a
-// warning is what programs read, and docs/data.md has a table of them with their limits;
+// warning is what programs read, and docs/labelled.md has a table of them with their limits;
 // tests/data/labelled/test_checks.cpp has data for each.
 #include <algorithm>
 #include <cctype>

@@ -48,7 +48,7 @@ void describe(Fields& f, PairSourceConfig& c) {
   f("truncate", c.truncate, any(),
     "what to do with longer texts, of pairs with longer sources: keep the head, keep the tail, or stop with an error");
   f("on_error", c.on_error, any(),
-    "what to do with lines or rows that cannot be used (docs/data.md): stop, or skip (leave them out and count them)");
+    "what to do with lines or rows that cannot be used: stop, or skip (leave them out and count them)");
   f("tokenizer", c.tokenizer, any(), "how text is divided into tokens; saved: as in another run");
 }
 

@@ -72,7 +72,7 @@ void describe(Fields& f, TextSourceConfig& c) {
     "what counts as a document, beyond which tokens see nothing; blank-line: the text between blank lines. An end "
     "token follows each document");
   f("on_error", c.on_error, any(),
-    "what to do with lines or rows that cannot be used (docs/data.md): stop, or skip (leave them out and count them)");
+    "what to do with lines or rows that cannot be used: stop, or skip (leave them out and count them)");
   f("cache", c.cache, any(),
     "folder for the tokens of large texts, which are then tokenised once and not held in memory; empty = all text is "
     "held in memory");

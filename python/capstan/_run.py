@@ -85,7 +85,7 @@ class _Watch:
 
 
 def decided(probabilities, rule):
-    """The index of the class that each text is given: of the likeliest, or by the rule of the run (docs/data.md)."""
+    """The index of the class that each text is given: of the likeliest, or by the rule of the run (docs/labelled.md)."""
     if not len(probabilities):
         return np.zeros(0, int)
     if len(rule) == 0:
