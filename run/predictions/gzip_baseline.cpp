@@ -11,6 +11,7 @@
 #include "core/base/error.hpp"
 #include "core/strings/strings.hpp"
 #include "run/inputs/input_text.hpp"
+#include "run/setup/run_data.hpp"
 
 namespace capstan {
 namespace {

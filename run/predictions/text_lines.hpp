@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "run/predictions/predictions.hpp"
+#include "run/inputs/input_text.hpp"
+#include "run/predictions/text_scores.hpp"
 
 namespace capstan {
 
