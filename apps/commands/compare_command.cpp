@@ -1,6 +1,5 @@
 // capstan compare: a table of runs, the best first, with the keys in which they differ; without runs, those that there
 // are. tests/cli/training/test_sweep.cpp, tests/cli/runs/test_eval.cpp.
-#include <filesystem>
 #include <iostream>
 
 #include "apps/command_line/options.hpp"
@@ -19,28 +18,16 @@ struct CompareOptions {
   std::string format = "text";
 };
 
-int list(const CompareOptions& options) {
-  std::error_code unknown;
-  const bool begun = std::filesystem::exists("runs", unknown);  // where recipes put runs
-  const RunList found = begun ? list_runs({"runs"}) : RunList{};
-  if (found.table.size() < 2) {
-    log_info(
-        "there are no runs below runs yet; this makes one: capstan train --config classify --set data.train=[FILE] "
-        "(a table of texts and labels; of a text: --config lm)");
+int compare(const CompareOptions& options) {
+  const bool csv = options.format == "csv";
+  if (options.runs.empty()) {
+    const RunList found = list_recent_runs();
+    csv ? print_csv(found.table, std::cout) : print_text(found.table, std::cout, output_columns());
+    for (const std::string& problem : found.problems) log_warning(problem);
     return exit_done;
   }
-  if (options.format == "csv")
-    print_csv(found.table, std::cout);
-  else
-    print_text(found.table, std::cout, output_columns());
-  for (const std::string& problem : found.problems) log_warning(problem);
-  return exit_done;
-}
-
-int compare(const CompareOptions& options) {
-  if (options.runs.empty()) return list(options);
   const std::vector<RunRecord> runs = read_records(options.runs);
-  if (options.format == "csv")
+  if (csv)
     print_csv(run_table(runs, TableStyle::programs), std::cout);
   else
     print_comparison(runs, std::cout, output_columns());

@@ -1,7 +1,6 @@
 // capstan predict: labels, filled blanks or completions of texts, printed or as columns of their table.
 // tests/cli/runs/test_predictions.cpp, test_tables.cpp and, for --explain, test_linear.cpp.
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 
 #include "apps/command_line/options.hpp"
@@ -10,10 +9,9 @@
 #include "apps/command_line/text_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "core/io/file.hpp"
 #include "core/io/log.hpp"
-#include "core/io/progress.hpp"
 #include "run/predictions/explanation_text.hpp"
+#include "run/predictions/predict_texts.hpp"
 #include "run/predictions/prediction_writer.hpp"
 #include "run/setup/file_safety.hpp"
 
@@ -28,39 +26,13 @@ struct PredictCommandOptions {
   bool explain = false;        // print the n-grams that decided
 };
 
-/// Reads texts and calls `take` with each and its prediction.
-template <class Take>
-void predict_texts(const Run& run, TextInput& input, PredictOptions options, const Take& take) {
-  for_each_batch(input, static_cast<size_t>(options.batch_size), [&](const std::vector<InputText>& texts) {
-    const std::vector<Prediction> results = run.predict(texts, options);
-    options.first += static_cast<int64_t>(texts.size());  // sampling counts texts over batches
-    for (size_t i = 0; i < texts.size(); ++i) take(texts[i], results[i]);
-    flush_output();
-  });
-}
-
-/// Writes the table that is read, with the predictions as columns; whole or not at all. Only this shows progress:
-/// nothing is printed meanwhile, and a table's size is known.
-void write_table(const PredictCommandOptions& options, const Run& run, TextInput& input, PredictionWriter& writer) {
-  input.check_table(options.output);
-  std::vector<std::vector<AddedField>> added;
-  Progress progress(log_info, "predicting", static_cast<double>(input.bytes()));
-  predict_texts(run, input, options.predictions, [&](const InputText& text, const Prediction& prediction) {
-    added.push_back(writer.fields(prediction));
-    progress.add(text.text.size());
-  });
-  const bool existed = std::filesystem::exists(options.output);
-  replace_file(options.output, input.with_fields(writer.columns(), added));
-  log_info(fmt::format("{}: {} rows with their predictions{}", options.output, added.size(),
-                       existed ? "; replaced what was there" : ""));
-}
-
 /// Prints predictions batch by batch.
 void print_lines(const PredictCommandOptions& options, const Run& run, TextInput& input, PredictionWriter& writer) {
   writer.write_header();
-  predict_texts(run, input, options.predictions, [&](const InputText& text, const Prediction& prediction) {
+  const auto print = [&](const InputText& text, const Prediction& prediction) {
     if (writer.write(text, prediction) && options.explain) std::cout << explanation_text(run.saved(), text, prediction);
-  });
+  };
+  predict_texts(run.saved(), input, options.predictions, print, flush_output);
   if (const std::string summary = writer.summary(); !summary.empty()) log_info(summary);
 }
 
@@ -80,7 +52,10 @@ int predict(PredictCommandOptions options) {
   options.texts.input.labels = options.shown.errors;  // --errors compares predictions with the labels of the texts
   PredictionWriter writer(run.saved(), options.shown, std::cout);
   TextInput input = open_texts(run, options.texts, "capstan predict");
-  (to_table ? write_table : print_lines)(options, run, input, writer);
+  if (to_table)
+    write_predicted_table(options.output, run.saved(), input, options.predictions, writer);
+  else
+    print_lines(options, run, input, writer);
   return exit_done;
 }
 

@@ -26,18 +26,6 @@ struct VerifyOptions {
   RankOptions ranks;
 };
 
-/// Sets the steps from a text such as "1000..1500".
-void take_steps(const std::string& text, ReplayOptions& options) {
-  const size_t dots = text.find("..");
-  const auto number = [&](const std::string& digits) {
-    if (digits.empty() || digits.size() > 15 || digits.find_first_not_of("0123456789") != std::string::npos)
-      throw ConfigError(fmt::format("--steps: expected FROM..TO, such as 1000..1500, got {}", text));
-    return std::stoll(digits);
-  };
-  options.from = number(text.substr(0, dots));
-  options.to = number(dots == std::string::npos ? "" : text.substr(dots + 2));
-}
-
 /// Prints what the files of a run are. Returns whether all are whole.
 bool check_files(const std::string& run) {
   const std::vector<RunPart> parts = check_run(run);

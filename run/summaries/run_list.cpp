@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
+#include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/summaries/comparable_runs.hpp"
@@ -66,6 +67,17 @@ RunList list_runs(const std::vector<std::string>& folders) {
     }
   }
   return list;
+}
+
+RunList list_recent_runs() {
+  std::error_code unknown;
+  RunList found;
+  if (fs::exists("runs", unknown)) found = list_runs({"runs"});
+  if (found.table.size() > 1) return found;
+  log_info(
+      "there are no runs below runs yet; this makes one: capstan train --config classify --set data.train=[FILE] "
+      "(a table of texts and labels; of a text: --config lm)");
+  return {};
 }
 
 }  // namespace capstan

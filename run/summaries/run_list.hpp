@@ -16,4 +16,7 @@ struct RunList {
 
 RunList list_runs(const std::vector<std::string>& folders);
 
+/// Those in the folder runs, where recipes put them. Without any, the table is empty, and the log says how one is made.
+RunList list_recent_runs();
+
 }  // namespace capstan

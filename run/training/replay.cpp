@@ -199,6 +199,17 @@ void compare_metrics(const std::vector<MetricsLine>& saved, std::vector<MetricsL
 
 }  // namespace
 
+void take_steps(const std::string& text, ReplayOptions& options) {
+  const size_t dots = text.find("..");
+  const auto number = [&](const std::string& digits) {
+    if (digits.empty() || digits.size() > 15 || digits.find_first_not_of("0123456789") != std::string::npos)
+      throw ConfigError(fmt::format("--steps: expected FROM..TO, such as 1000..1500, got {}", text));
+    return std::stoll(digits);
+  };
+  options.from = number(text.substr(0, dots));
+  options.to = number(dots == std::string::npos ? "" : text.substr(dots + 2));
+}
+
 ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Communicator& ranks) {
   RunConfig config = load_run_config(folder, given.overrides);
   const Checkpoints saved(folder / "checkpoints");

@@ -22,6 +22,9 @@ struct ReplayOptions {
   std::vector<std::string> overrides;  // --set of the run's configuration: other threads, other paths of its data
 };
 
+/// Sets the steps from a text such as "1000..1500". Throws ConfigError.
+void take_steps(const std::string& text, ReplayOptions& options);
+
 struct ReplayReport {
   int64_t from = 0, to = 0;              // steps; both 0 for a run that is solved for
   std::vector<std::string> same;         // "42 tensors of model.safetensors"
