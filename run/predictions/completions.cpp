@@ -45,6 +45,14 @@ void bound_prompt(const SavedRun& run, std::vector<int32_t>& tokens, const std::
   tokens.erase(tokens.begin(), tokens.end() - static_cast<std::ptrdiff_t>(most));
 }
 
+/// The tokens that are read of a text which is continued: prompt_of(), or a start token where that is empty.
+std::vector<int32_t> tokens_to_continue(const SavedRun& run, const InputText& text) {
+  std::vector<int32_t> tokens = prompt_of(run, text.text, text.place);
+  bound_prompt(run, tokens, text.place);
+  if (tokens.empty()) tokens.push_back(run.tokenizer->start_token());  // a model predicts only after a token
+  return tokens;
+}
+
 }  // namespace
 
 GenerateOptions generation_of(const SavedRun& run, const CompletionOptions& options) {
@@ -63,13 +71,6 @@ GenerateOptions generation_of(const SavedRun& run, const CompletionOptions& opti
                          positions, std::max<int64_t>(1, positions / 2), positions));
   };
   return generation;
-}
-
-std::vector<int32_t> tokens_to_continue(const SavedRun& run, const InputText& text) {
-  std::vector<int32_t> tokens = prompt_of(run, text.text, text.place);
-  bound_prompt(run, tokens, text.place);
-  if (tokens.empty()) tokens.push_back(run.tokenizer->start_token());  // a model predicts only after a token
-  return tokens;
 }
 
 std::vector<Completion> completions_of(const SavedRun& run, const InputText& text, const CompletionOptions& options) {

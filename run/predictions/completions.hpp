@@ -65,10 +65,7 @@ class SampleText {
   StopFilter filter_;
 };
 
-/// The tokens that are read of a text which is continued: prompt_of(), or a start token where that is empty. A model
-/// without a position limit reads only the last ones of a very long text.
-std::vector<int32_t> tokens_to_continue(const SavedRun& run, const InputText& text);
-/// How tokens_to_continue() are continued: `options` with the tokens that end a text, and those that no text may have.
+/// How a text is continued: `options` with the tokens that end a text, and those that no text may have.
 /// on_token is left empty.
 GenerateOptions generation_of(const SavedRun& run, const CompletionOptions& options);
 
