@@ -11,6 +11,7 @@
 #include "tests/train/linear/linear_samples.hpp"
 #include "tests/train/rank_threads.hpp"
 #include "tests/train/support.hpp"
+#include "train/linear/rank_work.hpp"
 
 namespace capstan::testing {
 namespace {
