@@ -102,7 +102,7 @@ class ModelReader {
   }
 
   bool may_show(const DataSource& source, Split split) const {
-    return options_.trust || are_known(run_, source, split);
+    return options_.trust || has_data_of_training(run_, source, split);
   }
 
   /// Adds the figures that capstan eval prints. Not `needed`: nothing where there are no held-out data.

@@ -60,7 +60,7 @@ WeightsOrigin open_weights(const fs::path& where) {
   return origin;
 }
 
-Ancestor WeightsOrigin::ancestor() const {
+ParentCheckpoint WeightsOrigin::ancestor() const {
   std::error_code unknown;
   const fs::path whole = fs::canonical(file, unknown);
   const auto checksum = tensors->metadata().find("xxh3_128");

@@ -40,7 +40,7 @@ struct WeightsOrigin {
   std::filesystem::path folder() const { return std::filesystem::path(file).parent_path(); }
   /// Where a run keeps its tokenizer: in the folder of its checkpoints' folder.
   std::filesystem::path tokenizer_file() const { return folder().parent_path().parent_path() / "tokenizer.json"; }
-  Ancestor ancestor() const;
+  ParentCheckpoint ancestor() const;
   /// Other names of tensors.
   std::map<std::string, std::string> aliases() const;
 };

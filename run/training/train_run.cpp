@@ -163,7 +163,7 @@ void settle_precision(RunConfig& config, const DataSource& data, const TrainRunO
     choices.lines.push_back(choice.line);
     precision = choice.precision;
   }
-  const Communicator::Patience timing(ranks);
+  const Communicator::LongTimeout timing(ranks);
   precision = agreed_precision(ranks, precision);
   if (precision == Precision::bf16) require_same_kernels(ranks, config, options.mixed_kernels);
 }
