@@ -1,5 +1,6 @@
 // Compares the loss of each file with the size that gzip makes of it. tests/cli/runs/test_eval.cpp.
 #include "run/predictions/gzip_baseline.hpp"
+#include "run/setup/splits.hpp"
 
 #include <fmt/core.h>
 #include <zlib.h>

@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "run/setup/run_data.hpp"
-#include "run/setup/run_model.hpp"
+#include "run/setup/saved_run.hpp"
 
 namespace capstan {
 

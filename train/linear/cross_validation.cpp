@@ -47,17 +47,6 @@ double held_out_work_of(const NgramRows& rows, const SvmKind& kind) {
   return (folds - 1) / folds * work_of(kind);
 }
 
-}  // namespace
-
-int64_t folds_of(const NgramRows& rows) { return std::min(rows.config().folds, rows.rows()); }
-
-int64_t held_out_folds(const NgramRows& rows) {
-  const double work = static_cast<double>(rows.entries() + rows.rows()) * static_cast<double>(problem_count(rows));
-  return std::clamp(static_cast<int64_t>(max_work / work), int64_t{1}, folds_of(rows));
-}
-
-namespace {
-
 int64_t max_held_out_rows(const NgramRows& rows) {
   return std::max<int64_t>(100, max_scores / (problem_count(rows) * svm_kind_count) / held_out_folds(rows));
 }
@@ -70,6 +59,13 @@ double mixes_work(const NgramRows& rows) {
 }
 
 }  // namespace
+
+int64_t folds_of(const NgramRows& rows) { return std::min(rows.config().folds, rows.rows()); }
+
+int64_t held_out_folds(const NgramRows& rows) {
+  const double work = static_cast<double>(rows.entries() + rows.rows()) * static_cast<double>(problem_count(rows));
+  return std::clamp(static_cast<int64_t>(max_work / work), int64_t{1}, folds_of(rows));
+}
 
 double cross_validation_work(const NgramRows& rows) {
   double of_fold = 0;

@@ -151,7 +151,8 @@ double adagrad_work(const NgramRows& rows) {
   return adagrad_epochs * static_cast<double>(learnt + (rows.is_binary() ? sample_size(learnt) : 0));
 }
 
-LinearFit fit_by_adagrad(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress, RankWork& ranks) {
+LinearFit fit_by_adagrad(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress,
+                         RankWork& ranks) {
   const Parts parts = parts_of(rows);
   const auto work_of = [](const std::vector<uint32_t>& some_rows) {
     return adagrad_epochs * static_cast<double>(some_rows.size());

@@ -331,7 +331,7 @@ TEST_CASE("linear classifiers: the solver stops between a few rows of a pass") {
     StopAfter limit(allowed);
     const StopScope scope(&limit.poll);
     CHECK_THROWS_AS(solve_svm(rows, problem), Stopped);
-    CHECK(patience.asked == allowed + 1);
+    CHECK(limit.asked == allowed + 1);
   }
   StopAfter endless(1'000'000);
   const StopScope scope(&endless.poll);
