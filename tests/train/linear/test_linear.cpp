@@ -317,8 +317,8 @@ TEST_CASE("linear classifiers: few texts, a class that is alone, texts without n
 }
 
 /// Asked to stop from the `allowed`th question on.
-struct StopAfter {
-  explicit StopAfter(int allowed) : poll([=] { return asked++ >= allowed; }) {}
+struct StopAfterPolls {
+  explicit StopAfterPolls(int allowed) : poll([=] { return asked++ >= allowed; }) {}
   std::atomic<int> asked{0};
   const StopPoll poll;
 };
@@ -328,12 +328,12 @@ TEST_CASE("linear classifiers: the solver stops between a few rows of a pass") {
   const SvmProblem problem{all_rows(rows), 1, 1, true, random_key(1, "order")};
   for (const int allowed : {0, 1, 2500, 4050}) {  // the ratios, then the diagonal ask for each row
     INFO(allowed);
-    StopAfter limit(allowed);
+    StopAfterPolls limit(allowed);
     const StopScope scope(&limit.poll);
     CHECK_THROWS_AS(solve_svm(rows, problem), Stopped);
     CHECK(limit.asked == allowed + 1);
   }
-  StopAfter endless(1'000'000);
+  StopAfterPolls endless(1'000'000);
   const StopScope scope(&endless.poll);
   solve_svm(rows, problem);
   CHECK(endless.asked >= 4000 + 2 * 2000 / 16);
@@ -346,7 +346,7 @@ TEST_CASE(
   ParamStore store;
   const LinearClassifier linear(Scope(store, 1), rows.config(), 3);
   store.finalize();
-  StopAfter endless(1'000'000'000);
+  StopAfterPolls endless(1'000'000'000);
   {
     const StopScope scope(&endless.poll);
     fit_linear(rows, store, 1);
@@ -354,11 +354,11 @@ TEST_CASE(
   const int questions = endless.asked;
   for (int allowed = 0; allowed < questions; allowed += questions / 20) {
     INFO(allowed, " of ", questions);
-    StopAfter limit(allowed);
+    StopAfterPolls limit(allowed);
     const StopScope scope(&limit.poll);
     CHECK_THROWS_AS(fit_linear(rows, store, 1), Stopped);
   }
-  StopAfter none(0), some(100);
+  StopAfterPolls none(0), some(100);
   const StopScope reading(&none.poll);
   CHECK_THROWS_AS(NgramRows(samples.texts(), linear_config(), 3), Stopped);
   const StopScope evaluation(&some.poll);
