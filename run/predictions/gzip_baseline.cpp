@@ -12,7 +12,7 @@
 #include "core/base/error.hpp"
 #include "core/strings/strings.hpp"
 #include "run/inputs/input_text.hpp"
-#include "run/setup/run_data.hpp"
+#include "run/setup/saved_run.hpp"
 
 namespace capstan {
 namespace {
