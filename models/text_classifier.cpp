@@ -113,7 +113,7 @@ void TextClassifier::balance(const std::vector<int64_t>& class_counts, int64_t e
 
 void TextClassifier::weigh(const std::vector<double>& weights) {
   const Shape shape{static_cast<int64_t>(weights.size())};
-  const std::vector<double> shifts = shifts_of(weights);
+  const std::vector<double> shifts = log_weights_of(weights);
   class_weights_ = Array(shape, std::vector<real>(weights.begin(), weights.end()));
   weight_shifts_ = Array(shape, std::vector<real>(shifts.begin(), shifts.end()));
 }

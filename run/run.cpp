@@ -8,6 +8,9 @@
 #include "run/predictions/predictions.hpp"
 #include "run/predictions/text_vectors.hpp"
 #include "run/setup/run_data.hpp"
+#include "run/setup/saved_data.hpp"
+#include "run/setup/saved_run.hpp"
+#include "run/setup/splits.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;

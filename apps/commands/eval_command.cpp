@@ -9,7 +9,8 @@
 #include "core/base/error.hpp"
 #include "run/predictions/gzip_baseline.hpp"
 #include "run/run.hpp"
-#include "run/setup/run_data.hpp"
+#include "run/setup/saved_data.hpp"
+#include "run/setup/splits.hpp"
 
 namespace capstan {
 namespace {

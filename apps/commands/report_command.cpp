@@ -5,6 +5,8 @@
 #include "core/io/log.hpp"
 #include "run/report/page.hpp"
 #include "run/setup/file_safety.hpp"
+#include "run/setup/saved_data.hpp"
+#include "run/setup/splits.hpp"
 
 namespace capstan {
 namespace {

@@ -12,7 +12,7 @@
 
 namespace capstan {
 
-bool Sparingly::due(double share) {
+bool RateLimiter::due(double share) {
   if (share > 0) {
     const int part = static_cast<int>(std::min(share, 1.0) * most_);
     return std::exchange(last_due_, std::max(last_due_, part)) < part;

@@ -25,9 +25,9 @@ class Stopwatch {
 
 /// Decides whether a line is due, so that a log stays short: at most `most` lines in a run whose share done is known,
 /// otherwise a line at the 1st, 2nd, 4th, 8th, ... call.
-class Sparingly {
+class RateLimiter {
  public:
-  explicit Sparingly(int most) : most_(most) {}
+  explicit RateLimiter(int most) : most_(most) {}
   /// `share`: of the run that is done; 0: not known.
   bool due(double share);
 
@@ -60,9 +60,9 @@ class Progress : NoCopy {
   /// Begins another part of the work, with `work` as its name. Shown at once.
   void begin(const std::string& work);
   /// Adds `seconds` to the time shown as left: the expected time of work that follows this one.
-  void then(double seconds) { after_ = seconds; }
+  void expect_more_seconds(double seconds) { after_ = seconds; }
   /// Adds to the time shown as left what `amount` of work takes that follows this one and is as fast.
-  void then_as_fast(double amount) { more_ = amount; }
+  void expect_more_work(double amount) { more_ = amount; }
 
  private:
   void show(double now);

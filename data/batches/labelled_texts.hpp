@@ -53,7 +53,7 @@ class LabelledTexts {
   void stop_point() const { progress_ != nullptr ? progress_->add(0) : capstan::stop_point(); }
   /// Says that work on all texts follows which takes `readings` times as long as to ask for each of them once.
   void expect_readings(double readings) const {
-    if (progress_ != nullptr) progress_->then_as_fast(each_ * readings * static_cast<double>(size()));
+    if (progress_ != nullptr) progress_->expect_more_work(each_ * readings * static_cast<double>(size()));
   }
   /// From now on, text() reports nothing.
   void stop_reporting() { progress_ = nullptr; }

@@ -34,7 +34,7 @@ std::vector<double> weights_of(const ClassWeights& config, const std::vector<int
   return weights;
 }
 
-std::vector<double> shifts_of(const std::vector<double>& class_weights) {
+std::vector<double> log_weights_of(const std::vector<double>& class_weights) {
   std::vector<double> shifts;
   for (const double weight : class_weights) shifts.push_back(weight > 0 ? math::log(weight) : 0);
   return shifts;

@@ -45,6 +45,6 @@ std::vector<double> weights_of(const ClassWeights& config, const std::vector<int
 
 /// What to add to the logits of calibrated probabilities to get the logits of weighted examples: the logarithms of the
 /// weights, 0 for a weight of 0.
-std::vector<double> shifts_of(const std::vector<double>& class_weights);
+std::vector<double> log_weights_of(const std::vector<double>& class_weights);
 
 }  // namespace capstan

@@ -14,6 +14,7 @@
 #include "run/exports/export_run.hpp"
 #include "run/run.hpp"
 #include "run/setup/saved_config.hpp"
+#include "run/setup/splits.hpp"
 #include "run/training/slim_run.hpp"
 
 namespace capstan::python {

@@ -18,6 +18,7 @@
 #include "run/exports/tokenizer_json.hpp"
 #include "run/setup/file_safety.hpp"
 #include "run/setup/run_model.hpp"
+#include "run/setup/saved_run.hpp"
 #include "run/yaml/config.hpp"
 
 namespace capstan {

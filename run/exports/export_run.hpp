@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/config/schema.hpp"
-#include "run/setup/run_model.hpp"
+#include "run/setup/saved_run.hpp"
 
 namespace capstan {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "run/setup/run_model.hpp"
+#include "run/setup/saved_run.hpp"
 
 namespace capstan {
 

@@ -15,8 +15,7 @@
 #include "models/model.hpp"
 #include "nn/params/param_store.hpp"
 #include "run/predictions/text_scores.hpp"
-#include "run/setup/run_data.hpp"
-#include "run/setup/run_model.hpp"
+#include "run/setup/saved_run.hpp"
 
 namespace capstan {
 

@@ -12,7 +12,7 @@
 
 #include "models/generation/generate.hpp"
 #include "run/inputs/input_text.hpp"
-#include "run/setup/run_model.hpp"
+#include "run/setup/saved_run.hpp"
 
 namespace capstan {
 

@@ -10,8 +10,7 @@
 
 #include "run/predictions/adapted.hpp"
 #include "run/predictions/pair_report.hpp"
-#include "run/setup/run_data.hpp"
-#include "run/setup/run_model.hpp"
+#include "run/setup/saved_run.hpp"
 #include "train/evaluation/evaluate.hpp"
 
 namespace capstan {

@@ -10,7 +10,9 @@
 #include "core/io/log.hpp"
 #include "core/strings/printable.hpp"
 #include "run/predictions/eval_report.hpp"
-#include "run/setup/run_data.hpp"
+#include "run/setup/decision_goal.hpp"
+#include "run/setup/saved_run.hpp"
+#include "run/setup/splits.hpp"
 #include "train/evaluation/classifier_evaluation.hpp"
 
 namespace capstan {

@@ -1,5 +1,6 @@
 // Compares the loss of each file with the size that gzip makes of it. tests/cli/runs/test_eval.cpp.
 #include "run/predictions/gzip_baseline.hpp"
+#include "run/setup/splits.hpp"
 
 #include <fmt/core.h>
 #include <zlib.h>
@@ -11,7 +12,7 @@
 #include "core/base/error.hpp"
 #include "core/strings/strings.hpp"
 #include "run/inputs/input_text.hpp"
-#include "run/setup/run_data.hpp"
+#include "run/setup/saved_run.hpp"
 
 namespace capstan {
 namespace {

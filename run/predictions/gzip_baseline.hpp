@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/batches/data_source.hpp"
-#include "run/setup/run_model.hpp"
+#include "run/setup/saved_run.hpp"
 
 namespace capstan {
 

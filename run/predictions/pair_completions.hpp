@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "models/generation/generate.hpp"
-#include "run/setup/run_model.hpp"
+#include "run/setup/saved_run.hpp"
 
 namespace capstan {
 

@@ -9,7 +9,7 @@
 
 #include "run/inputs/input_text.hpp"
 #include "run/predictions/pair_completions.hpp"
-#include "run/setup/run_model.hpp"
+#include "run/setup/saved_run.hpp"
 
 namespace capstan {
 

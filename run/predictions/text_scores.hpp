@@ -8,7 +8,7 @@
 
 #include "core/array/batch.hpp"
 #include "run/inputs/input_text.hpp"
-#include "run/setup/run_model.hpp"
+#include "run/setup/saved_run.hpp"
 
 namespace capstan {
 

@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "core/array/batch.hpp"
-#include "run/setup/run_data.hpp"
-#include "run/setup/run_model.hpp"
+#include "run/setup/saved_run.hpp"
 
 namespace capstan {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/batches/labelled_texts.hpp"
-#include "run/setup/run_model.hpp"
+#include "run/setup/saved_run.hpp"
 
 namespace capstan {
 

@@ -2,6 +2,8 @@
 // what the run was trained with, and messages that could quote files go to the log alone.
 // tests/cli/runs/test_strange_runs.cpp.
 #include "run/report/reported_run.hpp"
+#include "run/setup/saved_data.hpp"
+#include "run/setup/splits.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -102,7 +104,7 @@ class ModelReader {
   }
 
   bool may_show(const DataSource& source, Split split) const {
-    return options_.trust || are_known(run_, source, split);
+    return options_.trust || has_data_of_training(run_, source, split);
   }
 
   /// Adds the figures that capstan eval prints. Not `needed`: nothing where there are no held-out data.

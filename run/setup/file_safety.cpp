@@ -76,7 +76,7 @@ void refuse_links_outside(const fs::path& folder, const char* remedy) {
     throw_file_error("list", folder.string(), error.value());
 }
 
-bool are_known(const SavedRun& run, const DataSource& data, Split split) {
+bool has_data_of_training(const SavedRun& run, const DataSource& data, Split split) {
   const SourceFacts facts = facts_of(run.config.data);
   if (facts.files.empty()) return true;
   if (split == Split::test || !run.state) return false;

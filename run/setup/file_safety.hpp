@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "run/setup/run_data.hpp"
-#include "run/setup/run_model.hpp"
+#include "run/setup/saved_run.hpp"
 
 namespace capstan {
 
@@ -20,7 +19,7 @@ void refuse_links_outside(const std::filesystem::path& folder,
 /// Do the files of the data hold what the run was trained with, according to the fingerprint in the state of its
 /// checkpoint? A fingerprint is of training and validation data, so the answer for a test set that is read from files
 /// is no.
-bool are_known(const SavedRun& run, const DataSource& data, Split split);
+bool has_data_of_training(const SavedRun& run, const DataSource& data, Split split);
 
 /// For --trust.
 constexpr const char* trust_help =

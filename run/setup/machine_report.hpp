@@ -11,8 +11,8 @@ std::string machine_line();
 /// That the CPU supports faster kernels than those that BLAS uses; empty where it does not.
 std::string blas_warning();
 
-/// machine_line(), blas_warning(), whether products in bf16 have instructions, and measured rates of memory and of
-/// affine maps by shape. Takes a few seconds.
+/// machine_line(), blas_warning(), whether products in bf16 have instructions, and measured rates of products and of
+/// memory.
 std::string machine_report();
 
 }  // namespace capstan

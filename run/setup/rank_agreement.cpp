@@ -121,7 +121,7 @@ void require_same_data(Communicator& ranks, const Identity& identity) {
 
 std::unique_ptr<DataSource> open_data_in_turn(Communicator& ranks, const RunConfig& config) {
   if (ranks.size() == 1) return open_data(config);
-  const Communicator::Patience reading(ranks);
+  const Communicator::LongTimeout reading(ranks);
   const bool in_turn = makes_cache(config), leads = ranks.neighbours().front() == ranks.rank();
   std::unique_ptr<DataSource> data;
   if (leads || !in_turn) data = open_data(config);

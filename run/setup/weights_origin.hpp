@@ -1,6 +1,6 @@
 // A file of weights that another run, an import or another program has written, and what is known of it: what
-// train.init_from names. run/warm_start fills a model from it, and a linear classifier starts from it here.
-// tests/cli/training/test_warm_start.cpp and test_warm_refusals.cpp hold what is taken and refused.
+// train.init_from names. run/warm_start fills a model from it, and a linear classifier starts from it in
+// run_ngrams.cpp. tests/cli/training/test_warm_start.cpp and test_warm_refusals.cpp hold what is taken and refused.
 #pragma once
 
 #include <filesystem>
@@ -11,12 +11,9 @@
 #include <vector>
 
 #include "core/io/safetensors.hpp"
-#include "data/batches/data_source.hpp"
 #include "run/setup/run_config.hpp"
-#include "run/setup/run_model.hpp"
+#include "run/setup/saved_run.hpp"
 #include "train/checkpoints/run_state.hpp"
-#include "train/linear/ngram_rows.hpp"
-#include "train/ranks/communicator.hpp"
 
 namespace capstan {
 
@@ -40,7 +37,7 @@ struct WeightsOrigin {
   std::filesystem::path folder() const { return std::filesystem::path(file).parent_path(); }
   /// Where a run keeps its tokenizer: in the folder of its checkpoints' folder.
   std::filesystem::path tokenizer_file() const { return folder().parent_path().parent_path() / "tokenizer.json"; }
-  Ancestor ancestor() const;
+  ParentCheckpoint ancestor() const;
   /// Other names of tensors.
   std::map<std::string, std::string> aliases() const;
 };
@@ -48,13 +45,5 @@ struct WeightsOrigin {
 /// `where`: a run folder (its best checkpoint), the folder of a checkpoint, or a safetensors file. Throws Error when
 /// there is none, when it is damaged, and where read_run_files() refuses its run.
 WeightsOrigin open_weights(const std::filesystem::path& where);
-
-// Solving for the linear classifier of a run.
-
-/// Collective: the n-grams of the training data, all of them in every rank, and what the classifier of train.init_from
-/// makes of them. What the model leaves open is set in `config`: with buckets: 0, what a solved run chose. Returns 0,
-/// or the signal that ended it on all ranks. Throws Error unless train.init_from is that of a linear classifier of the
-/// same n-grams.
-int read_ngrams(RunConfig& config, const DataSource& data, Communicator& ranks, std::optional<NgramRows>& rows);
 
 }  // namespace capstan

@@ -21,7 +21,8 @@ std::string inspection_of(const RunConfig& config, const InspectOptions& options
 std::string inspection_of(const SavedRun& run, int64_t length) {
   std::string text = fmt::format("weights: {}\n", run.weights);
   if (run.state)
-    for (const Ancestor& ancestor : run.state->ancestry) text += fmt::format("started from: {}\n", to_text(ancestor));
+    for (const ParentCheckpoint& ancestor : run.state->ancestry)
+      text += fmt::format("started from: {}\n", to_text(ancestor));
   return text + model_text(*run.model, length > 0 ? length : run.model->position_limit().value_or(512));
 }
 

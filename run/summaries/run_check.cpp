@@ -14,8 +14,8 @@
 #include "core/io/json.hpp"
 #include "core/strings/strings.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
-#include "run/setup/run_model.hpp"
 #include "run/setup/saved_config.hpp"
+#include "run/setup/saved_run.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/records/metrics.hpp"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "run/inputs/input_text.hpp"
-#include "run/setup/run_model.hpp"
+#include "run/setup/saved_run.hpp"
 #include "train/linear/online_classifier.hpp"
 
 namespace capstan {

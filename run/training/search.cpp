@@ -15,7 +15,6 @@
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
 #include "core/io/log.hpp"
-#include "run/setup/run_data.hpp"
 #include "run/summaries/run_folders.hpp"
 #include "run/summaries/run_record.hpp"
 #include "run/summaries/run_table.hpp"

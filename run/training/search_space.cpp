@@ -5,8 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/strings/strings.hpp"
-#include "run/setup/run_data.hpp"
-#include "run/setup/run_model.hpp"
+#include "run/setup/splits.hpp"
 #include "run/training/sweep.hpp"
 #include "run/training/train_run.hpp"
 #include "run/yaml/config_diff.hpp"

@@ -17,8 +17,9 @@
 #include "core/strings/strings.hpp"
 #include "data/files/file_list.hpp"
 #include "run/setup/file_safety.hpp"
-#include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"
+#include "run/setup/saved_data.hpp"
+#include "run/setup/saved_run.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {

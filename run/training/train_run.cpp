@@ -10,12 +10,15 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/strings/strings.hpp"
+#include "run/setup/decision_goal.hpp"
 #include "run/setup/machine_report.hpp"
 #include "run/setup/rank_agreement.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_memory.hpp"
 #include "run/setup/run_model.hpp"
+#include "run/setup/run_ngrams.hpp"
 #include "run/setup/saved_config.hpp"
+#include "run/setup/saved_run.hpp"
 #include "run/setup/weights_origin.hpp"
 #include "run/summaries/run_record.hpp"
 #include "run/training/plan.hpp"
@@ -163,7 +166,7 @@ void settle_precision(RunConfig& config, const DataSource& data, const TrainRunO
     choices.lines.push_back(choice.line);
     precision = choice.precision;
   }
-  const Communicator::Patience timing(ranks);
+  const Communicator::LongTimeout timing(ranks);
   precision = agreed_precision(ranks, precision);
   if (precision == Precision::bf16) require_same_kernels(ranks, config, options.mixed_kernels);
 }

@@ -1,7 +1,7 @@
 // Finds for each row of a parameter the row of a file that means the same. Tokens and classes get a text each
 // (row_names()), and rows with the same text match. Positions match by index, distances by their difference from the
 // middle row. tests/cli/training/test_warm_start.cpp.
-#include "run/warm_start/warm_start.hpp"
+#include "run/warm_start/warm_rows.hpp"
 
 #include <algorithm>
 #include <numeric>

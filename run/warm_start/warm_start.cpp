@@ -11,7 +11,6 @@
 #include "core/base/error.hpp"
 #include "core/strings/nearest.hpp"
 #include "core/strings/strings.hpp"
-#include "run/setup/run_model.hpp"
 #include "run/setup/weights_origin.hpp"
 #include "run/yaml/config_diff.hpp"
 #include "run/yaml/config_writer.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "run/setup/run_model.hpp"
+#include "run/setup/saved_run.hpp"
 
 namespace capstan {
 

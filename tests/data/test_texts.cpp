@@ -117,7 +117,7 @@ TEST_CASE("progress tells the share, the rate and the time left, on lines that b
   CHECK(lines.size() < 25);
   seldom.add(8000000);
   for (const std::string& line : lines) CHECK_FALSE(contains(line, "reading"));
-  Sparingly few(7), unknown(7);
+  RateLimiter few(7), unknown(7);
   int said = 0, said_of_unknown = 0;
   for (int step = 1; step <= 10'000; ++step) {
     said += few.due(step / 10'000.0) ? 1 : 0;

@@ -19,7 +19,7 @@
 #include "models/generation/beam_search.hpp"
 #include "models/generation/generate.hpp"
 #include "models/masked_language_model.hpp"
-#include "run/setup/run_model.hpp"
+#include "run/setup/saved_run.hpp"
 
 namespace capstan {
 namespace {

@@ -61,7 +61,7 @@ class TensorFile {
     if (ranks == nullptr || ranks->size() == 1)
       return write_safetensors(path_, std::move(tensors_), metadata_, Sync::later);
     const SafetensorsParts file(path_, std::move(tensors_), metadata_);
-    const Communicator::Patience disk(*ranks);
+    const Communicator::LongTimeout disk(*ranks);
     if (ranks->first()) file.create();
     ranks->barrier();
     file.write(parts_);

@@ -15,11 +15,11 @@
 namespace capstan {
 
 /// The JSON library finds the two by the type of their argument, so they are not in an unnamed namespace.
-static void to_json(nlohmann::json& out, const Ancestor& a) {
+static void to_json(nlohmann::json& out, const ParentCheckpoint& a) {
   out = {{"path", a.path}, {"fingerprint", a.fingerprint}, {"step", a.step}};
   if (!a.note.empty()) out["note"] = a.note;
 }
-static void from_json(const nlohmann::json& in, Ancestor& a) {
+static void from_json(const nlohmann::json& in, ParentCheckpoint& a) {
   in.at("path").get_to(a.path);
   in.at("fingerprint").get_to(a.fingerprint);
   a.step = whole_number_at(in, "step", -1, int64_t{1} << 53);
@@ -181,7 +181,7 @@ void check_resumable(const RunState& saved, const RunState& now, const std::stri
   check_same("train.freeze", frozen(saved), frozen(now));
 }
 
-std::string to_text(const Ancestor& ancestor) {
+std::string to_text(const ParentCheckpoint& ancestor) {
   return fmt::format("{}{}, fingerprint {}{}{}", ancestor.path,
                      ancestor.step >= 0 ? fmt::format(", step {}", ancestor.step) : "", ancestor.fingerprint,
                      ancestor.note.empty() ? "" : ", ", ancestor.note);

@@ -20,7 +20,7 @@ namespace capstan {
 using Identity = std::map<std::string, std::string>;
 
 /// Weights that a run started from.
-struct Ancestor {
+struct ParentCheckpoint {
   std::string path;         // absolute, of the file of weights
   std::string fingerprint;  // XXH3-128: its checksum, or that of its bytes
   int64_t step = -1;        // step of its training run; -1: not known
@@ -46,7 +46,7 @@ struct RunState {
   int64_t metrics_bytes = -1;                   // metrics.jsonl's size at this step; -1: unknown
   std::string metrics_checksum;                 // XXH3-128 of these bytes
   std::string working_folder;                   // the last session's, which relative data paths start from
-  std::vector<Ancestor> ancestry;               // what the run started from, then what that did; empty: random weights
+  std::vector<ParentCheckpoint> ancestry;       // what the run started from, then what that did; empty: random weights
   bool has_model = true, has_optimizer = true;  // of the files of tensors: false if they were removed on purpose
   bool slim = false;                            // weights for prediction alone (run/training/slim_run.hpp)
   uint64_t seed = 0;
@@ -79,7 +79,7 @@ void check_resumable(const RunState& saved, const RunState& now, const std::stri
                      const char* otherwise = begin_another);
 
 /// "PATH, step 6, fingerprint ..., NOTE".
-std::string to_text(const Ancestor& ancestor);
+std::string to_text(const ParentCheckpoint& ancestor);
 
 /// One line per setting that differs, for the log.
 std::vector<std::string> changes(const Settings& saved, const Settings& now);

@@ -1,5 +1,5 @@
-// Finds by golden section the factor that makes logits of scores, and by iteration the offset of each class. A few
-// texts count as doubtful, so that no classifier is ever certain: tests/train/linear/test_calibration.cpp.
+// Finds by golden section the temperature that makes logits of scores, and by iteration the correction of each class. A
+// few texts count as doubtful, so that no classifier is ever certain: tests/train/linear/test_calibration.cpp.
 #include "train/linear/calibration.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ double softplus(double x) { return std::max(x, 0.0) + math::log1p(math::exp(-std
 
 }  // namespace
 
-void LogitSums::add(const std::vector<double>& logits, const RowLabels& labels, bool multi_label, double weight) {
+void LogitStatistics::add(const std::vector<double>& logits, const RowLabels& labels, bool multi_label, double weight) {
   if (multi_label) {
     double loss = 0;
     for (size_t c = 0; c < logits.size(); ++c) {
@@ -40,16 +40,17 @@ void LogitSums::add(const std::vector<double>& logits, const RowLabels& labels, 
   of_rows.add({weight * (math::log(exp_sum) + *best - logit), 1, best - logits.begin() == labels.front() ? 1 : 0});
 }
 
-BestFactor best_factor(int64_t rows, const std::function<LogitSums(double factor)>& sums_of) {
+Temperature fit_temperature(int64_t rows,
+                            const std::function<LogitStatistics(double inverse_temperature)>& statistics_of) {
   constexpr double golden = 0.6180339887498949, least = 1e-3, most = 1e4;
   const double doubt = doubted_texts / (static_cast<double>(rows) + 2 * doubted_texts);
   const auto loss = [&](double at) {
-    const LogitSums sums = sums_of(math::exp(at));
-    return sums.of_rows.loss_sum + doubt * sums.margins;
+    const LogitStatistics statistics = statistics_of(math::exp(at));
+    return statistics.of_rows.loss_sum + doubt * statistics.margins;
   };
   double low = math::log(least), high = math::log(most);
   double a = high - golden * (high - low), b = low + golden * (high - low), at_a = loss(a), at_b = loss(b);
-  for (int step = 0; step < 20; ++step) {  // each leaves 0.618 of the interval: the factor is then known to 0.1 %
+  for (int step = 0; step < 20; ++step) {  // each leaves 0.618 of the interval: the temperature is then known to 0.1 %
     if (at_a < at_b) {
       high = b;
       b = a;
@@ -82,32 +83,32 @@ std::vector<float> probabilities_of(const std::vector<double>& logits, bool mult
   return probabilities;
 }
 
-std::vector<double> offsets_of(const NgramRows& rows, const std::function<void(const RowVisit&)>& visit) {
+std::vector<double> prior_corrections(const NgramRows& rows, const std::function<void(const RowVisit&)>& visit) {
   constexpr int rounds = 12;     // each brings the mean probabilities closer to the shares
   constexpr double least = 0.5;  // added to the rows of each class: a class without rows would have no logarithm
-  std::vector<double> offsets(static_cast<size_t>(rows.classes()), 0);
+  std::vector<double> corrections(static_cast<size_t>(rows.classes()), 0);
   for (int round = 0; round < rounds; ++round) {
-    std::vector<double> found(offsets.size(), least), wanted(offsets.size(), least);
+    std::vector<double> found(corrections.size(), least), wanted(corrections.size(), least);
     double total = 1;
     visit([&](std::vector<double> logits, const RowLabels& labels, double weight) {
-      for (size_t c = 0; c < logits.size(); ++c) logits[c] += offsets[c];
+      for (size_t c = 0; c < logits.size(); ++c) logits[c] += corrections[c];
       const std::vector<float> probabilities = probabilities_of(logits, rows.multi_label());
       for (size_t c = 0; c < logits.size(); ++c) found[c] += weight * static_cast<double>(probabilities[c]);
       for (const int32_t label : labels) wanted[static_cast<size_t>(label)] += weight;
       total += weight;
     });
-    for (size_t c = 0; c < offsets.size(); ++c)
-      offsets[c] += math::log(wanted[c] / found[c]) +
-                    (rows.multi_label() ? math::log((total - found[c] + least) / (total - wanted[c] + least)) : 0);
+    for (size_t c = 0; c < corrections.size(); ++c)
+      corrections[c] += math::log(wanted[c] / found[c]) +
+                        (rows.multi_label() ? math::log((total - found[c] + least) / (total - wanted[c] + least)) : 0);
     if (rows.is_binary()) {  // the logits of two classes are each other's negative
-      offsets[1] = (offsets[1] - offsets[0]) / 2;
-      offsets[0] = -offsets[1];
+      corrections[1] = (corrections[1] - corrections[0]) / 2;
+      corrections[0] = -corrections[1];
     }
   }
-  return offsets;
+  return corrections;
 }
 
-std::vector<double> logits_of_shares(const NgramRows& rows) {
+std::vector<double> log_priors(const NgramRows& rows) {
   std::vector<double> logits(static_cast<size_t>(rows.classes()), 1);
   for (int64_t row = 0; row < rows.rows(); ++row)
     for (const int32_t label : rows.labels(row)) logits[static_cast<size_t>(label)] += rows.relative_weight(row);

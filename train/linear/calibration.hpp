@@ -1,6 +1,6 @@
-// What held-out texts tell: how good a linear classifier is, and how sure it may be. Solving (cross_validation), passes
-// (ngram_passes) and online learning share it. Sums go over rows in their order, so the bits do not depend on threads:
-// tests/train/linear/test_calibration.cpp and test_linear.cpp.
+// What held-out texts tell: how good a linear classifier is, and how sure it may be. Solving (cross_validation),
+// AdaGrad (fit_adagrad) and online learning share it. Sums go over rows in their order, so the bits do not depend on
+// threads: tests/train/linear/test_calibration.cpp and test_linear.cpp.
 #pragma once
 
 #include <cstdint>
@@ -23,28 +23,30 @@ struct LinearFit {
 };
 
 /// Sums over rows that were held out.
-struct LogitSums {
+struct LogitStatistics {
   Evaluation of_rows;  // where a text has any number of labels, what is correct depends on thresholds, and stays 0
   double margins = 0;  // sum of the logits of labels that are right, less the mean logit of the others
   /// `weight`: how much the row counts in the loss.
   void add(const std::vector<double>& logits, const RowLabels& labels, bool multi_label, double weight);
 };
 
-/// A factor of scores, and the summed loss with it.
-struct BestFactor {
-  double factor, loss;
+/// What scores are multiplied by to become logits, and the summed loss with it.
+struct Temperature {
+  double inverse, loss;
 };
 
-/// The factor with the lowest loss, by golden section: the loss is convex in it. It is the cross entropy of the n rows
-/// whose labels have a probability of 1 - 2 / (n + 4), and the other labels the rest, by which it has a minimum even if
-/// no row is on the wrong side. Of two classes with the same number of rows, these are the targets of Platt (1999).
-BestFactor best_factor(int64_t rows, const std::function<LogitSums(double factor)>& sums_of);
+/// The temperature with the lowest loss, by golden section: the loss is convex in its inverse. It is the cross entropy
+/// of the n rows whose labels have a probability of 1 - 2 / (n + 4), and the other labels the rest, by which it has a
+/// minimum even if no row is on the wrong side. Of two classes with the same number of rows, these are the targets of
+/// Platt (1999).
+Temperature fit_temperature(int64_t rows,
+                            const std::function<LogitStatistics(double inverse_temperature)>& statistics_of);
 
 /// A function that receives the logits of a row, its labels, and how much the row counts.
 using RowVisit = std::function<void(const std::vector<double>& logits, const RowLabels& labels, double weight)>;
 /// What is added to logits, by class, so that the mean probability of each class is its share among some rows, where
 /// weights of classes have changed it. visit(f) calls f for each of the rows, several times in all.
-std::vector<double> offsets_of(const NgramRows& rows, const std::function<void(const RowVisit&)>& visit);
+std::vector<double> prior_corrections(const NgramRows& rows, const std::function<void(const RowVisit&)>& visit);
 
 /// 1 for each label of a text, 0 for other classes.
 std::vector<int32_t> flags_of(const RowLabels& labels, size_t classes);
@@ -54,7 +56,7 @@ std::vector<float> probabilities_of(const std::vector<double>& logits, bool mult
 
 /// The logits of a text without known n-grams: their probabilities are the shares of the classes among the rows, where
 /// each class has one text more.
-std::vector<double> logits_of_shares(const NgramRows& rows);
+std::vector<double> log_priors(const NgramRows& rows);
 
 /// The folds of rows 0, 1, ..., which must be asked for in this order. The rows of a class are spread evenly; of
 /// several labels, the first one counts.

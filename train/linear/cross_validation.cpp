@@ -1,6 +1,6 @@
 // Work is cut into units, a kind and a problem of a fold each, which ranks and threads share out and files keep
 // (unit_work.hpp).
-// Scores of held-out rows are kept, so that mixes and factors are tried without solving again.
+// Scores of held-out rows are kept, so that mixes and temperatures are tried without solving again.
 // tests/train/linear/test_linear.cpp.
 #include "train/linear/cross_validation.hpp"
 
@@ -26,10 +26,10 @@ constexpr int64_t max_scores = 30'000'000;  // scores of held-out rows that are 
 /// entry. Measured on AG News and R8.
 constexpr double logit_work = 50;
 
-/// C of solve_presence(), chosen by the cross entropy of held-out rows of CR and MPQA. With larger costs, texts of rare
-/// n-grams have a presence far above 1.
-constexpr double presence_cost = 0.02;
-constexpr SvmKind presence_kind{false, presence_cost};  // a kind that takes as long to solve as the presence
+/// C of solve_intercept(), chosen by the cross entropy of held-out rows of CR and MPQA. With larger costs, texts of
+/// rare n-grams have an intercept far above 1.
+constexpr double intercept_cost = 0.02;
+constexpr SvmKind intercept_kind{false, intercept_cost};  // a kind that takes as long to solve as the intercept
 
 std::vector<SvmMix> all_mixes() {
   std::vector<SvmMix> mixes;
@@ -47,6 +47,17 @@ double held_out_work_of(const NgramRows& rows, const SvmKind& kind) {
   return (folds - 1) / folds * work_of(kind);
 }
 
+int64_t max_held_out_rows(const NgramRows& rows) {
+  return std::max<int64_t>(100, max_scores / (problem_count(rows) * svm_kind_count) / held_out_folds(rows));
+}
+
+/// The work of trying all mixes: some twenty temperatures of each, with each held-out row.
+double mixes_work(const NgramRows& rows) {
+  const int64_t held_out = std::min(rows.rows() / folds_of(rows), max_held_out_rows(rows)) * held_out_folds(rows);
+  return logit_work * static_cast<double>(held_out * rows.classes()) /
+         static_cast<double>(std::max<int64_t>(rows.entries(), 1));
+}
+
 }  // namespace
 
 int64_t folds_of(const NgramRows& rows) { return std::min(rows.config().folds, rows.rows()); }
@@ -56,26 +67,11 @@ int64_t held_out_folds(const NgramRows& rows) {
   return std::clamp(static_cast<int64_t>(max_work / work), int64_t{1}, folds_of(rows));
 }
 
-namespace {
-
-int64_t max_held_out_rows(const NgramRows& rows) {
-  return std::max<int64_t>(100, max_scores / (problem_count(rows) * svm_kind_count) / held_out_folds(rows));
-}
-
-/// The work of trying all mixes: some twenty factors of each, with each held-out row.
-double mixes_work(const NgramRows& rows) {
-  const int64_t held_out = std::min(rows.rows() / folds_of(rows), max_held_out_rows(rows)) * held_out_folds(rows);
-  return logit_work * static_cast<double>(held_out * rows.classes()) /
-         static_cast<double>(std::max<int64_t>(rows.entries(), 1));
-}
-
-}  // namespace
-
 double cross_validation_work(const NgramRows& rows) {
   double of_fold = 0;
   for (const SvmKind& kind : svm_kinds) of_fold += held_out_work_of(rows, kind);
   return static_cast<double>(held_out_folds(rows)) *
-             (static_cast<double>(problem_count(rows)) * of_fold + held_out_work_of(rows, presence_kind)) +
+             (static_cast<double>(problem_count(rows)) * of_fold + held_out_work_of(rows, intercept_kind)) +
          mixes_work(rows);
 }
 
@@ -83,14 +79,14 @@ std::string identity_of(const NgramRows& rows, uint64_t seed) {
   return fmt::format("{} {} {}", seed, rows.config().buckets, rows.rows());
 }
 
-SvmSolution solve_presence(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed, UnitRun* run) {
-  SvmProblem problem{std::move(learnt), 0, presence_cost, false, random_key(seed, "order of rows")};
-  problem.presence = true;
+SvmSolution solve_intercept(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed, UnitRun* run) {
+  SvmProblem problem{std::move(learnt), 0, intercept_cost, false, random_key(seed, "order of rows")};
+  problem.intercept = true;
   return solve_svm(rows, problem, run);
 }
 
 HeldOut::HeldOut(const NgramRows& rows, uint64_t seed)
-    : rows_(rows), seed_(seed), problems_(problem_count(rows)), shares_(logits_of_shares(rows)) {
+    : rows_(rows), seed_(seed), problems_(problem_count(rows)), log_priors_(log_priors(rows)) {
   const std::vector<int64_t> fold = folds_of(rows, folds_of(rows));
   const int64_t used = held_out_folds(rows);
   const int64_t max_rows = max_held_out_rows(rows);
@@ -106,18 +102,18 @@ HeldOut::HeldOut(const NgramRows& rows, uint64_t seed)
   for (Part& part : parts_) {
     part.unknown.assign(static_cast<size_t>(problems_ * svm_kind_count), 0);
     part.scores.assign(part.held_out.size() * part.unknown.size(), 0);
-    part.presence.assign(part.held_out.size(), 0);
+    part.intercept.assign(part.held_out.size(), 0);
   }
 }
 
-/// Units of work are, for each part, its kinds times problems, and then its presence.
+/// Units of work are, for each part, its kinds times problems, and then its intercept.
 void HeldOut::solve(Progress* progress, RankWork& ranks) {
   UnitWork::Units all;
   const int64_t of_part = svm_kind_count * problems_ + 1;
   all.count = static_cast<int64_t>(parts_.size()) * of_part;
   all.work = [&](int64_t unit) {
     const int64_t kind = unit % of_part / problems_;
-    return held_out_work_of(rows_, kind == svm_kind_count ? presence_kind : svm_kinds[kind]);
+    return held_out_work_of(rows_, kind == svm_kind_count ? intercept_kind : svm_kinds[kind]);
   };
   all.bytes = [&](int64_t unit) { return unit_bytes(unit); };
   all.take = [&](int64_t unit, const std::string& bytes) { return take_unit(unit, bytes); };
@@ -138,7 +134,7 @@ void HeldOut::solve_unit(int64_t unit, UnitRun& run) {
       out[static_cast<int64_t>(i) * step] = solved.score(rows_, part.held_out[i]);
     }
   };
-  if (of_part == scores) return score(solve_presence(rows_, part.learnt, seed_, &run), part.presence.data(), 1);
+  if (of_part == scores) return score(solve_intercept(rows_, part.learnt, seed_, &run), part.intercept.data(), 1);
   const SvmSolution solved = solve_svm(rows_,
                                        {part.learnt, positive_class(rows_, of_part % problems_), svm_kinds[kind].cost,
                                         svm_kinds[kind].ratios, random_key(seed_, "order of rows")},
@@ -152,7 +148,7 @@ std::string HeldOut::unit_bytes(int64_t unit) const {
   const Part& part = parts_[static_cast<size_t>(unit / (scores + 1))];
   std::string bytes;
   if (of_part == scores) {
-    append_bytes(bytes, part.presence.data(), part.presence.size());
+    append_bytes(bytes, part.intercept.data(), part.intercept.size());
   } else {
     append_bytes(bytes, part.unknown.data() + of_part, 1);
     for (size_t i = static_cast<size_t>(of_part); i < part.scores.size(); i += static_cast<size_t>(scores))
@@ -167,7 +163,7 @@ bool HeldOut::take_unit(int64_t unit, const std::string& bytes) {
   if (bytes.size() != sizeof(float) * (part.held_out.size() + (of_part == scores ? 0 : 1))) return false;
   ByteReader from(bytes);
   if (of_part == scores) {
-    for (float& presence : part.presence) presence = from.next<float>();
+    for (float& intercept : part.intercept) intercept = from.next<float>();
   } else {
     part.unknown[static_cast<size_t>(of_part)] = from.next<float>();
     for (size_t i = static_cast<size_t>(of_part); i < part.scores.size(); i += static_cast<size_t>(scores))
@@ -184,46 +180,46 @@ SvmMix HeldOut::best(Progress* progress, RankWork& ranks) const {
   all.bytes = [&](int64_t unit) {
     const SvmMix& mix = mixes[static_cast<size_t>(unit)];
     std::string bytes;
-    append_bytes(bytes, &mix.factor, 1);
+    append_bytes(bytes, &mix.inverse_temperature, 1);
     append_bytes(bytes, &mix.loss, 1);
-    append_bytes(bytes, mix.offsets.data(), mix.offsets.size());
+    append_bytes(bytes, mix.corrections.data(), mix.corrections.size());
     return bytes;
   };
   all.take = [&](int64_t unit, const std::string& bytes) {
     SvmMix& mix = mixes[static_cast<size_t>(unit)];
-    const size_t offsets = rows_.weighs_classes() ? static_cast<size_t>(rows_.classes()) : 0;
-    if (bytes.size() != sizeof(double) * (2 + offsets)) return false;
+    const size_t corrections = rows_.weighs_classes() ? static_cast<size_t>(rows_.classes()) : 0;
+    if (bytes.size() != sizeof(double) * (2 + corrections)) return false;
     ByteReader from(bytes);
-    mix.factor = from.next<double>();
+    mix.inverse_temperature = from.next<double>();
     mix.loss = from.next<double>();
-    for (size_t c = 0; c < offsets; ++c) mix.offsets.push_back(from.next<double>());
+    for (size_t c = 0; c < corrections; ++c) mix.corrections.push_back(from.next<double>());
     return true;
   };
   UnitWork units(rows_.work(), "mixes", identity_of(rows_, seed_), std::move(all), ranks);
   units.run(progress, [&](int64_t unit, UnitRun&) {
-    choose_factor(mixes[static_cast<size_t>(unit)]);
+    choose_temperature(mixes[static_cast<size_t>(unit)]);
     units.finished({unit});
   });
   return *std::min_element(mixes.begin(), mixes.end(),
                            [](const SvmMix& a, const SvmMix& b) { return a.loss < b.loss; });
 }
 
-void HeldOut::choose_factor(SvmMix& mix) const {
+void HeldOut::choose_temperature(SvmMix& mix) const {
   int64_t count = 0;
   for (const Part& part : parts_) count += static_cast<int64_t>(part.held_out.size());
   const int rounds = rows_.weighs_classes() ? 3 : 1;
   for (int round = 0; round < rounds; ++round) {
-    const auto [factor, loss] = best_factor(count, [&](double tried) {
-      mix.factor = tried;
-      return sums_of(mix);
+    const auto [inverse, loss] = fit_temperature(count, [&](double tried) {
+      mix.inverse_temperature = tried;
+      return statistics_of(mix);
     });
-    mix.factor = factor;
+    mix.inverse_temperature = inverse;
     mix.loss = loss;
     if (!rows_.weighs_classes()) return;
     SvmMix without = mix;
-    without.offsets.clear();
-    mix.offsets = offsets_of(rows_, [&](const RowVisit& take) { visit(without, take); });
-    mix.loss = sums_of(mix).of_rows.loss_sum;
+    without.corrections.clear();
+    mix.corrections = prior_corrections(rows_, [&](const RowVisit& take) { visit(without, take); });
+    mix.loss = statistics_of(mix).of_rows.loss_sum;
   }
 }
 
@@ -231,7 +227,7 @@ std::vector<double> HeldOut::logits_of(const Part& part, size_t held_out, const 
   const auto problems = static_cast<size_t>(problems_);
   std::vector<double> logits(static_cast<size_t>(rows_.classes()));
   const float* const scores = part.scores.data() + held_out * part.unknown.size();
-  const double absence = 1 - static_cast<double>(part.presence[held_out]);
+  const double absence = 1 - static_cast<double>(part.intercept[held_out]);
   for (size_t p = 0; p < problems; ++p) {
     const size_t plain = static_cast<size_t>(mix.plain) * problems + p,
                  ratios = static_cast<size_t>(mix.ratios) * problems + p,
@@ -240,18 +236,19 @@ std::vector<double> HeldOut::logits_of(const Part& part, size_t held_out, const 
       return mix.plain_share * static_cast<double>(kind_scores[plain]) +
              mix.ratios_share * static_cast<double>(kind_scores[ratios]);
     };
-    logits[column] = mix.factor * (mixed(scores) - absence * mixed(part.unknown.data())) + absence * shares_[column];
-    if (!mix.offsets.empty()) logits[column] += (1 - absence) * mix.offsets[column];
+    logits[column] = mix.inverse_temperature * (mixed(scores) - absence * mixed(part.unknown.data())) +
+                     absence * log_priors_[column];
+    if (!mix.corrections.empty()) logits[column] += (1 - absence) * mix.corrections[column];
   }
   if (rows_.is_binary()) logits[0] = -logits[1];
   return logits;
 }
 
-void HeldOut::add(const Part& part, const SvmMix& mix, LogitSums& sums) const {
+void HeldOut::add(const Part& part, const SvmMix& mix, LogitStatistics& statistics) const {
   for (size_t i = 0; i < part.held_out.size(); ++i) {
     stop_point();
     const int64_t row = part.held_out[i];
-    sums.add(logits_of(part, i, mix), rows_.labels(row), rows_.multi_label(), rows_.relative_weight(row));
+    statistics.add(logits_of(part, i, mix), rows_.labels(row), rows_.multi_label(), rows_.relative_weight(row));
   }
 }
 
@@ -264,13 +261,13 @@ void HeldOut::visit(const SvmMix& mix, const RowVisit& take) const {
     }
 }
 
-LogitSums HeldOut::sums_of(const SvmMix& mix) const {
-  LogitSums total;
+LogitStatistics HeldOut::statistics_of(const SvmMix& mix) const {
+  LogitStatistics total;
   for (const Part& part : parts_) add(part, mix, total);
   return total;
 }
 
-Evaluation HeldOut::evaluate(const SvmMix& mix) const { return sums_of(mix).of_rows; }
+Evaluation HeldOut::evaluate(const SvmMix& mix) const { return statistics_of(mix).of_rows; }
 
 LabelReport HeldOut::label_report(const SvmMix& mix, std::vector<double> thresholds) const {
   LabelReport report(rows_.classes(), std::move(thresholds));
@@ -292,9 +289,9 @@ std::vector<double> HeldOut::accuracies(const SvmMix& mix) const {
   std::vector<double> result;
   for (const Part& part : parts_) {
     if (part.held_out.empty()) continue;
-    LogitSums sums;
-    add(part, mix, sums);
-    result.push_back(sums.of_rows.accuracy());
+    LogitStatistics statistics;
+    add(part, mix, statistics);
+    result.push_back(statistics.of_rows.accuracy());
   }
   return result;
 }

@@ -26,12 +26,13 @@ struct SvmKind {
 constexpr SvmKind svm_kinds[] = {{false, 0.25}, {false, 1}, {true, 0.25}, {true, 1}};
 constexpr int svm_kind_count = 4;
 
-/// What makes logits of scores: factor * (plain_share * scores of `plain` + ratios_share * scores of `ratios`).
+/// What makes logits of scores: inverse_temperature * (plain_share * scores of `plain` + ratios_share * scores of
+/// `ratios`).
 struct SvmMix {
   int plain = -1, ratios = -1;  // of `svm_kinds`; -1: not part of it
-  double plain_share = 0, ratios_share = 0, factor = 1;
-  double loss = std::numeric_limits<double>::infinity();  // of held-out rows, which the factor minimises
-  std::vector<double> offsets = {};                       // by class, added to the logits where classes have weights
+  double plain_share = 0, ratios_share = 0, inverse_temperature = 1;
+  double loss = std::numeric_limits<double>::infinity();  // of held-out rows, which the temperature minimises
+  std::vector<double> corrections = {};                   // by class, added to the logits where classes have weights
 };
 
 /// How many problems are solved for: with two classes a single one, a class against the other; otherwise one for each
@@ -43,7 +44,7 @@ inline int32_t positive_class(const NgramRows& rows, int64_t problem) {
 }
 
 /// The n-grams' weights with which the score of a text that has some is about 1; of one without, it is 0.
-SvmSolution solve_presence(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed, UnitRun* run = nullptr);
+SvmSolution solve_intercept(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed, UnitRun* run = nullptr);
 /// What unfinished work depends on besides WorkPlace::identity: work of another identity is not taken up.
 std::string identity_of(const NgramRows& rows, uint64_t seed);
 /// Into how many folds the rows are divided, and how many of the folds are held out in turn: of large data not all, to
@@ -57,8 +58,8 @@ inline double work_of(const SvmKind& kind) { return (kind.cost < 1 ? 0.6 : 1) * 
 double cross_validation_work(const NgramRows& rows);
 
 /// Scores of held-out rows. The bias of a solution is also its score of a text without known n-grams, where it means
-/// nothing. So the logits of such a text are those of the shares of the classes, and rows whose presence
-/// (solve_presence) is between 0 and 1 have logits in between.
+/// nothing. So the logits of such a text are the log priors of the classes, and rows whose intercept
+/// (solve_intercept) is between 0 and 1 have logits in between.
 class HeldOut {
  public:
   HeldOut(const NgramRows& rows, uint64_t seed);
@@ -67,7 +68,7 @@ class HeldOut {
   /// cross_validation_work() from this and best() together. What is finished is kept (UnitWork). Like all methods
   /// below, it may stop (core/base/stop.hpp).
   void solve(Progress* progress, RankWork& ranks);
-  /// Collective: the mix with the lowest loss, with the best_factor().
+  /// Collective: the mix with the lowest loss, with the temperature of fit_temperature().
   SvmMix best(Progress* progress, RankWork& ranks) const;
   Evaluation evaluate(const SvmMix& mix) const;
   /// The decisions about the labels of held-out texts, if a text has any number of labels.
@@ -83,21 +84,21 @@ class HeldOut {
     std::vector<int64_t> learnt, held_out;  // rows
     std::vector<float> scores;              // (held out, kinds, problems)
     std::vector<float> unknown;             // (kinds, problems): the score of a text without known n-grams
-    std::vector<float> presence;            // (held out)
+    std::vector<float> intercept;           // (held out)
   };
   void solve_unit(int64_t unit, UnitRun& run);
   std::string unit_bytes(int64_t unit) const;
   bool take_unit(int64_t unit, const std::string& bytes);
-  void choose_factor(SvmMix& mix) const;
-  LogitSums sums_of(const SvmMix& mix) const;
+  void choose_temperature(SvmMix& mix) const;
+  LogitStatistics statistics_of(const SvmMix& mix) const;
   std::vector<double> logits_of(const Part& part, size_t held_out, const SvmMix& mix) const;
-  void add(const Part& part, const SvmMix& mix, LogitSums& sums) const;
+  void add(const Part& part, const SvmMix& mix, LogitStatistics& statistics) const;
   void visit(const SvmMix& mix, const RowVisit& take) const;
 
   const NgramRows& rows_;
   uint64_t seed_;
   int64_t problems_;
-  std::vector<double> shares_;  // logits_of_shares()
+  std::vector<double> log_priors_;  // log_priors()
   std::vector<Part> parts_;
 };
 

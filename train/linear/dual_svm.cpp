@@ -80,14 +80,14 @@ class Solver {
       const std::vector<float> ratios = log_count_ratios(rows, problem);
       for (size_t f = 0; f < weights_.size(); ++f) weights_[f].square *= ratios[f] * ratios[f];
     }
-    base_weights_.assign(problem.presence ? 0 : rows.base_factor().size(), 0);
+    base_weights_.assign(problem.intercept ? 0 : rows.base_factor().size(), 0);
     const size_t count = problem.rows.size();
     alpha_.assign(count, 0);
     diagonal_.resize(count);
     reset_active();
     for (size_t i = 0; i < count; ++i) {
       stop_point();
-      signs_.push_back(problem.presence || rows.has(problem.rows[i], problem.positive) ? 1 : -1);
+      signs_.push_back(problem.intercept || rows.has(problem.rows[i], problem.positive) ? 1 : -1);
       ridges_.push_back(ridge(problem.rows[i]));
       diagonal_[i] = squares_of(problem.rows[i]) + ridges_[i];
     }
@@ -161,7 +161,7 @@ class Solver {
   }
   /// The sum of the squares of a row's features, that of the bias among them.
   [[gnu::noinline]] double squares_of(int64_t row) const {
-    double squares = problem_.presence ? 0 : 1;
+    double squares = problem_.intercept ? 0 : 1;
     for_entries(rows_, row,
                 [&](uint32_t bucket, float x) { squares += static_cast<double>(x * x * weights_[bucket].square); });
     const float* const scores = rows_.base_scores(row);
@@ -190,7 +190,7 @@ class Solver {
   /// 1 / (2 C g): what the squared loss adds to the diagonal of the dual.
   double ridge(int64_t row) const {
     constexpr double min_weight = 1e-6;  // a row of weight 0 has no inverse
-    const double weight = problem_.presence ? rows_.weight(row) : rows_.weight(row, problem_.positive);
+    const double weight = problem_.intercept ? rows_.weight(row) : rows_.weight(row, problem_.positive);
     return 0.5 / (problem_.cost * std::max(weight, min_weight));
   }
   double sign(int64_t i) const { return signs_[static_cast<size_t>(i)]; }
@@ -217,7 +217,7 @@ class Solver {
                 [&](uint32_t bucket, float x) { weights_[bucket].value += step * x * weights_[bucket].square; });
     const float* const scores = rows_.base_scores(row);
     for (size_t k = 0; k < base_weights_.size(); ++k) base_weights_[k] += step * scores[k];
-    if (!problem_.presence) bias_ += change;
+    if (!problem_.intercept) bias_ += change;
   }
   void reset_active() {
     active_.resize(alpha_.size());

@@ -21,7 +21,7 @@ struct SvmProblem {
   bool ratios = false;        // multiply features by their log-count ratios
   RandomKey order = {};       // the order in which rows are visited follows from it
   double tolerance = 0.1;     // of the projected gradient of the dual, which is 1 at first
-  bool presence = false;  // all rows count as positive, and only n-grams are features: no bias, no scores of the base
+  bool intercept = false;  // all rows count as positive, and only n-grams are features: no bias, no scores of the base
 };
 
 /// y = w . x + u . s + bias. w, by bucket, is multiplied with norm * count_weight() of the entries of NgramRows, whose

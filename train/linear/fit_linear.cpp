@@ -13,7 +13,7 @@
 #include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
 #include "train/linear/cross_validation.hpp"
-#include "train/linear/ngram_passes.hpp"
+#include "train/linear/fit_adagrad.hpp"
 
 namespace capstan {
 namespace {
@@ -30,13 +30,13 @@ real* values_of(ParamStore& params, const std::string& name) {
   return params.values() + param.offset;
 }
 
-/// Sets the bias to the logits of the shares of the classes, which a text without known n-grams then has. The rest of
-/// the bias goes into the weights, along the presence, whose score is about 1 for other texts.
-void take_shares_as_bias(const NgramRows& rows, const SvmSolution& presence, real* weight, real* bias) {
+/// Sets the bias to the log priors of the classes, which a text without known n-grams then has. The rest of
+/// the bias goes into the weights, along the intercept, whose score is about 1 for other texts.
+void take_log_priors_as_bias(const NgramRows& rows, const SvmSolution& intercept, real* weight, real* bias) {
   const int64_t classes = rows.classes();
   std::vector<double> rest(bias, bias + classes);
-  const std::vector<double> shares = logits_of_shares(rows);
-  for (size_t c = 0; c < rest.size(); ++c) rest[c] -= shares[c];
+  const std::vector<double> priors = log_priors(rows);
+  for (size_t c = 0; c < rest.size(); ++c) rest[c] -= priors[c];
   if (!rows.multi_label()) {  // a constant of all classes changes no probability
     const double mean = std::accumulate(rest.begin(), rest.end(), 0.0) / static_cast<double>(classes);
     for (double& of_class : rest) of_class -= mean;
@@ -46,7 +46,7 @@ void take_shares_as_bias(const NgramRows& rows, const SvmSolution& presence, rea
     stop_point();
     const float scale = rows.scale()[static_cast<size_t>(f)];
     if (scale == 0) continue;
-    const auto each = static_cast<double>(presence.weights[static_cast<size_t>(f)] / scale);
+    const auto each = static_cast<double>(intercept.weights[static_cast<size_t>(f)] / scale);
     for (int64_t c = 0; c < classes; ++c)
       weight[f * classes + c] += static_cast<real>(each * rest[static_cast<size_t>(c)]);
   }
@@ -90,11 +90,11 @@ class AllRows {
     for (int64_t row = 0; row < rows.rows(); ++row) all_.push_back(row);
   }
 
-  /// Units of work are the two kinds of each problem, 2 p and 2 p + 1, and at the end the presence.
+  /// Units of work are the two kinds of each problem, 2 p and 2 p + 1, and at the end the intercept.
   void solve(Progress* progress, RankWork& ranks) {
     UnitWork::Units all;
-    const int64_t presence = 2 * problem_count(rows_);
-    all.count = presence + 1;
+    const int64_t intercept = 2 * problem_count(rows_);
+    all.count = intercept + 1;
     all.together = 2;  // the two kinds of a problem are added up
     all.work = [](int64_t) { return solving_work(); };
     all.bytes = [&](int64_t unit) { return unit_bytes(unit); };
@@ -102,8 +102,8 @@ class AllRows {
     UnitWork units(rows_.work(), "solving", fmt::format("{} {}", identity_of(rows_, seed_), text_of(mix_)),
                    std::move(all), ranks);
     units.run(progress, [&](int64_t unit, UnitRun& run) {
-      if (unit == presence) {
-        presence_ = solve_presence(rows_, all_, seed_, &run);
+      if (unit == intercept) {
+        intercept_ = solve_intercept(rows_, all_, seed_, &run);
         units.finished({unit});
       } else if (take(unit, solve_kind(unit, &run))) {
         units.finished({unit / 2 * 2, unit / 2 * 2 + 1});
@@ -115,9 +115,9 @@ class AllRows {
  private:
   /// Completes the weights by what depends on all solutions.
   void finish() {
-    for (size_t c = 0; c < mix_.offsets.size(); ++c) bias_[c] += static_cast<real>(mix_.offsets[c]);
+    for (size_t c = 0; c < mix_.corrections.size(); ++c) bias_[c] += static_cast<real>(mix_.corrections[c]);
     if (rows_.is_binary()) bias_[0] = -bias_[1];
-    take_shares_as_bias(rows_, presence_, weight_, bias_);
+    take_log_priors_as_bias(rows_, intercept_, weight_, bias_);
     if (!rows_.is_binary()) return;
     // 0 - w instead of -w: -0.0 would count as a row that is not zero and be written.
     for (int64_t f = 0; f < rows_.config().buckets; ++f) weight_[2 * f] = 0 - weight_[2 * f + 1];
@@ -144,8 +144,8 @@ class AllRows {
       if (!first_[problem] || !second_[problem]) return false;
     }
     const int64_t column = positive_class(rows_, unit / 2);
-    add_solution(rows_, *first_[problem], mix_.plain_share * mix_.factor, column, weight_, bias_);
-    add_solution(rows_, *second_[problem], mix_.ratios_share * mix_.factor, column, weight_, bias_);
+    add_solution(rows_, *first_[problem], mix_.plain_share * mix_.inverse_temperature, column, weight_, bias_);
+    add_solution(rows_, *second_[problem], mix_.ratios_share * mix_.inverse_temperature, column, weight_, bias_);
     first_[problem].reset();
     second_[problem].reset();
     return true;
@@ -155,7 +155,7 @@ class AllRows {
   std::string unit_bytes(int64_t unit) const {
     std::string bytes;
     if (unit == 2 * problem_count(rows_)) {
-      append_bytes(bytes, presence_.weights.data(), presence_.weights.size());
+      append_bytes(bytes, intercept_.weights.data(), intercept_.weights.size());
     } else if (unit % 2 == 0) {
       const int64_t column = positive_class(rows_, unit / 2);
       for (int64_t f = 0; f < rows_.config().buckets; ++f)
@@ -170,8 +170,8 @@ class AllRows {
     ByteReader from(bytes);
     if (unit == 2 * problem_count(rows_)) {
       if (bytes.size() != sizeof(float) * static_cast<size_t>(buckets)) return false;
-      presence_.weights.clear();
-      for (int64_t f = 0; f < buckets; ++f) presence_.weights.push_back(from.next<float>());
+      intercept_.weights.clear();
+      for (int64_t f = 0; f < buckets; ++f) intercept_.weights.push_back(from.next<float>());
     } else if (unit % 2 == 0) {
       if (bytes.size() != sizeof(real) * static_cast<size_t>(buckets + 1)) return false;
       for (int64_t f = 0; f < buckets; ++f) weight_[f * rows_.classes() + column] = from.next<real>();
@@ -181,7 +181,8 @@ class AllRows {
   }
 
   static std::string text_of(const SvmMix& mix) {
-    return fmt::format("{} {} {} {} {}", mix.plain, mix.ratios, mix.plain_share, mix.ratios_share, mix.factor);
+    return fmt::format("{} {} {} {} {}", mix.plain, mix.ratios, mix.plain_share, mix.ratios_share,
+                       mix.inverse_temperature);
   }
 
   const NgramRows& rows_;
@@ -191,7 +192,7 @@ class AllRows {
   std::vector<int64_t> all_;
   std::mutex mutex_;
   std::vector<std::optional<SvmSolution>> first_, second_;  // by problem
-  SvmSolution presence_;
+  SvmSolution intercept_;
 };
 
 /// Mean and standard deviation of the folds' accuracies, in words.
@@ -234,21 +235,21 @@ LinearFit fit_of_mix(const NgramRows& rows, const HeldOut& held_out, const SvmMi
                   accuracies.size(), folds_of(rows),
                   held_out_folds(rows) < folds_of(rows) ? " (fewer of many texts and classes, to save time)" : "",
                   fit.labels ? of_thresholds(*fit.labels) : "accuracy " + figures(accuracies), mix.plain_share,
-                  svm_kinds[mix.plain].cost, mix.ratios_share, svm_kinds[mix.ratios].cost, mix.factor));
+                  svm_kinds[mix.plain].cost, mix.ratios_share, svm_kinds[mix.ratios].cost, mix.inverse_temperature));
   return fit;
 }
 
 }  // namespace
 
 double fit_work(const NgramRows& rows) {
-  if (rows.by_passes()) return passes_work(rows);
+  if (rows.by_adagrad()) return adagrad_work(rows);
   return cross_validation_work(rows) + static_cast<double>(2 * problem_count(rows) + 1) * solving_work();
 }
 
 LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress,
                      Communicator* several) {
   RankWork ranks(several);
-  if (rows.by_passes()) return fit_by_passes(rows, params, seed, progress, ranks);
+  if (rows.by_adagrad()) return fit_by_adagrad(rows, params, seed, progress, ranks);
   HeldOut held_out(rows, seed);
   if (progress != nullptr) progress->begin("cross-validation");
   held_out.solve(progress, ranks);

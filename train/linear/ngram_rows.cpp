@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t few_ngrams = 4'000'000;            // entries: of fewer, n-grams of a single text are used, too
 constexpr int64_t buckets_per_ngram = 4;             // for each n-gram that is used: most have a bucket alone
 constexpr int64_t max_weights = 1 << 26;             // buckets times classes that are solved for: 256 MB
-constexpr int64_t max_pass_weights = 1 << 27;        // buckets times classes that passes learn: 512 MB
+constexpr int64_t max_adagrad_weights = 1 << 27;     // buckets times classes that AdaGrad learns: 512 MB
 constexpr int min_bits = 10, default_max_bits = 22;  // bits of a bucket's number, where it is chosen here
 constexpr int64_t texts_at_once = 2048, blocks_per_thread = 256;  // work for all threads in little memory
 
@@ -31,7 +31,7 @@ std::vector<int64_t> words_of_so_many(int64_t texts) {
 }  // namespace
 
 /// In three steps: the number of entries is estimated; the entries are read if they fit into memory; where they do not,
-/// or solving would take too long, passes are chosen. Then buckets and scales follow from how many texts have n-grams.
+/// or solving would take too long, AdaGrad is chosen. Then buckets and scales follow from how many texts have n-grams.
 NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& config, int64_t classes,
                      std::shared_ptr<const BaseClassifier> base, RowBudget budget, WorkPlace work)
     : config_(config),
@@ -56,9 +56,10 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
                 soon_solved = std::min(max_solved, max_entries_solved(rows(), problems));
   const bool fit = expected <= static_cast<double>(max_kept);
   if (base_ == nullptr && (!fit || expected > static_cast<double>(soon_solved)))
-    texts.expect_readings(passes_in_readings(problems, fit));
+    texts.expect_readings(adagrad_in_readings(problems, fit));
   const bool are_kept = fit && read(texts, max_kept, expected);
-  by_passes_ = base_ == nullptr && (!are_kept || expected > static_cast<double>(max_solved) || entries() > soon_solved);
+  by_adagrad_ =
+      base_ == nullptr && (!are_kept || expected > static_cast<double>(max_solved) || entries() > soon_solved);
   if (base_ != nullptr) refuse_large_base(are_kept, max_kept, std::max(budget.kept, budget.solved) / 1'000'000);
   if (are_kept) {
     norms_.assign(starts_.size() - 1, 0);
@@ -274,18 +275,18 @@ std::vector<int32_t> NgramRows::rows_with(size_t buckets) const {
 
 /// The most bits of a bucket's number, so that the weights of all classes are not too many.
 int NgramRows::max_bits() const {
-  const int64_t weights = by_passes_ ? max_pass_weights : max_weights;
-  return std::clamp(bits_of(weights / classes_ + 1) - 1, min_bits, by_passes_ ? max_bucket_bits : default_max_bits);
+  const int64_t weights = by_adagrad_ ? max_adagrad_weights : max_weights;
+  return std::clamp(bits_of(weights / classes_ + 1) - 1, min_bits, by_adagrad_ ? max_bucket_bits : default_max_bits);
 }
 
-/// Chooses min_texts and buckets for passes, without the number of n-grams: rows that are not kept do not tell it.
+/// Chooses min_texts and buckets for AdaGrad, without the number of n-grams: rows that are not kept do not tell it.
 void NgramRows::choose_sizes() {
   if (config_.min_texts == 0) config_.min_texts = 2;
   if (config_.buckets == 0) config_.buckets = int64_t{1} << max_bits();
 }
 
 void NgramRows::choose_buckets() {
-  if (by_passes_) choose_sizes();
+  if (by_adagrad_) choose_sizes();
   if (config_.min_texts == 0) config_.min_texts = entries() < few_ngrams ? 1 : 2;
   if (config_.buckets == 0) {
     const std::vector<int32_t> texts = rows_with(size_t{1} << max_bucket_bits);

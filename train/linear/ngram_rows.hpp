@@ -24,7 +24,7 @@ struct NgramBlock {
   float norm;  // one over the Euclidean norm of the block
 };
 
-/// An entry of a row as solvers and passes use it: `value` is x, with count, norm and scale in it.
+/// An entry of a row as solvers and AdaGrad use it: `value` is x, with count, norm and scale in it.
 struct NgramValue {
   uint32_t bucket;
   float value;
@@ -44,10 +44,10 @@ struct RowScratch {
 
 /// Memory that grows without being set to zero: the threads that fill it are the first to touch it.
 template <class T>
-struct Untouched : std::allocator<T> {
+struct DefaultInitAllocator : std::allocator<T> {
   template <class U>
   struct rebind {
-    using other = Untouched<U>;
+    using other = DefaultInitAllocator<U>;
   };
   template <class U, class... Arguments>
   void construct(U* at, Arguments&&... arguments) {
@@ -55,7 +55,7 @@ struct Untouched : std::allocator<T> {
   }
 };
 
-/// From so many texts on, passes learn as much as a solution in a fraction of its time.
+/// From so many texts on, AdaGrad learns as much as a solution in a fraction of its time.
 constexpr int64_t many_texts = 100'000;
 /// Up to so many entries, weights are solved for: with fewer than many_texts texts, for half an hour of a thread.
 inline int64_t max_entries_solved(int64_t texts, int64_t problems) {
@@ -64,7 +64,7 @@ inline int64_t max_entries_solved(int64_t texts, int64_t problems) {
 /// How many times as long as one reading of the n-grams what follows takes, on one thread and texts of 68 bytes: with 2
 /// classes 1.7 and 5.0 on an Intel Xeon (6/207), 2.5 and 6.4 on an AMD EPYC (25/17); with 22, 2.9 and 6.3, 3.5
 /// and 10.9. This is between them. `columns`: classes, or 1 of two; `kept`: rows are in memory.
-inline double passes_in_readings(int64_t columns, bool kept) {
+inline double adagrad_in_readings(int64_t columns, bool kept) {
   const auto each = static_cast<double>(columns);
   return kept ? 2.0 + 0.06 * each : 5.4 + 0.14 * each;
 }
@@ -112,7 +112,7 @@ class NgramRows {
   static constexpr double base_deviation = 0.3;
 
   /// Row i is text i; `texts` must outlive this where rows are not kept(). `base`: the classifier to start from, or
-  /// null; its n-grams and buckets replace those of `config`. Passes cannot start from one, so that with a base Error
+  /// null; its n-grams and buckets replace those of `config`. AdaGrad cannot start from one, so that with a base Error
   /// is thrown when entries, or the scores of the base, take more memory than the budget has.
   NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& config, int64_t classes,
             std::shared_ptr<const BaseClassifier> base = nullptr, RowBudget budget = {}, WorkPlace work = {});
@@ -121,7 +121,7 @@ class NgramRows {
   int64_t classes() const { return classes_; }
   int64_t entries() const { return entry_count_; }
   /// Are there too many entries to be solved for, in memory or in time?
-  bool by_passes() const { return by_passes_; }
+  bool by_adagrad() const { return by_adagrad_; }
   /// Are the entries in memory? Otherwise only read_row() has them: it makes them again.
   bool kept() const { return !texts_; }
   int64_t tokens() const { return tokens_; }  // of all texts
@@ -189,9 +189,9 @@ class NgramRows {
 
   LinearClassifierConfig config_;
   int64_t classes_, rows_, tokens_ = 0, entry_count_ = 0;
-  bool by_passes_ = false;
+  bool by_adagrad_ = false;
   std::optional<LabelledTexts> texts_;  // what rows are made of whenever one is read; none: rows are kept
-  std::vector<NgramCount, Untouched<NgramCount>> entries_;
+  std::vector<NgramCount, DefaultInitAllocator<NgramCount>> entries_;
   std::vector<int64_t> starts_;  // by 2 * row + block (0 words, 1 characters): its first entry
   bool multi_label_;
   std::vector<int32_t> labels_;

@@ -1,6 +1,6 @@
-// AdaGrad as in pass_solver.cpp, but scales and bias are those of the texts so far, groups grow from 1 to 256 texts,
-// and sums and counts take memory only for buckets that were in a text. The same calls must give the same bits on any
-// number of threads: tests/train/linear/test_online_classifier.cpp.
+// AdaGrad as in adagrad.cpp, but scales and bias are those of the texts so far, groups grow from 1 to 256 texts,
+// and accumulators and counts take memory only for buckets that were in a text. The same calls must give the same bits
+// on any number of threads: tests/train/linear/test_online_classifier.cpp.
 #include "train/linear/online_classifier.hpp"
 
 #include <algorithm>
@@ -23,10 +23,11 @@ namespace {
 constexpr float default_rate = 1, rate_of_two_classes = 0.35F, share_of_characters = 0.5F;
 constexpr int64_t max_at_once = 256, texts_per_thread = 16;  // max_at_once: gradients with the same weights
 constexpr int64_t max_online_weights = 1 << 27;              // 512 MB
-constexpr int64_t floats_at_once = 8;         // the width of the table is a multiple, for vector instructions
-constexpr float first_sum = 1;                // where the sums of AdaGrad begin
-constexpr double default_squares = 0.003;     // what a text adds to the sum of a bucket, on average: for guess_rest()
-constexpr size_t buckets_ahead = 8;           // rows of the table that are fetched before they are needed
+constexpr int64_t floats_at_once = 8;     // the width of the table is a multiple, for vector instructions
+constexpr float initial_accumulator = 1;  // where the sums of squared gradients begin
+constexpr double default_squares =
+    0.003;                           // what a text adds to the accumulator of a bucket, on average: for guess_rest()
+constexpr size_t buckets_ahead = 8;  // rows of the table that are fetched before they are needed
 constexpr size_t known_logarithms = 1 << 16;  // in a table: a logarithm for each n-gram would take most of the time
 
 /// Memory of zeros, of which pages that are never written to take none.
@@ -54,9 +55,9 @@ OnlineClassifier::OnlineClassifier(const LinearClassifierConfig& config, int64_t
     config_.buckets = int64_t{1} << std::clamp(bits_of(max_online_weights / width_ + 1) - 1, 10, max_bucket_bits);
   class_weights_ =
       weights_of(config_.class_weights, std::vector<int64_t>(static_cast<size_t>(classes), 1), classes, multi_label_);
-  shifts_ = shifts_of(class_weights_);
+  log_weights_ = log_weights_of(class_weights_);
   weights_.reset(zeros<float>(config_.buckets * width_));
-  sums_.reset(zeros<float>(config_.buckets));
+  accumulators_.reset(zeros<float>(config_.buckets));
   texts_with_.reset(zeros<uint32_t>(config_.buckets));
   for (size_t i = 0; i < known_logarithms; ++i) logarithms_[i] = math::log(static_cast<double>(i + 1));
 }
@@ -65,7 +66,7 @@ double OnlineClassifier::logarithm(uint32_t count) const {
   return count < known_logarithms ? logarithms_[count] : math::log(1 + static_cast<double>(count));
 }
 
-/// The logits of the shares of the classes so far, as logits_of_shares() has them.
+/// The log priors of the classes so far, as log_priors() has them.
 std::vector<double> OnlineClassifier::bias() const {
   std::vector<double> logits;
   double mean = 0;
@@ -121,78 +122,78 @@ void OnlineClassifier::add_scores(const RowValues& values, float* scores) const 
   }
 }
 
-void OnlineClassifier::find_slopes(const OnlineText& text, const std::vector<double>& bias, Row& row) const {
-  float* const slopes = row.slopes.data();
+void OnlineClassifier::find_gradients(const OnlineText& text, const std::vector<double>& bias, Row& row) const {
+  float* const gradients = row.gradients.data();
   const auto logit = [&](int64_t c) {
-    const double shift = shifts_.empty() ? 0 : shifts_[static_cast<size_t>(c)];
-    return static_cast<double>(slopes[c]) + bias[static_cast<size_t>(c)] + shift;
+    const double shift = log_weights_.empty() ? 0 : log_weights_[static_cast<size_t>(c)];
+    return static_cast<double>(gradients[c]) + bias[static_cast<size_t>(c)] + shift;
   };
   const auto weight_of = [&](int64_t c) {
     return static_cast<float>(text.weight * (class_weights_.empty() ? 1 : class_weights_[static_cast<size_t>(c)]));
   };
   if (multi_label_) {
-    for (int64_t c = 0; c < classes_; ++c) slopes[c] = static_cast<float>(1 / (1 + math::exp(-logit(c))));
+    for (int64_t c = 0; c < classes_; ++c) gradients[c] = static_cast<float>(1 / (1 + math::exp(-logit(c))));
     const auto weight = static_cast<float>(text.weight);
-    for (const int32_t label : text.labels) slopes[label] -= 1;
-    for (int64_t c = 0; c < classes_; ++c) slopes[c] *= weight;
+    for (const int32_t label : text.labels) gradients[label] -= 1;
+    for (int64_t c = 0; c < classes_; ++c) gradients[c] *= weight;
     if (!class_weights_.empty())
       for (const int32_t label : text.labels)
-        slopes[label] *= static_cast<float>(class_weights_[static_cast<size_t>(label)]);
+        gradients[label] *= static_cast<float>(class_weights_[static_cast<size_t>(label)]);
   } else if (columns_ == 1) {
-    const double shift = shifts_.empty() ? 0 : (shifts_[1] - shifts_[0]) / 2;
-    const double score = static_cast<double>(slopes[0]) + bias[1] + shift;
+    const double shift = log_weights_.empty() ? 0 : (log_weights_[1] - log_weights_[0]) / 2;
+    const double score = static_cast<double>(gradients[0]) + bias[1] + shift;
     const int32_t label = text.labels.front();
-    slopes[0] = static_cast<float>(2 / (1 + math::exp(-2 * score)) - 2 * label) * weight_of(label);
+    gradients[0] = static_cast<float>(2 / (1 + math::exp(-2 * score)) - 2 * label) * weight_of(label);
   } else {
     double most = logit(0), sum = 0;
     for (int64_t c = 1; c < classes_; ++c) most = std::max(most, logit(c));
     for (int64_t c = 0; c < classes_; ++c)
-      sum += static_cast<double>(slopes[c] = static_cast<float>(math::exp(logit(c) - most)));
+      sum += static_cast<double>(gradients[c] = static_cast<float>(math::exp(logit(c) - most)));
     const int32_t label = text.labels.front();
     for (int64_t c = 0; c < classes_; ++c)
-      slopes[c] = (slopes[c] / static_cast<float>(sum) - (c == label ? 1 : 0)) * weight_of(label);
+      gradients[c] = (gradients[c] / static_cast<float>(sum) - (c == label ? 1 : 0)) * weight_of(label);
   }
   row.squares = 0;
-  for (int64_t c = 0; c < columns_; ++c) row.squares += slopes[c] * slopes[c];
+  for (int64_t c = 0; c < columns_; ++c) row.squares += gradients[c] * gradients[c];
 }
 
 void OnlineClassifier::step(const Row& row, const NgramValue* first, const NgramValue* last, float share) {
   const float rate = share * (columns_ == 1 ? rate_of_two_classes : default_rate);
   const float squares = row.squares * share;
-  const float* const slopes = row.slopes.data();
+  const float* const gradients = row.gradients.data();
   const int64_t width = width_;
   for (const NgramValue* entry = first; entry != last; ++entry) {
     if (entry + buckets_ahead < last) {
       const uint32_t next = entry[buckets_ahead].bucket;
       for (int64_t k = 0; k < width; k += 16) __builtin_prefetch(weights_.get() + next * width + k, 1);
-      __builtin_prefetch(sums_.get() + next, 1);
+      __builtin_prefetch(accumulators_.get() + next, 1);
       __builtin_prefetch(texts_with_.get() + next, 1);
     }
     ++texts_with_[entry->bucket];
     if (entry->value == 0) continue;
-    float& sum = sums_[entry->bucket];
-    sum += squares * entry->value * entry->value;
-    const float each = rate * entry->value / std::sqrt(first_sum + sum);
+    float& accumulator = accumulators_[entry->bucket];
+    accumulator += squares * entry->value * entry->value;
+    const float each = rate * entry->value / std::sqrt(initial_accumulator + accumulator);
     float* const to = weights_.get() + entry->bucket * width;
     if (width == 1) {
-      *to -= each * *slopes;
+      *to -= each * *gradients;
       continue;
     }
 #pragma omp simd
-    for (int64_t k = 0; k < width; ++k) to[k] -= each * slopes[k];
+    for (int64_t k = 0; k < width; ++k) to[k] -= each * gradients[k];
   }
 }
 
 void OnlineClassifier::learn_group(const OnlineText* texts, int64_t count) {
-  const std::vector<double> shares = bias();
+  const std::vector<double> priors = bias();
   parallel_for(count, texts_per_thread, [&](int64_t begin, int64_t end) {
     RowScratch& scratch = scratches_[static_cast<size_t>(thread_index())];
     for (int64_t i = begin; i < end; ++i) {
       Row& row = group_[static_cast<size_t>(i)];
       read_row(texts[i].text, 1, scratch, row.values);
-      row.slopes.assign(static_cast<size_t>(width_), 0);
-      add_scores(row.values, row.slopes.data());
-      find_slopes(texts[i], shares, row);
+      row.gradients.assign(static_cast<size_t>(width_), 0);
+      add_scores(row.values, row.gradients.data());
+      find_gradients(texts[i], priors, row);
     }
   });
   // Each thread changes buckets of its own, in the order of the texts: no two write the same, and sums have an order.
@@ -236,7 +237,7 @@ void OnlineClassifier::learn(const std::vector<OnlineText>& texts) {
 
 std::vector<std::vector<float>> OnlineClassifier::logits(const std::vector<std::string>& texts) const {
   std::vector<std::vector<float>> rows(texts.size());
-  const std::vector<double> shares = bias();
+  const std::vector<double> priors = bias();
   parallel_for(static_cast<int64_t>(texts.size()), texts_per_thread, [&](int64_t begin, int64_t end) {
     RowScratch scratch;
     RowValues values;
@@ -250,7 +251,7 @@ std::vector<std::vector<float>> OnlineClassifier::logits(const std::vector<std::
       for (int64_t c = 0; c < classes_; ++c) {
         const double score = columns_ == 1 ? static_cast<double>(c == 1 ? scores[0] : -scores[0])
                                            : static_cast<double>(scores[static_cast<size_t>(c)]);
-        row.push_back(static_cast<float>(score + shares[static_cast<size_t>(c)]));
+        row.push_back(static_cast<float>(score + priors[static_cast<size_t>(c)]));
       }
     }
   });
@@ -260,8 +261,8 @@ std::vector<std::vector<float>> OnlineClassifier::logits(const std::vector<std::
 void OnlineClassifier::fill(ParamStore& params) const {
   const auto values_of = [&](const char* name) { return params.values() + params.find(name).offset; };
   real *const scales = values_of("linear.scale"), *const weights = values_of("linear.weight");
-  const std::vector<double> shares = bias();
-  std::copy(shares.begin(), shares.end(), values_of("linear.bias"));
+  const std::vector<double> priors = bias();
+  std::copy(priors.begin(), priors.end(), values_of("linear.bias"));
   if (multi_label_) std::fill_n(values_of("linear.threshold"), classes_, static_cast<real>(default_threshold));
   const double log_texts = math::log(static_cast<double>(1 + texts_)) + 1;
   for (int64_t f = 0; f < config_.buckets; ++f) {
@@ -281,7 +282,7 @@ void OnlineClassifier::write(const std::string& path) const {
       bits[static_cast<size_t>(f / 8)] |= static_cast<unsigned char>(1U << (f % 8));
   const auto used = std::make_shared<const StoredRows>(config_.buckets, std::move(bits));
   write_safetensors(path,
-                    {{"sums", DType::f32, {config_.buckets}, sums_.get(), used},
+                    {{"accumulators", DType::f32, {config_.buckets}, accumulators_.get(), used},
                      {"texts_with", DType::i32, {config_.buckets}, texts_with_.get(), used},
                      {"classes", DType::f64, {classes_}, counts_of_classes_.data()},
                      {"weight_of_texts", DType::f64, {1}, &weight_of_texts_}},
@@ -324,8 +325,8 @@ void OnlineClassifier::read_rest(const SafetensorsFile& rest) {
     throw Error(fmt::format("{}: it has {} classes, not {}", rest.path(), classes.size, classes_));
   classes.copy_to(counts_of_classes_.data());
   rest.at("weight_of_texts").copy_part(0, 1, &weight_of_texts_);
-  for_rows<float>(rest.at("sums"), 1, [&](int64_t f, const float* sum) {
-    if (*sum != 0) sums_[static_cast<size_t>(f)] = *sum;
+  for_rows<float>(rest.at("accumulators"), 1, [&](int64_t f, const float* sum) {
+    if (*sum != 0) accumulators_[static_cast<size_t>(f)] = *sum;
   });
   for_rows<double>(rest.at("texts_with"), 1, [&](int64_t f, const double* count) {
     if (*count != 0) texts_with_[static_cast<size_t>(f)] = static_cast<uint32_t>(*count);
@@ -333,7 +334,7 @@ void OnlineClassifier::read_rest(const SafetensorsFile& rest) {
 }
 
 /// Estimates what solving for the weights knew. Scales tell how many texts had each n-gram, if the rarest ones were in
-/// min_texts texts, and the bias tells the shares of the classes. Sums of squares are what they are on average after so
+/// min_texts texts, and the bias tells the shares of the classes. Accumulators are what they are on average after so
 /// many texts.
 void OnlineClassifier::guess_rest(const SafetensorsFile& params) {
   double largest = 1;
@@ -348,7 +349,7 @@ void OnlineClassifier::guess_rest(const SafetensorsFile& params) {
     if (*scale == 0) return;
     const double with = std::max(texts_and_one / math::exp(static_cast<double>(*scale) - 1) - 1, rarest);
     texts_with_[static_cast<size_t>(f)] = static_cast<uint32_t>(std::lround(with));
-    sums_[static_cast<size_t>(f)] = static_cast<float>(default_squares * with);
+    accumulators_[static_cast<size_t>(f)] = static_cast<float>(default_squares * with);
   });
   std::vector<double> bias(static_cast<size_t>(classes_));
   params.at("linear.bias").copy_to(bias.data());

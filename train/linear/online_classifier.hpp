@@ -25,7 +25,7 @@ struct OnlineText {
   double weight = 1;
 };
 
-/// One pass of AdaGrad with one sum of squares for each bucket, as PassSolver's, over texts that are not kept. Its
+/// One epoch of AdaGrad with one accumulator for each bucket, as AdaGradSolver's, over texts that are not kept. Its
 /// memory is that of the table of n-grams, whatever the number of texts. Scales and bias are those of the texts so far:
 /// softmax, with any number of labels the logistic loss of each. The same texts in the same calls give the same bits on
 /// any number of threads. Weights of classes must be equal or listed.
@@ -46,7 +46,7 @@ class OnlineClassifier {
   /// The parameters of a LinearClassifier.
   void fill(ParamStore& params) const;
 
-  /// Writes what fill() does not have: the sums of squares and the counts.
+  /// Writes what fill() does not have: the accumulators and the counts.
   void write(const std::string& path) const;
   /// Goes on from the parameters of a classifier. `rest`: what write() wrote; null: it is estimated from `params`.
   void read(const SafetensorsFile& params, const SafetensorsFile* rest);
@@ -58,9 +58,9 @@ class OnlineClassifier {
   template <class T>
   using Zeros = std::unique_ptr<T[], Free>;  // pages that nothing was written to take no memory
   struct Row {
-    RowValues values;           // those of n-grams that are too rare are 0
-    std::vector<float> slopes;  // the gradient of the loss by the score, of each column
-    float squares = 0;          // the sum of their squares
+    RowValues values;              // those of n-grams that are too rare are 0
+    std::vector<float> gradients;  // the gradient of the loss by the score, of each column
+    float squares = 0;             // the sum of their squares
   };
 
   /// ln(1 + count), from a table where the count is small. An n-gram has the scale ln(1 + texts) + 1 - ln(1 + texts
@@ -71,13 +71,14 @@ class OnlineClassifier {
   /// scores += x W: (width).
   void add_scores(const RowValues& values, float* scores) const;
   void learn_group(const OnlineText* texts, int64_t count);
-  /// Turns the scores in row.slopes into the gradient of the text's loss by them.
-  void find_slopes(const OnlineText& text, const std::vector<double>& bias, Row& row) const;
+  /// Turns the scores in row.gradients into the gradient of the text's loss by them.
+  void find_gradients(const OnlineText& text, const std::vector<double>& bias, Row& row) const;
   template <class T, class Take>
   void for_rows(const FileTensor& tensor, int64_t columns, const Take& take) const;
   void read_rest(const SafetensorsFile& rest);
   void guess_rest(const SafetensorsFile& params);
-  /// Changes the weights, sums and counts of some entries of a row. share: of the rate, for n-grams of characters.
+  /// Changes the weights, accumulators and counts of some entries of a row. share: of the rate, for n-grams of
+  /// characters.
   void step(const Row& row, const NgramValue* first, const NgramValue* last, float share);
 
   LinearClassifierConfig config_;
@@ -85,11 +86,12 @@ class OnlineClassifier {
   bool multi_label_;
   int64_t columns_, width_;  // scores of a text (with two classes one, that of the second); weights of a bucket
   int64_t texts_ = 0;
-  std::vector<double> counts_of_classes_, class_weights_, shifts_;
+  std::vector<double> counts_of_classes_, class_weights_, log_weights_;
   double weight_of_texts_ = 0;      // the sum of the weights of all texts so far
   std::vector<double> logarithms_;  // ln(1 + i) for small i
-  Zeros<float> weights_, sums_;     // (buckets, width); of AdaGrad, (buckets), less first_sum, so that they begin at 0
-  Zeros<uint32_t> texts_with_;      // by bucket
+  Zeros<float> weights_,
+      accumulators_;  // (buckets, width); of AdaGrad, (buckets), less initial_accumulator, so that they begin at 0
+  Zeros<uint32_t> texts_with_;  // by bucket
   std::vector<Row> group_;
   std::vector<RowScratch> scratches_;  // by thread
 };

@@ -69,7 +69,7 @@ RankWork::RankWork(Communicator* ranks)
     : ranks_(ranks != nullptr ? *ranks : one_process_), outer_(StopScope::current()) {
   if (size() == 1) return;
   alone_.emplace(nullptr);
-  patience_.emplace(ranks_);
+  long_timeout_.emplace(ranks_);
 }
 
 void RankWork::run(const std::function<void()>& work) {

@@ -1,5 +1,5 @@
 // How several ranks train a linear classifier: each does a part of the work, and all end together, also where only one
-// of them is asked to stop. Used by the solver (unit_work), the passes (pass_solver), train_linear and read_ngrams.
+// of them is asked to stop. Used by the solver (unit_work), AdaGrad (adagrad), train_linear and read_ngrams.
 // tests/train/linear/test_rank_work.cpp.
 #pragma once
 
@@ -19,7 +19,8 @@ namespace capstan {
 
 /// All methods but the first three are collective (Communicator). With several ranks, stop points do nothing while it
 /// lives, but for those of the work that run() and gather() are given: a rank that stopped alone would leave the others
-/// waiting. Other ranks may work for as long as they need (Communicator::Patience). One process does its work at once.
+/// waiting. Other ranks may work for as long as they need (Communicator::LongTimeout). One process does its work at
+/// once.
 class RankWork : NoCopy {
  public:
   /// `ranks` must outlive it; null: one process. The poll of the calling thread is that of the work.
@@ -53,7 +54,7 @@ class RankWork : NoCopy {
   std::atomic<bool> heard_{false};  // was another rank asked to stop?
   const StopPoll poll_ = [this] { return heard_ || (outer_ != nullptr && (*outer_)()); };
   std::optional<StopScope> alone_;  // in which nothing stops
-  std::optional<Communicator::Patience> patience_;
+  std::optional<Communicator::LongTimeout> long_timeout_;
 };
 
 }  // namespace capstan

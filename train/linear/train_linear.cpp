@@ -60,7 +60,7 @@ bool solve(Session& session, const NgramRows& rows, ParamStore& params, bool val
   session.changed();
   session.progress().pace().step_took(watch.seconds(), rows.tokens());
   session.progress().all_done();
-  const char* const by = rows.by_passes() ? held_out_texts : cross_validation;
+  const char* const by = rows.by_adagrad() ? held_out_texts : cross_validation;
   if (!validates && fit.held_out.targets > 0)
     session.validated({fit.held_out, fit.labels, decisions, by}, watch.seconds());
   return true;

@@ -1,7 +1,7 @@
 // Files of what a run has worked out that no checkpoint has yet, in its folder, so that a run that is killed does not
 // begin again. They are removed at the end, and no other file whose name ends so. A file that another version wrote
 // must not be taken up: a change of what is written raises the number in work_file.cpp.
-// tests/train/linear/test_unit_work.cpp, test_ngram_passes.cpp, tests/cli/long_linear_kills.sh.
+// tests/train/linear/test_unit_work.cpp, test_fit_adagrad.cpp, tests/cli/long_linear_kills.sh.
 #pragma once
 
 #include <cstdint>

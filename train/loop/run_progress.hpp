@@ -96,7 +96,7 @@ class RunProgress {
   Stopwatch session_;
   double seconds_before_ = 0;  // in earlier sessions
   bool warned_of_loss_ = false;
-  Sparingly statuses_{7}, validations_{7};  // how often each kind of line is shown
+  RateLimiter statuses_{7}, validations_{7};  // how often each kind of line is shown
 };
 
 }  // namespace capstan

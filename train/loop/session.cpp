@@ -83,7 +83,7 @@ bool Session::resume(const RunParts& parts, const RenewIdentity& renewed) {
 /// Reads the checkpoint to go on from, and returns its folder; nothing where there is none. Rank 0 chooses it.
 std::optional<fs::path> Session::load(const RunState& now, const RunParts& parts, const RenewIdentity& renewed) {
   if (!ranks_.first()) {  // rank 0 decides
-    const Communicator::Patience disk(ranks_);
+    const Communicator::LongTimeout disk(ranks_);
     const std::string chosen = ranks_.broadcast("");
     if (chosen.empty()) return {};
     read_checkpoint(chosen, parts);
@@ -187,7 +187,7 @@ void Session::publish(size_t but) {
     saving.begin(fmt::format("saving{}", progress_.at_step(oldest.step)));
     folder_.checkpoints().publish(written_.size() - 1);
     {
-      const Communicator::Patience disk(ranks_);
+      const Communicator::LongTimeout disk(ranks_);
       ranks_.barrier();  // no rank goes on before the checkpoint is whole
     }
     const double seconds = oldest.seconds + watch.seconds();

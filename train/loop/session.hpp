@@ -21,9 +21,9 @@ namespace capstan {
 
 /// Where the weights of a run are from that does not start from random ones.
 struct WarmStart {
-  std::vector<Ancestor> ancestry;     // at least one
-  std::vector<std::string> report;    // lines for the log
-  std::vector<std::string> warnings;  // follow them
+  std::vector<ParentCheckpoint> ancestry;  // at least one
+  std::vector<std::string> report;         // lines for the log
+  std::vector<std::string> warnings;       // follow them
 };
 
 struct TrainResult {

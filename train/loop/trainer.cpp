@@ -153,7 +153,7 @@ bool Loop::validate() {
   std::optional<Validation> result;
   Progress progress(progress_.log().of_work(true), "evaluating",
                     static_cast<double>(inputs_.valid->batches_per_epoch(0)), in_shares);
-  progress.then(std::max(0.0, progress_.time_left()));
+  progress.expect_more_seconds(std::max(0.0, progress_.time_left()));
   try {
     const StopScope scope(&at_once);
     result = capstan::validate(inputs_.task, WatchedBatches(*inputs_.valid, progress), config_.micro_batch_tokens,

@@ -160,7 +160,8 @@ class Communicator::Watch : NoCopy {
     const bool far = std::any_of(missing.begin(), missing.end(), [&](const Pending& pending) {
       return !pending.done && !ranks_.is_neighbour(pending.peer);
     });
-    if (ranks_.patience_ == 0 || (far && idle_ > patience_factor * ranks_.timeout_)) ranks_.give_up(missing, idle_);
+    if (ranks_.long_timeouts_ == 0 || (far && idle_ > long_timeout_factor * ranks_.timeout_))
+      ranks_.give_up(missing, idle_);
   }
 
  private:

@@ -92,13 +92,13 @@ class Communicator : NoCopy {
   /// Other ranks may compute for so many seconds before they send: waiting allows ten times as long, if that is more
   /// than the time-out.
   void expect_pause(double seconds) { pause_ = seconds; }
-  static constexpr double patience_factor = 60;
+  static constexpr double long_timeout_factor = 60;
   /// While it lives, waiting for a rank of this machine has no limit as long as that shows signs of life, and waiting
-  /// for others has the limit patience_factor * timeout: for work that takes one rank much longer than another.
-  class Patience : NoCopy {
+  /// for others has the limit long_timeout_factor * timeout: for work that takes one rank much longer than another.
+  class LongTimeout : NoCopy {
    public:
-    explicit Patience(Communicator& ranks) : ranks_(ranks) { ++ranks_.patience_; }
-    ~Patience() { --ranks_.patience_; }
+    explicit LongTimeout(Communicator& ranks) : ranks_(ranks) { ++ranks_.long_timeouts_; }
+    ~LongTimeout() { --ranks_.long_timeouts_; }
 
    private:
     Communicator& ranks_;
@@ -129,7 +129,7 @@ class Communicator : NoCopy {
   std::unique_ptr<Transport> transport_;
   int rank_ = 0, size_ = 1;
   double timeout_ = 0, pause_ = 0;
-  int patience_ = 0;
+  int long_timeouts_ = 0;
   std::vector<Place> places_;
   std::vector<int> neighbours_{0};
   std::unique_ptr<WaitingRanks> waiting_;  // null: there is no other rank

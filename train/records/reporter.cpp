@@ -43,7 +43,7 @@ void Reporter::info(const std::string& line) {
 
 void Reporter::warn(const std::string& line) { log(LogLevel::warning, line, true); }
 
-void Reporter::often(Sparingly& kind, double share_done, const std::string& line, bool beside_bar) {
+void Reporter::often(RateLimiter& kind, double share_done, const std::string& line, bool beside_bar) {
   if (!shown_) return;
   const bool due = kind.due(share_done) || shown_->mode == ProgressMode::plain;
   log(due ? LogLevel::info : LogLevel::debug, line, shown_->mode != ProgressMode::none && (beside_bar || !shown_->bar));

@@ -26,7 +26,7 @@ class Reporter {
   void warn(const std::string& line);
   /// A line of which a run has many: with mode `plain` all of them, otherwise as many as `kind` lets through; the
   /// others have the level `debug`. They go to the file and are shown, unless a bar shows the same.
-  void often(Sparingly& kind, double share_done, const std::string& line, bool beside_bar);
+  void often(RateLimiter& kind, double share_done, const std::string& line, bool beside_bar);
   /// Call it at every step: updates the bar, at most five times per second. `line` is called only when it is needed.
   template <class Line>
   void tick(double done, const Line& line) {

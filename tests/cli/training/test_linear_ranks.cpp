@@ -71,7 +71,7 @@ TEST_CASE("linear classifiers: any number of processes and threads trains the sa
       {"two classes", linear_rows(300, 2), {}},
       {"three classes, validation", linear_rows(300, 3), {"data.valid_fraction=0.2", "train.monitor=macro-f1"}},
       {"labels", linear_rows(300, 4, true), {"data.multi_label=true"}},
-      {"passes over rows that are made again", linear_rows(100'000, 12), {"train.memory=1", "model.buckets=4096"}},
+      {"AdaGrad over rows that are made again", linear_rows(100'000, 12), {"train.memory=1", "model.buckets=4096"}},
   };
   for (const LinearJob& job : jobs) {
     INFO(job.name);
@@ -105,7 +105,7 @@ TEST_CASE("linear classifiers: a rank that is killed, then a signal to one rank:
   if (ranks_are_unavailable()) return;
   const std::vector<LinearJob> jobs{
       {"folds", linear_rows(8'000, 8), {}},
-      {"passes", linear_rows(100'000, 12), {"train.memory=1", "model.buckets=4096"}},
+      {"AdaGrad", linear_rows(100'000, 12), {"train.memory=1", "model.buckets=4096"}},
   };
   for (const LinearJob& job : jobs) {
     INFO(job.name);

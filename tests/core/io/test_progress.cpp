@@ -34,11 +34,11 @@ TEST_CASE("lines about long work have shares, amounts and the time left as far a
   Progress(log, "solving", 2, in_shares, 0).add(5);  // more than was expected
   CHECK(lines.back() == "solving: 100 %, 0s left");
   Progress with_more_to_come(log, "evaluating", 2, in_shares, 0);
-  with_more_to_come.then(90);
+  with_more_to_come.expect_more_seconds(90);
   with_more_to_come.add(1);
   CHECK(lines.back() == "evaluating: 50 %, 1m30s left");
   Progress before_passes(log, "reading", 4, in_texts, 0);
-  before_passes.then_as_fast(1e9);
+  before_passes.expect_more_work(1e9);
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
   before_passes.add(1);  // a thousand million times this, which took a millisecond or more, follow
   CHECK_MESSAGE(lines.back().find("d", lines.back().find("/s, ")) != std::string::npos, lines.back());
@@ -66,7 +66,7 @@ TEST_CASE("lines about long work have shares, amounts and the time left as far a
 }
 
 TEST_CASE("a line of which there are many is due some times over a run, or ever more seldom where no end is known") {
-  Sparingly few(3), rare(3);
+  RateLimiter few(3), rare(3);
   int said = 0;
   for (int step = 1; step <= 100; ++step) said += few.due(step / 100.0) ? 1 : 0;
   CHECK(said == 4);

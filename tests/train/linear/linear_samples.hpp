@@ -63,8 +63,8 @@ inline NgramRows rows_of(const std::vector<Text>& texts, int64_t classes, const 
   return {Samples(texts).texts(), config, classes, std::move(base)};
 }
 
-/// Budgets by which few texts, too, are learnt in passes, over rows that are kept in memory or made again.
-constexpr RowBudget kept_for_passes{1, int64_t{1} << 30}, made_again{1, 1};
+/// Budgets by which few texts, too, are learnt by AdaGrad, over rows that are kept in memory or made again.
+constexpr RowBudget kept_for_adagrad{1, int64_t{1} << 30}, made_again{1, 1};
 
 /// A model's parameters, as LinearClassifier makes them.
 struct Solution {

@@ -96,14 +96,14 @@ TEST_CASE("a base classifier: the joined table gives the scores of the solution"
   const Solution from(rows, 1);
   REQUIRE(from.fit.report.back().find("weights 1 x TF-IDF (C 0.25) + 0 x") != std::string::npos);
   const auto solved = solve_svm(rows, {all_rows(rows), 1, 0.25, false, random_key(1, "order of rows")});
-  const SvmSolution presence = solve_presence(rows, all_rows(rows), 1);
+  const SvmSolution intercept = solve_intercept(rows, all_rows(rows), 1);
   // Of a text without known n-grams, the shares of the classes; otherwise the score, as far as n-grams are present.
-  const double share = logits_of_shares(rows)[1], unknown = static_cast<double>(solved.score_of_unknown(rows));
+  const double share = log_priors(rows)[1], unknown = static_cast<double>(solved.score_of_unknown(rows));
   CHECK(static_cast<double>(from.linear->text_logits({""})[1]) == doctest::Approx(share).epsilon(1e-4));
   double factor = 0;
   for (int64_t row = 0; row < rows.rows(); ++row) {
     const Array logits = from.linear->text_logits({texts[static_cast<size_t>(row)].text});
-    const double absence = 1 - static_cast<double>(presence.score(rows, row)),
+    const double absence = 1 - static_cast<double>(intercept.score(rows, row)),
                  score = static_cast<double>(solved.score(rows, row)) - absence * unknown,
                  logit = static_cast<double>(logits[1]) - absence * share;
     if (row == 0) factor = logit / score;

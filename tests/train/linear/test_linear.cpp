@@ -80,25 +80,25 @@ TEST_CASE("rows of n-grams: many texts have n-grams of more words, and many clas
   for (const auto& [texts, words] : {std::pair(&few, std::vector<int64_t>{1, 2}), {&many, {1, 2, 3}}}) {
     const NgramRows rows = rows_of(*texts, 2, config);
     CHECK(rows.config().words == words);
-    CHECK_FALSE(rows.by_passes());  // hardly any n-grams
+    CHECK_FALSE(rows.by_adagrad());  // hardly any n-grams
     LinearClassifierConfig again = config;
     take_choices(rows.config(), again);
     CHECK(again.words == words);
   }
   const std::vector<Text> some = sample_texts(1000);  // of some ten n-grams each
-  CHECK_FALSE(rows_of(some, 100'000, linear_config()).by_passes());
-  CHECK(rows_of(some, 1'000'000, linear_config()).by_passes());
+  CHECK_FALSE(rows_of(some, 100'000, linear_config()).by_adagrad());
+  CHECK(rows_of(some, 1'000'000, linear_config()).by_adagrad());
 }
 
 TEST_CASE("rows of n-grams: those that are made again are the same as those that are kept") {
   const Samples samples(sample_texts(3000));
   const LabelledTexts texts = samples.texts();
   const NgramRows kept(texts, linear_config(), 2);
-  CHECK_FALSE(kept.by_passes());
+  CHECK_FALSE(kept.by_adagrad());
   REQUIRE(kept.entries() > 40'000);
   for (const int64_t most : {int64_t{1}, int64_t{120'000}}) {  // bytes: some rows are read before they are too many
     const NgramRows again(texts, linear_config(), 2, nullptr, {most, most});
-    CHECK(again.by_passes());
+    CHECK(again.by_adagrad());
     REQUIRE_FALSE(again.kept());
     CHECK(again.scale() == kept.scale());
     CHECK(again.rows() == kept.rows());
@@ -208,15 +208,15 @@ TEST_CASE("dual coordinate descent: the gradient of the primal is zero at the so
   check_solutions(sample_texts(300), nullptr);
 }
 
-TEST_CASE("dual coordinate descent: the presence of n-grams is about 1 for all texts, and 0 for one without any") {
+TEST_CASE("dual coordinate descent: the intercept of n-grams is about 1 for all texts, and 0 for one without any") {
   std::vector<Text> texts = sample_texts(2000);
   texts.push_back({" ", 0});
   const NgramRows rows = rows_of(texts, 2, linear_config());
-  const SvmSolution presence = solve_presence(rows, all_rows(rows), 1);
+  const SvmSolution intercept = solve_intercept(rows, all_rows(rows), 1);
   double mean = 0;
-  for (int64_t row = 0; row < 2000; ++row) mean += static_cast<double>(presence.score(rows, row)) / 2000;
+  for (int64_t row = 0; row < 2000; ++row) mean += static_cast<double>(intercept.score(rows, row)) / 2000;
   CHECK(std::abs(mean - 1) < 0.1);
-  CHECK(presence.score(rows, 2000) == 0);
+  CHECK(intercept.score(rows, 2000) == 0);
 }
 
 TEST_CASE("dual coordinate descent: the same with the scores of a base classifier") {
@@ -317,8 +317,8 @@ TEST_CASE("linear classifiers: few texts, a class that is alone, texts without n
 }
 
 /// Asked to stop from the `allowed`th question on.
-struct Patience {
-  explicit Patience(int allowed) : poll([=] { return asked++ >= allowed; }) {}
+struct StopAfterPolls {
+  explicit StopAfterPolls(int allowed) : poll([=] { return asked++ >= allowed; }) {}
   std::atomic<int> asked{0};
   const StopPoll poll;
 };
@@ -328,12 +328,12 @@ TEST_CASE("linear classifiers: the solver stops between a few rows of a pass") {
   const SvmProblem problem{all_rows(rows), 1, 1, true, random_key(1, "order")};
   for (const int allowed : {0, 1, 2500, 4050}) {  // the ratios, then the diagonal ask for each row
     INFO(allowed);
-    Patience patience(allowed);
-    const StopScope scope(&patience.poll);
+    StopAfterPolls limit(allowed);
+    const StopScope scope(&limit.poll);
     CHECK_THROWS_AS(solve_svm(rows, problem), Stopped);
-    CHECK(patience.asked == allowed + 1);
+    CHECK(limit.asked == allowed + 1);
   }
-  Patience endless(1'000'000);
+  StopAfterPolls endless(1'000'000);
   const StopScope scope(&endless.poll);
   solve_svm(rows, problem);
   CHECK(endless.asked >= 4000 + 2 * 2000 / 16);
@@ -346,7 +346,7 @@ TEST_CASE(
   ParamStore store;
   const LinearClassifier linear(Scope(store, 1), rows.config(), 3);
   store.finalize();
-  Patience endless(1'000'000'000);
+  StopAfterPolls endless(1'000'000'000);
   {
     const StopScope scope(&endless.poll);
     fit_linear(rows, store, 1);
@@ -354,11 +354,11 @@ TEST_CASE(
   const int questions = endless.asked;
   for (int allowed = 0; allowed < questions; allowed += questions / 20) {
     INFO(allowed, " of ", questions);
-    Patience patience(allowed);
-    const StopScope scope(&patience.poll);
+    StopAfterPolls limit(allowed);
+    const StopScope scope(&limit.poll);
     CHECK_THROWS_AS(fit_linear(rows, store, 1), Stopped);
   }
-  Patience none(0), some(100);
+  StopAfterPolls none(0), some(100);
   const StopScope reading(&none.poll);
   CHECK_THROWS_AS(NgramRows(samples.texts(), linear_config(), 3), Stopped);
   const StopScope evaluation(&some.poll);

@@ -49,10 +49,10 @@ const RankCase rank_cases[] = {
     {"a base classifier", 3, solved_for, true},
     {"weights of classes", 3, solved_for, false, true},
     {"any number of labels", 4, solved_for, false, false, true},
-    {"passes over kept rows, two classes", 2, kept_for_passes},
-    {"passes over rows that are made again, two classes", 2, made_again},
-    {"passes, three classes, with weights", 3, made_again, false, true},
-    {"passes, more labels than a vector instruction has room for", 40, made_again, false, false, true},
+    {"AdaGrad over kept rows, two classes", 2, kept_for_adagrad},
+    {"AdaGrad over rows that are made again, two classes", 2, made_again},
+    {"AdaGrad, three classes, with weights", 3, made_again, false, true},
+    {"AdaGrad, more labels than a vector instruction has room for", 40, made_again, false, false, true},
 };
 
 /// The texts of a case, and what is solved for them.
@@ -108,9 +108,9 @@ TEST_CASE("linear classifiers: any number of ranks and threads finds the bits of
   set_threads(before);
 }
 
-TEST_CASE("passes: ranks of which some keep rows in memory and others make them again find the same bits") {
+TEST_CASE("AdaGrad: ranks of which some keep rows in memory and others make them again find the same bits") {
   const Samples samples(sample_texts(900, 3));
-  const NgramRows kept(samples.texts(), linear_config(), 3, nullptr, kept_for_passes),
+  const NgramRows kept(samples.texts(), linear_config(), 3, nullptr, kept_for_adagrad),
       again(samples.texts(), linear_config(), 3, nullptr, made_again);
   REQUIRE(kept.kept());
   REQUIRE_FALSE(again.kept());

@@ -1,7 +1,7 @@
 // 256 rows are computed on all ranks and threads with the same weights, and sent to all ranks; then each thread updates
 // the buckets that it has, in the order of the rows, so that no two write the same and sums have a fixed order. Loops
-// are compiled for some small numbers of classes. tests/train/linear/test_ngram_passes.cpp, test_rank_work.cpp.
-#include "train/linear/pass_solver.hpp"
+// are compiled for some small numbers of classes. tests/train/linear/test_fit_adagrad.cpp, test_rank_work.cpp.
+#include "train/linear/adagrad.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@ constexpr int64_t rows_at_once = 256, rows_per_unit = 8;
 constexpr int64_t scores_at_once = 2048;  // rows that ranks share out to score: a moment's work
 constexpr int64_t floats_per_vector = 8;  // the weights of a bucket are a multiple, for vector instructions
 constexpr size_t rows_ahead = 8;          // rows of the table that are fetched before they are needed
-constexpr float first_square = 1;         // where the sums of AdaGrad begin
+constexpr float initial_accumulator = 1;  // where the sums of squared gradients begin
 
 /// out[k] += x W for the entries x of a row. A bucket has `blocks` * floats_per_vector weights.
 template <int blocks>
@@ -41,23 +41,23 @@ void add_scores(const std::vector<NgramValue>& row, const float* weights, float*
   for (int64_t k = 0; k < width; ++k) out[k] += sums[k];
 }
 
-/// W[bucket] -= rate x slopes / sqrt(sum of squares), with `blocks` * floats_per_vector weights for each bucket, for a
+/// W[bucket] -= rate x gradients / sqrt(accumulator), with `blocks` * floats_per_vector weights for each bucket, for a
 /// part of a row.
 template <int blocks>
-void step_back(const NgramValue* begin, const NgramValue* end, const float* slopes, float squares, float rate,
-               float* weights, float* sums) {
+void step_back(const NgramValue* begin, const NgramValue* end, const float* gradients, float squares, float rate,
+               float* weights, float* accumulators) {
   constexpr int64_t width = blocks * floats_per_vector;
   float fixed[width];
-  std::copy_n(slopes, width, fixed);
+  std::copy_n(gradients, width, fixed);
   for (const NgramValue* entry = begin; entry != end; ++entry) {
     if (entry + rows_ahead < end) {
       const uint32_t next = entry[rows_ahead].bucket;
       for (int64_t k = 0; k < width; k += 16) __builtin_prefetch(weights + next * width + k, 1);
-      __builtin_prefetch(sums + next, 1);
+      __builtin_prefetch(accumulators + next, 1);
     }
-    float& sum = sums[entry->bucket];
-    sum += squares * entry->value * entry->value;
-    const float step = rate * entry->value / std::sqrt(sum);
+    float& accumulator = accumulators[entry->bucket];
+    accumulator += squares * entry->value * entry->value;
+    const float step = rate * entry->value / std::sqrt(accumulator);
     float* const to = weights + entry->bucket * width;
     for (int64_t k = 0; k < width; ++k) to[k] -= step * fixed[k];
   }
@@ -71,7 +71,7 @@ void add_row(float factor, const float* from, int64_t width, float* to) {
 
 }  // namespace
 
-PassSolver::PassSolver(const NgramRows& rows, uint64_t seed, RankWork& ranks)
+AdaGradSolver::AdaGradSolver(const NgramRows& rows, uint64_t seed, RankWork& ranks)
     : rows_(rows),
       seed_(seed),
       ranks_(ranks),
@@ -81,46 +81,46 @@ PassSolver::PassSolver(const NgramRows& rows, uint64_t seed, RankWork& ranks)
       columns_(rows.is_binary() ? 1 : rows.classes()),
       width_(columns_ == 1 ? 1 : (columns_ + floats_per_vector - 1) / floats_per_vector * floats_per_vector),
       characters_share_(orders_of(rows.config()).words.empty() ? 1 : characters_share) {
-  const std::vector<double> shares = logits_of_shares(rows);
-  shares_ = columns_ == 1 ? std::vector<double>{shares[1]} : shares;
-  shifts_ = shifts_of(rows.class_weights());
-  if (columns_ == 1 && !shifts_.empty()) shifts_ = {(shifts_[1] - shifts_[0]) / 2};
+  const std::vector<double> priors = log_priors(rows);
+  log_priors_ = columns_ == 1 ? std::vector<double>{priors[1]} : priors;
+  log_weights_ = log_weights_of(rows.class_weights());
+  if (columns_ == 1 && !log_weights_.empty()) log_weights_ = {(log_weights_[1] - log_weights_[0]) / 2};
   for (const std::string& keeps : ranks_.gather([&] { return rows.kept() ? "kept" : ""; }))
     entries_are_sent_ = entries_are_sent_ || keeps.empty();
   weights_.assign(static_cast<size_t>(rows_.config().buckets * width_), 0);
-  sums_.assign(static_cast<size_t>(rows_.config().buckets), first_square);
+  accumulators_.assign(static_cast<size_t>(rows_.config().buckets), initial_accumulator);
 }
 
-void PassSolver::run(const std::vector<uint32_t>& learnt, double rate, PassPlace& place, double work,
-                     Progress* progress, const std::function<void()>& save) {
+void AdaGradSolver::run(const std::vector<uint32_t>& learnt, double rate, AdaGradPosition& position, double work,
+                        Progress* progress, const std::function<void()>& save) {
   const auto count = static_cast<int64_t>(learnt.size());
-  if (place.pass == 0 && place.row == 0) {
+  if (position.epoch == 0 && position.row == 0) {
     std::fill(weights_.begin(), weights_.end(), 0.0F);
-    std::fill(sums_.begin(), sums_.end(), first_square);
+    std::fill(accumulators_.begin(), accumulators_.end(), initial_accumulator);
   }
-  factor_ = loss_ == Loss::hinge ? place.factor : 1;
+  inverse_temperature_ = loss_ == Loss::hinge ? position.inverse_temperature : 1;
   const RandomKey key = random_key(seed_, "order of rows");
   batch_.resize(static_cast<size_t>(rows_at_once));
   borders_.clear();
   scratches_.resize(static_cast<size_t>(team_size()));
-  const double total_rows = static_cast<double>(passes * std::max<int64_t>(count, 1));
+  const double total_rows = static_cast<double>(adagrad_epochs * std::max<int64_t>(count, 1));
   const auto work_of = [&](int64_t rows) { return work * static_cast<double>(rows) / total_rows; };
-  if (progress != nullptr) progress->skip(work_of(place.pass * count + place.row));
-  for (; place.pass < passes; ++place.pass, place.row = 0)
-    for (; place.row < count; place.row += rows_at_once) {
+  if (progress != nullptr) progress->skip(work_of(position.epoch * count + position.row));
+  for (; position.epoch < adagrad_epochs; ++position.epoch, position.row = 0)
+    for (; position.row < count; position.row += rows_at_once) {
       stop_point();
       save();
-      const int64_t batch_rows = std::min(rows_at_once, count - place.row);
-      const double done = static_cast<double>(place.pass * count + place.row) / total_rows;
+      const int64_t batch_rows = std::min(rows_at_once, count - position.row);
+      const double done = static_cast<double>(position.epoch * count + position.row) / total_rows;
       const auto row_of = [&](int64_t i) {
-        return learnt[static_cast<size_t>(permuted_place(place.row + i, count, key, place.pass))];
+        return learnt[static_cast<size_t>(permuted_place(position.row + i, count, key, position.epoch))];
       };
       learn(row_of, batch_rows, static_cast<float>(rate * (1 - done)));
       if (progress != nullptr) progress->add(work_of(batch_rows));
     }
 }
 
-std::vector<float> PassSolver::scores(const std::vector<uint32_t>& some_rows) const {
+std::vector<float> AdaGradSolver::scores(const std::vector<uint32_t>& some_rows) const {
   std::vector<float> result;
   result.reserve(some_rows.size() * static_cast<size_t>(columns_));
   const auto total = static_cast<int64_t>(some_rows.size());
@@ -144,7 +144,7 @@ std::vector<float> PassSolver::scores(const std::vector<uint32_t>& some_rows) co
 }
 
 /// The scores of the rows [begin, end) of some.
-void PassSolver::score_rows(const std::vector<uint32_t>& some_rows, int64_t begin, int64_t end, float* out) const {
+void AdaGradSolver::score_rows(const std::vector<uint32_t>& some_rows, int64_t begin, int64_t end, float* out) const {
   parallel_for(end - begin, rows_per_unit, [&](int64_t first, int64_t last) {
     RowScratch scratch;
     RowValues values;
@@ -159,16 +159,16 @@ void PassSolver::score_rows(const std::vector<uint32_t>& some_rows, int64_t begi
   });
 }
 
-std::vector<double> PassSolver::logits(const float* scores, double factor) const {
+std::vector<double> AdaGradSolver::logits(const float* scores, double inverse_temperature) const {
   std::vector<double> result(static_cast<size_t>(rows_.classes()));
   for (int64_t c = 0; c < columns_; ++c)
     result[static_cast<size_t>(columns_ == 1 ? 1 : c)] =
-        factor * static_cast<double>(scores[c]) + shares_[static_cast<size_t>(c)];
+        inverse_temperature * static_cast<double>(scores[c]) + log_priors_[static_cast<size_t>(c)];
   if (columns_ == 1) result[0] = -result[1];
   return result;
 }
 
-double PassSolver::share_of_words() const {
+double AdaGradSolver::share_of_words() const {
   double words = 0, all = 1e-9;
   for (const Row& row : batch_) {
     words += static_cast<double>(row.values.words);
@@ -177,11 +177,11 @@ double PassSolver::share_of_words() const {
   return words / all;
 }
 
-void PassSolver::take(double factor, real* weight) {
+void AdaGradSolver::take(double inverse_temperature, real* weight) {
   const int64_t classes = rows_.classes();
   parallel_each(rows_.config().buckets, elementwise_grain, [&](int64_t f) {
     for (int64_t c = 0; c < columns_; ++c) {
-      const double value = factor * static_cast<double>(weights_[static_cast<size_t>(f * width_ + c)]);
+      const double value = inverse_temperature * static_cast<double>(weights_[static_cast<size_t>(f * width_ + c)]);
       weight[f * classes + (columns_ == 1 ? 1 : c)] = static_cast<real>(value);
       if (columns_ == 1) weight[f * classes] = static_cast<real>(0 - value);  // not -0.0, which would be written
     }
@@ -191,7 +191,7 @@ void PassSolver::take(double factor, real* weight) {
 
 /// Reads the rows [begin, end) of the batch, and calls use(number of the row, row) for each.
 template <class RowOf, class Use>
-void PassSolver::read_rows(const RowOf& row_of, int64_t begin, int64_t end, const Use& use) {
+void AdaGradSolver::read_rows(const RowOf& row_of, int64_t begin, int64_t end, const Use& use) {
   parallel_units((end - begin + rows_per_unit - 1) / rows_per_unit, [&](int64_t unit) {
     RowScratch& scratch = scratches_[static_cast<size_t>(thread_index())];
     const int64_t first = begin + unit * rows_per_unit;
@@ -205,13 +205,13 @@ void PassSolver::read_rows(const RowOf& row_of, int64_t begin, int64_t end, cons
 }
 
 template <class RowOf>
-void PassSolver::learn(const RowOf& row_of, int64_t count, float rate) {
+void AdaGradSolver::learn(const RowOf& row_of, int64_t count, float rate) {
   const int64_t own = first_of(ranks_.rank(), count), own_end = first_of(ranks_.rank() + 1, count);
   const std::vector<std::string> parts = ranks_.gather([&] {
     read_rows(row_of, own, own_end, [&](int64_t row_number, Row& row) {
-      row.slopes.assign(static_cast<size_t>(width_), 0);
-      score(row.values.all, row.slopes.data());
-      scores_to_slopes(row_number, row);
+      row.gradients.assign(static_cast<size_t>(width_), 0);
+      score(row.values.all, row.gradients.data());
+      scores_to_gradients(row_number, row);
     });
     return ranks_.size() > 1 ? bytes_of(own, own_end) : std::string();
   });
@@ -237,7 +237,7 @@ void PassSolver::learn(const RowOf& row_of, int64_t count, float rate) {
 
 /// Divides the buckets among the threads, so that each has about as many entries of the first batch. Only speed depends
 /// on it.
-void PassSolver::divide_buckets(int64_t count) {
+void AdaGradSolver::divide_buckets(int64_t count) {
   constexpr int64_t max_pieces = 1 << 12;  // buckets are counted in so many pieces: even shares need no finer ones
   const int64_t buckets = rows_.config().buckets, pieces = std::min(max_pieces, buckets), parts = team_size();
   std::vector<int64_t> entries(static_cast<size_t>(pieces), 0);
@@ -257,15 +257,15 @@ void PassSolver::divide_buckets(int64_t count) {
 }
 
 /// The entries [first, last) whose buckets are in [begin, end); they are in the order of their buckets.
-PassSolver::Part PassSolver::part_of(const NgramValue* first, const NgramValue* last, int64_t begin,
-                                     int64_t end) const {
+AdaGradSolver::Part AdaGradSolver::part_of(const NgramValue* first, const NgramValue* last, int64_t begin,
+                                           int64_t end) const {
   const auto before = [](const NgramValue& entry, int64_t bucket) { return entry.bucket < bucket; };
   if (begin > 0) first = std::lower_bound(first, last, begin, before);
   if (end < rows_.config().buckets) last = std::lower_bound(first, last, end, before);
   return {first, last};
 }
 
-void PassSolver::score(const std::vector<NgramValue>& row, float* out) const {
+void AdaGradSolver::score(const std::vector<NgramValue>& row, float* out) const {
   const float* const weights = weights_.data();
   switch (width_ / floats_per_vector) {
     case 0: {
@@ -289,58 +289,59 @@ void PassSolver::score(const std::vector<NgramValue>& row, float* out) const {
 
 /// Updates the weights by a part of a row. `share` has the effect of multiplying its entries, in training and
 /// prediction, by the root of it.
-void PassSolver::update(const Part& part, const Row& row, float share, float rate) {
+void AdaGradSolver::update(const Part& part, const Row& row, float share, float rate) {
   rate *= share;
   const float squares = row.squares * share;
   float* const weights = weights_.data();
-  const float* const slopes = row.slopes.data();
+  const float* const gradients = row.gradients.data();
   const auto& [begin, end] = part;
   switch (width_ / floats_per_vector) {
     case 1:
-      return step_back<1>(begin, end, slopes, squares, rate, weights, sums_.data());
+      return step_back<1>(begin, end, gradients, squares, rate, weights, accumulators_.data());
     case 2:
-      return step_back<2>(begin, end, slopes, squares, rate, weights, sums_.data());
+      return step_back<2>(begin, end, gradients, squares, rate, weights, accumulators_.data());
     case 3:
-      return step_back<3>(begin, end, slopes, squares, rate, weights, sums_.data());
+      return step_back<3>(begin, end, gradients, squares, rate, weights, accumulators_.data());
     case 4:
-      return step_back<4>(begin, end, slopes, squares, rate, weights, sums_.data());
+      return step_back<4>(begin, end, gradients, squares, rate, weights, accumulators_.data());
     default:
       for (const NgramValue* entry = begin; entry != end; ++entry) {
-        float& sum = sums_[entry->bucket];
-        sum += squares * entry->value * entry->value;
-        add_row(-rate * entry->value / std::sqrt(sum), slopes, width_, weights + entry->bucket * width_);
+        float& accumulator = accumulators_[entry->bucket];
+        accumulator += squares * entry->value * entry->value;
+        add_row(-rate * entry->value / std::sqrt(accumulator), gradients, width_, weights + entry->bucket * width_);
       }
   }
 }
 
-/// Turns the scores in row.slopes into the derivatives of the row's loss by them.
-void PassSolver::scores_to_slopes(int64_t row_number, Row& row) const {
-  std::vector<float>& slopes = row.slopes;
+/// Turns the scores in row.gradients into the derivatives of the row's loss by them.
+void AdaGradSolver::scores_to_gradients(int64_t row_number, Row& row) const {
+  std::vector<float>& gradients = row.gradients;
   const RowLabels labels = rows_.labels(row_number);
   for (int64_t c = 0; c < columns_; ++c)
-    slopes[static_cast<size_t>(c)] += static_cast<float>(
-        (shares_[static_cast<size_t>(c)] + (shifts_.empty() ? 0 : shifts_[static_cast<size_t>(c)])) / factor_);
+    gradients[static_cast<size_t>(c)] += static_cast<float>(
+        (log_priors_[static_cast<size_t>(c)] + (log_weights_.empty() ? 0 : log_weights_[static_cast<size_t>(c)])) /
+        inverse_temperature_);
   if (loss_ == Loss::hinge) {
     const float sign = labels.front() == 1 ? 1 : -1;
-    slopes[0] = -2 * sign * std::max(0.0F, 1 - sign * slopes[0]);
+    gradients[0] = -2 * sign * std::max(0.0F, 1 - sign * gradients[0]);
   } else if (loss_ == Loss::softmax) {
-    const float most = *std::max_element(slopes.begin(), slopes.begin() + columns_);
-    for (int64_t c = 0; c < columns_; ++c) slopes[static_cast<size_t>(c)] -= most;
-    kernels::apply(kernels::Function::exp, slopes.data(), slopes.data(), columns_);
+    const float most = *std::max_element(gradients.begin(), gradients.begin() + columns_);
+    for (int64_t c = 0; c < columns_; ++c) gradients[static_cast<size_t>(c)] -= most;
+    kernels::apply(kernels::Function::exp, gradients.data(), gradients.data(), columns_);
     float sum = 0;
-    for (int64_t c = 0; c < columns_; ++c) sum += slopes[static_cast<size_t>(c)];
-    for (int64_t c = 0; c < columns_; ++c) slopes[static_cast<size_t>(c)] /= sum;
+    for (int64_t c = 0; c < columns_; ++c) sum += gradients[static_cast<size_t>(c)];
+    for (int64_t c = 0; c < columns_; ++c) gradients[static_cast<size_t>(c)] /= sum;
   } else {
-    kernels::apply(kernels::Function::sigmoid, slopes.data(), slopes.data(), columns_);
+    kernels::apply(kernels::Function::sigmoid, gradients.data(), gradients.data(), columns_);
   }
   if (loss_ != Loss::hinge)
-    for (const int32_t label : labels) slopes[static_cast<size_t>(label)] -= 1;
+    for (const int32_t label : labels) gradients[static_cast<size_t>(label)] -= 1;
   if (rows_.weighs_classes() || rows_.weight(row_number) != 1)
     for (int64_t c = 0; c < columns_; ++c)
-      slopes[static_cast<size_t>(c)] *=
+      gradients[static_cast<size_t>(c)] *=
           static_cast<float>(rows_.weight(row_number, static_cast<int32_t>(columns_ == 1 ? 1 : c)));
   row.squares = 0;
-  for (const float slope : slopes) row.squares += slope * slope;
+  for (const float gradient : gradients) row.squares += gradient * gradient;
 }
 
 }  // namespace capstan

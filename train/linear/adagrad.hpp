@@ -1,0 +1,123 @@
+// Learns the weights of a linear classifier by epochs of AdaGrad over its rows, for fit_adagrad.cpp. Gradients of a
+// batch of rows are computed with the same weights, and each bucket is updated in the order of the rows, so the bits do
+// not depend on ranks and threads: tests/train/linear/test_fit_adagrad.cpp, test_rank_work.cpp.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/io/file.hpp"
+#include "core/io/progress.hpp"
+#include "train/linear/ngram_rows.hpp"
+#include "train/linear/rank_work.hpp"
+#include "train/linear/work_file.hpp"
+
+namespace capstan {
+
+/// The third gains little, so there is no fourth (docs/notes/ngrams.md).
+constexpr int adagrad_epochs = 3;
+
+/// How far AdaGrad is, as a file of unfinished work has it.
+struct AdaGradPosition {
+  bool of_sample = true;           // over the sample; false: over all texts
+  int64_t epoch = 0, row = 0;      // the next ones
+  double inverse_temperature = 1;  // of two classes: what scores are multiplied by to become logits
+
+  std::vector<int64_t> numbers() const {
+    int64_t bits = 0;
+    std::memcpy(&bits, &inverse_temperature, sizeof(bits));
+    return {of_sample ? 1 : 0, epoch, row, bits};
+  }
+  bool take(const std::vector<int64_t>& saved) {
+    if (saved.size() != 4 || saved[1] < 0 || saved[1] >= adagrad_epochs || saved[2] < 0) return false;
+    of_sample = saved[0] == 1;
+    epoch = saved[1];
+    row = saved[2];
+    std::memcpy(&inverse_temperature, &saved[3], sizeof(inverse_temperature));
+    return true;
+  }
+};
+
+/// AdaGrad with one accumulator, a sum of squared gradients, for each bucket. Ranks and threads compute rows with the
+/// same weights. Then each rank updates all buckets of its copy of the weights, each thread some of them, in the order
+/// of the rows.
+class AdaGradSolver {
+ public:
+  /// All ranks have the same rows. Both must outlive it.
+  AdaGradSolver(const NgramRows& rows, uint64_t seed, RankWork& ranks);
+
+  /// Collective: learns from some rows from where `position` is, at first with weights of zero. Of two classes, the
+  /// logits are supposed to be position.inverse_temperature times the scores. `save` is called between batches. May
+  /// stop.
+  void run(const std::vector<uint32_t>& learnt, double rate, AdaGradPosition& position, double work, Progress* progress,
+           const std::function<void()>& save);
+
+  /// Writes the weights and accumulators of buckets that are in use.
+  void write(FileWriter& to) const;
+  /// Reads what write() has written; returns false where the file has less.
+  bool read(WorkFile::Saved& from);
+  /// Collective: all ranks get the weights and accumulators of rank 0.
+  void share();
+
+  /// Collective: the scores x W of some rows, (rows, columns). May stop.
+  std::vector<float> scores(const std::vector<uint32_t>& some_rows) const;
+  /// The logits of a row, (classes): inverse_temperature times its scores, plus the log priors.
+  std::vector<double> logits(const float* scores, double inverse_temperature) const;
+  /// The share of words among the n-grams of the rows that were read last.
+  double share_of_words() const;
+  /// Writes inverse_temperature times the weights to the parameters, (buckets, classes). The solver has none
+  /// afterwards.
+  void take(double inverse_temperature, real* weight);
+
+ private:
+  enum class Loss { softmax, hinge, logistic };
+  struct Row {
+    RowValues values;
+    std::vector<float> gradients;  // of the loss by the scores
+    float squares = 0;             // sum of the squares of the gradients
+  };
+  using Part = std::pair<const NgramValue*, const NgramValue*>;
+
+  /// Calls visit(bucket) for buckets that are in use.
+  template <class Visit>
+  void for_used(const Visit& visit) const {
+    for (int64_t f = 0; f < rows_.config().buckets; ++f)
+      if (rows_.scale()[static_cast<size_t>(f)] != 0) visit(f);
+  }
+  template <class RowOf>
+  void learn(const RowOf& row_of, int64_t count, float rate);
+  template <class RowOf, class Use>
+  void read_rows(const RowOf& row_of, int64_t begin, int64_t end, const Use& use);
+  std::string bytes_of(int64_t begin, int64_t end) const;
+  void take_rows(const std::string& bytes, int64_t begin, int64_t end);
+  void score_rows(const std::vector<uint32_t>& some_rows, int64_t begin, int64_t end, float* out) const;
+  /// Of `count` rows that ranks share out, the first one of a rank.
+  int64_t first_of(int rank, int64_t count) const { return count * rank / ranks_.size(); }
+  void divide_buckets(int64_t count);
+  Part part_of(const NgramValue* first, const NgramValue* last, int64_t begin, int64_t end) const;
+  void score(const std::vector<NgramValue>& row, float* out) const;
+  void update(const Part& part, const Row& row, float share, float rate);
+  void scores_to_gradients(int64_t row_number, Row& row) const;
+
+  const NgramRows& rows_;
+  uint64_t seed_;
+  RankWork& ranks_;
+  bool entries_are_sent_ = false;  // between ranks: not where all of them keep the rows
+  Loss loss_;
+  int64_t columns_, width_;          // scores of a row (with two classes one); weights of a bucket
+  float characters_share_;           // of the rate, for n-grams of characters
+  double inverse_temperature_ = 1;   // AdaGradPosition::inverse_temperature
+  std::vector<double> log_priors_;   // by column
+  std::vector<double> log_weights_;  // of the classes, by column; none without
+  std::vector<float> weights_;       // (buckets, width)
+  std::vector<float> accumulators_;  // by bucket
+  std::vector<Row> batch_;
+  std::vector<int64_t> borders_;       // of the buckets that threads update
+  std::vector<RowScratch> scratches_;  // by thread
+};
+
+}  // namespace capstan

@@ -1,0 +1,28 @@
+// Linear classifiers of more n-grams than can be solved for: epochs of AdaGrad over rows that are kept, or made again
+// in each epoch. The other way of fit_linear(), for NgramRows::by_adagrad(); docs/notes/ngrams.md has the reasons.
+// tests/train/linear/test_fit_adagrad.cpp.
+#pragma once
+
+#include <cstdint>
+
+#include "core/io/progress.hpp"
+#include "nn/params/param_store.hpp"
+#include "train/linear/calibration.hpp"
+#include "train/linear/ngram_rows.hpp"
+#include "train/linear/rank_work.hpp"
+
+namespace capstan {
+
+/// Fills linear.scale, linear.weight and linear.bias, as fit_linear() does, in a time that is linear in the entries of
+/// the rows. Epochs of AdaGrad (Duchi et al. 2011) with one accumulator for each bucket and a rate that falls to 0:
+/// over softmax, with two classes over the squared hinge, with any number of labels over the logistic loss of each. The
+/// bias stays that of the log priors. With two classes, the temperature by which scores become logits must be known
+/// before the epochs: epochs over a sample tell it. Rows that are held out tell the temperature of the result. A pure
+/// function of the rows and the seed, with the same bits on any number of ranks and threads and whether rows are kept
+/// or not. May stop (core/base/stop.hpp); what was finished is kept (WorkFile). `progress` (may be null) gets
+/// adagrad_work() in all. Collective.
+LinearFit fit_by_adagrad(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress, RankWork& ranks);
+/// The work of fit_by_adagrad(): how many rows it learns from in all its epochs.
+double adagrad_work(const NgramRows& rows);
+
+}  // namespace capstan
