@@ -11,12 +11,13 @@
 #include "core/base/median.hpp"
 #include "core/fused/linear_products.hpp"
 #include "core/io/progress.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "core/machine/kernel_levels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/pool.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/products/gemm_backend.hpp"
+#include "core/products/machine_rates.hpp"
 
 namespace capstan {
 namespace {

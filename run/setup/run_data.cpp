@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
 #include "data/files/file_list.hpp"

@@ -10,6 +10,7 @@
 #include "core/io/file.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/nearest.hpp"
+#include "core/strings/pattern.hpp"
 #include "core/strings/strings.hpp"
 #include "data/files/token_row.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"

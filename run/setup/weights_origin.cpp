@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/base/sizes.hpp"
 #include "core/base/stop.hpp"
 #include "core/io/file.hpp"
