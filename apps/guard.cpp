@@ -14,6 +14,7 @@
 #include <new>
 
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/products/blas_info.hpp"
 
 // Sanitizers reserve terabytes of addresses and have an operator new of their own.

@@ -8,6 +8,7 @@
 #include "core/kernels/simd.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
+#include "core/products/machine_rates.hpp"
 
 namespace capstan::bench {
 

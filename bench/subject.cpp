@@ -13,6 +13,8 @@
 #include "core/products/gemm_backend.hpp"
 #include "models/language_model.hpp"
 #include "models/summary.hpp"
+#include "nn/layers/feed_forward.hpp"
+#include "nn/params/bf16_weights.hpp"
 #include "nn/params/param_store.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/optimizers/optimizer.hpp"

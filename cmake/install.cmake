@@ -16,7 +16,7 @@ install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # The libraries. Headers keep their paths below include/capstan, which the targets bring as include folder, so that
 # `#include "core/array/array.hpp"` means the same inside and outside. Those of kernels that are made for one instruction set
 # are private: no header that others may include needs them.
-set(CAPSTAN_PRIVATE_HEADERS "/kernels/(simd|[a-z]*_functions|[a-z_]*recurrence)[.]hpp$")
+set(CAPSTAN_PRIVATE_HEADERS "/kernels/(simd(_sums)?|[a-z]*_functions|[a-z_]*recurrence)[.]hpp$")
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
 set(libraries capstan_flags)
 foreach(room core nn models data train run serve apps)

@@ -6,7 +6,8 @@
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/fused/fused.hpp"
+#include "core/fused/linear.hpp"
+#include "core/fused/loss.hpp"
 #include "core/ops/ops.hpp"
 #include "models/summary.hpp"
 

@@ -10,7 +10,8 @@
 #include "core/base/math.hpp"
 #include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
-#include "core/ops/ops.hpp"
+#include "core/ops/math.hpp"
+#include "core/ops/reduce.hpp"
 #include "core/strings/strings.hpp"
 #include "models/summary.hpp"
 

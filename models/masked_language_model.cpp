@@ -2,8 +2,10 @@
 #include "models/masked_language_model.hpp"
 
 #include "core/base/error.hpp"
-#include "core/fused/fused.hpp"
-#include "core/ops/ops.hpp"
+#include "core/fused/linear.hpp"
+#include "core/fused/loss.hpp"
+#include "core/ops/math.hpp"
+#include "core/ops/reduce.hpp"
 #include "models/summary.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

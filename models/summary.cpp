@@ -8,6 +8,7 @@
 
 #include "core/base/error.hpp"
 #include "core/strings/strings.hpp"
+#include "nn/layers/feed_forward.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

@@ -6,9 +6,11 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
-#include "core/fused/fused.hpp"
+#include "core/fused/loss.hpp"
+#include "core/kernels/activation.hpp"
 #include "core/ops/ops.hpp"
 #include "models/summary.hpp"
+#include "nn/layers/ngram_features.hpp"
 
 namespace capstan {
 

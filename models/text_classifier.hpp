@@ -9,7 +9,7 @@
 #include "models/losses/class_weights.hpp"
 #include "models/losses/loss_config.hpp"
 #include "models/model.hpp"
-#include "nn/layers/ngram_embedding.hpp"
+#include "nn/layers/ngram_features.hpp"
 
 namespace capstan {
 

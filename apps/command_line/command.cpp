@@ -13,6 +13,7 @@
 
 #include "apps/command_line/output.hpp"
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/io/file.hpp"
 #include "core/io/log.hpp"
 

@@ -4,6 +4,7 @@
 #include "core/io/file.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/printable.hpp"
+#include "core/strings/quantities.hpp"
 #include "core/strings/strings.hpp"
 
 namespace capstan {

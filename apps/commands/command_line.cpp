@@ -9,7 +9,6 @@
 #include "core/machine/kernel_levels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
-#include "core/strings/strings.hpp"
 
 namespace capstan {
 namespace {

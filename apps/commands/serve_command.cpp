@@ -4,7 +4,6 @@
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
-#include "core/strings/strings.hpp"
 #include "serve/access_token.hpp"
 #include "serve/serve_signals.hpp"
 

@@ -5,6 +5,7 @@
 #include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/strings/printable.hpp"
+#include "core/strings/quantities.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/training/slim_run.hpp"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/array/shape.hpp"
+#include "core/base/bf16.hpp"
 #include "core/base/real.hpp"
-#include "core/base/small_floats.hpp"
 #include "core/machine/pool.hpp"
 
 namespace capstan {

@@ -8,7 +8,7 @@
 #include "core/array/rows.hpp"
 #include "core/base/error.hpp"
 #include "core/kernels/column_sums.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/layout.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 

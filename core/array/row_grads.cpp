@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "core/base/error.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 

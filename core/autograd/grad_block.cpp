@@ -3,7 +3,7 @@
 #include "core/autograd/grad_block.hpp"
 
 #include "core/base/error.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/array/layout.hpp"
 #include "core/base/error.hpp"
 #include "core/base/stop.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -52,6 +52,12 @@ void name_op(const char* op, int64_t value_bytes, const std::vector<Var>& inputs
   if (Profile::active() != nullptr) ProfileSpan::name_innermost(op, Pass::forward, bytes_of(inputs) + value_bytes);
 }
 
+MultiPullback single(Pullback pullback) {
+  return [pullback = std::move(pullback)](std::vector<Array> dys, const Needs& needs) {
+    return pullback(std::move(dys.front()), needs);
+  };
+}
+
 }  // namespace
 
 real* Needs::block(size_t input) const {
@@ -84,16 +90,6 @@ std::vector<Var> Tape::record(Tape* tape, const char* op, std::vector<Array> val
   tape->records_.push_back(std::move(record));
   return outputs;
 }
-
-namespace {
-
-MultiPullback single(Pullback pullback) {
-  return [pullback = std::move(pullback)](std::vector<Array> dys, const Needs& needs) {
-    return pullback(std::move(dys.front()), needs);
-  };
-}
-
-}  // namespace
 
 std::vector<Var> make_vars(const char* op, std::vector<Array> values, const std::vector<Var>& inputs,
                            MultiPullback pullback) {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "core/base/error.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 

@@ -1,12 +1,13 @@
 // embedding_bag(): rows are summed in the order of their bag, and a row's gradient in the order of the bags that have
 // it, so neither depends on the number of threads. A packed table, of a model that is read to be used, has no gradient.
-#include "core/fused/fused.hpp"
 
+#include "core/fused/bag.hpp"
 #include <algorithm>
 #include <memory>
 
+#include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/fused/kernels/kernels.hpp"
+#include "core/fused/kernels/bag.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -1,14 +1,16 @@
 // Both ops are a product up, a pass that makes hidden rows of raw ones, and a product down. Hidden values exist for
 // some thousand rows at a time and are made again in the pullback, which writes the gradient of the raw product over
 // it. tests/core/fused/test_feed_forward.cpp holds the values, and what is kept.
-#include "core/fused/fused.hpp"
 
+#include "core/fused/feed_forward.hpp"
 #include <algorithm>
 #include <utility>
 
+#include "core/autograd/grad_sink.hpp"
+#include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/fused/linear_products.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/activation.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -1,12 +1,14 @@
 // linear(): without an activation the product starts from the bias; with one, the pass that applies it adds the bias,
 // and the raw product is kept for the pullback. The gradient of the raw product is written over dy where that has no
 // other owner.
-#include "core/fused/fused.hpp"
 
+#include "core/fused/linear.hpp"
 #include <utility>
 
+#include "core/autograd/grad_sink.hpp"
+#include "core/autograd/tape.hpp"
 #include "core/fused/linear_products.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/activation.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

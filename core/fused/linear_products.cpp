@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "core/autograd/grad_sink.hpp"
 #include "core/base/error.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "core/machine/parallel.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

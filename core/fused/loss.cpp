@@ -2,15 +2,16 @@
 // wanted: the pullback only scales these. The number of rows depends on the shape, so that a loss has the same bits on
 // any number of threads; losses of rows are added in double. tests/core/fused/test_loss.cpp compares it with the
 // composition.
-#include "core/fused/fused.hpp"
 
+#include "core/fused/loss.hpp"
 #include <algorithm>
 
+#include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/fused/kernels/kernels.hpp"
+#include "core/fused/kernels/cross_entropy.hpp"
 #include "core/fused/linear_products.hpp"
 #include "core/kernels/column_sums.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
@@ -103,6 +104,18 @@ Grad scaled(Array& grad, real factor, const Needs& needs, size_t input) {
   return std::move(grad);
 }
 
+/// (1 - s) y + s / 2.
+Array smoothed(const Ids& labels, double smoothing) {
+  Array targets(labels.shape());
+  real* const out = targets.mutable_data();
+  const auto absent = static_cast<real>(smoothing / 2), present = static_cast<real>(1 - smoothing / 2);
+  for (int64_t i = 0; i < labels.size(); ++i) {
+    check(labels[i] == 0 || labels[i] == 1, "sigmoid_cross_entropy: label {} at {} is neither 0 nor 1", labels[i], i);
+    out[i] = labels[i] == 1 ? present : absent;
+  }
+  return targets;
+}
+
 }  // namespace
 
 CrossEntropy softmax_cross_entropy(const Var& logits, const Ids& targets, const CrossEntropyOptions& options) {
@@ -156,22 +169,6 @@ CrossEntropy linear_cross_entropy(const Var& x, const Var& weight, const Var& bi
       });
   return result;
 }
-
-namespace {
-
-/// (1 - s) y + s / 2.
-Array smoothed(const Ids& labels, double smoothing) {
-  Array targets(labels.shape());
-  real* const out = targets.mutable_data();
-  const auto absent = static_cast<real>(smoothing / 2), present = static_cast<real>(1 - smoothing / 2);
-  for (int64_t i = 0; i < labels.size(); ++i) {
-    check(labels[i] == 0 || labels[i] == 1, "sigmoid_cross_entropy: label {} at {} is neither 0 nor 1", labels[i], i);
-    out[i] = labels[i] == 1 ? present : absent;
-  }
-  return targets;
-}
-
-}  // namespace
 
 Var sigmoid_cross_entropy(const Var& logits, const Ids& labels, const SigmoidCrossEntropyOptions& options) {
   const ProfileSpan span;

@@ -1,9 +1,11 @@
 // The checks of the norms and what their pullbacks keep: x, and the mean and 1 / deviation of each row. The loops are
 // in core/fused/kernels/norm.cpp. dx is written over dy where that has no other owner.
-#include "core/fused/fused.hpp"
 
+#include "core/fused/norm.hpp"
+#include "core/autograd/grad_sink.hpp"
+#include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/fused/kernels/kernels.hpp"
+#include "core/fused/kernels/norm.hpp"
 #include "core/fused/linear_products.hpp"
 #include "core/machine/profile.hpp"
 

@@ -1,6 +1,4 @@
-// Rotary positions (Su et al. 2021, arXiv 2104.09864): the op, and the tables of angles that it, the gated unit's ops
-// (nn/systems/gated) and decoding (nn/layers/context) turn features by. tests/core/fused/test_rotary.cpp holds the
-// angles.
+// Rotary positions (Su et al. 2021, arXiv 2104.09864). tests/core/fused/test_rotary.cpp holds the angles.
 #pragma once
 
 #include <vector>
@@ -8,23 +6,6 @@
 #include "core/array/array.hpp"
 #include "core/autograd/var.hpp"
 #include "core/config/schema.hpp"
-
-namespace capstan::CAPSTAN_PRECISION {
-
-// RotaryTables: cosines and sines of rotary angles.
-
-/// cos and sin of p * base^(-pair / pairs) for the positions p of a call, computed in double.
-struct RotaryTables {
-  Array cosine, sine;  // (table rows, pairs)
-  Ids rows;            // (positions.size()): the table row of each position
-};
-
-/// Makes a row for each position from the lowest to the highest, which the sequences of a batch share; where that would
-/// be more rows than there are positions, a row for each element of `positions`. A row depends on its position only, to
-/// the bit.
-RotaryTables rotary_tables(const Ids& positions, int64_t pairs, double base);
-
-}  // namespace capstan::CAPSTAN_PRECISION
 
 namespace capstan {
 

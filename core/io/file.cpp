@@ -84,6 +84,21 @@ bool is_unfinished_name(const std::string& name) {
          rest.find_first_not_of("0123456789", dot + 1) == std::string::npos;
 }
 
+/// Makes an empty file under a new random name, so no other process can have written into it.
+std::string new_file_beside(const std::string& path) {
+  std::random_device random;
+  for (int attempt = 0;; ++attempt) {
+    const std::string name = fmt::format("{}.{:0{}}.tmp", path, uint64_t{random()} << 32 | random(), number_digits);
+    before("create", name);
+    const int descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (descriptor >= 0) {
+      ::close(descriptor);
+      return name;
+    }
+    if (errno != EEXIST || attempt == 10) throw_file_error("create", name, errno);
+  }
+}
+
 }  // namespace
 
 void set_file_hook(FileHook hook) { file_hook() = std::move(hook); }
@@ -205,25 +220,6 @@ void publish_file(const std::string& unfinished, const std::string& path) {
 void replace_file(const std::string& path, std::string_view content) {
   replace_file(path, [&](const std::string& unfinished) { write_file(unfinished, content); });
 }
-
-namespace {
-
-/// Makes an empty file under a new random name, so no other process can have written into it.
-std::string new_file_beside(const std::string& path) {
-  std::random_device random;
-  for (int attempt = 0;; ++attempt) {
-    const std::string name = fmt::format("{}.{:0{}}.tmp", path, uint64_t{random()} << 32 | random(), number_digits);
-    before("create", name);
-    const int descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (descriptor >= 0) {
-      ::close(descriptor);
-      return name;
-    }
-    if (errno != EEXIST || attempt == 10) throw_file_error("create", name, errno);
-  }
-}
-
-}  // namespace
 
 void replace_file(const std::string& path, const std::function<void(const std::string&)>& write) {
   check_replaceable(path);  // before the work

@@ -45,29 +45,6 @@ class FileWriter : NoCopy {
   int descriptor_ = -1;
 };
 
-/// A whole regular file, mapped into memory for reading. If another process truncates the file meanwhile, reading the
-/// lost part raises SIGBUS, which catch_mapping_faults() turns into a message.
-class MappedFile : NoCopy {
- public:
-  explicit MappedFile(std::string path);
-  ~MappedFile();
-
-  const std::string& path() const { return path_; }
-  const unsigned char* data() const { return data_; }
-  size_t size() const { return size_; }
-
-  /// Removes the pages of bytes [begin, end) from this process's memory;
-  /// the next access reads them from the file again.
-  void release(size_t begin, size_t end) const;
-  /// Announces random access: nothing is read ahead.
-  void expect_jumps() const;
-
- private:
-  std::string path_;
-  const unsigned char* data_ = nullptr;
-  size_t size_ = 0;
-};
-
 /// A lock that one process holds at a time; released by the system, however the process ends. The file stays.
 class FileLock : NoCopy {
  public:
@@ -143,18 +120,5 @@ void set_file_hook(FileHook hook);
 
 /// Throws the FileError for a failed call: "cannot <doing> <path>: <reason> (<remedy>)".
 [[noreturn]] void throw_file_error(const char* doing, const std::string& path, int error_number);
-
-// Faults of mapped files: the kernel sends SIGBUS when a file becomes shorter while it is read, or its disk fails.
-
-/// From here on, a fault of a mapped file ends the process with exit code 1 and a message that names the file, on
-/// standard error and in the fault log. For programs: the library leaves signals alone.
-void catch_mapping_faults();
-/// Sets a file descriptor that also gets the message of a mapping fault; -1 for none.
-void set_fault_log(int descriptor);
-
-/// Called by MappedFile: the `size` bytes at `begin` are those of the file `path`, a text that must live until
-/// forget_mapping().
-void note_mapping(const unsigned char* begin, size_t size, const char* path);
-void forget_mapping(const unsigned char* begin);
 
 }  // namespace capstan

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "core/base/small_floats.hpp"
+#include "core/base/f8.hpp"
 #include "core/io/safetensors.hpp"
 
 namespace capstan {

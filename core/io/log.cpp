@@ -17,6 +17,7 @@
 #include "core/base/error.hpp"
 #include "core/io/console.hpp"
 #include "core/io/file.hpp"
+#include "core/io/mapped_file.hpp"
 #include "core/strings/printable.hpp"
 
 namespace capstan {

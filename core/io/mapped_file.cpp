@@ -1,6 +1,8 @@
 // Mapped files. Access to a mapped file that became shorter raises SIGBUS. The handler looks the address up in a table
 // of mappings, writes a message that names the file and ends the process; it may only do what is safe in a handler: no
 // locks, no memory. "a mapped file that another process shortens" in tests/core/io/test_file.cpp.
+#include "core/io/mapped_file.hpp"
+
 #include "core/io/file.hpp"
 
 #include <signal.h>

@@ -8,7 +8,7 @@
 
 #include "core/base/stop.hpp"
 #include "core/io/console.hpp"
-#include "core/strings/strings.hpp"
+#include "core/strings/quantities.hpp"
 
 namespace capstan {
 

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "core/io/file.hpp"
+#include "core/io/mapped_file.hpp"
 #include "core/io/stored_rows.hpp"
 
 namespace capstan {

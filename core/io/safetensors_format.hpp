@@ -9,6 +9,7 @@
 
 #include "core/io/file.hpp"
 #include "core/io/hash.hpp"
+#include "core/io/mapped_file.hpp"
 
 namespace capstan::safetensors {
 

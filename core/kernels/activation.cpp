@@ -1,10 +1,11 @@
 // The functions of an activation are chosen once for a pass and inlined in its loop (with_activation). A gated row has
 // gate and value side by side; one pass makes both gradients and the column sums for the bias.
-#include "core/kernels/kernels.hpp"
 
+#include "core/kernels/activation.hpp"
 #include <type_traits>
 
 #include "core/kernels/activation_functions.hpp"
+#include "core/kernels/simd_sums.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {

@@ -4,6 +4,7 @@
 #include "core/kernels/column_sums.hpp"
 
 #include "core/kernels/simd.hpp"
+#include "core/kernels/simd_sums.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {

@@ -1,7 +1,7 @@
 // A token's channels are neighbours, so every step is a product of two contiguous rows. x's gradient is gathered by the
 // token that receives it, that of the taps by blocks of channels over all tokens: no two threads write to one place.
-#include "core/kernels/kernels.hpp"
 
+#include "core/kernels/conv.hpp"
 #include <algorithm>
 
 #include "core/kernels/column_sums.hpp"

@@ -1,7 +1,7 @@
 // Loops over arrays in parallel: fill, copy, add, scale, round to bf16. Each element depends on its own operands alone,
 // so the cut into pieces changes no bits.
-#include "core/kernels/kernels.hpp"
 
+#include "core/kernels/elementwise.hpp"
 #include <atomic>
 #include <cstring>
 

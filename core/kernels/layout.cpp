@@ -1,7 +1,7 @@
 // permute() copies runs where the last axis of the result is contiguous in `in`; elsewhere it transposes tiles of 16
 // columns, so that both sides are read and written in whole cache lines.
-#include "core/kernels/kernels.hpp"
 
+#include "core/kernels/layout.hpp"
 #include <algorithm>
 #include <cstring>
 

@@ -1,6 +1,6 @@
 // Philox 4x32-10 (Salmon et al. 2011) on many counters side by side; core/base/random has it for one.
-#include "core/kernels/kernels.hpp"
 
+#include "core/kernels/random.hpp"
 #include <algorithm>
 
 #include "core/kernels/simd_functions.hpp"

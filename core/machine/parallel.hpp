@@ -4,9 +4,6 @@
 #pragma once
 
 #include <omp.h>
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
 
 #include <algorithm>
 #include <atomic>
@@ -15,12 +12,12 @@
 
 #include "core/base/no_copy.hpp"
 #include "core/base/stop.hpp"
+#include "core/machine/float_mode.hpp"
 
 namespace capstan {
 
-// FixedThreads keeps threads() constant while a loop that has a work buffer per thread runs.
-
-/// While it lives, threads() stays what it is on the calling thread, even where another thread calls set_threads().
+/// While it lives, as a loop runs that has a work buffer per thread, threads() stays what it is on the calling thread,
+/// even where another thread calls set_threads().
 class FixedThreads : NoCopy {
  public:
   FixedThreads();
@@ -38,21 +35,6 @@ int threads();
 /// Ends the threads that wait for work; the next loop makes new ones. To be called before fork(): the child would wait
 /// for threads that it does not have. Not in a parallel loop.
 void end_threads();
-
-// The floating-point mode of the calling thread: the register MXCSR on x86-64, FPCR on ARM64.
-
-#if defined(__x86_64__)
-inline uint64_t float_mode() { return _mm_getcsr(); }
-inline void set_float_mode(uint64_t mode) { _mm_setcsr(static_cast<uint32_t>(mode)); }
-constexpr uint64_t flushing_mode = 0x8040;  // FTZ and DAZ: results and operands
-#else
-inline uint64_t float_mode() { return __builtin_aarch64_get_fpcr(); }
-inline void set_float_mode(uint64_t mode) { __builtin_aarch64_set_fpcr(static_cast<uint32_t>(mode)); }
-constexpr uint64_t flushing_mode = 1 << 24;  // the bit FZ
-#endif
-
-/// Denormals become zero, for the calling thread: e^-90 would otherwise cost a hundred times more than e^-80.
-inline void flush_denormals() { set_float_mode(float_mode() | flushing_mode); }
 
 /// Does a loop that begins here run on the calling thread alone, because it is in the body of a parallel loop or in a
 /// OneThread scope? True in the body of a loop long enough to be split even if there is one thread only, so that what

@@ -12,6 +12,7 @@
 #include <new>
 
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>

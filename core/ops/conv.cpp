@@ -1,10 +1,11 @@
 // depthwise_causal_conv(). The kernels get the number of tokens that each token may look back at, which keeps documents
 // apart and padding at 0: they know neither.
-#include "core/ops/ops.hpp"
+#include "core/ops/conv.hpp"
 
 #include "core/array/layout.hpp"
+#include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/conv.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

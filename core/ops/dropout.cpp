@@ -1,12 +1,13 @@
 // dropout(): a mask is a function of counters, so the pullback draws it again. Kernels that contain a dropout
 // (attention's) draw with the same DropoutRate. tests/core/base/test_random.cpp holds the words and the rate.
-#include "core/ops/ops.hpp"
+#include "core/ops/dropout.hpp"
 
 #include <algorithm>
 #include <cmath>
 
+#include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/random.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
 

@@ -1,10 +1,12 @@
 // gather() and embedding(): one op, the second for the first axis. Ids are checked in one pass before anything is read.
 // The gradient is added in the order of the index, whatever the number of threads, for a parameter in its block at
 // once.
-#include "core/ops/ops.hpp"
+#include "core/ops/index.hpp"
 
+#include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
+#include "core/kernels/layout.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

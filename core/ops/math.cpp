@@ -1,10 +1,11 @@
 // Element-wise ops of two operands, as xtensor expressions over broadcast rows (core/array/rows_xt). An operand is
 // saved only where a gradient needs it; sums over broadcast axes are the tape's. tests/core/ops/gradcheck_ops.cpp.
-#include "core/ops/ops.hpp"
+#include "core/ops/math.hpp"
 
 #include <functional>
 
 #include "core/array/rows_xt.hpp"
+#include "core/autograd/tape.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

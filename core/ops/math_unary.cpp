@@ -4,9 +4,10 @@
 #include <functional>
 
 #include "core/array/rows_xt.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/autograd/tape.hpp"
+#include "core/kernels/activation.hpp"
 #include "core/machine/profile.hpp"
-#include "core/ops/ops.hpp"
+#include "core/ops/math.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

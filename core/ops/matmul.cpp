@@ -1,10 +1,11 @@
 // matmul(): which batches share a matrix is found from the shapes (RowPlan). Batches that are rows of one product, or
 // terms of one sum, are computed as one large product; all others one by one. Gradients are products of the same kind.
-#include "core/ops/ops.hpp"
+#include "core/ops/matmul.hpp"
 
 #include "core/array/rows.hpp"
+#include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

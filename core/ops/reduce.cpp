@@ -1,13 +1,14 @@
 // sum() and mean(), by sum_to() and broadcasted() of core/array/layout: long sums are added in blocks, with a rounding
 // error that tests/core/ops/test_ops.cpp bounds.
-#include "core/ops/ops.hpp"
+#include "core/ops/reduce.hpp"
 
 #include <numeric>
 #include <utility>
 
 #include "core/array/layout.hpp"
+#include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -1,13 +1,14 @@
 // Ops that move elements: their values and gradients are exact. reshape() moves nothing, slice() and split() share the
 // buffer where the part is contiguous.
-#include "core/ops/ops.hpp"
+#include "core/ops/shape.hpp"
 
 #include <algorithm>
 #include <numeric>
 
 #include "core/array/layout.hpp"
+#include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "core/machine/profile.hpp"
 #include "core/strings/strings.hpp"
 

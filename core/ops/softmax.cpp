@@ -1,14 +1,16 @@
 // softmax(), a row at a time: the largest visible element is taken off, exponentials come from core/kernels, and the
 // sum is in double. Attention has a softmax of its own (nn/systems/quadratic); this one serves poolings, probabilities
 // and the composed forms.
-#include "core/ops/ops.hpp"
+#include "core/ops/softmax.hpp"
 
 #include <cmath>
 #include <limits>
 
 #include "core/array/rows_xt.hpp"
+#include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/activation.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "core/machine/profile.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

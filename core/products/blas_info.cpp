@@ -17,6 +17,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/no_copy.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm_backend.hpp"
 

@@ -1,7 +1,6 @@
 // The libraries that this process computes products with; the settings of OpenBLAS and OpenMP, which apps/main.cpp,
-// apps/guard.cpp and python/bindings make before the first product; the memory that these libraries take, which run,
-// serve and apps reserve before long work; and the machine's measured rates, by which run/training plans
-// (tests/core/products/test_machine_rates.cpp).
+// apps/guard.cpp and python/bindings make before the first product; and the memory that these libraries take, which
+// run, serve and apps reserve before long work.
 #pragma once
 
 #include <cstdint>
@@ -55,17 +54,3 @@ void restart_with_best_settings(char** argv);
 void bound_openmp_waits(char** environment);
 
 }  // namespace capstan
-
-namespace capstan::CAPSTAN_PRECISION {
-
-// Rates of arithmetic and memory, the two limits of a kernel's speed, measured in this process.
-
-/// Operations per second of a product of two square matrices of `size` rows, all threads. Two are computed and the
-/// second is timed: the first one meets memory that was never touched.
-double product_rate(int64_t size = 2048);
-
-/// Bytes per second of a = b + s c over arrays of `count` elements, all threads, the median of five rounds; three
-/// streams counted. Means something where the arrays are far larger than the caches.
-double triad_rate(int64_t count);
-
-}  // namespace capstan::CAPSTAN_PRECISION

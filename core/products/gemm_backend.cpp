@@ -15,12 +15,14 @@
 #include <vector>
 
 #include "core/array/array.hpp"
+#include "core/base/bf16.hpp"
 #include "core/base/error.hpp"
 #include "core/base/no_copy.hpp"
-#include "core/base/small_floats.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/machine/kernel_levels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/kernels/in_order.hpp"
+#include "core/products/onednn_bf16.hpp"
 
 #ifdef CAPSTAN_ONEDNN
 #include <oneapi/dnnl/dnnl.h>

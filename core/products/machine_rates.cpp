@@ -1,6 +1,6 @@
-// Measures the rates of blas_info.hpp: a product after one of the same size as warm-up, and the median of five passes
+// A product after one of the same size as warm-up, and the median of five passes
 // of a = b + 3 c. tests/core/products/test_machine_rates.cpp.
-#include "core/products/blas_info.hpp"
+#include "core/products/machine_rates.hpp"
 
 #include <chrono>
 #include <vector>

@@ -1,7 +1,7 @@
 // oneDNN's products of bf16 matrices. Making one ready takes longer than to compute it, so each thread keeps those it
 // has made, by shape and strides. A build without oneDNN has functions that say no.
 // tests/core/products/float_bf16.cpp compares with products of floats.
-#include "core/products/gemm_backend.hpp"
+#include "core/products/onednn_bf16.hpp"
 
 #ifdef CAPSTAN_ONEDNN
 

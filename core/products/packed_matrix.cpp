@@ -8,10 +8,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/base/bf16.hpp"
 #include "core/base/error.hpp"
 #include "core/base/sizes.hpp"
-#include "core/base/small_floats.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/activation.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/kernels/gemv.hpp"
 

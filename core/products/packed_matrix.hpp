@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/array/array.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/activation.hpp"
 
 namespace capstan {
 

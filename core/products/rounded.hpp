@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "core/base/small_floats.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/base/bf16.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"
 

@@ -56,6 +56,19 @@ size_t columns_of(const Utf8Character& character) {
   return static_cast<size_t>(std::max(0, utf8proc_charwidth(static_cast<utf8proc_int32_t>(character.code_point))));
 }
 
+/// Bytes and columns of the longest beginning of a line that needs at most `most` columns.
+std::pair<size_t, size_t> measured(std::string_view line, size_t most) {
+  size_t bytes = 0, columns = 0;
+  while (bytes < line.size()) {
+    const Utf8Character character = first_character(line.substr(bytes));
+    const size_t width = columns_of(character);
+    if (width > most - columns) break;
+    columns += width;
+    bytes += character.bytes;
+  }
+  return {bytes, columns};
+}
+
 }  // namespace
 
 std::string printable(std::string_view text) {
@@ -87,23 +100,6 @@ std::string PrintablePieces::finish() {
   begun_.clear();
   return left;
 }
-
-namespace {
-
-/// Bytes and columns of the longest beginning of a line that needs at most `most` columns.
-std::pair<size_t, size_t> measured(std::string_view line, size_t most) {
-  size_t bytes = 0, columns = 0;
-  while (bytes < line.size()) {
-    const Utf8Character character = first_character(line.substr(bytes));
-    const size_t width = columns_of(character);
-    if (width > most - columns) break;
-    columns += width;
-    bytes += character.bytes;
-  }
-  return {bytes, columns};
-}
-
-}  // namespace
 
 std::string_view first_columns(std::string_view line, size_t columns) {
   return line.substr(0, measured(line, columns).first);

@@ -1,6 +1,5 @@
 // Lists of words in messages, file names and scripts, and parts of lines. (Not fmt::join: GCC 12 at -O3 warns inside
-// fmt 9 wherever it is used.) matches() decides which parameters a run freezes, so it cannot change:
-// tests/core/strings/test_pattern.cpp. The rest is in test_text.cpp beside it.
+// fmt 9 wherever it is used.) tests/core/strings/test_text.cpp.
 #pragma once
 
 #include <charconv>
@@ -13,8 +12,7 @@
 
 namespace capstan {
 
-// How a text begins and ends (std::string_view has these from C++20 on).
-
+/// std::string_view has these from C++20 on.
 inline bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
 inline bool ends_with(std::string_view text, std::string_view end) {
@@ -57,19 +55,5 @@ inline std::optional<int64_t> parse_integer(std::string_view text) {
   if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
 }
-
-// Patterns of names: * stands for any run of characters, dots and none included.
-
-/// Is the whole text of the pattern's form?
-bool matches(std::string_view text, std::string_view pattern);
-
-// Numbers, times and sizes as people read them.
-
-/// "12.3k", "4.56M".
-std::string short_count(double count);
-/// "2m10s", "3h04m".
-std::string short_time(double seconds);
-/// "512 bytes", "1.4 MB", in powers of 1000.
-std::string bytes_text(double bytes);
 
 }  // namespace capstan

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "core/base/error.hpp"
+#include "core/strings/pattern.hpp"
 #include "core/strings/strings.hpp"
 #include "data/files/text_file.hpp"
 

@@ -8,6 +8,7 @@
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
+#include "core/io/mapped_file.hpp"
 
 namespace capstan {
 

@@ -12,6 +12,7 @@
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
+#include "core/io/mapped_file.hpp"
 #include "core/strings/strings.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/files/file_list.hpp"

@@ -11,6 +11,7 @@
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
+#include "core/io/mapped_file.hpp"
 #include "data/files/text_file.hpp"
 #include "data/files/token_row.hpp"
 #include "data/tokenizers/texts.hpp"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/io/file.hpp"
+#include "core/io/mapped_file.hpp"
 #include "core/io/progress.hpp"
 
 namespace capstan {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/fused/fused.hpp"
+#include "core/fused/loss.hpp"
 #include "core/ops/ops.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/array/layout.hpp"
+#include "core/array/selected_rows.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
 #include "models/generation/written_text.hpp"

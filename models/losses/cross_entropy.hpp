@@ -4,7 +4,7 @@
 
 #include "core/array/batch.hpp"
 #include "core/config/schema.hpp"
-#include "core/fused/fused.hpp"
+#include "core/fused/loss.hpp"
 #include "models/losses/truth.hpp"
 
 namespace capstan {
@@ -23,7 +23,7 @@ void describe(Fields& f, CrossEntropyConfig& c) {
 namespace capstan::CAPSTAN_PRECISION {
 
 /// -sum_c t_c log p_c, t = (1 - s) y + s / C (Szegedy et al. 2016, section 7); multi-label the binary cross-entropies,
-/// t = (1 - s) y + s / 2 (core/fused/fused.hpp).
+/// t = (1 - s) y + s / 2 (core/fused/loss.hpp).
 inline Var loss_sum(const CrossEntropyConfig& config, const LossInput& input) {
   if (input.multi_label)
     return sigmoid_cross_entropy(input.logits, input.labels, {config.label_smoothing, input.class_weights});

@@ -3,7 +3,10 @@
 #include "nn/blocks/block.hpp"
 
 #include "core/autograd/tape.hpp"
-#include "core/ops/ops.hpp"
+#include "core/ops/dropout.hpp"
+#include "core/ops/math.hpp"
+#include "nn/blocks/short_conv.hpp"
+#include "nn/layers/feed_forward.hpp"
 #include "nn/systems/mixer_config.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

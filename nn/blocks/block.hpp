@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "nn/layers/feed_forward.hpp"
 #include "nn/layers/layers.hpp"
 #include "nn/mixer/mixer.hpp"
 #include "nn/params/scope.hpp"
@@ -84,15 +85,5 @@ class Block {
   std::unique_ptr<FeedForward> feed_forward_;
   Dropout feed_forward_dropout_;
 };
-
-// A short convolution in front of a mixer: each token first sees the few before it.
-
-/// y = mixer(x + conv(x)), with a depthwise causal convolution of `taps` tokens within each document
-/// (core/ops/ops.hpp), also in models that read in both directions. After the Canon layers of Allen-Zhu 2025 ("Physics
-/// of Language Models: Part 4.1", in front of the mixer, with a residual and without an activation); Arora et al. 2023
-/// (Zoology, arXiv 2312.04927) put one in front of mixers for recall. Parameter short_conv.kernel (D, taps), the last
-/// tap that of the token itself.
-/// `scope` is that of the block. taps >= 1.
-std::unique_ptr<Mixer> make_short_conv(const Scope& scope, int64_t width, int64_t taps, std::unique_ptr<Mixer> mixer);
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -1,7 +1,7 @@
 // A mixer around another one. In training the op of core/ops/conv.cpp does the work; a decode state has the last
 // inputs of each sequence, one fewer than taps, besides the inner mixer's state. tests/nn/blocks/test_short_conv.cpp
 // holds that both agree.
-#include "nn/blocks/block.hpp"
+#include "nn/blocks/short_conv.hpp"
 
 #include <algorithm>
 #include <cmath>

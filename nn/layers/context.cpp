@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/fused/linear_products.hpp"
+#include "core/fused/rotary_tables.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 

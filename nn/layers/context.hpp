@@ -11,13 +11,13 @@
 #include "core/autograd/var.hpp"
 #include "core/base/random.hpp"
 #include "core/fused/rotary.hpp"
+#include "core/fused/rotary_tables.hpp"
 #include "core/products/packed_matrix.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
-// Context: an argument of every forward call.
-
-/// Visibility of tokens, training or evaluation, and the counters of randomness. Modules have no mode and no state.
+/// An argument of every forward call: visibility of tokens, training or evaluation, and the counters of randomness.
+/// Modules have no mode and no state.
 struct Context {
   Segments segments;      // of the batch (B, T)
   bool training = false;  // dropout on?

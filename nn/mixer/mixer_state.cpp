@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/array/layout.hpp"
+#include "core/array/selected_rows.hpp"
 #include "core/base/error.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

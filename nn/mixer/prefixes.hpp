@@ -3,7 +3,7 @@
 
 #include "core/array/array.hpp"
 #include "core/autograd/var.hpp"
-#include "core/ops/ops.hpp"
+#include "core/ops/math.hpp"
 #include "nn/layers/context.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

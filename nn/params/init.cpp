@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/random.hpp"
 #include "core/machine/parallel.hpp"
 #include "nn/params/scope.hpp"
 

@@ -8,46 +8,14 @@
 #include <type_traits>
 
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/base/sizes.hpp"
 #include "core/base/stop.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "core/machine/pool.hpp"
 #include "core/strings/nearest.hpp"
+#include "core/strings/pattern.hpp"
 #include "core/strings/strings.hpp"
-
-namespace capstan {
-
-bool is_frozen(const ParamRules& rules, const std::string& name) {
-  return std::any_of(rules.freeze.begin(), rules.freeze.end(),
-                     [&](const std::string& pattern) { return matches(name, pattern); });
-}
-
-int64_t block_of(const std::string& name) {
-  constexpr std::string_view start = "blocks.";
-  if (!starts_with(name, start)) return -1;
-  const size_t end = name.find('.', start.size());
-  const std::string digits = end == std::string::npos ? "" : name.substr(start.size(), end - start.size());
-  if (digits.empty() || digits.size() > 9 || digits.find_first_not_of("0123456789") != std::string::npos) return -1;
-  return std::stoll(digits);
-}
-
-double lr_factor(const ParamRules& rules, const std::string& name, int64_t blocks) {
-  double factor = 1;
-  for (const RateRule& rule : rules.lr_scale) {
-    if (!matches(name, rule.match)) continue;
-    factor = rule.factor;
-    break;
-  }
-  if (rules.layer_decay == 1) return factor;
-  const int64_t block = block_of(name);
-  const std::string first = name.substr(0, name.find('.'));
-  const bool precedes = first == "embed" || first == "positions" || first == "embed_norm" || first == "ngram_embedding";
-  const int64_t depth = block >= 0 ? blocks - block : precedes ? blocks + 1 : 0;
-  for (int64_t i = 0; i < depth; ++i) factor *= rules.layer_decay;  // exact for powers of two
-  return factor;
-}
-
-}  // namespace capstan
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -145,37 +113,6 @@ int64_t ParamStore::count() const {
   int64_t count = 0;
   for (const Param& param : params_) count += param.var.size();
   return count;
-}
-
-namespace {
-
-/// A bf16 copy. A template, so that the call to the float kernel is not compiled where `real` is double.
-template <class T>
-Bf16Array rounded(const T* values, int64_t count) {
-  Bf16Array copy(Shape{count});
-  if constexpr (std::is_same_v<T, float>)
-    kernels::round_to_bf16(copy.mutable_data(), values, count);
-  else
-    throw std::logic_error("bf16_weights: bf16 requires a float model");
-  return copy;
-}
-
-}  // namespace
-
-Bf16Weights::Bf16Weights(const ParamStore& params) : params_(params) {
-  if (!params.finalized()) throw std::logic_error("bf16_weights: the parameters are not finalized");
-  for (const Param& param : params.params())
-    if (!param.var.bf16().empty()) throw std::logic_error("bf16_weights: " + param.name + " has a copy already");
-  const Bf16Array block = rounded(params.values(), params.dense_size());
-  for (const Param& param : params.params()) {
-    if (param.options.by_rows) continue;
-    param.var.set_bf16(param.frozen ? rounded(param.var.value().data(), param.var.size()).view(0, param.var.shape())
-                                    : block.view(param.offset, param.var.shape()));
-  }
-}
-
-Bf16Weights::~Bf16Weights() {
-  for (const Param& param : params_.params()) param.var.set_bf16(Bf16Array());
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -12,34 +12,7 @@
 
 #include "core/autograd/var.hpp"
 #include "core/base/no_copy.hpp"
-
-namespace capstan {
-
-// Rules by which training freezes parameters or scales their rates: patterns of names (core/strings/strings.hpp).
-
-/// Parameters whose names match the pattern `match` have `factor` times the optimizer's learning rate.
-struct RateRule {
-  std::string match;
-  double factor = 1;
-};
-
-/// The configuration's train.freeze, train.lr_scale and train.layer_decay. They do not change initial values.
-struct ParamRules {
-  std::vector<std::string> freeze;  // constants: no gradient, no optimizer state
-  std::vector<RateRule> lr_scale;   // the first rule that matches a parameter counts
-  /// Discriminative rates (Howard and Ruder 2018, arXiv 1801.06146; Clark et al. 2020, arXiv 2003.10555). Of n blocks,
-  /// block i has layer_decay^(n - i) times the learning rate; the embeddings and all else in front of the blocks have
-  /// layer_decay^(n + 1) times the rate.
-  double layer_decay = 1;
-};
-
-bool is_frozen(const ParamRules& rules, const std::string& name);
-/// The factor of the parameter's learning rate in a model of `blocks` blocks.
-double lr_factor(const ParamRules& rules, const std::string& name, int64_t blocks);
-/// The block that a parameter belongs to by its name: N of "blocks.N.rest"; -1 for other names.
-int64_t block_of(const std::string& name);
-
-}  // namespace capstan
+#include "nn/params/param_rules.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -143,24 +116,6 @@ class ParamStore : NoCopy {
   ParamRules rules_;
   int64_t decay_size_ = 0, dense_size_ = 0, trainable_size_ = 0;
   bool finalized_ = false;
-};
-
-// Bf16Weights: the bf16 copies of parameters that training in bf16 multiplies with.
-
-/// While it exists, every parameter of the store but tables that are updated by rows has a bf16 copy of the value it
-/// had when this was made. Products of affine maps with such a weight, forward and in pullbacks, are computed in bf16
-/// (core/fused/linear_products.hpp). Everything else stays float, including parameters and their gradients. Make one
-/// for each training step, around the forward passes and their pullbacks, and destroy it before the weights change.
-class Bf16Weights {
- public:
-  /// The store must be finalized. Throws std::logic_error otherwise, or where `real` is double, or where copies exist.
-  explicit Bf16Weights(const ParamStore& params);
-  ~Bf16Weights();
-  Bf16Weights(const Bf16Weights&) = delete;
-  Bf16Weights& operator=(const Bf16Weights&) = delete;
-
- private:
-  const ParamStore& params_;
 };
 
 }  // namespace capstan::CAPSTAN_PRECISION

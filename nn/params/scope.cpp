@@ -3,6 +3,7 @@
 #include "nn/params/scope.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 

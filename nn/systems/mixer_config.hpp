@@ -46,10 +46,8 @@ constexpr bool are_mixer_configs(const std::variant<Configs...>*) {
 }
 static_assert(are_mixer_configs(static_cast<const MixerConfig*>(nullptr)));
 
-// A mixer from its configuration.
-
-/// Calls the make() that is declared with the mixer's config struct. Throws std::invalid_argument for a configuration
-/// that validate_mixer() refuses.
+/// A mixer from its configuration: calls the make() that is declared with the mixer's config struct. Throws
+/// std::invalid_argument for a configuration that validate_mixer() refuses.
 std::unique_ptr<Mixer> make_mixer(const Scope& scope, const MixerShape& shape, const MixerConfig& config);
 
 }  // namespace capstan::CAPSTAN_PRECISION

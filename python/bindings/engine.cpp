@@ -8,6 +8,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/stop.hpp"
+#include "core/machine/float_mode.hpp"
 
 namespace capstan::python {
 namespace {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/io/console.hpp"
 #include "core/io/log.hpp"
 #include "core/products/blas_info.hpp"

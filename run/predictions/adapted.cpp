@@ -12,7 +12,7 @@
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/base/math.hpp"
-#include "core/fused/fused.hpp"
+#include "core/fused/linear.hpp"
 #include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
 

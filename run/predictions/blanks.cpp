@@ -6,7 +6,8 @@
 
 #include "core/base/error.hpp"
 #include "core/base/math.hpp"
-#include "core/ops/ops.hpp"
+#include "core/ops/index.hpp"
+#include "core/ops/math.hpp"
 #include "data/batches/batcher.hpp"
 #include "models/generation/sampling.hpp"
 #include "run/predictions/predictions.hpp"

@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "core/strings/quantities.hpp"
 #include "core/strings/strings.hpp"
 #include "run/predictions/eval_json.hpp"
 #include "run/report/page_files.hpp"

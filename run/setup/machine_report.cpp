@@ -7,6 +7,7 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/products/gemm_backend.hpp"
+#include "core/products/machine_rates.hpp"
 
 namespace capstan {
 

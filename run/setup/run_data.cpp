@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
 #include "data/labelled/found_columns.hpp"

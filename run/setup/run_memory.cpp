@@ -15,6 +15,7 @@
 #include "core/base/error.hpp"
 #include "core/base/sizes.hpp"
 #include "core/config/settings.hpp"
+#include "core/strings/quantities.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/run_model.hpp"
 #include "train/steps/lanes.hpp"

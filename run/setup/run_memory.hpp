@@ -8,7 +8,6 @@
 #include <string>
 
 #include "core/machine/memory_limit.hpp"
-#include "core/strings/strings.hpp"
 #include "nn/params/param_store.hpp"
 #include "run/setup/run_config.hpp"
 

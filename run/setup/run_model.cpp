@@ -6,6 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/nearest.hpp"
+#include "core/strings/pattern.hpp"
 #include "core/strings/strings.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 

@@ -4,6 +4,7 @@
 
 #include "core/io/file.hpp"
 #include "core/strings/nearest.hpp"
+#include "core/strings/pattern.hpp"
 #include "core/strings/strings.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 

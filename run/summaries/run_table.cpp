@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "core/strings/printable.hpp"
+#include "core/strings/quantities.hpp"
 #include "core/strings/strings.hpp"
 #include "train/records/reporter.hpp"
 

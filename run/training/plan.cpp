@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "core/base/error.hpp"
+#include "core/strings/quantities.hpp"
 #include "run/setup/run_model.hpp"
 #include "train/loop/run_length.hpp"
 #include "train/records/reporter.hpp"

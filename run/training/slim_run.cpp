@@ -10,8 +10,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/base/bf16.hpp"
 #include "core/base/error.hpp"
-#include "core/base/small_floats.hpp"
+#include "core/base/f8.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
 #include "core/strings/strings.hpp"

@@ -5,10 +5,12 @@
 #include "run/training/train_run.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/io/file.hpp"
 #include "core/machine/kernel_levels.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
+#include "core/products/machine_rates.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/decision_goal.hpp"
 #include "run/setup/machine_report.hpp"

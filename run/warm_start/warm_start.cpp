@@ -10,6 +10,7 @@
 
 #include "core/base/error.hpp"
 #include "core/strings/nearest.hpp"
+#include "core/strings/pattern.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/weights_origin.hpp"
 #include "run/yaml/config_diff.hpp"

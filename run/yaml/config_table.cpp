@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "core/strings/nearest.hpp"
+#include "core/strings/pattern.hpp"
 #include "core/strings/strings.hpp"
 
 namespace capstan {

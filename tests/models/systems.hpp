@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/layers/feed_forward.hpp"
 #include "tests/models/samples.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::testing {

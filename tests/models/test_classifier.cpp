@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
+#include "nn/layers/ngram_features.hpp"
 #include "tests/models/samples.hpp"
 #include "tests/support/ragged.hpp"
 

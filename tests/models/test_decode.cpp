@@ -4,6 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
+#include "nn/layers/feed_forward.hpp"
 #include "tests/models/samples.hpp"
 #include "tests/support/arrays.hpp"
 

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "core/base/error.hpp"
-#include "core/fused/fused.hpp"
+#include "core/fused/loss.hpp"
 #include "tests/models/samples.hpp"
 #include "tests/support/ragged.hpp"
 

@@ -1,5 +1,6 @@
 // Whole models against PyTorch (tests/parity/README.md).
 #include "core/kernels/optimizer.hpp"
+#include "nn/layers/feed_forward.hpp"
 #include "tests/models/samples.hpp"
 #include "tests/support/fixture.hpp"
 

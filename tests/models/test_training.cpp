@@ -1,7 +1,7 @@
 // What every model must do in training beside learning (test_matrix.cpp):
 // ignore padding, take no fresh memory, recompute exactly.
 #include "core/base/error.hpp"
-#include "core/fused/fused.hpp"
+#include "core/fused/loss.hpp"
 #include "core/machine/pool.hpp"
 #include "tests/models/systems.hpp"
 #include "tests/support/ragged.hpp"

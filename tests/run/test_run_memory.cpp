@@ -1,3 +1,4 @@
+#include "core/strings/quantities.hpp"
 #include "run/setup/run_memory.hpp"
 
 #include <doctest/doctest.h>

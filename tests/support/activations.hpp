@@ -1,7 +1,7 @@
 // The activations as compositions of primitives.
 #pragma once
 
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/activation.hpp"
 #include "core/ops/ops.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::testing {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/autograd/tape.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "tests/support/compare.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::testing {

@@ -9,6 +9,7 @@
 #include "core/machine/parallel.hpp"
 #include "core/machine/pool.hpp"
 #include "core/products/gemm_backend.hpp"
+#include "nn/params/bf16_weights.hpp"
 #include "nn/params/param_store.hpp"
 #include "tests/models/systems.hpp"
 #include "train/evaluation/evaluate.hpp"

@@ -1,4 +1,5 @@
 // Multi-label figures: against scikit-learn (tests/parity/make_label_metrics.py), and by hand.
+#include "core/fused/loss.hpp"
 #include "train/evaluation/label_report.hpp"
 
 #include <doctest/doctest.h>
@@ -6,7 +7,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/fused/fused.hpp"
 #include "core/io/file.hpp"
 #include "tests/support/source_dir.hpp"
 #include "tests/train/rank_threads.hpp"

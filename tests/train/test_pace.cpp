@@ -1,4 +1,5 @@
 // How fast a run is, and the time that is left.
+#include "core/strings/quantities.hpp"
 #include "train/records/pace.hpp"
 
 #include <doctest/doctest.h>

@@ -5,7 +5,7 @@
 
 #include "core/base/random.hpp"
 #include "core/machine/pool.hpp"
-#include "nn/layers/ngram_embedding.hpp"
+#include "nn/layers/ngram_features.hpp"
 #include "tests/train/support.hpp"
 #include "train/checkpoints/checkpoint_files.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/fused/fused.hpp"
+#include "core/fused/loss.hpp"
 #include "core/machine/parallel.hpp"
 
 namespace capstan {

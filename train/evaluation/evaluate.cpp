@@ -10,8 +10,8 @@
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/base/stop.hpp"
-#include "core/fused/fused.hpp"
 #include "core/machine/parallel.hpp"
 #include "data/batches/prefetch.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "core/base/random.hpp"
 #include "core/base/stop.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/activation.hpp"
 #include "core/machine/parallel.hpp"
 #include "train/linear/calibration.hpp"
 #include "train/linear/unit_work.hpp"

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/machine/float_mode.hpp"
 #include "core/machine/parallel.hpp"
 
 namespace capstan {

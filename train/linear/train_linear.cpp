@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/base/stop.hpp"
-#include "core/strings/strings.hpp"
+#include "core/strings/quantities.hpp"
 #include "train/evaluation/classifier_evaluation.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/linear/fit_linear.hpp"

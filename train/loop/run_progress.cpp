@@ -3,6 +3,8 @@
 // noted, so that a run which goes on replaces it. tests/train/test_loop.cpp.
 #include "train/loop/run_progress.hpp"
 
+#include "core/strings/quantities.hpp"
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/strings/quantities.hpp"
 #include "core/strings/utf8.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/evaluation/metrics.hpp"

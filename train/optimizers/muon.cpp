@@ -7,7 +7,7 @@
 #include <xtensor/xnoalias.hpp>
 #include <xtensor/xtensor.hpp>
 
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
 #include "core/products/gemm.hpp"

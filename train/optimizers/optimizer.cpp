@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/kernels/optimizer.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "core/base/stop.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "core/machine/profile.hpp"
 #include "train/records/pace.hpp"
 #include "train/steps/lanes.hpp"

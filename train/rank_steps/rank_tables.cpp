@@ -3,7 +3,7 @@
 // exchanged, so that every message has a size that its receiver knows.
 #include <algorithm>
 
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "core/machine/profile.hpp"
 #include "train/rank_steps/rank_gradients.hpp"
 

@@ -8,7 +8,6 @@
 
 #include "core/io/log.hpp"
 #include "core/io/progress.hpp"
-#include "core/strings/strings.hpp"
 #include "train/configuration/train_config.hpp"
 
 namespace capstan {

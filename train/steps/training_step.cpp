@@ -7,6 +7,7 @@
 
 #include "core/base/stop.hpp"
 #include "core/machine/profile.hpp"
+#include "nn/params/bf16_weights.hpp"
 #include "nn/params/param_store.hpp"
 
 namespace capstan {

@@ -1,8 +1,8 @@
 // Sums of table rows per bag (the forward pass of core/fused/bag.cpp), and the gradients of those rows. Each thread
 // writes rows of its own and adds in the order of places, so sums do not depend on threads.
 // tests/core/fused/test_bag.cpp.
-#include "core/fused/kernels/kernels.hpp"
 
+#include "core/fused/kernels/bag.hpp"
 #include <algorithm>
 
 #include "core/machine/parallel.hpp"

@@ -1,7 +1,7 @@
 // Losses are sums of differences to the largest logit of a row, so they stay exact for logits of 1e4, and every sum
 // over a row is a simd::Sum, which has the same bits at every width of registers: tests/core/fused/test_loss.cpp.
-#include "core/fused/kernels/kernels.hpp"
 
+#include "core/fused/kernels/cross_entropy.hpp"
 #include <algorithm>
 #include <atomic>
 #include <limits>
@@ -9,6 +9,7 @@
 #include "core/base/math.hpp"
 #include "core/kernels/column_sums.hpp"
 #include "core/kernels/simd.hpp"
+#include "core/kernels/simd_sums.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {

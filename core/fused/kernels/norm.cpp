@@ -1,11 +1,12 @@
 // A row is read twice for its mean and deviations and once for the result. The way back needs x and one or two numbers
 // of each row; sums over rows are those of for_rows_with_sums(), in pieces that depend on the shape alone.
-#include "core/fused/kernels/kernels.hpp"
 
+#include "core/fused/kernels/norm.hpp"
 #include <algorithm>
 #include <cmath>
 
 #include "core/kernels/simd.hpp"
+#include "core/kernels/simd_sums.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {

@@ -1,7 +1,7 @@
 // Rotary positions: turns pairs of features, row by row. rotate() is for core/fused/rotary.cpp, rotate_row() for passes
 // of nn/systems/gated. tests/core/fused/test_rotary.cpp and gradcheck_fused.cpp.
-#include "core/fused/kernels/kernels.hpp"
 
+#include "core/fused/kernels/rotary.hpp"
 #include <algorithm>
 
 #include "core/kernels/column_sums.hpp"

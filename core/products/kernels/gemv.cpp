@@ -9,7 +9,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/base/small_floats.hpp"
+#include "core/base/bf16.hpp"
 #include "core/kernels/simd.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 
+#include "core/autograd/grad_sink.hpp"
 #include "core/autograd/tape.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "core/products/gemm.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -1,11 +1,14 @@
 // The definition of the AFT ops: the fused ones are held to it (tests/nn/systems/aft/test_op.cpp), so it stays as close
 // to the paper's equations as primitives allow, whatever it costs.
-#include "nn/systems/aft/op.hpp"
+#include "nn/systems/aft/composed.hpp"
 
+#include <cmath>
 #include <cstdlib>
 
 #include "core/array/segments.hpp"
+#include "core/array/visibility.hpp"
 #include "core/ops/ops.hpp"
+#include "nn/systems/aft/op.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

@@ -6,12 +6,14 @@
 #include <limits>
 
 #include "core/base/error.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/activation.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/ops/ops.hpp"
 #include "nn/layers/layers.hpp"
 #include "nn/mixer/decoding_mixer.hpp"
 #include "nn/mixer/prefixes.hpp"
+#include "nn/systems/aft/composed.hpp"
 #include "nn/systems/aft/kernels/decode.hpp"
 #include "nn/systems/aft/kernels/scan.hpp"
 #include "nn/systems/aft/kernels/tile.hpp"

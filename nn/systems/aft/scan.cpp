@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/array/segments.hpp"
+#include "core/array/visibility.hpp"
 #include "core/base/error.hpp"
 #include "core/fused/linear_products.hpp"
 #include "core/machine/parallel.hpp"

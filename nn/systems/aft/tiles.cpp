@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/array/segments.hpp"
+#include "core/array/visibility.hpp"
 #include "core/base/math.hpp"
 #include "core/base/sizes.hpp"
 #include "core/machine/parallel.hpp"

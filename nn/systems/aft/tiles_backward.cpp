@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/base/math.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"
 #include "nn/systems/aft/tiles.hpp"

@@ -6,13 +6,16 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "core/fused/kernels/kernels.hpp"
+#include "core/fused/kernels/rotary.hpp"
+#include "core/fused/rotary_tables.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/ops/ops.hpp"
 #include "nn/layers/layers.hpp"
 #include "nn/layers/rotary_config.hpp"
 #include "nn/mixer/decoding_mixer.hpp"
 #include "nn/mixer/prefixes.hpp"
+#include "nn/systems/quadratic/composed.hpp"
+#include "nn/systems/quadratic/kernels/decode.hpp"
 #include "nn/systems/quadratic/key_value_cache.hpp"
 #include "nn/systems/quadratic/op.hpp"
 
@@ -22,31 +25,9 @@ namespace {
 /// Multiply-adds of a step below which a second thread costs more than it saves.
 constexpr int64_t serial_work = 1 << 16;
 
-/// The keys and values of each sequence, whose length is its position.
-struct AttentionState final : MixerState {
-  AttentionState(int64_t batch, int64_t width_) : MixerState(batch), width(width_), cache(batch, width_, width_) {}
-  std::vector<Array*> parts() override { return {}; }
-  void select(const std::vector<int64_t>& rows) override {
-    MixerState::select(rows);
-    cache.select(rows);
-  }
-  void copy(int64_t to, MixerState& from, int64_t row) override {
-    MixerState::copy(to, from, row);
-    cache.copy(to, static_cast<AttentionState&>(from).cache, row, position(to));
-  }
-  void visit(int64_t row, int64_t position, const Elements& body) override {
-    MixerState::visit(row, position, body);
-    cache.visit(row, position, body);
-  }
-  int64_t elements(int64_t seen) const override { return 2 * width * seen; }
-
-  int64_t width;
-  KeyValueCache cache;
-};
-
 /// Softmax attention with scale 1 / sqrt(D / H).  Parameters to_qkv.weight (3D, D),
 /// query_bias, value_bias (D), to_out.
-class MultiHeadAttention final : public DecodingMixer<AttentionState> {
+class MultiHeadAttention final : public DecodingMixer<KeyValueState> {
  public:
   MultiHeadAttention(const Scope& scope, const MixerShape& shape, const AttentionConfig& config)
       : DecodingMixer("attention", shape),
@@ -127,10 +108,10 @@ class MultiHeadAttention final : public DecodingMixer<AttentionState> {
   }
 
   std::unique_ptr<MixerState> fresh_state(int64_t batch) const override {
-    return new_state<AttentionState>(batch, shape_.width);
+    return new_state<KeyValueState>(batch, shape_.width, shape_.width);
   }
 
-  Var read(const Var& x, AttentionState& state) const override {
+  Var read(const Var& x, KeyValueState& state) const override {
     const int64_t width = shape_.width;
     const int64_t batch = x.dim(0), length = x.dim(1);
     const int64_t position = state.position(0);
@@ -143,7 +124,7 @@ class MultiHeadAttention final : public DecodingMixer<AttentionState> {
     return y;
   }
 
-  Var next(const Var& x, AttentionState& state) const override {
+  Var next(const Var& x, KeyValueState& state) const override {
     const int64_t width = shape_.width, heads = config_.heads, head = width / heads;
     const int64_t rows = x.dim(0);
     Array qkv = state.decode().linear(x.value(), qkv_weight_, packed_bias());

@@ -1,11 +1,13 @@
 // The definition of the op in op.hpp, to which tests/nn/systems/fastformer/test_op.cpp holds the fused one.
-#include "nn/systems/fastformer/op.hpp"
+#include "nn/systems/fastformer/composed.hpp"
+#include "core/array/visibility.hpp"
+#include "core/fused/linear.hpp"
 
 #include <cmath>
 
 #include "core/array/segments.hpp"
-#include "core/fused/fused.hpp"
 #include "core/ops/ops.hpp"
+#include "nn/systems/fastformer/op.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

@@ -3,10 +3,12 @@
 #include "nn/systems/fastformer/mixer.hpp"
 
 #include "core/base/error.hpp"
-#include "core/ops/ops.hpp"
+#include "core/ops/math.hpp"
+#include "core/ops/shape.hpp"
 #include "nn/layers/layers.hpp"
 #include "nn/mixer/decoding_mixer.hpp"
 #include "nn/mixer/prefixes.hpp"
+#include "nn/systems/fastformer/composed.hpp"
 #include "nn/systems/fastformer/op.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -10,11 +10,13 @@
 #include <limits>
 
 #include "core/array/segments.hpp"
+#include "core/array/visibility.hpp"
+#include "core/autograd/grad_sink.hpp"
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/fused/linear_products.hpp"
 #include "core/kernels/column_sums.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/machine/profile.hpp"
 #include "core/products/gemm.hpp"
@@ -272,6 +274,21 @@ void check_inputs(const Shape& qk, const FastformerWeights& weights) {
         weights.to_r_bias ? weights.to_r_bias.shape() : Shape{}, width);
 }
 
+/// The layout of the next tokens of `state`.
+Layout next_tokens(const Array& qk, const FastformerWeights& weights, const FastformerState& state) {
+  check_inputs(qk.shape(), weights);
+  const int64_t width = weights.query_logits.dim(1), heads = weights.query_logits.dim(0);
+  const auto fits = [&](const Array& part, int64_t columns) {
+    return part.rank() == 2 && part.dim(0) >= qk.dim(0) && part.dim(1) == columns;
+  };
+  check(fits(state.query.maximum, heads) && fits(state.query.average, width),
+        "fastformer: a state of {} heads and {} channels does not fit qk {}", state.query.maximum.shape(),
+        state.query.average.shape(), qk.shape());
+  Layout layout(Segments::full(qk.dim(0), qk.dim(1)), qk, heads, width, true);
+  layout.apart = true;
+  return layout;
+}
+
 }  // namespace
 
 FastformerState::FastformerState(int64_t batch, int64_t heads, int64_t width) {
@@ -311,25 +328,6 @@ Var fastformer(const Var& qk, const FastformerWeights& weights, const Segments& 
                     return pull(layout, x, weights, saved, std::move(dy), needs);
                   });
 }
-
-namespace {
-
-/// The layout of the next tokens of `state`.
-Layout next_tokens(const Array& qk, const FastformerWeights& weights, const FastformerState& state) {
-  check_inputs(qk.shape(), weights);
-  const int64_t width = weights.query_logits.dim(1), heads = weights.query_logits.dim(0);
-  const auto fits = [&](const Array& part, int64_t columns) {
-    return part.rank() == 2 && part.dim(0) >= qk.dim(0) && part.dim(1) == columns;
-  };
-  check(fits(state.query.maximum, heads) && fits(state.query.average, width),
-        "fastformer: a state of {} heads and {} channels does not fit qk {}", state.query.maximum.shape(),
-        state.query.average.shape(), qk.shape());
-  Layout layout(Segments::full(qk.dim(0), qk.dim(1)), qk, heads, width, true);
-  layout.apart = true;
-  return layout;
-}
-
-}  // namespace
 
 Array fastformer_pools(const Array& qk, const FastformerWeights& weights, FastformerState& state) {
   return pools(next_tokens(qk, weights, state), qk, weights, state, nullptr);

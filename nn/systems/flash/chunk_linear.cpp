@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/array/segments.hpp"
+#include "core/array/visibility.hpp"
 #include "core/base/error.hpp"
 #include "core/base/sizes.hpp"
 #include "core/machine/parallel.hpp"

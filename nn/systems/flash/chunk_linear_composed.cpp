@@ -1,9 +1,10 @@
 // The definition of chunk_linear_attention(), with weights 1 / n for the pairs that see each other.
-#include "nn/systems/flash/chunk_linear.hpp"
+#include "nn/systems/flash/chunk_linear_composed.hpp"
 
 #include <set>
 
 #include "core/ops/ops.hpp"
+#include "nn/systems/flash/chunk_linear.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

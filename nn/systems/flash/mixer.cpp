@@ -8,7 +8,8 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "core/ops/ops.hpp"
+#include "core/ops/math.hpp"
+#include "core/ops/softmax.hpp"
 #include "core/products/gemm.hpp"
 #include "core/products/kernels/gemv.hpp"
 #include "nn/mixer/decoding_mixer.hpp"
@@ -16,6 +17,8 @@
 #include "nn/systems/flash/chunk_linear.hpp"
 #include "nn/systems/gated/kernels/passes.hpp"
 #include "nn/systems/gated/unit.hpp"
+#include "nn/systems/quadratic/composed.hpp"
+#include "nn/systems/quadratic/kernels/decode.hpp"
 #include "nn/systems/quadratic/kernels/tile.hpp"
 #include "nn/systems/quadratic/op.hpp"
 

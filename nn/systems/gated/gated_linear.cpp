@@ -1,9 +1,11 @@
 // Gated rows are made some thousand at a time, right before the product that reads them, and made again in the
 // pullback: the gated matrix never exists as a whole. The rows of a block depend on the shape alone.
-#include "nn/systems/gated/op.hpp"
+#include "nn/systems/gated/gated_linear.hpp"
 
 #include <algorithm>
 
+#include "core/autograd/grad_sink.hpp"
+#include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/fused/linear_products.hpp"
 #include "core/machine/profile.hpp"

@@ -26,22 +26,4 @@ std::vector<Var> offset_scale(const Var& z, const Var& gain, const Var& offset, 
 /// nothing. Throws std::invalid_argument naming the shapes.
 Var rotary_series(const Var& even, const Var& odd, int64_t length, double base);
 
-// The ops above as compositions of primitives: what they mean, and what tests compare them with.
-
-/// silu, then split.
-std::vector<Var> split_silu_composed(const Var& packed, const std::vector<int64_t>& widths);
-/// gain_c * z + offset_c, then rotary, for each c.
-std::vector<Var> offset_scale_composed(const Var& z, const Var& gain, const Var& offset, const Ids& positions,
-                                       const std::optional<RotaryOptions>& turn = std::nullopt);
-
-/// Products with the tables of cosines and sines.
-Var rotary_series_composed(const Var& even, const Var& odd, int64_t length, double base);
-
-// The end of a gated unit: gate and output projection in one. Hua et al. 2022, arXiv 2202.10447.
-
-/// y = (gate * x) W^T + b.  gate, x: (..., in), weight: (out, in), bias: (out) or undefined -> (..., out). The gated
-/// rows exist a few thousand at a time, forward and in the pullback, which saves gate and x and writes their gradients
-/// over them where these are the only handles. Throws std::invalid_argument naming the shapes.
-Var gated_linear(const Var& gate, const Var& x, const Var& weight, const Var& bias = Var());
-
 }  // namespace capstan::CAPSTAN_PRECISION

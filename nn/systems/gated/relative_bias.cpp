@@ -3,7 +3,8 @@
 #include "nn/systems/gated/relative_bias.hpp"
 
 #include "core/base/error.hpp"
-#include "core/ops/ops.hpp"
+#include "core/ops/math.hpp"
+#include "core/ops/shape.hpp"
 #include "nn/systems/gated/op.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -6,7 +6,10 @@
 #include <cmath>
 
 #include "core/base/error.hpp"
-#include "core/ops/ops.hpp"
+#include "core/fused/rotary_tables.hpp"
+#include "core/ops/dropout.hpp"
+#include "core/ops/math.hpp"
+#include "nn/systems/gated/gated_linear.hpp"
 #include "nn/systems/gated/kernels/passes.hpp"
 #include "nn/systems/gated/op.hpp"
 

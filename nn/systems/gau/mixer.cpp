@@ -9,6 +9,8 @@
 #include "nn/mixer/prefixes.hpp"
 #include "nn/systems/gated/kernels/passes.hpp"
 #include "nn/systems/gated/unit.hpp"
+#include "nn/systems/quadratic/composed.hpp"
+#include "nn/systems/quadratic/kernels/decode.hpp"
 #include "nn/systems/quadratic/key_value_cache.hpp"
 #include "nn/systems/quadratic/op.hpp"
 
@@ -16,27 +18,8 @@ namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 /// The keys and values of each sequence, and the bias that all share.
-struct GauDecodeState final : MixerState {
-  GauDecodeState(int64_t batch, int64_t key_width_, int64_t value_width_)
-      : MixerState(batch), key_width(key_width_), value_width(value_width_), cache(batch, key_width, value_width) {}
-
-  std::vector<Array*> parts() override { return {}; }
-  void select(const std::vector<int64_t>& rows) override {
-    MixerState::select(rows);
-    cache.select(rows);
-  }
-  void copy(int64_t to, MixerState& from, int64_t row) override {
-    MixerState::copy(to, from, row);
-    cache.copy(to, static_cast<GauDecodeState&>(from).cache, row, position(to));
-  }
-  void visit(int64_t row, int64_t position, const Elements& body) override {
-    MixerState::visit(row, position, body);
-    cache.visit(row, position, body);
-  }
-  int64_t elements(int64_t seen) const override { return seen * (key_width + value_width); }
-
-  int64_t key_width, value_width;
-  KeyValueCache cache;
+struct GauDecodeState final : KeyValueState {
+  using KeyValueState::KeyValueState;
   Array bias;  // entry size - 1 - d is b_d, so that a row of the cache reads it forwards; empty: none
 };
 

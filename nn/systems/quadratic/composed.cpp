@@ -1,12 +1,14 @@
 // The definition of attention(), to which tests/nn/systems/quadratic/test_op.cpp and test_dropout.cpp hold the fused
 // op.
-#include "nn/systems/quadratic/op.hpp"
+#include "nn/systems/quadratic/composed.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/array/segments.hpp"
+#include "core/array/visibility.hpp"
 #include "core/ops/ops.hpp"
+#include "nn/systems/quadratic/op.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "core/array/array.hpp"
+#include "nn/mixer/mixer_state.hpp"
+#include "nn/systems/quadratic/kernels/decode.hpp"
 #include "nn/systems/quadratic/kernels/tile.hpp"
 #include "nn/systems/quadratic/op.hpp"
 
@@ -60,6 +62,30 @@ class KeyValueCache {
 
   int64_t batch_, key_width_, value_width_, capacity_ = 0;
   Array keys_, values_;  // (B, capacity, width)
+};
+
+/// The decode state of a mixer that keeps the keys and values of all tokens; a sequence's position is their number.
+struct KeyValueState : MixerState {
+  KeyValueState(int64_t batch, int64_t key_width_, int64_t value_width_)
+      : MixerState(batch), key_width(key_width_), value_width(value_width_), cache(batch, key_width, value_width) {}
+
+  std::vector<Array*> parts() override { return {}; }
+  void select(const std::vector<int64_t>& rows) override {
+    MixerState::select(rows);
+    cache.select(rows);
+  }
+  void copy(int64_t to, MixerState& from, int64_t row) override {
+    MixerState::copy(to, from, row);
+    cache.copy(to, static_cast<KeyValueState&>(from).cache, row, position(to));
+  }
+  void visit(int64_t row, int64_t position, const Elements& body) override {
+    MixerState::visit(row, position, body);
+    cache.visit(row, position, body);
+  }
+  int64_t elements(int64_t seen) const override { return seen * (key_width + value_width); }
+
+  int64_t key_width, value_width;
+  KeyValueCache cache;
 };
 
 }  // namespace capstan::CAPSTAN_PRECISION

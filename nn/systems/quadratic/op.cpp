@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "core/array/segments.hpp"
+#include "core/array/visibility.hpp"
+#include "core/autograd/grad_sink.hpp"
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/profile.hpp"

@@ -39,14 +39,4 @@ Array attention_continue(const AttentionPast& in, const AttentionOptions& option
 /// Number of keys each token sees, (B, T); 0 for padding. `past`: tokens in front of the first of each document.
 Array visible_counts(const Segments& segments, bool causal, int64_t chunk = 0, int64_t past = 0);
 
-// Attention as a composition of primitives: the definition, not optimised. B x H x T x T elements; for tests and for
-// readers. Arguments and results are those of attention() above.
-
-/// What query i takes of the value of key j, (B, H, T, T): O = A v. 0 where the key is not visible.
-Var attention_weights(const Var& q, const Var& k, const Var& bias, const Segments& segments,
-                      const AttentionOptions& options);
-
-Var attention_composed(const Var& q, const Var& k, const Var& v, const Var& bias, const Segments& segments,
-                       const AttentionOptions& options);
-
 }  // namespace capstan::CAPSTAN_PRECISION

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "core/array/array.hpp"
-#include "core/ops/ops.hpp"
+#include "core/ops/dropout.hpp"
+#include "core/ops/softmax.hpp"
 #include "nn/systems/quadratic/kernels/attention_kernel.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/base/small_floats.hpp"
+#include "core/base/f8.hpp"
 
 namespace capstan::testing {
 namespace {

@@ -1,3 +1,4 @@
+#include "core/base/out_of_memory.hpp"
 #include "core/base/sizes.hpp"
 
 #include <doctest/doctest.h>

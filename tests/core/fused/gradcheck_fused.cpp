@@ -1,8 +1,13 @@
 #include <doctest/doctest.h>
 
 #include "core/autograd/gradcheck.hpp"
-#include "core/fused/fused.hpp"
+#include "core/fused/bag.hpp"
+#include "core/fused/feed_forward.hpp"
+#include "core/fused/linear.hpp"
+#include "core/fused/loss.hpp"
+#include "core/fused/norm.hpp"
 #include "core/fused/rotary.hpp"
+#include "core/kernels/activation.hpp"
 #include "tests/support/agreement.hpp"
 
 using namespace capstan;

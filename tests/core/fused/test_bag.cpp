@@ -1,8 +1,9 @@
 #include <doctest/doctest.h>
 
 #include <limits>
+#include <stdexcept>
 
-#include "core/fused/fused.hpp"
+#include "core/fused/bag.hpp"
 #include "core/ops/ops.hpp"
 #include "tests/support/agreement.hpp"
 

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "core/fused/fused.hpp"
+#include "core/fused/feed_forward.hpp"
+#include "core/kernels/activation.hpp"
 #include "core/machine/pool.hpp"
 #include "core/ops/ops.hpp"
 #include "tests/support/activations.hpp"

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "core/fused/fused.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/fused/linear.hpp"
+#include "core/kernels/activation.hpp"
 #include "core/ops/ops.hpp"
 #include "tests/support/activations.hpp"
 #include "tests/support/agreement.hpp"

@@ -2,7 +2,8 @@
 
 #include <limits>
 
-#include "core/fused/fused.hpp"
+#include "core/fused/linear.hpp"
+#include "core/fused/loss.hpp"
 #include "core/machine/pool.hpp"
 #include "core/ops/ops.hpp"
 #include "tests/support/agreement.hpp"

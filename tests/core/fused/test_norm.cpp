@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
-#include "core/fused/fused.hpp"
+#include <stdexcept>
+
+#include "core/fused/norm.hpp"
 #include "core/ops/ops.hpp"
 #include "tests/support/agreement.hpp"
 

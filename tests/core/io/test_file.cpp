@@ -16,6 +16,7 @@
 
 #include "core/base/error.hpp"
 #include "core/io/hash.hpp"
+#include "core/io/mapped_file.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace capstan {

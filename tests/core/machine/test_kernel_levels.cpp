@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/base/error.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "core/machine/kernel_levels.hpp"
 
 using namespace capstan;

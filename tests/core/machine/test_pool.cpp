@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/machine/pool.hpp"
 #include "core/ops/ops.hpp"
 #include "support/arrays.hpp"

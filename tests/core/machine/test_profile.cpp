@@ -1,4 +1,6 @@
 // What a profile counts, and that it counts nothing twice.
+#include "core/fused/bag.hpp"
+#include "core/fused/linear.hpp"
 #include "core/machine/profile.hpp"
 
 #include <doctest/doctest.h>
@@ -6,7 +8,6 @@
 #include <chrono>
 #include <string>
 
-#include "core/fused/fused.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/ops/ops.hpp"
 #include "core/products/gemm.hpp"

@@ -1,7 +1,10 @@
 // Ops whose weights have bf16 copies: values and gradients near those without, and equal where nothing is rounded.
 #include <doctest/doctest.h>
 
-#include "core/fused/fused.hpp"
+#include "core/fused/feed_forward.hpp"
+#include "core/fused/linear.hpp"
+#include "core/fused/loss.hpp"
+#include "core/kernels/activation.hpp"
 #include "tests/support/bf16_cases.hpp"
 
 using namespace capstan;

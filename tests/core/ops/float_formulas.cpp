@@ -2,7 +2,8 @@
 // in double.
 #include <doctest/doctest.h>
 
-#include "core/fused/fused.hpp"
+#include "core/fused/loss.hpp"
+#include "core/fused/norm.hpp"
 #include "core/ops/ops.hpp"
 #include "tests/support/formulas_xt.hpp"
 

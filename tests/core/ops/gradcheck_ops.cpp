@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include "core/autograd/gradcheck.hpp"
-#include "core/kernels/kernels.hpp"
 #include "core/ops/ops.hpp"
 #include "support/arrays.hpp"
 

@@ -5,8 +5,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <stdexcept>
 
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/elementwise.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"
 #include "core/products/gemm_backend.hpp"

@@ -9,7 +9,8 @@
 #include "core/base/math.hpp"
 #include "core/base/random.hpp"
 #include "core/io/hash.hpp"
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/activation.hpp"
+#include "core/kernels/random.hpp"
 #include "core/products/gemm.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

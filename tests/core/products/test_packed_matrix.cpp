@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/kernels/kernels.hpp"
+#include "core/kernels/activation.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/kernels/gemv.hpp"
 #include "core/products/packed_matrix.hpp"

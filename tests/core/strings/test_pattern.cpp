@@ -1,6 +1,8 @@
-#include "core/strings/strings.hpp"
+#include "core/strings/pattern.hpp"
 
 #include <doctest/doctest.h>
+
+#include <string>
 
 namespace capstan {
 

@@ -1,4 +1,5 @@
 // What is noticed about data that can be read but are probably wrong.
+#include <cmath>
 #include <optional>
 
 #include "core/base/error.hpp"

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "core/ops/ops.hpp"
+#include "nn/layers/feed_forward.hpp"
 #include "nn/systems/mixer_config.hpp"
 #include "tests/nn/module_gradients.hpp"
 #include "tests/nn/systems/samples.hpp"

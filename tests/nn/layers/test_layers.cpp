@@ -3,9 +3,13 @@
 
 #include <cmath>
 
-#include "core/fused/fused.hpp"
+#include "core/fused/feed_forward.hpp"
+#include "core/fused/linear.hpp"
+#include "core/fused/norm.hpp"
+#include "core/kernels/activation.hpp"
 #include "core/ops/ops.hpp"
 #include "nn/blocks/block.hpp"
+#include "nn/layers/feed_forward.hpp"
 #include "nn/systems/mixer_config.hpp"
 #include "tests/nn/mixer/mixer_suite.hpp"
 #include "tests/nn/systems/samples.hpp"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "core/autograd/tape.hpp"
 #include "nn/layers/ngram_embedding.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/weights.hpp"

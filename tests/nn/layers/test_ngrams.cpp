@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/autograd/gradcheck.hpp"
-#include "nn/layers/ngram_embedding.hpp"
+#include "nn/layers/ngram_features.hpp"
 #include "nn/layers/text_ngrams.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/ragged.hpp"

@@ -1,6 +1,7 @@
 // Norms, activations, rotary positions, cross entropy and AdamW against PyTorch (tests/parity/README.md).
 #include "core/autograd/tape.hpp"
-#include "core/fused/fused.hpp"
+#include "core/fused/loss.hpp"
+#include "core/fused/norm.hpp"
 #include "core/fused/rotary.hpp"
 #include "core/kernels/optimizer.hpp"
 #include "core/ops/ops.hpp"

@@ -1,4 +1,5 @@
 // Sequences of one state that join and leave it: each is as if it were alone.
+#include "core/array/selected_rows.hpp"
 #include "tests/nn/mixer/mixer_suite.hpp"
 
 #include <doctest/doctest.h>

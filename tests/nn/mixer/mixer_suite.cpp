@@ -6,6 +6,7 @@
 
 #include "core/array/layout.hpp"
 #include "nn/blocks/block.hpp"
+#include "nn/blocks/short_conv.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {

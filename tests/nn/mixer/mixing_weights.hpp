@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "core/fused/fused.hpp"
+#include "core/fused/linear.hpp"
 #include "tests/nn/mixer/mixer_suite.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::testing {

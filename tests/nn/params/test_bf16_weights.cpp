@@ -1,10 +1,11 @@
+#include "core/base/bf16.hpp"
+#include "nn/params/bf16_weights.hpp"
 #include "nn/params/param_store.hpp"
 
 #include <doctest/doctest.h>
 
 #include <stdexcept>
 
-#include "core/base/small_floats.hpp"
 #include "nn/layers/layers.hpp"
 #include "support/compare.hpp"
 

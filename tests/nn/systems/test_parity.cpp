@@ -2,6 +2,7 @@
 // modules whose tensors have Capstan's names in the fixtures (tests/parity/published.py).
 #include <sstream>
 
+#include "core/array/visibility.hpp"
 #include "tests/nn/mixer/mixer_suite.hpp"
 #include "tests/nn/systems/samples.hpp"
 #include "tests/support/fixture.hpp"

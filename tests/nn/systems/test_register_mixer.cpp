@@ -1,4 +1,5 @@
 // Mixers from outside of the library.
+#include "nn/layers/feed_forward.hpp"
 #include "nn/systems/register_mixer.hpp"
 
 #include <doctest/doctest.h>

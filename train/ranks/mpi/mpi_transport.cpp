@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/array/visibility.hpp"
 #include "train/ranks/transport.hpp"
 
 namespace capstan {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/base/math.hpp"
+#include "core/kernels/simd_sums.hpp"
 #include "nn/systems/aft/kernels/recurrence.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {

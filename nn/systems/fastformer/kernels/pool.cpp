@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/kernels/gate_recurrence.hpp"
+#include "core/kernels/simd_sums.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/fused/kernels/kernels.hpp"
+#include "core/fused/kernels/rotary.hpp"
 #include "core/kernels/column_sums.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {

@@ -1,12 +1,13 @@
 // One query against a cache, in blocks of 64 keys: logits, weights, then values. The softmax keeps a running maximum,
 // and what was summed is scaled down when it rises (Milakov and Gimelshein 2018, arXiv 1805.02867), so keys of 10^4 are
 // no problem. The blocks are the same whoever asks: a text has the same bits alone and in company.
-#include "nn/systems/quadratic/kernels/tile.hpp"
+#include "nn/systems/quadratic/kernels/decode.hpp"
 
 #include <algorithm>
 #include <limits>
 
 #include "core/base/math.hpp"
+#include "core/kernels/simd_sums.hpp"
 #include "nn/systems/quadratic/kernels/attention_functions.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {

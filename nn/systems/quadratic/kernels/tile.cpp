@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/kernels/simd_sums.hpp"
 #include "nn/systems/quadratic/kernels/attention_functions.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {

@@ -2,7 +2,7 @@
 // key and a column per query, so that the values of a query (maximum, sum, factors) fill one lane of a register
 // and nothing is ever summed across them. Columns come in whole registers; those past the last query hold anything
 // finite. Softmax logits are in base 2: the packed queries and the bias bring the factor log2 e. Called by
-// AttentionTiles; attention_decode() at the end, by the decode steps of attention, gau and flash.
+// AttentionTiles.
 #pragma once
 
 #include <cstdint>
@@ -58,20 +58,5 @@ void attention_unpack_transposed(const real* in, int64_t stride, int64_t count, 
 /// out_i = factor_i * (row i of a . row i of b).
 void attention_row_products(const real* a, int64_t a_stride, const real* b, int64_t b_stride, int64_t count,
                             int64_t width, const real* factor, real* out);
-
-// One query of one head against cached keys and values, on the calling thread.
-
-/// The visible keys and values of one head, a row each, oldest first; strides count from one row to the next.
-struct AttentionCache {
-  const real *keys, *values;
-  int64_t key_stride, value_stride;
-  int64_t count;                   // of rows
-  int64_t key_width, value_width;  // Z, E
-};
-
-/// y = output_scale * sum_j f(scale (q . k_j) + bias_j) v_j, j over the rows of the cache; softmax normalises. bias:
-/// (count) in the order of the rows, or null.  q: (Z), y: (E), written also for count 0 (with 0).
-void attention_decode(const AttentionCache& cache, AttentionKernel kernel, real scale, const real* bias,
-                      real output_scale, const real* q, real* y);
 
 }  // namespace capstan::CAPSTAN_PRECISION::kernels

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/systems/aft/composed.hpp"
 #include "nn/systems/aft/op.hpp"
 #include "tests/support/ragged.hpp"
 

@@ -3,10 +3,12 @@
 
 #include <cmath>
 
-#include "core/fused/fused.hpp"
+#include "core/fused/linear.hpp"
 #include "core/fused/rotary.hpp"
 #include "core/ops/ops.hpp"
 #include "nn/systems/attention/mixer.hpp"
+#include "nn/systems/quadratic/composed.hpp"
+#include "nn/systems/quadratic/kernels/decode.hpp"
 #include "nn/systems/quadratic/key_value_cache.hpp"
 #include "nn/systems/quadratic/op.hpp"
 #include "tests/nn/systems/attention/cases.hpp"

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "nn/systems/fastformer/composed.hpp"
 #include "nn/systems/fastformer/op.hpp"
 #include "tests/support/agreement.hpp"
 #include "tests/support/arrays.hpp"

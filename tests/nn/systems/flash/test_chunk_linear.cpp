@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "nn/systems/flash/chunk_linear.hpp"
+#include "nn/systems/flash/chunk_linear_composed.hpp"
 #include "tests/nn/systems/flash/chunk_linear_cases.hpp"
 #include "tests/support/agreement.hpp"
 #include "tests/support/compare.hpp"

@@ -1,3 +1,4 @@
+#include "nn/systems/gated/gated_linear.hpp"
 #include "nn/systems/gated/op.hpp"
 #include "tests/support/bf16_cases.hpp"
 

@@ -2,6 +2,7 @@
 
 #include "core/autograd/gradcheck.hpp"
 #include "core/ops/ops.hpp"
+#include "nn/systems/gated/gated_linear.hpp"
 #include "nn/systems/gated/op.hpp"
 #include "tests/support/agreement.hpp"
 #include "tests/support/ragged.hpp"

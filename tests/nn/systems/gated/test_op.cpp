@@ -3,9 +3,12 @@
 
 #include <cmath>
 
-#include "core/fused/fused.hpp"
+#include "core/fused/linear.hpp"
 #include "core/fused/rotary.hpp"
+#include "core/fused/rotary_tables.hpp"
 #include "core/ops/ops.hpp"
+#include "nn/systems/gated/composed.hpp"
+#include "nn/systems/gated/gated_linear.hpp"
 #include "nn/systems/gated/op.hpp"
 #include "tests/support/agreement.hpp"
 #include "tests/support/ragged.hpp"

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/systems/quadratic/composed.hpp"
 #include "nn/systems/quadratic/op.hpp"
 #include "tests/support/agreement.hpp"
 #include "tests/support/compare.hpp"

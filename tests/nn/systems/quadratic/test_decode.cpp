@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "nn/systems/quadratic/composed.hpp"
+#include "nn/systems/quadratic/kernels/decode.hpp"
 #include "nn/systems/quadratic/kernels/tile.hpp"
 #include "nn/systems/quadratic/op.hpp"
 #include "tests/support/compare.hpp"

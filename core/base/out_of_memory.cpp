@@ -1,6 +1,4 @@
-// OutOfMemory writes its message into a buffer of its own, since there may be no memory for a string. check_available()
-// tries whether an amount can be had. tests/cli/inputs/test_bad_input.cpp.
-#include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 
 #include <sys/mman.h>
 

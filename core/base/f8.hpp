@@ -1,37 +1,11 @@
-// Floats of fewer bits. Bf16 is for the factors of matrix products (core/products) and for stored weights: the upper
-// half of a float, so its range with 8 bits of significand. F8 is for stored weights alone (core/io/file_tensor.cpp,
-// capstan slim). tests/core/products/float_bf16.cpp and tests/core/base/test_f8.cpp hold the rounding.
+// 8-bit floats for weights that are stored small (core/io/file_tensor.cpp, capstan slim): E4M3 of the Open Compute
+// Project, with 4 bits of significand. tests/core/base/test_f8.cpp holds the rounding.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 
 namespace capstan {
-
-/// A bf16 number: the upper half of a float.
-struct Bf16 {
-  uint16_t bits;
-};
-
-/// The bf16 number nearest to x, the one with an even last bit where two are equally near. An x beyond the largest bf16
-/// number becomes infinite, and NaN stays NaN.
-inline Bf16 to_bf16(float x) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  const uint32_t nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-  const uint32_t quiet_nan = bits >> 16 | 0x40;
-  return {static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? quiet_nan : nearest)};
-}
-
-inline float to_float(Bf16 x) {
-  const uint32_t bits = static_cast<uint32_t>(x.bits) << 16;
-  float result;
-  std::memcpy(&result, &bits, sizeof result);
-  return result;
-}
-
-// 8-bit floats for weights that are stored small: E4M3 of the Open Compute Project, with 4 bits of significand.
 
 struct F8 {
   uint8_t bits;  // sign, exponent (4), mantissa (3)
