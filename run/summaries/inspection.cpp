@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include "run/setup/run_memory.hpp"
+
 namespace capstan {
 namespace {
 
