@@ -22,7 +22,7 @@ case_the_tour_of_the_design_names_functions_that_are_where_it_says() {
   [ "$(wc -l <stops)" -ge 10 ]
   local name file
   while read -r name file; do
-    [ "$name" = composed ] || grep -qE "^[^ /].*\b$name\(" "$source/$file" || { echo "$file defines no $name"; return 1; }
+    [ "$name" = composed ] || grep -qE "^([^ /].*\b|  [A-Z][A-Za-z]* )$name\(" "$source/$file" || { echo "$file defines no $name"; return 1; }
     [ -e "$source/$file" ]
   done <stops
 }
