@@ -22,6 +22,7 @@ int compare(const CompareOptions& options) {
   const bool csv = options.format == "csv";
   if (options.runs.empty()) {
     const RunList found = list_recent_runs();
+    if (found.table.empty()) return exit_done;
     csv ? print_csv(found.table, std::cout) : print_text(found.table, std::cout, output_columns());
     for (const std::string& problem : found.problems) log_warning(problem);
     return exit_done;

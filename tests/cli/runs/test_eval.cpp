@@ -329,7 +329,7 @@ TEST_CASE("eval needs the files of its split alone; those of other splits may be
     const std::string folder = "runs/" + run[0], train = run[1];
     const std::string held = place.read(train);
     for (const char* const name : {"held-out", "test"}) place.write(name, held);
-    const std::string format = run[0] == "lm" ? "seed=2" : "data.format=tsv";
+    const std::string format = run[0] == "classifier" ? "data.format=tsv" : "seed=2";
     Words command{"train", "--config", run[0] + ".yaml", "--set", "data.train=[" + train + "]", "data.test=[test]",
                   format};
     command.insert(command.end(), run.begin() + 2, run.end());
