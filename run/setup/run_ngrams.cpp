@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/base/sizes.hpp"
 #include "core/base/stop.hpp"
 #include "core/io/hash.hpp"

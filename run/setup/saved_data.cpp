@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/error.hpp"
+#include "core/base/out_of_memory.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/saved_config.hpp"
