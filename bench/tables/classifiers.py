@@ -150,7 +150,7 @@ DEFAULT = {"classify.yaml": capstan("classify.yaml"), "TF-IDF + LR": sklearn([WO
 LARGE = ["data.valid_fraction=0.01", "data.max_length=48", "model.max_length=48", "train.batch_size=256", "train.epochs=2", "train.lr=2e-3",
          "model.sparse_embedding=true"]
 NARROW = ["model.width=100", "model.ngrams.orders=[]", "train.lr=3e-3", "train.epochs=0", "data.valid_fraction=0", "data.valid=[]"]
-VECTORS = [*NARROW, "train.init_vectors={work}/words.vec", "data.tokenizer.vocabulary={work}/words.txt"]
+VECTORS = [*NARROW, "train.init_vectors={work}/words.vec"]
 TOKENIZED = ["data.tokenizer.file={work}/masked/tokenizer.json"]
 
 

@@ -69,15 +69,14 @@ def pretrain(data, work):
 
 def make_vectors(data, work):
     """fastText's vectors of the words of AG News' training texts, without their labels: skip-gram, width 100, 10 epochs."""
-    if os.path.exists(f"{work}/words.txt"):
+    if os.path.exists(f"{work}/words.vec"):
         return
     import fasttext
     with open(f"{work}/texts.txt", "w", encoding="utf-8") as file:
         file.writelines(fasttext_tokens(text) + "\n" for _, text in split(data, "ag_news", 0)[0])
     model = fasttext.train_unsupervised(f"{work}/texts.txt", model="skipgram", dim=100, epoch=10, thread=1)
     words = model.get_words()
-    with open(f"{work}/words.vec", "w", encoding="utf-8") as file:
+    with open(f"{work}/words.vec.part", "w", encoding="utf-8") as file:
         file.write(f"{len(words)} 100\n")
         file.writelines(f"{word} {' '.join(f'{value:.5f}' for value in model.get_word_vector(word))}\n" for word in words)
-    with open(f"{work}/words.txt", "w", encoding="utf-8") as file:
-        file.writelines(word + "\n" for word in words)
+    os.rename(f"{work}/words.vec.part", f"{work}/words.vec")

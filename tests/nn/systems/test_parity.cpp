@@ -1,6 +1,7 @@
 // Every mixer against PyTorch (tests/parity/README.md): outputs and gradients of the equations, and of published
 // modules whose tensors have Capstan's names in the fixtures (tests/parity/published.py).
 #include <sstream>
+#include <string>
 
 #include "core/array/visibility.hpp"
 #include "tests/nn/mixer/mixer_suite.hpp"
@@ -26,7 +27,10 @@ bool set_layer_option(LayerConfig& layer, const std::string& option) {
   const std::string key = option.substr(0, equals), value = option.substr(equals + 1);
   if (dot == std::string::npos) return set_option(layer.mixer, key, value);
   const std::string part = key.substr(0, dot), field = key.substr(dot + 1);
-  if (part == "norm") return set_option(layer.norm, field, value);
+  if (part == "norm" && field == "eps") {  // no key of configurations
+    layer.norm.eps = std::stod(value);
+    return true;
+  }
   if (part == "feed_forward") return set_option(layer.feed_forward, field, value);
   return part == "layer" && set_option(layer, field, value);
 }
