@@ -40,22 +40,6 @@ void add_beam_options(CLI::App& command, PairOptions& completions) {
              "for beam search: texts of n tokens are compared by ln p / n^PENALTY");
 }
 
-void add_adapt_options(CLI::App& command, AdaptOptions& options, const std::string& purpose) {
-  add_number(command, "--cache", options.cache, between(0, max_cached_tokens),
-             purpose + " a continuous cache of so many tokens, whose rule is chosen on the validation data");
-  add_number(command, "--adapt", options.rate, between(0, 1),
-             purpose +
-                 " weights that go on learning, at this rate, from each window after it was scored (dynamic "
-                 "evaluation); 1e-4 to 3e-4 is a good start");
-  add_number(command, "--adapt-decay", options.decay, between(0, 1),
-             "for --adapt: share of the way back to the trained weights that each window goes");
-}
-
-void check_adapt_options(const AdaptOptions& options) {
-  if (options.decay != AdaptOptions().decay && options.rate == 0)
-    throw ConfigError("--adapt-decay: is for --adapt RATE");
-}
-
 TextInput open_texts(const Run& run, TextOptions options, const std::string& command) {
   TextInputOptions& input = options.input;
   input.utf8 = run.saved().tokenizer->needs_utf8();

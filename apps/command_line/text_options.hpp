@@ -1,6 +1,5 @@
-// What the commands that read texts with a trained model share: predict, score and embed; and, of eval
-// and score, how a model learns from what it has scored. tests/cli/inputs/test_inputs.cpp and
-// test_predictions.cpp hold it.
+// What the commands that read texts with a trained model share: predict, score and embed.
+// tests/cli/inputs/test_inputs.cpp and test_predictions.cpp hold it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -24,10 +23,6 @@ void add_text_options(CLI::App& command, TextOptions& options);
 
 /// Adds --beam and --length-penalty.
 void add_beam_options(CLI::App& command, PairOptions& completions);
-/// Adds --cache, --adapt and --adapt-decay. `purpose`: what the help of the first two begins with.
-void add_adapt_options(CLI::App& command, AdaptOptions& options, const std::string& purpose);
-/// Throws ConfigError for a decay without a rate.
-void check_adapt_options(const AdaptOptions& options);
 
 /// The texts for `run`, which must outlive them. `command` reads them, for messages: capstan predict.
 TextInput open_texts(const Run& run, TextOptions options, const std::string& command);

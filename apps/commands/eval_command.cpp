@@ -7,9 +7,7 @@
 #include "apps/command_line/text_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "run/predictions/gzip_baseline.hpp"
 #include "run/run.hpp"
-#include "run/setup/saved_data.hpp"
 #include "run/setup/splits.hpp"
 
 namespace capstan {
@@ -19,14 +17,14 @@ struct EvalOptions {
   std::string run, split, format = "text";  // split: empty: valid, or test without valid
   std::vector<std::string> overrides;       // --set KEY=VALUE, for keys of the run
   DecodeWeights weights = DecodeWeights::float32;
-  bool gzip = false, curves = false;  // compare with gzip; precision and recall over thresholds
-  PairOptions completions;            // how the sources of pairs are completed
-  AdaptOptions adapting;              // cache and learning while texts are scored
+  PairOptions completions;  // how the sources of pairs are completed
+  AdaptOptions adapting;    // cache and learning while texts are scored
 };
 
 int evaluate_run(const EvalOptions& options) {
   refuse_ranks("capstan eval");
-  check_adapt_options(options.adapting);
+  if (options.adapting.decay != AdaptOptions().decay && options.adapting.rate == 0)
+    throw ConfigError("--adapt-decay: is for --adapt RATE");
   const bool rounds = options.weights != DecodeWeights::float32;
   if (rounds && options.adapting.rate > 0)
     throw ConfigError("--weights: weights that go on learning (--adapt) are float32");
@@ -34,14 +32,21 @@ int evaluate_run(const EvalOptions& options) {
   const Run run = rounds ? opened.rounded(options.weights) : opened;
   std::optional<Split> split;
   if (!options.split.empty()) split = split_named(options.split);
-  if (options.gzip) {
-    const auto data = open_saved_data(run.saved(), split ? *split : default_split(run.config()));
-    print_gzip(compare_with_gzip(run.saved(), *data, held_out_split(options.split, *data)), std::cout);
-    return exit_done;
-  }
   const EvalReport report = run.evaluate(split, options.completions, options.adapting);
-  options.format == "json" ? print_json(report, std::cout) : print_text(report, std::cout, options.curves);
+  options.format == "json" ? print_json(report, std::cout) : print_text(report, std::cout);
   return exit_done;
+}
+
+void add_adapt_options(CLI::App& command, AdaptOptions& options) {
+  const std::string purpose = "for language models: further figures with";
+  add_number(command, "--cache", options.cache, between(0, max_cached_tokens),
+             purpose + " a continuous cache of so many tokens, whose rule is chosen on the validation data");
+  add_number(command, "--adapt", options.rate, between(0, 1),
+             purpose +
+                 " weights that go on learning, at this rate, from each window after it was scored (dynamic "
+                 "evaluation); 1e-4 to 3e-4 is a good start");
+  add_number(command, "--adapt-decay", options.decay, between(0, 1),
+             "for --adapt: share of the way back to the trained weights that each window goes");
 }
 
 }  // namespace
@@ -55,12 +60,7 @@ void add_eval_command(CLI::App& program) {
                      "train, valid or test; default: valid, or test if the run has no validation data");
   add_set_option(command, options.overrides);
   add_format(command, options.format, {"text", "json"});
-  command.add_flag("--curves", options.curves,
-                   "for classifiers: precision and recall of each class over thresholds of its probability");
-  command.add_flag(
-      "--compare-gzip", options.gzip,
-      "for language models: bits per byte of the held-out files, compared with gzip -9, separately for code and prose");
-  add_adapt_options(command, options.adapting, "for language models: further figures with");
+  add_adapt_options(command, options.adapting);
   add_word(command, "--weights", options.weights,
            "evaluate with all matrices rounded as generate and serve store those that they multiply by");
   add_beam_options(command, options.completions);

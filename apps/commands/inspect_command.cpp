@@ -1,4 +1,4 @@
-// capstan inspect: sizes, costs and tensors of a model, of a run or of a configuration, and what the machine can do.
+// capstan inspect: sizes, costs and tensors of a model, of a run or of a configuration.
 // tests/cli/runs/test_commands.cpp.
 #include <algorithm>
 #include <filesystem>
@@ -8,9 +8,7 @@
 #include "apps/command_line/recipes.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "core/products/blas_info.hpp"
 #include "run/setup/file_safety.hpp"
-#include "run/setup/machine_report.hpp"
 #include "run/summaries/inspection.hpp"
 #include "run/summaries/tensor_list.hpp"
 #include "run/yaml/config.hpp"
@@ -19,9 +17,9 @@ namespace capstan {
 namespace {
 
 struct InspectCommandOptions {
-  std::vector<std::string> what;                         // a run, a file of tensors, or configurations
-  std::vector<std::string> overrides;                    // --set KEY=VALUE, for configurations
-  bool tensors = false, trust = false, machine = false;  // trust: follow links that lead out of the run's folder
+  std::vector<std::string> what;        // a run, a file of tensors, or configurations
+  std::vector<std::string> overrides;   // --set KEY=VALUE, for configurations
+  bool tensors = false, trust = false;  // trust: follow links that lead out of the run's folder
   InspectOptions inspected;
 };
 
@@ -42,12 +40,6 @@ void inspect_run(const InspectCommandOptions& options) {
 /// What is given decides: configurations (.yaml) describe a model without weights, a .safetensors file has tensors
 /// alone, anything else is a run.
 int inspect(const InspectCommandOptions& options) {
-  if (options.machine) {
-    reserve_product_memory();
-    std::cout << machine_report();
-    return exit_done;
-  }
-  if (options.what.empty()) throw ConfigError("RUN|FILE ... is required, or --machine");
   if (std::all_of(options.what.begin(), options.what.end(), is_config)) {
     std::cout << inspection_of(load_config<RunConfig>(options.what, options.overrides), options.inspected);
     return exit_done;
@@ -63,14 +55,13 @@ int inspect(const InspectCommandOptions& options) {
 void add_inspect_command(CLI::App& program) {
   const auto [command, options] =
       add_command(program, "inspect", "Show parameters, cost and state of a model, or the tensors of a file", inspect);
-  CLI::Option* const what =
-      command
-          .add_option("RUN|FILE", options.what,
-                      "a run folder, configurations (.yaml; the last one that sets a key wins) or a file of tensors "
-                      "(.safetensors)")
-          ->transform(
-              [](const std::string& given) { return std::filesystem::exists(given) ? given : recipe_path(given); })
-          ->type_name("");
+  command
+      .add_option("RUN|FILE", options.what,
+                  "a run folder, configurations (.yaml; the last one that sets a key wins) or a file of tensors "
+                  "(.safetensors)")
+      ->required()
+      ->transform([](const std::string& given) { return std::filesystem::exists(given) ? given : recipe_path(given); })
+      ->type_name("");
   command.add_option("-s,--set", options.overrides, "with configurations: set a key (repeatable)")
       ->type_name("KEY=VALUE");
   add_number(command, "--length", options.inspected.length, length_from(0),
@@ -82,13 +73,8 @@ void add_inspect_command(CLI::App& program) {
   command.add_flag("--tensors", options.tensors,
                    "with a run: list its tensors instead, with their shapes and the magnitude of their elements");
   command.add_flag("--trust", options.trust, trust_help);
-  command
-      .add_flag("--machine", options.machine,
-                "measure how fast this machine multiplies in float32 and bf16, and its memory")
-      ->excludes(what);
   command.footer(R"(For example:  capstan inspect configs/enwik8.yaml --length 4096
-              capstan inspect runs/quickstart-lm --tensors
-              capstan inspect --machine)");
+              capstan inspect runs/quickstart-lm --tensors)");
 }
 
 }  // namespace capstan

@@ -59,18 +59,6 @@ int predict(PredictCommandOptions options) {
   return exit_done;
 }
 
-void add_completion_options(CLI::App& command, PairOptions& completions) {
-  SamplingConfig& sampling = completions.sampling;
-  add_number(command, "-n,--tokens", completions.tokens, length_from(0),
-             "for pairs: largest number of new tokens; 0 = what data.max_length leaves");
-  add_beam_options(command, completions);
-  add_number(command, "--temperature", sampling.temperature, at_least(0),
-             "for pairs: above 0 = sample; 0 = always the most probable token");
-  add_number(command, "--top-p", sampling.top_p, between(0, 1), "for sampling: as in capstan generate");
-  add_number(command, "--min-p", sampling.min_p, between(0, 1), "for sampling: as in capstan generate");
-  add_number(command, "--seed", sampling.seed, at_least(0), "for sampling: the same seed gives the same texts");
-}
-
 }  // namespace
 
 void add_predict_command(CLI::App& program) {
@@ -99,7 +87,9 @@ void add_predict_command(CLI::App& program) {
     output->excludes(command.get_option(printing));
   command.add_option("--blank", options.predictions.blank, "for masked language models: what marks a blank")
       ->capture_default_str();
-  add_completion_options(command, options.predictions.completions);
+  add_number(command, "-n,--tokens", options.predictions.completions.tokens, length_from(0),
+             "for pairs: largest number of new tokens; 0 = what data.max_length leaves");
+  add_beam_options(command, options.predictions.completions);
   command.footer(
       R"(Texts longer than those the model was trained with are shortened according to data.truncate; of blanks, as
 many tokens around them are read. The two texts of a pair are separated by a tab. At the first text that cannot

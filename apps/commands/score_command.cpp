@@ -1,7 +1,6 @@
 // capstan score: log probabilities of texts. tests/cli/runs/test_predictions.cpp.
 #include <cmath>
 #include <iostream>
-#include <optional>
 
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
@@ -18,13 +17,11 @@ namespace {
 struct ScoreOptions {
   std::string format = "tsv";
   TextOptions texts;
-  AdaptOptions adapting;  // cache and learning from the texts that were scored
 };
 
 /// Prints a line for each text, and the sum of all in the log.
 int score(ScoreOptions options) {
   refuse_ranks("capstan score");
-  check_adapt_options(options.adapting);
   const Run run = Run::open(options.texts.run, options.texts.overrides);
   run.saved().model->that_predicts(Predicts::next_token);
   if (facts_of(run.config().data).has_pairs) {
@@ -34,15 +31,12 @@ int score(ScoreOptions options) {
     if (input.format == "auto" && input.file == "-") input.format = "tsv";
   }
   TextInput input = open_texts(run, options.texts, "capstan score");
-  std::optional<AdaptedScorer> adapted;
-  if (options.adapting.any()) adapted.emplace(run.saved(), options.adapting);
   const bool jsonl = options.format == "jsonl";
   if (!jsonl) std::cout << "log_probability\tper_token\ttokens\n";
   TextScore total;
   size_t count = 0;
-  // One text at a time where a text that cannot be used must not make those in front of it be learned twice.
-  for_each_batch(input, adapted ? 1 : 256, [&](const std::vector<InputText>& texts) {
-    const std::vector<TextScore> scores = adapted ? std::vector{adapted->score(texts.front())} : run.score(texts);
+  for_each_batch(input, 256, [&](const std::vector<InputText>& texts) {
+    const std::vector<TextScore> scores = run.score(texts);
     for (size_t i = 0; i < texts.size(); ++i) {
       std::cout << (jsonl ? score_json(scores[i], texts[i]) : score_tsv(scores[i]));
       total.log_probability += scores[i].log_probability;
@@ -67,12 +61,10 @@ void add_score_command(CLI::App& program) {
       program, "score", "Log probability of texts under a trained language model, one text after the other", score);
   add_text_options(command, options.texts);
   add_format(command, options.format, {"tsv", "jsonl"});
-  add_adapt_options(command, options.adapting, "score with");
   command.footer(
       R"(Each text is a document of its own. Natural logarithms; the number of tokens includes the end of a document,
 if the model knows documents. A model that was trained on pairs reads pairs and scores the target after its
-source. With --cache or --adapt, the model goes on learning from text to text, so that a score depends on the texts
-before it, and long texts are read in the windows of capstan eval.
+source.
 For example:  capstan score runs/quickstart-lm texts.txt
               echo "The tape turns." | capstan score runs/quickstart-lm)");
 }

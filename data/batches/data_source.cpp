@@ -15,8 +15,6 @@ std::vector<EvaluationPair> DataSource::evaluation_pairs(Split) const {
   throw Error("data: only data of type pairs have targets");
 }
 
-FileEvaluation DataSource::evaluation_per_file(Split) const { throw Error("data: only text comes from files"); }
-
 std::vector<std::string> DataSource::description() const {
   std::vector<std::string> lines = left_out();
   lines.push_back(fmt::format("tokenizer: {}, {} tokens", tokenizer().kind(), tokenizer().vocabulary_size()));

@@ -79,20 +79,6 @@ struct EvaluationPair {
   std::string text;  // the target as it is in the data
 };
 
-/// A held-out file.
-struct HeldOutFile {
-  std::string name;
-  int64_t bytes = 0;
-  std::function<std::string()> text;  // reads it
-};
-
-/// The files of a split, each evaluated on its own.
-struct FileEvaluation {
-  std::vector<HeldOutFile> files;
-  std::unique_ptr<BatchSource> batches;
-  std::function<size_t(int64_t example)> file_of;  // index into `files`, by Batch::examples
-};
-
 /// The data of a run. Batches refer to the source, which must outlive them.
 class DataSource {
  public:
@@ -117,8 +103,6 @@ class DataSource {
   /// examples are sorted by length, so that a beginning of them is a sample. Throws Error unless the examples are
   /// labelled texts.
   virtual LabelledTexts texts(Split split) const;
-  /// Throws Error unless the split consists of files whose text is kept.
-  virtual FileEvaluation evaluation_per_file(Split split) const;
   /// The pairs of a held-out split, in the order of the data. Throws Error unless the data are pairs.
   virtual std::vector<EvaluationPair> evaluation_pairs(Split split) const;
   /// The size of a split's text, for measures per byte and per word; none unless the data is text.

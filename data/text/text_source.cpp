@@ -57,9 +57,8 @@ class TextSource final : public DataSource {
     check_has(Split::train);
     return *training_;
   }
-  std::unique_ptr<BatchSource> evaluation(Split split) const override { return windows(split, all_of(false)); }
+  std::unique_ptr<BatchSource> evaluation(Split split) const override { return windows(split, all_windows()); }
   std::unique_ptr<BatchSource> validation() const override { return validation_windows(); }
-  FileEvaluation evaluation_per_file(Split split) const override;
   std::optional<TextSize> text_size(Split split) const override;
   std::vector<std::string> left_out() const override { return data_.left_out; }
   std::vector<DataWarning> warnings() const override { return data_.warnings; }
@@ -68,8 +67,8 @@ class TextSource final : public DataSource {
   std::vector<std::string> describe_split(Split split) const override;
 
  private:
-  EvaluationWindows::Options all_of(bool per_file) const {
-    return {config_.sequence_length, start_token(config_, tokenizer()), config_.overlap, per_file};
+  EvaluationWindows::Options all_windows() const {
+    return {config_.sequence_length, start_token(config_, tokenizer()), config_.overlap};
   }
   std::unique_ptr<EvaluationWindows> windows(Split split, const EvaluationWindows::Options& options) const {
     check_has(split, fmt::format(", or data.{}_fraction", to_string(split)));
@@ -78,7 +77,7 @@ class TextSource final : public DataSource {
   std::unique_ptr<EvaluationWindows> validation_windows() const {
     // Over 250,000 bytes of this repository's sources the mean loss has a standard error of 0.01 nats.
     constexpr int64_t enough_tokens = 250'000;
-    EvaluationWindows::Options options = all_of(false);
+    EvaluationWindows::Options options = all_windows();
     if (config_.validation == ValidationRule::quick) {
       options.overlap = 0;
       options.max_tokens = enough_tokens;
@@ -91,20 +90,6 @@ class TextSource final : public DataSource {
   BatchConfig batches_;
   std::optional<TrainingWindows> training_;
 };
-
-FileEvaluation TextSource::evaluation_per_file(Split split) const {
-  std::unique_ptr<EvaluationWindows> batches = windows(split, all_of(true));
-  FileEvaluation evaluation;
-  for (const TextCorpus::File& file : data_[split].files) {
-    if (!file.text) throw Error("data: the text of training files is not kept; choose the split valid or test");
-    evaluation.files.push_back({file.name, file.bytes, file.text});
-  }
-  evaluation.file_of = [windows = batches.get()](int64_t example) {
-    return static_cast<size_t>(windows->file_of(example));
-  };
-  evaluation.batches = std::move(batches);
-  return evaluation;
-}
 
 std::optional<TextSize> TextSource::text_size(Split split) const {
   TextSize size{data_[split].bytes(), 0};

@@ -173,11 +173,7 @@ EvaluationWindows::EvaluationWindows(const TextCorpus& corpus, const Options& op
   check(options.overlap >= 0 && options.overlap < options.sequence_length,
         "evaluation windows: overlap {} must be at least 0 and less than sequence_length {}", options.overlap,
         options.sequence_length);
-  if (options.per_file)
-    for (size_t i = 0; i < corpus.files.size(); ++i)
-      add_text(static_cast<int64_t>(i), corpus.files[i].begin, corpus.files[i].end);
-  else
-    add_text(-1, 0, corpus.size());
+  add_windows();
   if (options.max_tokens > 0 && corpus.size() > 0) {
     const double share = std::min(1.0, static_cast<double>(options.max_tokens) / static_cast<double>(corpus.size()));
     keep(std::max<int64_t>(1, std::llround(share * static_cast<double>(windows_.size()))),
@@ -210,14 +206,15 @@ int64_t EvaluationWindows::boundary_within(int64_t begin, int64_t end) const {
   return found == tokens.rend() ? end : end - (found - tokens.rbegin());
 }
 
-void EvaluationWindows::add_text(int64_t file, int64_t begin, int64_t end) {
+void EvaluationWindows::add_windows() {
   bool within_document = false;
-  for (int64_t counted = begin; counted < end;) {
+  const int64_t end = corpus_.size();
+  for (int64_t counted = 0; counted < end;) {
     const int64_t first = within_document ? counted - options_.overlap : counted;
     int64_t last = std::min(end, first + options_.sequence_length);
     // A document that the window would cut begins the next one.
     if (last < end) last = boundary_within(counted, last);
-    windows_.push_back({file, begin, first, counted, last});
+    windows_.push_back({first, counted, last});
     within_document = corpus_.end_of_document != corpus_.tokens[last - 1];
     counted = last;
   }
@@ -232,9 +229,8 @@ Batch EvaluationWindows::batch(int64_t, int64_t index) const {
     const Window& window = windows_[static_cast<size_t>(numbers.back())];
     labels.push_back(corpus_.tokens.slice(window.begin, window.end));
     std::fill_n(labels.back().begin(), window.counted - window.begin, ignored_target);
-    const bool at_front = window.begin == window.text_begin;
     tokens.emplace_back(static_cast<size_t>(window.end - window.begin), options_.start_token);
-    const int64_t skipped = at_front ? 1 : 0;  // the start token stays in front of a text's first token
+    const int64_t skipped = window.begin == 0 ? 1 : 0;  // the start token stays in front of the text's first token
     corpus_.tokens.copy(window.begin - 1 + skipped, window.end - 1, tokens.back().data() + skipped);
   }
   return next_token_batch(tokens, labels, numbers, corpus_.end_of_document);

@@ -94,9 +94,8 @@ class TrainingWindows final : public BatchSource {
   int64_t rows_;
 };
 
-/// Every token of a split is the label of exactly one position, the first one after the start token. With `per_file`
-/// each file is a text of its own, so that its loss can be summed; otherwise the split is one text. Windows after a
-/// text's first repeat the last `overlap` tokens as context, without counting them. Where the corpus has documents, a
+/// Every token of a split is the label of exactly one position, the first one after the start token. Windows after
+/// the first repeat the last `overlap` tokens as context, without counting them. Where the corpus has documents, a
 /// window begins with a document and ends with another one or the same, so that each document of at most
 /// sequence_length tokens has the loss that it has alone; only within longer ones are there windows that repeat. The
 /// longest windows come first; Batch::examples = the number of the window.
@@ -106,7 +105,6 @@ class EvaluationWindows final : public BatchSource {
     int64_t sequence_length = 256;
     int32_t start_token = 0;
     int64_t overlap = 0;
-    bool per_file = false;
     int64_t max_tokens = 0;  // windows with about as many, each batch from all over the text; 0: all of them
   };
 
@@ -118,16 +116,13 @@ class EvaluationWindows final : public BatchSource {
   Batch batch(int64_t epoch, int64_t index) const override;
   /// Tokens whose loss counts.
   int64_t counted_tokens() const;
-  /// Index into TextCorpus::files of the file that a window belongs to; -1 unless `per_file`.
-  int64_t file_of(int64_t window) const { return windows_.at(static_cast<size_t>(window)).file; }
 
  private:
-  /// Labels are tokens [begin, end); those before `counted` are context only. text_begin: of the text that it is part
-  /// of, whose first token follows the start token.
+  /// Labels are tokens [begin, end); those before `counted` are context only.
   struct Window {
-    int64_t file, text_begin, begin, counted, end;
+    int64_t begin, counted, end;
   };
-  void add_text(int64_t file, int64_t begin, int64_t end);
+  void add_windows();
   /// Keeps `count` windows at equal distances, ordered so that each `rows` of them are from all over the text: the
   /// losses of such batches differ as little as those of samples, and say how far the mean is from that of all.
   void keep(int64_t count, int64_t rows);

@@ -119,9 +119,9 @@ class Generation {
 
 }  // namespace
 
-int64_t window_begin(int64_t last, std::optional<int64_t> limit, std::optional<int64_t> overlap) {
+int64_t window_begin(int64_t last, std::optional<int64_t> limit) {
   if (!limit || last < *limit) return 0;
-  const int64_t step = *limit - overlap.value_or(std::max<int64_t>(1, *limit / 2) - 1);
+  const int64_t step = *limit - (std::max<int64_t>(1, *limit / 2) - 1);
   return ((last - *limit) / step + 1) * step;
 }
 

@@ -96,7 +96,7 @@ struct Prompt {
 /// The first token of the window that predicts the successor of token `last` of a text. A model without a
 /// position limit reads all of the text. Other models read windows of up to `limit` tokens. The first begins with token
 /// 0. The token after a full window begins another with the tokens before it, limit / 2 in all: with 32 positions, 15
-/// tokens are read again. `overlap`: how many are, if not half.
-int64_t window_begin(int64_t last, std::optional<int64_t> limit, std::optional<int64_t> overlap = {});
+/// tokens are read again.
+int64_t window_begin(int64_t last, std::optional<int64_t> limit);
 
 }  // namespace capstan::CAPSTAN_PRECISION

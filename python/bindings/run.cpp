@@ -58,20 +58,13 @@ FloatRows embed(const Run& self, const nb::list& texts) {
                  [&](const std::vector<InputText>& some) { return self.embed(some); });
 }
 
-std::vector<std::pair<double, int64_t>> score(const Run& self, const nb::list& texts, int64_t cache, double rate,
-                                              double decay) {
+std::vector<std::pair<double, int64_t>> score(const Run& self, const nb::list& texts) {
   const std::vector<InputText> all = input_texts(texts);
   return compute([&] {
     std::vector<std::pair<double, int64_t>> found;
-    const auto note = [&](const TextScore& text) { found.emplace_back(text.log_probability, text.tokens); };
-    if (cache != 0 || rate != 0) {
-      AdaptedScorer scorer(self.saved(), {cache, rate, decay});
-      for (const InputText& text : all) note(scorer.score(text));
-    } else {
-      for_chunks(all, [&](const std::vector<InputText>& some) {
-        for (const TextScore& text : self.score(some)) note(text);
-      });
-    }
+    for_chunks(all, [&](const std::vector<InputText>& some) {
+      for (const TextScore& text : self.score(some)) found.emplace_back(text.log_probability, text.tokens);
+    });
     return found;
   });
 }
@@ -110,14 +103,13 @@ SamplingConfig sampling(double temperature, int64_t top_k, double top_p, double 
 
 /// For each text, its completions with their log probabilities, the best first.
 nb::list complete_pairs(const Run& self, const nb::list& texts, int64_t best, int64_t beam, double length_penalty,
-                        int64_t tokens, const SamplingConfig& sampled) {
+                        int64_t tokens) {
   const std::vector<InputText> all = input_texts(texts);
   PredictOptions options;
   options.top_k = best;
   options.completions.beam = beam;
   options.completions.length_penalty = length_penalty;
   options.completions.tokens = tokens;
-  options.completions.sampling = sampled;
   const std::vector<Prediction> found = compute([&] { return self.predict(all, options); });
   nb::list completed;
   for (const Prediction& prediction : found) {
@@ -241,13 +233,8 @@ Run open(const std::string& folder, const std::vector<std::string>& overrides) {
   return compute([&] { return Run::open(folder, overrides); });
 }
 
-/// Returns what the copy does to probabilities; empty for a model without n-grams.
-std::string slim(const Run& self, const std::string& folder, double size, const std::vector<std::string>& texts) {
-  return compute([&] {
-    const SlimOptions options{size, texts};
-    const SlimRun said = slim_run(fs::path(self.saved().weights).parent_path(), folder, options);
-    return said.ngrams_before > 0 ? effect_text(said, options) : "";
-  });
+void slim(const Run& self, const std::string& folder, double size) {
+  compute([&] { return slim_run(fs::path(self.saved().weights).parent_path(), folder, size); });
 }
 
 /// The names of the files.

@@ -271,13 +271,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Logarithms of predict_proba()."""
         return np.log(self.predict_proba(X))
 
-    def slim(self, size: float | None = None, texts: Sequence[Text] | None = None) -> Classifier:
-        """A classifier that predicts like this one, nearly, and takes less memory on disk: `size` times as much or, with
-        `texts`, as little as changes their probabilities by at most 0.01 on average; else all n-grams stay (Run.slim). save()
-        or pickle it."""
+    def slim(self, size: float = 0.2) -> Classifier:
+        """A classifier that predicts like this one, nearly, and takes less memory on disk, at most `size` times as much
+        (Run.slim). save() or pickle it."""
         folder = tempfile.TemporaryDirectory(prefix="capstan-")
         slim = type(self)(**self.get_params())
-        slim._take(self.run_.slim(Path(folder.name) / "run", size, texts), folder, self._kind, self._form)
+        slim._take(self.run_.slim(Path(folder.name) / "run", size), folder, self._kind, self._form)
         return slim
 
     def save(self, folder: str | os.PathLike, overwrite: bool = False) -> None:

@@ -97,8 +97,6 @@ def decided(probabilities, rule):
 class Run:
     """A trained model with its configuration and tokenizer. Threads may use it at the same time."""
 
-    slim_effect = ""  # of what slim() returns: what it does to probabilities
-
     def __init__(self, native: _capstan.Run):
         self._native, self._task = native, native.task
 
@@ -202,14 +200,9 @@ class Run:
         """A vector for each text: (texts, width), float32."""
         return self._native.embed(as_texts(texts))
 
-    def score(self, texts: Sequence[Text], *, cache: int = 0, adapt: float = 0.0,
-              adapt_decay: float = 0.02) -> list[tuple[float, int]]:
-        """How likely a language model finds each text: the natural logarithm of its probability, and how many tokens it has.
-
-        With `cache` (tokens) or `adapt` (a rate), as `capstan score --cache` and `--adapt`: the texts of the call are read in
-        their order, and the model goes on learning from each after it was scored.
-        """
-        return self._native.score(as_texts(texts), cache, adapt, adapt_decay)
+    def score(self, texts: Sequence[Text]) -> list[tuple[float, int]]:
+        """How likely a language model finds each text: the natural logarithm of its probability, and how many tokens it has."""
+        return self._native.score(as_texts(texts))
 
     def fill(self, texts: Sequence[str], *, blank: str = "<mask>",
              top_k: int = 1) -> list[tuple[str, list[list[tuple[str, float]]]]]:
@@ -222,11 +215,10 @@ class Run:
         ]
 
     def complete(self, sources: Sequence[Text], *, best: int = 1, beam: int = 1, length_penalty: float = 0.0,
-                 max_tokens: int = 0, **sampling: Any) -> list[list[tuple[str, float]]]:
+                 max_tokens: int = 0) -> list[list[tuple[str, float]]]:
         """What a model of pairs writes after each source: a list of (text, log probability), the best first."""
         self._needs("pairs")
-        sampling = {"temperature": 0.0, "seed": 0, **sampling}
-        found = self._native.complete(as_texts(sources), best, beam, length_penalty, max_tokens, _sampling(**sampling))
+        found = self._native.complete(as_texts(sources), best, beam, length_penalty, max_tokens)
         return [[(text.decode("utf-8", "replace"), p) for text, p in one] for one in found]
 
     def generate(self, text: str = "", *, max_tokens: int = 256, stop: str | Sequence[str] = (), bf16: bool = False,
@@ -269,19 +261,12 @@ class Run:
         finally:
             native.close()
 
-    def slim(self, folder: str | os.PathLike, size: float | None = None, texts: Sequence[Text] | None = None) -> Run:
+    def slim(self, folder: str | os.PathLike, size: float = 0.2) -> Run:
         """Writes a small copy of the run for prediction alone to a new folder, and opens it. A linear classifier keeps the
         n-grams that decide most, as many as fit in `size` times the size of its weights, with 8 bits per weight; other
-        models keep all weights, matrices in bf16. Nothing can train it further.
-
-        Without `size`, it is the smallest that was found to change the probabilities of `texts`, best some that it was not
-        trained on, else of the run's own texts, by at most 0.01 on average; if there are none, all n-grams stay. `slim_effect` of what is returned says what it does.
-        """
-        parts = [text if isinstance(text, str) else "\n".join(text) for text in as_texts([] if texts is None else texts)]
-        effect = self._native.slim(os.fspath(folder), size or 0.0, parts)
-        run = load(folder)
-        run.slim_effect = effect
-        return run
+        models keep all weights, matrices in bf16. Nothing can train it further."""
+        self._native.slim(os.fspath(folder), size)
+        return load(folder)
 
     def export(self, format: str, folder: str | os.PathLike) -> list[str]:
         """Writes the model for another program to a new folder: "huggingface" (transformers), "onnx" (ONNX Runtime) or "gguf"

@@ -240,16 +240,6 @@ def test_a_slim_classifier_predicts_the_same_labels_and_is_saved_and_pickled(rev
         slim.slim()
 
 
-def test_the_size_of_a_slim_classifier_is_chosen_by_its_effect_on_texts(reviews):
-    texts, labels = reviews
-    full = capstan.Classifier().fit(texts, labels)
-    slim = full.slim(texts=texts)
-    assert "this size is the smallest" in slim.run_.slim_effect
-    change = np.abs(full.predict_proba(texts) - slim.predict_proba(texts)).max(axis=1).mean()
-    assert change <= 0.01 and f"change by {change:.4f} on average" in slim.run_.slim_effect
-    assert "all n-grams stay" in full.slim().run_.slim_effect
-
-
 def test_errors_in_texts_name_their_index(reviews):
     texts, labels = reviews
     with pytest.raises(capstan.Error) as refused:

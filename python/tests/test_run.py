@@ -17,19 +17,6 @@ def test_a_language_model_writes_scores_and_embeds(language_model):
     assert language_model.evaluate()["bits_per_byte"] < 8
 
 
-def test_scores_of_a_model_that_learns_from_the_texts(language_model):
-    texts = ["Zebras cross roads, and roads cross zebras. " * 4] * 2
-    plain = language_model.score(texts)
-    for options in ({"adapt": 1e-5}, {"adapt": 1e-5, "adapt_decay": 0}):
-        first, second = language_model.score(texts, **options)
-        assert plain[0][1] == first[1] and second[0] > first[0] > plain[0][0]
-        assert language_model.score(texts, **options) == [first, second]
-    assert language_model.score(texts) == plain
-    for options in ({"adapt": -1}, {"adapt": float("nan")}, {"cache": -1}):
-        with pytest.raises(ValueError, match="from 0 to 1"):
-            language_model.score(texts, **options)
-
-
 def test_the_same_seed_writes_the_same_text(language_model):
     first = language_model.generate_samples("The ", 3, max_tokens=12, seed=7)
     assert first == language_model.generate_samples("The ", 3, max_tokens=12, seed=7)

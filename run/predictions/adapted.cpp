@@ -1,6 +1,6 @@
 // Texts are scored one by one, in the order of the split. The cache is a ring of unit states, whose cosines with new
 // states are one product; its rule is the one with the least loss on the validation data. Dynamic evaluation keeps the
-// trained weights and the mean squares of gradients beside the store. tests/run/test_adapted.cpp and
+// trained weights and the mean squares of gradients beside the store. tests/run/test_adaptive.cpp and
 // tests/cli/runs/test_eval.cpp.
 #include "run/predictions/adapted.hpp"
 #include "run/setup/saved_data.hpp"
@@ -100,7 +100,7 @@ std::vector<CacheRule> rules_to_try() {
 }
 
 /// Throws Error where the options and the run do not fit.
-void check_options(const SavedRun& run, const DataSource& data, const AdaptOptions& options, bool needs_valid) {
+void check_options(const SavedRun& run, const DataSource& data, Split split, const AdaptOptions& options) {
   run.model->that_predicts(Predicts::next_token);
   const auto is_share = [](double value) { return value >= 0 && value <= 1; };
   if (options.cache < 0 || options.cache > max_cached_tokens || !is_share(options.rate) || !is_share(options.decay))
@@ -108,7 +108,7 @@ void check_options(const SavedRun& run, const DataSource& data, const AdaptOptio
         fmt::format("--cache: at most {} tokens; --adapt and --adapt-decay: numbers from 0 to 1", max_cached_tokens));
   if (options.rate > 0 && !data.has(Split::train))
     throw Error("--adapt: the sizes of gradients are measured on training data, which are missing: give data.train");
-  if (options.cache > 0 && needs_valid && !data.has(Split::valid))
+  if (options.cache > 0 && split != Split::valid && !data.has(Split::valid))
     throw Error(
         "--cache: its rule is chosen on validation data, of which the run has none: give --set data.valid=[FILE]");
   if (options.cache > 0 && facts_of(run.config.model).reads_sources)
@@ -117,20 +117,14 @@ void check_options(const SavedRun& run, const DataSource& data, const AdaptOptio
         "(model.prefix)");
 }
 
-/// The run's model, or where the weights are to learn a copy of it.
-std::shared_ptr<RunModel> model_that_learns(const SavedRun& run, double rate) {
-  if (rate == 0) return run.model;
-  return open_run(std::filesystem::path(run.weights).parent_path(), ParamMemory::allocated).model;
-}
-
-const BatchSource* training_texts(const DataSource& data, double rate) { return rate > 0 ? &data.training() : nullptr; }
-
 /// Scores the texts of a split in their order, each row of its batches in turn. Throws Error when there are no targets.
 LossSums evaluate_copy(const SavedRun& run, const DataSource& data, Split split, const AdaptOptions& options,
                        const std::vector<CacheRule>& rules) {
-  const std::shared_ptr<RunModel> copy = model_that_learns(run, options.rate);
+  const bool learns = options.rate > 0;
+  const std::shared_ptr<RunModel> copy =
+      learns ? open_run(std::filesystem::path(run.weights).parent_path(), ParamMemory::allocated).model : run.model;
   LossSums sums;
-  AdaptiveScorer scorer(copy->model(), copy->params(), training_texts(data, options.rate), options, rules);
+  AdaptiveScorer scorer(copy->model(), copy->params(), learns ? &data.training() : nullptr, options, rules);
   const std::unique_ptr<BatchSource> texts = data.evaluation(split);
   RowsInOrder rows(*texts);
   Progress progress(log_info, "evaluating", static_cast<double>(rows.size()), in_shares);
@@ -143,13 +137,12 @@ LossSums evaluate_copy(const SavedRun& run, const DataSource& data, Split split,
 }
 
 /// Throws Error for a loss of more than a hundred nats per token, or one that is not finite: the weights have run away.
-/// `where`: the text at which they did, with a colon.
-void check_rate(double rate, double loss_sum, int64_t targets, const std::string& where = "") {
+void check_rate(double rate, double loss_sum, int64_t targets) {
   constexpr double max_loss = 100;
-  const double loss = loss_sum / static_cast<double>(std::max<int64_t>(targets, 1));
+  const double loss = loss_sum / static_cast<double>(targets);
   if (rate > 0 && !(loss <= max_loss))
-    throw Error(fmt::format("{}--adapt: at a rate of {:g} the loss is {:.3g} nats per token: give a smaller one", where,
-                            rate, loss));
+    throw Error(
+        fmt::format("--adapt: at a rate of {:g} the loss is {:.3g} nats per token: give a smaller one", rate, loss));
 }
 
 /// Tries the rules of a cache on the validation data and returns what the best gave there.
@@ -334,7 +327,7 @@ void AdaptiveScorer::score(const Batch& text, LossSums& sums) {
 }
 
 AdaptedFigures evaluate_adapted(const SavedRun& run, const DataSource& data, Split split, const AdaptOptions& options) {
-  check_options(run, data, options, split != Split::valid);
+  check_options(run, data, split, options);
   AdaptedFigures figures;
   std::vector<CacheRule> rules;
   if (options.cache > 0) {
@@ -350,34 +343,6 @@ AdaptedFigures evaluate_adapted(const SavedRun& run, const DataSource& data, Spl
   check_rate(options.rate, figures.loss_sum, figures.targets);
   figures.seconds = watch.seconds();
   return figures;
-}
-
-AdaptedScorer::AdaptedScorer(const SavedRun& run, const AdaptOptions& options) : run_(run), options_(options) {
-  run.model->that_predicts(Predicts::next_token);
-  const auto data = open_saved_data(run, options.cache > 0 ? Split::valid : Split::train);
-  check_options(run, *data, options, true);
-  std::vector<CacheRule> rules;
-  if (options.cache > 0) rules = {*choose_rule(run, *data, options, "").rule};
-  run_.model = model_that_learns(run, options.rate);
-  scorer_ = std::make_unique<AdaptiveScorer>(run_.model->model(), run_.model->params(),
-                                             training_texts(*data, options.rate), options, rules);
-}
-
-TextScore AdaptedScorer::score(const InputText& text) {
-  const SourceFacts facts = facts_of(run_.config.data);
-  ScoreWindows windows;
-  windows.length = run_.model->position_limit();
-  if (!facts.has_pairs && facts.longest > 0) {
-    windows.length = facts.longest;
-    windows.overlap = facts.overlap;
-  }
-  windows.loss = [&](const Batch& window) {
-    LossSums sums;
-    scorer_->score(window, sums);
-    check_rate(options_.rate, sums.of_rule.front(), sums.targets, text.place + ": ");
-    return sums.of_rule.front();
-  };
-  return score_of(run_, text, windows);
 }
 
 }  // namespace capstan

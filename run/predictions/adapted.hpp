@@ -1,11 +1,10 @@
 // A language model that learns from what it has scored: every token is scored before anything is learned from it. A
 // continuous cache remembers which token followed a state (Grave et al. 2017, arXiv 1612.04426); dynamic evaluation
-// goes on training the weights (Krause et al. 2018, arXiv 1709.07432). For `--cache` and `--adapt` of `capstan eval`
-// and `capstan score`; tests/run/test_adapted.cpp and tests/cli/runs/test_eval.cpp hold it.
+// goes on training the weights (Krause et al. 2018, arXiv 1709.07432). For `--cache` and `--adapt` of `capstan
+// eval`; tests/run/test_adaptive.cpp and tests/cli/runs/test_eval.cpp hold it.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -14,7 +13,6 @@
 #include "data/batches/batcher.hpp"
 #include "models/model.hpp"
 #include "nn/params/param_store.hpp"
-#include "run/predictions/text_scores.hpp"
 #include "run/setup/saved_run.hpp"
 
 namespace capstan {
@@ -124,25 +122,5 @@ struct AdaptedFigures {
 /// a copy. Throws Error unless the model predicts the next token, for a cache without validation data, and for one of a
 /// model that reads sources in both directions; ConfigError for options out of range.
 AdaptedFigures evaluate_adapted(const SavedRun& run, const DataSource& data, Split split, const AdaptOptions& options);
-
-/// Scores texts in the order in which they come with a model that goes on learning from text to text: each score
-/// depends on the texts before it. A text is read in the windows of evaluate_adapted(), so that a first one has the
-/// loss of a split that is this text; of a pair, the target after its source is one window. Weights are changed in a
-/// copy.
-class AdaptedScorer {
- public:
-  /// Reads the run's training data to adapt weights, and its validation data to choose the rule of a cache. Throws what
-  /// evaluate_adapted() throws.
-  AdaptedScorer(const SavedRun& run, const AdaptOptions& options);
-
-  /// Throws Error for a text that cannot be used, from which nothing is learned, and where learning has made the loss
-  /// infinite, after which the scorer is of no use.
-  TextScore score(const InputText& text);
-
- private:
-  SavedRun run_;  // its model is that which learns
-  AdaptOptions options_;
-  std::unique_ptr<AdaptiveScorer> scorer_;
-};
 
 }  // namespace capstan

@@ -46,7 +46,8 @@ nlohmann::ordered_json eval_json(const EvalReport& report) {
     if (classes[c].threshold) added["threshold"] = *classes[c].threshold;
     if (classes[c].average_precision) added["average_precision"] = *classes[c].average_precision;
     if (report.ranked && report.ranked->kept())
-      for (const double threshold : curve_thresholds()) {
+      for (int step = 1; step < 20; ++step) {
+        const double threshold = step / 20.0;
         const LabelCounts at = report.ranked->at(static_cast<int64_t>(c), threshold);
         added["curve"].push_back({{"threshold", threshold}, {"precision", at.precision()}, {"recall", at.recall()}});
       }

@@ -112,10 +112,4 @@ double EvalReport::figure(const std::string& name) const {
   throw Error(fmt::format("the evaluation has no figure {}; it has {}", name, join(names)));
 }
 
-std::vector<double> curve_thresholds() {
-  std::vector<double> thresholds;
-  for (int step = 1; step < 20; ++step) thresholds.push_back(step / 20.0);
-  return thresholds;
-}
-
 }  // namespace capstan

@@ -33,9 +33,6 @@ struct ClassFigures {
   std::string text(double figure) const;
 };
 
-/// Thresholds of the curves of classes: 0.05, 0.1 ... 0.95.
-std::vector<double> curve_thresholds();
-
 /// What eval found: parts that the kind of model, or of data, does not have are empty.
 struct EvalReport {
   std::string split;
@@ -64,8 +61,7 @@ struct EvalReport {
 EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split, const PairOptions& completions = {},
                           const AdaptOptions& adapting = {});
 
-/// `curves`: also precision and recall of each class over thresholds of its probability.
-void print_text(const EvalReport& report, std::ostream& out, bool curves = false);
+void print_text(const EvalReport& report, std::ostream& out);
 /// eval_json() on one line.
 void print_json(const EvalReport& report, std::ostream& out);
 

@@ -49,29 +49,6 @@ void print_classes(const EvalReport& report, std::ostream& out) {
   }
 }
 
-/// Prints a curve for each class, a line per threshold. Neighbouring thresholds with the same figures share a line.
-void print_curves(const EvalReport& report, std::ostream& out) {
-  if (!report.ranked || !report.ranked->kept()) return;
-  for (size_t c = 0; c < report.classes.size(); ++c) {
-    out << fmt::format("\n{}, from a probability of\n{:>12}{:>11}{:>9}{:>9}\n", printable_line(report.classes[c]),
-                       "threshold", "precision", "recall", "f1");
-    std::string first, last, figures;
-    const auto print = [&] {
-      out << fmt::format("{:>12}{}\n", first == last ? first : first + " to " + last, figures);
-    };
-    for (const double threshold : curve_thresholds()) {
-      const LabelCounts at = report.ranked->at(static_cast<int64_t>(c), threshold);
-      const std::string line = fmt::format("{:>11.4f}{:>9.4f}{:>9.4f}", at.precision(), at.recall(), at.f1());
-      const std::string here = fmt::format("{:.2f}", threshold);
-      if (!first.empty() && line != figures) print();
-      if (line != figures) first = here;
-      last = here;
-      figures = line;
-    }
-    print();
-  }
-}
-
 void print_confusion(const EvalReport& report, std::ostream& out) {
   const ClassificationReport& r = *report.classification;
   const std::vector<std::string> names = aligned_with("", report.classes);
@@ -103,13 +80,12 @@ void print_most_frequent_confusions(const EvalReport& report, std::ostream& out)
 
 }  // namespace
 
-void print_text(const EvalReport& report, std::ostream& out, bool curves) {
+void print_text(const EvalReport& report, std::ostream& out) {
   out << fmt::format("split {}\n", report.split);
   for (const Figure& figure : report.figures())
     out << fmt::format("{} {:.{}f}{}{}\n", figure.name, figure.value, figure.digits, figure.over.empty() ? "" : " ",
                        figure.over);
   print_classes(report, out);
-  if (curves) print_curves(report, out);
   if (!report.classification) return;
   if (report.classification->classes() <= widest_table)
     print_confusion(report, out);

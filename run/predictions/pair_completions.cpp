@@ -21,7 +21,7 @@ namespace {
 /// How a target is written after a prompt of this many tokens.
 GenerateOptions generation_after(const SavedRun& run, size_t prompt, const PairOptions& options) {
   CompletionOptions completion;
-  completion.sampling = options.sampling;
+  completion.sampling.temperature = 0;
   completion.tokens = options.tokens;
   if (completion.tokens == 0)
     completion.tokens = std::max<int64_t>(1, facts_of(run.config.data).longest - static_cast<int64_t>(prompt));
@@ -49,9 +49,9 @@ std::vector<PairCompletion> search(const SavedRun& run, const std::vector<int32_
   return best;
 }
 
-/// One text for each prompt, token by token: sampled, or with temperature 0 always the likeliest token.
-std::vector<PairCompletion> sample(const SavedRun& run, const std::vector<Prompt>& prompts,
-                                   const PairOptions& options) {
+/// One text for each prompt, of which each token is the likeliest.
+std::vector<PairCompletion> write_likeliest(const SavedRun& run, const std::vector<Prompt>& prompts,
+                                            const PairOptions& options) {
   const GenerateOptions generation = generation_after(run, prompts.front().tokens.size(), options);
   std::vector<PairCompletion> written;
   for (Generated& text : generate_together(run.model->that_predicts(Predicts::next_token), prompts, generation)) {
@@ -94,14 +94,9 @@ std::exception_ptr first_not_finite(const std::vector<size_t>& group, const std:
 void refuse_options_without_pairs(const SavedRun& run, const PairOptions& options) {
   if (facts_of(run.config.data).has_pairs) return;
   const PairOptions usual;
-  const std::pair<const char*, bool> given[] = {
-      {"--beam", options.beam != usual.beam},
-      {"--length-penalty", options.length_penalty != usual.length_penalty},
-      {"--tokens", options.tokens != usual.tokens},
-      {"--temperature", options.sampling.temperature != usual.sampling.temperature},
-      {"--top-p", options.sampling.top_p != usual.sampling.top_p},
-      {"--min-p", options.sampling.min_p != usual.sampling.min_p},
-      {"--seed", options.sampling.seed != usual.sampling.seed}};
+  const std::pair<const char*, bool> given[] = {{"--beam", options.beam != usual.beam},
+                                                {"--length-penalty", options.length_penalty != usual.length_penalty},
+                                                {"--tokens", options.tokens != usual.tokens}};
   for (const auto& [option, is_given] : given)
     if (is_given)
       throw ConfigError(
@@ -114,8 +109,6 @@ void check_options(const PairOptions& options) {
   if (options.best > options.beam)
     throw ConfigError(fmt::format("--top-k {}: only the texts of the beam are known; set --beam to {} or more",
                                   options.best, options.best));
-  if (options.beam > 1 && options.sampling.temperature > 0)
-    throw ConfigError("--beam: beam search does not sample; leave out --temperature, or --beam");
 }
 
 std::vector<int32_t> prompt_of(const SavedRun& run, std::string_view text, const std::string& place) {
@@ -127,7 +120,7 @@ std::vector<int32_t> prompt_of(const SavedRun& run, std::string_view text, const
 }
 
 std::vector<std::vector<PairCompletion>> complete(const SavedRun& run, const std::vector<std::vector<int32_t>>& prompts,
-                                                  const PairOptions& options, int64_t first) {
+                                                  const PairOptions& options) {
   check_options(options);
   std::vector<std::vector<PairCompletion>> completions(prompts.size());
   const std::vector<std::vector<size_t>> groups = groups_of(prompts, options.beam > 1 ? 1 : options.batch);
@@ -135,19 +128,19 @@ std::vector<std::vector<PairCompletion>> complete(const SavedRun& run, const std
   parallel_units(static_cast<int64_t>(groups.size()), [&](int64_t unit) {
     const OneThread alone;
     const std::vector<size_t>& group = groups[static_cast<size_t>(unit)];
-    const auto prompt = [&](size_t i) { return Prompt{prompts[i], first + static_cast<int64_t>(i)}; };
     try {
       if (options.beam > 1) {
         completions[group.front()] = search(run, prompts[group.front()], options);
         return;
       }
       std::vector<Prompt> together;
-      for (const size_t i : group) together.push_back(prompt(i));
-      std::vector<PairCompletion> written = sample(run, together, options);
+      for (const size_t i : group) together.push_back({prompts[i], 0});
+      std::vector<PairCompletion> written = write_likeliest(run, together, options);
       for (size_t i = 0; i < group.size(); ++i) completions[group[i]] = {std::move(written[i])};
     } catch (const NotFinite&) {
       errors[static_cast<size_t>(unit)] = first_not_finite(group, [&](size_t i) {
-        static_cast<void>(options.beam > 1 ? search(run, prompts[i], options) : sample(run, {prompt(i)}, options));
+        static_cast<void>(options.beam > 1 ? search(run, prompts[i], options)
+                                           : write_likeliest(run, {{prompts[i], 0}}, options));
       });
     } catch (...) {
       errors[static_cast<size_t>(unit)] = std::current_exception();

@@ -8,18 +8,16 @@
 #include <string_view>
 #include <vector>
 
-#include "models/generation/generate.hpp"
 #include "run/setup/saved_run.hpp"
 
 namespace capstan {
 
 struct PairOptions {
-  SamplingConfig sampling = {0, 0, 1, 1, 1, 0};  // temperature 0: always the likeliest token
-  int64_t beam = 1;                              // above 1: beam search of this width instead
-  double length_penalty = 0;                     // beam search compares texts of n tokens by ln p / n^length_penalty
-  int64_t best = 1;                              // texts per prompt: the best of the beam
-  int64_t tokens = 0;                            // new tokens at most; 0: what data.max_length leaves
-  int64_t batch = 64;                            // prompts that are continued together
+  int64_t beam = 1;           // above 1: beam search of this width; 1: always the likeliest token
+  double length_penalty = 0;  // beam search compares texts of n tokens by ln p / n^length_penalty
+  int64_t best = 1;           // texts per prompt: the best of the beam
+  int64_t tokens = 0;         // new tokens at most; 0: what data.max_length leaves
+  int64_t batch = 64;         // prompts that are continued together
 };
 
 struct PairCompletion {
@@ -39,10 +37,9 @@ void refuse_options_without_pairs(const SavedRun& run, const PairOptions& option
 /// text and, of pairs, whose text is the source (cut as in training), the separator. `place` is named by errors.
 std::vector<int32_t> prompt_of(const SavedRun& run, std::string_view text, const std::string& place);
 
-/// The completions of every prompt, the best first. Random numbers depend on the prompt's index, counted from `first`:
-/// results do not depend on how prompts are divided into calls. Prompts run in parallel. Throws TextError for a prompt
-/// for which the model computes what is not finite.
+/// The completions of every prompt, the best first. Prompts run in parallel. Throws TextError for a prompt for which
+/// the model computes what is not finite.
 std::vector<std::vector<PairCompletion>> complete(const SavedRun& run, const std::vector<std::vector<int32_t>>& prompts,
-                                                  const PairOptions& options, int64_t first = 0);
+                                                  const PairOptions& options);
 
 }  // namespace capstan

@@ -12,7 +12,7 @@ PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>
   for (size_t begin = 0; begin < pairs.size(); begin += at_once) {
     std::vector<std::vector<int32_t>> prompts;
     for (size_t i = begin; i < std::min(pairs.size(), begin + at_once); ++i) prompts.push_back(pairs[i].prompt);
-    const auto written = complete(run, prompts, options, static_cast<int64_t>(begin));
+    const auto written = complete(run, prompts, options);
     for (size_t i = 0; i < written.size(); ++i) {
       const EvaluationPair& pair = pairs[begin + i];
       const PairCompletion& best = written[i].front();

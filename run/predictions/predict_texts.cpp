@@ -11,12 +11,11 @@
 
 namespace capstan {
 
-void predict_texts(const SavedRun& run, TextInput& input, PredictOptions options,
+void predict_texts(const SavedRun& run, TextInput& input, const PredictOptions& options,
                    const std::function<void(const InputText&, const Prediction&)>& take,
                    const std::function<void()>& end_batch) {
   for_each_batch(input, static_cast<size_t>(options.batch_size), [&](const std::vector<InputText>& texts) {
     const std::vector<Prediction> results = predictions_of(run, texts, options);
-    options.first += static_cast<int64_t>(texts.size());
     for (size_t i = 0; i < texts.size(); ++i) take(texts[i], results[i]);
     end_batch();
   });

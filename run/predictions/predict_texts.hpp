@@ -10,9 +10,8 @@
 
 namespace capstan {
 
-/// Calls `take` with each text and its prediction, and `end_batch` after each batch. What is sampled for a text depends
-/// on the number of texts before it, not on batches.
-void predict_texts(const SavedRun& run, TextInput& input, PredictOptions options,
+/// Calls `take` with each text and its prediction, and `end_batch` after each batch.
+void predict_texts(const SavedRun& run, TextInput& input, const PredictOptions& options,
                    const std::function<void(const InputText&, const Prediction&)>& take,
                    const std::function<void()>& end_batch);
 

@@ -94,7 +94,7 @@ std::vector<Prediction> complete_texts(const SavedRun& run, const std::vector<In
   const auto prompts = encode_all(texts, [&](const InputText& text) { return prompt_of(run, text.text, text.place); });
   std::vector<Prediction> predictions(texts.size());
   try {
-    auto written = complete(run, prompts, completions, options.first);
+    auto written = complete(run, prompts, completions);
     for (size_t i = 0; i < texts.size(); ++i) predictions[i].completions = std::move(written[i]);
   } catch (const TextError& error) {
     throw TextError(error.index(), fmt::format("{}: {}", texts[error.index()].place, error.what()), error);
@@ -168,13 +168,11 @@ std::vector<Prediction> predictions_of(const SavedRun& run, const std::vector<In
     const std::vector<InputText> batch(
         texts.begin() + static_cast<std::ptrdiff_t>(begin),
         texts.begin() + static_cast<std::ptrdiff_t>(std::min(begin + size, texts.size())));
-    PredictOptions here = options;
-    here.first += static_cast<int64_t>(begin);
     const auto predict = facts_of(run.config.model).classifies() ? label_texts
                          : completes_pairs(run)                  ? complete_texts
                                                                  : fill_blanks;
     try {
-      for (Prediction& prediction : predict(run, batch, here)) predictions.push_back(std::move(prediction));
+      for (Prediction& prediction : predict(run, batch, options)) predictions.push_back(std::move(prediction));
     } catch (const TextError& error) {
       throw TextError(begin + error.index(), error);
     }

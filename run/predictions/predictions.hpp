@@ -39,7 +39,6 @@ struct PredictOptions {
   std::string blank = "<mask>";  // what marks a blank
   int64_t top_k = 1;             // guesses for each blank, or completions
   PairOptions completions;       // of pairs; its `best` and `batch` are taken from top_k and batch_size
-  int64_t first = 0;             // sampled completions: how many texts precede these
 };
 
 /// Throws ConfigError for options that the run's model does not have, and Error for a model that predicts nothing.

@@ -14,25 +14,23 @@ namespace capstan {
 namespace {
 
 /// ln p of tokens [first, end) of a sequence, each in its window; first >= 1.
-double log_probability(const ScoreWindows& windows, const std::vector<int32_t>& sequence, int64_t first) {
+double log_probability(const Model& model, const std::vector<int32_t>& sequence, int64_t first) {
   const auto count = static_cast<int64_t>(sequence.size()) - 1;  // inputs
   double sum = 0;
   for (int64_t counted = first - 1; counted < count;) {  // of the inputs: input t predicts token t + 1
-    const int64_t begin = window_begin(counted, windows.length, windows.overlap);
-    const int64_t end = std::min(count, begin + windows.length.value_or(count));
+    const int64_t begin = window_begin(counted, model.position_limit());
+    const int64_t end = std::min(count, begin + model.position_limit().value_or(count));
     Batch batch = pad_rows({{sequence.begin() + begin, sequence.begin() + end}});
     batch.labels = Ids(batch.tokens.shape(), ignored_target);
     std::copy(sequence.begin() + counted + 1, sequence.begin() + end + 1,
               batch.labels.mutable_data() + counted - begin);
-    sum -= windows.loss(batch);
+    sum -= static_cast<double>(model.loss(batch, Context{Segments(batch.segment_ids)}).sum.value().item());
     counted = end;
   }
   return sum;
 }
 
-}  // namespace
-
-TextScore score_of(const SavedRun& run, const InputText& text, const ScoreWindows& windows) {
+TextScore score_of(const SavedRun& run, const InputText& text) {
   const bool pairs = facts_of(run.config.data).has_pairs;
   std::vector<int32_t> sequence = prompt_of(run, pairs ? text.text : "", text.place);
   const size_t first = std::max<size_t>(sequence.size(), 1);
@@ -45,19 +43,17 @@ TextScore score_of(const SavedRun& run, const InputText& text, const ScoreWindow
                             sequence.size(), *limit));
   if (const auto end = end_of_document(run)) sequence.push_back(*end);
   if (sequence.size() <= first) return {};
-  const double log_p = log_probability(windows, sequence, static_cast<int64_t>(first));
+  const double log_p = log_probability(run.model->model(), sequence, static_cast<int64_t>(first));
   require_finite(log_p, text.place);
   return {log_p, static_cast<int64_t>(sequence.size() - first)};
 }
 
+}  // namespace
+
 std::vector<TextScore> scores_of(const SavedRun& run, const std::vector<InputText>& texts) {
-  const Model& model = run.model->that_predicts(Predicts::next_token);
-  const ScoreWindows windows{model.position_limit(), {}, [&](const Batch& window) {
-                               const Context context{Segments(window.segment_ids)};
-                               return static_cast<double>(model.loss(window, context).sum.value().item());
-                             }};
+  run.model->that_predicts(Predicts::next_token);
   std::vector<TextScore> scores(texts.size());
-  for_each_text(texts.size(), [&](size_t i) { scores[i] = score_of(run, texts[i], windows); });
+  for_each_text(texts.size(), [&](size_t i) { scores[i] = score_of(run, texts[i]); });
   return scores;
 }
 

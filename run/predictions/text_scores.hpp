@@ -2,22 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <vector>
 
-#include "core/array/batch.hpp"
 #include "run/inputs/input_text.hpp"
 #include "run/setup/saved_run.hpp"
 
 namespace capstan {
-
-/// How a text is read to be scored.
-struct ScoreWindows {
-  std::optional<int64_t> length;             // of a window, in tokens; none: any
-  std::optional<int64_t> overlap;            // tokens that are read again; none: half (window_begin())
-  std::function<double(const Batch&)> loss;  // of a window's labels, summed, in nats; asked in the order of the text
-};
 
 struct TextScore {
   double log_probability = 0;  // natural logarithm, of all tokens
@@ -30,7 +20,5 @@ struct TextScore {
 /// half. Texts run in parallel. Throws Error for a model that is no language model, and TextError, for an empty target,
 /// too.
 std::vector<TextScore> scores_of(const SavedRun& run, const std::vector<InputText>& texts);
-/// The score of one text by the losses of its windows. Throws Error where it cannot be used or is not finite.
-TextScore score_of(const SavedRun& run, const InputText& text, const ScoreWindows& windows);
 
 }  // namespace capstan

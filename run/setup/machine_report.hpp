@@ -1,5 +1,4 @@
-// What a run and `capstan inspect --machine` say of the machine: threads, instructions, libraries, rates.
-// tests/cli/training/test_precision.cpp.
+// What the log of a run says of the machine: threads, instructions, libraries. tests/cli/training/test_precision.cpp.
 #pragma once
 
 #include <string>
@@ -10,9 +9,5 @@ namespace capstan {
 std::string machine_line();
 /// That the CPU supports faster kernels than those that BLAS uses; empty where it does not.
 std::string blas_warning();
-
-/// machine_line(), blas_warning(), whether products in bf16 have instructions, and measured rates of products and of
-/// memory.
-std::string machine_report();
 
 }  // namespace capstan

@@ -1,6 +1,5 @@
 // Sizes come from a model that is made without memory (ParamMemory::none), the same code that makes the real one, so
-// that no second formula can differ from it. Keys that would help are found by halving every number of the
-// configuration and asking again. tests/run/test_run_memory.cpp.
+// that no second formula can differ from it. tests/run/test_run_memory.cpp.
 #include "run/setup/run_memory.hpp"
 
 #include <algorithm>
@@ -8,13 +7,11 @@
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <type_traits>
 #include <variant>
 #include <vector>
 
 #include "core/base/error.hpp"
 #include "core/base/sizes.hpp"
-#include "core/config/settings.hpp"
 #include "core/strings/quantities.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/run_model.hpp"
@@ -22,23 +19,6 @@
 
 namespace capstan {
 namespace {
-
-/// A number of a configuration, to be read and changed. The struct that it is in must outlive it.
-struct NumberKey {
-  std::string path;  // "model.layers.0.mixer.window"
-  std::variant<std::int64_t*, double*> value;
-};
-
-/// All numbers of a configuration, in the order of describe().
-template <class Config>
-std::vector<NumberKey> number_keys(Config& config) {
-  std::vector<NumberKey> keys;
-  visit_leaves(config, [&keys](const std::string& path, auto& value) {
-    using T = std::remove_reference_t<decltype(value)>;
-    if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, double>) keys.push_back({path, &value});
-  });
-  return keys;
-}
 
 /// Tokens that the forward pass has in memory at once.
 double batch_tokens(const TrainConfig& train, const DataExtent& data) {
@@ -93,45 +73,6 @@ MemoryNeed countable_need(const RunConfig& config, const DataExtent& data, int64
   return need;
 }
 
-/// A key and the need with half of its value.
-struct Saving {
-  std::string key;
-  double total;
-};
-
-/// The keys whose halves save a tenth of the memory or more, the best one first.
-std::vector<Saving> savings(const RunConfig& config, const DataExtent& data, double total, int64_t ranks) {
-  std::vector<Saving> candidates;
-  RunConfig smaller = config;
-  for (const NumberKey& key : number_keys(smaller)) {
-    const auto consider = [&](auto& value, auto half) {
-      const auto before = value;
-      value = half;
-      DataExtent extent = min_extent(smaller);
-      extent.vocabulary = std::max(extent.vocabulary, data.vocabulary);
-      extent.classes = data.classes;
-      extent.examples = data.examples;
-      if (extent.example_tokens <= 1) extent.example_tokens = data.example_tokens;
-      try {
-        candidates.push_back({key.path, memory_need(smaller, extent, ranks).total()});
-      } catch (const Error&) {  // half of the value does not go with other keys
-      } catch (const std::invalid_argument&) {
-      }
-      value = before;
-    };
-    if (const auto* const whole = std::get_if<int64_t*>(&key.value); whole != nullptr && **whole > 1)
-      consider(**whole, **whole / 2);
-    if (const auto* const number = std::get_if<double*>(&key.value); number != nullptr && **number > 0)
-      consider(**number, **number / 2);
-  }
-  candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
-                                  [&](const Saving& saving) { return !(saving.total < 0.9 * total); }),
-                   candidates.end());
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Saving& a, const Saving& b) { return a.total < b.total; });
-  return candidates;
-}
-
 }  // namespace
 
 DataExtent min_extent(const RunConfig& config) {
@@ -178,16 +119,18 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
   part("gradients", need.gradients);
   part("the optimizer", need.optimizer);
   part(fmt::format("what a batch of {:.0f} tokens keeps", need.tokens).c_str(), need.activations);
-  std::vector<std::string> keys;
-  for (const Saving& saving : savings(config, data, need.total(), ranks))
-    if (keys.size() < 4) keys.push_back(saving.key);
+  const bool of_batch = need.activations > need.total() / 2;
+  const std::string key = !of_batch                       ? "model"
+                          : config.train.batch_tokens > 0 ? "train.batch_tokens"
+                                                          : "train.batch_size";
   return MemoryProblem{
-      keys.empty() ? "model" : keys.front(),
-      fmt::format(
-          "training needs at least {} of memory ({}), but {} has {}: lower {}, or train nevertheless with --force",
-          bytes_text(need.total()), join(parts),
-          neighbours > 1 ? fmt::format("each of {} ranks' share of {}", neighbours, limit.of) : std::string(limit.of),
-          bytes_text(available), keys.empty() ? "the sizes" : join(keys, " or "))};
+      key, fmt::format(
+               "training needs at least {} of memory ({}), but {} has {}: lower {}, or train nevertheless with --force",
+               bytes_text(need.total()), join(parts),
+               neighbours > 1 ? fmt::format("each of {} ranks' share of {}", neighbours, limit.of) : limit.of,
+               bytes_text(available),
+               of_batch ? key + ", train.micro_batch_tokens or the length of texts"
+                        : "the sizes of the model, of which capstan inspect shows the parts")};
 }
 
 std::string parameters_text(const ParamStore& params) {

@@ -40,8 +40,8 @@ MemoryNeed memory_need(const RunConfig& config, const DataExtent& data, int64_t 
 
 /// Why a run cannot be trained within a limit.
 struct MemoryProblem {
-  std::string key;      // the key whose value, if halved, would save most
-  std::string message;  // bytes, limit, other keys, remedy
+  std::string key;      // what takes most: that of a batch, or the model
+  std::string message;  // bytes, limit, remedy
 };
 /// The problem of one of `ranks` ranks, of which `neighbours` share the limit; none if it can be trained.
 std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data, const MemoryLimit& limit,

@@ -1,4 +1,4 @@
-// Reads the configuration and the metrics of each run below some folders. An error becomes a note of its run, so that
+// Reads the configuration and the metrics of each run. An error becomes a note of its run, so that
 // one unreadable run does not hide the others: tests/cli/runs/test_strange_runs.cpp.
 #include "run/summaries/run_list.hpp"
 
@@ -48,10 +48,18 @@ std::pair<std::string, std::string> score_of(const fs::path& folder, const RunCo
 
 }  // namespace
 
-RunList list_runs(const std::vector<std::string>& folders) {
+RunList list_recent_runs() {
+  std::error_code unknown;
   std::vector<std::pair<double, std::string>> runs;  // by age
-  for (const std::string& folder : run_folders(folders))
-    if (is_run(folder)) runs.emplace_back(age_of(folder), folder);
+  if (fs::exists("runs", unknown))
+    for (const std::string& folder : run_folders({"runs"}))
+      if (is_run(folder)) runs.emplace_back(age_of(folder), folder);
+  if (runs.empty()) {
+    log_info(
+        "there are no runs below runs yet; this makes one: capstan train --config classify --set data.train=[FILE] "
+        "(a table of texts and labels; of a text: --config lm)");
+    return {};
+  }
   std::sort(runs.begin(), runs.end());
   RunList list{{{"run", "model", "data", "score", "of", "age"}}, {}};
   for (const auto& [age, folder] : runs) {
@@ -67,17 +75,6 @@ RunList list_runs(const std::vector<std::string>& folders) {
     }
   }
   return list;
-}
-
-RunList list_recent_runs() {
-  std::error_code unknown;
-  RunList found;
-  if (fs::exists("runs", unknown)) found = list_runs({"runs"});
-  if (found.table.size() > 1) return found;
-  log_info(
-      "there are no runs below runs yet; this makes one: capstan train --config classify --set data.train=[FILE] "
-      "(a table of texts and labels; of a text: --config lm)");
-  return {};
 }
 
 }  // namespace capstan

@@ -96,26 +96,15 @@ TEST_CASE("sources: splits, batches and what only text has") {
       }
       CHECK(examples == batches->examples_per_epoch());
     }
-    if (!text)
-      CHECK(message_of<Error>([&] { source->evaluation_per_file(Split::valid); }) ==
-            "data: only text comes from files");
   }
 }
 
-TEST_CASE("sources: held-out files, each on its own") {
+TEST_CASE("sources: the size of a held-out text in bytes and words") {
   const TemporaryFolder folder;
   const auto source = open_source(sources(folder).front(), inputs());
-  const FileEvaluation evaluation = source->evaluation_per_file(Split::test);
-  REQUIRE(evaluation.files.size() == 1);
-  CHECK(evaluation.files[0].name == "b.txt");
-  CHECK(evaluation.files[0].text() == "seven\n");
-  CHECK(evaluation.files[0].bytes == 6);
-  const Batch batch = evaluation.batches->batch(0, 0);
-  for (int64_t row = 0; row < batch.examples.size(); ++row) CHECK(evaluation.file_of(batch.examples[row]) == 0);
   CHECK(source->text_size(Split::test)->bytes == 6);
   CHECK(source->text_size(Split::test)->words == 2);  // "seven" and the end of its line
   CHECK_FALSE(source->text_size(Split::train)->words);
-  CHECK(message_of<Error>([&] { source->evaluation_per_file(Split::train); }).find("is not kept") != std::string::npos);
 }
 
 TEST_CASE("sources: tokenizer and classes of an earlier run") {

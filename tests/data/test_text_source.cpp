@@ -21,16 +21,11 @@ TextSourceConfig text_config(std::vector<std::string> train) {
 }
 
 /// Token i of the corpus is i, so that windows show where they come from.
-TextCorpus counting_corpus(int64_t size, const std::vector<int64_t>& file_sizes = {}) {
+TextCorpus counting_corpus(int64_t size) {
   TextCorpus corpus;
   std::vector<int32_t> tokens(static_cast<size_t>(size));
   std::iota(tokens.begin(), tokens.end(), 0);
   corpus.tokens = std::move(tokens);
-  int64_t begin = 0;
-  for (const int64_t file_size : file_sizes) {
-    corpus.files.push_back({"", "", begin, begin + file_size, file_size});
-    begin += file_size;
-  }
   return corpus;
 }
 
@@ -290,51 +285,44 @@ TEST_CASE("training windows are a pure function of seed, epoch and index") {
 }
 
 TEST_CASE("evaluation windows make every token the label of exactly one position") {
-  const std::vector<int64_t> sizes = {40, 1, 16, 17, 15, 32};
-  const TextCorpus corpus = counting_corpus(121, sizes);
+  const TextCorpus corpus = counting_corpus(121);
   constexpr int32_t start = 500;
-  for (const bool per_file : {false, true})
-    for (const int64_t overlap : {0, 5, 15}) {
-      const EvaluationWindows windows(corpus, {16, start, overlap, per_file}, {3, 0});
-      std::map<int32_t, int> seen;
-      std::set<int32_t> numbers;
-      int64_t last_width = 16;
-      for (const Batch& batch : epoch_batches(windows, 0)) {
-        const int64_t width = batch.tokens.dim(1);
-        CHECK(width <= last_width);
-        last_width = width;
-        for (int64_t row = 0; row < batch.tokens.dim(0); ++row) {
-          const int32_t number = batch.examples[row];
-          CHECK(numbers.insert(number).second);
-          for (int64_t t = 0; t < width; ++t) {
-            const int32_t token = batch.tokens[row * width + t], label = batch.labels[row * width + t];
-            if (batch.segment_ids[row * width + t] == 0) {
-              CHECK(token == 0);
-              CHECK(label == ignored_target);
-            } else if (label != ignored_target) {
-              ++seen[label];
-              int32_t file = 0, file_begin = 0;
-              while (per_file && label >= file_begin + sizes[static_cast<size_t>(file)])
-                file_begin += static_cast<int32_t>(sizes[static_cast<size_t>(file++)]);
-              CHECK(token == (label == file_begin ? start : label - 1));
-              CHECK(windows.file_of(number) == (per_file ? file : -1));
-              if (label >= file_begin + 16) CHECK(t >= overlap);  // as much context as was asked for
-            } else {
-              CHECK(t < overlap);
-            }
+  for (const int64_t overlap : {0, 5, 15}) {
+    const EvaluationWindows windows(corpus, {16, start, overlap}, {3, 0});
+    std::map<int32_t, int> seen;
+    std::set<int32_t> numbers;
+    int64_t last_width = 16;
+    for (const Batch& batch : epoch_batches(windows, 0)) {
+      const int64_t width = batch.tokens.dim(1);
+      CHECK(width <= last_width);
+      last_width = width;
+      for (int64_t row = 0; row < batch.tokens.dim(0); ++row) {
+        CHECK(numbers.insert(batch.examples[row]).second);
+        for (int64_t t = 0; t < width; ++t) {
+          const int32_t token = batch.tokens[row * width + t], label = batch.labels[row * width + t];
+          if (batch.segment_ids[row * width + t] == 0) {
+            CHECK(token == 0);
+            CHECK(label == ignored_target);
+          } else if (label != ignored_target) {
+            ++seen[label];
+            CHECK(token == (label == 0 ? start : label - 1));
+            if (label >= 16) CHECK(t >= overlap);  // as much context as was asked for
+          } else {
+            CHECK(t < overlap);
           }
         }
       }
-      CHECK(seen.size() == 121);
-      for (const auto& entry : seen) CHECK(entry.second == 1);
-      CHECK(static_cast<int64_t>(numbers.size()) == windows.examples_per_epoch());
     }
-  CHECK_THROWS_AS(EvaluationWindows(corpus, {16, 0, 16, false}, {}), std::invalid_argument);
+    CHECK(seen.size() == 121);
+    for (const auto& entry : seen) CHECK(entry.second == 1);
+    CHECK(static_cast<int64_t>(numbers.size()) == windows.examples_per_epoch());
+  }
+  CHECK_THROWS_AS(EvaluationWindows(corpus, {16, 0, 16}, {}), std::invalid_argument);
 }
 
 TEST_CASE("some windows of a long text come from all over it, and the same ones every time") {
   const TextCorpus corpus = counting_corpus(10'000);
-  EvaluationWindows::Options options{16, 20'000, 0, false};
+  EvaluationWindows::Options options{16, 20'000, 0};
   CHECK(EvaluationWindows(corpus, options, {3, 0}).counted_tokens() == 10'000);
   options.max_tokens = 10'000;
   CHECK(EvaluationWindows(corpus, options, {3, 0}).examples_per_epoch() == 625);

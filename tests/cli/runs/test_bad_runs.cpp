@@ -207,7 +207,6 @@ TEST_CASE("damaged classes are refused, and so is a model of the other kind") {
       {"generate with a classifier", "generate runs/classifier",
        "classifier ... this needs a language-model ... capstan predict"},
       {"predict with a language model", "predict runs/lm", "lm ... this needs a text-classifier ... capstan generate"},
-      {"gzip beside a classifier", "eval runs/classifier --compare-gzip", "classifier ... this needs a language-model"},
       {"a split that is not there", "eval runs/lm --split test", "no test split ... data.test_fraction"},
       {"data that are gone", "eval runs/lm", "text ... no such file or folder", 1,
        [](const Workplace& p) { fs::remove_all(p / "text"); }},

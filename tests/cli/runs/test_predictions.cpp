@@ -190,16 +190,12 @@ TEST_CASE("pairs: eval and predict") {
   CHECK(cells(greedy[0]) == Words{"red blue", "red blue green"});
   // Results do not depend on the batch.
   CHECK(lines_of(succeed(place, "predict runs/pairs --echo --batch-size 1", input).out) == greedy);
-  const Words sampled = lines_of(succeed(place, "predict runs/pairs --temperature 3", input).out);
-  CHECK(lines_of(succeed(place, "predict runs/pairs --temperature 3 --batch-size 1", input).out) == sampled);
-  CHECK(lines_of(succeed(place, "predict runs/pairs --temperature 3 --seed 2", input).out) != sampled);
   const auto best =
       nlohmann::json::parse(succeed(place, "predict runs/pairs --beam 3 -k 3 --format jsonl", "red blue green\n").out);
   CHECK(best["completion"] == "red blue");
   REQUIRE(best["completions"].size() == 3);
   CHECK(best["completions"][1]["log_probability"] <= best["completions"][0]["log_probability"]);
   check_refused(place, "more than the beam", "predict runs/pairs -k 3", "--beam to 3", 2, "red\n");
-  check_refused(place, "both", "predict runs/pairs --beam 3 --temperature 1", "--beam", 2);
   const Outcome wrong = succeed(place, "predict runs/pairs --errors pairs.tsv");
   CHECK(contains(wrong.err, "of 64 texts"));
   for (const std::string& line : lines_of(wrong.out)) CHECK(cells(line)[0] != cells(line)[1]);
@@ -291,55 +287,6 @@ TEST_CASE("score: log probabilities that are those of eval") {
   CHECK(sum / tokens == doctest::Approx(number_of(eval, "loss")).epsilon(1e-4));
   CHECK(contains(scored.err, "2 texts, 5 tokens"));
   check_refused(place, "a classifier", "score runs/classifier", "needs a language-model", 1, "x\n");
-}
-
-TEST_CASE("score --adapt and --cache: what eval says of the same text; the order counts, and the run stays") {
-  const TrainedPlace place;
-  const std::string text = "a slow rope turns the ship, and a slow rope turns the drum, and home runs out of rope";
-  place.write("one.txt", text);
-  place.write("two.txt", text + "\n" + text + "\n");
-  const auto files = [&] {
-    std::map<std::string, std::string> found;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(place / "runs/lm"))
-      if (entry.is_regular_file()) found[entry.path().string()] = read_file(entry.path().string());
-    return found;
-  };
-  const auto before = files();
-  for (const Words& options :
-       {Words{"--adapt", "1e-3"}, Words{"--cache", "60"}, Words{"--cache", "60", "--adapt", "1e-3"}}) {
-    const Words learning = options + "--set" + "data.valid=[text/b.txt]" + "data.test=[one.txt]";
-    const nlohmann::json eval =
-        parse_json(succeed(place, Words{"eval", "runs/lm", "--split", "test", "--format", "json"} + learning).out);
-    const Outcome one = succeed(place, Words{"score", "runs/lm", "one.txt", "--format", "jsonl"} + learning);
-    const nlohmann::json score = parse_json(one.out);
-    CHECK(score.at("tokens") == eval.at("targets"));
-    CHECK(-score.at("per_token").get<double>() == doctest::Approx(eval.at("adapted_loss").get<double>()).epsilon(1e-6));
-    CHECK(contains(one.err, fmt::format("(perplexity {:.3f})", eval.at("adapted_perplexity").get<double>())));
-    const Words two = lines_of(succeed(place, Words{"score", "runs/lm", "two.txt"} + learning).out);
-    REQUIRE(two.size() == 3);
-    CHECK(two[1] == lines_of(succeed(place, Words{"score", "runs/lm", "one.txt"} + learning).out)[1]);
-    CHECK(std::stod(cells(two[2])[0]) > std::stod(cells(two[1])[0]));
-  }
-  CHECK(files() == before);
-  const std::vector<Refusal> rows{
-      {"a rate at which weights run away", "score runs/lm text/a.txt --adapt 1", "--adapt ... smaller"},
-      {"a decay alone", "score runs/lm --adapt-decay 0.1", "--adapt-decay ... --adapt RATE", 2},
-      {"a rate out of range", "score runs/lm --adapt 2", "--adapt", 2},
-      {"a cache out of range", "score runs/lm --cache -1", "--cache", 2},
-      {"no training data", "score runs/lm one.txt --adapt 1e-3 --set data.train=[none.txt]", "none.txt"},
-      {"a classifier", "score runs/classifier --adapt 1e-3", "language-model"},
-  };
-  check_all_refused(place, rows);
-  for (const char* const option : {"--adapt", "--cache"})
-    check_refused(trained(), "a masked model", {"score", "runs/masked", option, "1"}, "language-model");
-  std::string target = "red";
-  for (int i = 0; i < 30; ++i) target += " blue";
-  trained().write("long.tsv", "red blue grey\tred blue\nred blue\t" + target + "\n");
-  const Outcome half = check_refused(trained(), "the second text", "score runs/pairs long.tsv --input tsv --adapt 1e-4",
-                                     "long.tsv:2 ... positions; shorten it");
-  CHECK(lines_of(half.out).size() == 2);
-  check_refused(trained(), "sources read in both directions", "score runs/pairs pairs.tsv --cache 9",
-                "--cache ... left to right");
 }
 
 TEST_CASE("embed: a vector per text, printed or as .npy") {

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/io/file.hpp"
 #include "core/io/safetensors.hpp"
@@ -38,8 +37,7 @@ TEST_CASE("slim: a linear classifier of a tenth of the size predicts and evaluat
   train_classifier(place);
   const auto before = place.content("runs/full");
   const Outcome said = succeed(place, "slim runs/full --output runs/slim --size 0.1");
-  check_contains(said.out, {" n-grams", "of 600 training texts, probabilities change by 0."});
-  CHECK_FALSE(contains(said.out, "this size is the smallest"));
+  CHECK(contains(said.out, " n-grams"));
   CHECK(place.content("runs/full") == before);
   const auto bytes = [&](const char* run) { return bytes_below((place / run).string() + "/checkpoints"); };
   CHECK(bytes("runs/slim") < bytes("runs/full") / 10 + 4000);  // and the state
@@ -64,35 +62,14 @@ TEST_CASE("slim: a linear classifier of a tenth of the size predicts and evaluat
   CHECK(names_in_folder((place / "runs").string()) == Words{"full", "slim"});
 }
 
-TEST_CASE("slim: the size is chosen by what it does to probabilities") {
+TEST_CASE("slim: without --size, a fifth of the n-grams' bytes, and no data are read") {
   const Workplace place;
   train_classifier(place);
-  const Outcome said = succeed(place, "slim runs/full --output runs/slim");
-  CHECK(contains(said.out,
-                 "this size is the smallest that was found to change them by at most 0.0033 on average (texts that a "
-                 "model was not trained"));
-  // The figures are those of the copy that was written.
-  place.write("texts.txt", [] {
-    std::string texts;
-    for (const std::string& row : lines_of(reviews(600, 0))) texts += row.substr(row.find('\t') + 1) + "\n";
-    return texts;
-  }());
-  const auto probabilities = [&](const char* run) {
-    std::vector<double> found;
-    for (const std::string& line : lines_of(succeed(place, {"predict", run, "texts.txt", "--format", "jsonl"}).out))
-      found.push_back(nlohmann::json::parse(line).at("probabilities").at("good").get<double>());
-    return found;
-  };
-  const std::vector<double> full = probabilities("runs/full"), slim = probabilities("runs/slim");
-  REQUIRE(full.size() == 600);
-  double mean = 0;
-  for (size_t i = 0; i < full.size(); ++i) mean += std::abs(full[i] - slim[i]) / 600;
-  CHECK(mean <= 0.0034);
-  CHECK(contains(said.out, fmt::format("probabilities change by {:.4f} on average", mean)));
-  // Where the texts are gone, all n-grams stay, and the output says why.
   std::filesystem::remove(place / "train.tsv");
-  const Outcome blind = succeed(place, "slim runs/full --output runs/blind");
-  check_contains(blind.out, {"is not measured, so all n-grams stay: ", "train.tsv"});
+  succeed(place, "slim runs/full --output runs/slim");
+  const auto bytes = [&](const char* run) { return bytes_below((place / run).string() + "/checkpoints"); };
+  CHECK(bytes("runs/slim") < bytes("runs/full") / 5 + 4000);
+  CHECK(bytes("runs/slim") > bytes("runs/full") / 10);
 }
 
 TEST_CASE("slim: with --size 1 all n-grams stay, and every weight is within a sixteenth of what it was") {
@@ -149,7 +126,7 @@ TEST_CASE("slim: other models keep all weights, and their figures") {
   CHECK(bytes("slim-table") < bytes("runs/table"));
   CHECK(number_of(succeed(place, "eval slim-table").out, "loss") ==
         doctest::Approx(number_of(succeed(place, "eval runs/table").out, "loss")).epsilon(0.01));
-  CHECK(contains(succeed(place, "slim runs/lm --output slim-lm").out, "matrices in bf16"));
+  succeed(place, "slim runs/lm --output slim-lm");
   CHECK(bytes_below((place / "slim-lm/checkpoints").string()) <
         bytes_below((place / "runs/lm/checkpoints").string()) / 4);
   const auto loss = [&](const char* run) { return number_of(succeed(place, {"eval", run}).out, "loss"); };

@@ -52,6 +52,7 @@ TEST_CASE("auto without bf16 instructions is float32, with the bits of float32")
   const SamplePlace place;
   const Outcome outcome = succeed(place, automatic);
   CHECK(contains(outcome.err, "train.precision: auto is float32: this "));
+  CHECK(contains(place.read("runs/lm/train.log"), "machine: "));
   CHECK(trained_in(place, "runs/lm", "float32"));
   succeed(place, "train --config lm.yaml --set train.precision=float32 name=given");
   const bool same = place.read("runs/lm/checkpoints/last/model.safetensors") ==
@@ -61,11 +62,11 @@ TEST_CASE("auto without bf16 instructions is float32, with the bits of float32")
 
 TEST_CASE("auto times steps in both formats, says so once, and the run keeps its choice") {
   const SamplePlace place;
-  if (!contains(succeed(place, "inspect --machine").out, "bf16: instructions")) {
+  const Outcome first = succeed(place, automatic);
+  if (contains(first.err, "train.precision: auto is float32: this ")) {
     MESSAGE("skipped: this CPU has no instructions for bf16");
     return;
   }
-  const Outcome first = succeed(place, automatic);
   INFO(first.err);
   const bool bf16 = contains(first.err, "train.precision: auto is bf16: a step takes ");
   CHECK((bf16 || contains(first.err, "train.precision: auto is float32: a step takes ")));
@@ -111,15 +112,6 @@ TEST_CASE("auto with ranks: all take what the first one chooses") {
   REQUIRE(outcome.code == 0);
   CHECK(contains(outcome.err, "auto is "));
   CHECK((trained_in(place, "runs/lm", "float32") || trained_in(place, "runs/lm", "bf16")));
-}
-
-TEST_CASE("inspect --machine prints rates of products and memory") {
-  const Workplace place;
-  const Outcome outcome = succeed(place, "inspect --machine");
-  for (const char* const part : {"machine: ", " kernels", "bf16: ", "memory: triad ", " GB/s", "GFLOP/s"})
-    CHECK(contains(outcome.out, part));
-  check_refused(place, "with a file", "inspect --machine lm.yaml", "RUN|FILE excludes --machine", 2);
-  check_refused(place, "nothing", "inspect", {"RUN|FILE ... is required, or --machine"}, 2);
 }
 
 }  // namespace
