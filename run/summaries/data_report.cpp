@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/strings/printable.hpp"
-#include "run/summaries/run_table.hpp"
+#include "run/summaries/text_table.hpp"
 
 namespace capstan {
 namespace {

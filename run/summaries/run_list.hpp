@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "run/summaries/run_table.hpp"
+#include "run/summaries/text_table.hpp"
 
 namespace capstan {
 

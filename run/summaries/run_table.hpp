@@ -8,11 +8,9 @@
 
 #include "run/summaries/comparable_runs.hpp"
 #include "run/summaries/differing_keys.hpp"
+#include "run/summaries/text_table.hpp"
 
 namespace capstan {
-
-/// Rows of cells; the first row is the header.
-using Table = std::vector<std::vector<std::string>>;
 
 /// people: rounded values and short keys; programs: all digits and full paths of keys.
 enum class TableStyle { people, programs };
@@ -32,12 +30,6 @@ RunComparison compared(const std::vector<RunRecord>& runs);
 /// n - 1) of the best validation loss (of the last training loss if a run has no validation) and of its accuracy.
 /// Groups are in the order of their first runs. No rows when no two runs belong together.
 Table seed_table(const std::vector<RunRecord>& runs);
-
-/// Aligned columns: the first to the left, the others to the right. Cells are made printable. With `width` columns of a
-/// terminal, what does not fit is in further tables below, each with the first column, and long cells are cut.
-void print_text(Table table, std::ostream& out, size_t width = 0);
-/// CSV as in RFC 4180, but with line ends of one byte.
-void print_csv(const Table& table, std::ostream& out);
 
 /// "linear-classifier: 5452 texts of train.tsv, cross-validated".
 std::string what_is_compared(const std::vector<RunRecord>& group);

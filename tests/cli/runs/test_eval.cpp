@@ -77,7 +77,7 @@ TEST_CASE("eval of a classifier: every class, the confusion matrix, and the same
   // A class of which there is nothing has no figures, and is no part of their mean.
   place.write("one.tsv", "good\ta fine day 1\n");
   const std::string few = succeed(place, "eval runs/classifier --split test --set data.test=[one.tsv]").out;
-  check_contains(few, {" of 3 classes\n", "        -        -        -         -         0\n"});
+  check_contains(few, {" of 3 classes\n", "-       -       -         -         0\n"});
   const nlohmann::json lm = parse_json(succeed(place, "eval runs/lm --format json").out);
   CHECK(lm.contains("bits_per_byte"));
   CHECK_FALSE(lm.contains("confusion"));
