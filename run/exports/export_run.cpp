@@ -146,7 +146,7 @@ void write_huggingface(const SavedRun& run, const fs::path& folder) {
   write("tokenizer_config.json", tokenizer.config);
   for (const auto& [name, text] : facts_of(run.config.model).reads_texts ? text_model_files() : token_model_files())
     write(name, text);
-  write("README.md", model_card(run, class_of(run.config).opened_by, tables));
+  write("README.md", model_card(run, class_of(run.config).opened_by));
 }
 
 void write_export(const SavedRun& run, ExportFormat format, const fs::path& folder) {

@@ -82,24 +82,6 @@ std::string limits_of(const SavedRun& run) {
   return text;
 }
 
-/// What a folder for transformers has in it. `tables`: as write_pytorch_weights() returns them.
-std::string files_in(const SavedRun& run, const nlohmann::json& tables) {
-  const ModelFacts facts = facts_of(run.config.model);
-  std::string text = "- `model.safetensors`: the weights, in the types in which the run has them.";
-  for (const auto& [name, stored] : tables.items())
-    text += fmt::format(" Of `{}` it has {} of {} rows; the others are zero.", name, stored.at("stored").dump(),
-                        stored.at("rows").dump());
-  if (!tables.empty()) text += " `from_pretrained` makes these tables whole, and `save_pretrained` writes them whole.";
-  text += fmt::format("\n- `modeling_capstan{}.py` and the files that it imports: the model in PyTorch.{}\n",
-                      facts.reads_texts ? "_linear" : "", facts.reads_texts ? " It needs the package xxhash." : "");
-  if (facts.predicts != Predicts::next_token)
-    text += fmt::format(
-        "- `pipeline_capstan.py`: `pipeline(\"{}\", model=FOLDER, trust_remote_code=True)` answers as "
-        "`capstan predict` does, also for texts that are too long.\n",
-        task_of(facts));
-  return text + "- `tokenizer.json` and `tokenizer_config.json`: the run's tokenizer.\n";
-}
-
 /// The identity of data without the path of a saved tokenizer, whose fingerprint is beside it.
 std::string without_paths(const std::string& identity) {
   std::string lines;
@@ -125,7 +107,7 @@ nlohmann::json export_origin(const SavedRun& run) {
   return origin;
 }
 
-std::string model_card(const SavedRun& run, const char* opened_by, const nlohmann::json& tables) {
+std::string model_card(const SavedRun& run, const char* opened_by) {
   const nlohmann::json origin = export_origin(run);
   const std::string data = origin.value("data", std::string("not recorded\n"));
   std::string card = fmt::format("---\npipeline_tag: {}\ntags:\n- capstan\n- {}\n", task_of(facts_of(run.config.model)),
@@ -138,7 +120,6 @@ std::string model_card(const SavedRun& run, const char* opened_by, const nlohman
       "AutoTokenizer.from_pretrained(FOLDER)\n"
       "model = {0}.from_pretrained(FOLDER, trust_remote_code=True)\n```\n",
       opened_by);
-  card += "\n## Files\n\n" + files_in(run, tables);
   card += "\n## Metrics\n\n" + metrics_table(run) + "\n## Limits\n\n" + limits_of(run);
   card += fmt::format(
       "\n## Origin\n\n| | |\n|---|---|\n| run | {} |\n| step | {} |\n| weights (XXH3-128) | {} |\n"

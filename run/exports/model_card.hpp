@@ -13,7 +13,7 @@ namespace capstan {
 nlohmann::json export_origin(const SavedRun& run);
 
 /// README.md, which describes the model to people, with the YAML header of model hubs. `opened_by`: the class of
-/// transformers that opens the export; `tables`: as write_pytorch_weights() returns them.
-std::string model_card(const SavedRun& run, const char* opened_by, const nlohmann::json& tables);
+/// transformers that opens the export.
+std::string model_card(const SavedRun& run, const char* opened_by);
 
 }  // namespace capstan

@@ -103,23 +103,19 @@ class KnownStructs {
   /// The text in place of such rows, if they are known: a reference to the known ones and what differs. It is empty for
   /// rows that joined_types() joins with the known ones.
   std::optional<std::string> reference(const std::string& path, size_t begin, size_t end) const {
-    const std::string text = text_of_rows(rows_, begin, end, path.size());
-    const auto found = known_.lower_bound(text);  // the entry of the same rows, or of these and more
-    if (found == known_.end() || found->first.compare(0, text.size(), text) != 0) return std::nullopt;
+    const auto found = known_.find(text_of_rows(rows_, begin, end, path.size()));
+    if (found == known_.end()) return std::nullopt;
     const Place& known = found->second;
-    std::vector<std::string> others, absent;
+    std::vector<std::string> others;
     for (size_t i = known.begin; i < known.end; ++i) {
       const size_t same = begin + i - known.begin;
-      const std::string name = rows_[i].path.substr(known.path.size() + 1);
-      if (same >= end)
-        absent.push_back(name);
-      else if (rows_[same].default_value != rows_[i].default_value)
+      if (rows_[same].default_value != rows_[i].default_value)
         others.push_back(settable_key(rows_[i].path).substr(settable_key(known.path).size() + 1) + " " +
                          rows_[same].default_value);
     }
     const TypedPath here = typed(path), there = typed(known.path);
-    if (here.before == there.before && here.after == there.after && others.empty() && absent.empty()) return "";
-    return "; its keys are those of `" + known.path + "`" + (absent.empty() ? "" : " without " + join(absent)) +
+    if (here.before == there.before && here.after == there.after && others.empty()) return "";
+    return "; its keys are those of `" + known.path + "`" +
            (others.empty() ? "" : ", with other defaults: " + join(others));
   }
 
