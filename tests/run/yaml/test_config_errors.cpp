@@ -67,7 +67,8 @@ TEST_CASE("a wrong value is reported with its place, its key, what was expected 
        "a.yaml:2:17: train.offset: expected a number (from -1000000000000 to 1000000000000), got -.inf"},
       {"number: nan", with("train: {offset: .nan}"),
        "a.yaml:2:17: train.offset: expected a number (from -1000000000000 to 1000000000000), got .nan"},
-      {"number: nan", with("train: {lr: nan}"), "a.yaml:2:13: train.lr: expected a number (greater than 0), got nan"},
+      {"number: nan", with("train: {lr: nan}"),
+       "a.yaml:2:13: train.lr: expected a number (greater than 0 and at most 1000000000000), got nan"},
       {"number: too large", with("train: {offset: 1e999}"),
        "a.yaml:2:17: train.offset: expected a number, got 1e999: out of range for this type"},
       {"number: trailing text", with("train: {lr: 1e-3x}"),
@@ -174,12 +175,10 @@ TEST_CASE("the settings of an optimizer: limits, unknown keys, those of the Adam
   const auto error_of_optimizer = [](const std::string& settings) {
     return error_of([&] { load_config_text<TrainConfig>("steps: 1\noptimizer: " + settings, "a.yaml"); });
   };
-  CHECK(error_of_optimizer("{type: muon, momentum: 0.9, weight_decay: 0.2, adamw: {beta2: 0.99}}") == "no error");
+  CHECK(error_of_optimizer("{type: muon, weight_decay: 0.2, adamw: {beta2: 0.99}}") == "no error");
   CHECK(error_of_optimizer("muon") == "no error");
-  CHECK(error_of_optimizer("{type: muon, momentum: 1}") ==
-        "a.yaml:2:35: optimizer.momentum: expected a number (at least 0 and below 1), got 1");
-  CHECK(error_of_optimizer("{type: muon, adamw: {epsilon: 0}}") ==
-        "a.yaml:2:42: optimizer.adamw.epsilon: expected a number (greater than 0), got 0");
+  CHECK(error_of_optimizer("{type: muon, adamw: {beta1: 1}}") ==
+        "a.yaml:2:40: optimizer.adamw.beta1: expected a number (at least 0 and below 1), got 1");
   CHECK(error_of_optimizer("{type: muon, beta1: 0.9}").find("optimizer.beta1: unknown key") != std::string::npos);
   CHECK(error_of_optimizer("{type: muonn}").find("muon") != std::string::npos);
 }
