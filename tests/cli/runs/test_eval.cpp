@@ -123,7 +123,6 @@ TEST_CASE("eval that learns from what it has scored has figures of its own, and 
   check_refused(place, "a decay alone", "eval runs/lm --adapt-decay 0.1", "--adapt-decay ... --adapt RATE", 2);
   for (const char* const option : {"--adapt", "--cache"})
     check_refused(place, "a classifier", {"eval", "runs/classifier", option, "1"}, "language-model");
-  check_refused(trained(), "sources read in both directions", "eval runs/pairs --cache 9", "--cache ... left to right");
 }
 
 TEST_CASE("the loss that eval prints is the one that training saw") {

@@ -196,6 +196,7 @@ TEST_CASE("pairs: eval and predict") {
   REQUIRE(best["completions"].size() == 3);
   CHECK(best["completions"][1]["log_probability"] <= best["completions"][0]["log_probability"]);
   check_refused(place, "more than the beam", "predict runs/pairs -k 3", "--beam to 3", 2, "red\n");
+  check_refused(place, "sources read in both directions", "eval runs/pairs --cache 9", "--cache ... left to right");
   const Outcome wrong = succeed(place, "predict runs/pairs --errors pairs.tsv");
   CHECK(contains(wrong.err, "of 64 texts"));
   for (const std::string& line : lines_of(wrong.out)) CHECK(cells(line)[0] != cells(line)[1]);
