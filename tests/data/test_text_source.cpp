@@ -151,7 +151,7 @@ TEST_CASE("lines that are not UTF-8 are named together, or left out and counted"
   CHECK(load_text(config).train.bytes() == 22);
 }
 
-TEST_CASE("UTF-16 without a mark and compressed text are refused, but read as bytes") {
+TEST_CASE("UTF-16 without a mark is refused, but read as bytes; compressed text is refused") {
   const TemporaryFolder folder;
   std::string wide;
   for (const char c : std::string("a fine day\n")) wide += std::string(1, '\0') + c;
@@ -164,7 +164,10 @@ TEST_CASE("UTF-16 without a mark and compressed text are refused, but read as by
     config.on_error = OnError::skip;
     CHECK(contains(message_of<Error>([&] { load_text(config); }), "a.txt: " + std::string(said)));
     config.tokenizer = ByteTokenizerConfig{};
-    CHECK(load_text(config).train.bytes() == static_cast<int64_t>(content.size()));
+    if (content == wide)
+      CHECK(load_text(config).train.bytes() == static_cast<int64_t>(content.size()));
+    else
+      CHECK(contains(message_of<Error>([&] { load_text(config); }), "a.txt: " + std::string(said)));
   }
 }
 
