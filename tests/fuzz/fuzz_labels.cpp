@@ -9,14 +9,13 @@ namespace capstan::fuzz {
 namespace {
 
 void read_labels(std::string_view input) {
-  const auto first_number = static_cast<int64_t>(choose(input, 3));
   const size_t gap = std::min(input.find("\n\n"), input.size());
   std::vector<std::string> names, labels;
   Lines above(input.substr(0, gap)), below(input.substr(gap));
   for (Line line; above.next(line);) names.emplace_back(line.text);
   for (Line line; below.next(line);) labels.emplace_back(line.text);
   if (!labels.empty()) ClassNames::gather(labels, "input");
-  const ClassNames classes = ClassNames::from_list(names, "input", first_number);
+  const ClassNames classes = ClassNames::from_list(names, "input");
   for (const std::string& label : labels) {
     const int32_t index = classes.index_of(label, "input:1");
     require(index >= 0 && static_cast<size_t>(index) < classes.names().size(), "a label is one of the classes");
