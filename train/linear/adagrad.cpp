@@ -15,13 +15,8 @@
 namespace capstan {
 namespace {
 
-/// The share of the rate for n-grams of characters: a text has many more of them than of words.
-constexpr float characters_share = 0.5F;
 /// Rows whose gradients are computed with the same weights, on all threads: as accurate as one row at a time.
 constexpr int64_t rows_at_once = 256, rows_per_unit = 8;
-constexpr int64_t floats_per_vector = 8;  // the weights of a bucket are a multiple, for vector instructions
-constexpr size_t rows_ahead = 8;          // rows of the table that are fetched before they are needed
-constexpr float initial_accumulator = 1;  // where the sums of squared gradients begin
 
 /// out[k] += x W for the entries x of a row. A bucket has `blocks` * floats_per_vector weights.
 template <int blocks>
@@ -76,7 +71,7 @@ AdaGradSolver::AdaGradSolver(const NgramRows& rows, uint64_t seed)
             : rows.is_binary() ? Loss::hinge
                                : Loss::softmax),
       columns_(rows.is_binary() ? 1 : rows.classes()),
-      width_(columns_ == 1 ? 1 : (columns_ + floats_per_vector - 1) / floats_per_vector * floats_per_vector),
+      width_(width_of(columns_)),
       characters_share_(orders_of(rows.config()).words.empty() ? 1 : characters_share) {
   const std::vector<double> priors = log_priors(rows);
   log_priors_ = columns_ == 1 ? std::vector<double>{priors[1]} : priors;

@@ -20,6 +20,17 @@ namespace capstan {
 /// The third gains little, so there is no fourth (docs/notes/ngrams.md).
 constexpr int adagrad_epochs = 3;
 
+// What OnlineClassifier does alike.
+/// The share of the rate for n-grams of characters: a text has many more of them than of words.
+constexpr float characters_share = 0.5F;
+constexpr int64_t floats_per_vector = 8;  // the weights of a bucket are a multiple, for vector instructions
+constexpr size_t rows_ahead = 8;          // rows of the table that are fetched before they are needed
+constexpr float initial_accumulator = 1;  // where the sums of squared gradients begin
+/// The weights of a bucket, for so many scores of a row.
+constexpr int64_t width_of(int64_t columns) {
+  return columns == 1 ? 1 : (columns + floats_per_vector - 1) / floats_per_vector * floats_per_vector;
+}
+
 /// How far AdaGrad is, as a file of unfinished work has it.
 struct AdaGradPosition {
   bool of_sample = true;           // over the sample; false: over all texts

@@ -116,8 +116,7 @@ void HeldOut::solve(Progress* progress) {
     const int64_t kind = unit % of_part / problems_;
     return held_out_work_of(rows_, kind == svm_kind_count ? intercept_kind : svm_kinds[kind]);
   };
-  all.bytes = [&](int64_t unit) { return unit_bytes(unit); };
-  all.take = [&](int64_t unit, const std::string& bytes) { return take_unit(unit, bytes); };
+  all.result = [&](int64_t unit) { return result_of(unit); };
   UnitWork units(rows_.work(), "folds", identity_of(rows_, seed_), std::move(all));
   units.run(progress, [&](int64_t unit, UnitRun& run) {
     solve_unit(unit, run);
@@ -144,33 +143,12 @@ void HeldOut::solve_unit(int64_t unit, UnitRun& run) {
   part.unknown[static_cast<size_t>(of_part)] = solved.score_of_unknown(rows_);
 }
 
-std::string HeldOut::unit_bytes(int64_t unit) const {
-  const int64_t scores = svm_kind_count * problems_, of_part = unit % (scores + 1);
-  const Part& part = parts_[static_cast<size_t>(unit / (scores + 1))];
-  std::string bytes;
-  if (of_part == scores) {
-    append_bytes(bytes, part.intercept.data(), part.intercept.size());
-  } else {
-    append_bytes(bytes, part.unknown.data() + of_part, 1);
-    for (size_t i = static_cast<size_t>(of_part); i < part.scores.size(); i += static_cast<size_t>(scores))
-      append_bytes(bytes, part.scores.data() + i, 1);
-  }
-  return bytes;
-}
-
-bool HeldOut::take_unit(int64_t unit, const std::string& bytes) {
+std::vector<StridedNumbers> HeldOut::result_of(int64_t unit) {
   const int64_t scores = svm_kind_count * problems_, of_part = unit % (scores + 1);
   Part& part = parts_[static_cast<size_t>(unit / (scores + 1))];
-  if (bytes.size() != sizeof(float) * (part.held_out.size() + (of_part == scores ? 0 : 1))) return false;
-  ByteReader from(bytes);
-  if (of_part == scores) {
-    for (float& intercept : part.intercept) intercept = from.next<float>();
-  } else {
-    part.unknown[static_cast<size_t>(of_part)] = from.next<float>();
-    for (size_t i = static_cast<size_t>(of_part); i < part.scores.size(); i += static_cast<size_t>(scores))
-      part.scores[i] = from.next<float>();
-  }
-  return true;
+  const auto rows = static_cast<int64_t>(part.held_out.size());
+  if (of_part == scores) return {{part.intercept.data(), rows}};
+  return {{part.unknown.data() + of_part, 1}, {part.scores.data() + of_part, rows, scores}};
 }
 
 SvmMix HeldOut::best(Progress* progress) const {
@@ -178,23 +156,12 @@ SvmMix HeldOut::best(Progress* progress) const {
   UnitWork::Units all;
   all.count = static_cast<int64_t>(mixes.size());
   all.work = [work = mixes_work(rows_) / static_cast<double>(all.count)](int64_t) { return work; };
-  all.bytes = [&](int64_t unit) {
-    const SvmMix& mix = mixes[static_cast<size_t>(unit)];
-    std::string bytes;
-    append_bytes(bytes, &mix.inverse_temperature, 1);
-    append_bytes(bytes, &mix.loss, 1);
-    append_bytes(bytes, mix.corrections.data(), mix.corrections.size());
-    return bytes;
-  };
-  all.take = [&](int64_t unit, const std::string& bytes) {
+  all.result = [&](int64_t unit) -> std::vector<StridedNumbers> {
     SvmMix& mix = mixes[static_cast<size_t>(unit)];
-    const size_t corrections = rows_.weighs_classes() ? static_cast<size_t>(rows_.classes()) : 0;
-    if (bytes.size() != sizeof(double) * (2 + corrections)) return false;
-    ByteReader from(bytes);
-    mix.inverse_temperature = from.next<double>();
-    mix.loss = from.next<double>();
-    for (size_t c = 0; c < corrections; ++c) mix.corrections.push_back(from.next<double>());
-    return true;
+    mix.corrections.resize(rows_.weighs_classes() ? static_cast<size_t>(rows_.classes()) : 0);
+    return {{&mix.inverse_temperature, 1},
+            {&mix.loss, 1},
+            {mix.corrections.data(), static_cast<int64_t>(mix.corrections.size())}};
   };
   UnitWork units(rows_.work(), "mixes", identity_of(rows_, seed_), std::move(all));
   units.run(progress, [&](int64_t unit, UnitRun&) {
@@ -209,6 +176,7 @@ void HeldOut::choose_temperature(SvmMix& mix) const {
   int64_t count = 0;
   for (const Part& part : parts_) count += static_cast<int64_t>(part.held_out.size());
   const int rounds = rows_.weighs_classes() ? 3 : 1;
+  mix.corrections.clear();
   for (int round = 0; round < rounds; ++round) {
     const auto [inverse, loss] = fit_temperature(count, [&](double tried) {
       mix.inverse_temperature = tried;

@@ -81,8 +81,7 @@ class HeldOut {
     std::vector<float> intercept;           // (held out)
   };
   void solve_unit(int64_t unit, UnitRun& run);
-  std::string unit_bytes(int64_t unit) const;
-  bool take_unit(int64_t unit, const std::string& bytes);
+  std::vector<StridedNumbers> result_of(int64_t unit);
   void choose_temperature(SvmMix& mix) const;
   std::vector<double> logits_of(const Part& part, size_t held_out, const SvmMix& mix) const;
   void visit(const Part& part, const SvmMix& mix, const RowVisit& take) const;

@@ -97,8 +97,7 @@ class AllRows {
     const int64_t intercept = 2 * problem_count(rows_);
     all.count = intercept + 1;
     all.work = [](int64_t) { return solving_work(); };
-    all.bytes = [&](int64_t unit) { return unit_bytes(unit); };
-    all.take = [&](int64_t unit, const std::string& bytes) { return take_unit(unit, bytes); };
+    all.result = [&](int64_t unit) { return result_of(unit); };
     UnitWork units(rows_.work(), "solving", fmt::format("{} {}", identity_of(rows_, seed_), text_of(mix_)),
                    std::move(all));
     units.run(progress, [&](int64_t unit, UnitRun& run) {
@@ -152,32 +151,15 @@ class AllRows {
   }
 
   /// The result of a unit: a problem's column of the weights, and its bias, which its first unit has for both.
-  std::string unit_bytes(int64_t unit) const {
-    std::string bytes;
+  std::vector<StridedNumbers> result_of(int64_t unit) {
+    const int64_t buckets = rows_.config().buckets;
     if (unit == 2 * problem_count(rows_)) {
-      append_bytes(bytes, intercept_.weights.data(), intercept_.weights.size());
-    } else if (unit % 2 == 0) {
-      const int64_t column = positive_class(rows_, unit / 2);
-      for (int64_t f = 0; f < rows_.config().buckets; ++f)
-        append_bytes(bytes, weight_ + f * rows_.classes() + column, 1);
-      append_bytes(bytes, bias_ + column, 1);
+      intercept_.weights.resize(static_cast<size_t>(buckets));
+      return {{intercept_.weights.data(), buckets}};
     }
-    return bytes;
-  }
-
-  bool take_unit(int64_t unit, const std::string& bytes) {
-    const int64_t buckets = rows_.config().buckets, column = positive_class(rows_, unit / 2);
-    ByteReader from(bytes);
-    if (unit == 2 * problem_count(rows_)) {
-      if (bytes.size() != sizeof(float) * static_cast<size_t>(buckets)) return false;
-      intercept_.weights.clear();
-      for (int64_t f = 0; f < buckets; ++f) intercept_.weights.push_back(from.next<float>());
-    } else if (unit % 2 == 0) {
-      if (bytes.size() != sizeof(real) * static_cast<size_t>(buckets + 1)) return false;
-      for (int64_t f = 0; f < buckets; ++f) weight_[f * rows_.classes() + column] = from.next<real>();
-      bias_[column] = from.next<real>();
-    }
-    return true;
+    if (unit % 2 == 1) return {};
+    const int64_t column = positive_class(rows_, unit / 2);
+    return {{weight_ + column, buckets, rows_.classes()}, {bias_ + column, 1}};
   }
 
   static std::string text_of(const SvmMix& mix) {

@@ -2,6 +2,7 @@
 // tests/train/linear/test_unit_work.cpp breaks work off and goes on.
 #include "train/linear/unit_work.hpp"
 
+#include <cstring>
 #include <utility>
 
 #include <fmt/core.h>
@@ -9,6 +10,28 @@
 #include "core/machine/parallel.hpp"
 
 namespace capstan {
+namespace {
+
+std::string bytes_of(const std::vector<StridedNumbers>& result) {
+  std::string bytes;
+  for (const StridedNumbers& numbers : result)
+    for (int64_t i = 0; i < numbers.count; ++i) bytes.append(numbers.at(i), numbers.size);
+  return bytes;
+}
+
+/// Puts what bytes_of() has written into its place. False, with nothing changed, if it has another size.
+bool take_bytes(const std::string& bytes, const std::vector<StridedNumbers>& result) {
+  size_t size = 0;
+  for (const StridedNumbers& numbers : result) size += static_cast<size_t>(numbers.count) * numbers.size;
+  if (bytes.size() != size) return false;
+  const char* from = bytes.data();
+  for (const StridedNumbers& numbers : result)
+    for (int64_t i = 0; i < numbers.count; ++i, from += numbers.size) std::memcpy(numbers.at(i), from, numbers.size);
+  return true;
+}
+
+}  // namespace
+
 UnitWork::UnitWork(const WorkPlace& place, std::string name, std::string identity, Units units)
     : place_(place),
       name_(std::move(name)),
@@ -30,7 +53,7 @@ void UnitWork::load() {
       return;
     std::string bytes(static_cast<size_t>(head[1]), '\0');
     if (!saved->read(bytes.data(), bytes.size())) return;
-    if (is_done(head[0]) || !units_.take(head[0], bytes)) return;
+    if (is_done(head[0]) || !take_bytes(bytes, units_.result(head[0]))) return;
     done_[static_cast<size_t>(head[0])] = 1;
     in_order_.push_back(head[0]);
   }
@@ -56,7 +79,7 @@ void UnitWork::finished(const std::vector<int64_t>& units) {
   if (!file_.due()) return;
   const auto write_results = [&](FileWriter& to) {
     for (const int64_t unit : in_order_) {
-      const std::string bytes = units_.bytes(unit);
+      const std::string bytes = bytes_of(units_.result(unit));
       const int64_t head[2] = {unit, static_cast<int64_t>(bytes.size())};
       to.write(head, sizeof(head));
       to.write(bytes);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -29,6 +28,22 @@ struct UnitRun {
   }
 };
 
+/// Numbers in memory of which each is `step` numbers after the one before.
+struct StridedNumbers {
+  template <class T>
+  StridedNumbers(T* from, int64_t how_many, int64_t step = 1)
+      : first(reinterpret_cast<char*>(from)),
+        count(how_many),
+        size(sizeof(T)),
+        distance(step * static_cast<int64_t>(sizeof(T))) {}
+  char* at(int64_t i) const { return first + i * distance; }
+
+  char* first;
+  int64_t count;
+  size_t size;       // of a number, in bytes
+  int64_t distance;  // from one to the next, in bytes
+};
+
 /// Which units are finished, with their results, in one WorkFile. A unit that takes long keeps its
 /// unfinished work in a second WorkFile that is its own. Units may finish on any thread.
 class UnitWork {
@@ -37,9 +52,8 @@ class UnitWork {
     int64_t count;
     /// How long a unit takes, for progress.
     std::function<double(int64_t unit)> work;
-    /// The result of a finished unit as bytes, and back: false if it has another size.
-    std::function<std::string(int64_t unit)> bytes;
-    std::function<bool(int64_t unit, const std::string& bytes)> take;
+    /// Where the result of a unit is in memory, which the file has and gives back.
+    std::function<std::vector<StridedNumbers>(int64_t unit)> result;
   };
 
   /// Takes the results that the file has. `name`: of the file. `identity`: what else the results depend on.
@@ -63,34 +77,6 @@ class UnitWork {
   std::vector<char> done_;         // by unit; only the thread that has a unit reads its place
   std::vector<int64_t> in_order_;  // the units that the file gets, in the order in which they were done
   size_t cleared_ = 0;             // how many of in_order_ have no file of their own any more
-};
-
-/// Appends the bytes of numbers to a text.
-template <class T>
-void append_bytes(std::string& to, const T* numbers, size_t count) {
-  to.append(reinterpret_cast<const char*>(numbers), count * sizeof(T));
-}
-
-/// Reads numbers from bytes, in turn. The caller has checked that there are enough.
-class ByteReader {
- public:
-  explicit ByteReader(const std::string& bytes) : bytes_(bytes) {}
-  template <class T>
-  T next() {
-    T number;
-    std::memcpy(&number, bytes_.data() + at_, sizeof(T));
-    at_ += sizeof(T);
-    return number;
-  }
-  template <class T>
-  void next(T* numbers, size_t count) {
-    if (count > 0) std::memcpy(numbers, bytes_.data() + at_, count * sizeof(T));
-    at_ += count * sizeof(T);
-  }
-
- private:
-  const std::string& bytes_;
-  size_t at_ = 0;
 };
 
 }  // namespace capstan
