@@ -1,4 +1,4 @@
-// Reads n-grams on all ranks, and the linear classifier that another one starts from.
+// Reads n-grams, and the linear classifier that another one starts from.
 // tests/cli/training/test_linear.cpp and test_warm_refusals.cpp.
 #include "run/setup/run_ngrams.hpp"
 
@@ -18,9 +18,7 @@
 #include "run/setup/saved_config.hpp"
 #include "run/setup/weights_origin.hpp"
 #include "train/checkpoints/checkpoint.hpp"
-#include "train/linear/rank_work.hpp"
 #include "train/loop/signals.hpp"
-#include "train/ranks/agreement.hpp"
 
 namespace capstan {
 namespace {
@@ -92,7 +90,7 @@ std::string hash_of(const BaseClassifier& base) {
 
 }  // namespace
 
-int read_ngrams(RunConfig& config, const DataSource& data, Communicator& ranks, std::optional<NgramRows>& rows) {
+int read_ngrams(RunConfig& config, const DataSource& data, std::optional<NgramRows>& rows) {
   const StopSignals signals;
   const StopPoll stop = [] { return StopSignals::received() != 0; };
   const StopScope scope(&stop);
@@ -115,20 +113,14 @@ int read_ngrams(RunConfig& config, const DataSource& data, Communicator& ranks, 
                     static_cast<double>(texts.size()), in_texts);
   texts.report_to(progress);
   RowBudget budget;
-  budget.kept = config.train.memory > 0
-                    ? config.train.memory * 1'000'000
-                    : static_cast<int64_t>(free_memory() / 2) / std::max<int64_t>(ranks.sharing_memory(), 1);
-  const WorkPlace work{folder.string(),
-                       fmt::format("{}{}{}{}", to_yaml(config.model), data.identity(), config.seed,
-                                   base != nullptr ? hash_of(*base) : ""),
-                       ranks.first()};
+  budget.kept = config.train.memory > 0 ? config.train.memory * 1'000'000 : static_cast<int64_t>(free_memory() / 2);
+  const WorkPlace work{folder.string(), fmt::format("{}{}{}{}", to_yaml(config.model), data.identity(), config.seed,
+                                                    base != nullptr ? hash_of(*base) : "")};
   try {
-    RankWork(&ranks).run([&] {
-      const MemoryFor purpose("the n-grams of the training texts: lower train.memory or model.buckets");
-      rows.emplace(texts, linear, static_cast<int64_t>(data.classes().size()), base, budget, work);
-    });
+    const MemoryFor purpose("the n-grams of the training texts: lower train.memory or model.buckets");
+    rows.emplace(texts, linear, static_cast<int64_t>(data.classes().size()), base, budget, work);
   } catch (const Stopped&) {
-    const int signal = agreed_signal(ranks, StopSignals::received());
+    const int signal = StopSignals::received();
     log_info(interruption(signal) + " while n-grams were read; the same command goes on");
     return signal;
   }

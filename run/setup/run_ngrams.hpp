@@ -7,14 +7,12 @@
 #include "data/batches/data_source.hpp"
 #include "run/setup/run_config.hpp"
 #include "train/linear/ngram_rows.hpp"
-#include "train/ranks/communicator.hpp"
 
 namespace capstan {
 
-/// Collective: the n-grams of the training data, all of them in every rank, and what the classifier of train.init_from
-/// makes of them. What the model leaves open is set in `config`: with buckets: 0, what a solved run chose. Returns 0,
-/// or the signal that ended it on all ranks. Throws Error unless train.init_from is that of a linear classifier of the
-/// same n-grams.
-int read_ngrams(RunConfig& config, const DataSource& data, Communicator& ranks, std::optional<NgramRows>& rows);
+/// The n-grams of the training data, and what the classifier of train.init_from makes of them. What the model leaves
+/// open is set in `config`: with buckets: 0, what a solved run chose. Returns 0, or the signal that ended it. Throws
+/// Error unless train.init_from is that of a linear classifier of the same n-grams.
+int read_ngrams(RunConfig& config, const DataSource& data, std::optional<NgramRows>& rows);
 
 }  // namespace capstan

@@ -294,17 +294,13 @@ TrainResult train_in_steps(const Prepared& run, Communicator& ranks) {
   return result;
 }
 
-/// Solves for a linear classifier. All ranks end with the same weights, of which rank 0 writes all.
+/// Solves for a linear classifier.
 TrainResult solve(const Prepared& run, const NgramRows& ngrams, Communicator& ranks) {
   Session session(session_options(run, 1), shown(run), ranks);
   ParamStore& params = run.model.params();
-  std::vector<Elements> owned;
-  if (ranks.first()) owned.push_back({0, params.flat_size()});
-  Optimizer none(session.config().optimizer, params, owned);  // a checkpoint has the file of one
-  const RunParts parts{params, none, session.state(), &ranks, owned};
+  Optimizer none(session.config().optimizer, params);  // a checkpoint has the file of one
+  const RunParts parts{params, none, session.state()};
   begin(session, run, parts);
-  if (ranks.size() > 1)
-    for (const std::string& line : ranks.description()) session.log().info(line);
   std::optional<LabelledTexts> valid;
   if (run.data.has(Split::valid)) valid.emplace(run.data.texts(Split::valid));
   return train_linear(session, run.model.model(), ngrams, valid ? &*valid : nullptr, parts);
@@ -316,6 +312,9 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
   const Stopwatch since;
   RunConfig config = given;
   const bool solved = facts_of(config.model).is_solved;
+  if (solved && ranks.size() > 1)
+    throw ConfigError(fmt::format("a {} is trained on the threads of one process: start it once, not as {} processes",
+                                  type_of(config.model), ranks.size()));
   set_threads(threads_of_rank(ranks, config.threads));
   use_kernels(config.train);
   require_same_program(ranks, config, options.mixed_kernels);
@@ -330,7 +329,7 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
   const SignalThread receiver;  // products are timed before the session, which has its own
   std::optional<NgramRows> ngrams;
   if (solved)
-    if (const int signal = read_ngrams(config, data, ranks, ngrams); signal != 0)
+    if (const int signal = read_ngrams(config, data, ngrams); signal != 0)
       return {true, false, interruption(signal), {}};
   if (!options.force)
     if (const auto memory = memory_problem(config, extent_of(config, data), ranks))

@@ -270,7 +270,7 @@ TEST_CASE("a rank sends at most 2 P (R - 1) / R numbers in a step, and what is l
         RunInputs inputs{*model.model, *model.store, data, nullptr, folder / "run", {{"model", "m"}}, 1};
         inputs.ranks = &ranks;
         train(inputs, config);
-        sent[longer][static_cast<size_t>(ranks.rank())] = ranks.traffic().bytes;
+        sent[longer][static_cast<size_t>(ranks.rank())] = ranks.bytes_sent();
       });
     }
     const LaneTree tree(8);

@@ -52,7 +52,7 @@ void check_shared(const std::filesystem::path& folder, Communicator& ranks) {
 void refuse_files_of_others(const std::filesystem::path& folder) {
   if (std::filesystem::exists(folder / ".lock") || Checkpoints(folder / "checkpoints").last()) return;
   for (const char* const name : {"config.yaml", "tokenizer.json", "classes.txt", "metrics.jsonl", "train.log"})
-    if (std::filesystem::exists(folder / name))
+    if (std::filesystem::is_regular_file(std::filesystem::symlink_status(folder / name)))  // others are named later
       throw Error(
           fmt::format("{}: training would replace this file, which belongs to no run: move it away, or give the "
                       "run another name",

@@ -145,8 +145,9 @@ void describe(Fields& f, TrainConfig& c) {
   f("costs", c.costs, any(), "for monitor: cost, as [{truth: spam, predicted: ham, cost: 20}]; others cost 1");
   f("patience", c.patience, count_from(0), "training ends after this many evaluations without a new best; 0 = never");
   f("memory", c.memory, size_from(0),
-    "of a linear-classifier: million bytes for the n-grams of all texts, in each rank; more of them are made again in "
-    "each pass, which takes about twice as long; 0 = half of the memory that is free, which ranks of a machine share");
+    "of a linear-classifier: million bytes for the n-grams of all texts; more of them are made again in each pass, "
+    "which "
+    "takes about twice as long; 0 = half of the memory that is free");
   describe_checkpoints(f, c);
   f("log_every", c.log_every, count_from(1), "steps between lines in metrics.jsonl and in the log");
   f("progress", c.progress, any(),

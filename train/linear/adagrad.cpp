@@ -1,6 +1,6 @@
-// 256 rows are computed on all ranks and threads with the same weights, and sent to all ranks; then each thread updates
-// the buckets that it has, in the order of the rows, so that no two write the same and sums have a fixed order. Loops
-// are compiled for some small numbers of classes. tests/train/linear/test_fit_adagrad.cpp, test_rank_work.cpp.
+// 256 rows are computed on all threads with the same weights; then each thread updates the buckets that it has, in the
+// order of the rows, so that no two write the same and sums have a fixed order. Loops are compiled for some small
+// numbers of classes. tests/train/linear/test_fit_adagrad.cpp.
 #include "train/linear/adagrad.hpp"
 
 #include <algorithm>
@@ -11,19 +11,12 @@
 #include "core/kernels/activation.hpp"
 #include "core/machine/parallel.hpp"
 #include "train/linear/calibration.hpp"
-#include "train/linear/unit_work.hpp"
 
 namespace capstan {
 namespace {
 
-/// The share of the rate for n-grams of characters: a text has many more of them than of words.
-constexpr float characters_share = 0.5F;
 /// Rows whose gradients are computed with the same weights, on all threads: as accurate as one row at a time.
 constexpr int64_t rows_at_once = 256, rows_per_unit = 8;
-constexpr int64_t scores_at_once = 2048;  // rows that ranks share out to score: a moment's work
-constexpr int64_t floats_per_vector = 8;  // the weights of a bucket are a multiple, for vector instructions
-constexpr size_t rows_ahead = 8;          // rows of the table that are fetched before they are needed
-constexpr float initial_accumulator = 1;  // where the sums of squared gradients begin
 
 /// out[k] += x W for the entries x of a row. A bucket has `blocks` * floats_per_vector weights.
 template <int blocks>
@@ -71,22 +64,19 @@ void add_row(float factor, const float* from, int64_t width, float* to) {
 
 }  // namespace
 
-AdaGradSolver::AdaGradSolver(const NgramRows& rows, uint64_t seed, RankWork& ranks)
+AdaGradSolver::AdaGradSolver(const NgramRows& rows, uint64_t seed)
     : rows_(rows),
       seed_(seed),
-      ranks_(ranks),
       loss_(rows.multi_label() ? Loss::logistic
             : rows.is_binary() ? Loss::hinge
                                : Loss::softmax),
       columns_(rows.is_binary() ? 1 : rows.classes()),
-      width_(columns_ == 1 ? 1 : (columns_ + floats_per_vector - 1) / floats_per_vector * floats_per_vector),
+      width_(width_of(columns_)),
       characters_share_(orders_of(rows.config()).words.empty() ? 1 : characters_share) {
   const std::vector<double> priors = log_priors(rows);
   log_priors_ = columns_ == 1 ? std::vector<double>{priors[1]} : priors;
   log_weights_ = log_weights_of(rows.class_weights());
   if (columns_ == 1 && !log_weights_.empty()) log_weights_ = {(log_weights_[1] - log_weights_[0]) / 2};
-  for (const std::string& keeps : ranks_.gather([&] { return rows.kept() ? "kept" : ""; }))
-    entries_are_sent_ = entries_are_sent_ || keeps.empty();
   weights_.assign(static_cast<size_t>(rows_.config().buckets * width_), 0);
   accumulators_.assign(static_cast<size_t>(rows_.config().buckets), initial_accumulator);
 }
@@ -120,43 +110,47 @@ void AdaGradSolver::run(const std::vector<uint32_t>& learnt, double rate, AdaGra
     }
 }
 
-std::vector<float> AdaGradSolver::scores(const std::vector<uint32_t>& some_rows) const {
-  std::vector<float> result;
-  result.reserve(some_rows.size() * static_cast<size_t>(columns_));
-  const auto total = static_cast<int64_t>(some_rows.size());
-  for (int64_t first = 0; first < total; first += scores_at_once) {
-    const int64_t count = std::min(scores_at_once, total - first);
-    const int64_t begin = first + first_of(ranks_.rank(), count), end = first + first_of(ranks_.rank() + 1, count);
-    const auto score_own = [&] {
-      std::vector<float> own(static_cast<size_t>((end - begin) * columns_));
-      score_rows(some_rows, begin, end, own.data());
-      std::string bytes;
-      append_bytes(bytes, own.data(), own.size());
-      return bytes;
-    };
-    for (const std::string& bytes : ranks_.gather(score_own)) {
-      const size_t before = result.size(), arrived = bytes.size() / sizeof(float);
-      result.resize(before + arrived);
-      ByteReader(bytes).next(result.data() + before, arrived);
-    }
-  }
-  return result;
+void AdaGradSolver::write(FileWriter& to) const {
+  std::vector<float> numbers;
+  const auto flush = [&] {
+    to.write(numbers.data(), numbers.size() * sizeof(float));
+    numbers.clear();
+  };
+  for_used([&](int64_t f) {
+    const auto first = weights_.begin() + f * width_;
+    numbers.insert(numbers.end(), first, first + columns_);
+    numbers.push_back(accumulators_[static_cast<size_t>(f)]);
+    if (numbers.size() > size_t{1} << 18) flush();
+  });
+  flush();
 }
 
-/// The scores of the rows [begin, end) of some.
-void AdaGradSolver::score_rows(const std::vector<uint32_t>& some_rows, int64_t begin, int64_t end, float* out) const {
-  parallel_for(end - begin, rows_per_unit, [&](int64_t first, int64_t last) {
+bool AdaGradSolver::read(WorkFile::Saved& from) {
+  std::vector<float> numbers(static_cast<size_t>(columns_) + 1);
+  bool whole = true;
+  for_used([&](int64_t f) {
+    whole = whole && from.read(numbers.data(), numbers.size() * sizeof(float));
+    std::copy_n(numbers.begin(), columns_, weights_.begin() + f * width_);
+    accumulators_[static_cast<size_t>(f)] = numbers.back();
+  });
+  return whole;
+}
+
+std::vector<float> AdaGradSolver::scores(const std::vector<uint32_t>& some_rows) const {
+  std::vector<float> result(some_rows.size() * static_cast<size_t>(columns_));
+  parallel_for(static_cast<int64_t>(some_rows.size()), rows_per_unit, [&](int64_t begin, int64_t end) {
     RowScratch scratch;
     RowValues values;
     std::vector<float> row_scores(static_cast<size_t>(width_));
-    for (int64_t i = first; i < last; ++i) {
+    for (int64_t i = begin; i < end; ++i) {
       stop_point();
-      rows_.read_row(some_rows[static_cast<size_t>(begin + i)], scratch, values);
+      rows_.read_row(some_rows[static_cast<size_t>(i)], scratch, values);
       std::fill(row_scores.begin(), row_scores.end(), 0.0F);
       score(values.all, row_scores.data());
-      std::copy_n(row_scores.begin(), columns_, out + i * columns_);
+      std::copy_n(row_scores.begin(), columns_, result.begin() + i * columns_);
     }
   });
+  return result;
 }
 
 std::vector<double> AdaGradSolver::logits(const float* scores, double inverse_temperature) const {
@@ -189,38 +183,26 @@ void AdaGradSolver::take(double inverse_temperature, real* weight) {
   weights_ = std::vector<float>();  // {} would keep the memory
 }
 
-/// Reads the rows [begin, end) of the batch, and calls use(number of the row, row) for each.
-template <class RowOf, class Use>
-void AdaGradSolver::read_rows(const RowOf& row_of, int64_t begin, int64_t end, const Use& use) {
-  parallel_units((end - begin + rows_per_unit - 1) / rows_per_unit, [&](int64_t unit) {
+/// Reads the rows of a batch, and finds the gradients of their losses.
+template <class RowOf>
+void AdaGradSolver::read_batch(const RowOf& row_of, int64_t count) {
+  parallel_units((count + rows_per_unit - 1) / rows_per_unit, [&](int64_t unit) {
     RowScratch& scratch = scratches_[static_cast<size_t>(thread_index())];
-    const int64_t first = begin + unit * rows_per_unit;
-    for (int64_t i = first; i < std::min(end, first + rows_per_unit); ++i) {
+    const int64_t first = unit * rows_per_unit;
+    for (int64_t i = first; i < std::min(count, first + rows_per_unit); ++i) {
       Row& row = batch_[static_cast<size_t>(i)];
       const int64_t row_number = row_of(i);
       rows_.read_row(row_number, scratch, row.values);
-      use(row_number, row);
+      row.gradients.assign(static_cast<size_t>(width_), 0);
+      score(row.values.all, row.gradients.data());
+      scores_to_gradients(row_number, row);
     }
   });
 }
 
 template <class RowOf>
 void AdaGradSolver::learn(const RowOf& row_of, int64_t count, float rate) {
-  const int64_t own = first_of(ranks_.rank(), count), own_end = first_of(ranks_.rank() + 1, count);
-  const std::vector<std::string> parts = ranks_.gather([&] {
-    read_rows(row_of, own, own_end, [&](int64_t row_number, Row& row) {
-      row.gradients.assign(static_cast<size_t>(width_), 0);
-      score(row.values.all, row.gradients.data());
-      scores_to_gradients(row_number, row);
-    });
-    return ranks_.size() > 1 ? bytes_of(own, own_end) : std::string();
-  });
-  for (int rank = 0; rank < ranks_.size(); ++rank)
-    if (rank != ranks_.rank())
-      take_rows(parts[static_cast<size_t>(rank)], first_of(rank, count), first_of(rank + 1, count));
-  if (!entries_are_sent_)
-    for (const auto& [begin, end] : {std::pair(int64_t{0}, own), std::pair(own_end, count)})
-      read_rows(row_of, begin, end, [](int64_t, const Row&) {});
+  read_batch(row_of, count);
   if (borders_.empty()) divide_buckets(count);
   // Each thread updates buckets of its own, in the order of the rows: no two write the same, and sums have an order.
   parallel_each(static_cast<int64_t>(borders_.size()) - 1, 1, [&](int64_t part) {

@@ -1,6 +1,6 @@
 // Learns the weights of a linear classifier by epochs of AdaGrad over its rows, for fit_adagrad.cpp. Gradients of a
 // batch of rows are computed with the same weights, and each bucket is updated in the order of the rows, so the bits do
-// not depend on ranks and threads: tests/train/linear/test_fit_adagrad.cpp, test_rank_work.cpp.
+// not depend on threads: tests/train/linear/test_fit_adagrad.cpp.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,23 @@
 #include "core/io/file.hpp"
 #include "core/io/progress.hpp"
 #include "train/linear/ngram_rows.hpp"
-#include "train/linear/rank_work.hpp"
 #include "train/linear/work_file.hpp"
 
 namespace capstan {
 
 /// The third gains little, so there is no fourth (docs/notes/ngrams.md).
 constexpr int adagrad_epochs = 3;
+
+// What OnlineClassifier does alike.
+/// The share of the rate for n-grams of characters: a text has many more of them than of words.
+constexpr float characters_share = 0.5F;
+constexpr int64_t floats_per_vector = 8;  // the weights of a bucket are a multiple, for vector instructions
+constexpr size_t rows_ahead = 8;          // rows of the table that are fetched before they are needed
+constexpr float initial_accumulator = 1;  // where the sums of squared gradients begin
+/// The weights of a bucket, for so many scores of a row.
+constexpr int64_t width_of(int64_t columns) {
+  return columns == 1 ? 1 : (columns + floats_per_vector - 1) / floats_per_vector * floats_per_vector;
+}
 
 /// How far AdaGrad is, as a file of unfinished work has it.
 struct AdaGradPosition {
@@ -42,15 +52,14 @@ struct AdaGradPosition {
   }
 };
 
-/// AdaGrad with one accumulator, a sum of squared gradients, for each bucket. Ranks and threads compute rows with the
-/// same weights. Then each rank updates all buckets of its copy of the weights, each thread some of them, in the order
-/// of the rows.
+/// AdaGrad with one accumulator, a sum of squared gradients, for each bucket. Threads compute rows with the same
+/// weights. Then each thread updates some of the buckets, in the order of the rows.
 class AdaGradSolver {
  public:
-  /// All ranks have the same rows. Both must outlive it.
-  AdaGradSolver(const NgramRows& rows, uint64_t seed, RankWork& ranks);
+  /// `rows` must outlive it.
+  AdaGradSolver(const NgramRows& rows, uint64_t seed);
 
-  /// Collective: learns from some rows from where `position` is, at first with weights of zero. Of two classes, the
+  /// Learns from some rows from where `position` is, at first with weights of zero. Of two classes, the
   /// logits are supposed to be position.inverse_temperature times the scores. `save` is called between batches. May
   /// stop.
   void run(const std::vector<uint32_t>& learnt, double rate, AdaGradPosition& position, double work, Progress* progress,
@@ -60,10 +69,8 @@ class AdaGradSolver {
   void write(FileWriter& to) const;
   /// Reads what write() has written; returns false where the file has less.
   bool read(WorkFile::Saved& from);
-  /// Collective: all ranks get the weights and accumulators of rank 0.
-  void share();
 
-  /// Collective: the scores x W of some rows, (rows, columns). May stop.
+  /// The scores x W of some rows, (rows, columns). May stop.
   std::vector<float> scores(const std::vector<uint32_t>& some_rows) const;
   /// The logits of a row, (classes): inverse_temperature times its scores, plus the log priors.
   std::vector<double> logits(const float* scores, double inverse_temperature) const;
@@ -90,13 +97,8 @@ class AdaGradSolver {
   }
   template <class RowOf>
   void learn(const RowOf& row_of, int64_t count, float rate);
-  template <class RowOf, class Use>
-  void read_rows(const RowOf& row_of, int64_t begin, int64_t end, const Use& use);
-  std::string bytes_of(int64_t begin, int64_t end) const;
-  void take_rows(const std::string& bytes, int64_t begin, int64_t end);
-  void score_rows(const std::vector<uint32_t>& some_rows, int64_t begin, int64_t end, float* out) const;
-  /// Of `count` rows that ranks share out, the first one of a rank.
-  int64_t first_of(int rank, int64_t count) const { return count * rank / ranks_.size(); }
+  template <class RowOf>
+  void read_batch(const RowOf& row_of, int64_t count);
   void divide_buckets(int64_t count);
   Part part_of(const NgramValue* first, const NgramValue* last, int64_t begin, int64_t end) const;
   void score(const std::vector<NgramValue>& row, float* out) const;
@@ -105,8 +107,6 @@ class AdaGradSolver {
 
   const NgramRows& rows_;
   uint64_t seed_;
-  RankWork& ranks_;
-  bool entries_are_sent_ = false;  // between ranks: not where all of them keep the rows
   Loss loss_;
   int64_t columns_, width_;          // scores of a row (with two classes one); weights of a bucket
   float characters_share_;           // of the rate, for n-grams of characters

@@ -16,6 +16,15 @@ constexpr double doubted_texts = 2;
 /// ln(1 + e^x)
 double softplus(double x) { return std::max(x, 0.0) + math::log1p(math::exp(-std::abs(x))); }
 
+/// The decisions about the labels of held-out texts, of which each has any number.
+LabelReport label_report(const NgramRows& rows, const VisitRows& visit, const std::vector<double>& thresholds) {
+  LabelReport report(rows.classes(), thresholds);
+  visit([&](const std::vector<double>& logits, const RowLabels& labels, double) {
+    report.add(probabilities_of(logits, true).data(), flags_of(labels, logits.size()).data());
+  });
+  return report;
+}
+
 }  // namespace
 
 void LogitStatistics::add(const std::vector<double>& logits, const RowLabels& labels, bool multi_label, double weight) {
@@ -38,6 +47,30 @@ void LogitStatistics::add(const std::vector<double>& logits, const RowLabels& la
   }
   if (logits.size() > 1) margins += weight * (logit - (logit_sum - logit) / static_cast<double>(logits.size() - 1));
   of_rows.add({weight * (math::log(exp_sum) + *best - logit), 1, best - logits.begin() == labels.front() ? 1 : 0});
+}
+
+LogitStatistics statistics_of(const NgramRows& rows, const VisitRows& visit) {
+  LogitStatistics total;
+  visit([&](const std::vector<double>& logits, const RowLabels& labels, double weight) {
+    total.add(logits, labels, rows.multi_label(), weight);
+  });
+  return total;
+}
+
+LinearFit fit_of(const NgramRows& rows, const VisitRows& visit) {
+  LinearFit fit;
+  fit.held_out = statistics_of(rows, visit).of_rows;
+  if (rows.multi_label()) {
+    const std::vector<double> used = label_report(rows, visit, {}).best_thresholds();
+    fit.labels = label_report(rows, visit, used).at(default_threshold);
+    fit.held_out.correct = fit.labels->exact;
+    return fit;
+  }
+  fit.predictions.emplace(rows.classes());
+  visit([&](const std::vector<double>& logits, const RowLabels& labels, double) {
+    fit.predictions->add(probabilities_of(logits, false).data(), labels.front());
+  });
+  return fit;
 }
 
 Temperature fit_temperature(int64_t rows,
@@ -83,7 +116,7 @@ std::vector<float> probabilities_of(const std::vector<double>& logits, bool mult
   return probabilities;
 }
 
-std::vector<double> prior_corrections(const NgramRows& rows, const std::function<void(const RowVisit&)>& visit) {
+std::vector<double> prior_corrections(const NgramRows& rows, const VisitRows& visit) {
   constexpr int rounds = 12;     // each brings the mean probabilities closer to the shares
   constexpr double least = 0.5;  // added to the rows of each class: a class without rows would have no logarithm
   std::vector<double> corrections(static_cast<size_t>(rows.classes()), 0);
@@ -128,13 +161,6 @@ int64_t RowFolds::next(int64_t row) {
   const RowLabels labels = rows_.labels(row);
   const auto label = static_cast<size_t>(labels.empty() ? rows_.classes() : labels.front());
   return (static_cast<int64_t>(label) + seen_[label]++) % folds_;
-}
-
-std::vector<int64_t> folds_of(const NgramRows& rows, int64_t folds) {
-  RowFolds row_folds(rows, folds);
-  std::vector<int64_t> fold(static_cast<size_t>(rows.rows()));
-  for (size_t row = 0; row < fold.size(); ++row) fold[row] = row_folds.next(static_cast<int64_t>(row));
-  return fold;
 }
 
 }  // namespace capstan

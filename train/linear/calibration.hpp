@@ -30,6 +30,14 @@ struct LogitStatistics {
   void add(const std::vector<double>& logits, const RowLabels& labels, bool multi_label, double weight);
 };
 
+/// A function that receives the logits of a row, its labels, and how much the row counts.
+using RowVisit = std::function<void(const std::vector<double>& logits, const RowLabels& labels, double weight)>;
+/// Calls its argument for each of some rows that were held out, in their order.
+using VisitRows = std::function<void(const RowVisit&)>;
+LogitStatistics statistics_of(const NgramRows& rows, const VisitRows& visit);
+/// What held-out rows tell of a classifier, without lines for the log.
+LinearFit fit_of(const NgramRows& rows, const VisitRows& visit);
+
 /// What scores are multiplied by to become logits, and the summed loss with it.
 struct Temperature {
   double inverse, loss;
@@ -42,11 +50,9 @@ struct Temperature {
 Temperature fit_temperature(int64_t rows,
                             const std::function<LogitStatistics(double inverse_temperature)>& statistics_of);
 
-/// A function that receives the logits of a row, its labels, and how much the row counts.
-using RowVisit = std::function<void(const std::vector<double>& logits, const RowLabels& labels, double weight)>;
 /// What is added to logits, by class, so that the mean probability of each class is its share among some rows, where
 /// weights of classes have changed it. visit(f) calls f for each of the rows, several times in all.
-std::vector<double> prior_corrections(const NgramRows& rows, const std::function<void(const RowVisit&)>& visit);
+std::vector<double> prior_corrections(const NgramRows& rows, const VisitRows& visit);
 
 /// 1 for each label of a text, 0 for other classes.
 std::vector<int32_t> flags_of(const RowLabels& labels, size_t classes);
@@ -58,8 +64,8 @@ std::vector<float> probabilities_of(const std::vector<double>& logits, bool mult
 /// each class has one text more.
 std::vector<double> log_priors(const NgramRows& rows);
 
-/// The folds of rows 0, 1, ..., which must be asked for in this order. The rows of a class are spread evenly; of
-/// several labels, the first one counts.
+/// The folds, from 0 to `folds` - 1, of rows 0, 1, ..., which must be asked for in this order. The rows of a class are
+/// spread evenly; of several labels, the first one counts.
 class RowFolds {
  public:
   RowFolds(const NgramRows& rows, int64_t folds);
@@ -70,8 +76,5 @@ class RowFolds {
   int64_t folds_;
   std::vector<int64_t> seen_;  // by class
 };
-
-/// By row, its fold, from 0 to `folds` - 1, as RowFolds has it.
-std::vector<int64_t> folds_of(const NgramRows& rows, int64_t folds);
 
 }  // namespace capstan

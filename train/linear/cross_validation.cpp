@@ -1,5 +1,4 @@
-// Work is cut into units, a kind and a problem of a fold each, which ranks and threads share out and files keep
-// (unit_work.hpp).
+// Work is cut into units, a kind and a problem of a fold each, which threads share out and files keep (unit_work.hpp).
 // Scores of held-out rows are kept, so that mixes and temperatures are tried without solving again.
 // tests/train/linear/test_linear.cpp.
 #include "train/linear/cross_validation.hpp"
@@ -87,18 +86,20 @@ SvmSolution solve_intercept(const NgramRows& rows, std::vector<int64_t> learnt, 
 
 HeldOut::HeldOut(const NgramRows& rows, uint64_t seed)
     : rows_(rows), seed_(seed), problems_(problem_count(rows)), log_priors_(log_priors(rows)) {
-  const std::vector<int64_t> fold = folds_of(rows, folds_of(rows));
+  RowFolds folds(rows, folds_of(rows));
   const int64_t used = held_out_folds(rows);
   const int64_t max_rows = max_held_out_rows(rows);
   parts_.resize(static_cast<size_t>(used));
-  for (int64_t row = 0; row < rows.rows(); ++row)
+  for (int64_t row = 0; row < rows.rows(); ++row) {
+    const int64_t fold = folds.next(row);
     for (int64_t part = 0; part < used; ++part) {
       Part& p = parts_[static_cast<size_t>(part)];
-      if (fold[static_cast<size_t>(row)] != part)
+      if (fold != part)
         p.learnt.push_back(row);
       else if (static_cast<int64_t>(p.held_out.size()) < max_rows)
         p.held_out.push_back(row);
     }
+  }
   for (Part& part : parts_) {
     part.unknown.assign(static_cast<size_t>(problems_ * svm_kind_count), 0);
     part.scores.assign(part.held_out.size() * part.unknown.size(), 0);
@@ -107,7 +108,7 @@ HeldOut::HeldOut(const NgramRows& rows, uint64_t seed)
 }
 
 /// Units of work are, for each part, its kinds times problems, and then its intercept.
-void HeldOut::solve(Progress* progress, RankWork& ranks) {
+void HeldOut::solve(Progress* progress) {
   UnitWork::Units all;
   const int64_t of_part = svm_kind_count * problems_ + 1;
   all.count = static_cast<int64_t>(parts_.size()) * of_part;
@@ -115,9 +116,8 @@ void HeldOut::solve(Progress* progress, RankWork& ranks) {
     const int64_t kind = unit % of_part / problems_;
     return held_out_work_of(rows_, kind == svm_kind_count ? intercept_kind : svm_kinds[kind]);
   };
-  all.bytes = [&](int64_t unit) { return unit_bytes(unit); };
-  all.take = [&](int64_t unit, const std::string& bytes) { return take_unit(unit, bytes); };
-  UnitWork units(rows_.work(), "folds", identity_of(rows_, seed_), std::move(all), ranks);
+  all.result = [&](int64_t unit) { return result_of(unit); };
+  UnitWork units(rows_.work(), "folds", identity_of(rows_, seed_), std::move(all));
   units.run(progress, [&](int64_t unit, UnitRun& run) {
     solve_unit(unit, run);
     units.finished({unit});
@@ -143,59 +143,27 @@ void HeldOut::solve_unit(int64_t unit, UnitRun& run) {
   part.unknown[static_cast<size_t>(of_part)] = solved.score_of_unknown(rows_);
 }
 
-std::string HeldOut::unit_bytes(int64_t unit) const {
-  const int64_t scores = svm_kind_count * problems_, of_part = unit % (scores + 1);
-  const Part& part = parts_[static_cast<size_t>(unit / (scores + 1))];
-  std::string bytes;
-  if (of_part == scores) {
-    append_bytes(bytes, part.intercept.data(), part.intercept.size());
-  } else {
-    append_bytes(bytes, part.unknown.data() + of_part, 1);
-    for (size_t i = static_cast<size_t>(of_part); i < part.scores.size(); i += static_cast<size_t>(scores))
-      append_bytes(bytes, part.scores.data() + i, 1);
-  }
-  return bytes;
-}
-
-bool HeldOut::take_unit(int64_t unit, const std::string& bytes) {
+std::vector<StridedNumbers> HeldOut::result_of(int64_t unit) {
   const int64_t scores = svm_kind_count * problems_, of_part = unit % (scores + 1);
   Part& part = parts_[static_cast<size_t>(unit / (scores + 1))];
-  if (bytes.size() != sizeof(float) * (part.held_out.size() + (of_part == scores ? 0 : 1))) return false;
-  ByteReader from(bytes);
-  if (of_part == scores) {
-    for (float& intercept : part.intercept) intercept = from.next<float>();
-  } else {
-    part.unknown[static_cast<size_t>(of_part)] = from.next<float>();
-    for (size_t i = static_cast<size_t>(of_part); i < part.scores.size(); i += static_cast<size_t>(scores))
-      part.scores[i] = from.next<float>();
-  }
-  return true;
+  const auto rows = static_cast<int64_t>(part.held_out.size());
+  if (of_part == scores) return {{part.intercept.data(), rows}};
+  return {{part.unknown.data() + of_part, 1}, {part.scores.data() + of_part, rows, scores}};
 }
 
-SvmMix HeldOut::best(Progress* progress, RankWork& ranks) const {
+SvmMix HeldOut::best(Progress* progress) const {
   std::vector<SvmMix> mixes = all_mixes();
   UnitWork::Units all;
   all.count = static_cast<int64_t>(mixes.size());
   all.work = [work = mixes_work(rows_) / static_cast<double>(all.count)](int64_t) { return work; };
-  all.bytes = [&](int64_t unit) {
-    const SvmMix& mix = mixes[static_cast<size_t>(unit)];
-    std::string bytes;
-    append_bytes(bytes, &mix.inverse_temperature, 1);
-    append_bytes(bytes, &mix.loss, 1);
-    append_bytes(bytes, mix.corrections.data(), mix.corrections.size());
-    return bytes;
-  };
-  all.take = [&](int64_t unit, const std::string& bytes) {
+  all.result = [&](int64_t unit) -> std::vector<StridedNumbers> {
     SvmMix& mix = mixes[static_cast<size_t>(unit)];
-    const size_t corrections = rows_.weighs_classes() ? static_cast<size_t>(rows_.classes()) : 0;
-    if (bytes.size() != sizeof(double) * (2 + corrections)) return false;
-    ByteReader from(bytes);
-    mix.inverse_temperature = from.next<double>();
-    mix.loss = from.next<double>();
-    for (size_t c = 0; c < corrections; ++c) mix.corrections.push_back(from.next<double>());
-    return true;
+    mix.corrections.resize(rows_.weighs_classes() ? static_cast<size_t>(rows_.classes()) : 0);
+    return {{&mix.inverse_temperature, 1},
+            {&mix.loss, 1},
+            {mix.corrections.data(), static_cast<int64_t>(mix.corrections.size())}};
   };
-  UnitWork units(rows_.work(), "mixes", identity_of(rows_, seed_), std::move(all), ranks);
+  UnitWork units(rows_.work(), "mixes", identity_of(rows_, seed_), std::move(all));
   units.run(progress, [&](int64_t unit, UnitRun&) {
     choose_temperature(mixes[static_cast<size_t>(unit)]);
     units.finished({unit});
@@ -208,18 +176,19 @@ void HeldOut::choose_temperature(SvmMix& mix) const {
   int64_t count = 0;
   for (const Part& part : parts_) count += static_cast<int64_t>(part.held_out.size());
   const int rounds = rows_.weighs_classes() ? 3 : 1;
+  mix.corrections.clear();
   for (int round = 0; round < rounds; ++round) {
     const auto [inverse, loss] = fit_temperature(count, [&](double tried) {
       mix.inverse_temperature = tried;
-      return statistics_of(mix);
+      return statistics_of(rows_, rows_of(mix));
     });
     mix.inverse_temperature = inverse;
     mix.loss = loss;
     if (!rows_.weighs_classes()) return;
     SvmMix without = mix;
     without.corrections.clear();
-    mix.corrections = prior_corrections(rows_, [&](const RowVisit& take) { visit(without, take); });
-    mix.loss = statistics_of(mix).of_rows.loss_sum;
+    mix.corrections = prior_corrections(rows_, rows_of(without));
+    mix.loss = statistics_of(rows_, rows_of(mix)).of_rows.loss_sum;
   }
 }
 
@@ -244,54 +213,29 @@ std::vector<double> HeldOut::logits_of(const Part& part, size_t held_out, const 
   return logits;
 }
 
-void HeldOut::add(const Part& part, const SvmMix& mix, LogitStatistics& statistics) const {
+void HeldOut::visit(const Part& part, const SvmMix& mix, const RowVisit& take) const {
   for (size_t i = 0; i < part.held_out.size(); ++i) {
     stop_point();
     const int64_t row = part.held_out[i];
-    statistics.add(logits_of(part, i, mix), rows_.labels(row), rows_.multi_label(), rows_.relative_weight(row));
+    take(logits_of(part, i, mix), rows_.labels(row), rows_.relative_weight(row));
   }
 }
 
-void HeldOut::visit(const SvmMix& mix, const RowVisit& take) const {
-  for (const Part& part : parts_)
-    for (size_t i = 0; i < part.held_out.size(); ++i) {
-      stop_point();
-      const int64_t row = part.held_out[i];
-      take(logits_of(part, i, mix), rows_.labels(row), rows_.relative_weight(row));
-    }
+/// All held-out rows, with the logits of a mix, which must outlive the function.
+VisitRows HeldOut::rows_of(const SvmMix& mix) const {
+  return [this, &mix](const RowVisit& take) {
+    for (const Part& part : parts_) visit(part, mix, take);
+  };
 }
 
-LogitStatistics HeldOut::statistics_of(const SvmMix& mix) const {
-  LogitStatistics total;
-  for (const Part& part : parts_) add(part, mix, total);
-  return total;
-}
-
-Evaluation HeldOut::evaluate(const SvmMix& mix) const { return statistics_of(mix).of_rows; }
-
-LabelReport HeldOut::label_report(const SvmMix& mix, std::vector<double> thresholds) const {
-  LabelReport report(rows_.classes(), std::move(thresholds));
-  visit(mix, [&](const std::vector<double>& logits, const RowLabels& labels, double) {
-    report.add(probabilities_of(logits, true).data(), flags_of(labels, logits.size()).data());
-  });
-  return report;
-}
-
-HeldOutPredictions HeldOut::predictions(const SvmMix& mix) const {
-  HeldOutPredictions result(rows_.classes());
-  visit(mix, [&](const std::vector<double>& logits, const RowLabels& labels, double) {
-    result.add(probabilities_of(logits, false).data(), labels.front());
-  });
-  return result;
-}
+LinearFit HeldOut::fit(const SvmMix& mix) const { return fit_of(rows_, rows_of(mix)); }
 
 std::vector<double> HeldOut::accuracies(const SvmMix& mix) const {
   std::vector<double> result;
   for (const Part& part : parts_) {
     if (part.held_out.empty()) continue;
-    LogitStatistics statistics;
-    add(part, mix, statistics);
-    result.push_back(statistics.of_rows.accuracy());
+    const auto of_part = [&](const RowVisit& take) { visit(part, mix, take); };
+    result.push_back(statistics_of(rows_, of_part).of_rows.accuracy());
   }
   return result;
 }

@@ -1,6 +1,6 @@
 // Cross-validation of a linear classifier: which weights are solved for with all texts, and how sure it may be of them.
-// Used by fit_linear alone; docs/notes/ngrams.md has the reasons. The bits do not depend on ranks and threads, and what
-// was stopped goes on to the same bits: tests/train/linear/test_linear.cpp, test_unit_work.cpp and test_rank_work.cpp.
+// Used by fit_linear alone; docs/notes/ngrams.md has the reasons. The bits do not depend on threads, and what was
+// stopped goes on to the same bits: tests/train/linear/test_linear.cpp, test_unit_work.cpp.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,6 @@
 #include <vector>
 
 #include "core/io/progress.hpp"
-#include "train/evaluation/evaluate.hpp"
-#include "train/evaluation/label_report.hpp"
 #include "train/linear/calibration.hpp"
 #include "train/linear/dual_svm.hpp"
 #include "train/linear/unit_work.hpp"
@@ -64,17 +62,13 @@ class HeldOut {
  public:
   HeldOut(const NgramRows& rows, uint64_t seed);
 
-  /// Collective: solves for the held-out folds; all ranks get all scores. `progress` (may be null) gets
-  /// cross_validation_work() from this and best() together. What is finished is kept (UnitWork). Like all methods
-  /// below, it may stop (core/base/stop.hpp).
-  void solve(Progress* progress, RankWork& ranks);
-  /// Collective: the mix with the lowest loss, with the temperature of fit_temperature().
-  SvmMix best(Progress* progress, RankWork& ranks) const;
-  Evaluation evaluate(const SvmMix& mix) const;
-  /// The decisions about the labels of held-out texts, if a text has any number of labels.
-  LabelReport label_report(const SvmMix& mix, std::vector<double> thresholds = {}) const;
-  /// The probabilities of held-out texts, if each has one label.
-  HeldOutPredictions predictions(const SvmMix& mix) const;
+  /// Solves for the held-out folds. `progress` (may be null) gets cross_validation_work() from this and best()
+  /// together. What is finished is kept (UnitWork). Like all methods below, it may stop (core/base/stop.hpp).
+  void solve(Progress* progress);
+  /// The mix with the lowest loss, with the temperature of fit_temperature().
+  SvmMix best(Progress* progress) const;
+  /// What the held-out rows tell of a mix.
+  LinearFit fit(const SvmMix& mix) const;
   /// Accuracy per held-out fold.
   std::vector<double> accuracies(const SvmMix& mix) const;
 
@@ -87,13 +81,11 @@ class HeldOut {
     std::vector<float> intercept;           // (held out)
   };
   void solve_unit(int64_t unit, UnitRun& run);
-  std::string unit_bytes(int64_t unit) const;
-  bool take_unit(int64_t unit, const std::string& bytes);
+  std::vector<StridedNumbers> result_of(int64_t unit);
   void choose_temperature(SvmMix& mix) const;
-  LogitStatistics statistics_of(const SvmMix& mix) const;
   std::vector<double> logits_of(const Part& part, size_t held_out, const SvmMix& mix) const;
-  void add(const Part& part, const SvmMix& mix, LogitStatistics& statistics) const;
-  void visit(const SvmMix& mix, const RowVisit& take) const;
+  void visit(const Part& part, const SvmMix& mix, const RowVisit& take) const;
+  VisitRows rows_of(const SvmMix& mix) const;
 
   const NgramRows& rows_;
   uint64_t seed_;

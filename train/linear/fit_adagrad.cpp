@@ -55,40 +55,22 @@ class HeldOutScores {
       : rows_(rows), solver_(solver), held_out_(held_out), scores_(solver.scores(held_out)) {}
 
   Temperature best() const {
-    return fit_temperature(static_cast<int64_t>(held_out_.size()),
-                           [&](double inverse_temperature) { return statistics(inverse_temperature); });
-  }
-  LogitStatistics statistics(double inverse_temperature) const {
-    LogitStatistics total;
-    for_rows(inverse_temperature, [&](const RowLabels& labels, const std::vector<double>& logits, double weight) {
-      total.add(logits, labels, rows_.multi_label(), weight);
+    return fit_temperature(static_cast<int64_t>(held_out_.size()), [&](double inverse_temperature) {
+      return statistics_of(rows_, rows_at(inverse_temperature));
     });
-    return total;
   }
-  LabelReport labels(double inverse_temperature, const std::vector<double>& thresholds) const {
-    LabelReport report(rows_.classes(), thresholds);
-    for_rows(inverse_temperature, [&](const RowLabels& labels, const std::vector<double>& logits, double) {
-      report.add(probabilities_of(logits, true).data(), flags_of(labels, logits.size()).data());
-    });
-    return report;
-  }
-  HeldOutPredictions predictions(double inverse_temperature) const {
-    HeldOutPredictions result(rows_.classes());
-    for_rows(inverse_temperature, [&](const RowLabels& labels, const std::vector<double>& logits, double) {
-      result.add(probabilities_of(logits, false).data(), labels.front());
-    });
-    return result;
-  }
+  LinearFit fit(double inverse_temperature) const { return fit_of(rows_, rows_at(inverse_temperature)); }
 
  private:
-  template <class Visit>
-  void for_rows(double inverse_temperature, const Visit& visit) const {
-    const size_t columns = scores_.size() / std::max<size_t>(held_out_.size(), 1);
-    for (size_t i = 0; i < held_out_.size(); ++i) {
-      stop_point();
-      visit(rows_.labels(held_out_[i]), solver_.logits(scores_.data() + i * columns, inverse_temperature),
-            rows_.relative_weight(held_out_[i]));
-    }
+  VisitRows rows_at(double inverse_temperature) const {
+    return [this, inverse_temperature](const RowVisit& take) {
+      const size_t columns = scores_.size() / std::max<size_t>(held_out_.size(), 1);
+      for (size_t i = 0; i < held_out_.size(); ++i) {
+        stop_point();
+        take(solver_.logits(scores_.data() + i * columns, inverse_temperature), rows_.labels(held_out_[i]),
+             rows_.relative_weight(held_out_[i]));
+      }
+    };
   }
 
   const NgramRows& rows_;
@@ -97,30 +79,11 @@ class HeldOutScores {
   std::vector<float> scores_;
 };
 
-/// Collective: where AdaGrad goes on, with the weights there: what rank 0 finds in the file, or the beginning.
-AdaGradPosition saved_position(const WorkFile& file, AdaGradSolver& solver, RankWork& ranks) {
+/// Where AdaGrad goes on, with the weights there: what the file has, or the beginning.
+AdaGradPosition saved_position(const WorkFile& file, AdaGradSolver& solver) {
   AdaGradPosition position;
-  if (ranks.first())
-    if (auto saved = file.load(); saved && position.take(saved->numbers) && !solver.read(*saved)) position = {};
-  std::vector<int64_t> numbers = position.numbers();
-  ranks.broadcast_numbers(numbers);
-  position.take(numbers);
-  if (position.epoch > 0 || position.row > 0) solver.share();
+  if (auto saved = file.load(); saved && position.take(saved->numbers) && !solver.read(*saved)) position = {};
   return position;
-}
-
-/// What the held-out rows say of the weights.
-LinearFit fit_at(const NgramRows& rows, const HeldOutScores& held_out, double inverse_temperature) {
-  LinearFit fit;
-  fit.held_out = held_out.statistics(inverse_temperature).of_rows;
-  if (rows.multi_label()) {
-    const std::vector<double> used = held_out.labels(inverse_temperature, {}).best_thresholds();
-    fit.labels = held_out.labels(inverse_temperature, used).at(default_threshold);
-    fit.held_out.correct = fit.labels->exact;
-  } else {
-    fit.predictions = held_out.predictions(inverse_temperature);
-  }
-  return fit;
 }
 
 /// Lines for the log. `texts`: how many are held out.
@@ -151,24 +114,22 @@ double adagrad_work(const NgramRows& rows) {
   return adagrad_epochs * static_cast<double>(learnt + (rows.is_binary() ? sample_size(learnt) : 0));
 }
 
-LinearFit fit_by_adagrad(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress,
-                         RankWork& ranks) {
+LinearFit fit_by_adagrad(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress) {
   const Parts parts = parts_of(rows);
   const auto work_of = [](const std::vector<uint32_t>& some_rows) {
     return adagrad_epochs * static_cast<double>(some_rows.size());
   };
-  AdaGradSolver solver(rows, seed, ranks);
+  AdaGradSolver solver(rows, seed);
   const double rate = rows.is_binary() ? hinge_rate : softmax_rate;
   WorkFile file(rows.work(), "adagrad", fmt::format("{} {} {}", seed, rows.config().buckets, rows.rows()));
-  AdaGradPosition position = saved_position(file, solver, ranks);
+  AdaGradPosition position = saved_position(file, solver);
   const auto save = [&] {
-    if (ranks.first() && file.due()) file.save(position.numbers(), [&](FileWriter& to) { solver.write(to); });
+    if (file.due()) file.save(position.numbers(), [&](FileWriter& to) { solver.write(to); });
   };
   if (position.of_sample && !parts.sample.empty()) {
     if (progress != nullptr) progress->begin("epochs over a sample");
     solver.run(parts.sample, rate, position, work_of(parts.sample), progress, save);
-    const HeldOutScores held_out(rows, solver, parts.held_out);
-    ranks.run([&] { position.inverse_temperature = held_out.best().inverse; });
+    position.inverse_temperature = HeldOutScores(rows, solver, parts.held_out).best().inverse;
   } else if (progress != nullptr) {
     progress->skip(work_of(parts.sample));
   }
@@ -176,12 +137,8 @@ LinearFit fit_by_adagrad(const NgramRows& rows, ParamStore& params, uint64_t see
   if (progress != nullptr) progress->begin("epochs over all texts");
   solver.run(parts.learnt, rate, position, work_of(parts.learnt), progress, save);
   const HeldOutScores held_out(rows, solver, parts.held_out);
-  LinearFit fit;
-  double inverse_temperature = 1;
-  ranks.run([&] {
-    inverse_temperature = held_out.best().inverse;
-    fit = fit_at(rows, held_out, inverse_temperature);
-  });
+  const double inverse_temperature = held_out.best().inverse;
+  LinearFit fit = held_out.fit(inverse_temperature);
   fit.report = report_of(rows, solver, fit, inverse_temperature, parts.held_out.size());
 
   const auto values_of = [&](const char* name) { return params.values() + params.find(name).offset; };

@@ -9,7 +9,6 @@
 #include "nn/params/param_store.hpp"
 #include "train/linear/calibration.hpp"
 #include "train/linear/ngram_rows.hpp"
-#include "train/linear/rank_work.hpp"
 
 namespace capstan {
 
@@ -18,10 +17,10 @@ namespace capstan {
 /// over softmax, with two classes over the squared hinge, with any number of labels over the logistic loss of each. The
 /// bias stays that of the log priors. With two classes, the temperature by which scores become logits must be known
 /// before the epochs: epochs over a sample tell it. Rows that are held out tell the temperature of the result. A pure
-/// function of the rows and the seed, with the same bits on any number of ranks and threads and whether rows are kept
-/// or not. May stop (core/base/stop.hpp); what was finished is kept (WorkFile). `progress` (may be null) gets
-/// adagrad_work() in all. Collective.
-LinearFit fit_by_adagrad(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress, RankWork& ranks);
+/// function of the rows and the seed, with the same bits on any number of threads and whether rows are kept or not.
+/// May stop (core/base/stop.hpp); what was finished is kept (WorkFile). `progress` (may be null) gets adagrad_work() in
+/// all.
+LinearFit fit_by_adagrad(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress);
 /// The work of fit_by_adagrad(): how many rows it learns from in all its epochs.
 double adagrad_work(const NgramRows& rows);
 

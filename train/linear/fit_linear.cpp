@@ -1,5 +1,6 @@
-// Cross-validation chooses a mix; then both kinds of each problem are solved for with all rows, in units that ranks
-// share out and files keep, and added up in the parameters in a fixed order. tests/train/linear/test_linear.cpp.
+// Cross-validation chooses a mix; then both kinds of each problem are solved for with all rows, in units that
+// threads share out and files keep, and added up in the parameters in a fixed order.
+// tests/train/linear/test_linear.cpp.
 #include "train/linear/fit_linear.hpp"
 
 #include <algorithm>
@@ -91,16 +92,14 @@ class AllRows {
   }
 
   /// Units of work are the two kinds of each problem, 2 p and 2 p + 1, and at the end the intercept.
-  void solve(Progress* progress, RankWork& ranks) {
+  void solve(Progress* progress) {
     UnitWork::Units all;
     const int64_t intercept = 2 * problem_count(rows_);
     all.count = intercept + 1;
-    all.together = 2;  // the two kinds of a problem are added up
     all.work = [](int64_t) { return solving_work(); };
-    all.bytes = [&](int64_t unit) { return unit_bytes(unit); };
-    all.take = [&](int64_t unit, const std::string& bytes) { return take_unit(unit, bytes); };
+    all.result = [&](int64_t unit) { return result_of(unit); };
     UnitWork units(rows_.work(), "solving", fmt::format("{} {}", identity_of(rows_, seed_), text_of(mix_)),
-                   std::move(all), ranks);
+                   std::move(all));
     units.run(progress, [&](int64_t unit, UnitRun& run) {
       if (unit == intercept) {
         intercept_ = solve_intercept(rows_, all_, seed_, &run);
@@ -109,7 +108,7 @@ class AllRows {
         units.finished({unit / 2 * 2, unit / 2 * 2 + 1});
       }
     });
-    ranks.run([&] { finish(); });
+    finish();
   }
 
  private:
@@ -152,32 +151,15 @@ class AllRows {
   }
 
   /// The result of a unit: a problem's column of the weights, and its bias, which its first unit has for both.
-  std::string unit_bytes(int64_t unit) const {
-    std::string bytes;
+  std::vector<StridedNumbers> result_of(int64_t unit) {
+    const int64_t buckets = rows_.config().buckets;
     if (unit == 2 * problem_count(rows_)) {
-      append_bytes(bytes, intercept_.weights.data(), intercept_.weights.size());
-    } else if (unit % 2 == 0) {
-      const int64_t column = positive_class(rows_, unit / 2);
-      for (int64_t f = 0; f < rows_.config().buckets; ++f)
-        append_bytes(bytes, weight_ + f * rows_.classes() + column, 1);
-      append_bytes(bytes, bias_ + column, 1);
+      intercept_.weights.resize(static_cast<size_t>(buckets));
+      return {{intercept_.weights.data(), buckets}};
     }
-    return bytes;
-  }
-
-  bool take_unit(int64_t unit, const std::string& bytes) {
-    const int64_t buckets = rows_.config().buckets, column = positive_class(rows_, unit / 2);
-    ByteReader from(bytes);
-    if (unit == 2 * problem_count(rows_)) {
-      if (bytes.size() != sizeof(float) * static_cast<size_t>(buckets)) return false;
-      intercept_.weights.clear();
-      for (int64_t f = 0; f < buckets; ++f) intercept_.weights.push_back(from.next<float>());
-    } else if (unit % 2 == 0) {
-      if (bytes.size() != sizeof(real) * static_cast<size_t>(buckets + 1)) return false;
-      for (int64_t f = 0; f < buckets; ++f) weight_[f * rows_.classes() + column] = from.next<real>();
-      bias_[column] = from.next<real>();
-    }
-    return true;
+    if (unit % 2 == 1) return {};
+    const int64_t column = positive_class(rows_, unit / 2);
+    return {{weight_ + column, buckets, rows_.classes()}, {bias_ + column, 1}};
   }
 
   static std::string text_of(const SvmMix& mix) {
@@ -212,17 +194,9 @@ std::string of_thresholds(const LabelFigures& labels) {
                      *lowest, *highest);
 }
 
-/// What the held-out rows say of a mix.
+/// What the held-out rows tell of a mix, with lines for the log.
 LinearFit fit_of_mix(const NgramRows& rows, const HeldOut& held_out, const SvmMix& mix) {
-  LinearFit fit;
-  fit.held_out = held_out.evaluate(mix);
-  if (rows.multi_label()) {
-    const std::vector<double> used = held_out.label_report(mix).best_thresholds();
-    fit.labels = held_out.label_report(mix, used).at(default_threshold);
-    fit.held_out.correct = fit.labels->exact;
-  } else {
-    fit.predictions = held_out.predictions(mix);
-  }
+  LinearFit fit = held_out.fit(mix);
   const std::vector<double> accuracies = held_out.accuracies(mix);
   fit.report.push_back(rows.report());
   if (const BaseClassifier* const base = rows.base(); base != nullptr)
@@ -246,18 +220,15 @@ double fit_work(const NgramRows& rows) {
   return cross_validation_work(rows) + static_cast<double>(2 * problem_count(rows) + 1) * solving_work();
 }
 
-LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress,
-                     Communicator* several) {
-  RankWork ranks(several);
-  if (rows.by_adagrad()) return fit_by_adagrad(rows, params, seed, progress, ranks);
+LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress) {
+  if (rows.by_adagrad()) return fit_by_adagrad(rows, params, seed, progress);
   HeldOut held_out(rows, seed);
   if (progress != nullptr) progress->begin("cross-validation");
-  held_out.solve(progress, ranks);
-  const SvmMix mix = held_out.best(progress, ranks);
+  held_out.solve(progress);
+  const SvmMix mix = held_out.best(progress);
   if (progress != nullptr) progress->begin("solving with all texts");
-  AllRows(rows, mix, seed, params).solve(progress, ranks);
-  LinearFit fit;
-  ranks.run([&] { fit = fit_of_mix(rows, held_out, mix); });
+  AllRows(rows, mix, seed, params).solve(progress);
+  LinearFit fit = fit_of_mix(rows, held_out, mix);
   if (rows.multi_label())
     std::copy(fit.labels->thresholds.begin(), fit.labels->thresholds.end(), values_of(params, "linear.threshold"));
   return fit;

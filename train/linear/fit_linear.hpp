@@ -8,7 +8,6 @@
 #include "nn/params/param_store.hpp"
 #include "train/linear/calibration.hpp"
 #include "train/linear/ngram_rows.hpp"
-#include "train/ranks/communicator.hpp"
 
 namespace capstan {
 
@@ -17,11 +16,9 @@ namespace capstan {
 /// config.folds parts of the rows chooses C of both, their shares in the sum, and the temperature that turns it into
 /// logits: by the cross entropy of the held-out rows. Where a text has any number of labels, linear.threshold has for
 /// each label the one that is best for these rows. The weights are then solved for with all rows; those of a base
-/// classifier join them. A pure function of the rows and the seed; independent of the number of ranks and threads. May
-/// stop (core/base/stop.hpp), on all ranks together. `progress` (may be null) gets fit_work() in all. `ranks`: who
-/// share the work, all with the same rows (collective); null: one process.
-LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress = nullptr,
-                     Communicator* ranks = nullptr);
+/// classifier join them. A pure function of the rows and the seed; independent of the number of threads. May stop
+/// (core/base/stop.hpp). `progress` (may be null) gets fit_work() in all.
+LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress = nullptr);
 /// The work of fit_linear(), for progress. 1 is to solve for one class with all rows or, where rows.by_adagrad(), to
 /// learn from one row.
 double fit_work(const NgramRows& rows);

@@ -187,7 +187,7 @@ void NgramRows::count_texts(const LabelledTexts& texts) {
   std::vector<std::vector<uint32_t>> group(static_cast<size_t>(texts_at_once));
   const bool any_left = first < rows();
   for (; first < rows(); first += texts_at_once) {
-    if (work_.first && file.due()) save();
+    if (file.due()) save();
     const int64_t size = std::min(texts_at_once, rows() - first);
     parallel_units(size, [&](int64_t i) {
       RowScratch& scratch = scratches[static_cast<size_t>(thread_index())];
@@ -208,7 +208,7 @@ void NgramRows::count_texts(const LabelledTexts& texts) {
     });
     for (int64_t i = 0; i < size; ++i) entry_count_ += static_cast<int64_t>(group[static_cast<size_t>(i)].size());
   }
-  if (any_left && work_.first) save();
+  if (any_left) save();
   weigh(count);
 }
 

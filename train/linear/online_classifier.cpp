@@ -13,21 +13,17 @@
 #include "core/machine/parallel.hpp"
 #include "models/losses/class_weights.hpp"
 #include "train/evaluation/label_report.hpp"
+#include "train/linear/adagrad.hpp"
 #include "train/linear/calibration.hpp"
 
 namespace capstan {
 namespace {
 
-/// Rates of AdaGrad, chosen by texts of several data sets (docs/notes/ngrams.md). N-grams of characters learn more
-/// slowly, since a text has many more of them than of words.
-constexpr float default_rate = 1, rate_of_two_classes = 0.35F, share_of_characters = 0.5F;
+/// Rates of AdaGrad, chosen by texts of several data sets (docs/notes/ngrams.md).
+constexpr float default_rate = 1, rate_of_two_classes = 0.35F;
 constexpr int64_t max_at_once = 256, texts_per_thread = 16;  // max_at_once: gradients with the same weights
 constexpr int64_t max_online_weights = 1 << 27;              // 512 MB
-constexpr int64_t floats_at_once = 8;     // the width of the table is a multiple, for vector instructions
-constexpr float initial_accumulator = 1;  // where the sums of squared gradients begin
-constexpr double default_squares =
-    0.003;                           // what a text adds to the accumulator of a bucket, on average: for guess_rest()
-constexpr size_t buckets_ahead = 8;  // rows of the table that are fetched before they are needed
+constexpr double default_squares = 0.003;  // what a text adds to the accumulator of a bucket on average: guess_rest()
 constexpr size_t known_logarithms = 1 << 16;  // in a table: a logarithm for each n-gram would take most of the time
 
 /// Memory of zeros, of which pages that are never written to take none.
@@ -45,7 +41,7 @@ OnlineClassifier::OnlineClassifier(const LinearClassifierConfig& config, int64_t
       classes_(classes),
       multi_label_(multi_label),
       columns_(classes == 2 && !multi_label ? 1 : classes),
-      width_(columns_ == 1 ? 1 : (columns_ + floats_at_once - 1) / floats_at_once * floats_at_once),
+      width_(width_of(columns_)),
       counts_of_classes_(static_cast<size_t>(classes), 0),
       logarithms_(known_logarithms) {
   if (!config_.words) config_.words = {1, 2, 3};  // as NgramRows takes for many texts: few of them can all be kept
@@ -90,8 +86,8 @@ void OnlineClassifier::read_row(std::string_view text, uint32_t itself, RowScrat
     const std::vector<NgramCount> counts = counted(*found, bits);
     double squares = 0;
     for (size_t i = 0; i < counts.size(); ++i) {
-      if (i + 2 * buckets_ahead < counts.size())
-        __builtin_prefetch(texts_with_.get() + counts[i + 2 * buckets_ahead].bucket());
+      if (i + 2 * rows_ahead < counts.size())
+        __builtin_prefetch(texts_with_.get() + counts[i + 2 * rows_ahead].bucket());
       const uint32_t texts_with = texts_with_[counts[i].bucket()] + itself;
       double x = 0;
       if (texts_with >= config_.min_texts)
@@ -109,8 +105,8 @@ void OnlineClassifier::add_scores(const RowValues& values, float* scores) const 
   const std::vector<NgramValue>& all = values.all;
   const int64_t width = width_;
   for (size_t i = 0; i < all.size(); ++i) {
-    if (i + buckets_ahead < all.size())
-      for (int64_t k = 0; k < width; k += 16) __builtin_prefetch(weights + all[i + buckets_ahead].bucket * width + k);
+    if (i + rows_ahead < all.size())
+      for (int64_t k = 0; k < width; k += 16) __builtin_prefetch(weights + all[i + rows_ahead].bucket * width + k);
     const float* const from = weights + all[i].bucket * width;
     const float x = all[i].value;
     if (width == 1) {
@@ -163,8 +159,8 @@ void OnlineClassifier::step(const Row& row, const NgramValue* first, const Ngram
   const float* const gradients = row.gradients.data();
   const int64_t width = width_;
   for (const NgramValue* entry = first; entry != last; ++entry) {
-    if (entry + buckets_ahead < last) {
-      const uint32_t next = entry[buckets_ahead].bucket;
+    if (entry + rows_ahead < last) {
+      const uint32_t next = entry[rows_ahead].bucket;
       for (int64_t k = 0; k < width; k += 16) __builtin_prefetch(weights_.get() + next * width + k, 1);
       __builtin_prefetch(accumulators_.get() + next, 1);
       __builtin_prefetch(texts_with_.get() + next, 1);
@@ -198,7 +194,7 @@ void OnlineClassifier::learn_group(const OnlineText* texts, int64_t count) {
   });
   // Each thread changes buckets of its own, in the order of the texts: no two write the same, and sums have an order.
   const int64_t buckets = config_.buckets;
-  const float characters = orders_of(config_).words.empty() ? 1 : share_of_characters;
+  const float characters = orders_of(config_).words.empty() ? 1 : characters_share;
   parallel_for(
       count < texts_per_thread ? 1 : buckets, buckets / std::max(threads(), 1), [&](int64_t begin, int64_t end) {
         if (count < texts_per_thread) end = buckets;

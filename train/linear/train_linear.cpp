@@ -6,20 +6,14 @@
 #include <algorithm>
 
 #include "core/base/stop.hpp"
-#include "core/strings/quantities.hpp"
 #include "train/evaluation/classifier_evaluation.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/linear/fit_linear.hpp"
-#include "train/linear/rank_work.hpp"
-#include "train/ranks/agreement.hpp"
 
 namespace capstan {
 namespace {
 
 const StopPoll stop = [] { return StopSignals::received() != 0; };
-
-/// Collective: the signal that has stopped the work.
-int signal_of(Session& session) { return agreed_signal(session.ranks(), StopSignals::received()); }
 
 /// The figures of the decision rule that suits the goal best. The rule is found and tried on the same held-out texts.
 std::optional<DecisionFigures> decide_held_out(const HeldOutPredictions& held_out, const DecisionGoal& goal) {
@@ -37,16 +31,12 @@ bool solve(Session& session, const NgramRows& rows, ParamStore& params, bool val
   const auto& goal = session.options().goal;
   try {
     const StopScope scope(&stop);
-    fit = fit_linear(rows, params, session.state().seed, &progress, &session.ranks());
+    fit = fit_linear(rows, params, session.state().seed, &progress);
     if (goal && fit.predictions) decisions = decide_held_out(*fit.predictions, *goal);
   } catch (const Stopped&) {
     return false;
   }
   for (const std::string& line : fit.report) session.log().info(line);
-  if (const Traffic& traffic = session.ranks().traffic(); session.ranks().size() > 1)
-    session.log().info(fmt::format("ranks: this one has sent {} and has waited for others {} of {}",
-                                   bytes_text(static_cast<double>(traffic.bytes)), short_time(traffic.seconds),
-                                   short_time(watch.seconds())));
   RunState& state = session.state();
   if (decisions) {
     state.rule = decisions->rule;
@@ -78,23 +68,23 @@ TrainResult train_linear(Session& session, const Model& classifier, const NgramR
   Progress progress(session.log().of_work(false), "evaluating", (solved ? 0 : fit_work(rows)) + evaluation, in_shares);
   if (valid != nullptr) valid->report_to(progress, each);
   if (!solved && !solve(session, rows, parts.params, valid != nullptr, progress))
-    return session.give_up(signal_of(session), "the same command goes on with what is finished");
+    return session.give_up(StopSignals::received(), "the same command goes on with what is finished");
   if (valid != nullptr && session.state().validated_step != session.state().step) {
     const Stopwatch watch;
     progress.begin("evaluating");
     ClassifierEvaluation found;
     try {
       const StopScope scope(&stop);
-      RankWork(&session.ranks()).run([&] { found = evaluate_classifier(classifier, *valid, session.state().rule); });
+      found = evaluate_classifier(classifier, *valid, session.state().rule);
     } catch (const Stopped&) {
-      return session.interrupt(signal_of(session), parts);
+      return session.interrupt(StopSignals::received(), parts);
     }
     std::optional<DecisionFigures> decisions;
     if (session.options().goal && found.report) decisions = figures_of(*found.report, *session.options().goal);
     session.validated({found.total, found.labels, decisions}, watch.seconds());
   }
   const TrainResult result = session.finish("the weights are solved for", parts, "another name starts a new one");
-  if (session.ranks().first()) WorkFile::remove_all(session.options().folder.string());
+  WorkFile::remove_all(session.options().folder.string());
   return result;
 }
 

@@ -12,8 +12,7 @@ namespace capstan {
 
 /// Solves for the weights, unless a resumed run already has them, then evaluates and saves. Without validation texts,
 /// the result of cross-validation takes the place of the evaluation. The next call repeats what a signal interrupts.
-/// The state counts as many steps and epochs as are configured, but at least one. The ranks of the session share the
-/// work of solving, and each evaluates all validation texts (collective).
+/// The state counts as many steps and epochs as are configured, but at least one.
 TrainResult train_linear(Session& session, const Model& classifier, const NgramRows& rows, LabelledTexts* valid,
                          const RunParts& parts);
 

@@ -1,17 +1,15 @@
-// Units of work that ranks and threads share out, of which a run that was killed repeats none that it had saved. For
-// cross-validation and for solving with all rows; the results are those of an unbroken run of one process:
-// tests/train/linear/test_unit_work.cpp, test_rank_work.cpp.
+// Units of work that threads share out, of which a run that was killed repeats none that it had saved. For
+// cross-validation and for solving with all rows; the results are those of an unbroken run:
+// tests/train/linear/test_unit_work.cpp.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "train/linear/rank_work.hpp"
 #include "train/linear/work_file.hpp"
 
 namespace capstan {
@@ -30,27 +28,38 @@ struct UnitRun {
   }
 };
 
-/// Which units are finished, with their results, in one WorkFile of each rank. A unit that takes long keeps its
+/// Numbers in memory of which each is `step` numbers after the one before.
+struct StridedNumbers {
+  template <class T>
+  StridedNumbers(T* from, int64_t how_many, int64_t step = 1)
+      : first(reinterpret_cast<char*>(from)),
+        count(how_many),
+        size(sizeof(T)),
+        distance(step * static_cast<int64_t>(sizeof(T))) {}
+  char* at(int64_t i) const { return first + i * distance; }
+
+  char* first;
+  int64_t count;
+  size_t size;       // of a number, in bytes
+  int64_t distance;  // from one to the next, in bytes
+};
+
+/// Which units are finished, with their results, in one WorkFile. A unit that takes long keeps its
 /// unfinished work in a second WorkFile that is its own. Units may finish on any thread.
 class UnitWork {
  public:
   struct Units {
     int64_t count;
-    /// So many neighbours go to the same rank.
-    int64_t together = 1;
-    /// How long a unit takes, for progress and for equal shares of the ranks.
+    /// How long a unit takes, for progress.
     std::function<double(int64_t unit)> work;
-    /// The result of a finished unit as bytes, and back: false if it has another size.
-    std::function<std::string(int64_t unit)> bytes;
-    std::function<bool(int64_t unit, const std::string& bytes)> take;
+    /// Where the result of a unit is in memory, which the file has and gives back.
+    std::function<std::vector<StridedNumbers>(int64_t unit)> result;
   };
 
-  /// Collective: takes the results that the files of all ranks have. `name`: of the file. `identity`: what else the
-  /// results depend on.
-  UnitWork(const WorkPlace& place, std::string name, std::string identity, Units units, RankWork& ranks);
+  /// Takes the results that the file has. `name`: of the file. `identity`: what else the results depend on.
+  UnitWork(const WorkPlace& place, std::string name, std::string identity, Units units);
 
-  /// Collective: solve(unit, run) for all units that are not done, each on one of the ranks; then all have all results.
-  /// `progress` (may be null) gets the work of all units. May stop.
+  /// solve(unit, run) for all units that are not done. `progress` (may be null) gets the work of all units. May stop.
   void run(Progress* progress, const std::function<void(int64_t unit, UnitRun& run)>& solve);
   /// Call it when the results of units are complete and will not change: from now on they may be saved at any time.
   void finished(const std::vector<int64_t>& units);
@@ -59,47 +68,15 @@ class UnitWork {
   bool is_done(int64_t unit) const { return done_[static_cast<size_t>(unit)] != 0; }
   WorkFile file_of(int64_t unit) const;
   void load();
-  void load(const WorkFile& file);
-  void share(int64_t unit, int owner);
-  std::vector<int> deal() const;
 
   WorkPlace place_;
   std::string name_, identity_;
   Units units_;
-  RankWork& ranks_;
   std::mutex mutex_;
   WorkFile file_;
   std::vector<char> done_;         // by unit; only the thread that has a unit reads its place
-  std::vector<int64_t> in_order_;  // the units that this rank's file gets, in the order in which they were done
+  std::vector<int64_t> in_order_;  // the units that the file gets, in the order in which they were done
   size_t cleared_ = 0;             // how many of in_order_ have no file of their own any more
-};
-
-/// Appends the bytes of numbers to a text.
-template <class T>
-void append_bytes(std::string& to, const T* numbers, size_t count) {
-  to.append(reinterpret_cast<const char*>(numbers), count * sizeof(T));
-}
-
-/// Reads numbers from bytes, in turn. The caller has checked that there are enough.
-class ByteReader {
- public:
-  explicit ByteReader(const std::string& bytes) : bytes_(bytes) {}
-  template <class T>
-  T next() {
-    T number;
-    std::memcpy(&number, bytes_.data() + at_, sizeof(T));
-    at_ += sizeof(T);
-    return number;
-  }
-  template <class T>
-  void next(T* numbers, size_t count) {
-    if (count > 0) std::memcpy(numbers, bytes_.data() + at_, count * sizeof(T));
-    at_ += count * sizeof(T);
-  }
-
- private:
-  const std::string& bytes_;
-  size_t at_ = 0;
 };
 
 }  // namespace capstan

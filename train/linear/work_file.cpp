@@ -40,7 +40,8 @@ WorkFile::WorkFile(const WorkPlace& place, const std::string& name, const std::s
     : path_(place.folder.empty() ? "" : (std::filesystem::path(place.folder) / (name + ending)).string()),
       identity_(hash_hex("work 1\n" + place.identity + identity)),  // 1: raise it when other content is written
       wait_(seconds_between()) {
-  if (!path_.empty()) check_replaceable(path_);
+  std::error_code unknown;
+  if (std::filesystem::exists(std::filesystem::symlink_status(path_, unknown))) check_replaceable(path_);
 }
 
 std::optional<WorkFile::Saved> WorkFile::load() const {

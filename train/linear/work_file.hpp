@@ -18,7 +18,6 @@ namespace capstan {
 /// Where a run keeps unfinished work, and what the work depends on. Without a folder, nothing is kept.
 struct WorkPlace {
   std::string folder, identity;  // identity: work of another one is not taken up
-  bool first = true;             // of several ranks, is this the first? It saves what all of them have
 };
 
 /// A file of numbers and arrays that is replaced every 30 seconds or, where that would take more than 2 % of the time,

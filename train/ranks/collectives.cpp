@@ -61,25 +61,23 @@ std::vector<std::vector<std::string>> Communicator::gather_lists(const std::vect
   return lists;
 }
 
-/// Along a binary tree, in which `root` is the first rank: a rank gets the text from the rank whose number lacks its
-/// lowest bit, and passes it on to those whose numbers have one lower bit more.
-std::string Communicator::broadcast(std::string_view of_root, int root) {
-  if (size_ == 1) return std::string(of_root);
-  const int me = (rank_ + size_ - root) % size_;
-  const auto rank_of = [&](int number) { return (number + root) % size_; };
+/// Along a binary tree: a rank gets the text from the rank whose number lacks its lowest bit, and passes it on to those
+/// whose numbers have one lower bit more.
+std::string Communicator::broadcast(std::string_view of_first) {
+  if (size_ == 1) return std::string(of_first);
   int lowest = 1;
-  while (lowest < size_ && (me & lowest) == 0) lowest *= 2;
-  uint64_t size = of_root.size();
-  std::string text(of_root);
+  while (lowest < size_ && (rank_ & lowest) == 0) lowest *= 2;
+  uint64_t size = of_first.size();
+  std::string text(of_first);
   const auto pass_on = [&](void* bytes, size_t count) {
-    if (me != 0) wait_for(receive(rank_of(me - lowest), bytes, count));
+    if (!first()) wait_for(receive(rank_ - lowest, bytes, count));
     std::vector<Pending> sent;
     for (int bit = lowest / 2; bit > 0; bit /= 2)
-      if (me + bit < size_) sent.push_back(send(rank_of(me + bit), bytes, count));
+      if (rank_ + bit < size_) sent.push_back(send(rank_ + bit, bytes, count));
     wait(sent);
   };
   pass_on(&size, sizeof(size));
-  if (me != 0) text.assign(size, '\0');
+  if (!first()) text.assign(size, '\0');
   for (size_t at = 0; at < size; at += max_at_once) pass_on(text.data() + at, std::min(max_at_once, size - at));
   return text;
 }

@@ -132,7 +132,6 @@ class Communicator::WaitingRanks : NoCopy {
 class Communicator::Watch : NoCopy {
  public:
   explicit Watch(Communicator& ranks) : ranks_(ranks) {}
-  ~Watch() { ranks_.traffic_.seconds += seconds_since(start_); }
 
   /// Call it when something has arrived.
   void moved() {
@@ -186,7 +185,7 @@ class Communicator::Watch : NoCopy {
   }
 
   Communicator& ranks_;
-  Clock::time_point start_ = Clock::now(), checked_ = start_;
+  Clock::time_point checked_ = Clock::now();
   double idle_ = 0, unseen_ = 0;  // seconds
   std::map<int, Life> lives_;     // of the ranks of this machine
   int64_t turns_ = 0;
@@ -243,8 +242,7 @@ std::vector<std::string> Communicator::description() const {
 
 Pending Communicator::send(int to, const void* bytes, size_t count) {
   check(count <= Transport::longest, "ranks: a message of {} bytes is too long", count);
-  traffic_.bytes += static_cast<int64_t>(count);
-  ++traffic_.messages;
+  bytes_sent_ += static_cast<int64_t>(count);
   return {transport_->send(to, bytes, count, Channel::work), to, false, false};
 }
 

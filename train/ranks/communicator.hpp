@@ -23,12 +23,6 @@ class RankFailure : public Error {
   using Error::Error;
 };
 
-/// What this rank has sent, and how long it has waited for messages.
-struct Traffic {
-  int64_t messages = 0, bytes = 0;
-  double seconds = 0;
-};
-
 /// A message on its way.
 struct Pending {
   uint64_t request = 0;
@@ -74,8 +68,8 @@ class Communicator : NoCopy {
     gather_blocks(all.data(), sizeof(T));
     return all;
   }
-  /// Collective: returns what rank `root` gives; other ranks may give anything.
-  std::string broadcast(std::string_view of_root, int root = 0);
+  /// Collective: returns what rank 0 gives; other ranks may give anything.
+  std::string broadcast(std::string_view of_first);
   /// Collective: returns when all ranks have called it.
   void barrier();
 
@@ -83,12 +77,8 @@ class Communicator : NoCopy {
   /// Throws std::invalid_argument for more bytes than Transport::longest.
   Pending send(int to, const void* bytes, size_t count);
   Pending receive(int from, void* bytes, size_t count);
-  /// Asks once whether it is done.
-  bool is_done(Pending& pending);
   /// Returns when all are done.
   void wait(std::vector<Pending>& all);
-  /// Throws RankFailure if a process of this machine has ended. Those of other machines are noticed by their silence.
-  void look_for_ended() const;
   /// Other ranks may compute for so many seconds before they send: waiting allows ten times as long, if that is more
   /// than the time-out.
   void expect_pause(double seconds) { pause_ = seconds; }
@@ -104,7 +94,7 @@ class Communicator : NoCopy {
     Communicator& ranks_;
   };
 
-  const Traffic& traffic() const { return traffic_; }
+  int64_t bytes_sent() const { return bytes_sent_; }
 
   /// Ends all ranks with this exit code. Does nothing in a job of one process.
   void abort(int code) noexcept;
@@ -119,7 +109,11 @@ class Communicator : NoCopy {
   class Watch;
   class WaitingRanks;
 
+  /// Asks once whether it is done.
+  bool is_done(Pending& pending);
   void wait_for(Pending one);
+  /// Throws RankFailure if a process of this machine has ended. Those of other machines are noticed by their silence.
+  void look_for_ended() const;
   /// Is it a rank of this machine?
   bool is_neighbour(int rank) const;
   /// Throws RankFailure after so many seconds without any message.
@@ -133,7 +127,7 @@ class Communicator : NoCopy {
   std::vector<Place> places_;
   std::vector<int> neighbours_{0};
   std::unique_ptr<WaitingRanks> waiting_;  // null: there is no other rank
-  Traffic traffic_;
+  int64_t bytes_sent_ = 0;
 };
 
 }  // namespace capstan

@@ -212,6 +212,22 @@ TEST_CASE("commands that do not share out their work refuse to run as several pr
   }
 }
 
+TEST_CASE("a linear classifier refuses to be trained by several processes") {
+  if (unavailable()) return;
+  const Workplace place;
+  place.write("train.tsv", "on\tgood day\noff\tbad day\non\tgood\noff\tbad\n");
+  place.write("test.tsv", "on\tgood\n");
+  succeed(place, classify_words("one", {}));
+  for (const Words& command : {classify_words("two", {}), Words{"verify", "--replay", "runs/one"}}) {
+    const Outcome outcome = run(place, mpirun(2, command));
+    INFO(outcome.err);
+    CHECK(outcome.code == 2);
+    CHECK(
+        contains(outcome.err, "a linear-classifier is trained on the threads of one process: start it once, not as 2"));
+  }
+  CHECK_FALSE(fs::exists(place / "runs/two"));
+}
+
 TEST_CASE("a plugin that is cut short anywhere is refused by name") {
   if (unavailable()) return;
   const SamplePlace place;

@@ -72,10 +72,10 @@ struct Solution {
   std::unique_ptr<LinearClassifier> linear;
   LinearFit fit;
 
-  Solution(const NgramRows& rows, uint64_t seed, Communicator* ranks = nullptr) {
+  Solution(const NgramRows& rows, uint64_t seed) {
     linear = std::make_unique<LinearClassifier>(Scope(store, seed), rows.config(), rows.classes(), rows.multi_label());
     store.finalize();
-    fit = fit_linear(rows, store, seed, nullptr, ranks);
+    fit = fit_linear(rows, store, seed);
   }
   int32_t predict(const std::string& text) const {
     const Array logits = linear->text_logits({text});
