@@ -22,29 +22,23 @@ std::string text_of(const ordered_json& value) {
   return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-ordered_json error_json(const ApiError& error) {
-  const int status = error.status();
-  const char* const type = status == 401   ? "authentication_error"
-                           : status == 403 ? "permission_error"
-                           : status == 404 ? "not_found_error"
-                           : status == 429 ? "rate_limit_error"
-                           : status >= 500 ? "server_error"
-                                           : "invalid_request_error";
+ordered_json error_json(const std::exception& error) {
+  const auto* const refused = dynamic_cast<const ApiError*>(&error);
+  const bool has_param = refused != nullptr && !refused->param().empty();
+  const int status = status_of(error);
   return {{"error",
            {{"message", error.what()},
-            {"type", type},
-            {"param", error.param().empty() ? ordered_json(nullptr) : ordered_json(error.param())},
+            {"type", status >= 500 ? "server_error" : "invalid_request_error"},
+            {"param", has_param ? ordered_json(refused->param()) : ordered_json(nullptr)},
             {"code", status}}}};
 }
 
 HttpAnswer json_answer(const ordered_json& value) { return {200, text_of(value)}; }
 
-HttpAnswer error_answer(const ApiError& error) {
-  HttpAnswer answer = json_answer(error_json(error));
-  answer.status = error.status();
-  if (error.status() == 429 || error.status() == 503) answer.headers.emplace_back("Retry-After", "1");
-  if (error.status() == 405) answer.headers.emplace_back("Allow", error.param());
-  if (error.status() == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+HttpAnswer error_answer(const std::exception& error) {
+  HttpAnswer answer{status_of(error), text_of(error_json(error))};
+  if (answer.status == 429 || answer.status == 503) answer.headers.emplace_back("Retry-After", "1");
+  if (answer.status == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
   return answer;
 }
 
@@ -53,11 +47,6 @@ int status_of(const std::exception& error) {
   const auto* const text = dynamic_cast<const TextError*>(&error);
   if (text != nullptr) return text->not_finite() ? 500 : 400;
   return dynamic_cast<const ConfigError*>(&error) != nullptr ? 400 : 500;
-}
-
-HttpAnswer error_answer(const std::exception& error) {
-  if (const auto* const refused = dynamic_cast<const ApiError*>(&error)) return error_answer(*refused);
-  return error_answer(ApiError(status_of(error), error.what()));
 }
 
 RequestFields::RequestFields(const json& object, std::string_view known, std::string path)
@@ -119,21 +108,10 @@ std::vector<std::string> RequestFields::texts(const char* name, size_t most) con
   const json* const value = find(name);
   if (value == nullptr) return {};
   if (value->is_string()) return {value->get<std::string>()};
-  if (!value->is_array() || value->size() > most)
+  if (!value->is_array() || value->size() > most ||
+      !std::all_of(value->begin(), value->end(), [](const json& item) { return item.is_string(); }))
     refuse(name, fmt::format("expected a text or a list of at most {} texts, got {}", most, json_excerpt(*value)));
-  std::vector<std::string> texts;
-  for (const json& item : *value) {
-    if (!item.is_string()) refuse(name, "expected texts, got " + json_excerpt(item));
-    texts.push_back(item.get<std::string>());
-  }
-  return texts;
-}
-
-void RequestFields::unsupported(const char* name, double only) const {
-  const json* const value = find(name);
-  if (value == nullptr || (value->is_number() && value->get<double>() == only)) return;
-  if ((value->is_object() || value->is_string()) && value->empty()) return;
-  refuse(name, "this server does not have it: leave it out");
+  return value->get<std::vector<std::string>>();
 }
 
 std::vector<int32_t> token_ids(const json& list, int64_t vocabulary, const RequestFields& fields, const char* name) {
@@ -147,16 +125,6 @@ std::vector<int32_t> token_ids(const json& list, int64_t vocabulary, const Reque
     ids.push_back(static_cast<int32_t>(*id));
   }
   return ids;
-}
-
-std::vector<std::string> path_parts(const std::string& path) {
-  std::vector<std::string> parts;
-  for (size_t begin = 1; begin <= path.size() && path.front() == '/';) {
-    const size_t end = std::min(path.find('/', begin), path.size());
-    parts.push_back(path.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
 }
 
 std::string percent_decoded(std::string_view part) {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,12 +26,12 @@ class ApiError : public Error {
 
  private:
   int status_;
-  std::string param_;  // the field that is wrong, or the methods that a path has; empty: none
+  std::string param_;  // the field that is wrong; empty: none
 };
 
 /// {"error": {"message", "type", "param", "code"}}
-nlohmann::ordered_json error_json(const ApiError& error);
-HttpAnswer error_answer(const ApiError& error);
+nlohmann::ordered_json error_json(const std::exception& error);
+HttpAnswer error_answer(const std::exception& error);
 /// The HTTP status of any error: an ApiError has its own; 400 for a text that cannot be used and for options that the
 /// model does not have; 500 for all others, such as a file that is gone, a full disk or weights that are damaged.
 int status_of(const std::exception& error);
@@ -47,7 +46,6 @@ auto read_from_client(const Read& read) {
     throw ApiError(400, error.what());
   }
 }
-HttpAnswer error_answer(const std::exception& error);
 HttpAnswer json_answer(const nlohmann::ordered_json& value);
 /// JSON on one line; what is not UTF-8 is replaced.
 std::string text_of(const nlohmann::ordered_json& value);
@@ -68,8 +66,6 @@ class RequestFields {
   std::string text(const char* name, const std::string& otherwise) const;
   /// The texts of a field that is a text or a list of at most `most` texts; none without the field.
   std::vector<std::string> texts(const char* name, size_t most) const;
-  /// Refuses any value but `only` and an empty one, for a field that OpenAI has and this server has not.
-  void unsupported(const char* name, double only = 0) const;
   [[noreturn]] void refuse(const char* name, const std::string& why) const;
 
  private:
@@ -80,8 +76,6 @@ class RequestFields {
 /// A list of token ids below `vocabulary`.
 std::vector<int32_t> token_ids(const nlohmann::json& list, int64_t vocabulary, const RequestFields& fields,
                                const char* name);
-/// The parts of a path between its slashes; none where it does not begin with a slash.
-std::vector<std::string> path_parts(const std::string& path);
 /// A part of an address with its percent codes replaced: = for %3D.
 std::string percent_decoded(std::string_view part);
 /// Is a name one of 1 to 128 letters, digits, points, hyphens and underscores?

@@ -2,8 +2,6 @@
 // test_clients.cpp.
 #include "serve/call.hpp"
 
-#include <map>
-
 #include "core/io/json.hpp"
 #include "core/strings/strings.hpp"
 
@@ -30,13 +28,8 @@ std::shared_ptr<Engine> engine_of(const json& body, const Models& models) {
 
 void check_predicts(const Engine& engine, Predicts what) {
   const TaskConfig& model = engine.run().config.model;
-  if (facts_of(model).predicts == what) return;
-  const std::map<Predicts, const char*> paths{{Predicts::next_token, "completions"}, {Predicts::classes, "classify"}};
-  const auto path = paths.find(facts_of(model).predicts);
-  throw ApiError(400,
-                 fmt::format("the model {} is a {}: ask POST /v1/{}", engine.name(), type_of(model),
-                             path == paths.end() ? "embeddings" : path->second),
-                 "model");
+  if (facts_of(model).predicts != what)
+    throw ApiError(400, fmt::format("the model {} is a {}: ask another path", engine.name(), type_of(model)), "model");
 }
 
 std::shared_ptr<Room::Part> enter(const Call& call, int64_t places) {

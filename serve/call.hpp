@@ -17,16 +17,14 @@ namespace capstan {
 
 using Models = std::vector<std::shared_ptr<Engine>>;
 
-/// A request with what it can reach of the server. The models are those that were open when its turn came: a reload,
-/// which opens others, does not change them. Work that answers later keeps copies of `reply` and of the engine.
+/// A request with what it can reach of the server. Work that answers later keeps copies of `reply` and of the engine.
 struct Call {
   const HttpRequest& request;
   const std::shared_ptr<HttpReply>& reply;
-  const Models models;
+  const Models& models;
   Scheduler& scheduler;
   Room& room;  // for answers
   const ServeOptions& options;
-  std::string model = {}, session = {};  // names in the path, /v1/models/MODEL/sessions/SESSION; empty without
 };
 
 /// Throws ApiError, and Error for what is wrong with the request, as all functions below do.
@@ -38,7 +36,7 @@ nlohmann::json body_of(const HttpRequest& request);
 std::shared_ptr<Engine> engine_called(const std::string& name, const Models& models);
 /// The model that a request names; without a name, the only one.
 std::shared_ptr<Engine> engine_of(const nlohmann::json& body, const Models& models);
-/// Throws ApiError unless the model predicts `what`; the error names the path that suits the model.
+/// Throws ApiError unless the model predicts `what`.
 void check_predicts(const Engine& engine, Predicts what);
 /// Throws ApiError for a text that has more bytes than a prompt may. `place`: the field, with an index in a list.
 void check_length(const std::string& place, const std::string& text, const CompletionLimits& limits);

@@ -51,11 +51,6 @@ class ClientQueue {
   std::optional<std::pair<std::string, Item>> pop() {
     return pop([](const std::string&) { return true; });
   }
-  template <class Body>
-  void for_each(const Body& body) {
-    for (auto& [client, own] : items_)
-      for (auto& [size, item] : own) body(item);
-  }
   template <class Rule>
   void remove_if(const Rule& rule) {
     for (auto own = items_.begin(); own != items_.end();) {

@@ -45,17 +45,11 @@ int64_t window_end(const Model& model, int64_t at, int64_t count) {
 }  // namespace
 
 Engine::Engine(SavedRun run, std::string name, const EngineOptions& options)
-    : run_(std::move(run)),
-      name_(std::move(name)),
-      options_(options),
-      writes_(facts_of(run_.config.model).predicts == Predicts::next_token),
-      sessions_(options.session_bytes) {
-  if (!writes_) return;
-  identity_ = weights_identity(run_);
-  packed_ = run_.model->that_predicts(Predicts::next_token).make_state(1, options.weights);
+    : run_(std::move(run)), name_(std::move(name)), options_(options), sessions_(options.session_bytes) {
+  if (writes()) packed_ = run_.model->that_predicts(Predicts::next_token).make_state(1, options.weights);
 }
 
-int64_t Engine::state_bytes_at(int64_t tokens) const { return writes_ ? bytes_per_sequence(packed_, tokens) : 0; }
+int64_t Engine::state_bytes_at(int64_t tokens) const { return writes() ? bytes_per_sequence(packed_, tokens) : 0; }
 
 DecodeState Engine::new_state(int64_t rows) const {
   DecodeState state = run_.model->model().make_state(rows, options_.weights);
@@ -75,34 +69,25 @@ void Engine::clear() {
 }
 
 void Engine::fail_all(const std::exception& error) {
-  for (const Sequence& sequence : active_) fail(sequence, error);
+  for (const Sequence& sequence : active_) fail(*sequence.job, error, sequence.sample);
   for (auto* const readings : {&readings_, &read_})
-    readings->for_each([&](const Reading& reading) {
-      for (const Sequence& sequence : reading.texts) fail(sequence, error);
-    });
-  queue_.for_each([&](const auto& job) { job->on_news(TextNews::failure(500, error.what())); });
+    while (const auto reading = readings->pop())
+      for (const Sequence& sequence : reading->second.texts) fail(*sequence.job, error, sequence.sample);
+  while (const auto job = queue_.pop()) fail(*job->second, error);
   clear();
 }
 
 bool Engine::advance() {
   forget_gone();
-  while (auto next = queue_.pop([this](const std::string& client) { return may_read(client); }))
-    open(std::move(next->second));
+  const auto may_read = [this](const std::string& client) {
+    return readings_.count(client) + read_.count(client) < max_readings;
+  };
+  while (auto next = queue_.pop(may_read)) open(std::move(next->second));
   const bool busy = !readings_.empty() || !read_.empty() || !active_.empty();
   read_one_piece();
   place();
   if (!active_.empty()) step();
-  int64_t waiting = 0;
-  for (auto* const readings : {&readings_, &read_})
-    readings->for_each([&](const Reading& reading) { waiting += static_cast<int64_t>(reading.texts.size()); });
-  queue_.for_each([&](const auto& job) { waiting += job->samples; });
-  metrics_.running = static_cast<int64_t>(active_.size());
-  metrics_.waiting = waiting;
   return busy;
-}
-
-bool Engine::may_read(const std::string& client) const {
-  return readings_.count(client) + read_.count(client) < max_readings;
 }
 
 /// A client has more than its share of the slots only while no other waits. Others then get theirs beyond all slots, as
@@ -126,6 +111,23 @@ void Engine::forget_gone() {
     readings->remove_if([&](const Reading& reading) { return gone(reading.texts.front().job); });
   for (size_t row = active_.size(); row-- > 0;)
     if (gone(active_[row].job)) leave(row);
+}
+
+std::shared_ptr<TextSession> Engine::session_of(const TextJob& job) {
+  if (job.from.empty()) return nullptr;
+  if (auto known = sessions_.find(job.from)) return known;
+  throw ApiError(
+      404,
+      fmt::format("session.from: there is no session {}: it was never kept, or has made room for others", job.from));
+}
+
+bool Engine::keep_session(const Sequence& sequence, DecodeState& state, int64_t row) {
+  const auto session = std::make_shared<TextSession>();
+  session->state = new_state();
+  session->state.copy(0, state, row);
+  session->window = sequence.text.window();
+  session->begin = sequence.text.begin();
+  return sessions_.keep(sequence.job->keep, session);
 }
 
 void Engine::open(std::shared_ptr<TextJob> job) {
@@ -155,10 +157,9 @@ void Engine::open(std::shared_ptr<TextJob> job) {
     });
     reading.state = new_state();
     if (known != nullptr && reading.texts.back().text.read() > 0) reading.state.copy(0, known->state, 0);
-    metrics_.prompt_tokens += static_cast<int64_t>(job->tokens.size());
     readings_.push(job->client, std::move(reading));
   } catch (const std::exception& error) {
-    job->on_news(TextNews::failure(status_of(error), error.what()));
+    fail(*job, error);
   }
 }
 
@@ -180,7 +181,7 @@ void Engine::read_one_piece() {
     for (Sequence& sequence : reading.texts) sequence.text.has_read(reading.texts.back().text.read());
     (whole && !only_scored ? read_ : readings_).push(client, std::move(reading));
   } catch (const std::exception& error) {
-    for (const Sequence& sequence : reading.texts) fail(sequence, error);
+    for (const Sequence& sequence : reading.texts) fail(*sequence.job, error, sequence.sample);
   }
 }
 
@@ -224,7 +225,7 @@ void Engine::place_one(Sequence sequence, Reading& reading) {
     state_.copy(row, reading.state, 0);
     active_.push_back(std::move(sequence));
   } catch (const std::exception& error) {
-    fail(sequence, error);
+    fail(*sequence.job, error, sequence.sample);
   }
 }
 
@@ -269,7 +270,7 @@ void Engine::step() {
       if (errors[at]) std::rethrow_exception(errors[at]);
       stays[at] = take(active_[at], tokens[at], logits.rows(row, row + 1), state_, row);
     } catch (const std::exception& error) {
-      fail(active_[at], error);
+      fail(*active_[at].job, error, active_[at].sample);
     }
   }
   std::vector<Sequence> slid;
@@ -312,7 +313,6 @@ bool Engine::take(Sequence& sequence, int32_t token, const Array& logits, Decode
         row);
     return false;
   }
-  ++metrics_.generation_tokens;
   news.tokens = 1;
   news.text = sequence.shown.push(token);
   if (job.likeliest >= 0) news.scored.push_back(scored_token(logits.data(), logits.size(), token, job.likeliest));
@@ -327,21 +327,21 @@ bool Engine::take(Sequence& sequence, int32_t token, const Array& logits, Decode
 void Engine::end(Sequence& sequence, TextNews news, TextNews::End how, DecodeState& state, int64_t row) {
   const TextJob& job = *sequence.job;
   if (!job.keep.empty() && !keep_session(sequence, state, row))
-    return fail(sequence, ApiError(400, "session.keep: the state is larger than the server's memory for sessions"));
+    return fail(job, ApiError(400, "session.keep: the state is larger than the server's memory for sessions"),
+                sequence.sample);
   news.sample = sequence.sample;
   news.text += sequence.shown.finish();
   news.end = how;
-  ++metrics_.successes;
   job.on_news(std::move(news));
 }
 
-void Engine::fail(const Sequence& sequence, const std::exception& error) {
+void Engine::fail(const TextJob& job, const std::exception& error, int64_t sample) {
   if (dynamic_cast<const Stopped*>(&error) != nullptr) throw Stopped();
-  const TextJob& job = *sequence.job;
-  const bool forged = !job.from.empty() && dynamic_cast<const NotFinite*>(&error) != nullptr;
-  TextNews news = forged ? TextNews::failure(400, "session.from: nothing finite follows from this state: it is damaged")
-                         : TextNews::failure(status_of(error), error.what());
-  news.sample = sequence.sample;
+  TextNews news;
+  news.sample = sample;
+  news.end = TextNews::End::error;
+  news.status = status_of(error);
+  news.error = error.what();
   job.on_news(std::move(news));
 }
 

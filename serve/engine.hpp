@@ -13,7 +13,6 @@
 #include "models/generation/written_text.hpp"
 #include "run/predictions/completions.hpp"
 #include "serve/client_queue.hpp"
-#include "serve/metrics.hpp"
 #include "serve/sessions.hpp"
 #include "serve/tokens/token_lists.hpp"
 
@@ -31,14 +30,6 @@ struct TextNews {
   End end = End::none;
   int status = 500;   // of the answer, with End::error
   std::string error;  // what is wrong, with End::error
-
-  static TextNews failure(int status, const std::string& error) {
-    TextNews news;
-    news.end = End::error;
-    news.status = status;
-    news.error = error;
-    return news;
-  }
 };
 
 /// A prompt and how it is continued. The texts that are written depend on nothing else.
@@ -61,16 +52,15 @@ struct EngineOptions {
   int64_t session_bytes = 256 << 20;  // memory for sessions
 };
 
-/// For the computing thread alone, except for run(), name() and metrics().
+/// For the computing thread alone, except for run() and name().
 class Engine : NoCopy {
  public:
   Engine(SavedRun run, std::string name, const EngineOptions& options);
 
   const SavedRun& run() const { return run_; }
   const std::string& name() const { return name_; }
-  const ServeMetrics& metrics() const { return metrics_; }
   /// Is it a language model?
-  bool writes() const { return writes_; }
+  bool writes() const { return facts_of(run_.config.model).predicts == Predicts::next_token; }
   /// Bytes that the state of a sequence takes after so many tokens; 0 unless the model writes.
   int64_t state_bytes_at(int64_t tokens) const;
 
@@ -82,12 +72,6 @@ class Engine : NoCopy {
   void clear();
   /// Ends all texts with this error, and forgets them.
   void fail_all(const std::exception& error);
-
-  // Sessions are states that requests keep under a name.
-  /// A session as bytes; empty if there is none of this name.
-  std::string saved_session(const std::string& name);
-  /// Returns how many tokens the session's text has. Throws ApiError for bytes that are not of this model.
-  int64_t restore_session(const std::string& name, std::string_view bytes);
 
  private:
   /// A text that is being written.
@@ -109,15 +93,14 @@ class Engine : NoCopy {
   /// An empty state of `rows` sequences, which shares the packed weights.
   DecodeState new_state(int64_t rows = 1) const;
   void forget_gone();
-  /// Whether another prompt of this client may be read, or another of its texts may take a slot.
-  bool may_read(const std::string& client) const;
+  /// Whether another text of this client may take a slot.
   bool may_write(const std::string& client) const;
   void open(std::shared_ptr<TextJob> job);
+  /// The session that a job goes on from; null where it begins anew.
   std::shared_ptr<TextSession> session_of(const TextJob& job);
   void read_one_piece();
   void score(Reading& reading, const WrittenText& text, int64_t first, const Array& every);
   bool keep_session(const Sequence& sequence, DecodeState& state, int64_t row);
-  static std::string weights_identity(const SavedRun& run);
   /// Gives texts whose prompts have been read a slot, as far as there are any free.
   void place();
   void place_one(Sequence sequence, Reading& reading);
@@ -128,16 +111,13 @@ class Engine : NoCopy {
   void end(Sequence& sequence, TextNews news, TextNews::End how, DecodeState& state, int64_t row);
   void slide(Sequence sequence);
   void leave(size_t row);
-  static void fail(const Sequence& sequence, const std::exception& error);
+  static void fail(const TextJob& job, const std::exception& error, int64_t sample = 0);
   void make_row(int64_t row);
 
   SavedRun run_;
   std::string name_;
   EngineOptions options_;
-  ServeMetrics metrics_;
-  bool writes_;
-  std::string identity_;  // of the weights, to which saved sessions belong
-  DecodeState packed_;    // holds the packed weights, which all other states share
+  DecodeState packed_;  // holds the packed weights, which all other states share
   TextSessions sessions_;
   ClientQueue<std::shared_ptr<TextJob>> queue_;  // prompts that are not begun
   ClientQueue<Reading> readings_, read_;         // those that are being read; those whose texts wait for slots

@@ -22,7 +22,6 @@ struct ServeOptions {
   HttpLimits http;
   int64_t queue = 256;        // sequences and texts that may wait, besides those in slots
   double client_share = 0.5;  // the share of slots, queue and memory that one address may have
-  double drain_seconds = 30;  // the time for what is under way to end
 };
 
 }  // namespace capstan

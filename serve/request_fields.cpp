@@ -19,28 +19,25 @@ constexpr size_t max_texts = 2048;  // of one request, to embed or classify
 void read_prompts(CompletionRequest& request, const RequestFields& fields, int64_t vocabulary,
                   const CompletionLimits& limits) {
   const json* const given = fields.find("prompt");
-  if (given == nullptr) {
-    request.prompts.emplace_back();
-  } else if (given->is_array() && !given->empty() && !(*given)[0].is_string()) {
-    const bool several = (*given)[0].is_array();
-    if (several && static_cast<int64_t>(given->size()) > limits.texts)
-      fields.refuse("prompt", fmt::format("at most {} prompts in a request", limits.texts));
-    const auto add = [&](const json& list) {
-      if (list.is_array() && static_cast<int64_t>(list.size()) > limits.prompt_tokens)
-        fields.refuse("prompt",
-                      fmt::format("it has {} tokens; this server reads at most {}", list.size(), limits.prompt_tokens));
-      request.prompts.push_back({"", token_ids(list, vocabulary, fields, "prompt")});
-      if (request.prompts.back().tokens.empty()) fields.refuse("prompt", "a list of token ids must not be empty");
-    };
-    if (several)
-      for (const json& list : *given) add(list);
-    else
-      add(*given);
-  } else {
-    for (std::string& text : fields.texts("prompt", static_cast<size_t>(limits.texts)))
-      request.prompts.push_back({std::move(text), {}});
-  }
-  if (request.prompts.empty()) fields.refuse("prompt", "the list must not be empty");
+  const bool several = given != nullptr && given->is_array() && !given->empty() && !given->front().is_number();
+  if (several && static_cast<int64_t>(given->size()) > limits.texts)
+    fields.refuse("prompt", fmt::format("at most {} prompts in a request", limits.texts));
+  const auto add = [&](const json& item) {
+    CompletionRequest::Prompt& prompt = request.prompts.emplace_back();
+    if (item.is_string()) {
+      prompt.text = item.get<std::string>();
+      return;
+    }
+    if (item.is_array() && static_cast<int64_t>(item.size()) > limits.prompt_tokens)
+      fields.refuse("prompt",
+                    fmt::format("it has {} tokens; this server reads at most {}", item.size(), limits.prompt_tokens));
+    prompt.tokens = token_ids(item, vocabulary, fields, "prompt");
+    if (prompt.tokens.empty()) fields.refuse("prompt", "a list of token ids must not be empty");
+  };
+  if (several)
+    for (const json& item : *given) add(item);
+  else
+    add(given != nullptr ? *given : json(""));
 }
 
 void read_session(CompletionRequest& request, const RequestFields& fields) {
@@ -96,14 +93,10 @@ std::vector<InputText> input_texts(const RequestFields& fields, const Completion
     if (texts.size() == max_texts) fields.refuse(name, fmt::format("at most {} texts", max_texts));
     InputText text;
     text.place = fmt::format("{}[{}]", name, texts.size());
-    if (item.is_string()) {
-      text.columns = {item.get<std::string>()};
-    } else if (columns && item.is_array() && !item.empty() &&
-               std::all_of(item.begin(), item.end(), [](const json& part) { return part.is_string(); })) {
-      text.columns = item.get<std::vector<std::string>>();
-    } else {
+    const json row = columns && item.is_array() ? item : json::array({item});
+    if (row.empty() || !std::all_of(row.begin(), row.end(), [](const json& part) { return part.is_string(); }))
       fields.refuse(name, "expected texts, got " + json_excerpt(item));
-    }
+    text.columns = row.get<std::vector<std::string>>();
     text.text = join(text.columns, " ");
     check_length(text.place, text.text, limits);
     texts.push_back(std::move(text));
@@ -116,10 +109,7 @@ CompletionRequest completion_fields(const json& body, int64_t vocabulary, const 
                                     CompletionOptions& completion) {
   const RequestFields fields(body,
                              "model prompt max_tokens n temperature top_p top_k min_p repetition_penalty seed stop "
-                             "stream stream_options logprobs echo session user suffix presence_penalty "
-                             "frequency_penalty logit_bias");
-  for (const char* const name : {"suffix", "presence_penalty", "frequency_penalty", "logit_bias"})
-    fields.unsupported(name);
+                             "stream stream_options logprobs echo session user");
   CompletionRequest request;
   request.job.samples = fields.whole("n", 1, 1, limits.texts);
   request.job.likeliest = fields.whole("logprobs", -1, 0, 20);

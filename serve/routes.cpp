@@ -2,9 +2,8 @@
 // their own. tests/serve/test_endpoints.cpp asks every path.
 #include "serve/routes.hpp"
 
-#include <algorithm>
-
 #include "core/io/json.hpp"
+#include "core/strings/strings.hpp"
 #include "run/predictions/pair_completions.hpp"
 
 namespace capstan {
@@ -16,14 +15,14 @@ namespace {
 
 struct Route {
   std::string_view method;
-  const char* path;  // * stands for any name
+  std::string_view path;  // model_path: with any name behind it
   Handler handler;
 };
 
-bool matches(const Route& route, const std::vector<std::string>& path) {
-  const std::vector<std::string> own = path_parts(route.path);
-  return std::equal(own.begin(), own.end(), path.begin(), path.end(),
-                    [](const std::string& a, const std::string& b) { return a == "*" || a == b; });
+constexpr std::string_view model_path = "/v1/models/";  // with a model's name
+
+bool matches(const Route& route, const std::string& path) {
+  return path == route.path || (route.path == model_path && starts_with(path, model_path));
 }
 
 void complete(const Call& call) {
@@ -108,33 +107,13 @@ void list_models(const Call& call) {
 }
 
 void show_model(const Call& call) {
-  call.reply->send(json_answer(model_json(*engine_called(call.model, call.models))));
-}
-
-/// The model of the path, whose session the path names.
-Engine& engine_of_session(const Call& call) {
-  Engine& engine = *engine_called(call.model, call.models);
-  check_predicts(engine, Predicts::next_token);
-  if (!is_plain_name(call.session))
-    throw ApiError(400, "a session's name consists of at most 128 letters, digits, hyphens, points and underscores");
-  return engine;
-}
-
-void save_session(const Call& call) {
-  std::string bytes = engine_of_session(call).saved_session(call.session);
-  if (bytes.empty()) throw ApiError(404, fmt::format("there is no session {}", call.session));
-  call.reply->send({200, std::move(bytes), "application/octet-stream"});
-}
-
-void restore_session(const Call& call) {
-  const int64_t tokens = engine_of_session(call).restore_session(call.session, call.request.body);
-  call.reply->send(json_answer({{"id", call.session}, {"object", "session"}, {"tokens", tokens}}));
+  const std::string name = percent_decoded(call.request.path.substr(model_path.size()));
+  call.reply->send(json_answer(model_json(*engine_called(name, call.models))));
 }
 
 /// All routes. Those without a handler are answered by server.cpp.
 constexpr Route routes[] = {{"GET", "/", nullptr},
                             {"GET", "/health", nullptr},
-                            {"GET", "/metrics", nullptr},
                             {"POST", "/v1/completions", complete},
                             {"POST", "/v1/embeddings", embed},
                             {"POST", "/v1/classify", classify},
@@ -142,27 +121,18 @@ constexpr Route routes[] = {{"GET", "/", nullptr},
                             {"POST", "/detokenize", detokenize},
                             {"GET", "/tokenizer_info", show_tokenizer},
                             {"GET", "/v1/models", list_models},
-                            {"GET", "/v1/models/*", show_model},
-                            {"GET", "/v1/models/*/sessions/*", save_session},
-                            {"PUT", "/v1/models/*/sessions/*", restore_session}};
+                            {"GET", model_path, show_model}};
 
 /// The handler of a request's path and method; null for what the server answers itself. Throws ApiError as
 /// check_route().
 Handler handler_of(const HttpRequest& head) {
-  const std::vector<std::string> path = path_parts(head.path);
-  std::string methods;
   for (const Route& route : routes) {
-    if (!matches(route, path)) continue;
+    if (!matches(route, head.path)) continue;
     // HEAD asks for what GET answers, without the body.
-    if (head.method != route.method && !(head.method == "HEAD" && route.method == "GET")) {
-      methods += (methods.empty() ? "" : ", ") + std::string(route.method);
-      continue;
-    }
-    if (head.has_body && route.method == "GET")
-      throw ApiError(413, fmt::format("{} {} takes no body", head.method, head.path));
+    if (head.method != route.method && !(head.method == "HEAD" && route.method == "GET"))
+      throw ApiError(405, fmt::format("{} is for {}, not for {}", head.path, route.method, head.method));
     return route.handler;
   }
-  if (!methods.empty()) throw ApiError(405, fmt::format("{} has no method {}", head.path, head.method), methods);
   throw ApiError(404, fmt::format("there is nothing at {}: ask POST /v1/completions, which continues a prompt, POST "
                                   "/v1/classify, POST /v1/embeddings or GET /v1/models",
                                   json_excerpt(head.path)));
@@ -172,13 +142,8 @@ Handler handler_of(const HttpRequest& head) {
 
 void check_route(const HttpRequest& head) { handler_of(head); }
 
-bool is_open_route(const HttpRequest& head) { return head.path == "/" || head.path == "/health"; }
-
-void answer_route(Call call) {
+void answer_route(const Call& call) {
   try {
-    const std::vector<std::string> path = path_parts(call.request.path);
-    if (path.size() > 2) call.model = percent_decoded(path[2]);
-    if (path.size() > 4) call.session = percent_decoded(path[4]);
     const Handler handler = handler_of(call.request);
     read_from_client([&] { handler(call); });  // what computes is work of the scheduler
   } catch (const std::exception& error) {

@@ -6,13 +6,10 @@
 
 namespace capstan {
 
-/// Throws ApiError 404 for an unknown path, 405 for a method that the path does not have (its param lists those that it
-/// has), and 413 for a body where none is taken.
+/// Throws ApiError 404 for an unknown path, and 405 for a method that the path does not have.
 void check_route(const HttpRequest& head);
-/// Whether requests need no token.
-bool is_open_route(const HttpRequest& head);
-/// Answers a request that check_route() lets pass and that has a handler here: server.cpp answers /, /health and
-/// /metrics itself. Throws nothing.
-void answer_route(Call call);
+/// Answers a request that check_route() lets pass and that has a handler here: server.cpp answers / and /health
+/// itself. Throws nothing.
+void answer_route(const Call& call);
 
 }  // namespace capstan

@@ -1,6 +1,5 @@
 // A request passes refuse() with its head (names, origin, token, path), then waits for its turn on the computing
-// thread. /health, /metrics and the page are answered on the network's thread. Models are replaced as a whole by
-// reload(), and requests keep those that they began with.
+// thread. /health and the page are answered on the network's thread.
 #include "serve/server.hpp"
 
 #include <algorithm>
@@ -11,7 +10,7 @@
 #include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
-#include "core/strings/utf8.hpp"
+#include "core/strings/printable.hpp"
 
 namespace capstan {
 
@@ -74,20 +73,12 @@ bool same_secret(const std::string& given, const std::string& secret) {
   return difference == 0;
 }
 
-void log_answer(const std::string& client, const std::string& request, int status, double seconds) {
-  log_debug(fmt::format("{} {} {} in {:.3f} s", client, request.empty() ? "(no request)" : request, status, seconds));
-}
-
 /// Throws ConfigError for a host name that no request would have.
 ServeOptions checked(ServeOptions options) {
-  for (const std::string& given : options.host_names) {
-    std::string name = given.substr(given.find("://") == std::string::npos ? 0 : given.find("://") + 3);
-    name = name.substr(0, name.find_first_of("/:?#"));
-    if (name == given && is_plain_name(name)) continue;
-    throw ConfigError(fmt::format(
-        "--host-name {}: expected a name such as models.example, without http://, port, path and wildcards{}", given,
-        is_plain_name(name) ? "; give --host-name " + name : ""));
-  }
+  for (const std::string& name : options.host_names)
+    if (!is_plain_name(name))
+      throw ConfigError(fmt::format(
+          "--host-name {}: expected a name such as models.example, without http://, port, path and wildcards", name));
   return options;
 }
 
@@ -95,8 +86,7 @@ ServeOptions checked(ServeOptions options) {
 std::string model_name(const fs::path& folder) {
   const fs::path whole = fs::absolute(folder).lexically_normal();
   std::string name = (whole.has_filename() ? whole : whole.parent_path()).filename().string();  // "runs/m/" has none
-  const bool has_control = std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; });
-  if (name.empty() || !is_utf8(name) || has_control)
+  if (name.empty() || printable_line(name) != name)
     throw ConfigError(
         fmt::format("{}: the folder's name is the model's, and must be UTF-8 without control characters: rename it, "
                     "or give a link to it",
@@ -104,24 +94,40 @@ std::string model_name(const fs::path& folder) {
   return name;
 }
 
+/// Opens the runs, and makes the settings of the process.
+Models open_models(const ServeOptions& options) {
+  Models models;
+  EngineOptions engine = options.engine;
+  engine.session_bytes /= static_cast<int64_t>(options.runs.size());
+  engine.client_slots = share_of(options, engine.slots);
+  for (const std::string& where : options.runs) {
+    SavedRun run = open_run(where);
+    const std::string name = model_name(run.folder);
+    if (models.empty()) {
+      set_threads(static_cast<int>(options.threads > 0 ? options.threads : run.config.threads));
+      use_kernels(run.config.train);
+    }
+    for (const auto& other : models)
+      if (other->name() == name) throw ConfigError(fmt::format("{}: another run has the name {}, too", where, name));
+    models.push_back(std::make_shared<Engine>(std::move(run), name, engine));
+  }
+  reserve_product_memory();
+  return models;
+}
+
 }  // namespace
 
 Server::Server(const ServeOptions& options)
     : options_(checked(options)),
-      models_(open_models(true)),
+      models_(open_models(options_)),
       room_(room_of_answers(options)),
       unread_(room_of_requests(options)),
       http_(options.host, static_cast<int>(options.port), options.http,
             {[this](const HttpRequest& head) { return refuse(head); },
              [this](HttpRequest request, std::shared_ptr<HttpReply> reply) { answer(std::move(request), reply); },
-             [](int status, const std::string& why) { return error_answer(ApiError(status, why)); }, log_answer}) {}
+             [](int status, const std::string& why) { return error_answer(ApiError(status, why)); }}) {}
 
 Server::~Server() { stop(); }
-
-Models Server::models() const {
-  const std::lock_guard lock(mutex_);
-  return models_;
-}
 
 void Server::run() {
   http_.run();
@@ -131,37 +137,6 @@ void Server::run() {
 void Server::stop() {
   scheduler_.stop();
   http_.stop();
-}
-
-Models Server::open_models(bool first) {
-  Models models;
-  EngineOptions engine = options_.engine;
-  engine.session_bytes /= static_cast<int64_t>(options_.runs.size());
-  engine.client_slots = share_of(options_, engine.slots);
-  for (const std::string& where : options_.runs) {
-    SavedRun run = open_run(where);
-    const std::string name = model_name(run.folder);
-    if (first && models.empty()) {
-      set_threads(static_cast<int>(options_.threads > 0 ? options_.threads : run.config.threads));
-      use_kernels(run.config.train);
-    }
-    for (const auto& other : models)
-      if (other->name() == name) throw ConfigError(fmt::format("{}: another run has the name {}, too", where, name));
-    models.push_back(std::make_shared<Engine>(std::move(run), name, engine));
-  }
-  if (first) reserve_product_memory();
-  return models;
-}
-
-void Server::reload() {
-  try {
-    Models models = open_models(false);
-    const std::lock_guard lock(mutex_);
-    models_.swap(models);  // the former ones go when the lock is released
-    log_info("the models have been opened anew");
-  } catch (const std::exception& error) {
-    log_error(fmt::format("the models stay as they were: {}", error.what()));
-  }
 }
 
 std::optional<HttpAnswer> Server::refuse(const HttpRequest& head) const {
@@ -184,14 +159,8 @@ void Server::check(const HttpRequest& head) const {
   const size_t scheme = head.origin.find("://");
   if (!head.origin.empty() && (scheme == std::string::npos || head.origin.substr(scheme + 3) != head.host))
     throw ApiError(403, "this request is from a page of another site");
-  if (!head.content_encoding.empty() && lowered(head.content_encoding) != "identity")
-    throw ApiError(415, fmt::format("Content-Encoding: this server does not unpack {}: send the body as it is",
-                                    json_excerpt(head.content_encoding)));
-  if (options_.token.empty() || is_open_route(head)) return;
-  constexpr std::string_view bearer = "bearer ";
-  const bool has_token = lowered(head.authorization.substr(0, bearer.size())) == bearer;
-  const size_t token = head.authorization.find_first_not_of(' ', bearer.size());
-  if (!has_token || token == std::string::npos || !same_secret(head.authorization.substr(token), options_.token))
+  if (options_.token.empty() || head.path == "/" || head.path == "/health") return;
+  if (!same_secret(head.authorization, "Bearer " + options_.token))
     throw ApiError(401, "the header Authorization: Bearer TOKEN is missing, or has another token");
 }
 
@@ -205,20 +174,12 @@ void Server::answer(HttpRequest request, const std::shared_ptr<HttpReply>& reply
                           "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src "
                           "'self'; frame-ancestors 'none'; base-uri 'none'"},
                          {"X-Content-Type-Options", "nosniff"}}});
-  if (request.path != "/metrics") return answer_in_turn(std::move(request), reply);
-  const Models models = this->models();
-  std::map<std::string, const ServeMetrics*> metrics;
-  for (const auto& model : models) metrics[model->name()] = &model->metrics();
-  reply->send({200, prometheus_text(metrics), "text/plain; version=0.0.4"});
-}
-
-void Server::answer_in_turn(HttpRequest request, const std::shared_ptr<HttpReply>& reply) {
   const int64_t bytes = static_cast<int64_t>(request.body.size()) + bytes_beside_body;
   auto part = unread_.enter(request.client, {1, bytes});
   if (part == nullptr) return reply->send(error_answer(ApiError(429, "too many requests wait: try again later")));
   const auto shared = std::make_shared<HttpRequest>(std::move(request));
   const auto work = [this, shared, reply, part = std::move(part)] {
-    if (!reply->gone()) answer_route({*shared, reply, models(), scheduler_, room_, options_});
+    if (!reply->gone()) answer_route({*shared, reply, models_, scheduler_, room_, options_});
     return false;
   };
   scheduler_.add(shared->client, work, static_cast<size_t>(bytes));

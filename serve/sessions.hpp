@@ -18,7 +18,6 @@ struct TextSession {
   std::vector<int32_t> window;  // tokens begin, begin + 1, ... of the text
   int64_t begin = 0;
 
-  int64_t tokens() const { return begin + static_cast<int64_t>(window.size()); }
   /// The memory that it takes, about.
   int64_t bytes() const;
 };

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <boost/beast/http.hpp>
 
+#include "core/io/log.hpp"
+
 namespace capstan {
 namespace {
 
@@ -37,10 +39,7 @@ std::string head_text(const HttpAnswer& answer, bool keep_alive) {
 
 }  // namespace
 
-using Connection = HttpState::Connection;
-using Reply = HttpState::Reply;
-
-Connection::Connection(std::shared_ptr<HttpState> state, net::ip::tcp::socket socket)
+HttpConnection::HttpConnection(std::shared_ptr<HttpState> state, net::ip::tcp::socket socket)
     : state_(std::move(state)),
       socket_(std::move(socket)),
       deadline_(state_->context),
@@ -57,14 +56,14 @@ Connection::Connection(std::shared_ptr<HttpState> state, net::ip::tcp::socket so
   socket_.non_blocking(true, error);  // shed() writes without waiting
 }
 
-Connection::~Connection() {
+HttpConnection::~HttpConnection() {
   close();
   state_->all.erase(place_);
   if (--address_.connections == 0) state_->addresses.erase(client_);
   state_->end_if_done();
 }
 
-void Connection::close() {
+void HttpConnection::close() {
   beast::error_code error;
   socket_.close(error);
   wait(Waits::nothing);
@@ -72,7 +71,7 @@ void Connection::close() {
   if (gone_) *gone_ = true;
 }
 
-void Connection::shed(const std::string& why) {
+void HttpConnection::shed(const std::string& why) {
   if (waits_ == Waits::for_body) {
     const HttpAnswer refusal = state_->handler.error(503, why);
     beast::error_code error;
@@ -82,7 +81,7 @@ void Connection::shed(const std::string& why) {
 }
 
 /// Gives a client that has something to do so many seconds for it, after which the connection is closed.
-void Connection::arm(double seconds) {
+void HttpConnection::arm(double seconds) {
   deadline_.expires_after(std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds)));
   deadline_.async_wait([weak = weak_from_this()](beast::error_code error) {
     const auto me = weak.lock();
@@ -92,7 +91,7 @@ void Connection::arm(double seconds) {
 
 /// Says what the client has to do next. Its body must come within the time that began with the head, so that a client
 /// which trickles is not waited for.
-void Connection::wait(Waits what) {
+void HttpConnection::wait(Waits what) {
   address_.waiting += what == Waits::nothing ? 0 : 1;
   address_.waiting -= waits_ == Waits::nothing ? 0 : 1;
   const bool goes_on = waits_ == Waits::for_request && what == Waits::for_body;
@@ -107,19 +106,19 @@ void Connection::wait(Waits what) {
 }
 
 /// Notes that a client has moved `bytes` since wait().
-void Connection::moved(size_t bytes) {
+void HttpConnection::moved(size_t bytes) {
   if (bytes < moved_ + step_bytes) return;
   moved_ = bytes;
   since_ = Clock::now();
 }
 
-void Connection::hold(size_t bytes) {
+void HttpConnection::hold(size_t bytes) {
   state_->held += bytes - held_;
   address_.held += bytes - held_;
   if (bytes > std::exchange(held_, bytes)) state_->bound_memory();
 }
 
-void Connection::read_request() {
+void HttpConnection::read_request() {
   if (state_->closing) return close();
   parser_.emplace();
   set_limits(*parser_, state_->limits);
@@ -135,7 +134,7 @@ void Connection::read_request() {
   });
 }
 
-void Connection::take_head() {
+void HttpConnection::take_head() {
   const auto& head = parser_->get();
   const HttpRequest request = head_of(*parser_, client_);
   request_ = request.method + " " + request.path;
@@ -161,7 +160,7 @@ void Connection::take_head() {
                    });
 }
 
-void Connection::read_body() {
+void HttpConnection::read_body() {
   http::async_read_some(socket_, buffer_, *parser_, [me = shared_from_this()](beast::error_code error, size_t) {
     if (error) return me->refuse(error);
     if (me->parser_->is_done()) return me->hand_over();
@@ -172,19 +171,19 @@ void Connection::read_body() {
   });
 }
 
-void Connection::hand_over() {
+void HttpConnection::hand_over() {
   HttpRequest request = head_of(*parser_, client_);
   request.body = std::move(parser_->get().body());
   wait(Waits::nothing);
   hold(0);
   if (buffer_.size() == 0) buffer_.shrink_to_fit();
   watch();
-  state_->handler.answer(std::move(request), std::make_shared<Reply>(shared_from_this()));
+  state_->handler.answer(std::move(request), std::make_shared<HttpReply>(shared_from_this()));
 }
 
 /// Reads on while a request is computed: only so is it seen that the client has left. Bytes that come are the beginning
 /// of the next request; from then on, only writing shows it.
-void Connection::watch() {
+void HttpConnection::watch() {
   if (buffer_.size() > 0) return;
   watching_ = true;
   socket_.async_read_some(buffer_.prepare(4096), [me = shared_from_this()](beast::error_code error, size_t count) {
@@ -197,24 +196,25 @@ void Connection::watch() {
   });
 }
 
-void Connection::refuse(const beast::error_code& error) {
+void HttpConnection::refuse(const beast::error_code& error) {
   keep_alive_ = false;
   if (const auto refusal = refusal_of(error, state_->limits))
     return answer(state_->handler.error(refusal->first, refusal->second));
   close();  // the client has left, or was too slow
 }
 
-void Connection::send(const Gone& exchange, HttpAnswer answer_given) {
+void HttpConnection::send(const Gone& exchange, HttpAnswer answer_given) {
   if (exchange == gone_ && !answered_) answer(std::move(answer_given));
 }
 
 /// Reports for the log what was answered, once for each request.
-void Connection::tell(int status) {
-  if (state_->handler.answered)
-    state_->handler.answered(client_, request_, status, std::chrono::duration<double>(Clock::now() - begun_).count());
+void HttpConnection::tell(int status) {
+  const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
+  log_debug(
+      fmt::format("{} {} {} in {:.3f} s", client_, request_.empty() ? "(no request)" : request_, status, seconds));
 }
 
-void Connection::answer(HttpAnswer answer) {
+void HttpConnection::answer(HttpAnswer answer) {
   answered_ = ended_ = true;
   tell(answer.status);
   hold(0);
@@ -224,7 +224,7 @@ void Connection::answer(HttpAnswer answer) {
   write();
 }
 
-void Connection::stream(const Gone& exchange, std::string text, bool end) {
+void HttpConnection::stream(const Gone& exchange, std::string text, bool end) {
   if (exchange != gone_ || (answered_ && !streams_) || ended_) return;
   if (!streams_) {
     streams_ = answered_ = true;
@@ -242,7 +242,7 @@ void Connection::stream(const Gone& exchange, std::string text, bool end) {
   write();
 }
 
-void Connection::queue(std::string bytes) {
+void HttpConnection::queue(std::string bytes) {
   if (bytes.empty() || !socket_.is_open()) return;
   const size_t held = held_ + bytes.size();
   if (unsent_.size() > (writing_ ? 1 : 0) && unsent_.back().size() + bytes.size() <= step_bytes)
@@ -252,7 +252,7 @@ void Connection::queue(std::string bytes) {
   hold(held);
 }
 
-void Connection::write() {
+void HttpConnection::write() {
   if (writing_ || !socket_.is_open()) return;
   if (unsent_.empty()) {
     if (ended_) done();
@@ -275,7 +275,7 @@ void Connection::write() {
                    });
 }
 
-void Connection::done() {
+void HttpConnection::done() {
   if (!keep_alive_ || state_->closing) return linger(max_drained);
   wants_request_ = watching_;  // then the read that is under way is that of the next request
   if (wants_request_) return wait(Waits::for_request);
@@ -284,7 +284,7 @@ void Connection::done() {
 
 /// Closes after reading what the client still sends, `left` bytes at most: closing at once would reset the connection,
 /// and the client might never see the answer.
-void Connection::linger(size_t left) {
+void HttpConnection::linger(size_t left) {
   beast::error_code error;
   socket_.shutdown(net::ip::tcp::socket::shutdown_send, error);
   if (error || watching_ || left == 0) return close();
@@ -300,27 +300,28 @@ void Connection::linger(size_t left) {
                           });
 }
 
-Reply::Reply(std::shared_ptr<Connection> connection)
-    : connection_(std::move(connection)), state_(connection_->state_), gone_(connection_->gone_) {}
+HttpReply::HttpReply(std::shared_ptr<HttpConnection> connection)
+    : connection_(std::move(connection)), gone_(connection_->gone_) {}
 
-Reply::~Reply() {
-  if (!answered_) Reply::send(state_->handler.error(500, "the server failed to answer"));
+HttpReply::~HttpReply() {
+  const std::shared_ptr<HttpState> state = connection_->state_;
+  if (!answered_) send(state->handler.error(500, "the server failed to answer"));
   // The connection is destroyed on its own thread.
-  net::post(state_->context, [connection = std::move(connection_)] {});
+  net::post(state->context, [connection = std::move(connection_)] {});
 }
 
-void Reply::send(HttpAnswer answer) {
+void HttpReply::send(HttpAnswer answer) {
   answered_ = true;
-  net::post(state_->context, [connection = connection_, exchange = gone_, answer = std::move(answer)]() mutable {
-    connection->send(exchange, std::move(answer));
-  });
+  net::post(connection_->state_->context,
+            [connection = connection_, exchange = gone_, answer = std::move(answer)]() mutable {
+              connection->send(exchange, std::move(answer));
+            });
 }
 
-void Reply::post(std::string text, bool end) {
+void HttpReply::post(std::string text, bool end) {
   answered_ = true;
-  net::post(state_->context, [connection = connection_, exchange = gone_, text = std::move(text), end]() mutable {
-    connection->stream(exchange, std::move(text), end);
-  });
+  net::post(connection_->state_->context, [connection = connection_, exchange = gone_, text = std::move(text),
+                                           end]() mutable { connection->stream(exchange, std::move(text), end); });
 }
 
 }  // namespace capstan

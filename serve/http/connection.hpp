@@ -1,5 +1,5 @@
 // One client of a server, and what the server knows of all of them. Includes Boost: for the sources of this folder
-// only. All but Reply and HttpHandler::error runs on the server's thread, so that nothing here is locked.
+// only. All but HttpReply and HttpHandler::error runs on the server's thread, so that nothing here is locked.
 // tests/serve/test_clients.cpp holds what becomes of clients that vanish, trickle or do not read.
 #pragma once
 
@@ -20,8 +20,7 @@
 namespace capstan {
 
 struct HttpState : std::enable_shared_from_this<HttpState> {
-  class Connection;
-  class Reply;
+  using Connection = HttpConnection;
   /// What the clients with one address have.
   struct Address {
     size_t connections = 0, waiting = 0;  // waiting: for the client to send or take something
@@ -37,6 +36,8 @@ struct HttpState : std::enable_shared_from_this<HttpState> {
   void bound_memory();
   /// Ends the server when it takes no further requests and the last connection has ended.
   void end_if_done();
+  void drain();
+  void wait_for_signal();
   /// Ends the connection with the largest rank; false where none has one.
   template <class Rank>
   bool shed_largest(const Rank& rank);
@@ -47,22 +48,23 @@ struct HttpState : std::enable_shared_from_this<HttpState> {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work{context.get_executor()};
   boost::asio::ip::tcp::acceptor acceptor{context};
   boost::asio::steady_timer pause{context};  // until connections are taken again, or until the server ends
-  std::list<Connection*> all;                // connections, which put themselves in and take themselves out
+  boost::asio::signal_set signals{context};
+  std::list<Connection*> all;  // connections, which put themselves in and take themselves out
   std::map<std::string, Address> addresses;
   size_t held = 0;  // bytes of all connections
   bool closing = false;
 };
 
-/// A connection lives as long as a handler of Boost or a Reply holds it: it reads a request, hands it over, writes what
-/// comes of it, and reads the next one.
-class HttpState::Connection : public std::enable_shared_from_this<Connection> {
+/// A connection lives as long as a handler of Boost or an HttpReply holds it: it reads a request, hands it over, writes
+/// what comes of it, and reads the next one.
+class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
   using Clock = std::chrono::steady_clock;
   /// What the client has to do next; nothing while its request is computed.
   enum class Waits { nothing, for_request, for_body, for_reader };
 
-  Connection(std::shared_ptr<HttpState> state, boost::asio::ip::tcp::socket socket);
-  ~Connection();
+  HttpConnection(std::shared_ptr<HttpState> state, boost::asio::ip::tcp::socket socket);
+  ~HttpConnection();
 
   void read_request();
   void close();
@@ -74,13 +76,13 @@ class HttpState::Connection : public std::enable_shared_from_this<Connection> {
   void stream(const Gone& exchange, std::string text, bool end);
 
   Waits waits() const { return waits_; }
-  const Address& address() const { return address_; }
+  const HttpState::Address& address() const { return address_; }
   size_t held() const { return held_; }
   /// Seconds since the client began what it has to do, or moved the last 64 kB of it.
   double stalled(Clock::time_point now) const { return std::chrono::duration<double>(now - since_).count(); }
 
  private:
-  friend class Reply;
+  friend class HttpReply;
 
   // These are called in the order of a request's life: read_request, take_head, read_body, hand_over, answer or stream,
   // write, done.
@@ -107,8 +109,8 @@ class HttpState::Connection : public std::enable_shared_from_this<Connection> {
   std::optional<RequestParser> parser_;
   std::string client_, request_;  // request_: "GET /v1/models"
   Clock::time_point begun_;
-  Address& address_;
-  std::list<Connection*>::iterator place_;
+  HttpState::Address& address_;
+  std::list<HttpConnection*>::iterator place_;
   Gone gone_;  // of the present request
   Waits waits_ = Waits::nothing;
   Clock::time_point since_;      // for stalled()
@@ -116,26 +118,6 @@ class HttpState::Connection : public std::enable_shared_from_this<Connection> {
   bool answered_ = true, keep_alive_ = true, chunked_ = true, head_only_ = false, streams_ = false, ended_ = false;
   bool watching_ = false, writing_ = false, wants_request_ = false;
   std::deque<std::string> unsent_;  // the first is being sent while writing_
-};
-
-/// A reply to the request that a connection has read. For any thread.
-class HttpState::Reply final : public HttpReply {
- public:
-  explicit Reply(std::shared_ptr<Connection> connection);
-  ~Reply() override;
-
-  void send(HttpAnswer answer) override;
-  void stream(std::string text) override { post(std::move(text), false); }
-  void end_stream() override { post("", true); }
-  bool gone() const override { return *gone_; }
-
- private:
-  void post(std::string text, bool end);
-
-  std::shared_ptr<Connection> connection_;
-  std::shared_ptr<HttpState> state_;
-  Connection::Gone gone_;
-  bool answered_ = false;
 };
 
 }  // namespace capstan

@@ -7,8 +7,10 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "core/base/error.hpp"
+#include "core/io/log.hpp"
 #include "serve/http/connection.hpp"
 
 namespace capstan {
@@ -22,7 +24,7 @@ constexpr size_t default_held_bytes = 128 << 20;
 /// Only a client that takes nothing of an answer for so long is dropped for its memory.
 constexpr double patience_seconds = 1;
 
-using Connection = HttpState::Connection;
+using Connection = HttpConnection;
 using Waits = Connection::Waits;
 using Rank = std::optional<std::pair<size_t, double>>;
 
@@ -83,6 +85,28 @@ void HttpState::end_if_done() {
   if (closing && all.empty()) context.stop();
 }
 
+void HttpState::drain() {
+  closing = true;
+  boost::beast::error_code error;
+  acceptor.close(error);
+  pause.expires_after(std::chrono::milliseconds(static_cast<int64_t>(1000 * limits.drain_seconds)));
+  pause.async_wait([me = shared_from_this()](boost::beast::error_code) { me->context.stop(); });
+  for (Connection* const connection : all)
+    if (connection->waits() == Waits::for_request || connection->waits() == Waits::for_body)
+      connection->shed("the server is about to end");
+  end_if_done();
+}
+
+void HttpState::wait_for_signal() {
+  signals.async_wait([me = shared_from_this()](boost::beast::error_code error, int signal) {
+    if (error) return;
+    if (signal != SIGTERM || me->closing) return me->context.stop();
+    log_info("SIGTERM: what is under way is still answered; a second signal ends it");
+    me->drain();
+    me->wait_for_signal();
+  });
+}
+
 HttpServer::HttpServer(const std::string& host, int port, const HttpLimits& limits, HttpHandler handler)
     : state_(std::make_shared<HttpState>(limits, std::move(handler))) {
   rlimit files{};
@@ -110,6 +134,7 @@ HttpServer::~HttpServer() {
   state_->closing = true;
   state_->acceptor.close(error);
   state_->pause.cancel();
+  state_->signals.cancel(error);
   for (Connection* const connection : state_->all) connection->close();
   do {  // what was under way ends, and with it the connections
     state_->context.restart();
@@ -137,18 +162,13 @@ void HttpServer::run() {
 
 void HttpServer::stop() { state_->context.stop(); }
 
-void HttpServer::drain(double seconds) {
-  net::post(state_->context, [state = state_, seconds] {
-    state->closing = true;
-    boost::beast::error_code error;
-    state->acceptor.close(error);
-    state->pause.expires_after(std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds)));
-    state->pause.async_wait([state](boost::beast::error_code) { state->context.stop(); });
-    for (Connection* const connection : state->all)
-      if (connection->waits() == Waits::for_request || connection->waits() == Waits::for_body)
-        connection->shed("the server is about to end");
-    state->end_if_done();
-  });
+void HttpServer::drain() {
+  net::post(state_->context, [state = state_] { state->drain(); });
+}
+
+void HttpServer::end_at_signals() {
+  for (const int signal : {SIGINT, SIGTERM}) state_->signals.add(signal);
+  state_->wait_for_signal();
 }
 
 }  // namespace capstan

@@ -28,8 +28,10 @@ class HttpServer : NoCopy {
   /// From any thread: closes everything.
   void stop();
   /// From any thread: takes no further connections, and closes those whose request has not come whole; others end with
-  /// their answer. run() returns when the last one has ended, or after so many seconds.
-  void drain(double seconds);
+  /// their answer. run() returns when the last one has ended, or after drain_seconds.
+  void drain();
+  /// From here on SIGTERM drains the server, and a second one or SIGINT stops it.
+  void end_at_signals();
 
  private:
   std::shared_ptr<HttpState> state_;

@@ -1,6 +1,7 @@
 // Requests, answers and limits, without Boost: what serve/http and the rest of serve have in common.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -9,19 +10,23 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/no_copy.hpp"
+
 namespace capstan {
 
+class HttpConnection;
+
 struct HttpRequest {
-  std::string method, path, body;                             // path: without what follows a ?
-  std::string authorization, content_encoding, origin, host;  // headers; empty without
-  std::string client;                                         // the client's address
-  bool has_body = false;                                      // as the head says; the body may be empty all the same
+  std::string method, path, body;           // path: without what follows a ?
+  std::string authorization, origin, host;  // headers; empty without
+  std::string client;                       // the client's address
 };
 
-/// How large and slow requests may be.
+/// How large and slow requests may be, and the end of a server.
 struct HttpLimits {
   size_t header_bytes = 16 << 10, body_bytes = 1 << 20, connections = 2048;  // of one request, at most; of all clients
-  double idle_seconds = 30;  // for a request to come in whole, and for a client to take what it is sent
+  double idle_seconds = 30;   // for a request to come in whole, and for a client to take what it is sent
+  double drain_seconds = 30;  // for what is under way when the server ends
 };
 
 struct HttpAnswer {
@@ -33,15 +38,24 @@ struct HttpAnswer {
 
 /// How one request is answered: by one answer, or by a stream of text. From any thread; a reply that is dropped without
 /// an answer is one with status 500.
-class HttpReply {
+class HttpReply : NoCopy {
  public:
-  virtual ~HttpReply() = default;
-  virtual void send(HttpAnswer answer) = 0;
+  explicit HttpReply(std::shared_ptr<HttpConnection> connection);
+  ~HttpReply();
+
+  void send(HttpAnswer answer);
   /// Adds to a stream of server-sent events, which the first call begins.
-  virtual void stream(std::string text) = 0;
-  virtual void end_stream() = 0;
+  void stream(std::string text) { post(std::move(text), false); }
+  void end_stream() { post("", true); }
   /// The client has left, or does not read what it is sent: nothing more is needed.
-  virtual bool gone() const = 0;
+  bool gone() const { return *gone_; }
+
+ private:
+  void post(std::string text, bool end);
+
+  std::shared_ptr<HttpConnection> connection_;
+  std::shared_ptr<std::atomic<bool>> gone_;
+  bool answered_ = false;
 };
 
 /// What a server does with requests. All must return at once. They are called on the server's thread, but `error` on
@@ -52,8 +66,6 @@ struct HttpHandler {
   std::function<void(HttpRequest, std::shared_ptr<HttpReply>)> answer;
   /// The answer to what is no request or breaks a limit: 400, 413, 431, or 503 to a client that must make room.
   std::function<HttpAnswer(int status, const std::string& why)> error;
-  /// What was answered, for the log: "GET /v1/models", or nothing for what was no request.
-  std::function<void(const std::string& client, const std::string& request, int status, double seconds)> answered = {};
 };
 
 }  // namespace capstan

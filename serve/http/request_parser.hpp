@@ -44,11 +44,9 @@ inline HttpRequest head_of(const RequestParser& parser, const std::string& clien
           target.substr(0, target.find('?')),
           "",
           field(http::field::authorization),
-          field(http::field::content_encoding),
           field(http::field::origin),
           host,
-          client,
-          parser.chunked() || parser.content_length().value_or(0) > 0};
+          client};
 }
 
 /// Why a head is refused about whose end, or whose host, another program in front of the server might have another
@@ -68,6 +66,8 @@ inline std::optional<std::string> ambiguity_of(const RequestParser& parser) {
     return "the length of the body is given more than once: leave out one of Content-Length and Transfer-Encoding";
   const auto length = head[http::field::content_length];
   if (length.find_first_not_of("0123456789") != length.npos) return "Content-Length: it is no number";
+  if (head.method() != http::verb::post && (parser.chunked() || parser.content_length().value_or(0) > 0))
+    return "only POST takes a body";
   if (count(http::field::host) > 1) return "Host: it is given more than once";
   if (count(http::field::host) == 0 && head.version() >= 11) return "Host: it is missing";
   return {};

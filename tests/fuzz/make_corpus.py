@@ -120,7 +120,7 @@ put("request", "classify", post("/v1/classify?x=%2F", '{"input": ["a", ["b", "c"
 put("request", "detokenize", post("/detokenize", '{"tokens": [1, 2, 3]}'))
 put("request", "pipelined", post("/detokenize", '{"tokens": [1]}') + post("/v1/completions", "{}")[1:] + "GET /health HTTP/1.1\r\n\r\n")
 put("request", "chunked", '1POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n{"prompt":"a b"}\r\n0\r\n\r\n')
-put("request", "chunks-above", "3PUT /v1/models/m/sessions/a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + ("ff\r\n" + "x" * 255 + "\r\n") * 3)
+put("request", "chunks-above", "3POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + ("ff\r\n" + "x" * 255 + "\r\n") * 3)
 put("request", "head-above", "0GET /v1/models/lr%3D1e-2%2 HTTP/1.1\r\nX: " + "x" * 300 + "\r\n\r\n")
 put("request", "length-above", "9POST / HTTP/1.1\r\nContent-Length: 18446744073709551616\r\n\r\n")
 

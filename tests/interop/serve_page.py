@@ -7,6 +7,7 @@ and skips otherwise.
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -189,9 +190,8 @@ def main():
     run = sample_runs()
     pictures = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else None
     browser = started_browser(run.place / "profile")
-    (run.place / "token").write_text("secret\n")
-    process, address = serving(run.place / "runs" / "sample", run.place / "runs" / "topics", "--max-tokens", "20000", "--token-file",
-                               run.place / "token")
+    os.environ["CAPSTAN_TOKEN"] = "secret"
+    process, address = serving(run.place / "runs" / "sample", run.place / "runs" / "topics", "--max-tokens", "20000")
     try:
         page = Page(browser, address, run.folder, pictures)
         for width, scheme in VIEWS:

@@ -49,7 +49,7 @@ ServedRuns::ServedRuns() : place_(fs::temp_directory_path() / ("capstan-serve-" 
   const std::string linear = "model: {type: linear-classifier, words: [1, 2]}\n";
   train_one("spam", labelled("rows.tsv"), linear);
   train_one("topics", labelled("topics.csv", "multi_label: true, "), linear);
-  const std::string diverging = "steps: 1, batch_size: 4, valid_every: 0, lr: 1e38, schedule: {shape: constant}";
+  const std::string diverging = "steps: 1, batch_size: 4, valid_every: 0, lr: 1e12, schedule: {shape: constant}";
   train_one("broken", text, model("aft-simple"), diverging);
   train_one("broken-classifier", labelled("rows.tsv"),
             "model: {type: text-classifier, width: 16, layers: [{mixer: {type: aft-simple}}]}\n", diverging);

@@ -19,15 +19,10 @@ std::string request_of(const json& body, const std::string& path = "/v1/completi
 
 const json endless{{"prompt", "the"}, {"max_tokens", 8000}, {"stream", true}, {"model", "aft-simple"}};
 
-int64_t running(int port) {
-  const std::string text = ask(port, "GET", "/metrics").body;
-  const std::string name = "capstan_num_requests_running{model_name=\"aft-simple\"} ";
-  return std::atoll(text.c_str() + text.find(name) + name.size());
-}
-
-bool becomes(int port, int64_t count, double seconds = 5) {
+/// Whether so many texts are written or wait, soon.
+bool becomes(const Serving& serving, int64_t count, double seconds = 5) {
   for (const auto begin = Clock::now(); seconds_since(begin) < seconds;) {
-    if (running(port) == count) return true;
+    if (serving.server.taken() == count) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return false;
@@ -47,7 +42,7 @@ TEST_CASE("a client that leaves frees its slot at once, and health is answered m
     Client streaming(serving.port());
     streaming.send(request_of(request));
     CHECK(streaming.receive().find("200 OK") != std::string::npos);
-    CHECK(becomes(serving.port(), 4));
+    CHECK(becomes(serving, 4));
     double slowest = 0;
     for (int i = 0; i < 20; ++i) {
       const auto begin = Clock::now();
@@ -57,15 +52,15 @@ TEST_CASE("a client that leaves frees its slot at once, and health is answered m
     MESSAGE("slowest /health: " << slowest << " s");
     CHECK(slowest < 0.5);  // other work may have the cores
   }
-  CHECK(becomes(serving.port(), 0));
+  CHECK(becomes(serving, 0));
   request["stream"] = false;
   request["max_tokens"] = 1 << 20;  // an answer of a gigabyte would be refused
   {
     Client waiting(serving.port());
     waiting.send(request_of(request));
-    CHECK(becomes(serving.port(), 4));
+    CHECK(becomes(serving, 4));
   }
-  CHECK(becomes(serving.port(), 0));
+  CHECK(becomes(serving, 0));
 }
 
 TEST_CASE("queue and share of a client are limited by 429 with retry-after") {
@@ -81,18 +76,17 @@ TEST_CASE("queue and share of a client are limited by 429 with retry-after") {
     clients.push_back(std::make_unique<Client>(serving.port()));
     clients.back()->send(request_of(request));
   }
-  CHECK(becomes(serving.port(), 2));
+  CHECK(becomes(serving, 4));
   Response refused;
   for (int i = 0; i < 100 && refused.status != 429; ++i)
     refused = post(serving.port(), "/v1/completions", {{"prompt", "a"}, {"n", 2}});
   CHECK(refused.status == 429);
   CHECK(refused.headers.find("Retry-After: 1") != std::string::npos);
-  CHECK(refused.json()["error"]["type"] == "rate_limit_error");
   const Response never = post(serving.port(), "/v1/completions", {{"prompt", "a"}, {"n", 5}});
   CHECK(never.status == 400);
   CHECK(never.json()["error"]["param"] == "n");
   clients.clear();
-  CHECK(becomes(serving.port(), 0));
+  CHECK(becomes(serving, 0));
   CHECK(post(serving.port(), "/v1/completions", {{"prompt", "a"}}).status == 200);
 }
 
@@ -225,15 +219,14 @@ TEST_CASE("an address alone takes all slots, and another has its share at once")
   request["n"] = 8;
   Client greedy(serving.port(), 60, "127.0.0.2");
   greedy.send(request_of(request));
-  CHECK(becomes(serving.port(), 4));
-  std::thread reads([&] {  // until it is shut down
+  CHECK(greedy.receive().find("200 OK") != std::string::npos);  // its texts have all slots
+  std::thread reads([&] {                                       // until it is shut down
     while (!greedy.receive().empty()) continue;
   });
   const auto begin = Clock::now();
   const json two{{"prompt", "a"}, {"n", 2}, {"max_tokens", 20}, {"stop", "\u0001"}};
   CHECK(post(serving.port(), "/v1/completions", two).status == 200);
   CHECK(seconds_since(begin) < 1);
-  CHECK(running(serving.port()) == 4);
   ::shutdown(greedy.descriptor(), SHUT_RDWR);
   reads.join();
 }
@@ -313,8 +306,7 @@ TEST_CASE("damaged requests are refused, and leave nothing behind") {
     ::shutdown(client.descriptor(), SHUT_WR);
     while (!client.receive().empty()) continue;
   }
-  CHECK(becomes(serving.port(), 0));
-  CHECK(serving.server.taken() == 0);
+  CHECK(becomes(serving, 0));
   CHECK(post(serving.port(), "/v1/completions", {{"prompt", "a"}}).status == 200);
 }
 
@@ -338,9 +330,9 @@ TEST_CASE("a client that does not read its stream is dropped, and others are ser
   request["logprobs"] = 20;
   Client lazy(serving.port());
   lazy.send(request_of(request));
-  CHECK(becomes(serving.port(), 1));
+  CHECK(becomes(serving, 1));
   CHECK(post(serving.port(), "/v1/completions", {{"prompt", "a"}}).status == 200);
-  CHECK(becomes(serving.port(), 0, 60));
+  CHECK(becomes(serving, 0, 60));
 }
 
 TEST_CASE("draining answers what is under way and refuses what comes") {
@@ -350,7 +342,7 @@ TEST_CASE("draining answers what is under way and refuses what comes") {
   request["max_tokens"] = 3000;
   Client streaming(port);
   streaming.send(request_of(request));
-  CHECK(becomes(port, 1));
+  CHECK(becomes(serving, 1));
   serving.server.drain();
   const Streamed all = streamed(streaming.response());
   CHECK(all.done);
@@ -375,30 +367,19 @@ TEST_CASE("draining does not wait for a request that has not come whole") {
 TEST_CASE("what does not end in the time of draining, and what stop() meets, ends at once") {
   for (const bool drains : {true, false}) {
     ServeOptions options = serve_options({"aft-simple"});
-    options.drain_seconds = 0.3;
+    options.http.drain_seconds = 0.3;
     options.completion.new_tokens = 1 << 30;
     Serving serving(options);
     json request = endless;
     request["max_tokens"] = 1 << 29;
     Client streaming(serving.port());
     streaming.send(request_of(request));
-    CHECK(becomes(serving.port(), 1));
+    CHECK(becomes(serving, 1));
     const auto begin = Clock::now();
     drains ? serving.server.drain() : serving.server.stop();
     serving.wait();
     CHECK(seconds_since(begin) < 2);
   }
-}
-
-TEST_CASE("reloading takes up the weights of now, and a stream goes on") {
-  Serving serving(serve_options({"aft-simple"}));
-  Client streaming(serving.port());
-  streaming.send(request_of(endless));
-  CHECK(becomes(serving.port(), 1));
-  serving.server.reload();
-  const Streamed all = streamed(streaming.response());
-  CHECK(all.end == "length");
-  CHECK(post(serving.port(), "/v1/completions", {{"prompt", "a"}}).status == 200);
 }
 
 }  // namespace capstan::testing

@@ -1,10 +1,6 @@
 // A text has the same bits alone and in any company, and from a session.
-#include <cmath>
-#include <cstring>
-#include <limits>
 #include <random>
 
-#include "core/io/hash.hpp"
 #include "core/machine/parallel.hpp"
 #include "serve/served_runs.hpp"
 
@@ -112,69 +108,22 @@ TEST_CASE("many samples need no more slots than there are") {
   for (size_t i = 0; i < 10; ++i) CHECK(answer["choices"][i]["text"] == expected[i].text);
 }
 
-TEST_CASE("a session goes on with the text of one pass; it forks, is saved, and restored by another server") {
+TEST_CASE("a session goes on with the text of one pass; it forks") {
   for (const std::string model :
        {"aft-simple", "aft-local", "fastformer", "gau", "flash", "attention", "windowed", "test-fading"}) {
     CAPTURE(model);
-    const Serving serving(serve_options({model})), other(serve_options({model}));
-    const auto write = [&](int port, const std::string& prompt, const json& session) {
-      return post(port, "/v1/completions",
+    const Serving serving(serve_options({model}));
+    const auto write = [&](const std::string& prompt, const json& session) {
+      return post(serving.port(), "/v1/completions",
                   {{"prompt", prompt}, {"max_tokens", 25}, {"temperature", 0}, {"session", session}})
           .json()["choices"][0]["text"]
           .get<std::string>();
     };
-    const std::string begin = write(serving.port(), "the tape", {{"keep", "a"}});
-    const std::string next = write(serving.port(), " wire", {{"from", "a"}, {"keep", "b"}});
-    CHECK(write(serving.port(), " wire", {{"from", "a"}, {"keep", "c"}}) == next);  // a is as it was
-    const std::string whole = write(serving.port(), "the tape" + begin + " wire", json::object());
+    const std::string begin = write("the tape", {{"keep", "a"}});
+    const std::string next = write(" wire", {{"from", "a"}, {"keep", "b"}});
+    CHECK(write(" wire", {{"from", "a"}, {"keep", "c"}}) == next);  // a is as it was
+    const std::string whole = write("the tape" + begin + " wire", json::object());
     CHECK(next == whole);
-    const Response saved = ask(serving.port(), "GET", "/v1/models/" + model + "/sessions/a");
-    REQUIRE(saved.status == 200);
-    CHECK(ask(other.port(), "PUT", "/v1/models/" + model + "/sessions/z", saved.body).status == 200);
-    CHECK(write(other.port(), " wire", {{"from", "z"}}) == next);
-    for (size_t at : {size_t{3}, size_t{40}, saved.body.size() / 2, saved.body.size() - 1}) {
-      std::string damaged = saved.body;
-      damaged[at] = static_cast<char>(damaged[at] ^ 1);
-      CHECK(ask(other.port(), "PUT", "/v1/models/" + model + "/sessions/y", damaged).status == 400);
-      CHECK(ask(other.port(), "PUT", "/v1/models/" + model + "/sessions/y", saved.body.substr(0, at)).status == 400);
-    }
-  }
-  const Serving strange(serve_options({"gau"})), own(serve_options({"flash"}));
-  post(own.port(), "/v1/completions", {{"prompt", "a"}, {"session", {{"keep", "a"}}}});
-  const std::string bytes = ask(own.port(), "GET", "/v1/models/flash/sessions/a").body;
-  CHECK(ask(strange.port(), "PUT", "/v1/models/gau/sessions/a", bytes).json()["error"]["message"] ==
-        "state: these bytes are of a model with other weights");
-}
-
-TEST_CASE("a session with a right hash and tokens that there are not is refused") {
-  const Serving serving(serve_options({"aft-simple"}));
-  post(serving.port(), "/v1/completions", {{"prompt", "the tape"}, {"session", {{"keep", "a"}}}});
-  const std::string path = "/v1/models/aft-simple/sessions/a", saved = ask(serving.port(), "GET", path).body;
-  const std::string content = saved.substr(0, saved.size() - 32);
-  REQUIRE(content + hash_hex(content) == saved);
-  // After format, sizes and identity: the place where the text begins, and its tokens.
-  const size_t tokens = content.find('\n') + 1 + 8 + 32 + 8 + 8;
-  for (const int32_t wrong : {-1, 1 << 30}) {
-    std::string forged = content;
-    std::memcpy(&forged[tokens], &wrong, sizeof(wrong));
-    const Response refused = ask(serving.port(), "PUT", path, forged + hash_hex(forged));
-    CHECK(refused.status == 400);
-    CHECK(refused.body.find("tokens that this model does not have") != std::string::npos);
-  }
-  CHECK(ask(serving.port(), "PUT", path, content + hash_hex(content)).status == 200);
-}
-
-TEST_CASE("a session with a right hash and values that are no numbers is the client's fault") {
-  const Serving serving(serve_options({"aft-simple"}));
-  post(serving.port(), "/v1/completions", {{"prompt", "the tape"}, {"session", {{"keep", "a"}}}});
-  const std::string path = "/v1/models/aft-simple/sessions/a", saved = ask(serving.port(), "GET", path).body;
-  for (const float wrong : {std::nanf(""), std::numeric_limits<float>::infinity(), 1e38F}) {
-    std::string forged = saved.substr(0, saved.size() - 32);
-    for (size_t at = 1; at <= 8; ++at) std::memcpy(&forged[forged.size() - at * sizeof(wrong)], &wrong, sizeof(wrong));
-    const Response put = ask(serving.port(), "PUT", path, forged + hash_hex(forged));
-    CHECK(put.status == (std::isnan(wrong) ? 400 : 200));
-    const Response next = post(serving.port(), "/v1/completions", {{"prompt", "a"}, {"session", {{"from", "a"}}}});
-    CHECK_MESSAGE(next.status < 500, next.body);
   }
 }
 

@@ -48,30 +48,28 @@ TEST_CASE("what is wrong with a request is said with the field") {
 
 TEST_CASE("unknown paths, methods, models and sessions are refused with their status") {
   CHECK(ask(shared_port(), "GET", "/nothing").status == 404);
-  CHECK(ask(shared_port(), "GET", "/nothing").json()["error"]["type"] == "not_found_error");
   const Response method = ask(shared_port(), "GET", "/v1/completions");
   CHECK(method.status == 405);
-  CHECK(method.headers.find("Allow: POST") != std::string::npos);
+  CHECK(method.json()["error"]["message"] == "/v1/completions is for POST, not for GET");
   CHECK(post(shared_port(), "/v1/completions", {{"model", "gpt"}, {"prompt", "a"}}).status == 404);
   CHECK(ask(shared_port(), "GET", "/v1/models/gpt").status == 404);
-  CHECK(ask(shared_port(), "GET", "/v1/models/aft-simple/sessions/x").status == 404);
+  CHECK(ask(shared_port(), "GET", "/v1/models/aft-simple/x").status == 404);
   const json from{{"model", "aft-simple"}, {"prompt", "a"}, {"session", {{"from", "x"}}}};
   CHECK(post(shared_port(), "/v1/completions", from).status == 404);
   CHECK(ask(shared_port(), "POST", "/v1/completions", "{}", "Origin: http://evil\r\n").status == 403);
 }
 
-TEST_CASE("HEAD answers as GET does, without a body, and what takes no body refuses one") {
-  for (const std::string path : {"/health", "/", "/v1/models", "/metrics"}) {
+TEST_CASE("HEAD answers as GET does, without a body, and only POST takes one") {
+  for (const std::string path : {"/health", "/", "/v1/models"}) {
     CAPTURE(path);
     Client client(shared_port());
     const Response head = client.ask("HEAD", path);
     CHECK(head.status == 200);
     CHECK(head.headers.find("Content-Length: 0") == std::string::npos);
     CHECK(client.ask("GET", path).status == 200);  // no body is in between
-    CHECK(ask(shared_port(), "GET", path, "x").status == 413);
+    CHECK(ask(shared_port(), "GET", path, "x").status == 400);
   }
   CHECK(ask(shared_port(), "HEAD", "/v1/completions").status == 405);
-  CHECK(ask(shared_port(), "GET", "/v1/models/aft-simple/sessions/x", "x").status == 413);
 }
 
 TEST_CASE("a server is asked by names that were given, and by addresses") {
@@ -120,7 +118,7 @@ TEST_CASE("texts that no prompt could be are not tokenized") {
 
 TEST_CASE("a path without its slash is unknown, as one with a coded slash or letter is") {
   for (const std::string path :
-       {"xhealth", "x", "xv1/models", "xmetrics", "*", "%2Fhealth", "/%68ealth", "/v1%2Fmodels", "//"}) {
+       {"xhealth", "x", "xv1/models", "xhealth/", "*", "%2Fhealth", "/%68ealth", "/v1%2Fmodels", "//"}) {
     CAPTURE(path);
     CHECK(ask(shared_port(), "GET", path).status == 404);
   }
@@ -142,8 +140,6 @@ TEST_CASE("a folder of a sweep is a model by its name, which paths may code") {
     CHECK(ask(serving.port(), "GET", coded).json()["id"] == name);
     CHECK(ask(serving.port(), "GET", "/v1/models/lr%3D1e-2%").status == 404);
     CHECK(ask(serving.port(), "GET", "/v1/models/%00%GG%").status == 404);
-    CHECK(ask(serving.port(), "GET", coded + "/sessions/a%2Fb").status == 400);
-    CHECK(ask(serving.port(), "GET", "/metrics").body.find("model_name=\"" + name + "\"") != std::string::npos);
   }
   fs::rename(link, link.parent_path() / "two\nlines");
   options.runs = {(link.parent_path() / "two\nlines").string()};
@@ -176,13 +172,9 @@ TEST_CASE("an absolute address is answered as its path is, and its host counts")
 
 TEST_CASE("a body that is packed is refused in words") {
   const std::string packed("\x1f\x8b\x08\0\0", 5);
-  const Response said = ask(shared_port(), "POST", "/v1/completions", packed, "Content-Encoding: gzip\r\n");
-  CHECK(said.status == 415);
-  CHECK(said.body.find("does not unpack") != std::string::npos);
-  const Response unsaid = ask(shared_port(), "POST", "/v1/completions", packed);
-  CHECK(unsaid.status == 400);
-  CHECK(unsaid.body.find("gzip") != std::string::npos);
-  CHECK(ask(shared_port(), "POST", "/v1/completions", "{", "Content-Encoding: identity\r\n").status == 400);
+  const Response refused = ask(shared_port(), "POST", "/v1/completions", packed, "Content-Encoding: gzip\r\n");
+  CHECK(refused.status == 400);
+  CHECK(refused.body.find("gzip") != std::string::npos);
 }
 
 TEST_CASE("a run folder may end in a slash") {
@@ -201,12 +193,9 @@ TEST_CASE("a token is asked for, except by health and the page") {
   CHECK(ask(serving.port(), "GET", "/health").status == 200);
   CHECK(ask(serving.port(), "GET", "/").status == 200);
   for (const std::string header : {"", "Authorization: Bearer secre\r\n", "Authorization: Bearer secrets\r\n",
-                                   "Authorization: Bearer \r\n", "Authorization: secret\r\n"}) {
+                                   "Authorization: Bearer \r\n", "Authorization: secret\r\n"})
     CHECK(ask(serving.port(), "GET", "/v1/models", "", header).status == 401);
-    CHECK(ask(serving.port(), "GET", "/metrics", "", header).status == 401);
-  }
-  for (const std::string scheme : {"Bearer", "bearer", "BEARER"})
-    CHECK(ask(serving.port(), "GET", "/v1/models", "", "Authorization: " + scheme + " secret\r\n").status == 200);
+  CHECK(ask(serving.port(), "GET", "/v1/models", "", "Authorization: Bearer secret\r\n").status == 200);
 }
 
 }  // namespace capstan::testing

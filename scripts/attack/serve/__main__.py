@@ -22,14 +22,13 @@ import time
 import damage
 import doors
 import manners
-import sessions
 import shares
 from client import ask, fail, failures, get, request, until
 from server import Served, prepare, queue, slots
 
 max_growth_mb, limit_ms = 24, 100
 phases = {f.__name__: f for f in (manners.vanish, manners.trickle, manners.pipeline, damage.malformed, manners.chunks, manners.slow,
-                                  manners.idlers, sessions.kills, shares.answers, shares.events, shares.bodies, shares.megabytes,
+                                  manners.idlers, shares.answers, shares.events, shares.bodies, shares.megabytes,
                                   shares.readers, shares.turns, shares.ending, doors.hosts, doors.framing)}
 
 
@@ -60,8 +59,8 @@ def plain(listening):
 
 def check_slots(server):
     """As many requests at once as there are places are all answered."""
-    if not until(lambda: server.gauges() == 0):
-        fail(f"{server.gauges()} texts still run")
+    if not until(server.is_idle):
+        fail("texts still run")
     statuses = []
     threads = [threading.Thread(target=lambda: statuses.append(ask(server.port, request({"prompt": "a", "max_tokens": 200}))[0]))
                for _ in range(slots + queue)]

@@ -56,8 +56,8 @@ def malformed(server, seed, rounds):
              request({"prompt": [1, 2], "max_tokens": 1, "stream": True, "session": {"keep": "a"}}),
              request({"prompt": [[1], [2, 3]], "max_tokens": 1, "temperature": 0.5, "top_p": 0.9, "top_k": 3, "min_p": 0.1}),
              request({"input": ["the"], "encoding_format": "base64"}, "/v1/embeddings"),
-             request({"tokens": [1, 2, 3]}, "/detokenize"), request(b"", "/v1/models/aft/sessions/a", "GET"),
-             request(ask(server.port, request(b"", "/v1/models/aft/sessions/s", "GET"))[1], "/v1/models/aft/sessions/b", "PUT"),
+             request({"prompt": [1, 2], "max_tokens": 1, "session": {"from": "s", "keep": "b"}}),
+             request({"tokens": [1, 2, 3]}, "/detokenize"),
              get("/health"), get("/"), get("/v1/models/aft"),
              b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1e\r\n{\"prompt\":\"a b\",\"model\":\"aft\"}\r\n0\r\n\r\n"]
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 
-from client import ask, get, until
+from client import ask, request, until
 
 program = os.path.realpath(os.environ.get("CAPSTAN_PROGRAM", "build/release/capstan"))
 slots, queue, idle, body_kb = 8, 8, 2, 64
@@ -55,9 +55,9 @@ class Served:
         self.port = int(found[1]) if found else 0
         return self.port > 0 or self.process.poll() is not None
 
-    def gauges(self):
-        text = ask(self.port, get("/metrics"))[1].decode()
-        return sum(int(x) for x in re.findall(r"capstan_num_requests_(?:running|waiting)\{.*?\} (\d+)", text))
+    def is_idle(self):
+        """Whether each slot and place is free: a request that needs all of them is answered."""
+        return ask(self.port, request({"prompt": "a", "n": slots + queue, "max_tokens": 1}))[0] == 200
 
     def resident_mb(self, what="VmRSS"):
         """VmHWM: the largest so far."""

@@ -127,7 +127,7 @@ TEST_CASE("a learning rate that breaks the numbers ends the run, and what was sa
   const TrainedPlace place;
   const auto saved = place.content("runs/lm/checkpoints");
   const Words command = "train --config lm.yaml --set train.steps=12";
-  Words broken = command + "train.lr=1e30";
+  Words broken = command + "train.lr=1e12";
   const Words says{"not finite", "Lower train.lr", "the checkpoint of step 6 is intact"};
   check_refused(place, "the first time", broken, says);
   check_refused(place, "the second time", broken, says);
