@@ -94,8 +94,6 @@ enum class Predicts { next_token, hidden_tokens, classes };
 /// What a configuration says about a model before it is built. run/ and train/ ask these facts, not the model's type.
 struct ModelFacts {
   bool classifies() const { return predicts == Predicts::classes; }  // then the data must have labels
-  /// Does it need the texts of a batch beside their tokens?
-  bool reads_characters() const { return text_ngrams != nullptr && !text_ngrams->characters.empty(); }
 
   Predicts predicts = Predicts::next_token;
   bool is_solved = false;                       // a solver computes the weights, without training steps

@@ -226,12 +226,9 @@ ModelSummary TextClassifier::summary(const ParamStore& store, int64_t length, De
   summary.part("head").flops /= static_cast<double>(length);  // one product per text
   const double width = static_cast<double>(stack_.config().width);
   if (ngrams().any()) {
-    constexpr double characters_per_token = 5;  // about: a token is a word, mostly
-    const double per_token = static_cast<double>(ngrams().orders.size()) +
-                             characters_per_token * static_cast<double>(ngrams().characters.size());
     LayerSummary& table = summary.part("ngrams");
     table.flops /= static_cast<double>(length);  // one product per text; a sum per n-gram
-    table.flops += per_token * static_cast<double>(ngrams().width);
+    table.flops += static_cast<double>(ngrams().orders.size()) * static_cast<double>(ngrams().width);
     table.decode_flops = table.flops;
   }
   if (pooling() == Pooling::attention) summary.part("pooling").activation_bytes = 3 * width * sizeof(real);

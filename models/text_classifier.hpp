@@ -36,7 +36,7 @@ void describe(Fields& f, TextClassifierConfig& c) {
   f("pooling", c.pooling, any(),
     "how the tokens of a text become one vector: mean, cls (a learned first token), last (the last token) or attention "
     "(learned weights)");
-  f("ngrams", c.ngrams, any(), "hashed n-grams of the text's tokens and characters, whose sum is added to the logits");
+  f("ngrams", c.ngrams, any(), "hashed n-grams of the text's tokens, whose sum is added to the logits");
   f("class_weights", c.class_weights, any(),
     "factor of the loss of a text: equal (1), balanced (inversely proportional to the size of its class) or listed, "
     "{type: listed, weights: [1, 20]}, for which train.costs may be what is meant; probabilities stay those of the "

@@ -2,9 +2,6 @@
 // be computed by different threads and processes, so nothing here may depend on where a row is in the batch.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "core/array/array.hpp"
 
 namespace capstan {
@@ -18,9 +15,8 @@ struct Batch {
   Ids segment_ids;  // (B, T): 0 = padding, otherwise the document (Segments)
   // language model: (B, T), the next token or ignored_target; classifier: (B), multi-label (B, C) of 0 and 1
   Ids labels;
-  Ids examples;                         // (B): index of each example in its epoch's order
-  Array weights = {};                   // (B): factors of the examples' losses in training; empty: 1
-  std::vector<std::string> texts = {};  // (B): what the tokens were made of; empty: no model asks for it
+  Ids examples;        // (B): index of each example in its epoch's order
+  Array weights = {};  // (B): factors of the examples' losses in training; empty: 1
 };
 
 }  // namespace capstan

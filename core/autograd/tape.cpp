@@ -16,11 +16,6 @@ namespace {
 
 thread_local Tape* active_tape = nullptr;
 
-void check_finite(const Array& array, const char* op, const char* what) {
-  if (!kernels::all_finite(array.data(), array.size()))
-    throw std::domain_error(fmt::format("{}: {} of shape {} is not finite", op, what, array.shape()));
-}
-
 int64_t bytes_of(const Array& array) { return array.size() * static_cast<int64_t>(sizeof(real)); }
 
 int64_t bytes_of(const std::vector<Var>& inputs) {
@@ -79,10 +74,7 @@ std::vector<Var> Tape::record(Tape* tape, const char* op, std::vector<Array> val
   name_op(op, bytes_of(values), inputs);
   std::vector<Var> outputs;
   outputs.reserve(values.size());
-  for (Array& value : values) {
-    if (tape != nullptr && tape->options_.checked) check_finite(value, op, "the value");
-    outputs.push_back(tape != nullptr ? Var::leaf(std::move(value)) : Var(std::move(value)));
-  }
+  for (Array& value : values) outputs.push_back(tape != nullptr ? Var::leaf(std::move(value)) : Var(std::move(value)));
   if (tape == nullptr) return outputs;
   Record record{op, {}, {}, std::move(pullback), Profile::active() != nullptr ? bytes_of(inputs) : 0};
   for (const Var& input : inputs) record.inputs.push_back(input.slot());
@@ -167,7 +159,6 @@ void Tape::deliver(const Record& record, size_t input, Grad grad) const {
   if (slot.table >= 0)
     throw std::logic_error(
         fmt::format("{}: the table of shape {} is updated by rows and needs RowGrads", record.op, slot.shape));
-  if (options_.checked) check_finite(grad.value(), record.op, "a gradient");
   Array value = grad.take();
   const bool sums = value.shape() != slot.shape, adds = slot.has_grad;
   const ProfileSpan span;
@@ -199,7 +190,6 @@ void Tape::deliver_rows(const Record& record, size_t input, RowGrads rows) const
     throw std::logic_error(fmt::format("{}: the pullback returned rows {} to {} of width {} for a table of shape {}",
                                        record.op, rows.rows().front(), rows.rows().back(), rows.values().dim(1),
                                        slot.shape));
-  if (options_.checked) check_finite(rows.values(), record.op, "a gradient");
   const ProfileSpan span;
   if (slot.table >= 0) {
     if (span && !slot.rows().empty())
@@ -217,7 +207,7 @@ void Tape::deliver_rows(const Record& record, size_t input, RowGrads rows) const
   if (!slot.in_place()) slot.has_grad = true;
 }
 
-TapeScope::TapeScope(TapeOptions options) : tape_(options), previous_(active_tape) { active_tape = &tape_; }
+TapeScope::TapeScope() : previous_(active_tape) { active_tape = &tape_; }
 TapeScope::~TapeScope() { active_tape = previous_; }
 
 TapePause::TapePause() : previous_(active_tape) { active_tape = nullptr; }
@@ -234,13 +224,12 @@ Var recompute(const std::function<Var(const std::vector<Var>&)>& body, const std
   }
   declare_traffic(0);  // inner ops count their bytes
   if (active_tape == nullptr) return Var(std::move(value));
-  const TapeOptions options = active_tape->options();
   // Recorded even when no input needs a gradient: the pullback reaches parameters that are not among the inputs.
-  const auto pullback = [body, detached, options](const Array& dy, const Needs& needs) {
+  const auto pullback = [body, detached](const Array& dy, const Needs& needs) {
     std::vector<Var> leaves;
     for (size_t i = 0; i < detached.size(); ++i)
       leaves.push_back(needs[i] ? Var::leaf(detached[i].value()) : detached[i]);
-    TapeScope scope(options);
+    TapeScope scope;
     const Var output = body(leaves);
     if (output.needs_grad()) scope.tape().backward(std::vector<Var>{output}, {dy});
     declare_traffic(0);

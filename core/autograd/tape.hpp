@@ -74,14 +74,10 @@ std::vector<Var> make_vars(const char* op, std::vector<Array> values, const std:
 /// Would an op on these inputs be recorded? Lets a fused op skip what only its pullback needs.
 bool recording(const std::vector<Var>& inputs);
 
-struct TapeOptions {
-  bool checked = false;  // name the first op whose value or gradient is not finite, by std::domain_error
-};
-
 /// Records ops and runs them backwards, on one thread. A TapeScope makes it the one that ops record on.
 class Tape : NoCopy {
  public:
-  explicit Tape(TapeOptions options = {}) : options_(options) {}
+  Tape() = default;
 
   /// The tape that ops of this thread record on; null where there is none.
   static Tape* active();
@@ -95,7 +91,6 @@ class Tape : NoCopy {
   void backward(const std::vector<Var>& outputs, std::vector<Array> grads);
 
   size_t size() const { return records_.size(); }
-  const TapeOptions& options() const { return options_; }
 
  private:
   friend class TapeScope;
@@ -123,14 +118,13 @@ class Tape : NoCopy {
   void deliver(const Record& record, size_t input, Grad grad) const;
   void deliver_rows(const Record& record, size_t input, RowGrads rows) const;
 
-  TapeOptions options_;
   std::vector<Record> records_;
 };
 
 /// A tape that is the active one of its thread while it lives.
 class TapeScope : NoCopy {
  public:
-  explicit TapeScope(TapeOptions options = {});
+  TapeScope();
   ~TapeScope();
   Tape& tape() { return tape_; }
   void backward(const Var& loss, real scale = 1) { tape_.backward(loss, scale); }

@@ -2,7 +2,6 @@
 // so the cut into pieces changes no bits.
 
 #include "core/kernels/elementwise.hpp"
-#include <atomic>
 #include <cstring>
 
 #include "core/machine/parallel.hpp"
@@ -36,18 +35,6 @@ void add_scaled(real* out, const real* in, int64_t count, real factor) {
 
 void scale(real* out, const real* in, int64_t count, real factor) {
   parallel_each(count, elementwise_grain, [=](int64_t i) { out[i] = factor * in[i]; });
-}
-
-bool all_finite(const real* in, int64_t count) {
-  std::atomic<bool> finite{true};
-  parallel_for(count, elementwise_grain, [&](int64_t begin, int64_t end) {
-    // x - x is 0 for finite x and NaN otherwise, and NaN survives the sum: no branch in the loop.
-    real sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = begin; i < end; ++i) sum += in[i] - in[i];
-    if (!(sum == 0)) finite = false;
-  });
-  return finite;
 }
 
 // In integers rather than with the CPU's own instruction, which makes zeros of denormals and is no faster: both wait

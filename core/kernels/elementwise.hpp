@@ -21,8 +21,6 @@ void take_into(real* out, real* in, int64_t count);
 void add_scaled(real* out, const real* in, int64_t count, real factor);
 /// out = factor * in
 void scale(real* out, const real* in, int64_t count, real factor);
-/// Is no element infinite or NaN?
-bool all_finite(const real* in, int64_t count);
 /// out = to_bf16(in)
 void round_to_bf16(Bf16* out, const float* in, int64_t count);
 

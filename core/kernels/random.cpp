@@ -115,30 +115,6 @@ void dropout_row(real* out, const real* in, int64_t count, const DropoutRow& row
   }
 }
 
-void dropout_block(real* rows, const DropoutBlock& block, uint32_t threshold, real scale) {
-  // Columns of one call of Philox, and keys that share a call where columns are few.
-  const int64_t lane = block.first_query % 4, at_once = std::min(block.columns, block_words - 4),
-                counters = (lane + at_once + 3) / 4, together = philox_counters / std::max<int64_t>(counters, 1);
-  uint32_t words[block_words];
-  PhiloxBlock random;
-  auto& [c0, c1, c2, c3] = random.word;
-  for (int64_t column = 0; column < block.columns; column += at_once) {
-    const int64_t group = (block.first_query + column) / 4, width = std::min(at_once, block.columns - column);
-    for (int64_t row = 0; row < block.keys; row += together) {
-      for (int64_t j = 0; j < philox_counters; ++j) {
-        c0[j] = block.example, c3[j] = block.step;
-        c1[j] = block.first_key + static_cast<uint32_t>(row + j / counters);
-        c2[j] = static_cast<uint32_t>(group + j % counters);
-      }
-      random_words(words, random, block.key);
-      for (int64_t key = 0; key < std::min(together, block.keys - row); ++key) {
-        real* const weights = rows + (row + key) * block.stride + column;
-        mask(weights, weights, words + 4 * key * counters + lane, width, threshold, scale);
-      }
-    }
-  }
-}
-
 void normal_numbers(real* out, int64_t count, uint64_t key, uint64_t first, double stddev) {
   PhiloxBlock block;
   alignas(64) double u[philox_counters], v[philox_counters];

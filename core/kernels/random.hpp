@@ -17,18 +17,6 @@ struct DropoutRow {
 /// (example, position, c / 4, step). On the calling thread; out may be in.
 void dropout_row(real* out, const real* in, int64_t count, const DropoutRow& row, uint32_t threshold, real scale);
 
-/// A block of weights that queries have for keys, a row per key, rows `stride` apart.
-struct DropoutBlock {
-  uint32_t key[2];
-  uint32_t example, step;
-  uint32_t first_key, first_query;  // of the block
-  int64_t keys, columns, stride;
-};
-
-/// Dropout of every weight of a block, in place: word = number i % 4 of Philox at the counter (example, key, i / 4,
-/// step) for query i.
-void dropout_block(real* rows, const DropoutBlock& block, uint32_t threshold, real scale);
-
 /// out[i] = stddev * the normal number that RandomStream(key, first + i) begins with, up to rounding in double; `key`
 /// is philox_key of its key. On the calling thread.
 void normal_numbers(real* out, int64_t count, uint64_t key, uint64_t first, double stddev);

@@ -1,5 +1,5 @@
-// dropout(): a mask is a function of counters, so the pullback draws it again. Kernels that contain a dropout
-// (attention's) draw with the same DropoutRate. tests/core/base/test_random.cpp holds the words and the rate.
+// dropout(): a mask is a function of counters, so the pullback draws it again. tests/core/base/test_random.cpp holds
+// the words and the rate.
 #include "core/ops/dropout.hpp"
 
 #include <algorithm>
@@ -13,6 +13,19 @@
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
+
+/// The numbers of a rate: a word of Philox below `threshold` drops its element, and those kept are scaled.
+struct DropoutRate {
+  uint32_t threshold;
+  real scale;
+};
+
+/// Throws std::invalid_argument for a rate outside [0, 1).
+DropoutRate dropout_rate(double rate) {
+  check(rate >= 0 && rate < 1, "dropout: rate {} is outside [0, 1)", rate);
+  const double threshold = std::min(std::round(rate * 4294967296.0), 4294967295.0);
+  return {static_cast<uint32_t>(threshold), static_cast<real>(1 / (1 - rate))};
+}
 
 /// What the mask of one call is drawn from, to be laid over x and, later, over the gradient: it is never stored.
 struct Mask {
@@ -56,12 +69,6 @@ Array masked(const Array& x, const Mask& mask) {
 }
 
 }  // namespace
-
-DropoutRate dropout_rate(double rate) {
-  check(rate >= 0 && rate < 1, "dropout: rate {} is outside [0, 1)", rate);
-  const double threshold = std::min(std::round(rate * 4294967296.0), 4294967295.0);
-  return {static_cast<uint32_t>(threshold), static_cast<real>(1 / (1 - rate))};
-}
 
 Var dropout(const Var& x, const DropoutOptions& options) {
   if (options.rate == 0) return x;

@@ -20,12 +20,4 @@ struct DropoutOptions {
 /// rate of 0 gives x itself. Throws std::invalid_argument for a rate outside [0, 1) or ids that do not fit x.
 Var dropout(const Var& x, const DropoutOptions& options);
 
-/// The numbers of a rate: a word of Philox below `threshold` drops its element, and those kept are scaled.
-struct DropoutRate {
-  uint32_t threshold;
-  real scale;
-};
-/// Throws std::invalid_argument for a rate outside [0, 1).
-DropoutRate dropout_rate(double rate);
-
 }  // namespace capstan::CAPSTAN_PRECISION

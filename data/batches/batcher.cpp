@@ -33,8 +33,6 @@ Batch labelled_batch(const ExampleSet& examples, const std::vector<int64_t>& row
   std::vector<std::vector<int32_t>> tokens;
   for (const int64_t row : rows) tokens.push_back(examples.tokens(row));
   Batch batch = pad_rows(tokens, width);
-  if (examples.has_texts())
-    for (const int64_t row : rows) batch.texts.push_back(examples.text(row));
   const auto count = static_cast<int64_t>(rows.size());
   batch.labels = batch_labels(examples, rows);
   batch.examples = Ids(Shape{count}, std::vector<int32_t>(names.begin(), names.end()));
@@ -67,13 +65,9 @@ BatchPlan plan_longest_first(int64_t count, const BatchConfig& config, const std
 }
 
 Batch rows_of(const Batch& batch, int64_t begin, int64_t end) {
-  return {batch.tokens.rows(begin, end),
-          batch.segment_ids.rows(begin, end),
-          batch.labels.rows(begin, end),
+  return {batch.tokens.rows(begin, end), batch.segment_ids.rows(begin, end), batch.labels.rows(begin, end),
           batch.examples.empty() ? batch.examples : batch.examples.rows(begin, end),
-          batch.weights.empty() ? batch.weights : batch.weights.rows(begin, end),
-          batch.texts.empty() ? batch.texts
-                              : std::vector<std::string>(batch.texts.begin() + begin, batch.texts.begin() + end)};
+          batch.weights.empty() ? batch.weights : batch.weights.rows(begin, end)};
 }
 
 std::vector<Batch> split_rows(const Batch& batch, int64_t tokens) {

@@ -57,7 +57,6 @@ struct SourceInputs {
                                                // makes its own from them
   std::vector<std::string> classes;            // of an earlier run; empty: those of the data
   bool classifies = true;                      // false: the model does not read labels, which may all be the same
-  bool keep_texts = false;                     // batches have the texts of their tokens (Batch::texts)
   BatchConfig batches;
   uint64_t seed = 0;  // orders the training examples
   LogLine log;        // takes lines about long work

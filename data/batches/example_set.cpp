@@ -94,20 +94,6 @@ void ExampleSet::weigh_last(double weight) {
   if (!weights_.empty()) weights_.back() = weight;
 }
 
-void ExampleSet::keep_text_of_last(std::string_view text) {
-  check(static_cast<int64_t>(text_offsets_.size()) == size(), "examples: the text of an earlier example is missing");
-  if (texts_ == nullptr) texts_ = std::make_unique<ByteStore>(tokens_->folder(), max_in_memory_);
-  texts_->append(text);
-  text_offsets_.push_back(texts_->size());
-}
-
-std::string ExampleSet::text(int64_t example) const {
-  const auto at = static_cast<size_t>(example);
-  std::string text(static_cast<size_t>(text_offsets_[at + 1] - text_offsets_[at]), '\0');
-  texts_->read(text_offsets_[at], text.data(), text.size());
-  return text;
-}
-
 std::string ExampleSet::fingerprint() const {
   Fingerprint content;
   content.begin(static_cast<uint64_t>(token_count()) * sizeof(int32_t));
@@ -120,7 +106,6 @@ std::string ExampleSet::fingerprint() const {
   content.add(offsets_).add(labels_);
   if (label_columns_ > 0) content.add(label_offsets_);
   if (has_weights()) content.add({reinterpret_cast<const char*>(weights_.data()), weights_.size() * sizeof(double)});
-  for (int64_t example = 0; has_texts() && example < size(); ++example) content.add(text(example));
   return content.hex();
 }
 

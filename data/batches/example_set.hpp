@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/io/byte_store.hpp"
@@ -56,12 +55,7 @@ class ExampleSet {
   /// Does any example have a weight other than 1?
   bool has_weights() const { return !weights_.empty(); }
   double weight(int64_t example) const { return weights_.empty() ? 1 : weights_[static_cast<size_t>(example)]; }
-  /// Keeps the text of the example added last: of every example or of none.
-  void keep_text_of_last(std::string_view text);
-  bool has_texts() const { return text_offsets_.size() > 1; }
-  /// The text of an example; must not be called where texts are not kept. Safe as tokens().
-  std::string text(int64_t example) const;
-  /// XXH3-128 over tokens, labels, weights and kept texts.
+  /// XXH3-128 over tokens, labels and weights.
   std::string fingerprint() const;
 
  private:
@@ -78,8 +72,6 @@ class ExampleSet {
   int64_t label_columns_ = 0;
   std::vector<int64_t> label_offsets_;  // of multi-label examples only
   std::vector<double> weights_;         // of each example; empty: all are 1
-  std::unique_ptr<ByteStore> texts_;
-  std::vector<int64_t> text_offsets_{0};
 };
 
 /// A classification task. `test` is empty where the configuration names none.

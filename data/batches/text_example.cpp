@@ -20,9 +20,7 @@ std::vector<size_t> shortened(std::vector<size_t> lengths, size_t limit) {
 }  // namespace
 
 std::vector<int32_t> encode_text(const std::vector<std::string_view>& columns, const Tokenizer& tokenizer,
-                                 const TextRule& rule, const std::string& place, int64_t* whole_length,
-                                 std::string* text) {
-  if (text != nullptr) text->clear();
+                                 const TextRule& rule, const std::string& place, int64_t* whole_length) {
   std::vector<std::vector<int32_t>> parts;
   std::vector<size_t> lengths;
   for (const std::string_view column : columns) {
@@ -47,11 +45,6 @@ std::vector<int32_t> encode_text(const std::vector<std::string_view>& columns, c
     const size_t lost = rule.truncate == Truncate::tail ? parts[i].size() - lengths[i] : 0;
     const auto first = parts[i].begin() + static_cast<int64_t>(lost);
     ids.insert(ids.end(), first, first + static_cast<int64_t>(lengths[i]));
-    if (text == nullptr) continue;
-    if (i > 0) text->push_back('\n');
-    const std::vector<std::string> pieces = tokenizer.pieces(columns[i]);
-    check(pieces.size() == parts[i].size(), "encode_text: {} pieces of {} tokens", pieces.size(), parts[i].size());
-    for (size_t t = lost; t < lost + lengths[i]; ++t) text->append(pieces[t]);
   }
   return ids;
 }

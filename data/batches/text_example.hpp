@@ -28,10 +28,8 @@ struct TextRule {
 /// The tokens of a text in one or several columns. The separator is the id after the tokenizer's vocabulary. A text
 /// that is too long loses tokens of its longest column first, and never a separator. Empty when all columns are. Throws
 /// Error naming `place` for a longer text with Truncate::error, and what the tokenizer throws. `whole_length`, unless
-/// null, receives the number of tokens before any were lost. `text`, unless null, receives the text of the tokens that
-/// are left, with unknown words as they are (Tokenizer::pieces()) and each column on a line.
+/// null, receives the number of tokens before any were lost.
 std::vector<int32_t> encode_text(const std::vector<std::string_view>& columns, const Tokenizer& tokenizer,
-                                 const TextRule& rule, const std::string& place, int64_t* whole_length = nullptr,
-                                 std::string* text = nullptr);
+                                 const TextRule& rule, const std::string& place, int64_t* whole_length = nullptr);
 
 }  // namespace capstan

@@ -20,9 +20,9 @@ DataReport check_source(const LabelledSourceConfig& config, const SourceInputs& 
 
 /// Reads, splits and tokenises. `tokenizer`: that of an earlier run (whose classes must be in the config); otherwise
 /// one is made from the training texts. Throws Error naming file, line and remedy; if a model classifies the texts,
-/// also when they do not have two classes. `log` takes the progress. `scratch`, `keep_texts`: as in SourceInputs.
+/// also when they do not have two classes. `log` takes the progress. `scratch`: as in SourceInputs.
 ClassificationData load_labelled(const LabelledSourceConfig& config,
                                  std::shared_ptr<const Tokenizer> tokenizer = nullptr, bool classifies = true,
-                                 const LogLine& log = {}, const std::string& scratch = "", bool keep_texts = false);
+                                 const LogLine& log = {}, const std::string& scratch = "");
 
 }  // namespace capstan

@@ -67,12 +67,6 @@ std::string CharTokenizer::piece(int32_t id, int32_t) const {
   return text;
 }
 
-std::vector<std::string> CharTokenizer::pieces(std::string_view text) const {
-  std::vector<std::string> pieces;
-  each_code_point(text, [&](uint32_t point) { append_utf8(pieces.emplace_back(), point); });
-  return pieces;
-}
-
 size_t CharTokenizer::boundary(std::string_view text, size_t at) const { return character_boundary(text, at); }
 
 void CharTokenizer::save_to(nlohmann::json& json) const { json["code_points"] = code_points_; }

@@ -30,7 +30,6 @@ class CharTokenizer final : public Tokenizer {
   std::vector<int32_t> encode(std::string_view text, const std::string& file = "text") const override;
   /// The unknown id is shown as U+FFFD.
   std::string piece(int32_t id, int32_t previous) const override;
-  std::vector<std::string> pieces(std::string_view text) const override;
   bool needs_utf8() const override { return true; }
   size_t boundary(std::string_view text, size_t at) const override;
   int32_t start_token() const override { return id_of('\n'); }

@@ -22,13 +22,6 @@ std::string Tokenizer::decode(const std::vector<int32_t>& ids) const {
   return text;
 }
 
-std::vector<std::string> Tokenizer::pieces(std::string_view text) const {
-  std::vector<std::string> pieces;
-  int32_t previous = -1;
-  for (const int32_t id : encode(text)) pieces.push_back(piece(id, std::exchange(previous, id)));
-  return pieces;
-}
-
 std::string Tokenizer::to_json() const {
   nlohmann::json json{{"kind", kind()}};
   save_to(json);

@@ -30,8 +30,6 @@ class Tokenizer {
   /// The text of one token that follows token `previous` (-1: none).
   /// Throws std::invalid_argument for an id outside the vocabulary.
   virtual std::string piece(int32_t id, int32_t previous) const = 0;
-  /// The text of each token of encode(text); of the unknown token the text that it stands for, where that is known.
-  virtual std::vector<std::string> pieces(std::string_view text) const;
   /// A name by which a token can be found in other vocabularies: its text, unless that says too little.
   virtual std::string token_name(int32_t id) const { return piece(id, -1); }
   std::string decode(const std::vector<int32_t>& ids) const;

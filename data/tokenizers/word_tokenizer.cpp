@@ -125,15 +125,6 @@ std::string WordTokenizer::piece(int32_t id, int32_t previous) const {
   return (first_of_line ? "" : " ") + words_[static_cast<size_t>(id)];
 }
 
-std::vector<std::string> WordTokenizer::pieces(std::string_view text) const {
-  std::vector<std::string> pieces;
-  split_words(text, rule_, [&](std::string_view word) {
-    const bool blank = word != "\n" && !pieces.empty() && pieces.back() != "\n";
-    pieces.push_back((blank ? " " : "") + lowered(word, rule_.lower_case));
-  });
-  return pieces;
-}
-
 size_t WordTokenizer::boundary(std::string_view text, size_t at) const {
   if (at >= text.size()) return text.size();
   while (at > 0 && !is_blank(text[at - 1]) && text[at - 1] != '\n') --at;

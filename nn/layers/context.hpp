@@ -26,17 +26,11 @@ struct Context {
   /// The beginnings of documents that a causal model reads in both directions (nn/mixer/mixer.hpp): segments in which
   /// all later tokens are padding. No rows in models that read causally only.
   Segments prefixes = {};
-  /// (B): the rows' texts, for models that read their characters, too; otherwise empty.
-  std::vector<std::string> texts = {};
 
   /// Evaluation of B rows of T visible tokens.
   static Context evaluation(int64_t batch, int64_t length) { return {Segments::full(batch, length)}; }
   /// Evaluation of a batch.
-  static Context evaluation(const Batch& batch) {
-    Context context{Segments(batch.segment_ids)};
-    context.texts = batch.texts;
-    return context;
-  }
+  static Context evaluation(const Batch& batch) { return {Segments(batch.segment_ids)}; }
 };
 
 /// The weights of a model, packed for decoding, and the rotary angles of the current positions. A weight is packed when

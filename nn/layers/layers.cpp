@@ -82,12 +82,7 @@ Var Norm::operator()(const Var& x) const {
 }
 
 Var Dropout::operator()(const Var& x, const Context& context) const {
-  return !context.training || rate_ == 0 ? x : dropout(x, options(context));
-}
-
-DropoutOptions Dropout::options(const Context& context) const {
-  if (!context.training || rate_ == 0) return {};
-  return {rate_, key_, context.step, context.examples};
+  return !context.training || rate_ == 0 ? x : dropout(x, {rate_, key_, context.step, context.examples});
 }
 
 Array sinusoidal_positions(const Ids& positions, int64_t width, SinusoidOrder order) {

@@ -93,8 +93,6 @@ class Dropout {
  public:
   Dropout(const Scope& scope, double rate) : key_(scope.random_key()), rate_(rate) {}
   Var operator()(const Var& x, const Context& context) const;
-  /// The dropout as options of an op that applies it itself; a rate of 0 outside of training.
-  DropoutOptions options(const Context& context) const;
 
  private:
   RandomKey key_;

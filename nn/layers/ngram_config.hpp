@@ -39,17 +39,10 @@ inline uint64_t mixed_bits(uint64_t h) {
 
 /// The bucket, in [0, buckets), of the n-gram tokens[0 .. order): a hash of the tokens and `order` that never changes.
 int32_t ngram_bucket(const int32_t* tokens, int64_t order, int64_t buckets);
-/// floor(hash * buckets / 2^64): spreads hashes evenly over any number of buckets, without a division.
-inline int32_t bucket_of_hash(uint64_t hash, int64_t buckets) {
-  return static_cast<int32_t>((static_cast<unsigned __int128>(hash) * static_cast<uint64_t>(buckets)) >> 64);
-}
 
 /// Configures NgramFeatures.
 struct NgramConfig : NgramTableConfig {
-  std::vector<int64_t> characters = {};  // none: no n-grams of characters
-  bool unicode = false;
-
-  bool any() const { return !orders.empty() || !characters.empty(); }
+  bool any() const { return !orders.empty(); }
 };
 
 template <class Fields>
@@ -58,14 +51,7 @@ void describe(Fields& f, NgramConfig& c) {
   f("scale", c.scale, greater(0),
     "factor of the sum of the rows, divided by the square root of their number: the larger, the faster the table "
     "learns");
-  f("characters", c.characters, any(),
-    "lengths of n-grams of characters within words, whose start and end count as characters: [3, 4, 5, 6]. They are "
-    "those of the text, so words outside the vocabulary have them, too; [] = none");
-  f("unicode", c.unicode, any(),
-    "of n-grams of characters: words, case and width are Unicode's, as in a linear-classifier");
 }
-
-void validate(const NgramConfig& config, Problems& problems);
 
 /// Configures NgramEmbedding.
 struct NgramEmbeddingConfig : NgramTableConfig {

@@ -8,7 +8,6 @@
 
 #include "core/base/error.hpp"
 #include "core/ops/ops.hpp"
-#include "nn/layers/text_ngrams.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -18,11 +17,6 @@ ParamOptions table_options() {
   options.by_rows = options.packs = true;
   return options;
 }
-
-/// The factor of n-grams of characters. A step changes all rows about equally, so a sum of n rows over sqrt(n) learns
-/// as fast as sqrt(n). A text has ten to twenty n-grams of characters for each of its tokens: with the factor 1, they
-/// would have learnt the training data before the tokens have (bench/tables/records/ngrams.md).
-constexpr double characters_share = 0.25;
 
 }  // namespace
 
@@ -49,36 +43,17 @@ int64_t NgramFeatures::add_document(Bags& bags, const int32_t* tokens, int64_t l
   return count;
 }
 
-int64_t NgramFeatures::add_characters(Bags& bags, std::string_view text, int32_t example,
-                                      const Context& context) const {
-  const bool drops = context.training && config_.dropout > 0;
-  const auto threshold = static_cast<uint64_t>(std::ldexp(config_.dropout, 32));
-  uint32_t count = 0;
-  for (const uint64_t hash : character_hashes(text, config_.characters, config_.unicode))
-    // In place of the order, 0: no n-gram of tokens has that.
-    if (const uint32_t i = count++; !drops || random_words(key_, static_cast<uint32_t>(example), i, 0,
-                                                           static_cast<uint32_t>(context.step))[0] >= threshold)
-      bags.ids.push_back(bucket_of_hash(hash, config_.buckets));
-  return count;
-}
-
 Bags NgramFeatures::bags(const Ids& tokens, const Context& context) const {
   Bags bags;
   const auto& spans = context.segments.spans();  // in the order of the rows
   auto span = spans.begin();
   const double kept = context.training ? 1 - config_.dropout : 1;
-  const auto close = [&](int64_t count, double share) {
-    bags.close(
-        static_cast<real>(share * config_.scale / kept / std::sqrt(static_cast<double>(std::max<int64_t>(count, 1)))));
-  };
   for (int64_t row = 0; row < tokens.dim(0); ++row) {
     const int32_t example = context.examples.empty() ? 0 : context.examples[row];
     int64_t count = 0;
     for (; span != spans.end() && span->row == row; ++span)
       count += add_document(bags, tokens.data() + row * tokens.dim(1) + span->begin, span->length(), example, context);
-    if (!config_.orders.empty()) close(count, 1);
-    if (!config_.characters.empty())
-      close(add_characters(bags, context.texts[static_cast<size_t>(row)], example, context), characters_share);
+    bags.close(static_cast<real>(config_.scale / kept / std::sqrt(static_cast<double>(std::max<int64_t>(count, 1)))));
   }
   return bags;
 }
@@ -86,12 +61,7 @@ Bags NgramFeatures::bags(const Ids& tokens, const Context& context) const {
 Var NgramFeatures::operator()(const Ids& tokens, const Context& context) const {
   check(tokens.shape() == context.segments.ids().shape(), "ngrams: tokens {} and segment ids {} differ in shape",
         tokens.shape(), context.segments.ids().shape());
-  check(config_.characters.empty() || static_cast<int64_t>(context.texts.size()) == tokens.dim(0),
-        "ngrams: n-grams of characters need the texts of {} rows, got {}", tokens.dim(0), context.texts.size());
-  Var sums = embedding_bag(table_, bags(tokens, context));
-  if (!config_.orders.empty() && !config_.characters.empty())
-    sums = sum(reshape(sums, {tokens.dim(0), 2, config_.width}), {1});
-  return output_(sums);
+  return output_(embedding_bag(table_, bags(tokens, context)));
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

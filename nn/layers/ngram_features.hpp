@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "core/fused/bag.hpp"
 #include "nn/layers/layers.hpp"
@@ -13,24 +12,20 @@
 namespace capstan::CAPSTAN_PRECISION {
 
 /// y = O q,  q = scale / sqrt(n) * sum of table[bucket] over the n n-grams of a row's documents; n-grams do not reach
-/// across a document's boundary or into padding. With n-grams of characters, q has a second such sum, times 1/4, over
-/// the m n-grams of the row's text (character_hashes), divided by sqrt(m). tokens: (B, T) -> (B, outputs). y = 0 for a
+/// across a document's boundary or into padding. tokens: (B, T) -> (B, outputs). y = 0 for a
 /// row without n-grams, and for one whose n-grams never occurred in training, since the table starts at zero.
 /// Parameters table (buckets, width), updated by rows, and output.weight (outputs, width).
 class NgramFeatures {
  public:
   NgramFeatures(const Scope& scope, const NgramConfig& config, int64_t outputs);
-  /// With n-grams of characters, context.texts must have the rows' texts.
   Var operator()(const Ids& tokens, const Context& context) const;
 
  private:
-  /// For each row the bag of its n-grams of tokens, then that of its n-grams of characters: those that are configured.
+  /// For each row the bag of its n-grams.
   Bags bags(const Ids& tokens, const Context& context) const;
   /// Adds the n-grams of one document to the bag; returns their number, n-grams that dropout left out included.
   int64_t add_document(Bags& bags, const int32_t* tokens, int64_t length, int32_t example,
                        const Context& context) const;
-  /// The same of a text's n-grams of characters.
-  int64_t add_characters(Bags& bags, std::string_view text, int32_t example, const Context& context) const;
 
   NgramConfig config_;
   RandomKey key_;  // of dropout

@@ -305,19 +305,6 @@ void find_ngrams(std::string_view text, const NgramOrders& orders, int bits, con
       });
 }
 
-std::vector<uint64_t> character_hashes(std::string_view text, const std::vector<int64_t>& lengths, bool unicode) {
-  std::vector<uint64_t> hashes;
-  NgramOrders orders;
-  orders.characters = lengths;
-  orders.unicode = unicode;
-  for_ngrams(
-      folded(text, unicode), orders, [](uint64_t, const Word*, const Word*) {},
-      [&](std::string_view run) {
-        for_characters(run, lengths, [&](uint64_t hash, std::string_view) { hashes.push_back(hash); });
-      });
-  return hashes;
-}
-
 TextNgrams count_ngrams(std::string_view text, const NgramOrders& orders, int bits) {
   NgramNumbers found;
   find_ngrams(text, orders, bits, nullptr, nullptr, found);

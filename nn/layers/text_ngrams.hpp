@@ -47,10 +47,6 @@ struct NgramOrders {
 /// of lines. The bucket is the high part of a stable hash, so that one of fewer bits joins neighbours of more bits.
 TextNgrams count_ngrams(std::string_view text, const NgramOrders& orders, int bits);
 
-/// The hashes of all n-grams of characters that count_ngrams() counts, which take their buckets from them, in the order
-/// of the words and, within a word, of `lengths`.
-std::vector<uint64_t> character_hashes(std::string_view text, const std::vector<int64_t>& lengths, bool unicode);
-
 /// Remembers words with the numbers of their n-grams of characters, so that these are not hashed again: most words of a
 /// text were in earlier texts.
 class NgramMemory {

@@ -154,10 +154,6 @@ void write_export(const SavedRun& run, ExportFormat format, const fs::path& fold
   if (format == ExportFormat::onnx && facts.reads_texts)
     throw Error(fmt::format("export: a {} reads texts, which ONNX cannot hash to n-grams; use --format huggingface",
                             type_of(run.config.model)));
-  if (facts.reads_characters())
-    throw Error(
-        "export: model.ngrams.characters: exported models read tokens, which do not have the characters of "
-        "unknown words; use capstan serve or the Python package, or train a run with characters=[]");
   if (format == ExportFormat::gguf && facts.predicts != Predicts::next_token)
     throw Error(fmt::format("export: GGUF has language models of Llama's shape (configs/lm-llama.yaml), not a {}",
                             type_of(run.config.model)));

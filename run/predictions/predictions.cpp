@@ -38,17 +38,11 @@ Array unchecked_logits(const SavedRun& run, const std::vector<InputText>& texts)
     rule.max_length = rule.max_length > 0 ? std::min(rule.max_length, *limit) : *limit;
   if (facts_of(run.config.model).reads_texts)
     return model.text_logits(encode_all(texts, [&](const InputText& text) { return text_read(run, rule, text); }));
-  const bool keeps = facts_of(run.config.model).reads_characters();
-  std::vector<std::string> kept;
-  const auto rows = encode_all(texts, [&](const InputText& text) {
-    std::string* const to = keeps ? &kept.emplace_back() : nullptr;
-    return encode_text(columns_of(text), *run.tokenizer, rule, text.place, nullptr, to);
-  });
+  const auto rows = encode_all(
+      texts, [&](const InputText& text) { return encode_text(columns_of(text), *run.tokenizer, rule, text.place); });
   Array logits(Shape{static_cast<int64_t>(rows.size()), model.classes()});
   for_padded_groups(rows, [&](const std::vector<int64_t>& indices, const Batch& group) {
-    Context context = Context::evaluation(group);
-    for (size_t i = 0; i < indices.size() && keeps; ++i) context.texts.push_back(kept[static_cast<size_t>(indices[i])]);
-    const Array of_group = model.logits(group.tokens, context).value();
+    const Array of_group = model.logits(group.tokens, Context::evaluation(group)).value();
     for (size_t i = 0; i < indices.size(); ++i)
       std::copy_n(of_group.data() + static_cast<int64_t>(i) * of_group.dim(1), of_group.dim(1),
                   logits.mutable_data() + indices[i] * of_group.dim(1));

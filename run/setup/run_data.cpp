@@ -35,7 +35,6 @@ bool take_columns(const RunConfig& config, Source& data) {
     take(data.header, saved_data->header);
     if constexpr (std::is_same_v<Source, LabelledSourceConfig>) {
       take(data.label_column, saved_data->label_column);
-      take(data.label_columns, saved_data->label_columns);
       take(data.text_columns, saved_data->text_columns);
       // The saved run has found that texts have several labels, from lists of them in its column.
       if (LabelledSourceConfig with_columns = data; saved_data->multi_label && !data.multi_label) {
@@ -77,7 +76,6 @@ SourceInputs source_inputs(const RunConfig& config) {
   inputs.batches = {config.train.batch_size, config.train.batch_tokens};
   const ModelFacts facts = facts_of(config.model);
   inputs.classifies = facts.classifies();
-  inputs.keep_texts = facts.reads_characters();
   inputs.seed = static_cast<uint64_t>(config.seed);
   if (config.train.progress != ProgressMode::none) inputs.log = [](const std::string& line) { log_info(line); };
   return inputs;

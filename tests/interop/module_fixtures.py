@@ -28,9 +28,9 @@ def value(text):
             return text
 
 
-ROTARY = {"rotary": False, "rotary_base": 10000.0, "rotary_pairs": "halves", "attention_dropout": 0.0}
+ROTARY = {"rotary": False, "rotary_base": 10000.0, "rotary_pairs": "halves"}
 DEFAULTS = {"aft": {"inner": 0, "output_projection": True, "position_stddev": 0.0},
-            "fastformer": {"logits": "all-features", "value": "shared", "output_projection": True},
+            "fastformer": {"output_projection": True},
             "attention": ROTARY | {"output_projection": True}, "gau": ROTARY, "flash": ROTARY}
 
 

@@ -125,7 +125,7 @@ inline Batch next_token_batch(const Segments& segments, uint64_t seed) {
 }
 
 inline Context context_of(const Batch& batch, bool training = false) {
-  return {Segments(batch.segment_ids), training, 0, batch.examples, {}, batch.texts};
+  return {Segments(batch.segment_ids), training, 0, batch.examples};
 }
 
 /// One plain gradient step on the batch's mean loss, which is returned. The store is finalized.

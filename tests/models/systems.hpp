@@ -47,12 +47,6 @@ Config model_config(const System& system) {
   return config;
 }
 
-/// Dropout in every place that has one.
-inline void drop(ModelConfig& config, double rate) {
-  config.dropout = rate;
-  for (LayerConfig& layer : config.layers) set_option(layer.mixer, "attention_dropout", std::to_string(rate));
-}
-
 /// Two rows: a pair of a source of 5 and a target of 7 tokens; pairs of 6 + 2 and 1 + 3 tokens, and padding.
 inline Batch pair_batch(uint64_t seed = 6) {
   const Ids tokens = random_tokens({2, 14}, seed);

@@ -180,7 +180,7 @@ TEST_CASE("recomputed blocks give the loss and the gradients of plain ones, drop
     for (const bool recompute : {false, true}) {
       auto config = small<LanguageModelConfig>(c.config);
       config.recompute = recompute;
-      drop(config, 0.3);
+      config.dropout = 0.3;
       const auto built = redrawn(language_model(config));
       const Batch batch = next_token_batch(ragged(16), 6);
       TapeScope scope;

@@ -58,7 +58,7 @@ StepSums Lanes::pass(const Batch& batch, const PassOptions& options) const {
   StepSums sums;
   for (const Batch& piece : split_rows(batch, options.micro_batch_tokens)) {
     TapeScope tape;
-    const Context context{Segments(piece.segment_ids), true, options.step, piece.examples, {}, piece.texts};
+    const Context context{Segments(piece.segment_ids), true, options.step, piece.examples};
     const TaskLoss loss = task_.loss(piece, context);
     sums.add({static_cast<double>(loss.sum.value().item()), loss.targets, context.segments.valid()});
     tape.backward(loss.sum);

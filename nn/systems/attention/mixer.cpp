@@ -30,9 +30,7 @@ constexpr int64_t serial_work = 1 << 16;
 class MultiHeadAttention final : public DecodingMixer<KeyValueState> {
  public:
   MultiHeadAttention(const Scope& scope, const MixerShape& shape, const AttentionConfig& config)
-      : DecodingMixer("attention", shape),
-        config_(config),
-        weight_dropout_(scope / "attention_dropout", config.attention_dropout) {
+      : DecodingMixer("attention", shape), config_(config) {
     const int64_t width = shape.width;
     check(config.heads > 0 && width % config.heads == 0, "attention: width {} is not a multiple of {} heads", width,
           config.heads);
@@ -51,9 +49,8 @@ class MultiHeadAttention final : public DecodingMixer<KeyValueState> {
 
   Var forward(const Var& x, const Context& context) const override {
     const Var qkv = project(x, context.segments.positions());
-    return output(mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
-      return mix(qkv, segments, context, causal);
-    }));
+    return output(mix_with_prefix(context, shape_.causal,
+                                  [&](const Segments& segments, bool causal) { return mix(qkv, segments, causal); }));
   }
 
   std::vector<MixingWeights> mixing_weights(const Var& x, const Context& context) const override {
@@ -100,9 +97,8 @@ class MultiHeadAttention final : public DecodingMixer<KeyValueState> {
   }
 
   /// `segments`: the context's, or those of its prefixes.
-  Var mix(const Var& qkv, const Segments& segments, const Context& context, bool causal) const {
+  Var mix(const Var& qkv, const Segments& segments, bool causal) const {
     AttentionOptions mixing = options(causal);
-    mixing.dropout = weight_dropout_.options(context);
     mixing.bf16 = !qkv_weight_.bf16().empty();
     return attention_packed(qkv, segments, mixing);
   }
@@ -163,7 +159,6 @@ class MultiHeadAttention final : public DecodingMixer<KeyValueState> {
   AttentionConfig config_;
   Var qkv_weight_, query_bias_, value_bias_;
   std::unique_ptr<Linear> to_out_;
-  Dropout weight_dropout_;
 };
 
 }  // namespace

@@ -19,7 +19,6 @@ struct AttentionConfig {
   RotaryConfig rotary = {/*enabled=*/false};
   bool bias = false;  // biases of query, value and output projection
   bool output_projection = true;
-  double attention_dropout = 0;
 
   bool has_position_limit() const { return false; }
   std::string prefix_obstacle() const { return ""; }
@@ -31,8 +30,6 @@ void describe(Fields& f, AttentionConfig& c) {
   describe_rotary(f, c.rotary);
   f("bias", c.bias, any(), "biases of the projections (in aft and attention not of the key)");
   f("output_projection", c.output_projection, any(), "a linear map after the mixer");
-  f("attention_dropout", c.attention_dropout, between_below(0, 1),
-    "share of the attention weights that are set to zero in training");
 }
 inline void validate(const AttentionConfig& c, const ModelShape& model, Problems& problems) {
   check_heads(c.heads, model, problems);

@@ -135,7 +135,7 @@ class Flash final : public DecodingMixer<FlashDecodeState> {
   Var forward(const Var& x, const Context& context) const override {
     const Parts parts = project(x, context.segments.positions());
     return unit_.output(parts.gate, mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
-                          return mix(parts, segments, context, causal);
+                          return mix(parts, segments, causal);
                         }));
   }
 
@@ -144,8 +144,7 @@ class Flash final : public DecodingMixer<FlashDecodeState> {
     const Parts parts = project(x, context.segments.positions());
     return {{"attention in chunks", mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
                                       return attention_weights(parts.local_q, parts.local_k, local_bias(segments),
-                                                               segments,
-                                                               unit_.attention_options(segments, context, causal));
+                                                               segments, unit_.attention_options(segments, causal));
                                     }).value()}};
   }
 
@@ -201,11 +200,11 @@ class Flash final : public DecodingMixer<FlashDecodeState> {
   }
 
   /// L + G
-  Var mix(const Parts& parts, const Segments& segments, const Context& context, bool causal) const {
+  Var mix(const Parts& parts, const Segments& segments, bool causal) const {
     Var local, global;
     if (config_.local)
       local = attention(parts.local_q, parts.local_k, parts.value, local_bias(segments), segments,
-                        unit_.attention_options(segments, context, causal));
+                        unit_.attention_options(segments, causal));
     if (config_.global)
       global = chunk_linear_attention(parts.global_q, parts.global_k, parts.value, segments, linear_options(causal));
     return local && global ? local + global : local ? local : global;
@@ -222,7 +221,7 @@ class Flash final : public DecodingMixer<FlashDecodeState> {
     const Segments segments = Segments::full(batch, length);
     const Parts parts = project(x, positions_from(position, batch, length));
     const Array values = state.with_current(state.values, parts.value);
-    Var mixed = prefix ? mix(parts, segments, Context{}, /*causal=*/false) : Var();
+    Var mixed = prefix ? mix(parts, segments, /*causal=*/false) : Var();
     const auto add = [&](const Array& part) {
       if (!prefix) mixed = mixed ? mixed + Var(part) : Var(part);
     };
@@ -231,7 +230,7 @@ class Flash final : public DecodingMixer<FlashDecodeState> {
       const Var bias = unit_.bias(std::min(config_.chunk, current + length));
       add(attention_continue({batch, length, current, current + length, parts.local_q.value().data(), state.key_dim,
                               keys, values, bias ? bias.value() : Array()},
-                             unit_.attention_options(segments, Context{}, true, position)));
+                             unit_.attention_options(segments, true, position)));
       state.keep_last(keys, state.local_keys);
     }
     if (config_.global) {

@@ -7,7 +7,6 @@
 
 #include "core/base/error.hpp"
 #include "core/fused/rotary_tables.hpp"
-#include "core/ops/dropout.hpp"
 #include "core/ops/math.hpp"
 #include "nn/systems/gated/gated_linear.hpp"
 #include "nn/systems/gated/kernels/passes.hpp"
@@ -48,8 +47,7 @@ GatedUnit::GatedUnit(const Scope& scope, const MixerShape& shape, const GatedUni
       shape_(unit),
       width_(shape.width),
       hidden_(hidden_width(config.expansion, shape.width)),
-      relative_bias_(scope / "relative_bias", bias_config(config, unit)),
-      weight_dropout_(scope / "attention_dropout", config.attention_dropout) {
+      relative_bias_(scope / "relative_bias", bias_config(config, unit)) {
   scales(1);  // throws for combinations that do not exist
   if (config.rotary.enabled) rotary_pairs(config.rotary.options(), config.key_dim);
   const ParamOptions vector{/*decay=*/false};
@@ -104,12 +102,10 @@ GatedUnit::StepParts GatedUnit::step_project(const Array& x, const Ids& position
   return parts;
 }
 
-AttentionOptions GatedUnit::attention_options(const Segments& segments, const Context& context, bool causal,
-                                              int64_t past) const {
+AttentionOptions GatedUnit::attention_options(const Segments& segments, bool causal, int64_t past) const {
   GatedKernelShape shape = shape_.attention;
   shape.causal = causal;
   AttentionOptions options = gated_attention_options(config_, shape, segments, past);
-  options.dropout = weight_dropout_.options(context);
   options.bf16 = in_bf16();
   return options;
 }

@@ -23,7 +23,6 @@ struct GatedUnitConfig : GatedKernelConfig {
   RotaryConfig rotary;
   RelativeBiasKind position_bias = RelativeBiasKind::rotary;
   bool bias = false;
-  double attention_dropout = 0;
 };
 
 template <class Fields>
@@ -36,8 +35,6 @@ void describe_unit(Fields& f, GatedUnitConfig& c) {
   f("position_bias", c.position_bias, any(),
     "position bias b: none, toeplitz (one value per distance, up to max_length or the chunk) or rotary");
   f("bias", c.bias, any(), "biases of the projections (in aft and attention not of the key)");
-  f("attention_dropout", c.attention_dropout, between_below(0, 1),
-    "share of the attention weights that are set to zero in training");
 }
 /// The rules of every mixer that is made of a gated unit.
 inline void validate(const GatedUnitConfig& c, const ModelShape&, Problems& problems) {
@@ -95,8 +92,7 @@ class GatedUnit {
   /// b for `length` positions, (1, 2 length - 1); undefined without position bias.
   Var bias(int64_t length) const { return relative_bias_.for_length(length); }
   /// `segments`: the context's, or those of its prefixes. `past`: tokens in front of the first of each document.
-  AttentionOptions attention_options(const Segments& segments, const Context& context, bool causal,
-                                     int64_t past = 0) const;
+  AttentionOptions attention_options(const Segments& segments, bool causal, int64_t past = 0) const;
   /// For queries with `count` keys.
   KernelScales scales(int64_t count) const {
     return kernel_scales(config_, shape_.attention, static_cast<double>(count));
@@ -112,7 +108,6 @@ class GatedUnit {
   Var weight_, bias_, gain_, offset_;
   std::unique_ptr<Linear> to_out_;
   RelativeBias relative_bias_;
-  Dropout weight_dropout_;
 };
 
 /// body(sequence, begin, end) for pieces [begin, end) of the columns of each sequence's value, which has E of them: one

@@ -34,7 +34,7 @@ class Gau final : public DecodingMixer<GauDecodeState> {
   Var forward(const Var& x, const Context& context) const override {
     const GatedUnit::Parts parts = unit_.project(x, context.segments.positions());
     return unit_.output(parts.gate, mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
-                          return attend(parts, segments, context, causal);
+                          return attend(parts, segments, causal);
                         }));
   }
 
@@ -42,7 +42,7 @@ class Gau final : public DecodingMixer<GauDecodeState> {
     const GatedUnit::Parts parts = unit_.project(x, context.segments.positions());
     return {{"attention", mix_with_prefix(context, shape_.causal, [&](const Segments& segments, bool causal) {
                             return attention_weights(parts.views[0], parts.views[1], unit_.bias(segments.longest()),
-                                                     segments, unit_.attention_options(segments, context, causal));
+                                                     segments, unit_.attention_options(segments, causal));
                           }).value()}};
   }
 
@@ -56,9 +56,9 @@ class Gau final : public DecodingMixer<GauDecodeState> {
   }
 
  private:
-  Var attend(const GatedUnit::Parts& parts, const Segments& segments, const Context& context, bool causal) const {
+  Var attend(const GatedUnit::Parts& parts, const Segments& segments, bool causal) const {
     return attention(parts.views[0], parts.views[1], parts.value, unit_.bias(segments.longest()), segments,
-                     unit_.attention_options(segments, context, causal));
+                     unit_.attention_options(segments, causal));
   }
 
   std::unique_ptr<MixerState> fresh_state(int64_t batch) const override {
@@ -91,7 +91,7 @@ class Gau final : public DecodingMixer<GauDecodeState> {
     state.cache.append(state.positions(), batch, length, parts.views[1].value().data(), state.key_width,
                        parts.value.value().data(), state.value_width);
     const Var bias = unit_.bias(past + length);
-    const AttentionOptions options = unit_.attention_options(Segments::full(batch, length), Context{}, !prefix, past);
+    const AttentionOptions options = unit_.attention_options(Segments::full(batch, length), !prefix, past);
     Var y = unit_.output(parts.gate, Var(state.cache.attend_last(past, length, options, bias ? bias.value() : Array(),
                                                                  parts.views[0].value().data(), state.key_width)));
     state.advance(batch, length);  // last: keys past the position count for nothing, so a throw changes nothing

@@ -1,5 +1,4 @@
-// The definition of attention(), to which tests/nn/systems/quadratic/test_op.cpp and test_dropout.cpp hold the fused
-// op.
+// The definition of attention(), to which tests/nn/systems/quadratic/test_op.cpp holds the fused op.
 #include "nn/systems/quadratic/composed.hpp"
 
 #include <algorithm>
@@ -56,24 +55,6 @@ Var weights_of(const Var& logits, const Array& mask, AttentionKernel kernel) {
   throw std::logic_error("attention: unknown kernel");
 }
 
-/// 0 or 1 / (1 - rate) for every pair, (B, H, T, T).
-Array dropout_mask(const Segments& segments, int64_t heads, const DropoutOptions& options) {
-  const int64_t batch = segments.batch(), length = segments.length();
-  const DropoutRate rate = dropout_rate(options.rate);
-  Array mask(Shape{batch, heads, length, length});
-  real* out = mask.mutable_data();
-  for (int64_t b = 0; b < batch; ++b)
-    for (int64_t head = 0; head < heads; ++head)
-      for (uint32_t i = 0; i < length; ++i)
-        for (uint32_t j = 0; j < length; ++j) {
-          const RandomWords words =
-              random_words(head_key(options.key, head), static_cast<uint32_t>(options.examples[b]), j, i / 4,
-                           static_cast<uint32_t>(options.step));
-          *out++ = words[i % 4] >= rate.threshold ? rate.scale : 0;
-        }
-  return mask;
-}
-
 /// (B, T, H E) -> (B, H, T, E)
 Var split_heads(const Var& x, int64_t heads) {
   return transpose(reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {0, 2, 1, 3});
@@ -90,7 +71,6 @@ Var attention_weights(const Var& q, const Var& k, const Var& bias, const Segment
   if (bias) logits = logits + bias_matrix(bias, segments);
   const Array mask = visible_keys(segments, options).reshape(Shape{batch, 1, length, length});
   Var weights = weights_of(logits, mask, options.kernel);
-  if (options.dropout.rate > 0) weights = weights * Var(dropout_mask(segments, heads, options.dropout));
   return options.output_scale.empty() ? weights : weights * per_query(options.output_scale);
 }
 

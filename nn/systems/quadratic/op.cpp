@@ -24,10 +24,6 @@ void check_options(const char* op, const Segments& segments, const AttentionOpti
   check(fits(options.row_scale) && fits(options.output_scale),
         "{}: row_scale {} or output_scale {} does not fit segments {}", op, options.row_scale.shape(),
         options.output_scale.shape(), tokens);
-  if (options.dropout.rate == 0) return;
-  dropout_rate(options.dropout.rate);
-  check(options.dropout.examples.shape() == Shape{tokens[0]},
-        "{}: the examples {} of the dropout do not fit segments {}", op, options.dropout.examples.shape(), tokens);
 }
 
 void check_inputs(const Var& q, const Var& k, const Var& v, const Var& bias, const Segments& segments,

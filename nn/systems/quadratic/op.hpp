@@ -1,6 +1,6 @@
 // Attention of every query on the keys it may see, with any of three kernels: the op of the Transformer baseline
 // and the quadratic parts of GAU and FLASH. Nothing of size T x T is stored. tests/nn/systems/quadratic/test_op.cpp
-// holds the fused op to the composed one at the end of this header, test_dropout.cpp beside it the masks of dropout.
+// holds the fused op to the composed one.
 #pragma once
 
 #include "core/array/segments.hpp"

@@ -152,25 +152,6 @@ void AttentionTiles::form_logits(const Queries& queries, const Block& block, con
   });
 }
 
-void AttentionTiles::drop(const Queries& queries, const Block& block, real* values) const {
-  const DropoutOptions& options = layout_.options.dropout;
-  if (options.rate == 0) return;
-  const int64_t length = layout_.segments.length(), row = queries.piece->token / length,
-                begin = queries.piece->token % length;
-  const uint64_t key = philox_key(head_key(options.key, queries.head));
-  const auto word = [](int64_t value) { return static_cast<uint32_t>(value); };
-  const kernels::DropoutBlock place{{static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)},
-                                    static_cast<uint32_t>(options.examples[row]),
-                                    static_cast<uint32_t>(options.step),
-                                    word(begin + block.begin),
-                                    word(begin + queries.begin + block.column),
-                                    block.count,
-                                    queries.count - block.column,
-                                    column_stride_};
-  const DropoutRate rate = dropout_rate(options.rate);
-  kernels::dropout_block(values + block.column, place, rate.threshold, rate.scale);
-}
-
 void AttentionTiles::forward_tile(const Queries& queries, const Work& work, real* output, real* statistics) const {
   prepare(queries, work);
   kernels::attention_clear({work.maximum, work.total, work.decay}, queries.columns);
@@ -180,7 +161,6 @@ void AttentionTiles::forward_tile(const Queries& queries, const Work& work, real
     kernels::attention_tile_weights(layout_.options.kernel, tile_of(queries, block, work),
                                     {work.maximum + column, work.total + column, work.decay + column},
                                     block.first ? nullptr : work.sums + column, layout_.value_width);
-    drop(queries, block, work.logits);
     round_work(work.logits + column, column_stride_, block.count, queries.columns - column);
     const bool bf16 = in_bf16(queries, block);
     const Operand v = values(queries, block).transposed(),

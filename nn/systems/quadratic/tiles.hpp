@@ -135,8 +135,6 @@ class AttentionTiles {
   void round_work(const real* rows, int64_t stride, int64_t count, int64_t width) const;
   /// Writes the factors of the queries, and the queries as columns.
   void prepare(const Queries& queries, const Work& work) const;
-  /// Lays the mask of the dropout, if there is one, over (keys, columns) values of the block.
-  void drop(const Queries& queries, const Block& block, real* values) const;
   void form_logits(const Queries& queries, const Block& block, const Work& work) const;
   void forward_tile(const Queries& queries, const Work& work, real* output, real* statistics) const;
 

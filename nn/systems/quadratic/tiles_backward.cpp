@@ -10,7 +10,6 @@ namespace capstan::CAPSTAN_PRECISION {
 
 // With P = softmax or kernel values, c = output_scale and dP_ij = c_i dO_i . v_j:
 //   softmax  dL_ij = P_ij (dP_ij - dO_i . O_i),  otherwise  dL_ij = f'(logit_ij) dP_ij;
-// where a dropout's mask, scaled, is a factor of P_ij in O, dv and dP_ij;
 //   dv_j = sum_i P_ij c_i dO_i,  dk_j = sum_i dL_ij s r_i q_i,  dq_i = s r_i sum_j dL_ij k_j
 // with s = scale and r = row_scale.
 // All factors of a query, 1 / sum of its weights among them, go into the packed rows of dO and q.
@@ -55,10 +54,8 @@ void AttentionTiles::backward_block(const Queries& queries, const Block& block, 
     multiply(block.count, columns, width, v.from(from), dout_columns.from(from * stride), dlogits, stride, from > 0);
   });
   const kernels::AttentionTile tile = tile_of(queries, block, work);
-  drop(queries, block, work.dweights);
   kernels::attention_tile_weights_backward(layout_.options.kernel, tile, dlogits, work.maximum + column,
                                            work.shift + column);
-  drop(queries, block, work.logits);
   if (unit.dbias != nullptr)
     kernels::attention_add_diagonals(tile, dlogits, unit.dbias + queries.begin + column - block.begin);
   round_work(work.logits + column, stride, block.count, columns);

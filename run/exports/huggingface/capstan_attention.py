@@ -11,7 +11,7 @@ class Attention(Mixer):
 
     def __init__(self, config, width, longest, causal):
         super().__init__()
-        self.heads, self.dropout = config["heads"], config["attention_dropout"]
+        self.heads = config["heads"]
         self.rotary = Rotary(config, width // self.heads)
         self.make_projections(config, width, width, width)
 
@@ -22,8 +22,7 @@ class Attention(Mixer):
     def attend(self, q, k, v, seen):
         """seen: (B, 1, T, S)"""
         q, k, v = (x.transpose(1, 2) for x in (q, k, v))
-        rate = self.dropout if self.training else 0.0
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, dropout_p=rate).transpose(1, 2).flatten(-2)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen).transpose(1, 2).flatten(-2)
 
     def mix(self, parts, texts, causal):
         places = texts.positions

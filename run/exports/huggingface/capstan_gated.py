@@ -62,7 +62,7 @@ class GatedUnit(Mixer):
         super().__init__()
         self.kernel, self.form, self.normaliser = config["kernel"], config["logits"], config["normaliser"]
         self.key_dim, self.hidden = config["key_dim"], hidden_width(config["expansion"], width)
-        self.constant, self.dropout = constant, config["attention_dropout"]
+        self.constant = constant
         self.rotary = Rotary(config, self.key_dim)
         self.to_uvz = nn.Linear(width, 2 * self.hidden + self.key_dim, bias=config["bias"])
         self.gain = nn.Parameter(torch.tensor(gains)[:, None].repeat(1, self.key_dim))
@@ -102,7 +102,7 @@ class GatedUnit(Mixer):
             weights = (0.5 * (1 + torch.erf((logits - mean) / (deviation * 2 ** 0.5)))).masked_fill(~seen, 0.0)
         if self.form == "key-dim" and self.kernel != "softmax":
             weights = weights / n
-        return F.dropout(weights, self.dropout, self.training) @ v
+        return weights @ v
 
 
 class Gau(GatedUnit):

@@ -41,40 +41,6 @@ TEST_CASE("long texts lose their tail or their head, empty ones are bad rows") {
   CHECK(text_of(load_labelled(config), load_labelled(config).train, 0) == "abcdef");
 }
 
-TEST_CASE("texts are kept if a model asks for them, cut as their tokens, with unknown words") {
-  const TemporaryFolder folder;
-  LabelledSourceConfig config =
-      config_of({folder.write("train.tsv", "a\tSad one two\tthree\na\tsad\tsad\nb\tx\ty z\n")});
-  config.text_columns = {"2", "3"};
-  config.separator = true;
-  config.max_length = 4;
-  config.tokenizer = WordTokenizerConfig{WordSplit::words, true, 0, 2};
-  const auto loaded = [&] { return load_labelled(config, nullptr, true, {}, "", /*keep_texts=*/true); };
-  CHECK_FALSE(load_labelled(config).train.has_texts());
-  CHECK(loaded().train.tokens(0) == std::vector<int32_t>{2, 0, 3, 0});
-  CHECK(loaded().train.text(0) == "sad one\nthree");
-  CHECK(loaded().train.text(2) == "x\ny z");
-  CHECK(loaded().fingerprint() != load_labelled(config).fingerprint());
-  const std::string fingerprint = loaded().fingerprint();
-  config.truncate = Truncate::tail;
-  CHECK(loaded().train.text(0) == " one two\nthree");
-  config.truncate = Truncate::head;
-  folder.write("train.tsv", "a\tSad one two\tthree\na\tsad\tsad\nb\tx\ty w\n");  // the same tokens
-  CHECK(loaded().train.fingerprint() != fingerprint);
-  SourceInputs inputs;
-  inputs.batches.batch_size = 2;
-  inputs.keep_texts = true;
-  const auto source = make_source(config, inputs);
-  for (int64_t i = 0; i < 2; ++i) {
-    const Batch batch = source->training().batch(0, i),
-                last = rows_of(batch, batch.tokens.dim(0) - 1, batch.tokens.dim(0));
-    REQUIRE(static_cast<int64_t>(batch.texts.size()) == batch.tokens.dim(0));
-    CHECK(last.texts == std::vector<std::string>{batch.texts.back()});
-    for (const std::string& text : batch.texts)
-      CHECK((text == "sad one\nthree" || text == "sad\nsad" || text == "x\ny w"));
-  }
-}
-
 TEST_CASE("text pairs: a separator behind the vocabulary stands between the columns") {
   const TemporaryFolder folder;
   LabelledSourceConfig config = config_of({folder.write("train.tsv", "yes\tab\tcd e\nno\t\tx\nno\tq q\t\n")});

@@ -120,17 +120,6 @@ TEST_CASE("word tokenizer: words and punctuation, lower case") {
   CHECK(WordTokenizer::from_texts({WordSplit::words, true, 0, 1}, {"\xc3\x80 la"}).words() == with_lowest_byte);
 }
 
-TEST_CASE("pieces: the text of each token, of words and characters outside the vocabulary, too") {
-  const std::string text = "Red  sky,\nnew\n";
-  const WordTokenizer words({WordSplit::words, true}, {"red", "sky"});
-  CHECK(words.encode(text) == std::vector<int32_t>{2, 3, 0, 1, 0, 1});
-  CHECK(words.pieces(text) == std::vector<std::string>{"red", " sky", " ,", "\n", "new", "\n"});
-  const CharTokenizer characters({'\n', 'a', 'e', 'n', 'w'});
-  CHECK(characters.decode(characters.encode("n\xc3\xa9w")) == "n\xef\xbf\xbdw");
-  CHECK(characters.pieces("n\xc3\xa9w") == std::vector<std::string>{"n", "\xc3\xa9", "w"});
-  CHECK(ByteTokenizer().pieces("a\xff") == std::vector<std::string>{"a", "\xff"});
-}
-
 TEST_CASE("every tokenizer survives its JSON, and only equal ones have equal fingerprints") {
   std::vector<std::shared_ptr<const Tokenizer>> tokenizers = {
       std::make_shared<ByteTokenizer>(),

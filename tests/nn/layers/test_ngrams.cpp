@@ -101,73 +101,6 @@ TEST_CASE("n-grams: features are what the definition says, for every order and i
   }
 }
 
-/// O * scale / (4 sqrt(n)) * sum over the n-grams of characters of a text: those of count_ngrams(), with the same
-/// buckets.
-std::vector<double> expected_of_characters(const ParamStore& store, const NgramConfig& config,
-                                           const std::string& text) {
-  const Array table = store.find("table").var.value(), output = store.find("output.weight").var.value();
-  NgramOrders orders;
-  orders.characters = config.characters;
-  orders.unicode = config.unicode;
-  std::vector<double> sum(static_cast<size_t>(config.width), 0), y(3, 0);
-  double count = 0;
-  for (const NgramCount& entry : count_ngrams(text, orders, bits_of(config.buckets)).characters) {
-    count += entry.count();
-    for (int64_t c = 0; c < config.width; ++c)
-      sum[static_cast<size_t>(c)] += entry.count() * static_cast<double>(table[entry.bucket() * config.width + c]);
-  }
-  for (size_t k = 0; k < 3; ++k)
-    for (size_t c = 0; c < sum.size() && count > 0; ++c)
-      y[k] += static_cast<double>(output[static_cast<int64_t>(k * sum.size() + c)]) * sum[c] * config.scale /
-              (4 * std::sqrt(count));
-  return y;
-}
-
-const std::vector<std::string> lines{"A fine \xc3\x89t\xc3\xa9, a fine day", "x", "", "\xe6\x97\xa5\xe6\x9c\xac"};
-
-TEST_CASE("n-grams of characters: features are what the definition says, alone and beside those of tokens") {
-  for (const std::vector<int64_t>& orders : {std::vector<int64_t>{}, {1, 2}})
-    for (const bool unicode : {false, true}) {
-      NgramConfig config = config_of(orders);
-      config.buckets = 64;
-      config.characters = {1, 3};
-      config.unicode = unicode;
-      const BuiltNgrams built(config);
-      for (const std::string& line : lines) {
-        CAPTURE(line);
-        Context context = Context::evaluation(1, 10);
-        context.texts = {line};
-        const Array y = built(Ids({1, 10}, text), context);
-        const std::vector<double> tokens = expected(built.store, config, text),
-                                  characters = expected_of_characters(built.store, config, line);
-        for (size_t k = 0; k < 3; ++k)
-          CHECK(static_cast<double>(y[static_cast<int64_t>(k)]) ==
-                doctest::Approx(tokens[k] + characters[k]).epsilon(sizeof(real) == 4 ? 1e-5 : 1e-12));
-      }
-    }
-}
-
-TEST_CASE("n-grams of characters: padding and batch mates change nothing, dropout included") {
-  NgramConfig config = config_of({1});
-  config.characters = {2, 3};
-  for (const double rate : {0.0, 0.4}) {
-    config.dropout = rate;
-    const BuiltNgrams built(config);
-    Context together{segments_of_lengths({12, 10, 0}, 12), true, 4, Ids({3}, std::vector<int32_t>{5, 6, 7})};
-    together.texts = {lines[1], lines[0], lines[2]};
-    Ids tokens({3, 12}, 8);
-    const Array all = built(tokens, together);
-    for (int64_t k = 0; k < 3; ++k) CHECK(all[6 + k] == 0);  // no text
-    Context alone{Segments(Ids({1, 10}, 1)), true, 4, Ids({1}, 6)};
-    alone.texts = {lines[0]};
-    const Array here = built(Ids({1, 10}, 8), alone);
-    CHECK(relative_error(here, all.rows(1, 2)) < (sizeof(real) == 4 ? 1e-6 : 1e-14));
-    Context later = alone;
-    later.step = 5;
-    CHECK((relative_error(built(Ids({1, 10}, 8), later), here) > 1e-3) == (rate > 0));
-  }
-}
-
 TEST_CASE("n-grams: padding and batch mates change nothing, dropout included") {
   NgramConfig config = config_of({1, 2});
   for (const double rate : {0.0, 0.4}) {
@@ -247,21 +180,6 @@ TEST_CASE("n-grams: what cannot be is refused") {
     CHECK(problems.text().find(part) != std::string::npos);
   const BuiltNgrams built(config_of({1}));
   CHECK_THROWS_AS(built(Ids({1, 4}, 1), Context::evaluation(1, 5)), std::invalid_argument);
-  NgramConfig config = config_of({1});
-  config.characters = {0, 3, 3};
-  ProblemText of_characters("model.ngrams");
-  validate(config, of_characters);
-  for (const char* const part :
-       {"characters.0: an n-gram has from 1 to 16 characters, not 0", "characters.1: 3 is listed twice"})
-    CHECK(of_characters.text().find(part) != std::string::npos);
-  config.characters.clear();
-  config.unicode = true;
-  ProblemText of_unicode("model.ngrams");
-  validate(config, of_unicode);
-  CHECK(of_unicode.text().find("unicode: is for n-grams of characters") != std::string::npos);
-  config.characters = {2};
-  const BuiltNgrams reads_texts(config);
-  CHECK_THROWS_AS(reads_texts(Ids({1, 4}, 1), Context::evaluation(1, 4)), std::invalid_argument);
 }
 
 }  // namespace

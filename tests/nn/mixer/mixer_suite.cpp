@@ -266,7 +266,7 @@ void check_blind_tokens(const MixerCase& c) {
       INFO(c.name << ", causal " << causal << ", visible tokens " << segments.valid());
       const auto built = built_mixer(c, causal, 70);
       const Var x = Var::leaf(normal_array({4, 70, width}, 8, 3));
-      TapeScope scope({/*checked=*/true});
+      TapeScope scope;
       const Var y = built.module->forward(x, {segments});
       CHECK_MESSAGE(in_padding(y.value(), segments, output_bias(*built.store)) == 0,
                     "rows of padding must be 0 before the output projection, whose bias must be called to_out.bias");

@@ -19,13 +19,5 @@ TEST_CASE("gradients of every mixer of the variant") {
   for (const MixerCase& c : mixer_samples(5)) check_both_directions(c, {ragged_segments(13)});
 }
 
-TEST_CASE("mixers with dropout of attention weights, under a fixed mask") {
-  const Threads one(1);
-  Context context{ragged_segments(13), /*training=*/true, /*step=*/3, Ids(Shape{4})};
-  for (int32_t row = 0; row < 4; ++row) context.examples.mutable_data()[row] = row;
-  for (MixerCase& c : mixer_samples(5))
-    if (set_option(c.config, "attention_dropout", "0.4")) check_both_directions(c, context);
-}
-
 }  // namespace
 }  // namespace capstan::CAPSTAN_PRECISION::testing

@@ -57,31 +57,4 @@ TEST_CASE("every mixer computes the same while another thread sets the number of
   }
 }
 
-TEST_CASE("dropout of attention weights: in training only; padding and batch mates change no mask") {
-  for (MixerCase& c : mixer_samples(5)) {
-    if (!set_option(c.config, "attention_dropout", "0.4")) continue;
-    INFO(c.name);
-    for (const bool causal : {true, false}) {
-      const auto built = built_mixer(c.config, causal, 41);
-      const Array x = normal_array({2, 41, width}, 4);
-      const auto trained = [&](const Array& input, const std::vector<int64_t>& lengths,
-                               const std::vector<int32_t>& examples) {
-        Context context{segments_of_lengths(lengths, input.dim(1)), /*training=*/true, /*step=*/3,
-                        Ids(Shape{input.dim(0)}, examples)};
-        return built.module->forward(Var(input), context).value();
-      };
-      const Array y = trained(x, {41, 33}, {8, 5});
-      CHECK(!identical(y, forward(*built.module, x, segments_of_lengths({41, 33}, 41))));
-      CHECK(identical(y, trained(x, {41, 33}, {8, 5})));
-      CHECK(!identical(y, trained(x, {41, 33}, {8, 6})));
-      Array alone(Shape{1, 33, width});  // the second text without its padding and its batch mate
-      std::copy_n(x.data() + 41 * width, 33 * width, alone.mutable_data());
-      const Array z = trained(alone, {33}, {5});
-      Array wanted(z.shape());
-      std::copy_n(y.data() + 41 * width, 33 * width, wanted.mutable_data());
-      CHECK(relative_error(z, wanted, 1) <= layer_tolerance);
-    }
-  }
-}
-
 }  // namespace capstan::CAPSTAN_PRECISION::testing

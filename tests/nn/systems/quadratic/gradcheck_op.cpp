@@ -26,17 +26,6 @@ TEST_CASE("attention: gradients match finite differences, every option, past the
   }
 }
 
-TEST_CASE("attention with dropout: gradients match finite differences under a fixed mask") {
-  for (const int count : {1, 2}) {
-    const Threads threads_used(count);
-    for (const AttentionCase& c : attention_cases(/*tile=*/4, /*dropout=*/0.3))
-      check_gradients(c, ragged_segments(13), 20);
-  }
-  for (const auto& kernel : enum_names(AttentionKernel{}))
-    for (const bool causal : {true, false})
-      check_gradients({kernel.value, causal, 0, 2, true, true, 0, 0.3}, Segments::full(1, 133), 8);
-}
-
 TEST_CASE("attention: gradients over tiles of the usual length, and on documents of one token") {
   for (const auto& kernel : enum_names(AttentionKernel{})) {
     for (const bool causal : {true, false}) {

@@ -12,14 +12,6 @@
 
 namespace capstan::CAPSTAN_PRECISION::testing {
 
-/// Rows of the batch are examples 5, 6, ...
-inline DropoutOptions weight_dropout(const Segments& segments, double rate) {
-  DropoutOptions dropout{rate, random_key(3, "attention_dropout"), /*step=*/7, Ids(Shape{segments.batch()})};
-  for (int64_t row = 0; row < segments.batch(); ++row)
-    dropout.examples.mutable_data()[row] = static_cast<int32_t>(5 + row);
-  return dropout;
-}
-
 /// Kernel, direction, chunk, number of heads, bias, and whether every query has factors of its own.
 struct AttentionCase {
   AttentionKernel kernel;
@@ -27,12 +19,11 @@ struct AttentionCase {
   int64_t chunk, heads;
   bool biased, scaled;
   int64_t tile = 0;
-  double dropout = 0;
 
   std::string name() const {
     return std::string(enum_name(kernel)) + (causal ? ", causal" : ", bidirectional") + ", chunk " +
            std::to_string(chunk) + ", heads " + std::to_string(heads) + (biased ? ", bias" : "") +
-           (scaled ? ", factors" : "") + (dropout > 0 ? ", dropout" : "");
+           (scaled ? ", factors" : "");
   }
   /// The options for these segments; factors of both signs.
   AttentionOptions options(const Segments& segments) const {
@@ -43,7 +34,6 @@ struct AttentionCase {
     options.chunk = chunk;
     options.scale = 0.6;
     options.tile = tile;
-    if (dropout > 0) options.dropout = weight_dropout(segments, dropout);
     if (scaled) {
       options.row_scale = normal_array(segments.ids().shape(), 31, 1);
       options.output_scale = normal_array(segments.ids().shape(), 32, 1);
@@ -67,7 +57,7 @@ struct AttentionCase {
 };
 
 /// Every combination, in tiles of `tile` queries.
-inline std::vector<AttentionCase> attention_cases(int64_t tile = 0, double dropout = 0) {
+inline std::vector<AttentionCase> attention_cases(int64_t tile = 0) {
   std::vector<AttentionCase> cases;
   for (const auto& kernel : enum_names(AttentionKernel{}))
     for (const bool causal : {true, false})
@@ -75,7 +65,7 @@ inline std::vector<AttentionCase> attention_cases(int64_t tile = 0, double dropo
         for (const int64_t heads : {1, 3})
           for (const bool biased : {true, false})
             for (const bool scaled : {true, false})
-              cases.push_back({kernel.value, causal, chunk, heads, biased, scaled, tile, dropout});
+              cases.push_back({kernel.value, causal, chunk, heads, biased, scaled, tile});
   return cases;
 }
 
