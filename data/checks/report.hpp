@@ -1,12 +1,14 @@
-// What `capstan train` warns of and `capstan data check` prints, and what both say of lengths. Sources of data fill it
-// in, apps/commands/data_command.cpp prints it. Names of warnings, tables and columns are what programs read
-// (docs/labelled.md): tests/data/labelled/test_checks.cpp and tests/cli/inputs/test_data_check.cpp.
+// What `capstan train` warns of and `capstan data check` prints, and what both say of lengths and of the bytes of
+// files. Sources of data fill it in, apps/commands/data_command.cpp prints it. Names of warnings, tables and columns
+// are what programs read (docs/labelled.md): tests/data/labelled/test_checks.cpp and
+// tests/cli/inputs/test_data_check.cpp.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -49,5 +51,32 @@ inline LengthSummary summary_of(std::vector<int64_t> lengths) {
   return {lengths.front(), lengths[(count - 1) / 2], lengths[(count * 95 + 99) / 100 - 1], lengths.back(),
           sum / static_cast<double>(count)};
 }
+
+/// How a file's bytes are written: UTF-8 or not, line ends, and signs that it was converted wrongly.
+struct EncodingFacts {
+  int64_t bytes = 0, invalid = 0, nul = 0;  // invalid: bytes that are not UTF-8
+  int64_t lf = 0, crlf = 0;                 // lines that end so
+  int64_t mojibake = 0;                     // UTF-8 that was read as Latin-1 and written as UTF-8: "Ã©" for "é"
+  bool bom = false;                         // a byte order mark of UTF-8
+  const char* wide = nullptr;               // wide_encoding()
+
+  bool mixed_line_ends() const { return lf > 0 && crlf > 0; }
+  /// What is unusual about the encoding, in words: "byte order mark, 3 NUL bytes"; empty if nothing is.
+  std::string remarks() const;
+};
+
+/// Collects the facts of a file that comes in pieces; they do not depend on where it is cut.
+class EncodingCheck {
+ public:
+  void push(std::string_view piece);
+  EncodingFacts finish();
+
+ private:
+  size_t count(std::string_view text, size_t limit);
+
+  EncodingFacts facts_;
+  std::string head_;   // the first bytes, among which a byte order mark is
+  std::string begun_;  // the end of the last piece: what begins there may continue
+};
 
 }  // namespace capstan

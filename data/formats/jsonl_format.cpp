@@ -82,6 +82,13 @@ void set_json_labels(LabelledText& to, const JsonRow& row, const std::string& ke
 void add_labels(LabelledText& to, const JsonRow& row) {
   const ColumnChoice& choice = row.choice;
   if (!choice.labels) return;
+  if (!choice.label_columns.empty()) {
+    std::vector<std::string> labels;
+    for (const std::string& key : choice.label_columns)
+      if (flag_of(json_label(row.value(key)).value_or(json_excerpt(row.value(key))), key, row.place))
+        labels.push_back(key);
+    return set_labels(to, std::move(labels), choice, row.place);
+  }
   if (choice.label_separator.empty())
     return set_label(to, label_of(row, choice.label.value_or("label")), choice, row.place);
   set_json_labels(to, row, choice.label.value_or("labels"));
@@ -275,9 +282,12 @@ void refuse_label_as_text(const TableInput& input) {
   const ColumnChoice& choice = input.choice;
   if (!choice.labels) return;
   const bool several = !choice.label_separator.empty();
-  const std::string label = choice.label.value_or(several ? "labels" : "label");
-  if (std::find(choice.text.begin(), choice.text.end(), label) != choice.text.end())
-    throw choice.label_is_text(input.file, fmt::format("the key '{}'", label));
+  const std::vector<std::string> labels = choice.label_columns.empty()
+                                              ? std::vector{choice.label.value_or(several ? "labels" : "label")}
+                                              : choice.label_columns;
+  for (const std::string& label : labels)
+    if (std::find(choice.text.begin(), choice.text.end(), label) != choice.text.end())
+      throw choice.label_is_text(input.file, fmt::format("the key '{}'", label));
 }
 
 }  // namespace

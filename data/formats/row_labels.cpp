@@ -3,7 +3,9 @@
 #include "data/formats/row_labels.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -51,11 +53,14 @@ void check_labels(const std::vector<std::string>& labels, const std::string& pla
     throw Error(fmt::format("{}: label {} of {} is empty", place, empty - labels.begin() + 1, labels.size()));
 }
 
-/// Keeps each label once, in order.
-void remove_repeated(std::vector<std::string>& labels) {
+/// Keeps each label once, in order; returns true if one was there twice.
+bool remove_repeated(std::vector<std::string>& labels) {
   std::set<std::string> seen;
   const auto known = [&](const std::string& label) { return !seen.insert(label).second; };
-  labels.erase(std::remove_if(labels.begin(), labels.end(), known), labels.end());
+  const auto end = std::remove_if(labels.begin(), labels.end(), known);
+  const bool repeats = end != labels.end();
+  labels.erase(end, labels.end());
+  return repeats;
 }
 
 }  // namespace
@@ -98,6 +103,15 @@ std::vector<std::string> split_labels(std::string_view text, std::string_view se
   return labels;
 }
 
+bool flag_of(std::string_view field, const std::string& column, const std::string& place) {
+  std::string flag(label_text(field));
+  for (char& c : flag) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (flag == "1" || flag == "1.0" || flag == "true") return true;
+  if (flag == "0" || flag == "0.0" || flag == "false") return false;
+  throw Error(fmt::format("{}: column '{}' of data.label_columns must be 0 or 1, found '{}'", place, column,
+                          field.substr(0, 100)));
+}
+
 double weight_of(const std::string& field, const std::string& column, const std::string& place) {
   const std::string text(label_text(field));
   constexpr double max_weight = 1e12;  // as of all numbers of a configuration
@@ -123,7 +137,7 @@ void set_labels(LabelledText& row, std::vector<std::string> labels, const Column
                 const std::string& place) {
   if (!choice.label_separator.empty()) {
     check_labels(labels, place);
-    remove_repeated(labels);
+    row.repeats_label = remove_repeated(labels);
     row.labels = std::move(labels);
     return;
   }

@@ -48,7 +48,11 @@ void TableColumns::set_rows(const std::vector<std::vector<std::string>>& first_r
 
 void TableColumns::choose() {
   const ColumnChoice& choice = input_.choice;
-  if (choice.labels) label_ = number(choice.label.value_or("1"), choice.keys());
+  if (choice.labels && choice.label_columns.empty()) label_ = number(choice.label.value_or("1"), choice.keys());
+  if (choice.labels && !choice.label_columns.empty() && !choice.header)
+    throw ConfigError("data.label_columns: the names of the columns are the labels; the table needs a header");
+  if (choice.labels)
+    for (const std::string& column : choice.label_columns) label_columns_.push_back(number(column, choice.keys()));
   if (choice.labels && !choice.weight.empty()) weight_ = number(choice.weight, "data.weight_column");
   for (const std::string& column : choice.text) text_.push_back(number(column, choice.keys()));
   if (text_.empty()) text_.push_back(-1);
@@ -57,13 +61,14 @@ void TableColumns::choose() {
 
 void TableColumns::refuse_label_as_text() const {
   if (width_ < 2) return;  // what is wrong is that the table has one column alone: row() says so
-  for (const int64_t text : text_)
-    if (place(label_) == place(text) && place(text) < width_)
-      throw input_.choice.label_is_text(input_.file, fmt::format("column {}", place(text) + 1));
+  for (const int64_t label : label_columns_.empty() ? std::vector<int64_t>{label_} : label_columns_)
+    for (const int64_t text : text_)
+      if (place(label) == place(text) && place(text) < width_)
+        throw input_.choice.label_is_text(input_.file, fmt::format("column {}", place(text) + 1));
 }
 
 std::string TableColumns::label_of(const std::vector<std::string>& fields) const {
-  const bool known = input_.choice.labels && input_.choice.label_separator.empty();
+  const bool known = input_.choice.labels && label_columns_.empty() && input_.choice.label_separator.empty();
   const size_t at = known ? place(label_) : fields.size();
   return fields.size() == width_ && at < width_ ? std::string(label_text(fields[at])) : "";
 }
@@ -74,11 +79,11 @@ LabelledText TableColumns::row(const std::vector<std::string>& fields, int64_t l
   LabelledText result{"", "", line};
   for (size_t i = 0; i < text_.size(); ++i) {
     const size_t at = place(text_[i]);
-    const bool is_label = input_.choice.labels && at == place(label_);
+    const bool is_label = input_.choice.labels && label_columns_.empty() && at == place(label_);
     if (at >= width_ || is_label) throw_too_few(where);  // the latter of one column; see refuse_label_as_text()
     result.add_column(fields[at], i == 0);
   }
-  if (input_.choice.labels) add_label(result, fields, where);
+  if (input_.choice.labels) add_labels(result, fields, where);
   if (weight_ == 0) return result;
   if (place(weight_) >= width_)
     throw Error(fmt::format("{}: too few columns: found {}, but the weight (data.weight_column: {}) is column {}",
@@ -87,11 +92,21 @@ LabelledText TableColumns::row(const std::vector<std::string>& fields, int64_t l
   return result;
 }
 
-void TableColumns::add_label(LabelledText& row, const std::vector<std::string>& fields,
-                             const std::string& where) const {
-  const size_t at = place(label_);
-  if (at >= width_) throw_too_few(where);
-  set_label(row, input_.choice.targets ? fields[at] : std::string(label_text(fields[at])), input_.choice, where);
+void TableColumns::add_labels(LabelledText& row, const std::vector<std::string>& fields,
+                              const std::string& where) const {
+  if (label_columns_.empty()) {
+    const size_t at = place(label_);
+    if (at >= width_) throw_too_few(where);
+    set_label(row, input_.choice.targets ? fields[at] : std::string(label_text(fields[at])), input_.choice, where);
+    return;
+  }
+  std::vector<std::string> labels;
+  for (const int64_t column : label_columns_) {
+    const size_t at = place(column);
+    if (at >= width_) throw_too_few(where);
+    if (flag_of(fields[at], header_[at], where)) labels.push_back(header_[at]);
+  }
+  set_labels(row, std::move(labels), input_.choice, where);
 }
 
 void TableColumns::check_width(const std::vector<std::string>& fields, const std::string& where) const {
@@ -120,8 +135,9 @@ void TableColumns::throw_too_few(const std::string& where) const {
   throw Error(
       fmt::format("{}: too few columns: found {}, but {} is column {} and {} column {}; columns are separated by {} "
                   "(format {}){}; choose others with {}",
-                  where, width_, input_.choice.label_noun(), label_, input_.choice.text_noun(), join(text_, " and "),
-                  name_of_delimiter(delimiter_), format_, remedy, input_.choice.keys()));
+                  where, width_, input_.choice.label_noun(),
+                  label_columns_.empty() ? std::to_string(label_) : join(label_columns_), input_.choice.text_noun(),
+                  join(text_, " and "), name_of_delimiter(delimiter_), format_, remedy, input_.choice.keys()));
 }
 
 size_t TableColumns::place(int64_t column) const {

@@ -48,7 +48,7 @@ class TableColumns {
   size_t place(int64_t column) const;
   void check_width(const std::vector<std::string>& fields, const std::string& where) const;
   [[noreturn]] void throw_too_few(const std::string& where) const;
-  void add_label(LabelledText& row, const std::vector<std::string>& fields, const std::string& where) const;
+  void add_labels(LabelledText& row, const std::vector<std::string>& fields, const std::string& where) const;
 
   const TableInput& input_;
   const char* format_;
@@ -56,7 +56,7 @@ class TableColumns {
   std::vector<std::string> header_ = {};
   size_t width_ = 0;
   int64_t label_ = 1, weight_ = 0;  // numbers of columns; weight_ 0: there is none
-  std::vector<int64_t> text_ = {};
+  std::vector<int64_t> text_ = {}, label_columns_ = {};
 };
 
 }  // namespace capstan

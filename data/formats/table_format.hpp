@@ -30,9 +30,10 @@ struct ColumnChoice {
   bool labels = true;                // false: rows need no label, and LabelledText::label stays empty
   std::string label_separator = "";  // not empty: a row has any number of labels, LabelledText::labels
   const char *label_key = "label_column", *text_key = "text_columns";  // the keys that choose them, for errors
-  std::string weight = "";                                             // not empty: the column of LabelledText::weight
-  bool targets = false;                                                // the label is a text, the target of a pair
-  bool empty_labels = false;                                           // a row may lack its label
+  std::vector<std::string> label_columns = {};  // not empty: columns of 0 and 1, each of which is a label
+  std::string weight = "";                      // not empty: the column of LabelledText::weight
+  bool targets = false;                         // the label is a text, the target of a pair
+  bool empty_labels = false;                    // a row may lack its label
   Dialect dialect = {};
 
   const char* label_noun() const { return targets ? "the target" : "the label"; }
@@ -44,7 +45,9 @@ struct ColumnChoice {
                              label_noun(), text_noun(), keys()));
   }
 
-  std::string keys() const { return labels ? fmt::format("{} and {}", label_key, text_key) : text_key; }
+  std::string keys() const {
+    return labels ? fmt::format("{} and {}", label_columns.empty() ? label_key : "label_columns", text_key) : text_key;
+  }
 };
 
 struct LabelledText {
@@ -52,6 +55,7 @@ struct LabelledText {
   int64_t line = 0;                      // where the row begins
   std::vector<size_t> boundaries = {};   // in `text`: where each of its columns but the first begins, after the blank
   std::vector<std::string> labels = {};  // where a row has any number of them, each once
+  bool repeats_label = false;            // one of them was there twice
   double weight = 1;                     // how much it counts in training
 
   void add_column(const std::string& column, bool first) {
@@ -126,13 +130,16 @@ TableFormat fasttext_format();
 /// All formats. Their order is that of messages and of docs/configuration.md.
 const std::vector<TableFormat>& table_formats();
 
-/// The values of data.format that are no format of tables. "auto": the file's name tells the format. "folders": each
-/// file is one text, whose class is its folder.
-constexpr const char *format_by_name = "auto", *format_of_folders = "folders";
+/// The values of data.format that are no format of tables. "auto": the file's name tells the format. "folders" and
+/// "file-names": each file is one text, whose class is its folder, or what its name begins with.
+constexpr const char *format_by_name = "auto", *format_of_folders = "folders", *format_of_file_names = "file-names";
+inline bool format_is_of_files(std::string_view name) {
+  return name == format_of_folders || name == format_of_file_names;
+}
 
-/// "auto", the names of all formats, and "folders".
+/// "auto", the names of all formats, "folders" and "file-names".
 std::vector<std::string> data_format_names();
-/// The format of this name; null for "auto", "folders" and unknown names.
+/// The format of this name; null for "auto", "folders", "file-names" and unknown names.
 const TableFormat* format_named(std::string_view name);
 /// The format by whose ending a file's name ends; null if there is none.
 const TableFormat* format_by_ending(const std::string& path);

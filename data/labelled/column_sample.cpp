@@ -92,6 +92,7 @@ ColumnSample::Column ColumnSample::column_of(const std::vector<std::vector<std::
     facts.numbers += row_share;
     facts.fractions += std::floor(number) != number ? row_share : 0;
     facts.large += std::abs(number) >= large ? row_share : 0;
+    facts.flags += number == 0 || number == 1 ? 1 : 0;
   }
   facts.different = different.size();
   facts.repeats_first = different.count(first_row_[column]) > 0;

@@ -52,6 +52,7 @@ class ColumnSample {
   /// Other columns of words that have the same name as `column`.
   std::vector<size_t> namesakes(size_t column) const;
   /// Are all values 0 or 1?
+  bool has_flags(size_t column) const { return rows_ > 0 && columns_[column].flags == rows_; }
   /// The column whose name or values look most like labels; none if no column does.
   std::optional<size_t> likely_label() const;
   /// The column with the longest values except `label`; none without another column.
@@ -68,7 +69,7 @@ class ColumnSample {
 
  private:
   struct Column {
-    size_t different = 0;
+    size_t different = 0, flags = 0;  // flags: values that are 0 or 1
     // mean_bytes is of a value; the others are shares of the values. fractions, large: of numbers that are no labels.
     double mean_bytes = 0, numbers = 0, words = 0, filled = 0, fractions = 0, large = 0, dates = 0, splits = 0;
     bool repeats_first = false;  // does the field of the first row occur in another one?

@@ -31,6 +31,7 @@ std::optional<bool> header_of(const LabelledSourceConfig& config, const Rows& ro
   if (config.header || rows.empty()) return config.header;
   std::vector<std::string> columns = config.text_columns;
   if (config.label_column) columns.push_back(*config.label_column);
+  columns.insert(columns.end(), config.label_columns.begin(), config.label_columns.end());
   if (!config.weight_column.empty()) columns.push_back(config.weight_column);
   const std::vector<std::string> names = column_names(rows.front());
   const bool named = std::any_of(columns.begin(), columns.end(),
@@ -66,6 +67,9 @@ class NewTable {
  public:
   NewTable(const LabelledSourceConfig& config, const ClassNames* classes, Rows rows)
       : config_(config), classes_(classes), sample_(rows, header_of(config, rows)), rows_(std::move(rows)) {
+    for (const std::string& column : config.label_columns)
+      if (const auto at = sample_.index_of(column)) labels_.push_back(*at);
+    if (!config.label_columns.empty()) return;
     for (const bool numbers : {false, true})  // numbers of classes are looked for where no column has their names
       for (size_t c = 0; c < sample_.columns() && sample_.columns() > 1 && classes != nullptr; ++c)
         if ((!numbers || labels_.empty()) && holds_classes(c, numbers)) labels_.push_back(c);
@@ -82,8 +86,10 @@ class NewTable {
            });
   }
 
-  /// The column of the labels. `needed`: where none is found, the one that the training had.
+  /// The column of the labels; none where there are several (label_columns). `needed`: where none is found, the one
+  /// that the training had.
   std::optional<size_t> label(bool needed) const {
+    if (!config_.label_columns.empty()) return std::nullopt;
     const auto trained = sample_.index_of(config_.label_column.value_or("1"));
     if (config_.label_column && !parse_integer(*config_.label_column) && sample_.begins_with_names()) return trained;
     if (trained && has_labels(*trained)) return trained;
@@ -157,7 +163,10 @@ class ColumnFinder {
       config_.header = true;
       add("header", "true");
     }
-    find_label();
+    if (config_.label_columns.empty())
+      find_label();
+    else
+      find_labels();
     find_text();
     return said_;
   }
@@ -186,13 +195,47 @@ class ColumnFinder {
     if (found.column) return found.column;
     if (!classifies_) return sample_.likely_label();
     if (keys_ && found.candidates.empty()) return std::nullopt;  // reading the first object says what is missing
-    std::vector<std::string> names, all;
+    std::vector<std::string> names, all, flags;
     for (const size_t c : found.candidates) names.push_back(sample_.name_of(c));
-    for (size_t c = 0; c < sample_.columns(); ++c) all.push_back(sample_.name_of(c));
-    throw ConfigError(fmt::format("data: {}: {}; choose it with data.label_column", file_,
-                                  names.empty()
-                                      ? fmt::format("no column looks like the label ({})", join_first(all))
-                                      : fmt::format("the label could be the column {}", join_first(names, " or "))));
+    for (size_t c = 0; c < sample_.columns(); ++c) {
+      all.push_back(sample_.name_of(c));
+      if (sample_.has_flags(c)) flags.push_back(all.back());  // a rare label may be 0 in all rows of the sample
+    }
+    const bool of_flags = names.size() > 1 && std::all_of(found.candidates.begin(), found.candidates.end(),
+                                                          [&](size_t c) { return sample_.has_flags(c); });
+    throw ConfigError(fmt::format(
+        "data: {}: {}; choose it with data.label_column{}", file_,
+        names.empty() ? fmt::format("no column looks like the label ({})", join_first(all))
+                      : fmt::format("the label could be the column {}", join_first(names, " or ")),
+        of_flags ? fmt::format(", or data.label_columns=[{}] if each of them is a label", join(flags)) : ""));
+  }
+
+  /// Finds label_columns, each of which is a label, and whether texts have exactly one of them.
+  void find_labels() {
+    std::vector<size_t> places;
+    for (std::string& column : config_.label_columns) {
+      const auto at = sample_.index_of(column);
+      if (!at) return;  // reading the table says what is missing
+      column = sample_.name_of(*at);
+      places.push_back(*at);
+    }
+    labels_ = places;
+    if (config_.multi_label ||
+        std::all_of(rows_.begin() + 1, rows_.end(), [&](const auto& row) { return has_one(row); }))
+      return;
+    config_.multi_label = true;
+    add("multi_label", "true");
+  }
+
+  /// Is exactly one of the labels 1? Also true for a row that cannot be used, which reading the table reports.
+  bool has_one(const std::vector<std::string>& row) const {
+    int64_t count = 0;
+    try {
+      for (const size_t c : labels_) count += flag_of(c < row.size() ? row[c] : "", "", "") ? 1 : 0;
+    } catch (const Error&) {
+      return true;
+    }
+    return count == 1;
   }
 
   /// Throws ConfigError for a table such as "1,Good, and cheap", whose texts hold delimiters and lack their quotes: the
@@ -214,10 +257,11 @@ class ColumnFinder {
 
   void find_text() {
     if (config_.text_columns.empty()) refuse_divided_texts();
-    if (!config_.text_columns.empty() || !label_ || usual("text")) return;
+    if (!config_.text_columns.empty() || (!label_ && labels_.empty()) || usual("text")) return;
     std::vector<bool> allowed(sample_.columns(), true);
-    allowed[*label_] = false;
-    const auto text = keys_ ? sample_.likely_text(*label_) : sample_.text_or_last(allowed);
+    for (const size_t c : labels_) allowed[c] = false;
+    if (label_) allowed[*label_] = false;
+    const auto text = keys_ && label_ ? sample_.likely_text(*label_) : sample_.text_or_last(allowed);
     if (!text) return;
     if (header_ || keys_ || *text + 1 < sample_.columns()) {
       refuse_namesakes(*text, allowed);
@@ -225,7 +269,7 @@ class ColumnFinder {
       add("text_columns", "[" + config_.text_columns.front() + "]");
     } else if (!said_.empty()) {
       said_ += fmt::format(" (the text is column {})", *text + 1);
-    } else if (sample_.columns() > 2 && !config_.label_column) {
+    } else if (sample_.columns() > 2 && label_ && !config_.label_column) {
       said_ = fmt::format(" the label in column {} and the text in column {} of {}", *label_ + 1, *text + 1,
                           sample_.columns());
     }
@@ -250,6 +294,7 @@ class ColumnFinder {
   Rows rows_;
   ColumnSample sample_;
   std::optional<size_t> label_ = {};
+  std::vector<size_t> labels_ = {};  // indices of the columns in data.label_columns
 };
 
 }  // namespace
@@ -293,6 +338,7 @@ FoundColumns columns_of_table(LabelledSourceConfig config, const std::vector<std
   FoundColumns found{{sample.begins_with_names(), config.label_column, table.texts(label, file), labels}, ""};
   if (label) found.choice.label = std::to_string(*label + 1);
   if (config.multi_label) found.choice.label_separator = config.label_separator;
+  found.choice.label_columns = config.label_columns;
   found.choice.text_key = "--text-column";
   found.choice.dialect = dialect;
   constexpr const char* doubt =

@@ -7,7 +7,6 @@
 
 #include "core/strings/printable.hpp"
 #include "core/strings/strings.hpp"
-#include "core/strings/utf8.hpp"
 #include "data/checks/report.hpp"
 #include "data/formats/table_columns.hpp"
 
@@ -40,21 +39,6 @@ static char unread_quote(const std::vector<std::vector<std::string>>& rows) {
   return '\0';
 }
 
-/// Adds the bytes that are not UTF-8 among the characters that begin in [at, end) to `invalid`; returns where these
-/// end.
-static size_t count_invalid(std::string_view content, size_t at, size_t end, int64_t& invalid) {
-  while (at < end) {
-    if (static_cast<uint8_t>(content[at]) < 0x80) {
-      ++at;
-      continue;
-    }
-    const Utf8Character character = first_character(content.substr(at));
-    if (character.state != Utf8Character::State::valid) invalid += static_cast<int64_t>(character.bytes);
-    at += character.bytes;
-  }
-  return at;
-}
-
 void LabelledCheck::set_content(uint32_t number, std::string_view content, const TableFormat* format,
                                 const std::function<void(size_t end)>& passed) {
   constexpr size_t piece = size_t{8} << 20;
@@ -67,11 +51,14 @@ void LabelledCheck::set_content(uint32_t number, std::string_view content, const
     if (!keys) file.unread_quote = unread_quote(rows);
     if (!keys) file.sample = ColumnSample(std::move(rows), config_.header);
   }
-  for (size_t at = 0; at < content.size();) {
-    const size_t end = std::min(content.size(), at + piece);
-    at = count_invalid(content, at, end, file.invalid_bytes);
-    if (passed) passed(end);
+  EncodingCheck encoding;
+  for (size_t at = 0; at < content.size(); at += piece) {
+    encoding.push(content.substr(at, piece));
+    if (passed) passed(std::min(content.size(), at + piece));
   }
+  file.encoding = encoding.finish();
+  // Tables may have either kind of line end, and line ends within quoted fields may be of another than those of rows.
+  if (file.encoding.lf == 0 || (format != nullptr && format->line_ends)) file.encoding.crlf = 0;
 }
 
 void LabelledCheck::refuse_other_columns(uint32_t number) const {
@@ -143,7 +130,11 @@ DataTable tables_table(const LabelledCheck& check) {
     const bool keys = file.format->fields == TableFormat::Fields::keys;
     std::string names = columns ? fmt::format("{}", file.sample.columns()) : "";
     if (columns && config.header.value_or(false)) names += ": " + join_first(file.sample.first_row());
-    const std::string label = config.label_column.value_or(columns ? "1" : config.multi_label ? "labels" : "label");
+    const std::string label = !config.label_columns.empty()
+                                  ? join_first(config.label_columns)
+                                  : config.label_column.value_or(columns              ? "1"
+                                                                 : config.multi_label ? "labels"
+                                                                                      : "label");
     const std::string text =
         !config.text_columns.empty() ? joined(config.text_columns) : std::string(columns ? "the last" : "text");
     const char quote = file.format->line_ends ? config.dialect().quote : '\0';  // csv alone has quotes
@@ -220,6 +211,16 @@ DataTable labels_table(const LabelledCheck& check) {
   return table;
 }
 
+DataTable files_table(const LabelledCheck& check) {
+  constexpr size_t listed = 20;
+  const bool few = check.files().size() <= listed;
+  DataTable table{"files", few ? "Files" : "Files with unusual bytes", {"file", "split", "bytes", "remarks"}, {}};
+  for (const LabelledCheck::File& file : check.files())
+    if (const std::string remarks = file.encoding.remarks(); few || !remarks.empty())
+      table.rows.push_back({file.path, std::string(to_string(file.split)), file.encoding.bytes, remarks});
+  return table;
+}
+
 DataTable conflicts_table(const LabelledCheck& check) {
   DataTable table{"label_noise", "The same text with different labels", {"text", "label", "copy", "label of copy"}, {}};
   const auto label = [&](uint32_t split, uint64_t row) {
@@ -239,7 +240,7 @@ DataTable conflicts_table(const LabelledCheck& check) {
 DataReport report_of(const LabelledCheck& check) {
   DataReport report;
   for (DataTable (*const table)(const LabelledCheck&) :
-       {tables_table, first_rows_table, splits_table, classes_table, labels_table, conflicts_table})
+       {tables_table, first_rows_table, splits_table, classes_table, labels_table, files_table, conflicts_table})
     if (DataTable made = table(check); !made.rows.empty()) report.tables.push_back(std::move(made));
   report.warnings = warnings_of(check);
   return report;

@@ -48,9 +48,9 @@ class LabelledCheck {
   struct File {
     std::string path;
     Split split = Split::train;
-    int64_t first_line = 0;               // of the first row
-    ColumnSample sample;                  // of its first rows
-    int64_t invalid_bytes = 0;            // that are not UTF-8
+    int64_t first_line = 0;  // of the first row
+    ColumnSample sample;     // of its first rows
+    EncodingFacts encoding;
     const TableFormat* format = nullptr;  // null: a text
     char delimiter = '\0';                // 0: none
     char unread_quote = '\0';             // what is around fields of most of its first rows, and is read as text
@@ -60,7 +60,7 @@ class LabelledCheck {
     int64_t line = 0;
     int64_t tokens = 0;     // before truncation
     int32_t label_set = 0;  // the number that sets() has for its labels
-    uint32_t file;
+    uint32_t file : 31, repeats_label : 1;
   };
   struct OfSplit {
     std::vector<Row> rows;
@@ -70,8 +70,11 @@ class LabelledCheck {
     std::vector<std::string> first;         // texts of the first three rows
   };
 
-  /// `config` must outlive this.
-  explicit LabelledCheck(const LabelledSourceConfig& config) : config_(config), sets_(config.multi_label) {}
+  /// `whole`: collect all that `capstan data check` shows; otherwise only what costs little time and memory. `config`
+  /// must outlive this.
+  LabelledCheck(const LabelledSourceConfig& config, bool whole)
+      : config_(config), whole_(whole), sets_(config.multi_label) {}
+  bool whole() const { return whole_; }
 
   LabelSets& sets() { return sets_; }
   const LabelSets& sets() const { return sets_; }
@@ -109,6 +112,7 @@ class LabelledCheck {
   OfSplit& counts(Split split) { return splits_[static_cast<size_t>(split)]; }
 
   const LabelledSourceConfig& config_;
+  bool whole_;
   LabelSets sets_;
   std::vector<std::string> classes_;
   std::vector<File> files_;

@@ -23,6 +23,7 @@ struct LabelledSourceConfig {
   std::string delimiter, quote = "\"";
   std::optional<bool> header;
   std::optional<std::string> label_column;
+  std::vector<std::string> label_columns;
   std::string weight_column;
   bool multi_label = false;
   std::string label_separator = default_label_separator;
@@ -60,7 +61,8 @@ void describe(Fields& f, LabelledSourceConfig& c) {
   f("test", c.test, any(), "the same for the test set");
   f("format", c.format, one_of(data_format_names()),
     "auto: by the name of the file; fasttext: lines whose words with the prefix `__label__` are their labels; folders: "
-    "each file is a text, and its folder is its class");
+    "each file is a text, and its folder is its class; file-names: each file is a text, and its name is its class and "
+    "a number, as in pos_12.txt");
   f("delimiter", c.delimiter, any(),
     "character between the columns of csv files, or tab; \"\" = found. With it, files of any name are csv");
   f("quote", c.quote, not_empty(),
@@ -69,6 +71,10 @@ void describe(Fields& f, LabelledSourceConfig& c) {
   f("label_column", c.label_column, any(),
     "column of the label: a number from 1, a name from the header, or a key; null = found, or 1, or \"label\" in jsonl "
     "(multi_label: \"labels\")");
+  f("label_columns", c.label_columns, any(),
+    "instead of label_column: columns of 0 and 1, each of which is a label, by their names in the header or their "
+    "keys; "
+    "where not exactly one is 1, this sets multi_label");
   f("weight_column", c.weight_column, any(),
     "column of the weight of a text, a number from 0 that its loss is multiplied by in training; \"\" = all count the "
     "same");
@@ -100,9 +106,10 @@ void describe(Fields& f, LabelledSourceConfig& c) {
 }
 
 inline void validate(const LabelledSourceConfig& c, Problems& problems) {
-  if (c.multi_label && c.format == format_of_folders)
-    problems.add("multi_label",
-                 "with format: folders, a text has the label of its folder; use tsv, csv, jsonl or fasttext");
+  if (c.multi_label && format_is_of_files(c.format))
+    problems.add("multi_label", fmt::format("with format: {}, a text has the label of its {}; use tsv, csv, jsonl or "
+                                            "fasttext",
+                                            c.format, c.format == format_of_folders ? "folder" : "name"));
   if (!c.multi_label && c.label_separator != LabelledSourceConfig::default_label_separator)
     problems.add("label_separator", "needs multi_label: true: otherwise a text has one label");
   if (c.label_separator.find_first_of("\t\r\n") != std::string::npos)
@@ -119,14 +126,19 @@ inline void validate(const LabelledSourceConfig& c, Problems& problems) {
   if (c.table_format() != "csv" && (!c.delimiter.empty() || c.quote != "\""))
     problems.add("delimiter", "delimiter and quote are of csv files: set format: csv");
   const TableFormat* const format = format_named(c.format);
-  const bool columns =
-      c.header.value_or(false) || c.label_column || !c.text_columns.empty() || !c.weight_column.empty();
+  const bool columns = c.header.value_or(false) || c.label_column || !c.label_columns.empty() ||
+                       !c.text_columns.empty() || !c.weight_column.empty();
   if (format != nullptr && format->fields == TableFormat::Fields::none && columns)
-    problems.add("format", fmt::format("{} lines have no columns: remove header, label_column, text_columns and "
-                                       "weight_column",
+    problems.add("format", fmt::format("{} lines have no columns: remove header, label_column, label_columns, "
+                                       "text_columns and weight_column",
                                        c.format));
-  if (c.format == format_of_folders && !c.weight_column.empty())
-    problems.add("weight_column", "with format: folders, there is no column of weights");
+  if (c.label_column && !c.label_columns.empty())
+    problems.add("label_columns", "give either label_column or label_columns, not both");
+  if (format_is_of_files(c.format) && !c.label_columns.empty())
+    problems.add("label_columns", fmt::format("with format: {}, a text has the label of its {}", c.format,
+                                              c.format == format_of_folders ? "folder" : "name"));
+  if (format_is_of_files(c.format) && !c.weight_column.empty())
+    problems.add("weight_column", fmt::format("with format: {}, there is no column of weights", c.format));
   if (c.folds == 1) problems.add("folds", "one fold leaves nothing to train on; 10 is usual, 0 = no folds");
   if (c.folds > 0 && !c.valid.empty()) problems.add("folds", "validation examples are those of a fold: remove valid");
   if (c.fold > 0 && c.fold >= c.folds)
@@ -134,7 +146,7 @@ inline void validate(const LabelledSourceConfig& c, Problems& problems) {
                              ? fmt::format("folds are counted from 0; the last of {} is {}", c.folds, c.folds - 1)
                              : "needs data.folds, their number");
   const auto texts = static_cast<int64_t>(c.text_columns.size());
-  if (c.separator && (texts < 2 || c.format == format_of_folders))
+  if (c.separator && (texts < 2 || format_is_of_files(c.format)))
     problems.add("separator", "needs at least two text_columns to separate");
   if (c.separator && c.max_length > 0 && c.max_length < 2 * texts - 1)
     problems.add("max_length",

@@ -22,6 +22,7 @@ namespace {
 ClassNames class_names(const LabelledSourceConfig& config, const std::vector<LabelledRow>& train,
                        const RowTexts& texts) {
   if (!config.classes.empty()) return ClassNames::from_list(config.classes, "data: classes");
+  if (!config.label_columns.empty()) return ClassNames::from_list(config.label_columns, "data: label_columns");
   std::vector<bool> used(texts.labels().size());  // by training rows: other splits may have further labels
   for (const LabelledRow& row : train) used[static_cast<size_t>(row.label_names)] = true;
   std::vector<std::string> labels;
@@ -85,7 +86,7 @@ void set_labels(std::vector<LabelledRow>& rows, const ClassNames& classes, const
 
 /// Throws Error unless there are two classes, and training examples of different ones.
 void check_several_classes(const std::vector<LabelledRow>& train, const ClassNames& classes, const RowTexts& texts,
-                           const LabelledCheck& check) {
+                           const LabelledCheck& check, const LabelledSourceConfig& config) {
   const LabelledRow& first = train.front();
   const LabelSet labels = check.sets().labels(first.label_set);
   const bool same =
@@ -99,8 +100,9 @@ void check_several_classes(const std::vector<LabelledRow>& train, const ClassNam
     problem = fmt::format("'{}' is the only label", join(classes.names()));
   else
     return;
-  throw Error(fmt::format("{}: {}; a classifier needs at least two classes (is label_column right?)",
-                          check.files()[first.file].path, problem));
+  throw Error(fmt::format("{}: {}; a classifier needs at least two classes (is {} right?)",
+                          check.files()[first.file].path, problem,
+                          config.label_columns.empty() ? "label_column" : "label_columns"));
 }
 
 /// Positions [first, second) of the examples of class c that are held out, in an order that is drawn for it: a share of
@@ -189,8 +191,9 @@ ExampleSet encode(const std::vector<LabelledRow>& split_rows, const RowTexts& te
       if (!text.ids.empty()) {
         examples.add(text.ids, loading.check.sets().labels(row->label_set));
         examples.weigh_last(row->weight);
-        loading.check.add_row(split, text.text,
-                              {hash_bits(text.text), row->line, text.length, row->label_set, row->file});
+        loading.check.add_row(
+            split, text.text,
+            {hash_bits(text.text), row->line, text.length, row->label_set, row->file, row->repeats_label});
       } else {
         throw Error(fmt::format("{}: the text is empty", place_of(*row, loading.check)));
       }
@@ -232,7 +235,7 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   if (loading.classifies && !named) refuse_unique_labels(classes, train, loading);
   for (const Split split : all_splits) set_labels(rows[split], classes, loading, texts);
   check_train(!train.empty());
-  if (loading.classifies && !train.empty()) check_several_classes(train, classes, texts, loading.check);
+  if (loading.classifies && !train.empty()) check_several_classes(train, classes, texts, loading.check, config);
   const auto class_count = static_cast<int64_t>(classes.names().size());
   if (config.folds > 0 || (config.valid.empty() && config.valid_fraction > 0))
     rows.valid = hold_out(train, class_count, config);
@@ -262,7 +265,7 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
 }
 
 BadRows bad_rows(const LabelledSourceConfig& config, OnError rule) {
-  return BadRows(rule, config.format == format_of_folders ? "file" : "row");
+  return BadRows(rule, format_is_of_files(config.format) ? "file" : "row");
 }
 
 /// load() that reports bad rows before an error about the data as a whole, such as a missing class: the bad rows may be
@@ -286,7 +289,7 @@ ClassificationData load_after_bad_rows(const Loading& loading, std::shared_ptr<c
 ClassificationData load_labelled(const LabelledSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer,
                                  bool classifies, const LogLine& log, const std::string& scratch) {
   BadRows bad = bad_rows(config, config.on_error);
-  LabelledCheck check(config);
+  LabelledCheck check(config, false);
   const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
   ClassificationData data =
       load_after_bad_rows({config, utf8, bad, check, classifies, log, scratch}, std::move(tokenizer));
@@ -298,7 +301,7 @@ DataReport check_source(const LabelledSourceConfig& checked, const SourceInputs&
   LabelledSourceConfig config = checked;
   config.tokenizer = unsaved(config.tokenizer);
   BadRows bad = bad_rows(config, OnError::skip);  // the report counts what follows bad rows, too
-  LabelledCheck check(config);
+  LabelledCheck check(config, true);
   const ClassificationData data =
       load_after_bad_rows({config, needs_utf8(config.tokenizer), bad, check, inputs.classifies, inputs.log}, nullptr);
   DataReport report = report_of(check);
@@ -328,7 +331,8 @@ SourceFacts facts(const LabelledSourceConfig& config) {
 
 std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, const SourceInputs& inputs) {
   // Keys whose effect is in the labels and weights, which the fingerprint covers, are not part of the identity.
-  const std::vector<std::string> without = {"classes", "multi_label", "label_separator", "weight_column"};
+  const std::vector<std::string> without = {"classes", "multi_label", "label_separator", "label_columns",
+                                            "weight_column"};
   LabelledSourceConfig known = config, named = config;
   named.header = config.header.value_or(false);
   if (!inputs.classes.empty()) known.classes = inputs.classes;

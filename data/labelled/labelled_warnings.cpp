@@ -31,7 +31,7 @@ std::string setting(const std::string& key, const std::string& value) {
 /// The first training table's label column, if it has any.
 std::optional<size_t> label_column(const LabelledCheck& check) {
   const LabelledCheck::File* const sampled = check.sampled(Split::train);
-  if (sampled == nullptr) return std::nullopt;
+  if (sampled == nullptr || !check.config().label_columns.empty()) return std::nullopt;
   return sampled->sample.index_of(check.config().label_column.value_or("1"));
 }
 
@@ -50,7 +50,11 @@ class Warnings {
     unseen();
     alike();
     missing_values();
-    if (!check_.config().multi_label && !joined_labels()) balance();
+    repeated();
+    if (check_.config().multi_label)
+      single_labels();
+    else if (!joined_labels())
+      balance();
     text_column();
     truncated();
     empty();
@@ -158,6 +162,15 @@ class Warnings {
                       join_first(classes)));
   }
 
+  void repeated() {
+    size_t count = 0, first = 0;
+    for (size_t i = 0; i < train_.rows.size(); ++i)
+      if (train_.rows[i].repeats_label && count++ == 0) first = i;
+    if (count == 0) return;
+    add("repeated-labels", fmt::format("{} training text{} a label twice, which counts once; the first: {}", count,
+                                       count == 1 ? " names" : "s name", check_.place(0, first)));
+  }
+
   void balance() {
     constexpr int64_t very = 19;  // with two classes, one text in 20
     if (train_.rows.size() < examples_needed) return;
@@ -174,6 +187,20 @@ class Warnings {
                     "find a rule for it",
                     name(most), train_.of_class[most], train_.rows.size(),
                     percent(share(train_.of_class[most], train_.rows.size())), name(least), train_.of_class[least]));
+  }
+
+  void single_labels() {
+    const auto several = [&](const LabelledCheck::Row& row) { return check_.labels(row).size() > 1; };
+    if (train_.rows.size() < examples_needed || std::any_of(train_.rows.begin(), train_.rows.end(), several)) return;
+    std::string remedy = "check data.label_separator, or set data.multi_label=false";
+    for (const char* const separator : {",", ";", "|", " "})
+      if (std::any_of(check_.classes().begin(), check_.classes().end(),
+                      [&](const std::string& name) { return name.find(separator) != std::string::npos; })) {
+        remedy = fmt::format("labels contain '{0}': is 'data.label_separator=\"{0}\"' meant?", separator);
+        break;
+      }
+    add("single-labels",
+        fmt::format("data.multi_label is true, but no training text has more than one label; {}", remedy));
   }
 
   /// Classes that are several labels joined by a separator. In names that merely contain one, the parts do not recur.
@@ -308,13 +335,19 @@ class Warnings {
     constexpr size_t shown = 5;
     std::vector<std::string> places;
     size_t count = 0;
-    for (const LabelledCheck::File& file : check_.files())
-      if (file.invalid_bytes > 0 && ++count <= shown)
-        places.push_back(
-            fmt::format("{}: {} byte{} not UTF-8", file.path, file.invalid_bytes, file.invalid_bytes == 1 ? "" : "s"));
+    for (const LabelledCheck::File& file : check_.files()) {
+      EncodingFacts facts;
+      if (check_.whole()) facts = file.encoding;
+      facts.invalid = file.encoding.invalid;
+      facts.bom = false;  // reading a file leaves it out
+      const std::string remarks = facts.remarks();
+      if (!remarks.empty() && ++count <= shown) places.push_back(fmt::format("{}: {}", file.path, remarks));
+    }
     if (count == 0) return;
-    add("encoding", fmt::format("{}{}; convert such files to UTF-8, for example: iconv -f CP1252 -t UTF-8",
-                                join(places, "; "), count > shown ? "; ..." : ""));
+    add("encoding",
+        fmt::format("unusual bytes in {}{}; convert such files to UTF-8{}", join(places, "; "),
+                    count > shown ? "; ..." : "",
+                    check_.whole() ? " with one kind of line end" : ", for example: iconv -f CP1252 -t UTF-8"));
   }
 
   const std::string& name(size_t label) const { return check_.classes()[label]; }

@@ -133,6 +133,46 @@ DataTable splits_table(const TextCounts& counts) {
   return table;
 }
 
+/// The size of each file, and what is unusual about its bytes. Files without remarks are listed only where there are
+/// few.
+DataTable files_table(const TextSourceConfig& config, const FileLists& lists, const LogLine& log,
+                      std::vector<DataWarning>& warnings) {
+  constexpr size_t listed = 20, named = 5;
+  size_t files = 0, bytes = 0, unusual = 0;
+  for (const auto& list : lists) {
+    files += list.size();
+    bytes += size_of_text(list);
+  }
+  const bool few = files <= listed, large = is_large(config, lists);
+  DataTable table{"files", few ? "Files" : "Files with unusual bytes", {"file", "key", "bytes", "remarks"}, {}};
+  std::vector<std::string> first;
+  Progress progress(log, "data: checking the bytes", bytes);
+  for (size_t i = 0; i < lists.size(); ++i)
+    for (const FoundFile& file : lists[i]) {
+      EncodingCheck check;
+      // Training maps the plain files of a large text, whatever their size.
+      const bool limited = !large || is_packed_name(file.path);
+      with_key(all_splits[i], [&] {
+        TextReader reader(file.path, limited ? max_file_mb : any_file_mb);
+        while (!reader.at_end()) {
+          const std::string_view part = reader.piece();
+          check.push(part);
+          progress.add(part.size());
+        }
+      });
+      const EncodingFacts facts = check.finish();
+      const std::string remarks = facts.remarks();
+      if (!remarks.empty() && ++unusual <= named) first.push_back(fmt::format("{}: {}", file.path, remarks));
+      if (few || !remarks.empty())
+        table.rows.push_back({file.path, fmt::format("data.{}", to_string(all_splits[i])), facts.bytes, remarks});
+    }
+  if (unusual > 0)
+    warnings.push_back({"encoding", fmt::format("unusual bytes in {}{}; convert such files to UTF-8 with one kind of "
+                                                "line end, unless they are meant to be so",
+                                                join(first, "; "), unusual > named ? "; ..." : "")});
+  return table;
+}
+
 /// A folder for unpacked copies of a large text, which one process has at a time; none for a small one, which is held
 /// in memory. Copies that a killed process left are removed by the next one.
 class Scratch : NoCopy {
@@ -201,6 +241,7 @@ DataReport check_text(const TextSourceConfig& checked, const LogLine& log) {
   config.on_error = OnError::skip;  // the report counts the other lines, too
   const FileLists lists = lists_of(config);
   DataReport report;
+  DataTable files = files_table(config, lists, log, report.warnings);
   const Scratch scratch(config, lists, log);
   const auto text = read_split_text(config, lists, nullptr, {must_be_utf8(config, nullptr), scratch.copies(), nullptr});
   if (checked.on_error == OnError::stop)
@@ -221,7 +262,7 @@ DataReport check_text(const TextSourceConfig& checked, const LogLine& log) {
         "data: the training text has {} tokens, not more than one window of data.sequence_length = {}; add text, or "
         "lower data.sequence_length",
         counts.of(0).tokens, config.sequence_length));
-  report.tables = {splits_table(counts)};
+  report.tables = {splits_table(counts), std::move(files)};
   return report;
 }
 

@@ -35,6 +35,7 @@ bool take_columns(const RunConfig& config, Source& data) {
     take(data.header, saved_data->header);
     if constexpr (std::is_same_v<Source, LabelledSourceConfig>) {
       take(data.label_column, saved_data->label_column);
+      take(data.label_columns, saved_data->label_columns);
       take(data.text_columns, saved_data->text_columns);
       // The saved run has found that texts have several labels, from lists of them in its column.
       if (LabelledSourceConfig with_columns = data; saved_data->multi_label && !data.multi_label) {

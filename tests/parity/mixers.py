@@ -128,21 +128,26 @@ def pooled(rows, logits, causal):
 
 
 def fastformer(p, o, x, causal):
-    q, k = linear(x, p, "to_qk").split(x.shape[1], dim=-1)
+    width, own_values = x.shape[1], o.get("value") == "own"
+    q, k, *v = linear(x, p, "to_qkv" if own_values else "to_qk").split(width, dim=-1)
 
     def logits(rows, name):
-        return rows @ p[f"{name}.weight"].T
+        weight = p[f"{name}.weight"]
+        if o.get("logits") == "per-head":
+            return torch.einsum("lhd,hd->lh", rows.unflatten(1, (o["heads"], -1)), weight)
+        return rows @ weight.T
     products = pooled(q, logits(q, "query_logits"), causal) * k
-    u = pooled(products, logits(products, "key_logits"), causal) * q
+    u = pooled(products, logits(products, "key_logits"), causal) * (v[0] if own_values else q)
     return linear(u, p, "to_r") + q
 
 
 def fastformer_shapes(o, width, length, causal):
-    logits = (o["heads"], width)
-    shapes = {"to_qk.weight": (2 * width, width), "to_r.weight": (width, width), "query_logits.weight": logits,
+    logits = (o["heads"], width // o["heads"] if o.get("logits") == "per-head" else width)
+    packed, parts = ("to_qkv", 3) if o.get("value") == "own" else ("to_qk", 2)
+    shapes = {f"{packed}.weight": (parts * width, width), "to_r.weight": (width, width), "query_logits.weight": logits,
               "key_logits.weight": logits}
     if o["bias"]:
-        shapes |= {"to_qk.bias": (2 * width,), "to_r.bias": (width,)}
+        shapes |= {f"{packed}.bias": (parts * width,), "to_r.bias": (width,)}
     return shapes | output_shapes(o, width, width)
 
 

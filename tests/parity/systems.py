@@ -37,7 +37,9 @@ SYSTEMS = {
         "conv": ("aft-conv", AFT, {"window": 5, "heads": 5})}),
     "fastformer": (12, 13, 13, {
         "all_features": ("fastformer", FAST, BIASES | {"heads": 4, "output_projection": True}),
-        "one_head": ("fastformer", FAST, BIASES | {"heads": 1})}),
+        "per_head": ("fastformer", FAST, {"heads": 3, "logits": "per-head"}),
+        "one_head": ("fastformer", FAST, BIASES | {"heads": 1}),
+        "own_values": ("fastformer", FAST, BIASES | {"heads": 3, "value": "own", "output_projection": True})}),
     "attention": (12, 13, 13, {
         "plain": ("attention", ATTENTION, {}),
         "biases": ("attention", ATTENTION, BIASES),

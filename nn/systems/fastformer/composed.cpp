@@ -28,21 +28,23 @@ Var pool(const Var& values, const Var& weights) {
   return reshape(transpose(matmul(weights, by_head), {0, 2, 1, 3}), {batch, length, width});
 }
 
-/// Queries, the pooled keys kbar, and the weights of both pools.
+/// Queries, values, the pooled keys kbar, and the weights of both pools.
 struct Pools {
-  Var q, kbar;
+  Var q, v, kbar;
   FastformerPoolWeights weights;
 };
 
 Pools pools(const Var& qk, const FastformerWeights& weights, const Segments& segments, bool causal) {
   const int64_t width = weights.query_logits.dim(1);
   const Array visible = visibility(segments, causal);
-  const std::vector<Var> parts = split(qk, 2, {width, width});
+  const bool has_values = qk.dim(2) == 3 * width;
+  const std::vector<Var> parts =
+      split(qk, 2, has_values ? std::vector<int64_t>{width, width, width} : std::vector<int64_t>{width, width});
   const Var &q = parts[0], &k = parts[1];
   const Var query = pool_weights(q, weights.query_logits, visible);
   const Var p = pool(q, query) * k;
   const Var key = pool_weights(p, weights.key_logits, visible);
-  return {q, pool(p, key), {query, key}};
+  return {q, has_values ? parts[2] : q, pool(p, key), {query, key}};
 }
 
 }  // namespace
@@ -54,7 +56,7 @@ FastformerPoolWeights fastformer_pool_weights(const Var& qk, const FastformerWei
 
 Var fastformer_composed(const Var& qk, const FastformerWeights& weights, const Segments& segments, bool causal) {
   const Pools made = pools(qk, weights, segments, causal);
-  const Var y = linear(made.kbar * made.q, weights.to_r, weights.to_r_bias) + made.q;
+  const Var y = linear(made.kbar * made.v, weights.to_r, weights.to_r_bias) + made.q;
   Array valid(Shape{segments.batch(), segments.length(), 1});
   for (int64_t i = 0; i < valid.size(); ++i) valid.mutable_data()[i] = segments.ids()[i] != 0 ? 1 : 0;
   return y * Var(valid);

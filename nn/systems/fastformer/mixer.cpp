@@ -1,4 +1,5 @@
-// Decoding keeps the state of both pools and multiplies by packed weights.
+// Logits of a head that read its own features alone are logits of all features whose weight is zero elsewhere
+// (block_diagonal): the op has one form. Decoding keeps the state of both pools and multiplies by packed weights.
 #include "nn/systems/fastformer/mixer.hpp"
 
 #include "core/base/error.hpp"
@@ -13,15 +14,28 @@
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
+/// (H, D/H) -> (H, D), 0 outside the head's own features.
+Var block_diagonal(const Var& weight) {
+  const int64_t heads = weight.dim(0), head_width = weight.dim(1);
+  Array own_features = Array::zeros(Shape{heads, heads, 1});
+  for (int64_t head = 0; head < heads; ++head) own_features.mutable_data()[head * heads + head] = 1;
+  return reshape(reshape(weight, {heads, 1, head_width}) * Var(own_features), {heads, heads * head_width});
+}
+
 LinearConfig packed_projection(int64_t width, const FastformerConfig& config) {
-  return {width, 2 * width, config.bias, 1, /*output=*/false, {width, width}};
+  const std::vector<int64_t> parts(config.value == FastformerValue::own ? 3 : 2, width);
+  return {width, static_cast<int64_t>(parts.size()) * width, config.bias, 1, /*output=*/false, parts};
 }
 
 /// The weight of one kind of logits.
 Var logits_weight(const Scope& scope, const MixerShape& shape, const FastformerConfig& config) {
   check(config.heads > 0 && shape.width % config.heads == 0, "fastformer: width {} is not a multiple of {} heads",
         shape.width, config.heads);
-  return scope.param("weight", {config.heads, shape.width}, init::lecun_normal());
+  const bool per_head = config.logits == FastformerLogits::per_head;
+  ParamOptions options;
+  options.table = per_head;  // a vector of its own for each head
+  return scope.param("weight", {config.heads, per_head ? shape.width / config.heads : shape.width},
+                     init::lecun_normal(), options);
 }
 
 /// The running sums of both pools.
@@ -40,14 +54,16 @@ struct FastformerDecodeState final : MixerState {
   FastformerState pools;
 };
 
-/// y = W_o (W_r u + b_r + q) + b_o with u of nn/systems/fastformer/op.hpp.  Parameters to_qk.weight (2D, D) and .bias;
-/// query_logits and key_logits .weight (H, D); to_r.weight (D, D) and .bias, to_out.
+/// y = W_o (W_r u + b_r + q) + b_o with u of nn/systems/fastformer/op.hpp.  Parameters to_qk.weight (2D, D) and .bias
+/// or, with values of its own, to_qkv.weight (3D, D) and .bias; query_logits and key_logits .weight (H, D) or, per
+/// head, (H, D/H); to_r.weight (D, D) and .bias, to_out.
 class Fastformer final : public DecodingMixer<FastformerDecodeState> {
  public:
   Fastformer(const Scope& scope, const MixerShape& shape, const FastformerConfig& config)
       : DecodingMixer("fastformer", shape),
         config_(config),
-        packed_(scope / "to_qk", packed_projection(shape.width, config)),
+        packed_(scope / (config.value == FastformerValue::own ? "to_qkv" : "to_qk"),
+                packed_projection(shape.width, config)),
         to_r_(scope / "to_r",
               {shape.width, shape.width, config.bias, config.output_projection ? 1 : shape.output_gain}),
         query_logits_(logits_weight(scope / "query_logits", shape, config)),
@@ -88,7 +104,11 @@ class Fastformer final : public DecodingMixer<FastformerDecodeState> {
   }
 
  private:
-  FastformerWeights weights() const { return {query_logits_, key_logits_, to_r_.weight(), to_r_.bias()}; }
+  FastformerWeights weights() const {
+    const bool per_head = config_.logits == FastformerLogits::per_head;
+    const auto wide = [&](const Var& weight) { return per_head ? block_diagonal(weight) : weight; };
+    return {wide(query_logits_), wide(key_logits_), to_r_.weight(), to_r_.bias()};
+  }
 
   std::unique_ptr<MixerState> fresh_state(int64_t batch) const override {
     return new_state<FastformerDecodeState>(batch, config_.heads, shape_.width);
@@ -125,7 +145,7 @@ class Fastformer final : public DecodingMixer<FastformerDecodeState> {
   Var output(const Var& y) const { return to_out_ ? (*to_out_)(y) : y; }
 
   FastformerConfig config_;
-  Linear packed_, to_r_;  // packed: q|k
+  Linear packed_, to_r_;  // packed: q|k or q|k|v
   Var query_logits_, key_logits_;
   std::unique_ptr<Linear> to_out_;
 };

@@ -11,13 +11,30 @@
 
 namespace capstan {
 
+/// What a head's logits read: every feature of the token (the authors' code), or the head's own (the paper).
+enum class FastformerLogits { all_features, per_head };
+
+inline std::vector<EnumName<FastformerLogits>> enum_names(FastformerLogits) {
+  return {{FastformerLogits::all_features, "all-features"}, {FastformerLogits::per_head, "per-head"}};
+}
+
+/// The values that the pooled key is multiplied by: the queries (the authors' code), or a projection of their own (the
+/// paper's equation 6).
+enum class FastformerValue { shared, own };
+
+inline std::vector<EnumName<FastformerValue>> enum_names(FastformerValue) {
+  return {{FastformerValue::shared, "shared"}, {FastformerValue::own, "own"}};
+}
+
 /// Additive attention: tokens are pooled into one query, and its products with the keys into one key.
 /// O(T D) time, O(D) decode state.
 struct FastformerConfig {
   static constexpr const char* type_name = "fastformer";
   int64_t heads = 4;
+  FastformerLogits logits = FastformerLogits::all_features;
   bool bias = false;
   bool output_projection = true;
+  FastformerValue value = FastformerValue::shared;
 
   bool has_position_limit() const { return false; }
   std::string prefix_obstacle() const { return ""; }
@@ -26,6 +43,9 @@ struct FastformerConfig {
 template <class Fields>
 void describe(Fields& f, FastformerConfig& c) {
   f("heads", c.heads, width_from(1), "number of heads; must divide the width");
+  f("logits", c.logits, any(),
+    "what the logits of a head read: all-features (the authors' code) or per-head (only its own; the paper)");
+  f("value", c.value, any(), "shared = the queries (the authors' code), own = a projection of their own (the paper)");
   f("bias", c.bias, any(), "biases of the projections (in aft and attention not of the key)");
   f("output_projection", c.output_projection, any(), "a linear map after the mixer");
 }

@@ -54,7 +54,7 @@ struct Layout {
   real scale() const { return static_cast<real>(std::sqrt(static_cast<double>(heads) / static_cast<double>(width))); }
 
   Segments segments;
-  int64_t width, stride;  // stride: of the packed rows
+  int64_t width, stride;  // stride: of the packed rows, 2 or 3 widths
   int64_t heads;
   bool causal;
   bool apart = false;  // each row's logits are a product of their own, so that their bits do not depend on the others
@@ -120,6 +120,12 @@ void multiply_pool(const Layout& layout, const PoolSide& side, AdditivePoolState
 
 PoolRows query_rows(const Layout& layout, const Array& packed) { return {packed.data(), layout.stride}; }
 PoolRows key_rows(const Layout& layout, const Array& packed) { return {packed.data() + layout.width, layout.stride}; }
+/// The last part: the values, or the queries that they share.
+bool own_values(const Layout& layout) { return layout.stride == 3 * layout.width; }
+PoolRows value_rows(const Layout& layout, const Array& packed) {
+  return {packed.data() + (own_values(layout) ? 2 * layout.width : 0), layout.stride};
+}
+
 /// The weights of both pools.
 struct Saved {
   Array query, key;
@@ -141,7 +147,7 @@ Array pools(const Layout& layout, const Array& qk, const FastformerWeights& weig
   Array u = multiplied_keys(layout, qk, query, state.query);
   real* const rows = u.mutable_data();
   const Array key = weights_of(layout, {rows, width}, weights.key_logits, state.key);
-  multiply_pool(layout, {key.data(), {rows, width}, q}, state.key, rows);  // u over p
+  multiply_pool(layout, {key.data(), {rows, width}, value_rows(layout, qk)}, state.key, rows);  // u over p
   if (saved != nullptr) *saved = {query, key};
   return u;
 }
@@ -218,7 +224,8 @@ Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weigh
   const Factor w(weights.to_r), d(dy, w);
   FastformerState state(layout.spans(), layout.heads, width);
   const Array p = multiplied_keys(layout, qk, saved.query, state.query);
-  const PoolSide query_pool{saved.query.data(), q, k}, key_pool{saved.key.data(), {p.data(), width}, q};
+  const PoolSide query_pool{saved.query.data(), q, k},
+      key_pool{saved.key.data(), {p.data(), width}, value_rows(layout, qk)};
   if (needs[to_r]) {
     Array u(p.shape());
     multiply_pool(layout, key_pool, state.key, u.mutable_data());
@@ -230,7 +237,8 @@ Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weigh
 
   Array dqk(qk.shape());
   real* const dqk_data = dqk.mutable_data();
-  const MutablePoolRows dq{dqk_data, layout.stride}, dk{dqk_data + width, layout.stride};
+  const MutablePoolRows dq{dqk_data, layout.stride}, dk{dqk_data + width, layout.stride},
+      dv{dqk_data + 2 * width, layout.stride};
   kernels::for_rows(tokens, width,
                     [&](int64_t token) { std::copy_n(dy.data() + token * width, width, dq.data + token * dq.stride); });
   Array du = input_grad(d, w, dy.shape(), sizes);
@@ -238,7 +246,8 @@ Grads pull(const Layout& layout, const Array& qk, const FastformerWeights& weigh
 
   const Shape logits{layout.heads, width};
   GradSink dkey(needs, key_logits, logits), dquery(needs, query_logits, logits);
-  const Array db = pull_pool(layout, key_pool, {dp, dq, /*add_others=*/true, {}, nullptr, 0});
+  const bool has_values = own_values(layout);
+  const Array db = pull_pool(layout, key_pool, {dp, has_values ? dv : dq, /*add_others=*/!has_values, {}, nullptr, 0});
   pull_logits(layout, db, key_pool.values, weights.key_logits.value(), dp, dkey);
   const Array da = pull_pool(layout, query_pool, {dp, dk, /*add_others=*/false, dq, nullptr, 0});
   pull_logits(layout, da, q, weights.query_logits.value(), dq, dquery);
@@ -254,7 +263,8 @@ void check_inputs(const Shape& qk, const FastformerWeights& weights) {
   const Shape& logits = weights.query_logits.shape();
   check(logits.rank() == 2, "fastformer: query_logits {} is not (H, D)", logits);
   const int64_t width = logits[1];
-  check(qk.rank() == 3 && qk[2] == 2 * width, "fastformer: qk {} is not (B, T, {})", qk, 2 * width);
+  check(qk.rank() == 3 && (qk[2] == 2 * width || qk[2] == 3 * width),
+        "fastformer: qk {} is neither (B, T, {}) nor, with values, (B, T, {})", qk, 2 * width, 3 * width);
   check(logits[0] > 0 && width % logits[0] == 0 && weights.key_logits.shape() == logits,
         "fastformer: query_logits {} and key_logits {} are not both (H, {}) with H dividing {}", logits,
         weights.key_logits.shape(), width, width);

@@ -1,7 +1,7 @@
 // Fastformer's additive attention: the fused op. Wu et al. 2021, arXiv 2108.09084.
 //
-// From the packed projection q|k, whose values v are the queries, as in the authors' code, for every head h of D/H
-// channels, with s = sqrt(H/D) and pool(a, x)_t = sum_i softmax_i(a) x_i over the tokens i that t sees:
+// From the packed projection q|k, whose values v are the queries (the authors' code), or q|k|v (the paper), for every
+// head h of D/H channels, with s = sqrt(H/D) and pool(a, x)_t = sum_i softmax_i(a) x_i over the tokens i that t sees:
 //   qbar_t = pool(s q wq_h, q),   p_t = qbar_t * k_t,
 //   kbar_t = pool(s p wk_h, p),   u_t = kbar_t * v_t,   y_t = W_r u_t + b_r + q_t.
 // Bidirectional, both pools run over the whole document. Causal, they are prefix pools, and p_t is made with the query
@@ -21,7 +21,7 @@ struct FastformerWeights {
   Var query_logits, key_logits, to_r, to_r_bias;
 };
 
-/// qk: (B, T, 2D) -> (B, T, D), 0 for padding.  O(T D) beyond the products. Saves
+/// qk: (B, T, 2D), or (B, T, 3D) with values of its own -> (B, T, D), 0 for padding.  O(T D) beyond the products. Saves
 /// qk and the weights of both pools, 2 B T H values; the pullback computes the pools again and scans backwards without
 /// exp. Throws std::invalid_argument naming the shapes.
 Var fastformer(const Var& qk, const FastformerWeights& weights, const Segments& segments, bool causal);

@@ -86,5 +86,37 @@ TEST_CASE("keys of JSONL and names of pairs say which columns are read, in one l
   succeed(place, "predict runs/keyed labelled.jsonl");
 }
 
+TEST_CASE("columns of 0 and 1 are labels in training, predict and eval; without the key, it is named") {
+  const Workplace place;
+  place.write("linear.yaml", linear_yaml);
+  const auto flags = [](bool one) {
+    std::string rows = "id,comment_text,toxic,kind,never\n";
+    for (int i = 0; i < 40; ++i)
+      rows += fmt::format("{},{} {},{},{},0\n", i, i % 2 == 0 ? "awful words" : "lovely words", i, i % 2 == 0 ? 1 : 0,
+                          i % 2 != 0 && (one || i % 3 == 0) ? 1 : 0);
+    return rows;
+  };
+  place.write("flags.csv", flags(false));
+  place.write("one.csv", flags(true));
+  const Words train = "train --config linear.yaml --set name=flags data.train=[flags.csv]";
+  check_refused(place, "which label", train,
+                "flags.csv: the label could be the column toxic or kind ... data.label_columns=[toxic, kind, never]",
+                2);
+  Words several = train;
+  several.push_back("data.label_columns=[toxic, kind]");
+  const Outcome outcome = succeed(place, several);
+  CHECK(contains(outcome.err,
+                 "flags.csv: read with data.header=true data.multi_label=true data.text_columns=[comment_text]"));
+  CHECK(contains(place.read("runs/flags/config.yaml"), "label_columns: [toxic, kind]"));
+  CHECK(contains(succeed(place, "predict runs/flags flags.csv --errors").err, "of 40 texts"));
+  CHECK(lines_of(succeed(place, "predict runs/flags", "awful words\n").out).at(1).substr(0, 6) == "toxic\t");
+  succeed(place, "eval runs/flags --split test --set data.test=[flags.csv]");
+  place.write("texts.csv", "comment_text,id\nawful words,1\n");
+  CHECK(contains(succeed(place, "predict runs/flags texts.csv").out, "\ntoxic\t"));
+  Words single = train + Words{"data.label_columns=[toxic, kind]", "data.train=[one.csv]", "name=one"};
+  CHECK_FALSE(contains(succeed(place, single).err, "multi_label"));
+  CHECK(contains(succeed(place, "predict runs/one one.csv --errors").err, "0 of 40 texts"));
+}
+
 }  // namespace
 }  // namespace capstan::testing

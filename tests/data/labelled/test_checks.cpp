@@ -201,7 +201,10 @@ TEST_CASE("checks: the report of labelled text counts what is there") {
   CHECK(cell(report, "splits", 1, "in train") == "1");
   CHECK(cell(report, "classes", 0, "class") == "a");
   CHECK(cell(report, "classes", 0, "train") == "3");
-  CHECK(contains(warning_of(report.warnings, "encoding"), "train.tsv: 1 byte not UTF-8; convert"));
+  CHECK(contains(cell(report, "files", 0, "remarks"),
+                 "byte order mark, 1 byte not UTF-8, mixed line ends (5 LF, 1 CRLF), 1 wrongly converted character"));
+  CHECK(cell(report, "files", 0, "split") == "train");
+  CHECK(cell(report, "files", 1, "split") == "test");
   CHECK(contains(cell(report, "label_noise", 0, "text"), "train.tsv:1"));
   CHECK(contains(cell(report, "label_noise", 0, "copy"), "train.tsv:2"));
   REQUIRE(report.errors.size() == 3);  // as training would say
@@ -260,6 +263,34 @@ TEST_CASE("checks: the report of text is the same from memory and from files") {
   CHECK(contains(check_source(config, {}).errors.at(0), "data.sequence_length"));
 }
 
+TEST_CASE("checks: of more than 20 files only those with unusual bytes are listed, and five of them are named") {
+  const TemporaryFolder folder;
+  TextSourceConfig config;
+  config.tokenizer = ByteTokenizerConfig{};
+  config.sequence_length = 16;
+  config.cache = folder.path("cache");
+  config.valid = {folder.write("valid.txt", "a line\n")};
+  for (int i = 0; i < 19; ++i)
+    config.train.push_back(folder.write("text/" + std::to_string(10 + i), i % 3 == 0 ? "a line\r\nb\n" : "a line\n"));
+  const auto table = [&] {
+    const DataReport report = check_source(config, {});
+    for (const DataTable& one : report.tables)
+      if (one.name == "files") return one;
+    return DataTable();
+  };
+  CHECK(table().title == "Files");
+  CHECK(table().rows.size() == 20);
+  config.train.push_back(folder.write("text/29", "a line\n"));
+  CHECK(table().title == "Files with unusual bytes");
+  const DataReport report = check_source(config, {});
+  for (size_t row = 0; row < 7; ++row) CHECK(cell(report, "files", row, "file") == config.train[3 * row]);
+  CHECK(cell(report, "files", 7, "file") == "absent");
+  const std::string warning = warning_of(report.warnings, "encoding");
+  CHECK(contains(warning, config.train[12]));
+  CHECK_FALSE(contains(warning, config.train[15]));
+  CHECK(contains(warning, "; ...;"));
+}
+
 TEST_CASE("checks: the report of packed validation text") {
   const TemporaryFolder folder;
   std::string text;
@@ -299,6 +330,32 @@ TEST_CASE("checks: of very many texts a sample is kept, in which equal texts sta
   CHECK(near(sample.splits[0].repeated_weight, 100000));
   CHECK(near(sample.splits[1].also_in[0], 10000));
   CHECK(near(sample.splits[1].weight_also_in[0], 70000));
+}
+
+TEST_CASE("checks: encodings are the same wherever the bytes are cut") {
+  const std::string bytes =
+      "\xef\xbb\xbf"
+      "a\r\nb\nc\r\nna\xc3\x83\xc2\xafve \xc3\xa2\xe2\x82\xac\xe2\x84\xa2 \xff\xc3\n" +
+      std::string(2, '\0') + "\xe6\x97\xa5\xc3";
+  for (size_t size = 1; size <= bytes.size(); ++size) {
+    EncodingCheck check;
+    for (size_t at = 0; at < bytes.size(); at += size) check.push(std::string_view(bytes).substr(at, size));
+    const EncodingFacts facts = check.finish();
+    CAPTURE(size);
+    CHECK(facts.bytes == static_cast<int64_t>(bytes.size()));
+    CHECK(facts.invalid == 3);
+    CHECK(facts.nul == 2);
+    CHECK(facts.lf == 2);
+    CHECK(facts.crlf == 2);
+    CHECK(facts.mojibake == 2);
+    CHECK(facts.bom);
+  }
+  EncodingCheck plain;
+  plain.push("caf\xc3\xa9 \xc3\x82ge, \xc3\x83o\n");  // letters that mojibake also uses
+  CHECK(plain.finish().remarks() == "");
+  EncodingCheck crlf;
+  crlf.push("a\r\nb\r\n");
+  CHECK(crlf.finish().remarks() == "line ends are CRLF");
 }
 
 TEST_CASE("checks: lengths") {

@@ -43,6 +43,15 @@ TEST_CASE("several labels per text: all formats hold the same") {
             "\"five\"}\n"},
            {"list.csv", "\"['red', 'blue']\",one\n[],two\n\"[\"\"green\"\"]\",three four\n\"blue,red,green\",five\n"},
            {"twice.tsv", "red, blue,red\tone\n\ttwo\ngreen\tthree four\nblue,red,green\tfive\n"},
+           {"flags.csv", "words,blue,green,red\none,1,0,1\ntwo,0,0,0\nthree four,0.0,1.0,0.0\nfive,true,True,1\n",
+            "header=true text_columns=words label_columns=blue,green,red"},
+           {"flags.jsonl",
+            "{\"t\": \"one\", \"blue\": 1, \"green\": 0, \"red\": true}\n{\"t\": \"two\", \"blue\": 0, \"green\": "
+            "false, "
+            "\"red\": \"0\"}\n{\"t\": \"three four\", \"blue\": 0, \"green\": 1.0, \"red\": 0}\n{\"t\": \"five\", "
+            "\"blue\": "
+            "1, \"green\": 1, \"red\": 1}\n",
+            "text_columns=t label_columns=blue,green,red"},
            {"t.txt",
             "__label__red __label__blue one\ntwo\nthree four __label__green\n__label__blue\t__label__red five "
             "__label__green \n",
@@ -123,11 +132,15 @@ TEST_CASE("lines of fastText with one label each") {
                            "set data.multi_label: true", "u.txt:2: found 0 labels", "u.txt:3: the label is empty"});
 }
 
-TEST_CASE("a label that a text names twice counts once") {
+TEST_CASE("a label that a text names twice counts once, which is said") {
   const TemporaryFolder folder;
   LabelledSourceConfig config = several({folder.write("t.tsv", "a,b\tx\nb, b\ty\n")});
   const ClassificationData data = load_labelled(config);
   CHECK(names_of(data, data.train, 1) == Names{"b"});
+  REQUIRE(data.warnings.size() == 1);
+  CHECK(data.warnings[0].check == "repeated-labels");
+  check_contains(data.warnings[0].message,
+                 {"1 training text names a label twice, which counts once; the first: ", "t.tsv:2"});
   config.classes = {"a", "b"};
   config.train = {folder.write("u.tsv", "a\tx\nb,1\ty\n")};  // by name and number
   const ClassificationData named = load_labelled(config);
@@ -201,4 +214,9 @@ TEST_CASE("data check counts texts by their number of labels, and notices a wron
   std::string names;
   for (int i = 0; i < 30; ++i) names += (i % 2 == 0 ? "Smith, John" : "Doe, Jane") + fmt::format("\ttext {}\n", i);
   CHECK(joined(several({folder.write("n.tsv", names)})).empty());
+  const DataReport wrong = check_source(several({folder.write("u.tsv", semicolons)}), {});
+  const auto warning = std::find_if(wrong.warnings.begin(), wrong.warnings.end(),
+                                    [](const DataWarning& w) { return std::string(w.check) == "single-labels"; });
+  REQUIRE(warning != wrong.warnings.end());
+  CHECK(contains(warning->message, "labels contain ';': is 'data.label_separator=\";\"' meant?"));
 }

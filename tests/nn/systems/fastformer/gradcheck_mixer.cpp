@@ -16,24 +16,30 @@ void check_fastformer_gradients(const FastformerConfig& config, bool causal, con
   std::vector<std::pair<std::string, Var>> leaves{{"x", x}};
   for (const Param& param : built.store->params()) leaves.emplace_back(param.name, param.var);
   const auto report = gradcheck([&] { return built.module->forward(x, {segments}); }, leaves, options);
-  CHECK_MESSAGE(report.ok, config.heads, " heads, bias ", config.bias, ", output ", config.output_projection,
-                ", causal ", causal, ": ", report.worst);
+  CHECK_MESSAGE(report.ok, config.heads, " heads, ", enum_name(config.logits), ", bias ", config.bias, ", output ",
+                config.output_projection, ", values ", enum_name(config.value), ", causal ", causal, ": ",
+                report.worst);
 }
 
 TEST_CASE("fastformer: all options, both directions, padding and packed documents") {
   const Threads one(1);  // thousands of tiny passes
   for (const bool causal : {true, false})
-    for (const int64_t heads : {int64_t{1}, int64_t{5}, width})
-      for (const bool bias : {true, false})
-        for (const bool output : {true, false})
-          check_fastformer_gradients({heads, bias, output}, causal, ragged_segments(13), 12);
+    for (const auto& logits : enum_names(FastformerLogits{}))
+      for (const int64_t heads : {int64_t{1}, int64_t{5}, width})
+        for (const bool bias : {true, false})
+          for (const bool output : {true, false})
+            for (const auto& value : enum_names(FastformerValue{}))
+              check_fastformer_gradients({heads, logits.value, bias, output, value.value}, causal, ragged_segments(13),
+                                         12);
 }
 
 TEST_CASE("fastformer: on two threads, over a longer document, and over documents of one token") {
   const Threads two(2);
   for (const bool causal : {true, false})
-    for (const Segments& segments : {Segments::full(1, 131), Segments::full(3, 1)})
-      check_fastformer_gradients({5, true, true}, causal, segments, 6);
+    for (const auto& logits : enum_names(FastformerLogits{}))
+      for (const Segments& segments : {Segments::full(1, 131), Segments::full(3, 1)})
+        for (const auto& value : enum_names(FastformerValue{}))
+          check_fastformer_gradients({5, logits.value, true, true, value.value}, causal, segments, 6);
 }
 
 }  // namespace

@@ -9,11 +9,16 @@
 namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
+constexpr auto all_features = FastformerLogits::all_features, per_head = FastformerLogits::per_head;
+
 std::vector<MixerCase> fastformer_cases() {
-  return {{"fastformer", FastformerConfig{5, false, true}},
-          {"fastformer, biases", FastformerConfig{5, true, true}},
-          {"fastformer, one head, biases, no output projection", FastformerConfig{1, true, false}},
-          {"fastformer, a head per channel", FastformerConfig{width, false, false}}};
+  return {{"fastformer", FastformerConfig{5, all_features, false, true}},
+          {"fastformer, biases", FastformerConfig{5, all_features, true, true}},
+          {"fastformer per head, biases, no output projection", FastformerConfig{10, per_head, true, false}},
+          {"fastformer per head, one head", FastformerConfig{1, per_head, false, true}},
+          {"fastformer, a head per channel", FastformerConfig{width, all_features, false, false}},
+          {"fastformer, own values, biases", FastformerConfig{5, all_features, true, true, FastformerValue::own}},
+          {"fastformer per head, own values", FastformerConfig{10, per_head, false, false, FastformerValue::own}}};
 }
 
 TEST_CASE("fastformer does what every mixer must") {
@@ -40,8 +45,8 @@ TEST_CASE("a width that the heads do not divide is refused") {
 }
 
 /// Without output projection and biases, so that outputs can be written down.
-Built<Mixer> bare_fastformer(int64_t heads = 5) {
-  return built_mixer(FastformerConfig{heads, false, false}, /*causal=*/false, 1);
+Built<Mixer> bare_fastformer(FastformerLogits logits = all_features, int64_t heads = 5) {
+  return built_mixer(FastformerConfig{heads, logits, false, false}, /*causal=*/false, 1);
 }
 
 using Rows = std::vector<std::vector<double>>;  // (T, D)
@@ -99,7 +104,7 @@ TEST_CASE("softmax over tokens, not over features, and the global key pools p, n
 }
 
 TEST_CASE("a token with the largest logit is what a pool returns") {
-  const auto built = bare_fastformer(1);
+  const auto built = bare_fastformer(all_features, 1);
   clear_logits(*built.store);
   const Array x = normal_array({1, 11, width}, 4);
   const auto [q, k] = projections(*built.store, x);
@@ -132,7 +137,7 @@ TEST_CASE("padding is never pooled, and the mask is not inverted") {
 }
 
 TEST_CASE("softmax runs over tokens within each head, not over the heads") {
-  const auto built = bare_fastformer(5);
+  const auto built = bare_fastformer(per_head, 5);
   const Array x = normal_array({1, 11, width}, 6);
   built.store->find("to_r.weight").var.assign([] {
     Array identity = Array::zeros({width, width});
@@ -141,12 +146,34 @@ TEST_CASE("softmax runs over tokens within each head, not over the heads") {
   }());
   const Array y = forward(*built.module, x, Segments::full(1, 11));
   Array logits = built.store->find("query_logits.weight").var.value().clone();
-  for (int64_t c = 0; c < width / 5; ++c) logits.mutable_data()[3 * width + c] += 1;  // of head 3 only
+  for (int64_t c = 0; c < width / 5; ++c) logits.mutable_data()[3 * width / 5 + c] += 1;  // of head 3 only
   built.store->find("query_logits.weight").var.assign(logits);
   const Array z = forward(*built.module, x, Segments::full(1, 11));
   for (int64_t i = 0; i < y.size(); ++i) {
     const bool of_head = i % width / (width / 5) == 3;
     CHECK((z[i] == y[i]) != of_head);
+  }
+}
+
+TEST_CASE("logits of all features read the other heads' features, logits per head do not") {
+  for (const FastformerLogits logits : {all_features, per_head}) {
+    const auto built = bare_fastformer(logits, 5);
+    CHECK(built.store->find("query_logits.weight").var.shape() == Shape{5, logits == per_head ? width / 5 : width});
+    const Array x = normal_array({1, 11, width}, 7);
+    built.store->find("to_r.weight").var.assign([] {
+      Array identity = Array::zeros({width, width});
+      for (int64_t c = 0; c < width; ++c) identity.mutable_data()[c * width + c] = 1;
+      return identity;
+    }());
+    const Array y = forward(*built.module, x, Segments::full(1, 11));
+    Array to_qk = built.store->find("to_qk.weight").var.value().clone();
+    for (int64_t i = 0; i < width; ++i) to_qk.mutable_data()[i] += 1;  // query feature 0, of head 0
+    built.store->find("to_qk.weight").var.assign(to_qk);
+    const Array z = forward(*built.module, x, Segments::full(1, 11));
+    bool others_same = true;
+    for (int64_t i = 0; i < y.size(); ++i)
+      if (i % width >= width / 5) others_same = others_same && z[i] == y[i];
+    CHECK(others_same == (logits == per_head));
   }
 }
 

@@ -17,7 +17,10 @@ TEST_CASE("the mixing weights of fastformer are those of its two pools") {
   for (const bool causal : {true, false}) {
     FastformerConfig config;
     config.heads = 5;
-    check_pools(config, causal);
+    for (const auto& logits : enum_names(FastformerLogits{})) {
+      config.logits = logits.value;
+      check_pools(config, causal);
+    }
   }
 }
 

@@ -17,10 +17,11 @@ namespace {
 
 struct Size {
   int64_t width, heads;
-  int64_t stride() const { return 2 * width; }
+  bool own_values = false;
+  int64_t stride() const { return (own_values ? 3 : 2) * width; }
 };
 // Heads of a few channels, of one, and of more than one unit of work; widths that are no multiple of a register.
-const std::vector<Size> sizes{{35, 5}, {35, 35}, {70, 1}, {140, 2}, {6, 3}};
+const std::vector<Size> sizes{{35, 5}, {35, 35}, {70, 1}, {140, 2}, {6, 3}, {35, 5, true}, {140, 2, true}};
 
 std::vector<Shape> input_shapes(const Size& size, const Segments& segments) {
   const Shape logits{size.heads, size.width};
@@ -44,7 +45,7 @@ std::vector<Var> random_inputs(const Size& size, const Segments& segments) {
 
 std::string describe_case(const Size& size, bool causal) {
   return (causal ? "causal " : "bidirectional ") + std::to_string(size.heads) + " heads of width " +
-         std::to_string(size.width);
+         std::to_string(size.width) + (size.own_values ? ", own values" : "");
 }
 
 /// Rows [begin, end) of the first document.
