@@ -100,13 +100,12 @@ void AdaGradSolver::run(const std::vector<uint32_t>& learnt, double rate, AdaGra
     for (; position.row < count; position.row += rows_at_once) {
       stop_point();
       save();
-      const int64_t batch_rows = std::min(rows_at_once, count - position.row);
       const double done = static_cast<double>(position.epoch * count + position.row) / total_rows;
-      const auto row_of = [&](int64_t i) {
-        return learnt[static_cast<size_t>(permuted_place(position.row + i, count, key, position.epoch))];
-      };
-      learn(row_of, batch_rows, static_cast<float>(rate * (1 - done)));
-      if (progress != nullptr) progress->add(work_of(batch_rows));
+      std::vector<uint32_t> batch_rows;
+      for (int64_t i = position.row; i < std::min(position.row + rows_at_once, count); ++i)
+        batch_rows.push_back(learnt[static_cast<size_t>(permuted_place(i, count, key, position.epoch))]);
+      learn(batch_rows, static_cast<float>(rate * (1 - done)));
+      if (progress != nullptr) progress->add(work_of(static_cast<int64_t>(batch_rows.size())));
     }
 }
 
@@ -184,14 +183,14 @@ void AdaGradSolver::take(double inverse_temperature, real* weight) {
 }
 
 /// Reads the rows of a batch, and finds the gradients of their losses.
-template <class RowOf>
-void AdaGradSolver::read_batch(const RowOf& row_of, int64_t count) {
+void AdaGradSolver::read_batch(const std::vector<uint32_t>& batch_rows) {
+  const auto count = static_cast<int64_t>(batch_rows.size());
   parallel_units((count + rows_per_unit - 1) / rows_per_unit, [&](int64_t unit) {
     RowScratch& scratch = scratches_[static_cast<size_t>(thread_index())];
     const int64_t first = unit * rows_per_unit;
     for (int64_t i = first; i < std::min(count, first + rows_per_unit); ++i) {
       Row& row = batch_[static_cast<size_t>(i)];
-      const int64_t row_number = row_of(i);
+      const int64_t row_number = batch_rows[static_cast<size_t>(i)];
       rows_.read_row(row_number, scratch, row.values);
       row.gradients.assign(static_cast<size_t>(width_), 0);
       score(row.values.all, row.gradients.data());
@@ -200,9 +199,9 @@ void AdaGradSolver::read_batch(const RowOf& row_of, int64_t count) {
   });
 }
 
-template <class RowOf>
-void AdaGradSolver::learn(const RowOf& row_of, int64_t count, float rate) {
-  read_batch(row_of, count);
+void AdaGradSolver::learn(const std::vector<uint32_t>& batch_rows, float rate) {
+  read_batch(batch_rows);
+  const auto count = static_cast<int64_t>(batch_rows.size());
   if (borders_.empty()) divide_buckets(count);
   // Each thread updates buckets of its own, in the order of the rows: no two write the same, and sums have an order.
   parallel_each(static_cast<int64_t>(borders_.size()) - 1, 1, [&](int64_t part) {
@@ -210,9 +209,8 @@ void AdaGradSolver::learn(const RowOf& row_of, int64_t count, float rate) {
     for (int64_t i = 0; i < count; ++i) {
       const Row& row = batch_[static_cast<size_t>(i)];
       if (row.squares == 0) continue;
-      const NgramValue *const words = row.values.all.data(), *const characters = words + row.values.words;
-      update(part_of(words, characters, begin, end), row, 1, rate);
-      update(part_of(characters, words + row.values.all.size(), begin, end), row, characters_share_, rate);
+      update(row.values.words_in(begin, end), row, 1, rate);
+      update(row.values.characters_in(begin, end), row, characters_share_, rate);
     }
   });
 }
@@ -236,15 +234,6 @@ void AdaGradSolver::divide_buckets(int64_t count) {
       borders_.push_back((piece + 1) * (buckets / pieces));
   }
   borders_.push_back(buckets);
-}
-
-/// The entries [first, last) whose buckets are in [begin, end); they are in the order of their buckets.
-AdaGradSolver::Part AdaGradSolver::part_of(const NgramValue* first, const NgramValue* last, int64_t begin,
-                                           int64_t end) const {
-  const auto before = [](const NgramValue& entry, int64_t bucket) { return entry.bucket < bucket; };
-  if (begin > 0) first = std::lower_bound(first, last, begin, before);
-  if (end < rows_.config().buckets) last = std::lower_bound(first, last, end, before);
-  return {first, last};
 }
 
 void AdaGradSolver::score(const std::vector<NgramValue>& row, float* out) const {
@@ -271,7 +260,7 @@ void AdaGradSolver::score(const std::vector<NgramValue>& row, float* out) const 
 
 /// Updates the weights by a part of a row. `share` has the effect of multiplying its entries, in training and
 /// prediction, by the root of it.
-void AdaGradSolver::update(const Part& part, const Row& row, float share, float rate) {
+void AdaGradSolver::update(const NgramValues& part, const Row& row, float share, float rate) {
   rate *= share;
   const float squares = row.squares * share;
   float* const weights = weights_.data();

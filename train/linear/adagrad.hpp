@@ -4,10 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/io/file.hpp"
@@ -33,23 +31,10 @@ constexpr int64_t width_of(int64_t columns) {
 
 /// How far AdaGrad is, as a file of unfinished work has it.
 struct AdaGradPosition {
-  bool of_sample = true;           // over the sample; false: over all texts
+  int64_t of_sample = 1;           // 1: over the sample; 0: over all texts
   int64_t epoch = 0, row = 0;      // the next ones
   double inverse_temperature = 1;  // of two classes: what scores are multiplied by to become logits
-
-  std::vector<int64_t> numbers() const {
-    int64_t bits = 0;
-    std::memcpy(&bits, &inverse_temperature, sizeof(bits));
-    return {of_sample ? 1 : 0, epoch, row, bits};
-  }
-  bool take(const std::vector<int64_t>& saved) {
-    if (saved.size() != 4 || saved[1] < 0 || saved[1] >= adagrad_epochs || saved[2] < 0) return false;
-    of_sample = saved[0] == 1;
-    epoch = saved[1];
-    row = saved[2];
-    std::memcpy(&inverse_temperature, &saved[3], sizeof(inverse_temperature));
-    return true;
-  }
+  bool is_possible() const { return epoch >= 0 && epoch < adagrad_epochs && row >= 0; }
 };
 
 /// AdaGrad with one accumulator, a sum of squared gradients, for each bucket. Threads compute rows with the same
@@ -87,7 +72,6 @@ class AdaGradSolver {
     std::vector<float> gradients;  // of the loss by the scores
     float squares = 0;             // sum of the squares of the gradients
   };
-  using Part = std::pair<const NgramValue*, const NgramValue*>;
 
   /// Calls visit(bucket) for buckets that are in use.
   template <class Visit>
@@ -95,14 +79,11 @@ class AdaGradSolver {
     for (int64_t f = 0; f < rows_.config().buckets; ++f)
       if (rows_.scale()[static_cast<size_t>(f)] != 0) visit(f);
   }
-  template <class RowOf>
-  void learn(const RowOf& row_of, int64_t count, float rate);
-  template <class RowOf>
-  void read_batch(const RowOf& row_of, int64_t count);
+  void learn(const std::vector<uint32_t>& batch_rows, float rate);
+  void read_batch(const std::vector<uint32_t>& batch_rows);
   void divide_buckets(int64_t count);
-  Part part_of(const NgramValue* first, const NgramValue* last, int64_t begin, int64_t end) const;
   void score(const std::vector<NgramValue>& row, float* out) const;
-  void update(const Part& part, const Row& row, float share, float rate);
+  void update(const NgramValues& part, const Row& row, float share, float rate);
   void scores_to_gradients(int64_t row_number, Row& row) const;
 
   const NgramRows& rows_;

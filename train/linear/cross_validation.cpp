@@ -4,12 +4,10 @@
 #include "train/linear/cross_validation.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/core.h>
 
 #include "core/base/stop.hpp"
-#include "core/machine/parallel.hpp"
 
 namespace capstan {
 namespace {
@@ -78,6 +76,13 @@ std::string identity_of(const NgramRows& rows, uint64_t seed) {
   return fmt::format("{} {} {}", seed, rows.config().buckets, rows.rows());
 }
 
+SvmSolution solve_kind(const NgramRows& rows, std::vector<int64_t> learnt, int64_t problem, int kind, uint64_t seed,
+                       UnitRun* run) {
+  const auto [ratios, cost] = svm_kinds[kind];
+  return solve_svm(
+      rows, {std::move(learnt), positive_class(rows, problem), cost, ratios, random_key(seed, "order of rows")}, run);
+}
+
 SvmSolution solve_intercept(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed, UnitRun* run) {
   SvmProblem problem{std::move(learnt), 0, intercept_cost, false, random_key(seed, "order of rows")};
   problem.intercept = true;
@@ -135,10 +140,7 @@ void HeldOut::solve_unit(int64_t unit, UnitRun& run) {
     }
   };
   if (of_part == scores) return score(solve_intercept(rows_, part.learnt, seed_, &run), part.intercept.data(), 1);
-  const SvmSolution solved = solve_svm(rows_,
-                                       {part.learnt, positive_class(rows_, of_part % problems_), svm_kinds[kind].cost,
-                                        svm_kinds[kind].ratios, random_key(seed_, "order of rows")},
-                                       &run);
+  const SvmSolution solved = solve_kind(rows_, part.learnt, of_part % problems_, static_cast<int>(kind), seed_, &run);
   score(solved, part.scores.data() + of_part, scores);
   part.unknown[static_cast<size_t>(of_part)] = solved.score_of_unknown(rows_);
 }

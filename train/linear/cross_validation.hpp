@@ -41,6 +41,9 @@ inline int32_t positive_class(const NgramRows& rows, int64_t problem) {
   return static_cast<int32_t>(rows.is_binary() ? 1 : problem);
 }
 
+/// The solution of a problem in a kind, with the rows `learnt`.
+SvmSolution solve_kind(const NgramRows& rows, std::vector<int64_t> learnt, int64_t problem, int kind, uint64_t seed,
+                       UnitRun* run);
 /// The n-grams' weights with which the score of a text that has some is about 1; of one without, it is 0.
 SvmSolution solve_intercept(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed, UnitRun* run = nullptr);
 /// What unfinished work depends on besides WorkPlace::identity: work of another identity is not taken up.

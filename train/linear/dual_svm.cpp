@@ -128,7 +128,7 @@ class Solver {
   bool read(WorkFile::Saved& from) {
     const auto rows = static_cast<int64_t>(alpha_.size());
     int64_t count = 0;
-    if (from.numbers.size() != 2 || !from.read(&count, sizeof(count)) || count < 0 || count > rows) return false;
+    if (!from.read(&count, sizeof(count)) || count < 0 || count > rows) return false;
     active_.resize(static_cast<size_t>(count));
     bool whole = true;
     for_state(*this, [&](auto* numbers, size_t size) { whole = whole && from.read(numbers, size * sizeof(*numbers)); });
@@ -256,25 +256,27 @@ float SvmSolution::score_of_unknown(const NgramRows& rows) const {
 SvmSolution solve_svm(const NgramRows& rows, const SvmProblem& problem, UnitRun* run) {
   check(!problem.rows.empty() && problem.cost > 0, "solve_svm: no rows or no cost");
   auto solver = std::make_unique<Solver>(rows, problem);
-  bool solved = false, saved = false;
-  int64_t pass = 0;
+  int64_t pass = 0, solved = 0;
+  bool saved = false;
   if (auto from = run != nullptr ? run->unfinished.load() : std::nullopt; from) {
-    if (solver->read(*from)) {
-      pass = from->numbers[0];
-      solved = from->numbers[1] != 0;
-      saved = true;
-    } else {
+    saved = from->read(&pass, sizeof(pass)) && from->read(&solved, sizeof(solved)) && solver->read(*from);
+    if (!saved) {
+      pass = solved = 0;
       solver = std::make_unique<Solver>(rows, problem);
     }
   }
-  while (!solved && pass < max_passes) {
-    solved = solver->pass();
+  while (solved == 0 && pass < max_passes) {
+    solved = solver->pass() ? 1 : 0;
     ++pass;
     if (run == nullptr) continue;
     run->tell(static_cast<double>(pass) / (static_cast<double>(pass) + solver->passes_left()));
     // A solution that took long is saved, too: UnitWork may save it only after another unit that takes as long.
-    if (run->unfinished.due() || (solved && saved)) {
-      run->unfinished.save({pass, solved ? 1 : 0}, [&](FileWriter& to) { solver->write(to); });
+    if (run->unfinished.due() || (solved == 1 && saved)) {
+      run->unfinished.save([&](FileWriter& to) {
+        to.write(&pass, sizeof(pass));
+        to.write(&solved, sizeof(solved));
+        solver->write(to);
+      });
       saved = true;
     }
   }

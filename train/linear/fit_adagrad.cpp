@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 
 #include <fmt/core.h>
@@ -82,8 +81,9 @@ class HeldOutScores {
 /// Where AdaGrad goes on, with the weights there: what the file has, or the beginning.
 AdaGradPosition saved_position(const WorkFile& file, AdaGradSolver& solver) {
   AdaGradPosition position;
-  if (auto saved = file.load(); saved && position.take(saved->numbers) && !solver.read(*saved)) position = {};
-  return position;
+  auto saved = file.load();
+  const bool known = saved && saved->read(&position, sizeof(position)) && position.is_possible() && solver.read(*saved);
+  return known ? position : AdaGradPosition();
 }
 
 /// Lines for the log. `texts`: how many are held out.
@@ -124,16 +124,20 @@ LinearFit fit_by_adagrad(const NgramRows& rows, ParamStore& params, uint64_t see
   WorkFile file(rows.work(), "adagrad", fmt::format("{} {} {}", seed, rows.config().buckets, rows.rows()));
   AdaGradPosition position = saved_position(file, solver);
   const auto save = [&] {
-    if (file.due()) file.save(position.numbers(), [&](FileWriter& to) { solver.write(to); });
+    if (!file.due()) return;
+    file.save([&](FileWriter& to) {
+      to.write(&position, sizeof(position));
+      solver.write(to);
+    });
   };
-  if (position.of_sample && !parts.sample.empty()) {
+  if (position.of_sample == 1 && !parts.sample.empty()) {
     if (progress != nullptr) progress->begin("epochs over a sample");
     solver.run(parts.sample, rate, position, work_of(parts.sample), progress, save);
     position.inverse_temperature = HeldOutScores(rows, solver, parts.held_out).best().inverse;
   } else if (progress != nullptr) {
     progress->skip(work_of(parts.sample));
   }
-  if (position.of_sample) position = {false, 0, 0, position.inverse_temperature};
+  if (position.of_sample == 1) position = {0, 0, 0, position.inverse_temperature};
   if (progress != nullptr) progress->begin("epochs over all texts");
   solver.run(parts.learnt, rate, position, work_of(parts.learnt), progress, save);
   const HeldOutScores held_out(rows, solver, parts.held_out);

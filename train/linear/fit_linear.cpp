@@ -10,9 +10,7 @@
 
 #include <fmt/core.h>
 
-#include "core/base/error.hpp"
 #include "core/base/stop.hpp"
-#include "core/machine/parallel.hpp"
 #include "train/linear/cross_validation.hpp"
 #include "train/linear/fit_adagrad.hpp"
 
@@ -104,7 +102,7 @@ class AllRows {
       if (unit == intercept) {
         intercept_ = solve_intercept(rows_, all_, seed_, &run);
         units.finished({unit});
-      } else if (take(unit, solve_kind(unit, &run))) {
+      } else if (take(unit, solve_unit(unit, &run))) {
         units.finished({unit / 2 * 2, unit / 2 * 2 + 1});
       }
     });
@@ -123,14 +121,11 @@ class AllRows {
     bias_[0] = -bias_[1];
   }
 
-  SvmSolution solve_kind(int64_t unit, UnitRun* run) const {
+  SvmSolution solve_unit(int64_t unit, UnitRun* run) const {
     const bool ratios = unit % 2 == 1;
     if ((ratios ? mix_.ratios_share : mix_.plain_share) == 0)
       return {std::vector<float>(rows_.scale().size(), 0.0F), 0, {}};
-    return solve_svm(rows_,
-                     {all_, positive_class(rows_, unit / 2), svm_kinds[ratios ? mix_.ratios : mix_.plain].cost, ratios,
-                      random_key(seed_, "order of rows")},
-                     run);
+    return solve_kind(rows_, all_, unit / 2, ratios ? mix_.ratios : mix_.plain, seed_, run);
   }
 
   /// The two solutions of a problem are kept until both are there, so that they are added in a fixed order. Returns

@@ -24,10 +24,6 @@ constexpr int64_t max_adagrad_weights = 1 << 27;     // buckets times classes th
 constexpr int min_bits = 10, default_max_bits = 22;  // bits of a bucket's number, where it is chosen here
 constexpr int64_t texts_at_once = 2048, blocks_per_thread = 256;  // work for all threads in little memory
 
-std::vector<int64_t> words_of_so_many(int64_t texts) {
-  return texts >= many_texts ? std::vector<int64_t>{1, 2, 3} : std::vector<int64_t>{1, 2};
-}
-
 }  // namespace
 
 /// In three steps: the number of entries is estimated; the entries are read if they fit into memory; where they do not,
@@ -45,7 +41,7 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
     config_.buckets = base_->config.buckets;
     config_.words = base_->config.words;
   } else if (!config_.words) {
-    config_.words = words_of_so_many(rows());
+    config_.words = rows() >= many_texts ? std::vector<int64_t>{1, 2, 3} : std::vector<int64_t>{1, 2};
   }
   const auto max_entries = [](int64_t bytes) { return bytes / static_cast<int64_t>(sizeof(NgramCount)); };
   const int64_t max_kept = max_entries(std::max(budget.kept, budget.solved)), max_solved = max_entries(budget.solved);
@@ -171,17 +167,20 @@ void NgramRows::count_texts(const LabelledTexts& texts) {
   std::vector<int32_t> count(static_cast<size_t>(config_.buckets), 0);
   WorkFile file(work_, "ngrams", fmt::format("{} buckets", config_.buckets));
   int64_t first = 0;
-  if (auto saved = file.load(); saved && saved->numbers.size() == 2) {
-    if (saved->read(count.data(), count.size() * sizeof(int32_t))) {
-      first = saved->numbers[0];
-      entry_count_ = saved->numbers[1];
-      texts.report_earlier(first);
-    } else {
-      std::fill(count.begin(), count.end(), 0);
-    }
+  const size_t bytes = count.size() * sizeof(int32_t);
+  if (auto saved = file.load(); saved && saved->read(&first, sizeof(first)) &&
+                                saved->read(&entry_count_, sizeof(entry_count_)) && saved->read(count.data(), bytes)) {
+    texts.report_earlier(first);
+  } else {
+    first = entry_count_ = 0;
+    std::fill(count.begin(), count.end(), 0);
   }
   const auto save = [&] {
-    file.save({first, entry_count_}, [&](FileWriter& to) { to.write(count.data(), count.size() * sizeof(int32_t)); });
+    file.save([&](FileWriter& to) {
+      to.write(&first, sizeof(first));
+      to.write(&entry_count_, sizeof(entry_count_));
+      to.write(count.data(), bytes);
+    });
   };
   std::vector<RowScratch> scratches(static_cast<size_t>(team_size()));
   std::vector<std::vector<uint32_t>> group(static_cast<size_t>(texts_at_once));

@@ -30,10 +30,27 @@ struct NgramValue {
   float value;
 };
 
+/// Some entries of a row that follow each other.
+struct NgramValues {
+  const NgramValue *begin, *end;
+  /// Of entries in the order of their buckets: those of the buckets [first, last).
+  NgramValues in(int64_t first, int64_t last) const {
+    const auto before = [](const NgramValue& entry, int64_t bucket) { return entry.bucket < bucket; };
+    return {std::lower_bound(begin, end, first, before), std::lower_bound(begin, end, last, before)};
+  }
+};
+
 /// The entries of a row: of words, then of characters, both in the order of their buckets.
 struct RowValues {
   std::vector<NgramValue> all;
   size_t words = 0;  // how many of `all` are words: where characters begin
+  /// Those of the buckets [first, last).
+  NgramValues words_in(int64_t first, int64_t last) const {
+    return NgramValues{all.data(), all.data() + words}.in(first, last);
+  }
+  NgramValues characters_in(int64_t first, int64_t last) const {
+    return NgramValues{all.data() + words, all.data() + all.size()}.in(first, last);
+  }
 };
 
 /// Memory of one thread that makes rows, kept from row to row: words that come again need not be hashed again.
@@ -85,9 +102,6 @@ struct RowLabels {
   bool empty() const { return first == last; }
   int32_t front() const { return *first; }
   bool has(int32_t label) const { return std::binary_search(first, last, label); }
-  friend bool operator==(const RowLabels& a, const RowLabels& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
-  }
 
   const int32_t *first, *last;
 };

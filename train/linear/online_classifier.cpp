@@ -153,13 +153,13 @@ void OnlineClassifier::find_gradients(const OnlineText& text, const std::vector<
   for (int64_t c = 0; c < columns_; ++c) row.squares += gradients[c] * gradients[c];
 }
 
-void OnlineClassifier::step(const Row& row, const NgramValue* first, const NgramValue* last, float share) {
+void OnlineClassifier::step(const Row& row, const NgramValues& part, float share) {
   const float rate = share * (columns_ == 1 ? rate_of_two_classes : default_rate);
   const float squares = row.squares * share;
   const float* const gradients = row.gradients.data();
   const int64_t width = width_;
-  for (const NgramValue* entry = first; entry != last; ++entry) {
-    if (entry + rows_ahead < last) {
+  for (const NgramValue* entry = part.begin; entry != part.end; ++entry) {
+    if (entry + rows_ahead < part.end) {
       const uint32_t next = entry[rows_ahead].bucket;
       for (int64_t k = 0; k < width; k += 16) __builtin_prefetch(weights_.get() + next * width + k, 1);
       __builtin_prefetch(accumulators_.get() + next, 1);
@@ -195,19 +195,15 @@ void OnlineClassifier::learn_group(const OnlineText* texts, int64_t count) {
   // Each thread changes buckets of its own, in the order of the texts: no two write the same, and sums have an order.
   const int64_t buckets = config_.buckets;
   const float characters = orders_of(config_).words.empty() ? 1 : characters_share;
-  parallel_for(
-      count < texts_per_thread ? 1 : buckets, buckets / std::max(threads(), 1), [&](int64_t begin, int64_t end) {
-        if (count < texts_per_thread) end = buckets;
-        const auto before = [](const NgramValue& entry, int64_t bucket) { return entry.bucket < bucket; };
-        for (int64_t i = 0; i < count; ++i) {
-          const Row& row = group_[static_cast<size_t>(i)];
-          const NgramValue *const all = row.values.all.data(), *const middle = all + row.values.words,
-                                  *const last = all + row.values.all.size();
-          step(row, std::lower_bound(all, middle, begin, before), std::lower_bound(all, middle, end, before), 1);
-          step(row, std::lower_bound(middle, last, begin, before), std::lower_bound(middle, last, end, before),
-               characters);
-        }
-      });
+  parallel_for(count < texts_per_thread ? 1 : buckets, buckets / std::max(threads(), 1),
+               [&](int64_t begin, int64_t end) {
+                 if (count < texts_per_thread) end = buckets;
+                 for (int64_t i = 0; i < count; ++i) {
+                   const Row& row = group_[static_cast<size_t>(i)];
+                   step(row, row.values.words_in(begin, end), 1);
+                   step(row, row.values.characters_in(begin, end), characters);
+                 }
+               });
   texts_ += count;
   for (int64_t i = 0; i < count; ++i) {
     weight_of_texts_ += texts[i].weight;

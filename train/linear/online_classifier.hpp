@@ -79,7 +79,7 @@ class OnlineClassifier {
   void guess_rest(const SafetensorsFile& params);
   /// Changes the weights, accumulators and counts of some entries of a row. share: of the rate, for n-grams of
   /// characters.
-  void step(const Row& row, const NgramValue* first, const NgramValue* last, float share);
+  void step(const Row& row, const NgramValues& part, float share);
 
   LinearClassifierConfig config_;
   int64_t classes_;

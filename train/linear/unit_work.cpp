@@ -45,11 +45,12 @@ UnitWork::UnitWork(const WorkPlace& place, std::string name, std::string identit
 /// Takes the results of the file, up to the first one that is damaged.
 void UnitWork::load() {
   auto saved = file_.load();
-  if (!saved || saved->numbers.size() != 1) return;
-  for (int64_t i = 0; i < saved->numbers[0]; ++i) {
+  int64_t count = 0;
+  if (!saved || !saved->read(&count, sizeof(count))) return;
+  for (int64_t i = 0; i < count; ++i) {
     int64_t head[2];  // unit, bytes
     if (!saved->read(head, sizeof(head)) || head[0] < 0 || head[0] >= units_.count || head[1] < 0 ||
-        static_cast<uint64_t>(head[1]) > saved->rest.size())
+        static_cast<uint64_t>(head[1]) > saved->file.size())
       return;
     std::string bytes(static_cast<size_t>(head[1]), '\0');
     if (!saved->read(bytes.data(), bytes.size())) return;
@@ -77,15 +78,16 @@ void UnitWork::finished(const std::vector<int64_t>& units) {
     in_order_.push_back(unit);
   }
   if (!file_.due()) return;
-  const auto write_results = [&](FileWriter& to) {
+  file_.save([&](FileWriter& to) {
+    const auto count = static_cast<int64_t>(in_order_.size());
+    to.write(&count, sizeof(count));
     for (const int64_t unit : in_order_) {
       const std::string bytes = bytes_of(units_.result(unit));
       const int64_t head[2] = {unit, static_cast<int64_t>(bytes.size())};
       to.write(head, sizeof(head));
       to.write(bytes);
     }
-  };
-  file_.save({static_cast<int64_t>(in_order_.size())}, write_results);
+  });
   // Only now: until the results are saved, a unit's own file has the only record of its work.
   for (; cleared_ < in_order_.size(); ++cleared_) file_of(in_order_[cleared_]).remove();
 }

@@ -1,6 +1,6 @@
-// A work file is a hash of what the work depends on, some integers, and what the owner of the work appends. It is
-// written beside the old one and renamed, so that a kill leaves one of the two:
-// tests/train/linear/test_unit_work.cpp, tests/cli/long_linear_kills.sh.
+// A work file is a hash of what the work depends on, and what the owner of the work appends. It is written beside the
+// old one and renamed, so that a kill leaves one of the two: tests/train/linear/test_unit_work.cpp,
+// tests/cli/long_linear_kills.sh.
 #include "train/linear/work_file.hpp"
 
 #include <algorithm>
@@ -13,8 +13,6 @@
 
 namespace capstan {
 namespace {
-
-constexpr int64_t max_numbers = 1000;  // a damaged count must not make memory for more
 
 /// Seconds between two times that a file is saved. Tests set the variable, so that they need not wait; with 0, all is
 /// saved whenever it can be.
@@ -38,7 +36,7 @@ bool is_work_file(const std::string& path) {
 
 WorkFile::WorkFile(const WorkPlace& place, const std::string& name, const std::string& identity)
     : path_(place.folder.empty() ? "" : (std::filesystem::path(place.folder) / (name + ending)).string()),
-      identity_(hash_hex("work 1\n" + place.identity + identity)),  // 1: raise it when other content is written
+      identity_(hash_hex("work 2\n" + place.identity + identity)),  // 2: raise it when other content is written
       wait_(seconds_between()) {
   std::error_code unknown;
   if (std::filesystem::exists(std::filesystem::symlink_status(path_, unknown))) check_replaceable(path_);
@@ -47,18 +45,13 @@ WorkFile::WorkFile(const WorkPlace& place, const std::string& name, const std::s
 std::optional<WorkFile::Saved> WorkFile::load() const {
   std::error_code unknown;
   if (path_.empty() || !std::filesystem::is_regular_file(path_, unknown)) return std::nullopt;
-  Saved saved{{}, RegularFile(path_)};
+  Saved saved{RegularFile(path_)};
   std::string identity(identity_.size(), ' ');
-  int64_t count = 0;
-  if (!saved.read(identity.data(), identity.size()) || identity != identity_ || !saved.read(&count, sizeof(count)) ||
-      count < 0 || count > max_numbers)
-    return std::nullopt;
-  saved.numbers.resize(static_cast<size_t>(count));
-  if (!saved.read(saved.numbers.data(), saved.numbers.size() * sizeof(int64_t))) return std::nullopt;
+  if (!saved.read(identity.data(), identity.size()) || identity != identity_) return std::nullopt;
   return saved;
 }
 
-void WorkFile::save(const std::vector<int64_t>& numbers, const std::function<void(FileWriter& to)>& rest) {
+void WorkFile::save(const std::function<void(FileWriter& to)>& content) {
   if (path_.empty()) return;
   if (std::filesystem::exists(path_) && !is_work_file(path_))
     throw Error(
@@ -69,11 +62,8 @@ void WorkFile::save(const std::vector<int64_t>& numbers, const std::function<voi
   make_folders(std::filesystem::path(path_).parent_path().string());
   replace_file(path_, [&](const std::string& unfinished) {
     FileWriter file(unfinished);
-    const auto count = static_cast<int64_t>(numbers.size());
     file.write(identity_);
-    file.write(&count, sizeof(count));
-    file.write(numbers.data(), numbers.size() * sizeof(int64_t));
-    rest(file);
+    content(file);
     file.sync();
     file.close();
   });

@@ -4,11 +4,9 @@
 // tests/train/linear/test_unit_work.cpp, test_fit_adagrad.cpp, tests/cli/long_linear_kills.sh.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "core/io/file.hpp"
 #include "core/io/progress.hpp"
@@ -20,16 +18,15 @@ struct WorkPlace {
   std::string folder, identity;  // identity: work of another one is not taken up
 };
 
-/// A file of numbers and arrays that is replaced every 30 seconds or, where that would take more than 2 % of the time,
-/// less often. It is there whole or not at all, and a file of other work counts as none.
+/// A file that is replaced every 30 seconds or, where that would take more than 2 % of the time, less often. It is
+/// there whole or not at all, and a file of other work counts as none.
 class WorkFile {
  public:
   static constexpr const char* ending = ".work";
   struct Saved {
-    std::vector<int64_t> numbers;
-    RegularFile rest;  // open, after the numbers
-    /// Reads from the rest; false if it has less.
-    bool read(void* to, size_t size) { return rest.read(to, size) == size; }
+    RegularFile file;  // open, at the beginning of the content
+    /// Reads what comes next; false if there is less.
+    bool read(void* to, size_t size) { return file.read(to, size) == size; }
   };
 
   /// `name`: of the file. `identity`: what else its content depends on. Throws Error for a folder or link of that name.
@@ -39,8 +36,8 @@ class WorkFile {
   std::optional<Saved> load() const;
   /// Is it time to save?
   bool due() const { return !path_.empty() && since_.seconds() > wait_; }
-  /// Replaces the file by the numbers and what `rest` writes; does nothing without a folder.
-  void save(const std::vector<int64_t>& numbers, const std::function<void(FileWriter& to)>& rest);
+  /// Replaces the file by what `content` writes; does nothing without a folder.
+  void save(const std::function<void(FileWriter& to)>& content);
   void remove() const;
 
   /// Removes all such files of a run that is finished, known by their content.

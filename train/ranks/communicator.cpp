@@ -243,12 +243,12 @@ std::vector<std::string> Communicator::description() const {
 Pending Communicator::send(int to, const void* bytes, size_t count) {
   check(count <= Transport::longest, "ranks: a message of {} bytes is too long", count);
   bytes_sent_ += static_cast<int64_t>(count);
-  return {transport_->send(to, bytes, count, Channel::work), to, false, false};
+  return {transport_->send(to, bytes, count, Channel::work), to};
 }
 
 Pending Communicator::receive(int from, void* bytes, size_t count) {
   check(count <= Transport::longest, "ranks: a message of {} bytes is too long", count);
-  return {transport_->receive(from, bytes, count, Channel::work), from, true, false};
+  return {transport_->receive(from, bytes, count, Channel::work), from};
 }
 
 bool Communicator::is_done(Pending& pending) {

@@ -27,7 +27,7 @@ class RankFailure : public Error {
 struct Pending {
   uint64_t request = 0;
   int peer = 0;
-  bool arrives = false, done = false;
+  bool done = false;
 };
 
 /// Every method with "collective" in its comment is called by all ranks, in the same order. A job of one process has a

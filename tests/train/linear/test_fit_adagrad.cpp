@@ -7,6 +7,7 @@
 
 #include "core/base/stop.hpp"
 #include "core/io/file.hpp"
+#include "core/io/hash.hpp"
 #include "core/machine/parallel.hpp"
 #include "tests/train/linear/linear_samples.hpp"
 #include "tests/train/support.hpp"
@@ -133,7 +134,7 @@ TEST_CASE("AdaGrad: what was stopped goes on where it was, with the same bits") 
     }
     CHECK(stopped == 7);
     CHECK(names_in_folder(place.folder) == std::vector<std::string>{"adagrad.work", "ngrams.work"});
-    write_text(folder / "run/adagrad.work", "damaged");
+    write_text(folder / "run/adagrad.work", hash_hex("other work") + "damaged");
     truncate_file((folder / "run/ngrams.work").string(), 100);
     CHECK(work() == whole);
     WorkFile::remove_all(place.folder);

@@ -5,6 +5,7 @@
 
 #include "core/base/stop.hpp"
 #include "core/io/file.hpp"
+#include "core/io/hash.hpp"
 #include "core/machine/parallel.hpp"
 #include "tests/train/linear/linear_samples.hpp"
 #include "tests/train/support.hpp"
@@ -83,7 +84,7 @@ TEST_CASE("linear classifiers: what was stopped goes on where it was, with the s
       const std::string path = (folder / "run" / name).string();
       truncate_file(path, bytes_below(path) / 2);
       CHECK(solve(place) == whole);
-      write_text(path, "damaged");
+      write_text(path, hash_hex("other work") + "damaged");
       CHECK(solve(place) == whole);
     }
     CHECK(Solution(NgramRows(samples.texts(), config, c.classes, base, {}, {place.folder, "other data"}), 1).values() ==
