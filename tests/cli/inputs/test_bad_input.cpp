@@ -73,7 +73,7 @@ TEST_CASE("a wrong command line is refused") {
       {"an unknown option before all", "--frob train", "--frob ... --help"},
       {"too much", "eval runs/a runs/b", "runs/b ... capstan eval --help"},
       {"no run", "generate", "RUN is required ... capstan generate --help"},
-      {"nothing to inspect", "inspect", {"RUN|FILE ... is required"}},
+      {"nothing to inspect", "inspect", "RUN|FILE is required"},
       {"a misspelt help", "hlep", "hlep: unknown command, did you mean help?"},
       {"a file to evaluate", "eval runs/a train.tsv", "train.tsv: unknown argument ... for example: capstan eval"},
       {"data for a configuration", "config check --config train.tsv",
