@@ -26,7 +26,8 @@ def mixer(system, draw):
             config |= {"position_bias": draw.choice(("dense", "factorised")), "rank": 4}
             config |= {"window": draw.choice((1, 3, 20))} if system == "aft-local" else {}
     elif system == "fastformer":
-        config = {"heads": draw.choice((1, 4)), "bias": yes(), "output_projection": yes()}
+        config = {"heads": draw.choice((1, 4)), "logits": draw.choice(("all-features", "per-head")), "bias": yes(),
+                  "value": draw.choice(("shared", "own")), "output_projection": yes()}
     elif system == "attention":
         config = {"heads": draw.choice((1, 2)), "rotary": yes(), "bias": yes(), "output_projection": yes(),
                   "rotary_pairs": draw.choice(("halves", "interleaved"))}

@@ -30,7 +30,7 @@ def value(text):
 
 ROTARY = {"rotary": False, "rotary_base": 10000.0, "rotary_pairs": "halves"}
 DEFAULTS = {"aft": {"inner": 0, "output_projection": True, "position_stddev": 0.0},
-            "fastformer": {"output_projection": True},
+            "fastformer": {"logits": "all-features", "value": "shared", "output_projection": True},
             "attention": ROTARY | {"output_projection": True}, "gau": ROTARY, "flash": ROTARY}
 
 

@@ -20,9 +20,14 @@ struct CostCase {
 using Options = std::vector<std::pair<std::string, std::string>>;
 
 /// Options on which the number of kept elements depends, as YAML has them; those of a row are set together.
-const std::vector<Options> option_rows = {
-    {{"output_projection", "false"}}, {{"inner", "32"}},     {{"position_bias", "dense"}}, {{"heads", "16"}},
-    {{"kernel", "softmax"}},          {{"global", "false"}}, {{"local", "false"}}};
+const std::vector<Options> option_rows = {{{"output_projection", "false"}},
+                                          {{"inner", "32"}},
+                                          {{"position_bias", "dense"}},
+                                          {{"heads", "16"}},
+                                          {{"value", "own"}},
+                                          {{"kernel", "softmax"}},
+                                          {{"global", "false"}},
+                                          {{"local", "false"}}};
 
 /// Every alternative as it is by default, and with each row of options that it has.
 template <class... Configs>
