@@ -39,7 +39,7 @@ std::vector<AttentionCase> cases() {
     for (const bool causal : {true, false}) {
       some.push_back({kernel.value, causal, 0, 1, true, true});
       some.push_back({kernel.value, causal, 64, 2, false, false});
-      some.push_back({kernel.value, causal, 0, 2, false, false, 0, 0.2});
+      some.push_back({kernel.value, causal, 0, 2, false, false});
     }
   return some;
 }
