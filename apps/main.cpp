@@ -9,7 +9,6 @@
 
 #include "apps/commands/commands.hpp"
 #include "apps/guard.hpp"
-#include "core/io/file.hpp"
 #include "core/io/mapped_file.hpp"
 #include "core/products/blas_info.hpp"
 

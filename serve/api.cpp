@@ -63,6 +63,13 @@ RequestFields::RequestFields(const json& object, std::string_view known, std::st
     }
 }
 
+void RequestFields::neutral(const char* name) const {
+  const json* const value = find(name);
+  if (value == nullptr || (value->is_number() && value->get<double>() == 0)) return;
+  if ((value->is_object() || value->is_string()) && value->empty()) return;
+  refuse(name, "this server does not have it: leave it out");
+}
+
 void RequestFields::refuse(const char* name, const std::string& why) const {
   throw ApiError(400, path_ + name + ": " + why, path_ + name);
 }

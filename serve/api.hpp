@@ -66,6 +66,8 @@ class RequestFields {
   std::string text(const char* name, const std::string& otherwise) const;
   /// The texts of a field that is a text or a list of at most `most` texts; none without the field.
   std::vector<std::string> texts(const char* name, size_t most) const;
+  /// For what the server does not have: the field must be absent, 0 or empty.
+  void neutral(const char* name) const;
   [[noreturn]] void refuse(const char* name, const std::string& why) const;
 
  private:

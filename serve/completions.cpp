@@ -5,7 +5,6 @@
 #include <ctime>
 #include <random>
 
-#include "core/io/json.hpp"
 #include "data/batches/text_example.hpp"
 #include "run/predictions/completions.hpp"
 #include "run/predictions/pair_completions.hpp"

@@ -109,7 +109,10 @@ CompletionRequest completion_fields(const json& body, int64_t vocabulary, const 
                                     CompletionOptions& completion) {
   const RequestFields fields(body,
                              "model prompt max_tokens n temperature top_p top_k min_p repetition_penalty seed stop "
-                             "stream stream_options logprobs echo session user");
+                             "stream stream_options logprobs echo session user suffix presence_penalty "
+                             "frequency_penalty logit_bias");
+  // Clients send these with their defaults.
+  for (const char* const name : {"suffix", "presence_penalty", "frequency_penalty", "logit_bias"}) fields.neutral(name);
   CompletionRequest request;
   request.job.samples = fields.whole("n", 1, 1, limits.texts);
   request.job.likeliest = fields.whole("logprobs", -1, 0, 20);

@@ -11,7 +11,6 @@
 #include "apps/command_line/options.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/nearest.hpp"
-#include "run/training/sweep.hpp"
 
 namespace capstan {
 namespace {

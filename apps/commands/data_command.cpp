@@ -6,7 +6,6 @@
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "run/setup/run_data.hpp"
-#include "run/setup/run_memory.hpp"
 #include "run/summaries/data_report.hpp"
 #include "run/training/train_run.hpp"
 

@@ -6,7 +6,6 @@
 #include "run/report/page.hpp"
 #include "run/setup/file_safety.hpp"
 #include "run/setup/saved_data.hpp"
-#include "run/setup/splits.hpp"
 
 namespace capstan {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "core/array/layout.hpp"
 #include "core/array/selected_rows.hpp"
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"

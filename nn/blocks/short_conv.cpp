@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/array/layout.hpp"
 #include "core/base/error.hpp"
 #include "core/ops/ops.hpp"
 

@@ -11,7 +11,6 @@
 #include "core/base/error.hpp"
 #include "core/base/math.hpp"
 #include "core/fused/bag.hpp"
-#include "core/fused/feed_forward.hpp"
 #include "core/fused/norm.hpp"
 #include "core/kernels/activation.hpp"
 #include "core/ops/ops.hpp"

@@ -27,12 +27,6 @@ struct InputState final : MixerState {
     MixerState::copy(to, from, row);
     inputs.at(static_cast<size_t>(to)) = static_cast<InputState&>(from).inputs.at(static_cast<size_t>(row));
   }
-  void visit(int64_t row, int64_t position, const Elements& body) override {
-    MixerState::visit(row, position, body);
-    std::vector<real>& rows = inputs.at(static_cast<size_t>(row));
-    rows.resize(static_cast<size_t>(position * width));
-    if (position > 0) body(rows.data(), position * width);
-  }
   std::vector<Array*> parts() override { return {&prefixes}; }
   int64_t elements(int64_t position) const override { return position * width + (prefixes.empty() ? 0 : 1); }
 

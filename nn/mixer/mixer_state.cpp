@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/array/layout.hpp"
 #include "core/array/selected_rows.hpp"
 #include "core/base/error.hpp"
 
@@ -30,15 +29,6 @@ void MixerState::copy(int64_t to, MixerState& from, int64_t row) {
   positions_.at(static_cast<size_t>(to)) = from.positions_.at(static_cast<size_t>(row));
   const std::vector<Array*> own_parts = parts(), other_parts = from.parts();
   for (size_t i = 0; i < own_parts.size(); ++i) copy_row(*own_parts[i], to, *other_parts[i], row);
-}
-
-void MixerState::visit(int64_t row, int64_t position, const Elements& body) {
-  positions_.at(static_cast<size_t>(row)) = position;
-  for (Array* const part : parts()) {
-    if (part->empty()) continue;
-    const int64_t size = part->size() / part->dim(0);
-    body(part->mutable_data() + row * size, size);
-  }
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

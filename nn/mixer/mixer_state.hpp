@@ -1,10 +1,9 @@
 // What a mixer remembers between the tokens of a generation. A state's arrays (parts()) have a row for each sequence,
-// on which select(), copy(), reset() and visit() work; "decode states" in tests/models/test_beam_search.cpp copies and
+// on which select(), copy() and reset() work; "decode states" in tests/models/test_beam_search.cpp copies and
 // selects those of every mixer.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -34,10 +33,6 @@ class MixerState {
   /// Sequence `to` becomes a copy of sequence `row` of `from`, a state of the same mixer, maybe this one. No other
   /// sequence moves. Throws std::invalid_argument for a state of another mixer.
   virtual void copy(int64_t to, MixerState& from, int64_t row);
-  /// Sequence `row` is at `position` from now on; body(first, count) is called with all its elements, in a fixed order,
-  /// to read them or to set them.
-  using Elements = std::function<void(real* first, int64_t count)>;
-  virtual void visit(int64_t row, int64_t position, const Elements& body);
   /// Elements held per sequence after `position` tokens.
   virtual int64_t elements(int64_t position) const = 0;
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/math.hpp"
 #include "core/strings/pattern.hpp"
 #include "core/strings/strings.hpp"
 

@@ -14,7 +14,6 @@
 #include "core/kernels/elementwise.hpp"
 #include "core/machine/pool.hpp"
 #include "core/strings/nearest.hpp"
-#include "core/strings/pattern.hpp"
 #include "core/strings/strings.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

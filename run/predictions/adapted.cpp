@@ -3,7 +3,6 @@
 // trained weights and the mean squares of gradients beside the store. tests/run/test_adaptive.cpp and
 // tests/cli/runs/test_eval.cpp.
 #include "run/predictions/adapted.hpp"
-#include "run/setup/saved_data.hpp"
 
 #include <algorithm>
 #include <cmath>

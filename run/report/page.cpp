@@ -14,7 +14,6 @@
 #include "run/report/page_files.hpp"
 #include "run/summaries/run_table.hpp"
 #include "run/yaml/config.hpp"
-#include "train/records/reporter.hpp"
 
 namespace capstan {
 namespace {

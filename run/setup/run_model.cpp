@@ -8,7 +8,6 @@
 #include "core/strings/nearest.hpp"
 #include "core/strings/pattern.hpp"
 #include "core/strings/strings.hpp"
-#include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
 namespace {

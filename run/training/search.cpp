@@ -21,7 +21,6 @@
 #include "run/training/search_space.hpp"
 #include "train/checkpoints/run_folder.hpp"
 #include "train/loop/signals.hpp"
-#include "train/records/pace.hpp"
 
 namespace capstan {
 namespace {

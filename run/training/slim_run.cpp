@@ -15,10 +15,8 @@
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
 #include "core/strings/strings.hpp"
-#include "data/files/file_list.hpp"
 #include "run/setup/file_safety.hpp"
 #include "run/setup/run_model.hpp"
-#include "run/setup/saved_data.hpp"
 #include "run/setup/saved_run.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 

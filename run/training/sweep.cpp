@@ -8,7 +8,6 @@
 #include <set>
 
 #include "core/base/error.hpp"
-#include "run/summaries/run_table.hpp"
 #include "run/yaml/config.hpp"
 
 namespace capstan {

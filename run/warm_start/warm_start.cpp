@@ -9,7 +9,6 @@
 #include <unordered_map>
 
 #include "core/base/error.hpp"
-#include "core/strings/nearest.hpp"
 #include "core/strings/pattern.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/weights_origin.hpp"

@@ -10,7 +10,6 @@
 #include "core/base/stop.hpp"
 #include "core/kernels/elementwise.hpp"
 #include "core/machine/profile.hpp"
-#include "train/records/pace.hpp"
 #include "train/steps/lanes.hpp"
 
 namespace capstan {

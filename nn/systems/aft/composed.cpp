@@ -8,7 +8,6 @@
 #include "core/array/segments.hpp"
 #include "core/array/visibility.hpp"
 #include "core/ops/ops.hpp"
-#include "nn/systems/aft/op.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "core/array/layout.hpp"
 #include "core/array/selected_rows.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {

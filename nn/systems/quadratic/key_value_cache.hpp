@@ -23,15 +23,6 @@ class KeyValueCache {
   void select(const std::vector<int64_t>& rows);
   void copy(int64_t to, const KeyValueCache& from, int64_t row, int64_t tokens);
 
-  /// Calls body(first, count) with the keys and the values of the first `tokens` tokens.
-  template <class Body>
-  void visit(int64_t row, int64_t tokens, const Body& body) {
-    if (tokens == 0) return;
-    reserve(tokens);
-    body(keys_.mutable_data() + row * capacity_ * key_width_, tokens * key_width_);
-    body(values_.mutable_data() + row * capacity_ * value_width_, tokens * value_width_);
-  }
-
   /// Adds `tokens` tokens to each of the first `rows` sequences, which have positions[row]: token t of sequence b has
   /// its key at keys + (b tokens + t) key_stride, its value likewise.
   void append(const std::vector<int64_t>& positions, int64_t rows, int64_t tokens, const real* keys, int64_t key_stride,
@@ -77,10 +68,6 @@ struct KeyValueState : MixerState {
   void copy(int64_t to, MixerState& from, int64_t row) override {
     MixerState::copy(to, from, row);
     cache.copy(to, static_cast<KeyValueState&>(from).cache, row, position(to));
-  }
-  void visit(int64_t row, int64_t position, const Elements& body) override {
-    MixerState::visit(row, position, body);
-    cache.visit(row, position, body);
   }
   int64_t elements(int64_t seen) const override { return seen * (key_width + value_width); }
 

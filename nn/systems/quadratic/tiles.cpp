@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "core/base/sizes.hpp"
-#include "core/kernels/random.hpp"
 #include "core/machine/parallel.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
