@@ -137,7 +137,7 @@ void set_labels(LabelledText& row, std::vector<std::string> labels, const Column
                 const std::string& place) {
   if (!choice.label_separator.empty()) {
     check_labels(labels, place);
-    row.repeats_label = remove_repeated(labels);
+    remove_repeated(labels);
     row.labels = std::move(labels);
     return;
   }

@@ -18,7 +18,7 @@ const std::vector<TableFormat>& table_formats() {
 std::vector<std::string> data_format_names() {
   std::vector<std::string> names{format_by_name};
   for (const TableFormat& format : table_formats()) names.emplace_back(format.name);
-  for (const char* const name : {format_of_folders, format_of_file_names}) names.emplace_back(name);
+  names.emplace_back(format_of_folders);
   return names;
 }
 

@@ -55,7 +55,6 @@ struct LabelledText {
   int64_t line = 0;                      // where the row begins
   std::vector<size_t> boundaries = {};   // in `text`: where each of its columns but the first begins, after the blank
   std::vector<std::string> labels = {};  // where a row has any number of them, each once
-  bool repeats_label = false;            // one of them was there twice
   double weight = 1;                     // how much it counts in training
 
   void add_column(const std::string& column, bool first) {
@@ -130,16 +129,13 @@ TableFormat fasttext_format();
 /// All formats. Their order is that of messages and of docs/configuration.md.
 const std::vector<TableFormat>& table_formats();
 
-/// The values of data.format that are no format of tables. "auto": the file's name tells the format. "folders" and
-/// "file-names": each file is one text, whose class is its folder, or what its name begins with.
-constexpr const char *format_by_name = "auto", *format_of_folders = "folders", *format_of_file_names = "file-names";
-inline bool format_is_of_files(std::string_view name) {
-  return name == format_of_folders || name == format_of_file_names;
-}
+/// The values of data.format that are no format of tables. "auto": the file's name tells the format. "folders": each
+/// file is one text, whose class is its folder.
+constexpr const char *format_by_name = "auto", *format_of_folders = "folders";
 
-/// "auto", the names of all formats, "folders" and "file-names".
+/// "auto", the names of all formats, and "folders".
 std::vector<std::string> data_format_names();
-/// The format of this name; null for "auto", "folders", "file-names" and unknown names.
+/// The format of this name; null for "auto", "folders" and unknown names.
 const TableFormat* format_named(std::string_view name);
 /// The format by whose ending a file's name ends; null if there is none.
 const TableFormat* format_by_ending(const std::string& path);

@@ -26,7 +26,7 @@ TableHead head_of_tables(const std::vector<std::string>& paths, const std::strin
                          const Dialect& dialect) {
   try {
     const auto files = list_files(paths);
-    if (files.empty() || format_is_of_files(format)) return {};
+    if (files.empty() || format == format_of_folders) return {};
     TableHead head{files.front().path, "", &format_of(files.front().path, format), {}};
     if (head.format->fields == TableFormat::Fields::none) return {};
     head.content = head_of(head.file);

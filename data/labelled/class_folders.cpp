@@ -45,22 +45,6 @@ void refuse_parts_as_classes(const std::vector<FoundFile>& files, const std::vec
                   join_first(paths), join(names), join_first(classes), paths.front(), names.back()));
 }
 
-std::string class_of_file_name(const std::string& name, const std::vector<std::string>& wanted) {
-  const auto goes_on = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || (c & 0x80) != 0; };
-  const std::string file_name = name.substr(name.rfind('/') + 1);  // npos + 1 is 0
-  if (wanted.empty()) {
-    const size_t digit = file_name.find_first_of("0123456789");
-    if (digit == std::string::npos) return "";
-    return file_name.substr(0, file_name.find_last_not_of(" ._-", digit == 0 ? 0 : digit - 1) + (digit == 0 ? 0 : 1));
-  }
-  std::string best;
-  for (const std::string& label : wanted)
-    if (starts_with(file_name, label) && label.size() > best.size() &&
-        (file_name.size() == label.size() || !goes_on(file_name[label.size()])))
-      best = label;
-  return best;
-}
-
 void report_folders(const std::map<std::string, int64_t>& folders, const std::vector<std::string>& wanted, Split split,
                     const LogLine& log) {
   if (wanted.empty()) return;

@@ -1,6 +1,5 @@
-// Classes of data with one text per file. The class is the file's folder (format: folders) or the beginning of its name
-// (format: file-names). This file decides what is taken for a class, what is refused and what is left out. For the
-// reader of rows and for --input of commands; tests/data/labelled/test_labelled_source.cpp ("one folder per class") and
+// Classes of data with one text per file, whose folder is its class (format: folders): what is refused and what is left
+// out. For the reader of rows; tests/data/labelled/test_labelled_source.cpp ("one folder per class") and
 // test_tables_people_have.cpp hold it.
 #pragma once
 
@@ -23,11 +22,6 @@ void refuse_parts_as_classes(const std::vector<FoundFile>& files, const std::vec
 /// files.
 [[noreturn]] void refuse_no_texts(const std::vector<std::string>& paths, const std::vector<std::string>& wanted,
                                   const std::vector<std::string>& loose, size_t files);
-
-/// The class of a file whose name begins with it (format: file-names): what is in front of the first digit, without
-/// separators at its end; of `wanted`, if there are any, the longest that the name begins with as a word of its own.
-/// Empty for any other name.
-std::string class_of_file_name(const std::string& name, const std::vector<std::string>& wanted);
 
 /// Says which folders, given with their numbers of files, are left out because data.classes (`wanted`, may be empty)
 /// does not name them. Throws Error for a class without a folder of training texts.

@@ -60,7 +60,7 @@ class LabelledCheck {
     int64_t line = 0;
     int64_t tokens = 0;     // before truncation
     int32_t label_set = 0;  // the number that sets() has for its labels
-    uint32_t file : 31, repeats_label : 1;
+    uint32_t file;
   };
   struct OfSplit {
     std::vector<Row> rows;

@@ -61,8 +61,7 @@ void describe(Fields& f, LabelledSourceConfig& c) {
   f("test", c.test, any(), "the same for the test set");
   f("format", c.format, one_of(data_format_names()),
     "auto: by the name of the file; fasttext: lines whose words with the prefix `__label__` are their labels; folders: "
-    "each file is a text, and its folder is its class; file-names: each file is a text, and its name is its class and "
-    "a number, as in pos_12.txt");
+    "each file is a text, and its folder is its class");
   f("delimiter", c.delimiter, any(),
     "character between the columns of csv files, or tab; \"\" = found. With it, files of any name are csv");
   f("quote", c.quote, not_empty(),
@@ -106,10 +105,9 @@ void describe(Fields& f, LabelledSourceConfig& c) {
 }
 
 inline void validate(const LabelledSourceConfig& c, Problems& problems) {
-  if (c.multi_label && format_is_of_files(c.format))
-    problems.add("multi_label", fmt::format("with format: {}, a text has the label of its {}; use tsv, csv, jsonl or "
-                                            "fasttext",
-                                            c.format, c.format == format_of_folders ? "folder" : "name"));
+  if (c.multi_label && c.format == format_of_folders)
+    problems.add("multi_label",
+                 "with format: folders, a text has the label of its folder; use tsv, csv, jsonl or fasttext");
   if (!c.multi_label && c.label_separator != LabelledSourceConfig::default_label_separator)
     problems.add("label_separator", "needs multi_label: true: otherwise a text has one label");
   if (c.label_separator.find_first_of("\t\r\n") != std::string::npos)
@@ -134,11 +132,10 @@ inline void validate(const LabelledSourceConfig& c, Problems& problems) {
                                        c.format));
   if (c.label_column && !c.label_columns.empty())
     problems.add("label_columns", "give either label_column or label_columns, not both");
-  if (format_is_of_files(c.format) && !c.label_columns.empty())
-    problems.add("label_columns", fmt::format("with format: {}, a text has the label of its {}", c.format,
-                                              c.format == format_of_folders ? "folder" : "name"));
-  if (format_is_of_files(c.format) && !c.weight_column.empty())
-    problems.add("weight_column", fmt::format("with format: {}, there is no column of weights", c.format));
+  if (c.format == format_of_folders && !c.label_columns.empty())
+    problems.add("label_columns", "with format: folders, a text has the label of its folder");
+  if (c.format == format_of_folders && !c.weight_column.empty())
+    problems.add("weight_column", "with format: folders, there is no column of weights");
   if (c.folds == 1) problems.add("folds", "one fold leaves nothing to train on; 10 is usual, 0 = no folds");
   if (c.folds > 0 && !c.valid.empty()) problems.add("folds", "validation examples are those of a fold: remove valid");
   if (c.fold > 0 && c.fold >= c.folds)
@@ -146,7 +143,7 @@ inline void validate(const LabelledSourceConfig& c, Problems& problems) {
                              ? fmt::format("folds are counted from 0; the last of {} is {}", c.folds, c.folds - 1)
                              : "needs data.folds, their number");
   const auto texts = static_cast<int64_t>(c.text_columns.size());
-  if (c.separator && (texts < 2 || format_is_of_files(c.format)))
+  if (c.separator && (texts < 2 || c.format == format_of_folders))
     problems.add("separator", "needs at least two text_columns to separate");
   if (c.separator && c.max_length > 0 && c.max_length < 2 * texts - 1)
     problems.add("max_length",

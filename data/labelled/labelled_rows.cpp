@@ -69,11 +69,8 @@ void say_left_out(const std::vector<std::string>& files, const char* what, Split
                     what, join_first(files)));
 }
 
-/// The label of a file, empty if it has none: the name of its folder, one level below the path, or what its name begins
-/// with.
-std::string label_of_file(const std::string& name, const LabelledSourceConfig& config,
-                          const std::vector<std::string>& wanted) {
-  if (config.format == format_of_file_names) return class_of_file_name(name, wanted);
+/// The label of a file, empty if it has none: the name of its folder, one level below the path.
+std::string label_of_file(const std::string& name) {
   const size_t slash = name.find('/');
   return slash == std::string::npos ? "" : name.substr(0, slash);
 }
@@ -100,37 +97,31 @@ void read_file_of_class(const std::string& path, const std::string& label, Split
 
 /// What read_folders() finds besides texts.
 struct FoundInFolders {
-  std::vector<std::string> no_texts, loose;  // empty or binary files; files without a class
+  std::vector<std::string> no_texts, loose;  // empty or binary files; files beside the folders
   std::map<std::string, int64_t> folders;    // files in each
 };
 
 void report_found(const FoundInFolders& found, const std::vector<std::string>& wanted, Split split,
                   const Loading& loading) {
-  const bool in_folders = loading.config.format == format_of_folders;
-  if (in_folders) report_folders(found.folders, wanted, split, loading.log);
+  report_folders(found.folders, wanted, split, loading.log);
   say_left_out(found.no_texts, "that are empty or binary", split, loading.log);
   // With named classes, files beside their folders are expected: the original IMDB has lists of addresses there.
-  if (wanted.empty() || !in_folders)
-    say_left_out(found.loose,
-                 in_folders ? "beside the folders of the classes" : "whose names do not begin with a class", split,
-                 loading.log);
+  if (wanted.empty()) say_left_out(found.loose, "beside the folders of the classes", split, loading.log);
 }
 
 /// A row per file below `paths` that has a wanted class, or any class where none are named. Logs which other files are
 /// left out; throws Error when no file has a text of a class.
 std::vector<LabelledRow> read_folders(const std::vector<std::string>& paths, Split split, const Loading& loading,
                                       RowTexts& texts) {
-  const LabelledSourceConfig& config = loading.config;
-  const std::vector<std::string>& wanted = config.classes;
+  const std::vector<std::string>& wanted = loading.config.classes;
   std::vector<LabelledRow> rows;
   FoundInFolders found;
   const std::vector<FoundFile> files = list_files(paths, {}, &found.no_texts);
-  const bool in_folders = config.format == format_of_folders;
-  if (wanted.empty() && in_folders) refuse_parts_as_classes(files, paths);
+  if (wanted.empty()) refuse_parts_as_classes(files, paths);
   Progress progress(loading.log, "reading", 0);
   const int64_t bad_before = loading.bad.count();
   for (const FoundFile& file : files) {
-    const std::string label = label_of_file(file.name, config, wanted);
+    const std::string label = label_of_file(file.name);
     if (label.empty()) {
       found.loose.push_back(file.path);
       continue;
@@ -139,12 +130,8 @@ std::vector<LabelledRow> read_folders(const std::vector<std::string>& paths, Spl
     if (wanted.empty() || std::find(wanted.begin(), wanted.end(), label) != wanted.end())
       read_file_of_class(file.path, label, split, loading, texts, progress, rows);
   }
-  if (rows.empty() && !paths.empty() && loading.bad.count() == bad_before) {
-    if (in_folders) refuse_no_texts(paths, wanted, found.loose, files.size());
-    throw Error(fmt::format("{}: no name of a file begins with {}, such as {}", join_first(paths),
-                            wanted.empty() ? "a class and a number (pos_12.txt)" : join_first(wanted, " or "),
-                            join_first(found.loose)));
-  }
+  if (rows.empty() && !paths.empty() && loading.bad.count() == bad_before)
+    refuse_no_texts(paths, wanted, found.loose, files.size());
   report_found(found, wanted, split, loading);
   return rows;
 }
@@ -200,7 +187,7 @@ std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Spli
 LabelledRow RowTexts::add(LabelledText&& row, uint32_t file) {
   if (row.text.size() > std::numeric_limits<uint32_t>::max())
     throw Error(fmt::format("a text of line {} has more than 4 GB; divide it", row.line));
-  LabelledRow added{texts_.size(), row.line, static_cast<uint32_t>(row.text.size()), file, row.repeats_label};
+  LabelledRow added{texts_.size(), row.line, static_cast<uint32_t>(row.text.size()), file};
   added.weight = row.weight;
   for (size_t i = 0; i + 1 < columns_; ++i) {
     const uint64_t boundary = row.boundaries.at(i);
@@ -239,8 +226,8 @@ std::string place_of(const LabelledRow& row, const LabelledCheck& check) {
 std::vector<LabelledRow> read_rows(const std::vector<std::string>& paths, Split split, const Loading& loading,
                                    RowTexts& texts) {
   return with_key(split, [&] {
-    return format_is_of_files(loading.config.format) ? read_folders(paths, split, loading, texts)
-                                                     : read_tables(paths, split, loading, texts);
+    return loading.config.format == format_of_folders ? read_folders(paths, split, loading, texts)
+                                                      : read_tables(paths, split, loading, texts);
   });
 }
 

@@ -30,12 +30,12 @@ struct Loading {
 
 /// A row without its text.
 struct LabelledRow {
-  int64_t text = 0, line = 0;             // place in RowTexts of column boundaries and text; line in the file
-  uint32_t size = 0;                      // bytes of the text
-  uint32_t file : 31, repeats_label : 1;  // the file's number in the check
-  int32_t label_names = 0;                // the number in RowTexts of the labels as they were in the data
-  int32_t label_set = 0;                  // once classes are known: the number in LabelledCheck::sets()
-  double weight = 1;                      // how much it counts in training
+  int64_t text = 0, line = 0;  // place in RowTexts of column boundaries and text; line in the file
+  uint32_t size = 0;           // bytes of the text
+  uint32_t file;               // its number in the check
+  int32_t label_names = 0;     // the number in RowTexts of the labels as they were in the data
+  int32_t label_set = 0;       // once classes are known: the number in LabelledCheck::sets()
+  double weight = 1;           // how much it counts in training
 };
 
 /// The texts of rows, and the different labels that they have.

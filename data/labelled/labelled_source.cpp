@@ -191,9 +191,8 @@ ExampleSet encode(const std::vector<LabelledRow>& split_rows, const RowTexts& te
       if (!text.ids.empty()) {
         examples.add(text.ids, loading.check.sets().labels(row->label_set));
         examples.weigh_last(row->weight);
-        loading.check.add_row(
-            split, text.text,
-            {hash_bits(text.text), row->line, text.length, row->label_set, row->file, row->repeats_label});
+        loading.check.add_row(split, text.text,
+                              {hash_bits(text.text), row->line, text.length, row->label_set, row->file});
       } else {
         throw Error(fmt::format("{}: the text is empty", place_of(*row, loading.check)));
       }
@@ -265,7 +264,7 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
 }
 
 BadRows bad_rows(const LabelledSourceConfig& config, OnError rule) {
-  return BadRows(rule, format_is_of_files(config.format) ? "file" : "row");
+  return BadRows(rule, config.format == format_of_folders ? "file" : "row");
 }
 
 /// load() that reports bad rows before an error about the data as a whole, such as a missing class: the bad rows may be

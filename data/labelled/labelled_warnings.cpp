@@ -50,11 +50,7 @@ class Warnings {
     unseen();
     alike();
     missing_values();
-    repeated();
-    if (check_.config().multi_label)
-      single_labels();
-    else if (!joined_labels())
-      balance();
+    if (!check_.config().multi_label && !joined_labels()) balance();
     text_column();
     truncated();
     empty();
@@ -162,15 +158,6 @@ class Warnings {
                       join_first(classes)));
   }
 
-  void repeated() {
-    size_t count = 0, first = 0;
-    for (size_t i = 0; i < train_.rows.size(); ++i)
-      if (train_.rows[i].repeats_label && count++ == 0) first = i;
-    if (count == 0) return;
-    add("repeated-labels", fmt::format("{} training text{} a label twice, which counts once; the first: {}", count,
-                                       count == 1 ? " names" : "s name", check_.place(0, first)));
-  }
-
   void balance() {
     constexpr int64_t very = 19;  // with two classes, one text in 20
     if (train_.rows.size() < examples_needed) return;
@@ -187,20 +174,6 @@ class Warnings {
                     "find a rule for it",
                     name(most), train_.of_class[most], train_.rows.size(),
                     percent(share(train_.of_class[most], train_.rows.size())), name(least), train_.of_class[least]));
-  }
-
-  void single_labels() {
-    const auto several = [&](const LabelledCheck::Row& row) { return check_.labels(row).size() > 1; };
-    if (train_.rows.size() < examples_needed || std::any_of(train_.rows.begin(), train_.rows.end(), several)) return;
-    std::string remedy = "check data.label_separator, or set data.multi_label=false";
-    for (const char* const separator : {",", ";", "|", " "})
-      if (std::any_of(check_.classes().begin(), check_.classes().end(),
-                      [&](const std::string& name) { return name.find(separator) != std::string::npos; })) {
-        remedy = fmt::format("labels contain '{0}': is 'data.label_separator=\"{0}\"' meant?", separator);
-        break;
-      }
-    add("single-labels",
-        fmt::format("data.multi_label is true, but no training text has more than one label; {}", remedy));
   }
 
   /// Classes that are several labels joined by a separator. In names that merely contain one, the parts do not recur.

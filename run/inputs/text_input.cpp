@@ -43,12 +43,12 @@ bool has_tables(const SourceConfig& data) {
 
 /// Is the input a folder in which each file is a text of one column?
 bool are_files(const TextInputOptions& options, const SourceConfig& data) {
-  if (options.format != format_by_name) return format_is_of_files(options.format);
+  if (options.format != format_by_name) return options.format == format_of_folders;
   const auto* const labelled = std::get_if<LabelledSourceConfig>(&data);
   if (labelled == nullptr || !options.text_columns.empty()) return false;
   std::error_code unknown;
   if (facts_of(data).text.columns == 1 && std::filesystem::is_directory(options.file, unknown)) return true;
-  return format_is_of_files(labelled->format) && options.file != "-" && format_by_ending(options.file) == nullptr;
+  return labelled->format == format_of_folders && options.file != "-" && format_by_ending(options.file) == nullptr;
 }
 
 /// The format of a table that the options or the data name; null for lines.
@@ -212,9 +212,7 @@ void TextInput::read_files() {
     if (options_.utf8) check_utf8(text, entry.path);
     rows_.emplace_back(std::move(text));
     rows_.back().place = entry.path;
-    rows_.back().label = labelled != nullptr && labelled->format == format_of_file_names
-                             ? class_of_file_name(entry.name, options_.classes)
-                             : std::filesystem::path(entry.path).parent_path().filename().string();
+    rows_.back().label = std::filesystem::path(entry.path).parent_path().filename().string();
     rows_.back().labels = {rows_.back().label};
   }
   rows_given_ = true;

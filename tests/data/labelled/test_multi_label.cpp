@@ -132,15 +132,11 @@ TEST_CASE("lines of fastText with one label each") {
                            "set data.multi_label: true", "u.txt:2: found 0 labels", "u.txt:3: the label is empty"});
 }
 
-TEST_CASE("a label that a text names twice counts once, which is said") {
+TEST_CASE("a label that a text names twice counts once") {
   const TemporaryFolder folder;
   LabelledSourceConfig config = several({folder.write("t.tsv", "a,b\tx\nb, b\ty\n")});
   const ClassificationData data = load_labelled(config);
   CHECK(names_of(data, data.train, 1) == Names{"b"});
-  REQUIRE(data.warnings.size() == 1);
-  CHECK(data.warnings[0].check == "repeated-labels");
-  check_contains(data.warnings[0].message,
-                 {"1 training text names a label twice, which counts once; the first: ", "t.tsv:2"});
   config.classes = {"a", "b"};
   config.train = {folder.write("u.tsv", "a\tx\nb,1\ty\n")};  // by name and number
   const ClassificationData named = load_labelled(config);
@@ -214,9 +210,4 @@ TEST_CASE("data check counts texts by their number of labels, and notices a wron
   std::string names;
   for (int i = 0; i < 30; ++i) names += (i % 2 == 0 ? "Smith, John" : "Doe, Jane") + fmt::format("\ttext {}\n", i);
   CHECK(joined(several({folder.write("n.tsv", names)})).empty());
-  const DataReport wrong = check_source(several({folder.write("u.tsv", semicolons)}), {});
-  const auto warning = std::find_if(wrong.warnings.begin(), wrong.warnings.end(),
-                                    [](const DataWarning& w) { return std::string(w.check) == "single-labels"; });
-  REQUIRE(warning != wrong.warnings.end());
-  CHECK(contains(warning->message, "labels contain ';': is 'data.label_separator=\";\"' meant?"));
 }

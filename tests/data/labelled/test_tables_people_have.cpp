@@ -177,28 +177,6 @@ TEST_CASE("several tables: columns are found by their names in each; without nam
   }
 }
 
-TEST_CASE("labels in the names of files; others, empty and binary files are left out and named") {
-  const TemporaryFolder folder;
-  for (const char* const name : {"pos_1.txt", "pos_2.txt", "not spam-3.txt", "sub/neg.0001.1999.txt"})
-    folder.write(std::string("train/") + name, "a text of its own");
-  folder.write("train/README", "how it was made");
-  folder.write("train/pos_4.txt", "");
-  folder.write("train/neg_5.txt", std::string("a\0b", 3));
-  LabelledSourceConfig config = config_of({folder.path("train")});
-  config.format = format_of_file_names;
-  std::string said;
-  const auto log = [&](const std::string& line) { said += line + "\n"; };
-  const ClassificationData data = load_labelled(config, nullptr, true, log);
-  CHECK(data.classes == std::vector<std::string>{"neg", "not spam", "pos"});
-  CHECK(data.train.class_counts(3) == std::vector<int64_t>{1, 1, 2});
-  check_contains(said, {"left out 2 files that are empty or binary: ",
-                        "left out 1 file whose names do not begin with a class: " + folder.path("train/README")});
-  config.classes = {"pos", "README", "ne"};
-  CHECK(load_labelled(config).train.class_counts(3) == std::vector<int64_t>{2, 1, 0});
-  config.classes = {"good", "bad"};
-  CHECK(contains(message_of<Error>([&] { load_labelled(config); }), "no name of a file begins with good or bad"));
-}
-
 TEST_CASE("a class of which all rows are skipped is named; 1, 1.0 and true are the same label of other files") {
   const TemporaryFolder folder;
   LabelledSourceConfig config = config_of({folder.write("a.csv", "a,x\nb,\xff\nc,y\nb,\xff\nc,\xff\n")});
