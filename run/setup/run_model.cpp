@@ -8,6 +8,7 @@
 #include "core/strings/nearest.hpp"
 #include "core/strings/pattern.hpp"
 #include "core/strings/strings.hpp"
+#include "train/checkpoints/checkpoint_files.hpp"
 
 namespace capstan {
 namespace {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/error.hpp"
+#include "run/summaries/differing_keys.hpp"
 #include "run/yaml/config.hpp"
 
 namespace capstan {
