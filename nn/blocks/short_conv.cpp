@@ -31,10 +31,6 @@ struct ShortConvState final : MixerState {
     MixerState::copy(to, from, row);
     mixer->copy(to, *static_cast<ShortConvState&>(from).mixer, row);
   }
-  void visit(int64_t row, int64_t position, const Elements& body) override {
-    MixerState::visit(row, position, body);
-    mixer->visit(row, position, body);
-  }
   std::vector<Array*> parts() override { return {&before}; }
   int64_t elements(int64_t position) const override {
     return before.dim(1) * before.dim(2) + mixer->elements(position);

@@ -184,7 +184,7 @@ TEST_CASE("training gives the same bits on any number of threads: every system a
       data.vocabulary = vocabulary;
       const auto make = [&] {
         auto config = model_config<LanguageModelConfig>(system);
-        drop(config, 0.2);
+        config.dropout = 0.2;
         config.recompute = recompute;
         return finalized(language_model(config));
       };
@@ -219,7 +219,7 @@ TEST_CASE(
       auto config = model_config<LanguageModelConfig>(system);
       config.width = 72;
       config.max_length = length;
-      drop(config, 0.2);
+      config.dropout = 0.2;
       const auto model = finalized(language_model(config));
       Ids ids = Ids::zeros({1, length});
       int64_t begin = 0;

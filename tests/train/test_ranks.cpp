@@ -95,7 +95,7 @@ TEST_CASE(
       data.document = held_out.document = document;
       const auto make = [&] {
         auto config = model_config<LanguageModelConfig>(system);
-        drop(config, 0.2);
+        config.dropout = 0.2;
         return finalized(language_model(config));
       };
       check_same_files(all_sizes, make, data, held_out, short_config());
@@ -107,7 +107,7 @@ TEST_CASE("ranks and threads do not change the bits: recompute, micro-batches, a
   const std::vector<System> all = systems();
   const auto make = [&] {
     auto config = model_config<LanguageModelConfig>(all.front());
-    drop(config, 0.2);
+    config.dropout = 0.2;
     config.recompute = true;
     return finalized(language_model(config));
   };
