@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/ops/ops.hpp"
-#include "models/losses/truth.hpp"
+#include "models/losses/loss_input.hpp"
 
 namespace capstan {
 
@@ -17,9 +17,22 @@ void describe(Fields&, AbsoluteErrorConfig&) {}
 
 namespace capstan::CAPSTAN_PRECISION {
 
-/// The sum over examples of 1 - p, where p is the probability of the true class.
+/// The sum of 1 - p over the true classes, p of the softmax, and, of several labels, of p over the others, p of the
+/// sigmoid: |y - p| = y + (1 - 2 y) p.
 inline Var loss_sum(const AbsoluteErrorConfig&, const LossInput& input) {
-  return sum(Var(factors_of_truth(input)) * (1 - exp(log_probability_of_truth(input))));
+  const Var p = input.multi_label ? sigmoid(input.logits) : softmax(input.logits);
+  const int64_t classes = p.dim(1);
+  Array truth(p.shape()), weight(p.shape());
+  for (int64_t i = 0; i < p.value().size(); ++i) {
+    const int64_t c = i % classes;
+    const bool is_true = input.multi_label ? input.labels[i] == 1 : input.labels[i / classes] == c;
+    truth.mutable_data()[i] = is_true ? real{1} : real{0};
+    weight.mutable_data()[i] = is_true && !input.class_weights.empty() ? input.class_weights[c]
+                               : is_true || input.multi_label          ? real{1}
+                                                                       : real{0};
+  }
+  const Var y(truth);
+  return sum(Var(weight) * (y + (1 - 2 * y) * p));
 }
 
 }  // namespace capstan::CAPSTAN_PRECISION

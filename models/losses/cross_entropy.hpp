@@ -5,7 +5,7 @@
 #include "core/array/batch.hpp"
 #include "core/config/schema.hpp"
 #include "core/fused/loss.hpp"
-#include "models/losses/truth.hpp"
+#include "models/losses/loss_input.hpp"
 
 namespace capstan {
 
