@@ -15,7 +15,6 @@
 #include "data/files/file_list.hpp"
 #include "data/files/text_file.hpp"
 #include "data/formats/table_columns.hpp"
-#include "data/labelled/class_folders.hpp"
 #include "data/labelled/column_names.hpp"
 #include "data/labelled/found_columns.hpp"
 
@@ -192,7 +191,6 @@ ColumnChoice TextInput::choose_columns() const {
 }
 
 void TextInput::read_files() {
-  const auto* const labelled = std::get_if<LabelledSourceConfig>(&data_);
   const std::vector<FoundFile> files = list_files({options_.file});
   const auto in_class = [&](const FoundFile& file) {
     const std::string folder = file.name.substr(0, file.name.find('/'));
