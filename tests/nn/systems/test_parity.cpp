@@ -2,6 +2,9 @@
 // modules whose tensors have Capstan's names in the fixtures (tests/parity/published.py).
 #include <sstream>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
 
 #include "core/array/visibility.hpp"
 #include "tests/nn/mixer/mixer_suite.hpp"
@@ -21,10 +24,30 @@ std::vector<std::string> words(const std::string& text) {
   return result;
 }
 
+template <class Config>
+using WithRotary = decltype(std::declval<Config>().rotary);
+
+/// Fixtures have another base of rotary positions than configurations, in which it is no key.
+template <class Config, class = void>
+struct RotaryBase {
+  static bool set(Config&, double) { return false; }
+};
+template <class Config>
+struct RotaryBase<Config, std::void_t<WithRotary<Config>>> {
+  static bool set(Config& config, double base) {
+    config.rotary.base = base;
+    return true;
+  }
+};
+
 /// Sets KEY of the mixer, or PART.KEY of the layer around it, to what stands behind the equals sign.
 bool set_layer_option(LayerConfig& layer, const std::string& option) {
   const size_t equals = option.find('='), dot = option.rfind('.', equals);
   const std::string key = option.substr(0, equals), value = option.substr(equals + 1);
+  if (key == "rotary_base")
+    return std::visit(
+        [&](auto& config) { return RotaryBase<std::decay_t<decltype(config)>>::set(config, std::stod(value)); },
+        layer.mixer);
   if (dot == std::string::npos) return set_option(layer.mixer, key, value);
   const std::string part = key.substr(0, dot), field = key.substr(dot + 1);
   if (part == "norm" && field == "eps") {  // no key of configurations
