@@ -8,6 +8,7 @@
 #include "data/batches/text_example.hpp"
 #include "run/predictions/completions.hpp"
 #include "run/predictions/pair_completions.hpp"
+#include "run/predictions/prompt.hpp"
 
 namespace capstan {
 

@@ -5,6 +5,7 @@
 #include "core/io/json.hpp"
 #include "core/strings/strings.hpp"
 #include "run/predictions/pair_completions.hpp"
+#include "run/predictions/prompt.hpp"
 
 namespace capstan {
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "core/base/error.hpp"
@@ -28,6 +29,13 @@ double projected(const Array& y, const Array& weights) {
   double sum = 0;
   for (int64_t i = 0; i < y.size(); ++i) sum += static_cast<double>(weights[i]) * static_cast<double>(y[i]);
   return sum;
+}
+
+/// What rounding alone makes of a central difference of projected(): terms of this size are added up.
+double rounding_of(const Array& y, const Array& weights, double step) {
+  double sum = 0;
+  for (int64_t i = 0; i < y.size(); ++i) sum += std::fabs(static_cast<double>(weights[i]) * static_cast<double>(y[i]));
+  return 2 * std::numeric_limits<double>::epsilon() * sum / step;
 }
 
 /// "[1,0,3]": the place of element `index`.
@@ -131,13 +139,14 @@ GradcheckReport gradcheck(const std::function<Var()>& f, const Leaves& leaves, c
   Array weights;
   const std::vector<Array> gradients = analytic_gradients(f, leaves, options.seed, weights);
   const TapePause pause;
+  const double floor = std::max(options.floor, rounding_of(f().value(), weights, options.step));
   GradcheckReport report;
   for (size_t i = 0; i < leaves.size(); ++i) {
     const auto& [name, leaf] = leaves[i];
     const Comparison result =
         compare(f, name, leaf, gradients[i], chosen_entries(leaf.size(), options, i), options, weights);
     if (result.text.empty()) continue;  // no entries
-    const double error = result.worst / std::max(result.largest, options.floor / options.tolerance);
+    const double error = result.worst / std::max(result.largest, floor / options.tolerance);
     const bool passes = error <= options.tolerance;
     const bool worse = report.worst.empty() || error > report.error || (report.ok && !passes);
     if (worse && (report.ok || !passes)) {

@@ -35,7 +35,7 @@ struct GradcheckReport {
 
 /// Compares the gradients of sum(R * f(inputs)), R fixed and random, with central differences, for every input. The
 /// inputs are drawn from N(0, stddev^2), or given. A tensor passes when max |analytic - numeric| <= tolerance * max
-/// |numeric|, or <= floor. An exception of f passes through.
+/// |numeric|, or <= floor, or <= what rounding of the sum in double can make. An exception of f passes through.
 GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Shape>& inputs,
                           const GradcheckOptions& options = {});
 GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f, const std::vector<Array>& inputs,

@@ -3,7 +3,7 @@
 // tests/core/products/float_in_order.cpp the bits.
 #pragma once
 
-#include "core/kernels/activation.hpp"
+#include "core/kernels/activation_kind.hpp"
 #include "core/kernels/simd.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::kernels {

@@ -31,12 +31,12 @@ memory without_data(const memory::desc& description) { return {description, engi
 class Prepared {
  public:
   /// Prepares products with the sizes, strides and beta of p; alpha is 1, and beta 0 or 1 (gemm_backend.hpp).
-  explicit Prepared(const Bf16Product& p)
+  explicit Prepared(const Product<Bf16, float>& p)
       : Prepared(matrix(p.m, p.k, p.a.stride, p.a.transposed(), memory::data_type::bf16),
                  matrix(p.k, p.n, p.b.stride, p.b.transposed(), memory::data_type::bf16),
                  matrix(p.m, p.n, p.c_stride, false, memory::data_type::f32), p.beta != 0) {}
 
-  void run(const Bf16Product& p, const dnnl::stream& stream) {
+  void run(const Product<Bf16, float>& p, const dnnl::stream& stream) {
     a_.set_data_handle(const_cast<Bf16*>(p.a.data));
     b_.set_data_handle(const_cast<Bf16*>(p.b.data));
     c_.set_data_handle(p.c);
@@ -63,7 +63,7 @@ class Prepared {
 /// lengths bring ever new shapes, so a full cache forgets all of them.
 class PreparedProducts {
  public:
-  bool run(const Bf16Product& p) {
+  bool run(const Product<Bf16, float>& p) {
     std::optional<Prepared>& prepared = prepared_for(p);
     if (prepared) prepared->run(p, stream_);
     return prepared.has_value();
@@ -75,7 +75,7 @@ class PreparedProducts {
 
   /// The prepared product of these sizes, which is made on first use; empty where oneDNN has no kernel for it. After
   /// any other failure nothing is kept: an empty entry would send later products another way, with other bits.
-  std::optional<Prepared>& prepared_for(const Bf16Product& p) {
+  std::optional<Prepared>& prepared_for(const Product<Bf16, float>& p) {
     const Key key{p.m, p.n, p.k, p.a.stride, p.a.transposed(), p.b.stride, p.b.transposed(), p.c_stride, p.beta != 0};
     const auto known = products_.find(key);
     if (known != products_.end()) return known->second;
@@ -99,7 +99,7 @@ bool onednn_uses_bf16_instructions() {
   return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
 }
 
-bool onednn_multiply(const Bf16Product& product) {
+bool onednn_multiply(const Product<Bf16, float>& product) {
   thread_local PreparedProducts products;
   return products.run(product);
 }
@@ -111,7 +111,7 @@ bool onednn_multiply(const Bf16Product& product) {
 namespace capstan {
 
 bool onednn_uses_bf16_instructions() { return false; }
-bool onednn_multiply(const Bf16Product&) { return false; }
+bool onednn_multiply(const Product<Bf16, float>&) { return false; }
 
 }  // namespace capstan
 

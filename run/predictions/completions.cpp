@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/io/log.hpp"
-#include "run/predictions/pair_completions.hpp"
+#include "run/predictions/prompt.hpp"
 
 namespace capstan {
 

@@ -9,7 +9,6 @@
 
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
-#include "data/batches/text_example.hpp"
 #include "models/generation/beam_search.hpp"
 #include "models/generation/generate.hpp"
 #include "run/inputs/input_text.hpp"
@@ -109,14 +108,6 @@ void check_options(const PairOptions& options) {
   if (options.best > options.beam)
     throw ConfigError(fmt::format("--top-k {}: only the texts of the beam are known; set --beam to {} or more",
                                   options.best, options.best));
-}
-
-std::vector<int32_t> prompt_of(const SavedRun& run, std::string_view text, const std::string& place) {
-  const SourceFacts facts = facts_of(run.config.data);
-  std::vector<int32_t> prompt = encode_text({text}, *run.tokenizer, facts.text, place);
-  if (const auto start = start_token(run)) prompt.insert(prompt.begin(), *start);
-  if (facts.has_pairs) prompt.push_back(*end_of_document(run) + 1);
-  return prompt;
 }
 
 std::vector<std::vector<PairCompletion>> complete(const SavedRun& run, const std::vector<std::vector<int32_t>>& prompts,

@@ -33,10 +33,6 @@ void check_options(const PairOptions& options);
 /// Throws ConfigError for options other than the default where the run completes nothing, naming the first.
 void refuse_options_without_pairs(const SavedRun& run, const PairOptions& options);
 
-/// The tokens that a language model reads before those that it predicts: the start token, where the data have one, the
-/// text and, of pairs, whose text is the source (cut as in training), the separator. `place` is named by errors.
-std::vector<int32_t> prompt_of(const SavedRun& run, std::string_view text, const std::string& place);
-
 /// The completions of every prompt, the best first. Prompts run in parallel. Throws TextError for a prompt for which
 /// the model computes what is not finite.
 std::vector<std::vector<PairCompletion>> complete(const SavedRun& run, const std::vector<std::vector<int32_t>>& prompts,

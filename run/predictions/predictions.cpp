@@ -11,6 +11,7 @@
 #include "data/batches/labelled_texts.hpp"
 #include "data/batches/text_example.hpp"
 #include "run/predictions/pair_completions.hpp"
+#include "run/predictions/prompt.hpp"
 
 namespace capstan {
 namespace {

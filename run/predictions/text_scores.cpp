@@ -9,6 +9,7 @@
 #include "data/batches/batcher.hpp"
 #include "models/generation/sampling.hpp"
 #include "run/predictions/pair_completions.hpp"
+#include "run/predictions/prompt.hpp"
 
 namespace capstan {
 namespace {

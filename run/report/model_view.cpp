@@ -10,6 +10,7 @@
 #include "core/base/error.hpp"
 #include "models/language_model.hpp"
 #include "run/predictions/pair_completions.hpp"
+#include "run/predictions/prompt.hpp"
 
 namespace capstan {
 namespace {

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "core/array/visibility.hpp"
 #include "train/ranks/transport.hpp"
 
 namespace capstan {
