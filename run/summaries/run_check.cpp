@@ -86,13 +86,19 @@ class RunCheck {
     for (const int64_t step : checkpoints_.steps()) {
       if (states_.count(step) + damage_.count(step) > 0) continue;
       const fs::path checkpoint = checkpoints_.of_step(step);
-      std::optional<std::string> damage = damage_of(checkpoint);
-      if (damage) damage = damage_of(checkpoint);  // training may have removed a part on purpose
-      if (!damage)
-        states_[step] = read_state(checkpoint);
-      else if (fs::exists(checkpoint))
+      std::optional<std::string> damage;
+      try {
+        damage = damage_of(checkpoint);
+        if (damage) damage = damage_of(checkpoint);  // training may have removed a part on purpose
+        if (!damage) states_[step] = read_state(checkpoint);
+      } catch (const NewerFile&) {
+        throw;  // what this version does not know is no damage
+      } catch (const Error& error) {
+        damage = error.what();
+      }
+      if (damage && fs::exists(checkpoint))
         damage_[step] = *damage;
-      else
+      else if (damage)
         stayed = false;
     }
     return stayed;

@@ -52,13 +52,14 @@ case_classifier() {
 }
 
 case_every_variant_trains() {
+  for i in {1..60}; do printf '%s\t[MAX %s %s ]\n' $((i % 3)) $((i % 3)) 0; done >expressions.tsv
   for variant in full local simple conv; do
     mkdir -p text
     cp "$source"/docs/*.md text/
     exits 0 "$capstan" train --config "$source/configs/lm-aft-$variant.yaml" --set data.train=[text] model.width=16 \
       data.sequence_length=32 data.overlap=0 data.split=tail model.layers.0.repeat=1 train.steps=3 train.schedule.warmup_steps=1
-    exits 0 "$capstan" train --config "$source/configs/classifier-aft-$variant.yaml" --set model.width=16 data.train=60 data.valid=20 \
-      data.test=20 model.layers.0.repeat=1 train.epochs=1 train.schedule.warmup_steps=1
+    exits 0 "$capstan" train --config "$source/configs/classifier-aft-$variant.yaml" --set model.width=16 data.train=[expressions.tsv] \
+      data.valid=[expressions.tsv] data.test=[] model.layers.0.repeat=1 train.epochs=1 train.schedule.warmup_steps=1
   done
 }
 

@@ -105,8 +105,7 @@ TEST_CASE("data that cannot be learnt from are refused") {
        "data.train=[FILE]",
        2},
       {"include that lets nothing through", train("data.include=['*.cpp']"), "text ... include"},
-      {"binary, by characters", train("data.train=a.bin"), "a.bin:1: ... not valid UTF-8 ... tokenizer 'byte'", 1,
-       file("a.bin", binary)},
+      {"a program", train("data.train=a.bin"), "a.bin: is a program; give a file of text", 1, file("a.bin", binary)},
       {"too little text", train("data.train=a.txt"), "training text ... sequence_length ... add text", 1,
        file("a.txt", "ab")},
   });

@@ -1,6 +1,7 @@
 // `capstan data check`, the warnings of `capstan train`, and errors that name the key of a file.
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/io/json.hpp"
@@ -11,6 +12,10 @@ namespace {
 
 void write_reviews(const Workplace& place) {
   write_samples(place);
+  std::string labels;  // a label, a text, and another label
+  for (int i = 0; i < 300; ++i)
+    labels += fmt::format("{}\ta review number {}\t{}\n", i % 3 == 0 ? "shop" : "film", i, i % 2 == 0 ? "good" : "bad");
+  place.write("labels.tsv", labels);
   std::string rows = "id,sentiment,review\n";
   for (int i = 0; i < 300; ++i)
     rows +=
@@ -32,9 +37,9 @@ TEST_CASE("train warns once, on standard error and in train.log, of texts that a
   const std::string warning = "the training texts look like labels";
   for (const char* const progress : {"train.progress=plain", "train.progress=none"}) {
     CAPTURE(progress);
-    const Outcome outcome =
-        succeed(place, command({"train"}, {progress, "data.header=false", "data.label_column=2",
-                                           "data.text_columns=[2]", std::string("name=") + (progress + 15)}));
+    const Outcome outcome = succeed(
+        place, command({"train"}, {progress, "data.train=[labels.tsv]", "data.header=false", "data.label_column=1",
+                                   "data.text_columns=[3]", std::string("name=") + (progress + 15)}));
     check_contains(outcome.err, {"warning: data: " + warning, "check data.text_columns"});
     CHECK(contains(place.read(std::string("runs/") + (progress + 15) + "/train.log"), warning));
   }
@@ -46,7 +51,8 @@ TEST_CASE("data check prints tables and warnings, as text and as JSON, and write
   const Workplace place;
   write_reviews(place);
   const Outcome text =
-      succeed(place, command({"data", "check"}, "data.header=false data.label_column=2 data.text_columns=[2]"));
+      succeed(place, command({"data", "check"},
+                             "data.train=[labels.tsv] data.header=false data.label_column=1 data.text_columns=[3]"));
   for (const char* const part :
        {"How tables are read", "First rows", "Splits", "Examples of each class", "Files", "warning: "})
     CHECK(contains(text.out, part));

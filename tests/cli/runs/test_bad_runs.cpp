@@ -86,9 +86,6 @@ TEST_CASE("a link last that leads nowhere: the run goes back to the checkpoint b
 }
 
 TEST_CASE("a checkpoint of another configuration is left alone") {
-  const auto words = [](const std::string& text) {
-    return [=](const Workplace& place) { place.write("words.txt", text); };
-  };
   struct Row {
     const char* name;
     Words command;
@@ -102,15 +99,6 @@ TEST_CASE("a checkpoint of another configuration is left alone") {
        "other data ... tokenizer: char ... another tokenizer ... 256 tokens"},
       {"another vocabulary", resume(), "other data: the content of the files has changed",
        [](const Workplace& place) { place.write("text/c.txt", "\xc3\xb1\xc3\xa5 zz\n"); }},
-      {"a vocabulary file with more words",
-       resume("name=words data.tokenizer.type=word data.tokenizer.vocabulary=words.txt"),
-       "another tokenizer ... 4 tokens ... 5 tokens",
-       [&](const Workplace& place) {
-         words("the\ntape\n")(place);
-         REQUIRE(run(place, resume("name=words data.tokenizer.type=word data.tokenizer.vocabulary=words.txt")).code ==
-                 0);
-         words("the\ntape\nunheard\n")(place);
-       }},
       {"other text", resume(), "other data ... the content of the files has changed",
        [](const Workplace& place) { place.write("text/c.txt", "the rope\n"); }},
       {"other files", resume("data.train=[text/a.txt]"),

@@ -293,7 +293,7 @@ TEST_CASE("inspect refuses files that are not what it wants") {
   const auto cut = [](const Workplace& p) {
     p.write("cut.safetensors", p.read("runs/lm/checkpoints/last/model.safetensors").substr(0, 2000));
   };
-  const std::string fixture = source_path("tests/parity/fixtures/public_aft_full.safetensors");
+  const std::string fixture = source_path("tests/parity/fixtures/classifier.safetensors");
   for (const Refusal& row : std::vector<Refusal>{
            {"truncated tensors", "inspect cut.safetensors", "cut.safetensors ... damaged", 1, cut},
            {"absent tensors", "inspect absent.safetensors", "absent.safetensors ... no such file ... check the path"},
@@ -302,7 +302,7 @@ TEST_CASE("inspect refuses files that are not what it wants") {
     check_refused(place, row);
   }
   const std::string tensors = succeed(place, "inspect " + fixture).out;
-  check_contains(tensors, {"fc_q.weight", "(35, 35)", "position_biases", "metadata format"});
+  check_contains(tensors, {"parameter.embed.weight", "metadata classes"});
   CHECK(contains(succeed(place, "inspect runs/lm").out, "aft-local"));
   CHECK(contains(succeed(place, "inspect runs/lm --tensors").out, "embed.weight"));
   CHECK(contains(succeed(place, "inspect lm.yaml --set model.width=32").out, "total"));

@@ -311,20 +311,20 @@ TEST_CASE("eval needs the files of its split alone; those of other splits may be
   for (const Words& run : runs) {
     const std::string folder = "runs/" + run[0], train = run[1];
     const std::string held = place.read(train);
-    for (const char* const name : {"held-out", "test"}) place.write(name, held);
+    for (const char* const name : {"held-out.tsv", "test.tsv"}) place.write(name, held);
     const std::string format = run[0] == "classifier" ? "data.format=tsv" : "seed=2";
-    Words command{"train", "--config", run[0] + ".yaml", "--set", "data.train=[" + train + "]", "data.test=[test]",
+    Words command{"train", "--config", run[0] + ".yaml", "--set", "data.train=[" + train + "]", "data.test=[test.tsv]",
                   format};
     command.insert(command.end(), run.begin() + 2, run.end());
     succeed(place, command);
     const std::string of_test = succeed(place, {"eval", folder, "--split", "test"}).out;
     const std::string of_valid = succeed(place, {"eval", folder}).out;
-    std::filesystem::remove(place / "test");
+    std::filesystem::remove(place / "test.tsv");
     CHECK(succeed(place, {"eval", folder}).out == of_valid);
-    place.write("test", held);
+    place.write("test.tsv", held);
     std::filesystem::remove(place / train);
     CHECK(succeed(place, {"eval", folder, "--split", "test"}).out == of_test);
-    CHECK(number_of(succeed(place, {"eval", folder, "--set", "data.valid=[held-out]"}).out, "loss") ==
+    CHECK(number_of(succeed(place, {"eval", folder, "--set", "data.valid=[held-out.tsv]"}).out, "loss") ==
           number_of(of_test, "loss"));
     check_refused(place, "valid is held out of train", {"eval", folder}, {"data.train", train});
     check_refused(place, "train", {"eval", folder, "--split", "train"}, {"data.train", train});

@@ -37,7 +37,7 @@ TEST_CASE("a run that needs more memory than there is is refused before the data
   const SamplePlace place;
   const Outcome outcome =
       check_refused(place, "memory", "train -c lm.yaml -s model.width=65536 model.layers.0.feed_forward.expansion=1000",
-                    "model.width ... model.layers.0.feed_forward.expansion ... TB ... --force", 2);
+                    "model ... TB for parameters ... lower the sizes of the model ... --force", 2);
   CHECK_FALSE(contains(outcome.err, "read "));
 }
 
