@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <iostream>
 
 #include "apps/commands/commands.hpp"
 #include "apps/guard.hpp"

@@ -2,7 +2,6 @@
 // they are equal: tests/models/test_wiring.cpp.
 #include "models/config.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include "core/base/error.hpp"

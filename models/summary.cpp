@@ -3,9 +3,6 @@
 // tests/models/test_summary.cpp.
 #include "models/summary.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "core/base/error.hpp"
 #include "core/strings/strings.hpp"
 #include "nn/layers/feed_forward.hpp"

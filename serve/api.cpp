@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/io/json.hpp"

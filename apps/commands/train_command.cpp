@@ -1,5 +1,4 @@
 // capstan train: trains a model, or resumes a run. tests/cli/training/test_interruption.cpp.
-#include <filesystem>
 #include <iostream>
 
 #include "apps/command_line/next_commands.hpp"

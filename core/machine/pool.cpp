@@ -11,7 +11,6 @@
 #include <mutex>
 #include <new>
 
-#include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -1,7 +1,6 @@
 // Element-wise functions of one operand. exp, log, sigmoid and tanh come from core/kernels, whose bits no library
 // decides; the others, but for gelu and erf, are exact expressions. A pullback saves the input or the output, whichever
 // its slope is made of, and writes over the gradient that it is given where that has no other owner.
-#include <functional>
 
 #include "core/array/rows_xt.hpp"
 #include "core/autograd/tape.hpp"

@@ -1,8 +1,6 @@
 // Short forms of lists for messages: tests/core/strings/test_text.cpp.
 #include "core/strings/strings.hpp"
 
-#include <algorithm>
-
 #include <fmt/core.h>
 
 #include "core/base/error.hpp"

@@ -2,8 +2,6 @@
 // (docs/adding.md). tests/data/labelled/test_labelled_source.cpp.
 #include "data/formats/table_format.hpp"
 
-#include <algorithm>
-
 #include "core/strings/strings.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/files/text_file.hpp"

@@ -3,7 +3,6 @@
 #include "data/labelled/class_folders.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 
 #include "core/base/error.hpp"

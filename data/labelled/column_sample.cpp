@@ -4,7 +4,6 @@
 #include "data/labelled/column_sample.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <set>

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <memory>
 
-#include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/mapped_file.hpp"
 #include "data/files/text_file.hpp"

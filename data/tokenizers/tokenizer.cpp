@@ -3,7 +3,6 @@
 #include "data/tokenizers/tokenizer.hpp"
 
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/io/json.hpp"

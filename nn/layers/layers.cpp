@@ -8,7 +8,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/base/error.hpp"
 #include "core/base/math.hpp"
 #include "core/fused/bag.hpp"
 #include "core/fused/norm.hpp"

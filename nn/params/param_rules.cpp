@@ -1,7 +1,6 @@
 #include "nn/params/param_rules.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/strings/pattern.hpp"
 #include "core/strings/strings.hpp"

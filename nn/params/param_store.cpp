@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
-#include <type_traits>
 
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"

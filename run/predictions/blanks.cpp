@@ -2,7 +2,6 @@
 // texts are read together in padded groups; scores of the vocabulary are then computed for a few blanks at a time,
 // since a row of them may be large. tests/cli/runs/test_predictions.cpp holds the result.
 #include <algorithm>
-#include <cmath>
 
 #include "core/base/error.hpp"
 #include "core/base/math.hpp"

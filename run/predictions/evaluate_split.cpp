@@ -1,6 +1,5 @@
 // Evaluates a split with the model of a run: losses, decisions, pairs, and the first text that is not finite.
 // tests/cli/runs/test_eval.cpp, test_decisions.cpp and test_multi_label.cpp.
-#include <algorithm>
 #include <cmath>
 
 #include <fmt/core.h>

@@ -3,7 +3,6 @@
 #include "run/setup/run_memory.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <unordered_map>
 
 #include "core/base/error.hpp"
 #include "core/strings/pattern.hpp"

@@ -10,7 +10,6 @@
 #include <map>
 #include <new>
 #include <sstream>
-#include <stdexcept>
 
 #include "core/base/error.hpp"
 #include "core/strings/utf8.hpp"

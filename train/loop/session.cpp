@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "core/strings/quantities.hpp"
 #include "core/strings/utf8.hpp"

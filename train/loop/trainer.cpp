@@ -4,7 +4,6 @@
 #include "train/loop/trainer.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/base/stop.hpp"
 #include "core/machine/pool.hpp"

@@ -5,7 +5,6 @@
 #include "core/products/kernels/in_order.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/kernels/simd_functions.hpp"
 #include "core/machine/pool.hpp"

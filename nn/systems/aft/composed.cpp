@@ -3,7 +3,6 @@
 #include "nn/systems/aft/composed.hpp"
 
 #include <cmath>
-#include <cstdlib>
 
 #include "core/array/segments.hpp"
 #include "core/array/visibility.hpp"

@@ -1,7 +1,5 @@
 #include "nn/systems/gated/composed.hpp"
 
-#include <cmath>
-
 #include "core/array/array.hpp"
 #include "core/fused/rotary_tables.hpp"
 #include "core/ops/ops.hpp"

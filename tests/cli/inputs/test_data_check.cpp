@@ -40,7 +40,7 @@ TEST_CASE("train warns once, on standard error and in train.log, of texts that a
     const Outcome outcome = succeed(
         place, command({"train"}, {progress, "data.train=[labels.tsv]", "data.header=false", "data.label_column=1",
                                    "data.text_columns=[3]", std::string("name=") + (progress + 15)}));
-    check_contains(outcome.err, {"warning: data: " + warning, "check data.text_columns"});
+    check_contains(outcome.err, {"warning: data: " + warning, "set data.text_columns=[\"2\"]"});
     CHECK(contains(place.read(std::string("runs/") + (progress + 15) + "/train.log"), warning));
   }
   const Outcome heeded = succeed(place, command({"train"}, "name=b data.header=true data.label_column=sentiment"));
