@@ -11,6 +11,7 @@
 #include "run/setup/saved_data.hpp"
 #include "run/setup/saved_run.hpp"
 #include "run/setup/splits.hpp"
+#include "run/training/check_run.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;
@@ -64,17 +65,16 @@ Run trained(const RunConfig& config, const TrainRunOptions& options) {
 }  // namespace
 
 Run train(const RunConfig& config, const TrainRunOptions& options) {
-  auto checked = load_config_text<RunConfig>(to_yaml(config), "the configuration");
+  const auto checked = load_config_text<RunConfig>(to_yaml(config), "the configuration");
   ProblemText problems("the configuration");
-  check_single_run(checked, options, Communicator(), problems);
+  check_single_run(checked, options.force, Communicator(), problems);
   if (!problems.text().empty()) throw ConfigError(problems.text());
-  find_data_columns(checked);
   return trained(checked, options);
 }
 
 Run train(const ConfigOptions& config, const TrainRunOptions& options) {
   const ConfigCheck check = [&](const RunConfig& checked, Problems& problems) {
-    check_single_run(checked, options, Communicator(), problems);
+    check_single_run(checked, options.force, Communicator(), problems);
   };
   return trained(load_run(config, check), options);
 }

@@ -6,20 +6,29 @@
 #include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
+#include "core/io/log.hpp"
+#include "run/setup/run_data.hpp"
 #include "run/training/sweep.hpp"
 #include "run/yaml/config.hpp"
 
 namespace capstan {
 namespace {
 
+/// The configuration of a run with the columns of its tables, of which a line of the log tells.
+RunConfig load_with_columns(const ConfigOptions& options) {
+  RunConfig config = load_run(options);
+  if (const std::string line = find_data_columns(config); !line.empty()) log_info(line);
+  return config;
+}
+
 int print_config(const ConfigOptions& options) {
-  std::cout << to_yaml(load_run(options));
+  std::cout << to_yaml(load_with_columns(options));
   return exit_done;
 }
 
 int check_config(const ConfigOptions& options) {
   if (!has_sweep(options)) {
-    std::cout << load_run(options).name << ": the configuration is valid\n";
+    std::cout << load_with_columns(options).name << ": the configuration is valid\n";
     return exit_done;
   }
   const Sweep sweep = load_sweep(options);

@@ -5,9 +5,10 @@
 #include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
+#include "core/io/log.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/summaries/data_report.hpp"
-#include "run/training/train_run.hpp"
+#include "run/training/check_run.hpp"
 
 namespace capstan {
 namespace {
@@ -18,10 +19,9 @@ struct DataCheckOptions {
 };
 
 /// Refuses data that cannot be opened, or would not fit into memory, before anything is read.
-void check_readable(const RunConfig& config, Problems& problems) { check_data_files(config, problems); }
-
 int check_data(const DataCheckOptions& options) {
-  const RunConfig config = load_run(options.config, check_readable);
+  RunConfig config = load_run(options.config, check_data_files);
+  if (const std::string line = find_data_columns(config); !line.empty()) log_info(line);
   const DataReport report = check_source(config.data, source_inputs(config));
   if (options.format == "json")
     print_json(report, std::cout);

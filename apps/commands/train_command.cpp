@@ -7,6 +7,7 @@
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "run/setup/given_config.hpp"
+#include "run/training/check_run.hpp"
 #include "run/training/train_run.hpp"
 #include "train/loop/signals.hpp"
 
@@ -29,7 +30,7 @@ int train_model(TrainOptions& options) {
     const ConfigCheck check = [&](const RunConfig& config, Problems& problems) {
       if (options.minutes > 0 && config.train.steps > 0)
         problems.add("train.steps", "--minutes chooses the number of steps: give one of the two");
-      check_single_run(config, options.run, ranks, problems);
+      check_single_run(config, options.run.force, ranks, problems);
     };
     options.run.profile = &std::cout;
     const RunConfig config = load_run(options.config, check);

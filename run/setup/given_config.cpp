@@ -3,24 +3,20 @@
 // here) and tests/run/yaml/test_config_errors.cpp.
 #include "run/setup/given_config.hpp"
 
-#include "run/setup/run_data.hpp"
-#include "run/setup/saved_config.hpp"
-
 namespace capstan {
 
 ConfigNode load_config_tree(const ConfigOptions& options, ProblemList& problems) {
   return load_tree(to_node(RunConfig{}), options.files, options.overrides, problems);
 }
 
-RunConfig read_run(const ConfigNode& tree, ProblemList problems, const ConfigCheck& check, std::string& said) {
-  RunConfig config = read_config<RunConfig>(tree, problems);
+RunConfig read_run(const ConfigNode& tree, ProblemList problems, const ConfigCheck& check) {
+  const RunConfig config = read_config<RunConfig>(tree, problems);
   if (check) {
     const Location top{"", tree.place, problems};
     ProblemsBelow below(tree, top);
     check(config, below);
     problems.throw_if_any();
   }
-  said = find_data_columns(config, said);
   return config;
 }
 
@@ -31,8 +27,7 @@ RunConfig load_run(const ConfigOptions& options, const ConfigCheck& check) {
     problems.add(sweep->key_place, sweep_key, "is a sweep of several runs: train them with capstan sweep");
     problems.throw_if_any();
   }
-  std::string said;
-  return read_run(tree, std::move(problems), check, said);
+  return read_run(tree, std::move(problems), check);
 }
 
 }  // namespace capstan

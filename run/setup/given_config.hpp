@@ -21,8 +21,7 @@ RunConfig load_run(const ConfigOptions& options, const ConfigCheck& check = {});
 
 /// The files and values that a user gives, over the defaults; not checked. Throws ConfigError when they cannot be read.
 ConfigNode load_config_tree(const ConfigOptions& options, ProblemList& problems);
-/// The configuration of such a tree, checked, with the columns of its data found. `problems`: those already found in
-/// the tree. `said`: the line about the data that was logged last, which a sweep of many runs does not repeat; updated.
-RunConfig read_run(const ConfigNode& tree, ProblemList problems, const ConfigCheck& check, std::string& said);
+/// The configuration of such a tree, checked. `problems`: those already found in the tree.
+RunConfig read_run(const ConfigNode& tree, ProblemList problems, const ConfigCheck& check);
 
 }  // namespace capstan

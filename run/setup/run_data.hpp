@@ -8,10 +8,9 @@
 
 namespace capstan {
 
-/// Finds the columns of tables that are not set (find_columns() of the source), logs them unless they are what was
-/// `already_logged`, and returns what was found. Where the run's folder has a checkpoint of training on the same
-/// files, the columns are those of that run.
-std::string find_data_columns(RunConfig& config, const std::string& already_logged = "");
+/// Finds the columns of tables that are not set (find_columns() of the source), and returns a line of what was found,
+/// empty where nothing was. Throws ConfigError where columns are in doubt.
+std::string find_data_columns(RunConfig& config);
 
 /// The files that a run is trained and validated with: "data.train: text, more.txt; data.valid: valid.txt".
 std::string files_text(const SourceConfig& config);

@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
@@ -15,7 +14,6 @@
 #include "core/io/hash.hpp"
 #include "core/io/log.hpp"
 #include "core/machine/memory_limit.hpp"
-#include "run/setup/saved_config.hpp"
 #include "run/setup/weights_origin.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/loop/signals.hpp"
@@ -90,24 +88,14 @@ std::string hash_of(const BaseClassifier& base) {
 
 }  // namespace
 
-int read_ngrams(RunConfig& config, const DataSource& data, std::optional<NgramRows>& rows) {
-  const StopSignals signals;
+NgramRows read_ngrams(const RunConfig& config, const DataSource& data) {
   const StopPoll stop = [] { return StopSignals::received() != 0; };
   const StopScope scope(&stop);
-  const std::filesystem::path folder = folder_of(config), saved = folder / "config.yaml";
-  auto& linear = std::get<LinearClassifierConfig>(config.model);
-  std::shared_ptr<const BaseClassifier> base;
+  const std::filesystem::path folder = folder_of(config);
   const auto last = Checkpoints(folder / "checkpoints").last();
-  if (std::filesystem::exists(saved) && last && read_state(*last).step > 0) {
-    // The model is solved: the base run would only tell the number of buckets, and may be gone.
-    auto then = load_run_config(folder);
-    if (const auto* const chosen = std::get_if<LinearClassifierConfig>(&then.model)) {
-      if (linear.buckets == 0) linear.buckets = chosen->buckets;
-      if (!linear.words) linear.words = chosen->words;
-    }
-  } else if (!config.train.init_from.empty()) {
-    base = read_base(config);
-  }
+  const bool is_solved = last && read_state(*last).step > 0;  // the run to start from is not needed, and may be gone
+  const std::shared_ptr<const BaseClassifier> base =
+      is_solved || config.train.init_from.empty() ? nullptr : read_base(config);
   LabelledTexts texts = data.texts(Split::train);
   Progress progress(config.train.progress != ProgressMode::none ? LogLine(log_info) : LogLine(), "reading n-grams",
                     static_cast<double>(texts.size()), in_texts);
@@ -116,18 +104,10 @@ int read_ngrams(RunConfig& config, const DataSource& data, std::optional<NgramRo
   budget.kept = config.train.memory > 0 ? config.train.memory * 1'000'000 : static_cast<int64_t>(free_memory() / 2);
   const WorkPlace work{folder.string(), fmt::format("{}{}{}{}", to_yaml(config.model), data.identity(), config.seed,
                                                     base != nullptr ? hash_of(*base) : "")};
-  try {
-    const MemoryFor purpose("the n-grams of the training texts: lower train.memory or model.buckets");
-    rows.emplace(texts, linear, static_cast<int64_t>(data.classes().size()), base, budget, work);
-  } catch (const Stopped&) {
-    const int signal = StopSignals::received();
-    log_info(interruption(signal) + " while n-grams were read; the same command goes on");
-    return signal;
-  }
-  if (base == nullptr && !linear.words)
-    log_info(fmt::format("model.words: {} of {} texts", *rows->config().words, texts.size()));
-  linear = rows->config();
-  return 0;
+  const MemoryFor purpose("the n-grams of the training texts: lower train.memory or model.buckets");
+  return {
+      texts, std::get<LinearClassifierConfig>(config.model), static_cast<int64_t>(data.classes().size()), base, budget,
+      work};
 }
 
 }  // namespace capstan

@@ -1,6 +1,6 @@
 // What is checked before training begins, for one message with all problems: files, memory, and what the machine lacks.
 // tests/cli/inputs/test_bad_input.cpp holds the messages.
-#include "run/training/train_run.hpp"
+#include "run/training/check_run.hpp"
 
 #include "data/files/file_list.hpp"
 #include "run/setup/run_memory.hpp"
@@ -20,37 +20,23 @@ void check_data_files(const RunConfig& config, Problems& problems) {
                                  files.key == std::string("train") ? "" : ", or [] for none"));
 }
 
-void check_forced(const RunConfig& config, Problems& problems) {
+void check_trainable(const RunConfig& config, bool force, const Communicator& ranks, Problems& problems) {
   check_data_files(config, problems);
   check_init_from(config, problems);
   check_init_vectors(config, problems);
   add_machine_problems(config.train, "train.", problems);
-}
-
-namespace {
-
-void check_memory(const RunConfig& config, const Communicator& ranks, Problems& problems) {
-  if (has_plan_to_make(config)) return;  // the plan chooses sizes that fit
+  if (force || has_plan_to_make(config)) return;  // a plan chooses sizes that fit
   if (const auto memory =
           memory_problem(config, min_extent(config), memory_limit(), ranks.size(), ranks.sharing_memory()))
     problems.add(memory->key, memory->message);
 }
 
-}  // namespace
-
-void check_trainable(const RunConfig& config, Problems& problems) {
-  check_forced(config, problems);
-  check_memory(config, Communicator(), problems);
-}
-
-void check_single_run(const RunConfig& config, const TrainRunOptions& options, const Communicator& ranks,
-                      Problems& problems) {
+void check_single_run(const RunConfig& config, bool force, const Communicator& ranks, Problems& problems) {
   const std::filesystem::path folder = folder_of(config);
   if (std::filesystem::exists(folder / search_file))
     problems.add("name",
                  fmt::format("{} is the folder of a search by capstan autotune: choose another name", folder.string()));
-  check_forced(config, problems);
-  if (!options.force) check_memory(config, ranks, problems);
+  check_trainable(config, force, ranks, problems);
 }
 
 }  // namespace capstan

@@ -105,22 +105,27 @@ RunConfig in_pieces(RunConfig config, const DataSource& data, int ranks) {
   return config;
 }
 
+/// What `trial` returns, unless a signal comes. Its memory is given back.
+template <class Trial>
+auto on_trial(const Trial& trial) {
+  const StopPoll poll = [] { return StopSignals::received() != 0; };
+  const StopScope heeded(&poll);
+  const auto times = trial();
+  pool::trim();
+  return times;
+}
+
 }  // namespace
 
 PilotTimes time_pilot(const RunConfig& config, const DataSource& data, double seconds) {
-  const PilotTimes times = pilot_times(config, data, seconds);
-  pool::trim();
+  const PilotTimes times = on_trial([&] { return pilot_times(config, data, seconds); });
   log_debug(
       fmt::format("timed for train.minutes: {:.4f} s a step, {:.3f} s an evaluation", times.step, times.evaluation));
   return times;
 }
 
 PrecisionTimes time_precisions(const RunConfig& config, const DataSource& data, int ranks) {
-  const StopPoll poll = [] { return StopSignals::received() != 0; };
-  const StopScope heeded(&poll);
-  const PrecisionTimes times = precision_times(in_pieces(config, data, ranks), data);
-  pool::trim();
-  return times;
+  return on_trial([&] { return precision_times(in_pieces(config, data, ranks), data); });
 }
 
 }  // namespace capstan

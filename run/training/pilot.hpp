@@ -13,7 +13,8 @@ struct PilotTimes {
 };
 
 /// Trains a model of this configuration for some steps and evaluates it on some batches. Sizes of the model must be
-/// given. One process. `seconds`: no step is begun after them, but for a few that every pilot takes.
+/// given. One process. `seconds`: no step is begun after them, but for a few that every pilot takes. Throws Stopped at
+/// a signal.
 PilotTimes time_pilot(const RunConfig& config, const DataSource& data, double seconds);
 
 /// Seconds of a training step in each format.

@@ -283,9 +283,7 @@ RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
   if (MuonConfig* const muon = open_decay(config.train))
     if (const auto* const chosen = std::get_if<MuonConfig>(&saved.train.optimizer))
       muon->weight_decay = chosen->weight_decay;
-  if (config.train.precision == Precision::automatic) config.train.precision = saved.train.precision;
-  if (!config.train.valid_every) config.train.valid_every = saved.train.valid_every;
-  if (!has_plan_to_make(config) || saved.train.minutes <= 0 || saved.train.steps == 0) return config;
+  if (saved.train.minutes <= 0 || saved.train.steps == 0) return config;
   if (config.train.minutes != saved.train.minutes)
     throw ConfigError(
         fmt::format("train.minutes: {} was planned for {:g} min: give --minutes {:g} to resume it, or another name",
@@ -293,7 +291,7 @@ RunConfig with_plan_of(const RunConfig& saved, RunConfig config) {
   config.train.steps = saved.train.steps;
   int64_t& warmup = config.train.schedule.warmup_steps;
   warmup = std::min(warmup, std::max<int64_t>(1, config.train.steps / 10));
-  if (has_fresh_tables(saved)) config.train.valid_every = saved.train.valid_every;
+  if (!config.train.valid_every || has_fresh_tables(saved)) config.train.valid_every = saved.train.valid_every;
   return config;
 }
 

@@ -1,5 +1,5 @@
-// What train.minutes leaves open: the number of steps, and with it the size of a language model. train_run.cpp asks for
-// a plan once and writes it into the run's config.yaml; training depends on that file alone, never on the time, or a
+// What train.minutes leaves open: the number of steps, and with it the size of a language model. settle() asks for a
+// plan once, which is written into the run's config.yaml; training depends on that file alone, never on the time, or a
 // run that is resumed or repeated would have other bits. tests/run/test_plan.cpp and
 // tests/cli/training/test_minutes.cpp hold it.
 #pragma once
@@ -17,8 +17,8 @@ namespace capstan {
 /// Is there something that plan() has to choose?
 bool has_plan_to_make(const RunConfig& config);
 
-/// `config` with what it leaves open as in `saved`, the configuration of the same run folder, whose plan is made and
-/// whose precision and interval of evaluations are chosen. Throws ConfigError for other minutes than those of the plan.
+/// `config`, which has a plan to make, with that of `saved`, the configuration of the same run folder. Throws
+/// ConfigError for other minutes than those of the plan.
 RunConfig with_plan_of(const RunConfig& saved, RunConfig config);
 
 /// How long the steps and the evaluation of a run take.

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/base/stop.hpp"
 #include "core/products/gemm_backend.hpp"
 
 namespace capstan {
@@ -29,16 +28,12 @@ PrecisionChoice choose_precision(const PrecisionTimes& seconds) {
                               enum_name(chosen), seconds.float32, seconds.bf16)};
 }
 
-PrecisionChoice choose_precision(const RunConfig& config, const DataSource& data, int ranks) {
+PrecisionChoice choose_precision(const RunConfig& config, const std::function<PrecisionTimes()>& times) {
   if (config.train.kernels == KernelChoice::portable) return float32_since("portable kernels gain nothing by bf16");
   // A CPU that only emulates bf16 has an obstacle, too: emulation is never faster.
   if (const std::string obstacle = bf16_obstacle(); !obstacle.empty())
     return float32_since(obstacle.substr(0, obstacle.rfind(':')));
-  try {
-    return choose_precision(time_precisions(config, data, ranks));
-  } catch (const Stopped&) {
-    return float32_since("steps on trial were interrupted");
-  }
+  return choose_precision(times());
 }
 
 Precision agreed_precision(Communicator& ranks, Precision chosen) {

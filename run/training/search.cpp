@@ -18,6 +18,8 @@
 #include "run/summaries/run_folders.hpp"
 #include "run/summaries/run_record.hpp"
 #include "run/summaries/run_table.hpp"
+#include "run/training/begun_run.hpp"
+#include "run/training/check_run.hpp"
 #include "run/training/search_space.hpp"
 #include "train/checkpoints/run_folder.hpp"
 #include "train/loop/signals.hpp"
@@ -58,6 +60,14 @@ class RunTimes {
   std::map<std::string, double> seconds_;
 };
 
+std::vector<RunConfig> runs_of(const SearchOptions& options) {
+  if (options.minutes) return candidates_of(options.config, options.run.force);
+  const ConfigCheck check = [&](const RunConfig& config, Problems& problems) {
+    check_trainable(config, options.run.force, Communicator(), problems);
+  };
+  return load_sweep(options.config, check).runs;
+}
+
 /// The runs of a search, in one folder. Those of a search in a given time are compared by their validation.
 class Search {
  public:
@@ -65,8 +75,7 @@ class Search {
       : options_(options),
         guard_(guard),
         timed_(options.minutes.has_value()),
-        runs_(timed_ ? candidates_of(options.config, options.run.force)
-                     : load_sweep(options.config, options.run.force ? check_forced : check_trainable).runs),
+        runs_(runs_of(options)),
         folder_(runs_.front().folder),
         times_(folder_) {
     if (fs::exists(folder_ / "config.yaml"))

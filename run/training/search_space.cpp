@@ -6,8 +6,8 @@
 #include "core/base/error.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/splits.hpp"
+#include "run/training/check_run.hpp"
 #include "run/training/sweep.hpp"
-#include "run/training/train_run.hpp"
 #include "run/yaml/config_diff.hpp"
 
 namespace capstan {
@@ -78,7 +78,7 @@ std::string incomparable_key(const RunConfig& a, const RunConfig& b) {
 
 std::vector<RunConfig> candidates_of(const ConfigOptions& options, bool force) {
   const ConfigCheck check = [&](const RunConfig& config, Problems& problems) {
-    (force ? check_forced : check_trainable)(config, problems);
+    check_trainable(config, force, Communicator(), problems);
     check_tunable(config, problems);
   };
   RunConfig given = load_without_sweep(options, check);

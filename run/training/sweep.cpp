@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/error.hpp"
+#include "run/setup/run_data.hpp"
 #include "run/summaries/differing_keys.hpp"
 #include "run/yaml/config.hpp"
 
@@ -157,12 +158,13 @@ Sweep load_sweep(const ConfigOptions& options, const ConfigCheck& check) {
   const std::vector<Axis> axes = axes_of(*node);
   Sweep sweep;
   std::set<std::string> taken;
-  std::string said;
   Choice choice(axes.size(), 0);
   do {
     const std::string name = run_name(axes, choice, taken);
     try {
-      RunConfig run = read_run(chosen_tree(tree, axes, choice), problems, check, said);
+      RunConfig run = read_run(chosen_tree(tree, axes, choice), problems, check);
+      RunConfig copy = run;
+      find_data_columns(copy);  // a table in doubt is refused here, not by one run after the other
       sweep.folder = folder_of(run);
       run.folder = sweep.folder.string();
       run.name = name;
@@ -178,8 +180,7 @@ RunConfig load_without_sweep(const ConfigOptions& options, const ConfigCheck& ch
   ProblemList problems;
   ConfigNode tree = load_config_tree(options, problems);
   take_sweep(tree);
-  std::string said;
-  return read_run(tree, std::move(problems), check, said);
+  return read_run(tree, std::move(problems), check);
 }
 
 }  // namespace capstan

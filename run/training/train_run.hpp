@@ -1,6 +1,6 @@
 // One training run: for `capstan train`, sweeps, searches, replays and train() of run/run.hpp. What a run does must
 // depend on its config.yaml and its checkpoint alone, so that it can be resumed and replayed with the same bits:
-// tests/cli/training/test_interruption.cpp, test_replay.cpp and test_old_runs.cpp hold it. check_run.cpp has the
+// tests/cli/training/test_interruption.cpp, test_replay.cpp and test_old_runs.cpp hold it. check_run.hpp has the
 // checks.
 #pragma once
 
@@ -28,24 +28,7 @@ struct TrainRunOptions {
 /// Steps of the run before those that are profiled.
 constexpr int64_t profile_warmup = 3;
 
-/// Adds a problem for every file or folder of the data that does not exist.
-void check_data_files(const RunConfig& config, Problems& problems);
-/// As check_data_files(), and adds a problem for what the configuration needs and this machine does not have:
-/// instructions for train.precision, and memory.
-void check_trainable(const RunConfig& config, Problems& problems);
-/// check_trainable() without the check of memory, for --force.
-void check_forced(const RunConfig& config, Problems& problems);
-
-/// For a run that is not one of a sweep or a search: check_trainable() with the memory of one of several ranks, or
-/// check_forced(); and its folder must not be that of a search.
-void check_single_run(const RunConfig& config, const TrainRunOptions& options, const Communicator& ranks,
-                      Problems& problems);
-
 /// Reads the data, makes the model and trains it in `<folder>/<name>`, together with all ranks.
 TrainResult train_run(const RunConfig& config, const TrainRunOptions& options, Communicator& ranks);
-
-/// Whether the run in `<folder>/<name>` has this configuration and has reached one of its limits, the last validation
-/// included. A run that cannot be read is not finished: training will report why.
-bool is_finished(const RunConfig& config);
 
 }  // namespace capstan

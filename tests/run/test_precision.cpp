@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "run/training/plan.hpp"
+#include "run/training/begun_run.hpp"
 #include "run/yaml/config.hpp"
 
 namespace capstan {
@@ -26,10 +26,10 @@ TEST_CASE("precision: a run that was begun keeps what it chose, unless another o
              "model.layers=[{mixer: aft-simple}]", "train.steps=5", std::string("train.precision=") + precision});
   };
   for (const char* const chosen : {"float32", "bf16"}) {
-    const RunConfig begun = config(chosen);
-    CHECK(with_plan_of(begun, config("auto")).train.precision == begun.train.precision);
-    CHECK(with_plan_of(begun, config("float32")).train.precision == Precision::float32);
-    CHECK(with_plan_of(begun, config("bf16")).train.precision == Precision::bf16);
+    const BegunRun begun{config(chosen), true};
+    CHECK(with_choices_of(begun, config("auto")).train.precision == begun.config.train.precision);
+    CHECK(with_choices_of(begun, config("float32")).train.precision == Precision::float32);
+    CHECK(with_choices_of(begun, config("bf16")).train.precision == Precision::bf16);
   }
   CHECK_THROWS_WITH_AS(check_config(config("auto").train),
                        doctest::Contains("train.precision: auto has not been replaced yet: set float32 or bf16"),

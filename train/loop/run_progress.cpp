@@ -18,12 +18,12 @@ constexpr double nats_per_bit = 0.6931471805599453;
 }  // namespace
 
 RunProgress::RunProgress(const TrainConfig& config, RunState& state, int64_t total_steps, RunKind kind,
-                         const std::string& log_file)
+                         Reporter reporter)
     : config_(config),
       state_(state),
       total_steps_(total_steps),
       kind_(kind),
-      reporter_(config.progress, log_file),
+      reporter_(std::move(reporter)),
       pace_({total_steps, config.valid_every.value_or(0), config.save_every, 60 * config.max_minutes}) {}
 
 void RunProgress::record(const std::string& metrics_file, int64_t step, bool own) {

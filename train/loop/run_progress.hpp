@@ -35,10 +35,8 @@ struct StepNumbers {
 /// metrics.jsonl are changed.
 class RunProgress {
  public:
-  /// total_steps: 0 if not known. log_file: "" for one of several ranks that does not report. `config` and `state` must
-  /// outlive it.
-  RunProgress(const TrainConfig& config, RunState& state, int64_t total_steps, RunKind kind,
-              const std::string& log_file);
+  /// total_steps: 0 if not known. `config` and `state` must outlive it.
+  RunProgress(const TrainConfig& config, RunState& state, int64_t total_steps, RunKind kind, Reporter reporter);
 
   Reporter& log() { return reporter_; }
   Pace& pace() { return pace_; }

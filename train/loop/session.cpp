@@ -35,7 +35,8 @@ Session::Session(Options options, const TrainConfig& config, Communicator& ranks
       config_(checked(config, options_.validates)),
       ranks_(ranks),
       folder_(options_.folder, ranks),
-      progress_(config_, state_, options_.total_steps, options_.kind, ranks.first() ? folder_.log_file() : "") {
+      progress_(config_, state_, options_.total_steps, options_.kind,
+                {options_.quiet ? ProgressMode::none : config_.progress, ranks.first() ? folder_.log_file() : ""}) {
   describe_now();
 }
 

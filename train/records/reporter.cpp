@@ -28,6 +28,7 @@ Reporter::Reporter(ProgressMode mode, const std::string& log_file) {
 }
 
 Reporter::~Reporter() = default;
+Reporter::Reporter(Reporter&& other) noexcept = default;
 
 void Reporter::log(LogLevel level, const std::string& line, bool shown) {
   if (shown_) shown_->file.log(level, line, shown);
@@ -40,6 +41,8 @@ void Reporter::debug(const std::string& line) {
 void Reporter::info(const std::string& line) {
   log(LogLevel::info, line, shown_ && shown_->mode != ProgressMode::none);
 }
+
+void Reporter::note(const std::string& line) { log(LogLevel::info, line, false); }
 
 void Reporter::warn(const std::string& line) { log(LogLevel::warning, line, true); }
 

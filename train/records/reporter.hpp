@@ -18,10 +18,13 @@ class Reporter {
   /// of several ranks reports for all.
   Reporter(ProgressMode mode, const std::string& log_file);
   ~Reporter();
+  Reporter(Reporter&& other) noexcept;
 
   /// A line that is usually not shown, for users who look for a cause.
   void debug(const std::string& line);
   void info(const std::string& line);
+  /// A line for the file alone, which has been shown.
+  void note(const std::string& line);
   void warn(const std::string& line);
   /// A line of which a run has many: with mode `plain` all of them, otherwise as many as `kind` lets through; the
   /// others have the level `debug`. They go to the file and are shown, unless a bar shows the same.

@@ -1,0 +1,101 @@
+// Every key that may be left open is here, and in settle.cpp, where it is chosen. tests/run/test_begun_run.cpp.
+#include "run/training/begun_run.hpp"
+
+#include "core/base/error.hpp"
+#include "run/setup/saved_config.hpp"
+#include "run/training/plan.hpp"
+#include "run/yaml/config_diff.hpp"
+#include "run/yaml/config_writer.hpp"
+#include "train/checkpoints/checkpoint.hpp"
+#include "train/loop/run_length.hpp"
+
+namespace capstan {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The run in a folder that this process sees.
+std::optional<BegunRun> saved_run(const fs::path& folder) {
+  std::error_code unknown;
+  if (!fs::exists(folder / "config.yaml", unknown)) return std::nullopt;
+  try {
+    return BegunRun{load_run_config(folder), Checkpoints(folder / "checkpoints").last().has_value()};
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+/// Sets a key that is left open: one that has the value of a new T.
+template <class T>
+void take(T& open, const T& chosen) {
+  if (open == T()) open = chosen;
+}
+
+void take_columns(const LabelledSourceConfig& begun, LabelledSourceConfig& given) {
+  take(given.header, begun.header);
+  take(given.label_column, begun.label_column);
+  take(given.label_columns, begun.label_columns);
+  take(given.text_columns, begun.text_columns);
+  take(given.multi_label, begun.multi_label);
+}
+void take_columns(const PairSourceConfig& begun, PairSourceConfig& given) {
+  take(given.header, begun.header);
+  take(given.source_column, begun.source_column);
+  take(given.target_column, begun.target_column);
+}
+
+/// visit(begun's, given's) where both have the same type of tables.
+template <class Given, class Visit>
+void with_tables(const SourceConfig& begun, Given& given, const Visit& visit) {
+  std::visit(
+      [&](auto& ours) {
+        using Source = std::decay_t<decltype(ours)>;
+        if constexpr (std::is_same_v<Source, LabelledSourceConfig> || std::is_same_v<Source, PairSourceConfig>)
+          if (const auto* const theirs = std::get_if<Source>(&begun)) visit(*theirs, ours);
+      },
+      given);
+}
+
+}  // namespace
+
+std::optional<BegunRun> begun_run(const RunConfig& given, Communicator& ranks) {
+  std::optional<BegunRun> begun;
+  if (ranks.first()) begun = saved_run(folder_of(given));
+  if (ranks.size() == 1) return begun;
+  const std::string has_checkpoint = ranks.broadcast(begun && begun->has_checkpoint ? "yes" : ""),
+                    text = ranks.broadcast(begun ? to_yaml(begun->config) : "");
+  if (text.empty()) return std::nullopt;
+  return BegunRun{load_config_text<RunConfig>(text, "config.yaml of rank 0"), !has_checkpoint.empty()};
+}
+
+bool has_columns_of(const BegunRun& begun, const RunConfig& given) {
+  bool same = false;
+  with_tables(begun.config.data, given.data,
+              [&](const auto& theirs, const auto& ours) { same = theirs.train == ours.train; });
+  return same && begun.has_checkpoint;
+}
+
+RunConfig with_choices_of(const BegunRun& begun, RunConfig given) {
+  if (has_columns_of(begun, given))
+    with_tables(begun.config.data, given.data, [](const auto& theirs, auto& ours) { take_columns(theirs, ours); });
+  if (has_plan_to_make(given)) given = with_plan_of(begun.config, std::move(given));
+  if (begun.has_checkpoint) take_choices(begun.config.model, given.model);
+  if (given.train.precision == Precision::automatic) given.train.precision = begun.config.train.precision;
+  if (begun.has_checkpoint) take(given.train.valid_every, begun.config.train.valid_every);
+  return given;
+}
+
+bool is_finished(const RunConfig& given) {
+  const fs::path folder = folder_of(given);
+  try {
+    const auto last = Checkpoints(folder / "checkpoints").last();
+    const auto begun = saved_run(folder);
+    if (!last || !begun) return false;
+    const RunConfig settled = with_choices_of(*begun, given);
+    return diff_configs(begun->config, settled).empty() && has_ended(settled.train, read_state(*last));
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace capstan

@@ -1,0 +1,193 @@
+// One stage for each kind of choice. A stage reads what the stages before it have chosen. tests/run/test_settle.cpp.
+#include "run/training/settle.hpp"
+
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
+#include "core/base/error.hpp"
+#include "core/base/no_copy.hpp"
+#include "core/base/stop.hpp"
+#include "core/io/log.hpp"
+#include "core/io/progress.hpp"
+#include "core/products/blas_info.hpp"
+#include "run/setup/rank_agreement.hpp"
+#include "run/setup/run_data.hpp"
+#include "run/setup/run_memory.hpp"
+#include "run/setup/run_ngrams.hpp"
+#include "run/training/begun_run.hpp"
+#include "run/training/plan.hpp"
+#include "run/training/precision.hpp"
+#include "train/loop/run_length.hpp"
+#include "train/ranks/agreement.hpp"
+
+namespace capstan {
+namespace {
+
+/// Fewer planned steps are warned of: most recipes warm up for a hundred.
+constexpr int64_t few_steps = 50;
+/// The share of the time that a pilot may take, from 1 to 20 seconds.
+constexpr double pilot_share = 0.02;
+
+class Settling : NoCopy {
+ public:
+  Settling(const RunConfig& given, const TrainRunOptions& options, Communicator& ranks, const Machine& machine)
+      : options_(options),
+        ranks_(ranks),
+        machine_(machine),
+        open_precision_(given.train.precision == Precision::automatic),
+        begun_(begun_run(given, ranks)) {
+    config_ = begun_ ? with_choices_of(*begun_, given) : given;
+  }
+
+  /// Of tables.
+  void columns() {
+    if (!begun_ || !has_columns_of(*begun_, config_)) say(find_data_columns(config_));
+  }
+
+  void read_data() {
+    run_.data = open_data_in_turn(ranks_, config_);
+    run_.signals = std::make_unique<SignalWatch>();
+  }
+
+  /// Lengths and buckets of the n-grams of a linear classifier.
+  void ngrams() {
+    if (!is_solved()) return;
+    doing_ = "while n-grams were read";
+    auto& model = std::get<LinearClassifierConfig>(config_.model);
+    run_.ngrams.emplace(read_ngrams(config_, *run_.data));
+    const LinearClassifierConfig& chosen = run_.ngrams->config();
+    if (!model.words && run_.ngrams->base() == nullptr)
+      say(fmt::format("model.words: {} of {} texts", *chosen.words, run_.ngrams->rows()));
+    model = chosen;
+  }
+
+  /// What train.minutes leaves open.
+  void sizes_and_steps() {
+    if (!has_plan_to_make(config_)) return;
+    if (ranks_.size() > 1)
+      throw ConfigError(
+          "train.minutes: one process plans a run; with several, give train.steps and the sizes of the model");
+    doing_ = "while steps were on trial";
+    reserve_product_memory();
+    const double seconds = 60 * config_.train.minutes;
+    const Fits fits = [&](const RunConfig& sized) { return options_.force || !memory_problem_of(sized); };
+    const Pilot pilot = [&](RunConfig sized) {
+      if (sized.train.precision == Precision::automatic) sized.train.precision = precision_for(sized);
+      return machine_.time_steps(sized, *run_.data, std::clamp(seconds * pilot_share, 1.0, 20.0));
+    };
+    RunPlan made = plan(config_, *run_.data, seconds - since_.seconds(), pilot, fits);
+    config_ = std::move(made.config);
+    for (const std::string& line : made.report) say(line);
+    if (const int64_t steps = config_.train.steps; steps < few_steps)
+      run_.warnings.push_back(
+          fmt::format("train.minutes: the time is enough for {} steps, too few to learn much; give more minutes, or a "
+                      "smaller model or batch",
+                      steps));
+  }
+
+  void check_memory() const {
+    if (options_.force) return;
+    if (const auto memory = memory_problem_of(config_)) throw ConfigError(memory->key + ": " + memory->message);
+  }
+
+  /// Of all ranks, that of the first one.
+  void precision() {
+    reserve_product_memory();
+    if (!open_precision_) return;
+    doing_ = "while steps were on trial";
+    Precision& chosen = config_.train.precision;
+    if (is_solved()) chosen = Precision::float32;
+    try {
+      if (chosen == Precision::automatic && ranks_.first()) chosen = precision_for(config_);
+    } catch (const Stopped&) {  // the others wait for an answer; stop_for_signals() tells them
+      chosen = Precision::float32;
+    }
+    const Communicator::LongTimeout timing(ranks_);
+    chosen = agreed_precision(ranks_, chosen);
+    if (chosen == Precision::bf16) require_same_kernels(ranks_, config_, options_.mixed_kernels);
+  }
+
+  /// Throws Stopped where one of the ranks was sent a signal.
+  void stop_for_signals() {
+    run_.signal = agreed_signal(ranks_, StopSignals::received());
+    if (run_.signal != 0) throw Stopped();
+    doing_ = "before the first step";
+  }
+
+  void evaluations() {
+    TrainConfig& train = config_.train;
+    if (is_solved() || train.valid_every || !run_.data->has(Split::valid)) return;
+    train.valid_every = evaluation_interval(run_.data->training(), run_.data->validation().get(), train);
+    say(fmt::format("an evaluation every {} steps", *train.valid_every));
+  }
+
+  Settled settled() {
+    run_.config = std::move(config_);
+    return std::move(run_);
+  }
+  /// After Stopped. Throws it again where no signal was the reason.
+  Settled stopped() {
+    if (run_.signal == 0) run_.signal = StopSignals::received();
+    if (run_.signal == 0) throw;
+    log_info(fmt::format("{} {}; the same command goes on", interruption(run_.signal), doing_));
+    return std::move(run_);
+  }
+
+ private:
+  bool is_solved() const { return facts_of(config_.model).is_solved; }
+
+  /// A choice in words, none where `line` is empty. It is shown at once: data may then be read for minutes.
+  void say(const std::string& line) {
+    if (line.empty()) return;
+    if (ranks_.first() && !options_.quiet && config_.train.progress != ProgressMode::none) log_info(line);
+    run_.choices.push_back(line);
+  }
+
+  std::optional<MemoryProblem> memory_problem_of(const RunConfig& config) const {
+    return memory_problem(config, extent_of(config, *run_.data), machine_.memory, ranks_.size(),
+                          ranks_.sharing_memory());
+  }
+
+  Precision precision_for(const RunConfig& sized) {
+    if (!precision_) {
+      const PrecisionChoice choice =
+          choose_precision(sized, [&] { return machine_.time_precisions(sized, *run_.data, ranks_.size()); });
+      say(choice.line);
+      precision_ = choice.precision;
+    }
+    return *precision_;
+  }
+
+  const Stopwatch since_;
+  const TrainRunOptions& options_;
+  Communicator& ranks_;
+  const Machine& machine_;
+  const bool open_precision_;
+  const std::optional<BegunRun> begun_;
+  RunConfig config_;  // with what has been chosen so far
+  std::optional<Precision> precision_;
+  const char* doing_ = "before the first step";
+  Settled run_;
+};
+
+}  // namespace
+
+Settled settle(const RunConfig& given, const TrainRunOptions& options, Communicator& ranks, const Machine& machine) {
+  Settling run(given, options, ranks, machine);
+  try {
+    run.columns();
+    run.read_data();
+    run.ngrams();
+    run.sizes_and_steps();
+    run.check_memory();
+    run.precision();
+    run.stop_for_signals();
+    run.evaluations();
+    return run.settled();
+  } catch (const Stopped&) {
+    return run.stopped();
+  }
+}
+
+}  // namespace capstan

@@ -1,0 +1,50 @@
+// All that a configuration leaves open is chosen here, once, in the order of settle(), before the model is made. From
+// there on a run depends on its config.yaml and its checkpoint alone: nothing changes a Settled, and a run that goes on
+// takes what it was begun with (begun_run.hpp). tests/run/test_settle.cpp, tests/cli/training/test_minutes.cpp and
+// test_precision.cpp.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/machine/memory_limit.hpp"
+#include "run/training/pilot.hpp"
+#include "run/training/train_run.hpp"
+#include "train/linear/ngram_rows.hpp"
+#include "train/loop/signals.hpp"
+
+namespace capstan {
+
+/// What choices depend on besides configuration and data: this machine, unless a test puts in another.
+struct Machine {
+  MemoryLimit memory = memory_limit();
+  std::function<PilotTimes(const RunConfig&, const DataSource&, double seconds)> time_steps = time_pilot;
+  std::function<PrecisionTimes(const RunConfig&, const DataSource&, int ranks)> time_precisions =
+      capstan::time_precisions;
+};
+
+/// While it lives, signals are noted, by a thread that computes nothing.
+struct SignalWatch {
+  StopSignals signals;
+  SignalThread receiver;
+};
+
+/// What a run is trained with.
+struct Settled {
+  RunConfig config;  // nothing is left open; written to config.yaml as it is
+  std::unique_ptr<const DataSource> data;
+  std::optional<NgramRows> ngrams;             // of a linear classifier
+  std::vector<std::string> choices, warnings;  // lines for the run's log: of each choice, which was shown; of doubts
+  std::unique_ptr<const SignalWatch> signals;  // so that none is lost in front of the session
+  int signal = 0;                              // the signal that ended it, with a line in the log: nothing else holds
+};
+
+/// Collective. Nothing of the run's folder is written, but for the n-grams of a linear classifier that are kept there
+/// while they are read. Throws ConfigError where a choice needs the user, or the memory is too small.
+Settled settle(const RunConfig& given, const TrainRunOptions& options, Communicator& ranks,
+               const Machine& machine = {});
+
+}  // namespace capstan
