@@ -8,7 +8,6 @@
 #include "run/predictions/predictions.hpp"
 #include "run/predictions/text_vectors.hpp"
 #include "run/setup/run_data.hpp"
-#include "run/setup/saved_data.hpp"
 #include "run/setup/saved_run.hpp"
 #include "run/setup/splits.hpp"
 #include "run/training/check_run.hpp"
@@ -25,31 +24,31 @@ Run Run::open(const fs::path& folder, const std::vector<std::string>& overrides)
 }
 
 std::vector<std::vector<float>> Run::embed(const std::vector<InputText>& texts) const {
-  return vectors_of(*saved_, texts);
+  return vectors_of(*this, texts);
 }
 
-int64_t Run::embedding_size() const { return saved_->model->stack().config().width; }
+int64_t Run::embedding_size() const { return model->stack().config().width; }
 
-Run Run::rounded(DecodeWeights weights) const {
-  saved_->model->stack();  // throws for a model without blocks, which has no matrices to round
-  SavedRun copy = *saved_;
-  copy.model = open_run(fs::path(saved_->weights).parent_path(), ParamMemory::allocated).model;
+Run Run::rounded(DecodeWeights format) const {
+  model->stack();  // throws for a model without blocks, which has no matrices to round
+  Run copy = *this;
+  copy.model = open_run(fs::path(weights).parent_path(), ParamMemory::allocated).model;
   for (const Param& param : copy.model->params().params()) {
     if (param.var.shape().rank() != 2 || param.options.by_rows || param.options.constant) continue;
     Array values = param.var.value().clone();
-    round_matrix(values.mutable_data(), values.dim(0), values.dim(1), weights);
+    round_matrix(values.mutable_data(), values.dim(0), values.dim(1), format);
     param.var.assign(values);
   }
-  return Run(std::move(copy));
+  return copy;
 }
 
 EvalReport Run::evaluate(std::optional<Split> split, const PairOptions& completions,
                          const AdaptOptions& adapting) const {
-  refuse_options_without_pairs(*saved_, completions);
-  if (adapting.any()) saved_->model->that_predicts(Predicts::next_token);
-  const std::unique_ptr<DataSource> data = open_saved_data(*saved_, split ? *split : default_split(saved_->config));
-  for (const std::string& line : data->left_out()) log_info(line);
-  return evaluate_split(*saved_, *data, split ? *split : held_out_split("", *data), completions, adapting);
+  refuse_options_without_pairs(*this, completions);
+  if (adapting.any()) model->that_predicts(Predicts::next_token);
+  const std::unique_ptr<DataSource> source = data(split ? *split : default_split(config));
+  for (const std::string& line : source->left_out()) log_info(line);
+  return evaluate_split(*this, *source, split ? *split : held_out_split("", *source), completions, adapting);
 }
 
 namespace {

@@ -23,12 +23,15 @@
 #include "run/predictions/predictions.hpp"
 #include "run/predictions/text_scores.hpp"
 #include "run/setup/given_config.hpp"
+#include "run/setup/saved_data.hpp"
+#include "run/summaries/run_record.hpp"
 #include "run/training/train_run.hpp"
 
 namespace capstan {
 
-/// A trained model with its configuration and tokenizer. Copies share them. Computing changes nothing in it.
-class Run {
+/// A run folder that is opened: config, classes, tokenizer, model and state are those of SavedRun, and here is what can
+/// be asked of them. Copies share model and tokenizer. Computing changes nothing in it.
+class Run : public SavedRun {
  public:
   /// `folder`: a run folder (its best checkpoint, else the last) or the folder of one checkpoint. `overrides`: keys of
   /// its data with other values, "data.test=[other.txt]". From here on the process uses as many threads as the run's
@@ -37,22 +40,22 @@ class Run {
 
   /// What a classifier, a masked language model or a language model of pairs says about texts.
   std::vector<Prediction> predict(const std::vector<InputText>& texts, const PredictOptions& options = {}) const {
-    return predictions_of(*saved_, texts, options);
+    return predictions_of(*this, texts, options);
   }
   /// The values from which a classifier computes the probabilities of its classes.
   std::vector<std::vector<float>> decision_values(const std::vector<InputText>& texts) const {
-    return decision_values_of(*saved_, texts);
+    return decision_values_of(*this, texts);
   }
   /// Of a linear classifier, what each n-gram of a text adds to its decision values.
-  TextExplanation explain(const InputText& text) const { return explanation_of(*saved_, text); }
+  TextExplanation explain(const InputText& text) const { return explanation_of(*this, text); }
   /// How likely a language model finds texts.
-  std::vector<TextScore> score(const std::vector<InputText>& texts) const { return scores_of(*saved_, texts); }
+  std::vector<TextScore> score(const std::vector<InputText>& texts) const { return scores_of(*this, texts); }
   /// Vectors of embedding_size() elements, of any model with blocks.
   std::vector<std::vector<float>> embed(const std::vector<InputText>& texts) const;
   int64_t embedding_size() const;
   /// What a language model writes after a text.
   std::vector<Completion> generate(const InputText& text, const CompletionOptions& options = {}) const {
-    return completions_of(*saved_, text, options);
+    return completions_of(*this, text, options);
   }
   /// Loss, accuracy and further figures on a part of the run's data; none: the validation data or, with a line in the
   /// log, the test data of a run that has no other. Files that only other splits need may be missing. `completions`:
@@ -61,20 +64,17 @@ class Run {
   EvalReport evaluate(std::optional<Split> split = {}, const PairOptions& completions = {},
                       const AdaptOptions& adapting = {}) const;
 
-  /// This run with a copy of its model whose matrices, the embedding included, are rounded as `weights` stores them for
+  /// This run with a copy of its model whose matrices, the embedding included, are rounded as `format` stores them for
   /// decoding: to measure what rounding costs in accuracy. Throws Error for a model without blocks.
-  Run rounded(DecodeWeights weights) const;
+  Run rounded(DecodeWeights format) const;
 
-  const RunConfig& config() const { return saved_->config; }
-  /// The classes of a classifier, in the order of Prediction::probabilities.
-  const std::vector<std::string>& classes() const { return saved_->classes; }
-  /// Model, tokenizer and files.
-  const SavedRun& saved() const { return *saved_; }
+  /// Its data. `only`: files that this split is read without need not exist; those that do not are left out.
+  std::unique_ptr<DataSource> data(std::optional<Split> only = {}) const { return open_saved_data(*this, only); }
+  /// The figures of its training: what metrics.jsonl and train.log say.
+  RunRecord record() const { return read_record(folder); }
 
  private:
-  explicit Run(SavedRun saved) : saved_(std::make_shared<const SavedRun>(std::move(saved))) {}
-
-  std::shared_ptr<const SavedRun> saved_;
+  explicit Run(SavedRun saved) : SavedRun(std::move(saved)) {}
 };
 
 /// A signal (SIGINT, SIGTERM or SIGUSR1) ended a training. The run is saved, and the same call continues it.

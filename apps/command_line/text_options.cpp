@@ -42,10 +42,10 @@ void add_beam_options(CLI::App& command, PairOptions& completions) {
 
 TextInput open_texts(const Run& run, TextOptions options, const std::string& command) {
   TextInputOptions& input = options.input;
-  input.utf8 = run.saved().tokenizer->needs_utf8();
-  input.classes = run.classes();
+  input.utf8 = run.tokenizer->needs_utf8();
+  input.classes = run.classes;
   input.command = command + " " + options.run;
-  return TextInput(input, run.config().data);
+  return TextInput(input, run.config.data);
 }
 
 }  // namespace capstan

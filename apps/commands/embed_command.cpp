@@ -33,7 +33,7 @@ int embed(const EmbedOptions& options) {
         "--output: {} does not end in .npy; without --output the vectors are printed as jsonl", options.output));
   if (!options.output.empty()) check_output_file(options.output, {options.texts.input.file});
   const Run run = Run::open(options.texts.run, options.texts.overrides);
-  if (!options.output.empty()) refuse_data_file(options.output, run.config(), run.saved().folder);
+  if (!options.output.empty()) refuse_data_file(options.output, run.config, run.folder);
   const int64_t size = run.embedding_size();  // refuses a model without vectors before the texts are read
   TextInput input = open_texts(run, options.texts, "capstan embed");
   std::vector<std::vector<float>> rows;
@@ -51,7 +51,7 @@ int embed(const EmbedOptions& options) {
   replace_file(options.output, npy_content(rows, size));
   say_next(fmt::format("{}: {} vectors of {} elements", options.output, rows.size(), size),
            fmt::format("numpy.load(\"{}\") in Python", options.output),
-           fmt::format("{} {}", facts_of(run.config().model).command, options.texts.run));
+           fmt::format("{} {}", facts_of(run.config.model).command, options.texts.run));
   return exit_done;
 }
 

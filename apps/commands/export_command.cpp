@@ -21,7 +21,7 @@ struct ExportCommandOptions {
 int export_model(const ExportCommandOptions& options) {
   refuse_ranks("capstan export");
   const Run run = Run::open(options.run);
-  for (const std::string& file : export_run(run.saved(), options.format, options.output))
+  for (const std::string& file : export_run(run, options.format, options.output))
     std::cout << (std::filesystem::path(options.output) / file).string() << '\n';
   flush_output();
   if (const std::string script = export_script(options.format); !script.empty())

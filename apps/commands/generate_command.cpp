@@ -37,7 +37,7 @@ void answer_lines(const Run& run, const CompletionOptions& options) {
   for (std::string line;;) {
     if (terminal) std::cerr << "> " << std::flush;
     if (!in.read_line(line)) break;
-    print_completions(run.saved(), prompt_from(line, fmt::format("stdin:{}", ++number)), options, std::cout);
+    print_completions(run, prompt_from(line, fmt::format("stdin:{}", ++number)), options, std::cout);
   }
 }
 
@@ -55,13 +55,13 @@ int generate_text(const GenerateCommandOptions& options) {
   for (const std::string& stop : options.completion.stop)
     if (stop.empty()) throw ConfigError("--stop: the text must not be empty");
   const Run run = Run::open(options.run);
-  run.saved().model->that_predicts(Predicts::next_token);
+  run.model->that_predicts(Predicts::next_token);
   const RawOutput raw;
   const std::string place = options.prompt_file.empty() ? "--prompt" : options.prompt_file;
   if (options.interactive)
     answer_lines(run, options.completion);
   else
-    print_completions(run.saved(), prompt_from(prompt_text(options), place), options.completion, std::cout);
+    print_completions(run, prompt_from(prompt_text(options), place), options.completion, std::cout);
   return exit_done;
 }
 

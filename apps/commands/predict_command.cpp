@@ -30,9 +30,9 @@ struct PredictCommandOptions {
 void print_lines(const PredictCommandOptions& options, const Run& run, TextInput& input, PredictionWriter& writer) {
   writer.write_header();
   const auto print = [&](const InputText& text, const Prediction& prediction) {
-    if (writer.write(text, prediction) && options.explain) std::cout << explanation_text(run.saved(), text, prediction);
+    if (writer.write(text, prediction) && options.explain) std::cout << explanation_text(run, text, prediction);
   };
-  predict_texts(run.saved(), input, options.predictions, print, flush_output);
+  predict_texts(run, input, options.predictions, print, flush_output);
   if (const std::string summary = writer.summary(); !summary.empty()) log_info(summary);
 }
 
@@ -44,16 +44,16 @@ int predict(PredictCommandOptions options) {
     throw ConfigError("--explain: it is printed in lines below each text; leave out --format jsonl");
   if (to_table) check_output_file(options.output, {options.texts.input.file});
   const Run run = Run::open(options.texts.run, options.texts.overrides);
-  if (to_table) refuse_data_file(options.output, run.config(), run.saved().folder);
+  if (to_table) refuse_data_file(options.output, run.config, run.folder);
   options.predictions.top_k = std::max<int64_t>(1, options.shown.top_k);
-  check_predictions(run.saved(), options.predictions);
-  if (options.explain) check_explanations(run.saved());
+  check_predictions(run, options.predictions);
+  if (options.explain) check_explanations(run);
   options.shown.brief = output_columns() > 0;         // of many classes, a terminal gets the best three
   options.texts.input.labels = options.shown.errors;  // --errors compares predictions with the labels of the texts
-  PredictionWriter writer(run.saved(), options.shown, std::cout);
+  PredictionWriter writer(run, options.shown, std::cout);
   TextInput input = open_texts(run, options.texts, "capstan predict");
   if (to_table)
-    write_predicted_table(options.output, run.saved(), input, options.predictions, writer);
+    write_predicted_table(options.output, run, input, options.predictions, writer);
   else
     print_lines(options, run, input, writer);
   return exit_done;

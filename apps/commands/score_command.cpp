@@ -23,8 +23,8 @@ struct ScoreOptions {
 int score(ScoreOptions options) {
   refuse_ranks("capstan score");
   const Run run = Run::open(options.texts.run, options.texts.overrides);
-  run.saved().model->that_predicts(Predicts::next_token);
-  if (facts_of(run.config().data).has_pairs) {
+  run.model->that_predicts(Predicts::next_token);
+  if (facts_of(run.config.data).has_pairs) {
     TextInputOptions& input = options.texts.input;
     input.labels = true;
     if (input.format == "lines") throw ConfigError("--input: a pair has two columns; give tsv, csv or jsonl");

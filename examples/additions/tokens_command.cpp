@@ -15,7 +15,7 @@ int tokens(const TextOptions& options) {
   TextInput input = open_texts(run, options, "capstan tokens");
   for_each_batch(input, 256, [&](const std::vector<InputText>& texts) {
     for (const InputText& text : texts)
-      std::cout << join(run.saved().tokenizer->encode(text.text, text.place), " ") << '\n';
+      std::cout << join(run.tokenizer->encode(text.text, text.place), " ") << '\n';
     flush_output();
   });
   return exit_done;

@@ -13,7 +13,7 @@
 namespace {
 
 void print_answers(const capstan::Run& run, const std::vector<capstan::InputText>& texts) {
-  if (run.classes().empty()) {
+  if (run.classes.empty()) {
     const std::vector<capstan::TextScore> scores = run.score(texts);
     for (size_t i = 0; i < texts.size(); ++i) {
       const double bits = -scores[i].log_probability / std::log(2.0);
@@ -23,8 +23,8 @@ void print_answers(const capstan::Run& run, const std::vector<capstan::InputText
   }
   const std::vector<capstan::Prediction> predictions = run.predict(texts);
   for (size_t i = 0; i < texts.size(); ++i) {
-    for (size_t c = 0; c < run.classes().size(); ++c)
-      std::printf("%s %.4f\t", run.classes()[c].c_str(), static_cast<double>(predictions[i].probabilities[c]));
+    for (size_t c = 0; c < run.classes.size(); ++c)
+      std::printf("%s %.4f\t", run.classes[c].c_str(), static_cast<double>(predictions[i].probabilities[c]));
     std::printf("%s\n", texts[i].text.c_str());
   }
 }

@@ -34,7 +34,7 @@ void bind_online(nb::module_& module) {
               const std::vector<std::string>& classes) {
              new (self) OnlineRun(load_config<RunConfig>(files, overrides), classes);
            })
-      .def_static("go_on", [](const Run& run) { return compute([&] { return OnlineRun(run.saved()); }); })
+      .def_static("go_on", [](const Run& run) { return compute([&] { return OnlineRun(run); }); })
       .def_prop_ro("texts", &OnlineRun::texts)
       .def_prop_ro("rule", &OnlineRun::rule)
       .def("learn", &learn)

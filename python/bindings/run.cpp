@@ -23,10 +23,10 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Does it read them without products, within a moment?
-bool reads_texts(const Run& self) { return facts_of(self.config().model).reads_texts; }
+bool reads_texts(const Run& self) { return facts_of(self.config.model).reads_texts; }
 
 FloatRows probabilities(const Run& self, const nb::list& texts) {
-  return rows_of(reads_texts(self), texts, self.classes().size(), [&](const std::vector<InputText>& some) {
+  return rows_of(reads_texts(self), texts, self.classes.size(), [&](const std::vector<InputText>& some) {
     std::vector<std::vector<float>> rows;
     for (Prediction& prediction : self.predict(some)) rows.push_back(std::move(prediction.probabilities));
     return rows;
@@ -34,7 +34,7 @@ FloatRows probabilities(const Run& self, const nb::list& texts) {
 }
 
 FloatRows decision_values(const Run& self, const nb::list& texts) {
-  return rows_of(reads_texts(self), texts, self.classes().size(),
+  return rows_of(reads_texts(self), texts, self.classes.size(),
                  [&](const std::vector<InputText>& some) { return self.decision_values(some); });
 }
 
@@ -234,7 +234,7 @@ Run open(const std::string& folder, const std::vector<std::string>& overrides) {
 }
 
 void slim(const Run& self, const std::string& folder, double size) {
-  compute([&] { return slim_run(fs::path(self.saved().weights).parent_path(), folder, size); });
+  compute([&] { return slim_run(fs::path(self.weights).parent_path(), folder, size); });
 }
 
 /// The names of the files.
@@ -245,19 +245,19 @@ std::vector<std::string> export_to(const Run& self, const std::string& format, c
     for (const auto& name : enum_names(ExportFormat{})) names.emplace_back(name.name);
     throw ConfigError(fmt::format("format: {} is not one of {}", format, join(names)));
   }
-  return compute([&] { return export_run(self.saved(), *known, folder); });
+  return compute([&] { return export_run(self, *known, folder); });
 }
 
 /// "classes", "hidden_tokens", "pairs" or "next_token".
 const char* task(const Run& self) {
-  const ModelFacts facts = facts_of(self.config().model);
+  const ModelFacts facts = facts_of(self.config.model);
   switch (facts.predicts) {
     case Predicts::classes:
       return "classes";
     case Predicts::hidden_tokens:
       return "hidden_tokens";
     case Predicts::next_token:
-      return facts.takes_pairs && facts_of(self.config().data).has_pairs ? "pairs" : "next_token";
+      return facts.takes_pairs && facts_of(self.config.data).has_pairs ? "pairs" : "next_token";
   }
   return "";
 }
@@ -280,13 +280,13 @@ void bind_run(nb::module_& module) {
       .def("ahead", &Pieces::ahead);
   nb::class_<Run>(module, "Run")
       .def_static("open", &open)
-      .def_prop_ro("folder", [](const Run& self) { return self.saved().folder.string(); })
+      .def_prop_ro("folder", [](const Run& self) { return self.folder.string(); })
       .def_prop_ro("task", &task)
-      .def_prop_ro("multi_label", [](const Run& self) { return facts_of(self.config().data).multi_label(); })
-      .def_prop_ro("rule", [](const Run& self) { return self.saved().rule; })
-      .def_prop_ro("thresholds", [](const Run& self) { return self.saved().thresholds; })
-      .def_prop_ro("classes", [](const Run& self) { return self.classes(); })
-      .def_prop_ro("config", [](const Run& self) { return to_yaml(self.config()); })
+      .def_prop_ro("multi_label", [](const Run& self) { return facts_of(self.config.data).multi_label(); })
+      .def_prop_ro("rule", [](const Run& self) { return self.rule; })
+      .def_prop_ro("thresholds", [](const Run& self) { return self.thresholds; })
+      .def_prop_ro("classes", [](const Run& self) { return self.classes; })
+      .def_prop_ro("config", [](const Run& self) { return to_yaml(self.config); })
       .def("probabilities", &probabilities)
       .def("decision_values", &decision_values)
       .def("explain", &explain)

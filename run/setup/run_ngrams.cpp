@@ -51,26 +51,26 @@ std::vector<float> values_of(const WeightsOrigin& origin, const char* name, int6
 /// The classifier of train.init_from, whose n-grams must have the buckets of this run. Throws Error otherwise.
 std::shared_ptr<const BaseClassifier> read_base(const RunConfig& config) {
   const WeightsOrigin origin = open_weights(config.train.init_from);
-  if (!origin.config)
+  if (!origin.run)
     throw Error(
         fmt::format("train.init_from: {} is not in a run folder, which says what n-grams its weights are for; "
                     "give the folder of the run",
                     origin.file));
-  const auto* const classifier = std::get_if<LinearClassifierConfig>(&origin.config->model);
+  const auto* const classifier = std::get_if<LinearClassifierConfig>(&origin.run->config.model);
   if (classifier == nullptr)
     throw Error(fmt::format("train.init_from: {} is a {}; a linear-classifier only starts from another one",
-                            config.train.init_from, type_of(origin.config->model)));
+                            config.train.init_from, type_of(origin.run->config.model)));
   auto base = std::make_shared<BaseClassifier>();
   base->config = *classifier;
   check_same_ngrams(base->config, std::get<LinearClassifierConfig>(config.model), config.train.init_from);
   const int64_t buckets = base->config.buckets;
-  const auto classes = static_cast<int64_t>(origin.classes.size());
+  const auto classes = static_cast<int64_t>(origin.run->classes.size());
   base->scale = values_of(origin, "linear.scale", buckets);
   base->weight = values_of(origin, "linear.weight", checked_product("linear.weight", {buckets, classes}));
   base->bias = values_of(origin, "linear.bias", classes);
   base->columns = classes;
   if (classes == 2 &&
-      !facts_of(origin.config->data).multi_label()) {  // the first class has the second one's weights times -1
+      !facts_of(origin.run->config.data).multi_label()) {  // the first class has the second one's weights times -1
     for (size_t f = 0; f < base->scale.size(); ++f) base->weight[f] = base->weight[2 * f + 1];
     base->weight.resize(base->scale.size());
     base->bias.erase(base->bias.begin());

@@ -29,7 +29,7 @@ std::string read_run_file(const fs::path& path) {
 }
 
 /// Throws Error if the checkpoint was trained with another tokenizer or other classes than those of the run folder.
-void check_trained_with(const RunFiles& run, const std::string& tokenizer_text, const fs::path& checkpoint) {
+void check_trained_with(const SavedRun& run, const std::string& tokenizer_text, const fs::path& checkpoint) {
   const auto refuse = [&](const char* file) {
     throw Error(
         fmt::format("{}: this is not what {} was trained with: the file was changed, or is from another run; use a "
@@ -95,9 +95,10 @@ fs::path run_folder_of(const fs::path& where) {
   throw Error(no_run(where));
 }
 
-RunFiles read_run_files(const fs::path& folder, const SafetensorsFile& weights) {
-  RunFiles run;
+SavedRun read_run_files(const fs::path& folder, const SafetensorsFile& weights) {
+  SavedRun run;
   run.folder = folder;
+  run.weights = weights.path();
   run.config = load_run_config(folder);
   const fs::path tokenizer = folder / "tokenizer.json", checkpoint = fs::path(weights.path()).parent_path();
   const std::string tokenizer_text = read_run_file(tokenizer);
@@ -119,7 +120,7 @@ SavedRun open_run(const fs::path& where, ParamMemory memory) {
   if (!weights.has_checksum())
     log_warning(fmt::format("{}: the file has no checksum: it was changed after training, or another program wrote it",
                             weights.path()));
-  SavedRun run{read_run_files(folder, weights), nullptr, weights.path()};
+  SavedRun run = read_run_files(folder, weights);
   run.model = std::make_unique<RunModel>(run.config, model_vocabulary(run.config, *run.tokenizer),
                                          static_cast<int64_t>(run.classes.size()), weights, memory);
   run.model->prepare();

@@ -31,27 +31,23 @@ std::vector<std::string> read_classes(const std::filesystem::path& folder);
 void write_run_files(const std::filesystem::path& folder, const RunConfig& config, const Tokenizer& tokenizer,
                      const std::vector<std::string>& classes);
 
-/// What the files of a run folder say of weights.
-struct RunFiles {
+/// A trained run: what its folder says of weights, and the model that has them.
+struct SavedRun {
   std::filesystem::path folder;
   RunConfig config;
   std::shared_ptr<const Tokenizer> tokenizer;
   std::vector<std::string> classes;  // of a classifier
   std::optional<RunState> state;     // the checkpoint's; none for a lone file of weights
+  std::string weights;               // the file of them
+  std::shared_ptr<RunModel> model;   // null: read_run_files() has not made it
+  std::vector<double> thresholds;    // multi-label: for each class the probability from which a text has it
+  DecisionRule rule;                 // with one label per text: which class a text is given
 };
 
-/// Throws Error, naming the file, if a file is missing or damaged, if the checkpoint of the weights was trained with
-/// another tokenizer or other classes, or if the weights do not have the shapes of the model. This is checked before
-/// anything is allocated in a size that a file states.
-RunFiles read_run_files(const std::filesystem::path& folder, const SafetensorsFile& weights);
-
-/// A trained model, read from its run folder.
-struct SavedRun : RunFiles {
-  std::shared_ptr<RunModel> model;
-  std::string weights;                  // the file they were read from
-  std::vector<double> thresholds = {};  // multi-label: for each class the probability from which a text has it
-  DecisionRule rule = {};               // with one label per text: which class a text is given
-};
+/// All but model, thresholds and rule. Throws Error, naming the file, if a file is missing or damaged, if the
+/// checkpoint of the weights was trained with another tokenizer or other classes, or if the weights do not have the
+/// shapes of the model. This is checked before anything is allocated in a size that a file states.
+SavedRun read_run_files(const std::filesystem::path& folder, const SafetensorsFile& weights);
 
 /// The run folder of a checkpoint's folder, or the folder itself. Throws Error when there is none.
 std::filesystem::path run_folder_of(const std::filesystem::path& where);

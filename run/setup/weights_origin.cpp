@@ -40,13 +40,10 @@ WeightsOrigin open_weights(const fs::path& where) {
   if (fs::exists(origin.folder() / state_name)) origin.state = read_state(origin.folder());
   // A run's weights are in <run>/checkpoints/<step>/.
   const fs::path run = fs::absolute(origin.file).parent_path().parent_path().parent_path();
-  if (origin.state && fs::exists(run / "config.yaml") && fs::is_directory(run / "checkpoints")) {
-    RunFiles files = read_run_files(run, *origin.tensors);
-    origin.config = std::move(files.config);
-    origin.tokenizer = std::move(files.tokenizer);
-    origin.classes = std::move(files.classes);
-  }
-  if (!origin.config) origin.exported = exported_model(origin.folder() / "config.json");
+  if (origin.state && fs::exists(run / "config.yaml") && fs::is_directory(run / "checkpoints"))
+    origin.run = read_run_files(run, *origin.tensors);
+  else
+    origin.exported = exported_model(origin.folder() / "config.json");
   return origin;
 }
 

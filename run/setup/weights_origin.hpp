@@ -23,16 +23,13 @@ struct ExportedModel {
   std::string tokenizer;  // its fingerprint
 };
 
-/// An opened file of weights, and what is known of them by the files beside it: `config`, `tokenizer` and `classes`
-/// only in a run folder.
+/// An opened file of weights, and what is known of them by the files beside it.
 struct WeightsOrigin {
   std::string file;
   std::unique_ptr<SafetensorsFile> tensors;
-  std::optional<RunState> state;  // of the checkpoint
-  std::optional<RunConfig> config;
-  std::optional<ExportedModel> exported;       // where config.json beside the file is that of an export
-  std::shared_ptr<const Tokenizer> tokenizer;  // null: not known
-  std::vector<std::string> classes;
+  std::optional<RunState> state;          // of the checkpoint
+  std::optional<SavedRun> run;            // in a run folder; without a model
+  std::optional<ExportedModel> exported;  // where config.json beside the file is that of an export
 
   std::filesystem::path folder() const { return std::filesystem::path(file).parent_path(); }
   /// Where a run keeps its tokenizer: in the folder of its checkpoints' folder.

@@ -69,8 +69,7 @@ RowNames row_names(const RunConfig& config, const Tokenizer& tokenizer, std::vec
 
 WarmRows::WarmRows(const RunConfig& config, const RowNames& rows, const WeightsOrigin& origin)
     : config_(config), rows_(rows), origin_(origin) {
-  if (origin.config && origin.tokenizer != nullptr)
-    theirs_ = row_names(*origin.config, *origin.tokenizer, origin.classes);
+  if (origin.run) theirs_ = row_names(origin.run->config, *origin.run->tokenizer, origin.run->classes);
 }
 
 bool WarmRows::other_tokenizer() const { return origin_.exported && origin_.exported->tokenizer != rows_.tokenizer; }
@@ -99,7 +98,7 @@ RowMapping WarmRows::by_name(const Param& param, const FileTensor& tensor, const
 
 std::string WarmRows::ngram_difference(const std::string& table) const {
   const auto ours = ngrams_of(config_.model, table);
-  const auto theirs = origin_.config     ? ngrams_of(origin_.config->model, table)
+  const auto theirs = origin_.run        ? ngrams_of(origin_.run->config.model, table)
                       : origin_.exported ? ngrams_of(origin_.exported->model, table)
                                          : std::nullopt;
   if (!ours || !theirs) return "the n-grams of the file are not known";

@@ -151,7 +151,7 @@ class Filling {
           "{} of {} rows of {} have no value in the file and are frozen at their random start: leave it out "
           "of train.freeze",
           rows - filled, rows, param.name));
-    if (param.name == "embed.weight" && filled < rows / 10 && origin_.tokenizer != nullptr)
+    if (param.name == "embed.weight" && filled < rows / 10 && origin_.run)
       warnings_.push_back(
           fmt::format("only {} of {} tokens are in the vocabulary of the file: to keep that vocabulary, set "
                       "data.tokenizer={{type: saved, file: {}}}",
@@ -219,9 +219,10 @@ bool numbers_may_mislead(const std::vector<std::string>& ours, const std::vector
 /// Keys of the model that change what weights compute, with both values: a line each. `harmless` keys do not.
 std::vector<std::string> model_differences(const RunConfig& config, const WeightsOrigin& origin) {
   std::vector<std::string> lines;
-  if (!origin.config) return lines;
+  if (!origin.run) return lines;
+  const TaskConfig& theirs = origin.run->config.model;
   const std::set<std::string> harmless = {"dropout", "recompute", "max_length", "loss"};
-  const ConfigNode was = to_node(origin.config->model), is = to_node(config.model);
+  const ConfigNode was = to_node(theirs), is = to_node(config.model);
   for (const ConfigNode& key : is.children) {
     const ConfigNode* const old = was.find(key.key);
     if (old == nullptr || key.key == "type" || harmless.count(key.key) > 0) continue;
@@ -229,8 +230,8 @@ std::vector<std::string> model_differences(const RunConfig& config, const Weight
       lines.push_back(fmt::format("  model.{}{}{} was {}, is {}", key.key, difference.path.empty() ? "" : ".",
                                   difference.path, difference.a, difference.b));
   }
-  const bool before = facts_of(origin.config->model).is_causal, now = facts_of(config.model).is_causal;
-  if (before != now && origin.config->model.index() != config.model.index())  // otherwise model.causal is named
+  const bool before = facts_of(theirs).is_causal, now = facts_of(config.model).is_causal;
+  if (before != now && theirs.index() != config.model.index())  // otherwise model.causal is named
     lines.push_back(before
                         ? "  tokens saw those before them only, and see all now; a text-classifier with model.causal: "
                           "true reads as the language model did"
@@ -254,7 +255,7 @@ WarmStart warm_start(const RunConfig& config, const RowNames& rows, const RunPar
   filling.fill(choose_tensors(origin, config.train.init_skip));
   for (const std::string& line : filling.table()) result.report.push_back(line);
   result.warnings = filling.warnings();
-  if (parts.params.known("head.weight") && numbers_may_mislead(rows.classes, origin.classes))
+  if (parts.params.known("head.weight") && origin.run && numbers_may_mislead(rows.classes, origin.run->classes))
     result.warnings.push_back(
         "classes whose names are numbers were matched by number, whatever they mean; if they mean something else now, "
         "leave them out with train.init_skip=[\"head.*\"]");

@@ -44,10 +44,10 @@ TEST_CASE("the mixing weights of pairs: sources are seen as a whole, targets fro
          "prefix: bidirectional, width: 16, max_length: 24, layers: [{mixer: attention}]}\ntrain: {steps: 2}\n";
   set_log_sink([](LogLevel, std::string_view) {});
   const Run run = train(ConfigOptions{{folder.path("run.yaml")}, {}});
-  const auto data = open_saved_data(run.saved());
+  const auto data = open_saved_data(run);
   set_log_sink({});
   const Batch example = example_of(*data, Split::valid);
-  const ModelView view = view_of(run.saved(), example);
+  const ModelView view = view_of(run, example);
   REQUIRE(view.layers.size() == 1);
   const WeightMap& map = view.layers[0].weights.at(0).maps.at(0);
   REQUIRE(map.length > 12);  // two pairs or more
@@ -57,7 +57,7 @@ TEST_CASE("the mixing weights of pairs: sources are seen as a whole, targets fro
     const auto i = static_cast<int64_t>(t);
     if (t > 0 && example.segment_ids[i] != example.segment_ids[i - 1]) reading = true;
     in_source.push_back(reading);
-    if (example.tokens[i] == run.saved().tokenizer->vocabulary_size() + 1) reading = false;
+    if (example.tokens[i] == run.tokenizer->vocabulary_size() + 1) reading = false;
   }
   for (size_t t = 0; t < map.length; ++t) {
     double sum = 0;

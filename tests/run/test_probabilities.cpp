@@ -42,7 +42,7 @@ class Folder : public TemporaryFolder {
   Run judged(const Run& run, const std::string& file, const std::vector<std::string>& overrides = {}) const {
     std::vector<std::string> all = {"data.test=[" + path(file) + "]"};
     all.insert(all.end(), overrides.begin(), overrides.end());
-    return Run::open(run.saved().folder, all);
+    return Run::open(run.folder, all);
   }
 };
 
@@ -81,14 +81,14 @@ TEST_CASE(
     "text without documents: the start token is in front, and later windows begin with half as many tokens as there "
     "are positions") {
   const Run run = folder().trained("plain", text_data(), causal);
-  const Model& model = run.saved().model->model();
+  const Model& model = run.model->model();
   const std::string text = "a drum turns the wire, and tape runs out slow";
   folder().write("one.txt", text);
   const TextScore score = run.score({text}).front();
   CHECK(score.tokens == static_cast<int64_t>(text.size()));
   // By hand: 12 positions, so token 13 is the first of a window that begins with the last 6.
-  std::vector<int32_t> sequence = run.saved().tokenizer->encode(text), window;
-  sequence.insert(sequence.begin(), run.saved().tokenizer->start_token());
+  std::vector<int32_t> sequence = run.tokenizer->encode(text), window;
+  sequence.insert(sequence.begin(), run.tokenizer->start_token());
   double sum = 0;
   for (const int32_t token : sequence) {
     window.push_back(token);
@@ -140,7 +140,7 @@ TEST_CASE("pairs, packed or one to a row, prefix or not: score, eval and complet
                                      "type: pairs, train: [" + folder().path("pairs.tsv") +
                                          "], tokenizer: char, max_source: 4, max_length: " + std::to_string(positions),
                                      std::string(causal) + ", prefix: " + prefix);
-    const Model& model = run.saved().model->model();
+    const Model& model = run.model->model();
     const auto pair = [](const std::string& source, const std::string& target) {
       InputText text(source);
       text.label = target;
@@ -156,11 +156,11 @@ TEST_CASE("pairs, packed or one to a row, prefix or not: score, eval and complet
       CHECK(judged.evaluate(Split::test).figure("targets") == 12);
       CHECK(loss_sum(judged) == doctest::Approx(sum).epsilon(1e-5));
     }
-    const std::vector<int32_t> prompt = prompt_of(run.saved(), "1234", "text");
+    const std::vector<int32_t> prompt = prompt_of(run, "1234", "text");
     REQUIRE(prompt.size() == 6);
     std::vector<int32_t> sequence = prompt;
     double by_hand = 0;
-    std::vector<int32_t> rest = run.saved().tokenizer->encode("567890");
+    std::vector<int32_t> rest = run.tokenizer->encode("567890");
     rest.push_back(prompt.front());
     for (const int32_t token : rest) {
       sequence.push_back(token);
@@ -176,7 +176,7 @@ TEST_CASE("pairs, packed or one to a row, prefix or not: score, eval and complet
       options.completions.tokens = 2;
       const PairCompletion written = run.predict({"12"}, options).front().completions.front();
       CHECK(written.tokens.size() <= 2);
-      std::vector<int32_t> text = prompt_of(run.saved(), "12", "text");
+      std::vector<int32_t> text = prompt_of(run, "12", "text");
       const auto source = static_cast<int64_t>(text.size());
       double expected = 0;
       std::vector<int32_t> all = written.tokens;
@@ -233,9 +233,9 @@ TEST_CASE("masked models: predict gives hidden tokens the probabilities whose lo
       // What is read of a text is all but its last token, after the start token.
       folder().write("short.txt", "the tape ru");
       const std::string text = documents == "none" ? "the tape r" : "the tape ru";
-      const auto& model = dynamic_cast<const MaskedLanguageModel&>(run.saved().model->model());
-      std::vector<int32_t> tokens = run.saved().tokenizer->encode(text);
-      tokens.insert(tokens.begin(), start_token(run.saved()).value());
+      const auto& model = dynamic_cast<const MaskedLanguageModel&>(run.model->model());
+      std::vector<int32_t> tokens = run.tokenizer->encode(text);
+      tokens.insert(tokens.begin(), start_token(run).value());
       Batch batch = pad_rows({tokens});
       batch.examples = Ids({1}, std::vector<int32_t>{0});
       const MaskedTokens masked = model.masking().apply(batch, Segments(batch.segment_ids), false, 0);

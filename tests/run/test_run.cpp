@@ -64,11 +64,11 @@ const TrainedRuns& runs() {
 }
 
 TEST_CASE("train() opens the run, which has the given seed, and its log goes to the program") {
-  CHECK(runs()["language-model"].config().seed == 7);
+  CHECK(runs()["language-model"].config.seed == 7);
   CHECK(contains(runs().log(), "all 8 steps are done"));
   CHECK(Run::open(runs().path("language-model")).evaluate().figure("loss") ==
         runs()["language-model"].evaluate().figure("loss"));
-  RunConfig wrong = runs()["language-model"].config();
+  RunConfig wrong = runs()["language-model"].config;
   wrong.train.lr = -1;
   CHECK(contains(message_of<Error>([&] { train(wrong); }), "train.lr"));
   CHECK(contains(message_of<Error>([&] { Run::open(runs().path("none")); }), "there is no such folder"));
@@ -108,7 +108,7 @@ TEST_CASE("a classifier, a masked model and a model of pairs predict, each in it
   const Run& classifier = runs()["text-classifier"];
   const Prediction label = classifier.predict({"a fine day"}).front();
   REQUIRE(label.labels.size() == 1);
-  REQUIRE(label.probabilities.size() == classifier.classes().size());
+  REQUIRE(label.probabilities.size() == classifier.classes.size());
   CHECK(label.probabilities[0] + label.probabilities[1] == doctest::Approx(1));
   CHECK(label.labels[0].probability >= 0.5);
   CHECK(classifier.embed({"a fine day"}).front().size() == 16);
