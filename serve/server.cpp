@@ -11,6 +11,7 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/strings/printable.hpp"
+#include "run/run.hpp"
 
 namespace capstan {
 
@@ -101,16 +102,15 @@ Models open_models(const ServeOptions& options) {
   engine.session_bytes /= static_cast<int64_t>(options.runs.size());
   engine.client_slots = share_of(options, engine.slots);
   for (const std::string& where : options.runs) {
-    SavedRun run = open_run(where);
+    Run run = Run::open(where);
     const std::string name = model_name(run.folder);
-    if (models.empty()) {
-      set_threads(static_cast<int>(options.threads > 0 ? options.threads : run.config.threads));
-      use_kernels(run.config.train);
-    }
     for (const auto& other : models)
       if (other->name() == name) throw ConfigError(fmt::format("{}: another run has the name {}, too", where, name));
     models.push_back(std::make_shared<Engine>(std::move(run), name, engine));
   }
+  const RunConfig& first = models.front()->run().config;
+  set_threads(static_cast<int>(options.threads > 0 ? options.threads : first.threads));
+  use_kernels(first.train);
   reserve_product_memory();
   return models;
 }

@@ -8,6 +8,7 @@
 #include "apps/command_line/recipes.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
+#include "run/run.hpp"
 #include "run/setup/file_safety.hpp"
 #include "run/summaries/inspection.hpp"
 #include "run/summaries/tensor_list.hpp"
@@ -32,7 +33,7 @@ void inspect_run(const InspectCommandOptions& options) {
   const std::filesystem::path what = options.what.front();
   if (what.extension() == ".safetensors") return print_tensors(what, std::cout);
   if (!options.trust) refuse_links_outside(run_folder_of(what));
-  const SavedRun run = open_run(what);
+  const Run run = Run::open(what);
   if (options.tensors) return print_tensors(run.weights, std::cout);
   std::cout << inspection_of(run, options.inspected.length);
 }
