@@ -2,12 +2,15 @@
 // those of the host: then no file is found on the way, except at the outermost group, which is the container's own.
 #include "core/machine/memory_limit.hpp"
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 #include <optional>
+
+#include "core/machine/pool.hpp"
 
 namespace capstan {
 namespace {
@@ -17,6 +20,17 @@ std::optional<uint64_t> number_in(const std::string& path) {
   std::ifstream file(path);
   uint64_t number = 0;
   if (file >> number) return number;
+  return std::nullopt;
+}
+
+/// The number after `name` in a file of the system's figures in kB.
+std::optional<uint64_t> bytes_in(const std::string& path, const std::string& name) {
+  std::ifstream file(path);
+  for (std::string word, rest; file >> word;) {
+    uint64_t kilobytes = 0;
+    if (word == name && file >> kilobytes) return kilobytes * 1024;
+    std::getline(file, rest);
+  }
   return std::nullopt;
 }
 
@@ -64,13 +78,13 @@ MemoryLimit memory_limit(const std::string& root) {
 
 uint64_t free_memory(const std::string& root) {
   const uint64_t limit = memory_limit(root).bytes;
-  std::ifstream machine(root + "/proc/meminfo");
-  for (std::string name, unit; machine >> name;) {
-    uint64_t kilobytes = 0;
-    if (machine >> kilobytes && name == "MemAvailable:") return std::min(limit, kilobytes * 1024);
-    std::getline(machine, unit);
-  }
-  return limit;
+  return std::min(limit, bytes_in(root + "/proc/meminfo", "MemAvailable:").value_or(limit));
+}
+
+uint64_t live_memory() {
+  pool::trim();
+  malloc_trim(0);
+  return bytes_in("/proc/self/status", "RssAnon:").value_or(0);
 }
 
 }  // namespace capstan

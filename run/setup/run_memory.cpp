@@ -11,6 +11,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/sizes.hpp"
+#include "core/machine/parallel.hpp"
 #include "core/strings/quantities.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/run_model.hpp"
@@ -33,13 +34,16 @@ double batch_tokens(const TrainConfig& train, const DataExtent& data) {
   return std::max(data.example_tokens, std::min({epoch, lane, micro}) - data.example_tokens);
 }
 
-/// Blocks of gradients that one thread holds while it adds up the lanes of a rank, besides that of the parameters.
-int64_t lane_blocks(const TrainConfig& train, const DataExtent& data, int64_t ranks) {
+LaneTree lanes_of(const TrainConfig& train, const DataExtent& data) {
   const auto length = static_cast<int64_t>(std::clamp(data.example_tokens, 1.0, 1e9));
   const int64_t wanted = train.batch_tokens > 0 ? train.batch_tokens / length : train.batch_size;
   const int64_t rows = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(data.examples, 1));
   checked_product("the tokens of a batch", {rows, length});
-  const LaneTree tree(lane_count(rows, length, train.lanes));
+  return LaneTree(lane_count(rows, length, train.lanes));
+}
+
+/// Blocks of gradients that one thread holds while it adds up the lanes of a rank, besides that of the parameters.
+int64_t lane_blocks(const LaneTree& tree, int64_t ranks) {
   if (tree.lanes() == 1) return 0;
   int64_t blocks = 1;
   for (int64_t lanes = tree.lanes_of(ranks - 1, ranks).size(); lanes > 1; lanes /= 2) ++blocks;
@@ -61,14 +65,17 @@ double state_elements(const TrainConfig& train, const ParamStore& params) {
 
 MemoryNeed countable_need(const RunConfig& config, const DataExtent& data, int64_t ranks) {
   const RunModel model(config, data.vocabulary, data.classes, ParamMemory::none);
+  const LaneTree lanes = lanes_of(config.train, data);
   MemoryNeed need;
+  need.taken = data.taken;
   need.parameters = static_cast<double>(model.params().flat_size()) * sizeof(real);
-  need.gradients = static_cast<double>(1 + lane_blocks(config.train, data, ranks)) *
+  need.gradients = static_cast<double>(1 + lane_blocks(lanes, ranks)) *
                    static_cast<double>(model.params().dense_size()) * sizeof(real);
   need.optimizer = state_elements(config.train, model.params()) * sizeof(real) / static_cast<double>(ranks);
   need.tokens = batch_tokens(config.train, data);
   const auto length = static_cast<int64_t>(std::max(data.example_tokens, 1.0));
   need.activations = need.tokens * model.kept_bytes(length);
+  need.lanes = static_cast<double>(std::min<int64_t>(threads(), lanes.lanes()));
   return need;
 }
 
@@ -106,14 +113,16 @@ MemoryNeed memory_need(const RunConfig& config, const DataExtent& data, int64_t 
 }
 
 std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data, const MemoryLimit& limit,
-                                            int64_t ranks, int64_t neighbours) {
-  const MemoryNeed need = memory_need(config, data, ranks);
+                                            int64_t ranks, int64_t neighbours, MemoryBound bound) {
+  MemoryNeed need = memory_need(config, data, ranks);
+  if (bound == MemoryBound::ample) need.activations *= 2 * need.lanes;
   const double available = static_cast<double>(limit.bytes) / static_cast<double>(neighbours);
   if (need.total() <= available) return std::nullopt;
   std::vector<std::string> parts;
   const auto part = [&](const char* name, double bytes) {
     if (bytes >= 0.01 * need.total()) parts.push_back(fmt::format("{} for {}", bytes_text(bytes), name));
   };
+  part("the program and the data", need.taken);
   part("parameters", need.parameters);
   part("gradients", need.gradients);
   part("the optimizer", need.optimizer);
@@ -123,13 +132,13 @@ std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataE
                           : config.train.batch_tokens > 0 ? "train.batch_tokens"
                                                           : "train.batch_size";
   return MemoryProblem{
-      key, fmt::format(
-               "training needs at least {} of memory ({}), but {} has {}: lower {}, or train nevertheless with --force",
-               bytes_text(need.total()), join(parts),
-               neighbours > 1 ? fmt::format("each of {} ranks' share of {}", neighbours, limit.of) : limit.of,
-               bytes_text(available),
-               of_batch ? key + ", train.micro_batch_tokens or the length of texts"
-                        : "the sizes of the model, of which capstan inspect shows the parts")};
+      key,
+      fmt::format("training needs {} {} of memory ({}), but {} has {}: lower {}, or train nevertheless with --force",
+                  bound == MemoryBound::least ? "at least" : "about", bytes_text(need.total()), join(parts),
+                  neighbours > 1 ? fmt::format("each of {} ranks' share of {}", neighbours, limit.of) : limit.of,
+                  bytes_text(available),
+                  of_batch ? key + ", train.micro_batch_tokens or the length of texts"
+                           : "the sizes of the model, of which capstan inspect shows the parts")};
 }
 
 std::string parameters_text(const ParamStore& params) {

@@ -18,6 +18,7 @@ struct DataExtent {
   int64_t vocabulary = 2, classes = 2;
   int64_t examples = 1;       // of an epoch
   double example_tokens = 1;  // in a batch, padding included
+  double taken = 0;           // bytes that the process has already: itself and the data
 };
 
 /// The extent that is known before the data are read: what any data have at least.
@@ -27,13 +28,15 @@ DataExtent extent_of(const RunConfig& config, const DataSource& data);
 
 /// Bytes that training holds at the same time, at least.
 struct MemoryNeed {
+  double taken = 0;  // DataExtent::taken
   double parameters = 0;
   double gradients = 0;    // with the gradients of lanes that wait to be added up
   double optimizer = 0;    // the optimizer's state
   double activations = 0;  // what the forward pass over one (micro-)batch keeps
   double tokens = 0;       // of that batch
+  double lanes = 1;        // that threads compute at the same time, each with such activations
 
-  double total() const { return parameters + gradients + optimizer + activations; }
+  double total() const { return taken + parameters + gradients + optimizer + activations; }
 };
 /// The need of one of `ranks` ranks; infinite if the sizes cannot be counted.
 MemoryNeed memory_need(const RunConfig& config, const DataExtent& data, int64_t ranks = 1);
@@ -43,9 +46,14 @@ struct MemoryProblem {
   std::string key;      // what takes most: that of a batch, or the model
   std::string message;  // bytes, limit, remedy
 };
+/// least: what a run needs at least, so that none is refused which could be trained. ample: from above, for sizes that
+/// are chosen; all lanes at once, and twice as much as they keep, since that is what the pool (core/machine/pool) may
+/// hold.
+enum class MemoryBound { least, ample };
 /// The problem of one of `ranks` ranks, of which `neighbours` share the limit; none if it can be trained.
 std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data, const MemoryLimit& limit,
-                                            int64_t ranks = 1, int64_t neighbours = 1);
+                                            int64_t ranks = 1, int64_t neighbours = 1,
+                                            MemoryBound bound = MemoryBound::least);
 
 /// "1958016 parameters and 12812288 in tables of n-grams", of which a token reads a few rows.
 std::string parameters_text(const ParamStore& params);

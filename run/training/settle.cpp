@@ -71,6 +71,7 @@ class Settling : NoCopy {
     doing_ = "while steps were on trial";
     reserve_product_memory();
     const double seconds = 60 * config_.train.minutes;
+    measure_memory(MemoryBound::ample);
     const Fits fits = [&](const RunConfig& sized) { return options_.force || !memory_problem_of(sized); };
     const Pilot pilot = [&](RunConfig sized) {
       if (sized.train.precision == Precision::automatic) sized.train.precision = precision_for(sized);
@@ -86,8 +87,9 @@ class Settling : NoCopy {
                       steps));
   }
 
-  void check_memory() const {
+  void check_memory() {
     if (options_.force) return;
+    measure_memory(MemoryBound::least);
     if (const auto memory = memory_problem_of(config_)) throw ConfigError(memory->key + ": " + memory->message);
   }
 
@@ -144,9 +146,17 @@ class Settling : NoCopy {
     run_.choices.push_back(line);
   }
 
+  /// Once: before the first step on trial, and only for a plan with memory to spare.
+  void measure_memory(MemoryBound bound) {
+    if (bound_) return;
+    bound_ = bound;
+    taken_ = static_cast<double>(machine_.taken());
+  }
+
   std::optional<MemoryProblem> memory_problem_of(const RunConfig& config) const {
-    return memory_problem(config, extent_of(config, *run_.data), machine_.memory, ranks_.size(),
-                          ranks_.sharing_memory());
+    DataExtent extent = extent_of(config, *run_.data);
+    extent.taken = taken_;
+    return memory_problem(config, extent, machine_.memory, ranks_.size(), ranks_.sharing_memory(), *bound_);
   }
 
   Precision precision_for(const RunConfig& sized) {
@@ -167,6 +177,8 @@ class Settling : NoCopy {
   const std::optional<BegunRun> begun_;
   RunConfig config_;  // with what has been chosen so far
   std::optional<Precision> precision_;
+  double taken_ = 0;  // bytes
+  std::optional<MemoryBound> bound_;
   const char* doing_ = "before the first step";
   Settled run_;
 };

@@ -21,6 +21,7 @@ namespace capstan {
 /// What choices depend on besides configuration and data: this machine, unless a test puts in another.
 struct Machine {
   MemoryLimit memory = memory_limit();
+  std::function<uint64_t()> taken = live_memory;  // bytes of this process
   std::function<PilotTimes(const RunConfig&, const DataSource&, double seconds)> time_steps = time_pilot;
   std::function<PrecisionTimes(const RunConfig&, const DataSource&, int ranks)> time_precisions =
       capstan::time_precisions;

@@ -13,6 +13,7 @@
 #include "run/yaml/config.hpp"
 #include "run/yaml/config_diff.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/support/texts.hpp"
 
 namespace capstan {
 namespace {
@@ -204,10 +205,21 @@ TEST_CASE("settle: a signal while steps are on trial ends it, and says so") {
 TEST_CASE("settle: no step is on trial that the memory is too small for") {
   const Data data;
   KnownMachine known;
-  known.machine.memory = {1 << 20, "the control group /small"};
-  CHECK_THROWS_WITH_AS(settled(data.language_model(planned), known.machine),
-                       doctest::Contains("the control group /small has"), ConfigError);
+  known.machine.memory = {50'000'000, "the control group /small"};
+  known.machine.taken = [] { return 49'990'000; };
+  const auto message = [&](const Overrides& overrides) {
+    return message_of<ConfigError>([&] { settled(data.language_model(overrides), known.machine); });
+  };
+  CHECK(contains(message(planned), "model: training needs about 5"));
+  CHECK(contains(message(planned), "(50 MB for the program and the data"));
+  CHECK(contains(message({"train.steps=5", "train.precision=auto"}), "the control group /small has 50 MB"));
   CHECK(known.trials == 0);
+  // A plan takes sizes that leave memory to spare.
+  const auto width_within = [&](uint64_t bytes) {
+    known.machine.memory.bytes = 50'000'000 + bytes;
+    return model_of(settled(data.language_model(planned), known.machine).config).width;
+  };
+  CHECK(width_within(100'000'000) > width_within(2'000'000));
 }
 
 }  // namespace

@@ -2,6 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <cstring>
+#include <vector>
+
+#include "core/machine/pool.hpp"
+
 #include "tests/support/temporary_folder.hpp"
 
 namespace capstan {
@@ -30,6 +35,17 @@ TEST_CASE("memory limit: control groups of version 1, seen from inside a contain
   root.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "777\n");
   CHECK(memory_limit(root.path()).bytes == 777);
   CHECK(memory_limit(root.path()).of == "the control group /");
+}
+
+TEST_CASE("live memory: what is used counts, what was freed does not") {
+  const uint64_t before = live_memory();
+  std::vector<char> used(64 << 20, 1);
+  Buffer block(64 << 20);
+  std::memset(block.data(), 1, 64 << 20);
+  CHECK(live_memory() > before + (uint64_t{127} << 20));
+  used = {};
+  block = {};
+  CHECK(live_memory() < before + (uint64_t{8} << 20));
 }
 
 }  // namespace capstan
