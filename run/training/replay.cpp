@@ -219,6 +219,7 @@ ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Comm
   config.folder = scratch.path().string();
   ReplayReport report;
   TrainRunOptions options;
+  options.settled = true;
   fs::path saved_checkpoint;
   if (solved) {
     const auto last = saved.last();

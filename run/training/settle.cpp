@@ -36,7 +36,7 @@ class Settling : NoCopy {
         ranks_(ranks),
         machine_(machine),
         open_precision_(given.train.precision == Precision::automatic),
-        begun_(begun_run(given, ranks)) {
+        begun_(options.settled ? BegunRun{given, true} : begun_run(given, ranks)) {
     config_ = begun_ ? with_choices_of(*begun_, given) : given;
   }
 

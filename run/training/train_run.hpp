@@ -22,6 +22,7 @@ struct TrainRunOptions {
   bool force = false;               // train even if the memory cannot be enough
   RankOptions ranks = {};
   bool mixed_kernels = false;                  // train even if ranks round differently
+  bool settled = false;                        // the configuration is that of a trained run: nothing is chosen again
   std::optional<PieceEnd> end = std::nullopt;  // train a piece of the run only: for replays
 };
 
