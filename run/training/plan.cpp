@@ -102,17 +102,21 @@ class Planner {
 
   RunPlan make() {
     const bool open_width = width_of(open_) == 0;
-    RunConfig config = with_sizes(open_width ? first_width() : width_of(open_), 1);
+    const std::vector<Size> widths = open_width ? sizes() : std::vector<Size>();
+    int64_t width = open_width ? widths.front().width : width_of(open_);
+    for (const Size& size : widths)
+      if (size.width <= default_width) width = size.width;
+    RunConfig config = with_sizes(width, 1);
     if (!fits_(config)) return {config, {}};
     PilotTimes times = time(config);
     if (open_width) {
       // Only the second pilot shows what a step takes besides its operations, so that the choice may change after it.
-      if (const int64_t width = choose_width(); width != width_of(config)) time(with_sizes(width, 1));
-      config = with_sizes(choose_width(), 1);
-      times = predicted(flops(config).value());
+      if (const Size second = best_of(widths); second.width != width) time(with_sizes(second.width, 1));
+      const Size chosen = best_of(widths);
+      width = chosen.width;
+      times = predicted(chosen.flops);
     }
-    const int64_t steps = steps_for(times);
-    config = with_sizes(width_of(config), steps);
+    config = with_sizes(width, steps_for(times));
     return {config, report(config, times)};
   }
 
@@ -172,22 +176,27 @@ class Planner {
     }
   }
 
-  /// The widest model up to default_width that can be made and fits; where there is none, the narrowest that can be
-  /// made.
-  int64_t first_width() const {
-    std::optional<int64_t> widest;
+  /// A width with which the model can be made.
+  struct Size {
+    int64_t width;
+    double flops;  // per token
+  };
+  /// The narrowest, and all wider ones up to the first that does not fit or has too many parameters for the text.
+  std::vector<Size> sizes() const {
+    std::vector<Size> all;
     for (int64_t width = min_width; width <= max_width; width += width_step) {
       const RunConfig config = with_sizes(width, 1);
-      if (!flops(config)) continue;
-      if (widest && (width > default_width || !fits_(config))) break;
-      widest = width;
+      const std::optional<double> needed = flops(config);
+      if (!needed) continue;
+      if (!all.empty() && (*needed / 6 > max_parameters_per_token * text_ || !fits_(config))) break;
+      all.push_back({width, *needed});
     }
-    if (!widest)
+    if (all.empty())
       throw ConfigError(
           fmt::format("model.width: no width from {} to {} in steps of {} goes with the other settings of "
                       "the model; give one",
                       min_width, max_width, width_step));
-    return *widest;
+    return all;
   }
 
   /// Steps that fit into the time, with evaluations and checkpoints, and are not more than the text or train.epochs
@@ -210,31 +219,20 @@ class Planner {
     return !has_fresh_tables(open_) || worth_beginning(epoch, rest, steps_per_epoch_) ? steps : steps - rest;
   }
 
-  /// The width whose training would be nearest to tokens_per_parameter and use the time. An operation of the forward
+  /// The size whose training would be nearest to tokens_per_parameter and use the time. An operation of the forward
   /// pass is one parameter and token, and training takes six FLOPs for it.
-  int64_t choose_width() const {
-    std::optional<int64_t> best;
-    double best_score = 0;
-    for (int64_t width = min_width; width <= max_width; width += width_step) {
-      const RunConfig config = with_sizes(width, 1);
-      const std::optional<double> needed = flops(config);
-      if (!needed) continue;
-      const double parameters = *needed / 6;
-      if (best && (parameters > max_parameters_per_token * text_ || !fits_(config))) break;
-      const PilotTimes times = predicted(*needed);
+  Size best_of(const std::vector<Size>& sizes) const {
+    const auto score = [&](const Size& size) {
+      const PilotTimes times = predicted(size.flops);
       const int64_t steps = steps_for(times);
       // A run ends with an epoch; the time that is then left is lost. A tenth of it weighs as much as 1.8 times the
       // parameters.
       constexpr double weight = 6;
       const double lost = std::log(allowed_steps(times) / static_cast<double>(steps));
-      const double score =
-          std::abs(std::log(passes_of(steps) * text_ / (tokens_per_parameter * parameters))) + weight * lost;
-      if (!best || score < best_score) {
-        best = width;
-        best_score = score;
-      }
-    }
-    return best.value();  // the pilot's width exists
+      return std::abs(std::log(passes_of(steps) * text_ / (tokens_per_parameter * size.flops / 6))) + weight * lost;
+    };
+    return *std::min_element(sizes.begin(), sizes.end(),
+                             [&](const Size& a, const Size& b) { return score(a) < score(b); });
   }
 
   std::vector<std::string> report(const RunConfig& config, const PilotTimes& times) const {

@@ -93,11 +93,8 @@ std::vector<std::string> table_of(const std::vector<Line>& lines) {
   std::vector<std::string> text;
   for (const auto& [line, count] : groups) {
     const std::string blocks = count > 0 ? fmt::format("in {} block{}", count, count > 1 ? "s" : "") : "";
-    std::string row = fmt::format("  {:<8}  {:<{}}  {:<{}}  {}", line.fate, line.name, name_width, line.shape,
-                                  shape_width, join(std::vector<std::string>{blocks, line.note}, ""));
-    if (!blocks.empty() && !line.note.empty())
-      row = fmt::format("  {:<8}  {:<{}}  {:<{}}  {}; {}", line.fate, line.name, name_width, line.shape, shape_width,
-                        blocks, line.note);
+    std::string row = fmt::format("  {:<8}  {:<{}}  {:<{}}  {}{}{}", line.fate, line.name, name_width, line.shape,
+                                  shape_width, blocks, blocks.empty() || line.note.empty() ? "" : "; ", line.note);
     row.erase(row.find_last_not_of(' ') + 1);
     text.push_back(row);
   }

@@ -21,31 +21,17 @@ namespace {
 
 constexpr std::string_view blanks = " \t\r";
 
-/// The fields of a line, from its end: a word at its beginning may have blanks, the numbers after it have none.
-class FieldsFromEnd {
- public:
-  explicit FieldsFromEnd(std::string_view line) : left_(trimmed(line, blanks)) {}
-  std::string_view left() const { return left_; }
-  /// The last field, which is taken away; empty at the beginning.
-  std::string_view next() {
-    const size_t begin = left_.find_last_of(blanks) + 1;  // npos + 1 is 0
-    const std::string_view field = left_.substr(begin);
-    left_ = trimmed(left_.substr(0, begin), blanks);
-    return field;
-  }
-
- private:
-  std::string_view left_;
-};
+/// The first field of a line, which is taken away; empty at its end.
+std::string_view next_field(std::string_view& line) {
+  line = trimmed(line, blanks);
+  const std::string_view field = line.substr(0, line.find_first_of(blanks));
+  line.remove_prefix(field.size());
+  return field;
+}
 
 int64_t fields_in(std::string_view line) {
   int64_t count = 0;
-  bool inside = false;
-  for (const char c : line) {
-    const bool blank = blanks.find(c) != std::string_view::npos;
-    count += !blank && !inside ? 1 : 0;
-    inside = !blank;
-  }
+  while (!next_field(line).empty()) ++count;
   return count;
 }
 
@@ -97,9 +83,10 @@ class VectorFile {
 
   /// Is the first line "COUNT WIDTH", as word2vec and fastText write it? It is then noted, and its width checked.
   bool is_header(const std::string& line) {
-    FieldsFromEnd fields(line);
-    const auto width = parse_integer(std::string(fields.next())), count = parse_integer(std::string(fields.next()));
-    if (!width || !count || !fields.left().empty()) {
+    std::string_view left = line;
+    const auto count = parse_integer(std::string(next_field(left))),
+               width = parse_integer(std::string(next_field(left)));
+    if (!width || !count || !next_field(left).empty()) {
       if (line.find('\0') != std::string::npos || (!line.empty() && static_cast<unsigned char>(line.front()) == 0xba))
         throw Error(fmt::format("{}: is no text: of fastText, give the .vec file beside the .bin", path_));
       return false;
@@ -117,7 +104,9 @@ class VectorFile {
 
   /// Reads a line. Numbers are only parsed for words of the vocabulary, which are few of the file's.
   void take(const std::string& line) {
-    if (trimmed(line, blanks).empty()) return;
+    std::string_view left = line;
+    const std::string_view word = next_field(left);
+    if (word.empty()) return;
     const int64_t numbers = fields_in(line) - 1;  // a word may have blanks in it
     if (vectors_ == 0 && !stated_) check_width(numbers);
     if (numbers < width_)
@@ -125,11 +114,9 @@ class VectorFile {
                               place(), width_, numbers + 1));
     ++vectors_;
     if (numbers > width_) return;  // no word of a vocabulary has blanks
-    const std::string_view text = trimmed(line, blanks);
-    const auto row = rows_.find(std::string(text.substr(0, text.find_first_of(blanks))));
+    const auto row = rows_.find(std::string(word));
     if (row == rows_.end() || row->second < 0) return;
-    FieldsFromEnd fields(line);
-    for (int64_t i = width_; i-- > 0;) table_[row->second * width_ + i] = value_of(fields.next(), i);
+    for (int64_t i = 0; i < width_; ++i) table_[row->second * width_ + i] = value_of(next_field(left), i);
     row->second = -1;  // the first one counts
     ++found_;
   }
@@ -165,8 +152,7 @@ std::vector<std::string> fill_word_vectors(const RunConfig& config, const Tokeni
   for (int64_t id = 0; id < tokenizer.vocabulary_size(); ++id)
     rows.emplace(tokenizer.token_name(static_cast<int32_t>(id)), id);
   VectorFile file(config.train.init_vectors, embed->var.dim(1), std::move(rows), parts.params.values() + embed->offset);
-  std::vector<std::string> report = file.read(log);
-  return report;
+  return file.read(log);
 }
 
 void check_init_vectors(const RunConfig& config, Problems& problems) {
