@@ -124,10 +124,7 @@ class Settling : NoCopy {
     say(fmt::format("an evaluation every {} steps", *train.valid_every));
   }
 
-  Settled settled() {
-    run_.config = std::move(config_);
-    return std::move(run_);
-  }
+  Settled settled() { return std::move(run_); }
   /// After Stopped. Throws it again where no signal was the reason.
   Settled stopped() {
     if (run_.signal == 0) run_.signal = StopSignals::received();
@@ -175,12 +172,12 @@ class Settling : NoCopy {
   const Machine& machine_;
   const bool open_precision_;
   const std::optional<BegunRun> begun_;
-  RunConfig config_;  // with what has been chosen so far
   std::optional<Precision> precision_;
   double taken_ = 0;  // bytes
   std::optional<MemoryBound> bound_;
   const char* doing_ = "before the first step";
   Settled run_;
+  RunConfig& config_ = run_.config;  // with what has been chosen so far
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/stop.hpp"
+#include "core/io/log.hpp"
 #include "core/products/gemm_backend.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/saved_run.hpp"
@@ -198,7 +199,11 @@ TEST_CASE("settle: a signal while steps are on trial ends it, and says so") {
       return {};
     };
     if (open != planned && !bf16_obstacle().empty()) continue;
+    std::string log;
+    set_log_sink([&](LogLevel, std::string_view line) { log += std::string(line) + "\n"; });
     CHECK(settled(data.language_model(open), known.machine).signal == SIGTERM);
+    set_log_sink({});
+    CHECK(log == "interrupted by SIGTERM while steps were on trial; the same command goes on\n");
   }
 }
 
