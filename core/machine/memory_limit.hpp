@@ -23,7 +23,7 @@ MemoryLimit memory_limit(const std::string& root = "");
 /// already is not subtracted from the limit.
 uint64_t free_memory(const std::string& root = "");
 
-/// Bytes that this process has in memory and that are of no file, after what is freed was given back to the system.
+/// Gives what is freed back to the system, and returns the bytes that this process then has, but for those of files.
 uint64_t live_memory();
 
 }  // namespace capstan

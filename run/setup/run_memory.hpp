@@ -47,8 +47,7 @@ struct MemoryProblem {
   std::string message;  // bytes, limit, remedy
 };
 /// least: what a run needs at least, so that none is refused which could be trained. ample: from above, for sizes that
-/// are chosen; all lanes at once, and twice as much as they keep, since that is what the pool (core/machine/pool) may
-/// hold.
+/// are chosen, with what the backward pass, libraries and an evaluation take.
 enum class MemoryBound { least, ample };
 /// The problem of one of `ranks` ranks, of which `neighbours` share the limit; none if it can be trained.
 std::optional<MemoryProblem> memory_problem(const RunConfig& config, const DataExtent& data, const MemoryLimit& limit,

@@ -8,8 +8,8 @@
 #include "core/base/median.hpp"
 #include "core/base/stop.hpp"
 #include "core/io/log.hpp"
+#include "core/machine/memory_limit.hpp"
 #include "core/machine/parallel.hpp"
-#include "core/machine/pool.hpp"
 #include "run/setup/run_model.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/loop/signals.hpp"
@@ -111,7 +111,7 @@ auto on_trial(const Trial& trial) {
   const StopPoll poll = [] { return StopSignals::received() != 0; };
   const StopScope heeded(&poll);
   const auto times = trial();
-  pool::trim();
+  live_memory();
   return times;
 }
 

@@ -119,6 +119,23 @@ TEST_CASE("memory: ranks share out what the optimizer keeps; a machine's limit i
   CHECK(shared->message.find("each of 4 ranks' share of this machine has ") != std::string::npos);
 }
 
+TEST_CASE("memory: what the process has already counts, and sizes that are chosen leave memory to spare") {
+  const RunConfig config = config_with({"train.batch_size=8", "train.lanes=1"});
+  DataExtent data;
+  data.examples = 100;
+  data.example_tokens = 256;
+  const auto need = static_cast<uint64_t>(memory_need(config, data).total() + 1);
+  CHECK_FALSE(memory_problem(config, data, {need, "this machine"}));
+  const auto ample = memory_problem(config, data, {need, "this machine"}, 1, 1, MemoryBound::ample);
+  REQUIRE(ample);
+  CHECK(ample->message.find("needs about ") != std::string::npos);
+  data.taken = 1e8;
+  const auto taken = memory_problem(config, data, {need, "this machine"});
+  REQUIRE(taken);
+  CHECK(taken->message.find("100 MB for the program and the data") != std::string::npos);
+  CHECK_FALSE(memory_problem(config, data, {need + 100'000'000, "this machine"}));
+}
+
 TEST_CASE("memory: bytes in words") {
   CHECK(bytes_text(12) == "12 bytes");
   CHECK(bytes_text(1500) == "1.5 kB");

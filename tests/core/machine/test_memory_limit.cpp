@@ -43,8 +43,8 @@ TEST_CASE("live memory: what is used counts, what was freed does not") {
   Buffer block(64 << 20);
   std::memset(block.data(), 1, 64 << 20);
   CHECK(live_memory() > before + (uint64_t{127} << 20));
-  used = {};
-  block = {};
+  used = std::vector<char>();
+  block = Buffer();
   CHECK(live_memory() < before + (uint64_t{8} << 20));
 }
 
