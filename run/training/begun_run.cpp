@@ -2,6 +2,7 @@
 #include "run/training/begun_run.hpp"
 
 #include "core/base/error.hpp"
+#include "data/labelled/found_columns.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/training/plan.hpp"
 #include "run/yaml/config_diff.hpp"
@@ -36,7 +37,10 @@ void take_columns(const LabelledSourceConfig& begun, LabelledSourceConfig& given
   take(given.label_column, begun.label_column);
   take(given.label_columns, begun.label_columns);
   take(given.text_columns, begun.text_columns);
-  take(given.multi_label, begun.multi_label);
+  if (given.multi_label || !begun.multi_label) return;
+  LabelledSourceConfig found = given;  // it was given, or found in the values of the column
+  find_columns(found);
+  given.multi_label = found.multi_label;
 }
 void take_columns(const PairSourceConfig& begun, PairSourceConfig& given) {
   take(given.header, begun.header);
