@@ -37,9 +37,18 @@ void BadRows::check(bool any_good) const {
                                  counted(), count_ == 1 ? "it" : "them", count_ == 1 ? "it" : "them"));
 }
 
+std::vector<std::string> BadRows::repeated_headers() const {
+  if (headers_ == 0) return {};
+  return {fmt::format("data: {} left out that {} the header again, as in files that were joined; the first: {}",
+                      headers_ == 1 ? "1 row" : fmt::format("{} rows", headers_), headers_ == 1 ? "is" : "are",
+                      first_header_)};
+}
+
 std::vector<std::string> BadRows::summary() const {
-  if (count_ == 0) return {};
-  return {fmt::format("data: {} left out (on_error: skip), the first: {}", counted(), first_.front())};
+  std::vector<std::string> lines = repeated_headers();
+  if (count_ > 0 && rule_ == OnError::skip)
+    lines.push_back(fmt::format("data: {} left out (on_error: skip), the first: {}", counted(), first_.front()));
+  return lines;
 }
 
 }  // namespace capstan

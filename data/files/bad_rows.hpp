@@ -10,6 +10,7 @@
 
 #include "core/base/error.hpp"
 #include "core/config/schema.hpp"
+#include "core/io/regular_file.hpp"
 
 namespace capstan {
 
@@ -30,13 +31,16 @@ class BadRows {
 
   /// `problem`: "file:line: what is wrong".
   void add(const std::string& problem);
-  /// Runs `read`; an Error that it throws makes a bad row, unless it is a ConfigError. False for a bad row.
+  /// Runs `read`; an Error that it throws makes a bad row, unless it is a ConfigError, or a FileError: a full disk is
+  /// no fault of the row. False for a bad row.
   template <class Read>
   bool guard(const Read& read) {
     try {
       read();
       return true;
     } catch (const ConfigError&) {
+      throw;
+    } catch (const FileError&) {
       throw;
     } catch (const Error& problem) {
       add(problem.what());
@@ -52,13 +56,21 @@ class BadRows {
   /// The labels of bad rows, with their numbers.
   const std::map<std::string, int64_t>& lost() const { return lost_; }
 
+  /// A row, at this place, repeats the header of its file, as of files that were joined: it is left out, and no bad
+  /// row.
+  void header_again(const std::string& place) {
+    if (headers_++ == 0) first_header_ = place;
+  }
+
   int64_t count() const { return count_; }
   /// The first problems, three at most of those that say the same, and a line that counts the others.
   std::vector<std::string> listed() const;
   /// Throws BadRowsError with the first problems and the count of all, unless bad rows are to be skipped. `any_good`:
   /// whether a row is left; without one, the remedy is not to skip them.
   void check(bool any_good = true) const;
-  /// What was skipped, in one line; none when nothing was.
+  /// How many headers were left out, in one line; none when no one was.
+  std::vector<std::string> repeated_headers() const;
+  /// What was left out: repeated_headers(), and a line for the bad rows that are to be skipped.
   std::vector<std::string> summary() const;
 
  private:
@@ -66,7 +78,8 @@ class BadRows {
 
   OnError rule_;
   std::string noun_;
-  int64_t count_ = 0;
+  int64_t count_ = 0, headers_ = 0;
+  std::string first_header_;
   static constexpr size_t max_labels = 1000;
   std::map<std::string, int64_t> lost_;
   std::vector<std::string> first_;

@@ -78,7 +78,15 @@ fs::file_type type_of(const fs::path& path) {
   return type;
 }
 
-/// Calls visit(path, name) for every file below `folder`. Links to folders are not followed, so there are no circles.
+/// Is a folder that of a run? Its files are no data.
+bool is_run_folder(const fs::path& folder) {
+  std::error_code unknown;
+  return fs::exists(folder / "config.yaml", unknown) &&
+         (fs::exists(folder / "checkpoints", unknown) || fs::exists(folder / "train.log", unknown));
+}
+
+/// Calls visit(path, name) for every file below `folder`, but those of runs. Links to folders are not followed, so
+/// there are no circles.
 void walk(const fs::path& folder, const FileFilter& filter,
           const std::function<void(const fs::path&, const std::string&)>& visit) {
   std::error_code problem;
@@ -87,7 +95,8 @@ void walk(const fs::path& folder, const FileFilter& filter,
     const std::string name = entry->path().lexically_relative(folder).generic_string();
     const fs::file_type type = type_of(entry->path());
     const bool hidden = entry->path().filename().string().front() == '.';
-    if (hidden || selects_any(filter.exclude, name)) {
+    if (hidden || selects_any(filter.exclude, name) ||
+        (type == fs::file_type::directory && is_run_folder(entry->path()))) {
       if (type == fs::file_type::directory) entry.disable_recursion_pending();
       continue;
     }
@@ -147,6 +156,9 @@ bool matches_pattern(std::string_view path, std::string_view pattern) {
 std::string missing_file(const std::string& path) {
   std::error_code problem;
   if (fs::exists(path, problem) || has_wildcard(path)) return "";
+  if (starts_with(path, "~/"))
+    return fmt::format("{}: no such file or folder; a shell replaces ~ only where a word begins: write $HOME{}", path,
+                       path.substr(1));
   return fmt::format("{}: no such file or folder; check the path (the program runs in {})", path,
                      fs::current_path(problem).string());
 }

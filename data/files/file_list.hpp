@@ -27,9 +27,9 @@ std::string missing_file(const std::string& path);
 
 /// The files that `paths` name, sorted by path, each once: files as they are; folders with everything below them;
 /// patterns with `*`, `?` and `[a-z]` (within a name) and `**` (any number of folders). From folders and patterns,
-/// hidden files and folders, empty files and binary files (looks_binary) are left out. Throws Error for a path that
-/// does not exist, and for a folder or pattern that gives no text. `left_out` gets the empty and the binary files of
-/// folders, not those of patterns.
+/// hidden files and folders, the folders of runs, empty files and binary files (looks_binary) are left out. Throws
+/// Error for a path that does not exist, and for a folder or pattern that gives no text. `left_out` gets the empty and
+/// the binary files of folders, not those of patterns.
 std::vector<FoundFile> list_files(const std::vector<std::string>& paths, const FileFilter& filter = {},
                                   std::vector<std::string>* left_out = nullptr);
 

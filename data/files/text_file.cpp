@@ -50,6 +50,30 @@ size_t read_input(char* to, size_t size) {
   }
 }
 
+/// A file that must give as many bytes as it had when it was opened: the rest of one that is shortened meanwhile would
+/// be missing without a word.
+class WholeFile {
+ public:
+  explicit WholeFile(RegularFile file) : file_(std::move(file)) {}
+
+  size_t read(char* to, size_t size) {
+    const size_t got = file_.read(to, size);
+    taken_ += got;
+    if (got < size && taken_ < file_.size())
+      throw Error(
+          fmt::format("{}: was shortened while it was read, from {} to {} bytes; run the command again when nothing "
+                      "writes to it",
+                      path(), file_.size(), taken_));
+    return got;
+  }
+  const std::string& path() const { return file_.path(); }
+  uint64_t size() const { return file_.size(); }
+
+ private:
+  RegularFile file_;
+  uint64_t taken_ = 0;
+};
+
 /// A compressed file, read in blocks for the decompressors below.
 class PackedFile {
  protected:
@@ -64,7 +88,7 @@ class PackedFile {
   [[noreturn]] void fail(const std::string& what) const { throw Error(fmt::format("{}: {}", file_.path(), what)); }
 
  private:
-  RegularFile file_;
+  WholeFile file_;
   std::string packed_;
 };
 
@@ -178,7 +202,7 @@ TextReader::TextReader(const std::string& path, int64_t max_mb, const char* reme
   RegularFile file(path, remedy);
   source_ = is_gzip_name(path)   ? source_of<GzipFile>(std::move(file))
             : is_zstd_name(path) ? source_of<ZstdFile>(std::move(file))
-                                 : source_of<RegularFile>(std::move(file));
+                                 : source_of<WholeFile>(std::move(file));
 }
 
 TextReader TextReader::input(const std::string& file, int64_t max_mb) {
@@ -216,7 +240,8 @@ bool TextReader::read_line(std::string& line, size_t most) {
     line += rest.substr(0, end);
     if (line.size() > most) throw Error(fmt::format("{}: a line has more than {} bytes", name_, most));
     at_ += end == std::string_view::npos ? rest.size() : end + 1;
-    if (end != std::string_view::npos) return true;
+    had_line_end_ = end != std::string_view::npos;
+    if (had_line_end_) return true;
   }
   return !line.empty();
 }
@@ -244,6 +269,16 @@ void check_is_text(std::string_view content, const std::string& file) {
         fmt::format("{0}: is {1}, not UTF-8; convert it with iconv -f {1} -t UTF-8 {0} > NEW, or save it from Excel "
                     "as \"CSV UTF-8\"",
                     file, encoding));
+}
+
+void check_line_ends(std::string_view content, const std::string& file) {
+  const std::string_view head = content.substr(0, block_size);
+  const size_t first = head.find('\r');
+  if (first == std::string_view::npos || first + 1 == content.size() || content.find('\n') < content.size()) return;
+  throw Error(
+      fmt::format("{0}: its lines end in CR alone, as on old Macs, so that all of it is one line; convert it: "
+                  "tr '\\r' '\\n' < {0} > NEW",
+                  file));
 }
 
 Error empty_file(const std::string& path) { return Error(fmt::format("{}: the file is empty", path)); }

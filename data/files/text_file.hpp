@@ -40,6 +40,10 @@ class TextReader {
   /// Reads the next line, without its '\n'; false at the end. Throws Error for a line of more than `most` bytes: a text
   /// without ends of lines would fill the memory.
   bool read_line(std::string& line, size_t most = size_t{1} << 26);
+  /// Did the last line that was read end in '\n'?
+  bool had_line_end() const { return had_line_end_; }
+  /// Changes max_mb.
+  void limit(int64_t max_mb) { max_mb_ = max_mb; }
   /// All that is left; max_mb bounds it.
   std::string read_rest();
   /// Reads the next piece where the last one was given out; false if there is one.
@@ -56,7 +60,7 @@ class TextReader {
   Source source_;
   int64_t max_mb_;
   uint64_t taken_ = 0;
-  bool ended_ = false;
+  bool ended_ = false, had_line_end_ = false;
   std::string buffer_;
   size_t at_ = 0, filled_ = 0;  // in buffer_: what was read and not given out
 };
@@ -67,6 +71,9 @@ std::string read_text_file(const std::string& path, int64_t max_mb = max_file_mb
 /// Throws Error, which says how to convert it, for a content that is plainly in UTF-16 or UTF-32, and what
 /// check_not_packed() throws. `content`: all of it, or its first 4 KB.
 void check_is_text(std::string_view content, const std::string& file);
+
+/// Throws Error for a content whose lines end in CR alone, as on old Macs: all of it would be one line.
+void check_line_ends(std::string_view content, const std::string& file);
 
 /// What read_text_file() throws for an empty file.
 Error empty_file(const std::string& path);

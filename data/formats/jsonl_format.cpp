@@ -58,7 +58,8 @@ constexpr const char* label_types = "a string, a whole number, true or false";
 std::string label_of(const JsonRow& row, const std::string& key) {
   const json& field = row.value(key);
   if (field.is_null() && row.choice.label_separator.empty()) return "";  // null is what an empty field is elsewhere
-  if (auto label = json_label(field)) return *std::move(label);
+  const bool list_of_one = field.is_array() && field.size() == 1 && !row.choice.targets;
+  if (auto label = json_label(list_of_one ? field.front() : field)) return *std::move(label);
   const bool several = field.is_array() && !row.choice.targets;
   throw Error(fmt::format("{}: '{}' must be {}, found {}{}", row.place, key, label_types, json_excerpt(field),
                           several ? "; for several labels per text, set data.multi_label: true" : ""));
@@ -112,6 +113,20 @@ LabelledText read_object(std::string_view line, const JsonRule& rule, const std:
 }
 
 constexpr std::string_view json_blanks = " \t\r\n";
+
+/// Throws Error where the first object goes over several lines: each of them would be a bad row.
+void refuse_object_over_lines(const TableInput& input) {
+  Line line, next;
+  Lines lines(input.content);
+  std::string_view text;
+  while (text.empty() && lines.next(line)) text = trimmed(line.text, json_blanks);
+  if (!starts_with(text, "{") || ends_with(text, "}") || !lines.next(next)) return;
+  throw Error(
+      fmt::format("{0}:{1}: an object that goes over several lines; a file has one object in each line, or is one "
+                  "array of objects: jq -c . {0} > NEW.jsonl, or, where the rows are a list within it, "
+                  "jq -c '.NAME[]' {0} > NEW.jsonl",
+                  input.file, line.number));
+}
 
 bool is_array(std::string_view content) {
   const size_t first = content.find_first_not_of(json_blanks);
@@ -225,6 +240,16 @@ void read_array(const TableInput& input) {
     elements.refuse_more(input.file);
 }
 
+/// The keys of an object, in the order of its text.
+std::vector<std::string> keys_of(const json& object, std::string_view text) {
+  std::vector<std::pair<size_t, std::string>> places;
+  for (const auto& item : object.items()) places.emplace_back(text.find(json(item.key()).dump()), item.key());
+  std::sort(places.begin(), places.end());
+  std::vector<std::string> keys;
+  for (auto& [place, key] : places) keys.push_back(std::move(key));
+  return keys;
+}
+
 /// The keys of the first object, then the values of up to `count` objects under these keys, lists and the like as JSON
 /// writes them. An object that cannot be read ends them: it may be cut where a sample of the file ends. None if that is
 /// the first one.
@@ -235,10 +260,7 @@ std::vector<std::vector<std::string>> first_objects(Objects objects, size_t coun
     if (line.text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     const json object = try_parse_json(line.text);
     if (!object.is_object()) return rows.size() > 1 ? rows : decltype(rows){};
-    if (rows.empty()) {
-      rows.emplace_back();
-      for (const auto& [key, value] : object.items()) rows.front().push_back(key);
-    }
+    if (rows.empty()) rows.push_back(keys_of(object, line.text));
     std::vector<std::string> values;
     for (const std::string& key : rows.front()) {
       const auto found = object.find(key);
@@ -249,7 +271,8 @@ std::vector<std::vector<std::string>> first_objects(Objects objects, size_t coun
   return rows;
 }
 
-/// Every line keeps its bytes up to its last brace, so that numbers and the order of keys stay as they were.
+/// Every line of a row keeps its bytes up to its last brace, so that numbers and the order of keys stay as they were;
+/// other lines stay as they are.
 std::string objects_with_fields(const TableOutput& output) {
   if (is_array(output.content))
     throw Error(
@@ -261,7 +284,10 @@ std::string objects_with_fields(const TableOutput& output) {
   Lines lines(output.content);
   for (Line line; lines.next(line); written += line_end) {
     const size_t end = line.text.find_last_of('}');
-    if (end == std::string_view::npos) continue;
+    if (next == output.lines.size() || output.lines[next] != line.number) {
+      written += line.text;
+      continue;
+    }
     const json object = try_parse_json(line.text);
     written += line.text.substr(0, end);
     bool first = object.empty();
@@ -298,6 +324,7 @@ TableFormat jsonl_format() {
                        unchecked.utf8 = false;  // the parser refuses what is not UTF-8
                        refuse_label_as_text(input);
                        if (is_array(input.content)) return read_array(unchecked);
+                       refuse_object_over_lines(input);
                        return read_lines(unchecked, [&](const Line& line, const std::string& place) {
                          return read_object(line.text, {input.file, line.number}, place, input.choice);
                        });

@@ -126,7 +126,9 @@ void set_label(LabelledText& row, const std::string& field, const ColumnChoice& 
     if (field.empty()) throw Error(fmt::format("{}: the target is empty", place));
     row.label = field;
   } else if (choice.label_separator.empty()) {
-    set_labels(row, {std::string(trimmed(field, label_blanks))}, choice, place);
+    const auto listed = listed_labels(field);
+    const bool one = listed && listed->size() == 1;
+    set_labels(row, {one ? listed->front() : std::string(trimmed(field, label_blanks))}, choice, place);
   } else {
     set_labels(row, split_labels(field, choice.label_separator), choice, place);
   }

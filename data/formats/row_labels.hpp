@@ -30,7 +30,8 @@ bool flag_of(std::string_view field, const std::string& column, const std::strin
 /// number from 0.
 double weight_of(const std::string& field, const std::string& column, const std::string& place);
 
-/// Sets the label, the labels or the target of a row from its field. Throws Error naming `place` for an empty one.
+/// Sets the label, the labels or the target of a row from its field; a list of one label is that label. Throws Error
+/// naming `place` for an empty one.
 void set_label(LabelledText& row, const std::string& field, const ColumnChoice& choice, const std::string& place);
 
 /// Sets the label, or the labels, of a row that were read from a list or from several columns. Throws Error naming

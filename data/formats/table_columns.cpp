@@ -7,17 +7,10 @@
 
 #include "core/strings/strings.hpp"
 #include "core/strings/utf8.hpp"
+#include "data/formats/dialect.hpp"
 #include "data/formats/row_labels.hpp"
 
 namespace capstan {
-
-std::string name_of_delimiter(char delimiter) {
-  constexpr std::pair<char, const char*> names[] = {
-      {',', "commas"}, {';', "semicolons"}, {'|', "bars"}, {'\t', "tabs"}};
-  for (const auto& [known, name] : names)
-    if (known == delimiter) return name;
-  return fmt::format("'{}'", delimiter);
-}
 
 std::vector<std::string> column_names(const std::vector<std::string>& first_row) {
   std::vector<std::string> names;

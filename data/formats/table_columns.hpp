@@ -10,9 +10,6 @@
 
 namespace capstan {
 
-/// "commas", "tabs", "semicolons" or "bars"; of others, "':'".
-std::string name_of_delimiter(char delimiter);
-
 /// The names of the columns as a first row has them: without blanks and quotes around them.
 std::vector<std::string> column_names(const std::vector<std::string>& first_row);
 

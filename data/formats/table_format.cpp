@@ -75,6 +75,7 @@ const char* line_end_of(std::string_view content) {
 
 void read_table(std::string_view content, const std::string& file, const TableFormat& format,
                 const ColumnChoice& columns, BadRows& bad, bool utf8, const TakeRow& take) {
+  check_line_ends(content, file);
   format.read({without_mark(content, file), file, columns, bad, utf8, [&](LabelledText&& row, size_t end) {
                  // Texts, as targets are, may be of any bytes where the tokenizer can read them; labels are names in
                  // files of the run.
@@ -96,17 +97,16 @@ std::vector<LabelledText> read_table(std::string_view content, const std::string
 std::vector<std::vector<std::string>> first_rows(std::string_view content, const std::string& file,
                                                  const TableFormat& format, size_t count, const Dialect& dialect) {
   if (format.first_rows == nullptr) return {};
+  check_line_ends(content, file);
   return format.first_rows(without_mark(content, file), file, dialect, count);
 }
 
-std::string with_fields(std::string_view content, const TableFormat& format, const std::string& file, bool header,
-                        const std::vector<AddedField>& columns, const std::vector<std::vector<AddedField>>& rows,
-                        const Dialect& dialect) {
+std::string with_fields(const TableFormat& format, TableOutput output) {
   if (format.with_fields == nullptr)
     throw std::invalid_argument(fmt::format("with_fields: {} has no columns", format.name));
-  const std::string_view table = without_mark(content, file);
-  return std::string(content.substr(0, content.size() - table.size())) +
-         format.with_fields({table, file, header, dialect, columns, rows});
+  const std::string_view whole = output.content;
+  output.content = without_mark(whole, output.file);
+  return std::string(whole.substr(0, whole.size() - output.content.size())) + format.with_fields(output);
 }
 
 std::vector<std::string_view> LabelledText::columns() const {

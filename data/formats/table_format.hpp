@@ -16,10 +16,10 @@
 
 namespace capstan {
 
-/// How the rows of csv are divided into fields.
+/// How the rows of csv are divided into fields. One that is given may leave both to be found (found_dialect()).
 struct Dialect {
-  char delimiter = '\0';  // 0: found (csv_dialect())
-  char quote = '"';       // 0: none
+  char delimiter = '\0';  // 0: found
+  char quote = '"';       // ": found, perhaps as '; 0: none
 };
 
 /// Which columns hold what: a number from 1 (-1 is the last column, -2 the one before), a name of the header, or a key.
@@ -89,12 +89,13 @@ struct AddedField {
 
 /// A table that gets new columns.
 struct TableOutput {
-  std::string_view content;  // without a byte order mark
+  std::string_view content;  // for TableFormat::with_fields without a byte order mark
   const std::string& file;
   bool header;  // has it one?
   Dialect dialect;
   const std::vector<AddedField>& columns;            // the new ones; their values do not matter
-  const std::vector<std::vector<AddedField>>& rows;  // their fields, of each row
+  const std::vector<std::vector<AddedField>>& rows;  // their fields, of each row that was read
+  const std::vector<int64_t>& lines;                 // where each of these rows begins; others get empty fields
 };
 
 struct TableFormat {
@@ -113,8 +114,8 @@ struct TableFormat {
                                                       const Dialect& dialect, size_t count) = nullptr;
   /// The table with the new columns; throws Error where it has such a column. Null: it cannot have any.
   std::string (*with_fields)(const TableOutput&) = nullptr;
-  /// What separates the fields of the content; null where that is no question.
-  char (*delimiter)(std::string_view content, const std::string& file, const Dialect& dialect) = nullptr;
+  /// What separates and quotes the fields of the content; null where that is no question.
+  Dialect (*dialect)(std::string_view content, const std::string& file, Dialect given) = nullptr;
 };
 
 /// Fields separated by tabs, without quoting.
@@ -151,7 +152,7 @@ std::string tsv_field(std::string text);
 /// "\r\n" if the first line ends so, otherwise "\n".
 const char* line_end_of(std::string_view content);
 
-/// TableFormat::read of a whole file.
+/// TableFormat::read of a whole file. Throws Error as without_mark() and check_line_ends() do.
 void read_table(std::string_view content, const std::string& file, const TableFormat& format,
                 const ColumnChoice& columns, BadRows& bad, bool utf8, const TakeRow& take);
 std::vector<LabelledText> read_table(std::string_view content, const std::string& file, const TableFormat& format,
@@ -162,8 +163,6 @@ std::vector<std::vector<std::string>> first_rows(std::string_view content, const
                                                  const TableFormat& format, size_t count, const Dialect& dialect = {});
 
 /// TableFormat::with_fields of a whole file, with its byte order mark.
-std::string with_fields(std::string_view content, const TableFormat& format, const std::string& file, bool header,
-                        const std::vector<AddedField>& columns, const std::vector<std::vector<AddedField>>& rows,
-                        const Dialect& dialect = {});
+std::string with_fields(const TableFormat& format, TableOutput output);
 
 }  // namespace capstan

@@ -23,6 +23,9 @@ void refuse_parts_as_classes(const std::vector<FoundFile>& files, const std::vec
 [[noreturn]] void refuse_no_texts(const std::vector<std::string>& paths, const std::vector<std::string>& wanted,
                                   const std::vector<std::string>& loose, size_t files);
 
+/// Throws Error for classes of one file each, of which `file` is one, that have many lines.
+[[noreturn]] void refuse_lists_of_texts(const std::string& file);
+
 /// Says which folders, given with their numbers of files, are left out because data.classes (`wanted`, may be empty)
 /// does not name them. Throws Error for a class without a folder of training texts.
 void report_folders(const std::map<std::string, int64_t>& folders, const std::vector<std::string>& wanted, Split split,

@@ -22,6 +22,9 @@ const Words text_names = {"text",    "review", "sentence", "body",        "conte
 // Usual names that tell a header from a row, but not what to read.
 const Words other_names = {"title",  "answer", "id",      "idx",        "index",   "name",   "date",
                            "source", "query",  "premise", "hypothesis", "subject", "summary"};
+// Beside a column of text_names or each other, these are a part of the text.
+const Words part_names = {"title",      "headline", "subject", "abstract", "premise",
+                          "hypothesis", "answer",   "query",   "context",  "passage"};
 const Words identifiers = {"id", "ids", "idx", "index", "uuid", "guid", "key", "code"};
 // Words of columns that say something else of a text than its label.
 const Words remarks = {"date",   "datetime", "time",       "timestamp",   "created",  "updated",  "year",    "month",
@@ -76,6 +79,7 @@ ColumnName::ColumnName(const std::string& name) {
     text = 2;
   else if (any_of(words, text_names) && !identifier && !remark)
     text = 1;
+  part = text > 1 || part_names.count(whole) > 0;
   other = label == 0 && (identifier || remark || whole == "name" || whole == "#");
   usual = label > 2 || text > 1 || other_names.count(whole) > 0 || words.count("unnamed") > 0;
   const bool one_name = name.find(' ') == std::string::npos && name.find('_') != std::string::npos;
@@ -95,6 +99,13 @@ bool may_name_column(const std::string& field) {
   };
   return std::any_of(field.begin(), field.end(), is_letter) && std::all_of(field.begin(), field.end(), fits) &&
          field.find("://") == std::string::npos && std::count(field.begin(), field.end(), ' ') < 3;
+}
+
+std::string without_number(const std::string& name) {
+  const size_t last = name.size() - std::min<size_t>(name.size(), 1);
+  const bool numbered = name.size() > 1 && (std::isdigit(static_cast<unsigned char>(name[last])) != 0 ||
+                                            std::string("_- ").find(name[last - 1]) != std::string::npos);
+  return numbered ? name.substr(0, last) : name;
 }
 
 bool are_numbers_of_columns(const std::vector<std::string>& fields) {

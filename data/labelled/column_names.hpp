@@ -18,6 +18,8 @@ struct ColumnName {
   /// How surely the column has the texts. 2: "review"; 1: it has such a word ("comment_text"); 0: the name does not
   /// say.
   int text = 0;
+  /// Whether the name is that of a whole text, or of a part of one: "body", "title", "premise".
+  bool part = false;
   /// Whether the name says that the column has neither: an identifier, a date, a split, a source.
   bool other = false;
   /// Whether the name is one that tables usually have, so that a first row with it is a header, not an example.
@@ -27,6 +29,9 @@ struct ColumnName {
 /// Could a field be the name of a column: "Class Index", "review_text", "Toxic?", also with letters of other scripts?
 /// Numbers and sentences are not.
 bool may_name_column(const std::string& field);
+
+/// A name without the number or letter that tells it from others: "sentence1" -> "sentence", "text_a" -> "text_".
+std::string without_number(const std::string& name);
 
 /// Are the fields 0, 1, 2, ..., as pandas names the columns of a table without names, perhaps after an empty one?
 bool are_numbers_of_columns(const std::vector<std::string>& fields);

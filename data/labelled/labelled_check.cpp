@@ -8,49 +8,19 @@
 #include "core/strings/printable.hpp"
 #include "core/strings/strings.hpp"
 #include "data/checks/report.hpp"
-#include "data/formats/table_columns.hpp"
+#include "data/formats/dialect.hpp"
 
 namespace capstan {
 
-uint32_t LabelledCheck::add_file(Split split, const std::string& path) {
-  files_.emplace_back();
-  files_.back().path = path;
-  files_.back().split = split;
+uint32_t LabelledCheck::add_file(Split split, TableReading reading) {
+  files_.push_back({split, std::move(reading)});
   return static_cast<uint32_t>(files_.size() - 1);
 }
 
-/// A quote that most rows have around a field, or around the parts of a field that holds delimiters; 0 if there is
-/// none.
-static char unread_quote(const std::vector<std::vector<std::string>>& rows) {
-  constexpr size_t min_rows = 3;
-  for (const char quote : {'\'', '"'}) {
-    const auto is_quoted = [quote](const std::vector<std::string>& row) {
-      const auto opened = std::find_if(row.begin(), row.end(), [quote](const std::string& field) {
-        const bool is_label = quote == '"' && field.find(' ') == std::string::npos;  // label_text() takes these off
-        return field.size() > 1 && field.front() == quote && !is_label;
-      });
-      return std::any_of(opened, row.end(), [quote](const std::string& field) {
-        return ends_with(field, {&quote, 1});
-      });
-    };
-    const auto quoted = static_cast<size_t>(std::count_if(rows.begin(), rows.end(), is_quoted));
-    if (rows.size() >= min_rows && 2 * quoted > rows.size()) return quote;
-  }
-  return '\0';
-}
-
-void LabelledCheck::set_content(uint32_t number, std::string_view content, const TableFormat* format,
+void LabelledCheck::set_content(uint32_t number, std::string_view content,
                                 const std::function<void(size_t end)>& passed) {
   constexpr size_t piece = size_t{8} << 20;
   File& file = files_[number];
-  file.format = format;
-  if (format != nullptr && format->fields != TableFormat::Fields::none) {
-    const bool keys = format->fields == TableFormat::Fields::keys;
-    auto rows = first_rows(content, file.path, *format, ColumnSample::rows_read, config_.dialect());
-    if (!keys) file.delimiter = format->delimiter(without_mark(content, file.path), file.path, config_.dialect());
-    if (!keys) file.unread_quote = unread_quote(rows);
-    if (!keys) file.sample = ColumnSample(std::move(rows), config_.header);
-  }
   EncodingCheck encoding;
   for (size_t at = 0; at < content.size(); at += piece) {
     encoding.push(content.substr(at, piece));
@@ -58,22 +28,25 @@ void LabelledCheck::set_content(uint32_t number, std::string_view content, const
   }
   file.encoding = encoding.finish();
   // Tables may have either kind of line end, and line ends within quoted fields may be of another than those of rows.
+  const TableFormat* const format = file.reading.format;
   if (file.encoding.lf == 0 || (format != nullptr && format->line_ends)) file.encoding.crlf = 0;
 }
 
 void LabelledCheck::refuse_other_columns(uint32_t number) const {
-  const File &file = files_[number], &first = files_.front();
-  if (config_.header.value_or(false) || file.sample.columns() == 0 || first.sample.columns() == 0) return;
-  if (!config_.header && file.sample.begins_with_names() && !first.sample.begins_with_names())
+  const TableReading &table = files_[number].reading, &first = files_.front().reading;
+  const ColumnSample &sample = table.sample, &expected = first.sample;
+  if (config_.header.value_or(false) || !table.has_columns() || !first.has_columns()) return;
+  if (sample.columns() == 0 || expected.columns() == 0) return;
+  if (!config_.header && sample.begins_with_names() && !expected.begins_with_names())
     throw Error(
         fmt::format("{}:1: the row names columns ({}), but {} has no such row: give all files a header, or none",
-                    file.path, join_first(file.sample.first_row()), first.path));
+                    table.file, join_first(sample.first_row()), first.file));
   const bool found_by_place = config_.text_columns.empty() || !config_.label_column;
-  if (found_by_place && file.sample.columns() != first.sample.columns())
+  if (found_by_place && sample.columns() != expected.columns())
     throw Error(
         fmt::format("{}: has {} columns, but {} has {}: give the files headers with the same names, or set "
                     "data.label_column and data.text_columns to numbers that are right for all",
-                    file.path, file.sample.columns(), first.path, first.sample.columns()));
+                    table.file, sample.columns(), first.file, expected.columns()));
 }
 
 void LabelledCheck::add_row(Split split, const std::string& text, const Row& row) {
@@ -104,47 +77,62 @@ void LabelledCheck::finish(std::vector<std::string> classes) {
 
 std::string LabelledCheck::place(size_t split, uint64_t row) const {
   const Row& found = splits_[split].rows[row];
-  return fmt::format("{}:{}", files_[found.file].path, found.line);
+  return fmt::format("{}:{}", files_[found.file].reading.file, found.line);
 }
 
-const LabelledCheck::File* LabelledCheck::sampled(Split split) const {
+const TableReading* LabelledCheck::first_table() const {
   for (const File& file : files_)
-    if (file.split == split && file.sample.columns() > 0) return &file;
+    if (file.split == Split::train && file.reading.has_columns() && file.reading.sample.columns() > 0)
+      return &file.reading;
   return nullptr;
 }
 
 namespace {
 
-/// A table of how the tables were read: for tsv and csv, the delimiter and the columns read.
+/// A table of how the tables were read: for tsv and csv, the dialect and the columns read.
 DataTable tables_table(const LabelledCheck& check) {
   constexpr size_t listed = 20;
   DataTable table{"tables",
                   "How tables are read",
                   {"file", "format", "delimiter", "quote", "header", "columns", "label", "text"},
                   {}};
-  const LabelledSourceConfig& config = check.config();
-  const auto joined = [](const std::vector<std::string>& names) { return join_first(names, " + "); };
   for (const LabelledCheck::File& file : check.files()) {
-    if (file.format == nullptr || table.rows.size() == listed) continue;
-    const bool columns = file.format->fields == TableFormat::Fields::columns;
-    const bool keys = file.format->fields == TableFormat::Fields::keys;
-    std::string names = columns ? fmt::format("{}", file.sample.columns()) : "";
-    if (columns && config.header.value_or(false)) names += ": " + join_first(file.sample.first_row());
-    const std::string label = !config.label_columns.empty()
-                                  ? join_first(config.label_columns)
-                                  : config.label_column.value_or(columns              ? "1"
-                                                                 : config.multi_label ? "labels"
-                                                                                      : "label");
-    const std::string text =
-        !config.text_columns.empty() ? joined(config.text_columns) : std::string(columns ? "the last" : "text");
-    const char quote = file.format->line_ends ? config.dialect().quote : '\0';  // csv alone has quotes
-    table.rows.push_back({file.path, file.format->name, columns ? name_of_delimiter(file.delimiter) : "",
+    const TableReading& reading = file.reading;
+    if (reading.format == nullptr || table.rows.size() == listed) continue;
+    const ColumnChoice& choice = reading.choice;
+    const bool columns = reading.has_columns(), fields = reading.format->fields != TableFormat::Fields::none;
+    std::string names = columns ? std::to_string(reading.sample.columns()) : "", label, text;
+    if (columns && choice.header) names += ": " + join_first(reading.sample.first_row());
+    if (fields) {
+      const char* const key = choice.label_separator.empty() ? "label" : "labels";
+      label =
+          choice.label_columns.empty() ? choice.label.value_or(columns ? "1" : key) : join_first(choice.label_columns);
+      text = choice.text.empty() ? columns ? "the last" : "text" : join_first(choice.text, " + ");
+    }
+    const char quote = reading.dialect.quote;
+    table.rows.push_back({reading.file, reading.format->name,
+                          columns ? name_of_delimiter(reading.dialect.delimiter) : "",
                           !columns        ? ""
                           : quote == '\0' ? "none"
                                           : std::string(1, quote),
-                          columns ? config.header.value_or(false) ? "yes" : "no" : "", names,
-                          columns || keys ? label : "", columns || keys ? text : ""});
+                          !columns        ? ""
+                          : choice.header ? "yes"
+                                          : "no",
+                          names, label, text});
   }
+  return table;
+}
+
+/// What each column of the first table is taken for, and what its values are.
+DataTable columns_table(const LabelledCheck& check) {
+  constexpr const char* roles[] = {"not read", "label", "label, of 0 and 1", "text", "weight"};
+  DataTable table{"columns", "Columns of the first table (20 at most)", {"column", "name", "taken for", "values"}, {}};
+  const TableReading* const first = check.first_table();
+  constexpr size_t listed = 20;
+  for (size_t c = 0; first != nullptr && c < std::min(listed, first->sample.columns()); ++c)
+    table.rows.push_back({static_cast<int64_t>(c) + 1,
+                          first->sample.begins_with_names() ? first->sample.first_row()[c] : "",
+                          roles[static_cast<size_t>(first->roles[c])], first->sample.facts(c).kind()});
   return table;
 }
 
@@ -217,7 +205,7 @@ DataTable files_table(const LabelledCheck& check) {
   DataTable table{"files", few ? "Files" : "Files with unusual bytes", {"file", "split", "bytes", "remarks"}, {}};
   for (const LabelledCheck::File& file : check.files())
     if (const std::string remarks = file.encoding.remarks(); few || !remarks.empty())
-      table.rows.push_back({file.path, std::string(to_string(file.split)), file.encoding.bytes, remarks});
+      table.rows.push_back({file.reading.file, std::string(to_string(file.split)), file.encoding.bytes, remarks});
   return table;
 }
 
@@ -239,8 +227,8 @@ DataTable conflicts_table(const LabelledCheck& check) {
 
 DataReport report_of(const LabelledCheck& check) {
   DataReport report;
-  for (DataTable (*const table)(const LabelledCheck&) :
-       {tables_table, first_rows_table, splits_table, classes_table, labels_table, files_table, conflicts_table})
+  for (DataTable (*const table)(const LabelledCheck&) : {tables_table, columns_table, first_rows_table, splits_table,
+                                                         classes_table, labels_table, files_table, conflicts_table})
     if (DataTable made = table(check); !made.rows.empty()) report.tables.push_back(std::move(made));
   report.warnings = warnings_of(check);
   return report;

@@ -14,8 +14,7 @@
 #include "data/batches/data_source.hpp"
 #include "data/checks/duplicates.hpp"
 #include "data/checks/report.hpp"
-#include "data/labelled/column_sample.hpp"
-#include "data/labelled/labelled_config.hpp"
+#include "data/labelled/table_reading.hpp"
 
 namespace capstan {
 
@@ -46,14 +45,9 @@ class LabelSets {
 class LabelledCheck {
  public:
   struct File {
-    std::string path;
-    Split split = Split::train;
-    int64_t first_line = 0;  // of the first row
-    ColumnSample sample;     // of its first rows
-    EncodingFacts encoding;
-    const TableFormat* format = nullptr;  // null: a text
-    char delimiter = '\0';                // 0: none
-    char unread_quote = '\0';             // what is around fields of most of its first rows, and is read as text
+    Split split;
+    TableReading reading;  // of a text, only the name of the file
+    EncodingFacts encoding = {};
   };
   struct Row {
     HashBits hash;
@@ -80,14 +74,10 @@ class LabelledCheck {
   const LabelSets& sets() const { return sets_; }
   LabelSet labels(const Row& row) const { return sets_.labels(row.label_set); }
 
-  /// A file of a split; returns its number.
-  uint32_t add_file(Split split, const std::string& path);
-  /// Looks at the content of a file (`format`: null if it is one text), and calls passed(end) of bytes that are not
-  /// needed again.
-  void set_content(uint32_t file, std::string_view content, const TableFormat* format,
-                   const std::function<void(size_t end)>& passed = {});
-  /// The line of the first row of a file, not counting a header; 0: it has no row.
-  void set_first_line(uint32_t file, int64_t line) { files_[file].first_line = line; }
+  /// A file of a split, as it was understood; returns its number.
+  uint32_t add_file(Split split, TableReading reading);
+  /// Looks at the content of a file, and calls passed(end) of bytes that are not needed again.
+  void set_content(uint32_t file, std::string_view content, const std::function<void(size_t end)>& passed = {});
   /// Throws Error where, without a header, a table has other columns than the first one, so that others would be read.
   void refuse_other_columns(uint32_t file) const;
   /// Reserves memory for `rows` rows that are about to be added to a split.
@@ -105,8 +95,8 @@ class LabelledCheck {
   const Duplicates& duplicates() const { return duplicates_; }
   /// "train.tsv:17".
   std::string place(size_t split, uint64_t row) const;
-  /// The sample of a split's first table, or null.
-  const File* sampled(Split split) const;
+  /// The first table of columns of train, or null.
+  const TableReading* first_table() const;
 
  private:
   OfSplit& counts(Split split) { return splits_[static_cast<size_t>(split)]; }
@@ -120,9 +110,8 @@ class LabelledCheck {
   Duplicates duplicates_;
 };
 
-/// What to set if the labels are identifiers or texts, for the end of a message: "set data.label_column=sentiment
-/// (...)".
-std::string label_column_remedy(const LabelledCheck& check);
+/// What to do if the labels are identifiers or texts, for the end of a message.
+constexpr const char* label_column_remedy = "check data.label_column (without it, the label is found)";
 /// The warnings about the data. Their names (DataWarning::check) must be those of the table in docs/labelled.md.
 std::vector<DataWarning> warnings_of(const LabelledCheck& check);
 /// The report of `capstan data check`: tables and warnings.

@@ -128,7 +128,7 @@ inline void validate(const LabelledSourceConfig& c, Problems& problems) {
                        !c.text_columns.empty() || !c.weight_column.empty();
   if (format != nullptr && format->fields == TableFormat::Fields::none && columns)
     problems.add("format", fmt::format("{} lines have no columns: remove header, label_column, label_columns, "
-                                       "text_columns and weight_column",
+                                       "text_columns and weight_column; for a table set data.format=auto",
                                        c.format));
   if (c.label_column && !c.label_columns.empty())
     problems.add("label_columns", "give either label_column or label_columns, not both");

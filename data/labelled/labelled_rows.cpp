@@ -81,9 +81,10 @@ void read_file_of_class(const std::string& path, const std::string& label, Split
   if (!loading.bad.guard([&] { check_name(label, path, "the class in its path"); })) return loading.bad.lost(label);
   std::string text = read_text_file(path);
   progress.add(static_cast<double>(text.size()));
-  const uint32_t number = loading.check.add_file(split, path);
-  loading.check.set_content(number, text, nullptr);
-  loading.check.set_first_line(number, 1);
+  TableReading of_text;
+  of_text.file = path;
+  const uint32_t number = loading.check.add_file(split, std::move(of_text));
+  loading.check.set_content(number, text);
   if (loading.utf8 && !loading.bad.guard([&] { check_utf8(text, path); })) {
     loading.bad.lost(label);
     return;
@@ -133,34 +134,33 @@ std::vector<LabelledRow> read_folders(const std::vector<std::string>& paths, Spl
   if (rows.empty() && !paths.empty() && loading.bad.count() == bad_before)
     refuse_no_texts(paths, wanted, found.loose, files.size());
   report_found(found, wanted, split, loading);
+  const auto is_list = [&](const LabelledRow& row) {
+    constexpr int64_t many = 20;
+    return loading.check.files()[row.file].encoding.lf >= many;
+  };
+  const bool alone =
+      std::all_of(found.folders.begin(), found.folders.end(), [](const auto& f) { return f.second == 1; });
+  if (split == Split::train && rows.size() > 1 && alone && std::all_of(rows.begin(), rows.end(), is_list))
+    refuse_lists_of_texts(files.front().path);
   return rows;
-}
-
-/// The columns to read. Weights count in training alone, so validation and test data need not have their column.
-ColumnChoice columns_of(const LabelledSourceConfig& config, Split split, bool classifies) {
-  ColumnChoice columns{config.header.value_or(false), config.label_column, config.text_columns};
-  if (config.multi_label) columns.label_separator = config.label_separator;
-  columns.label_columns = config.label_columns;
-  if (split == Split::train) columns.weight = config.weight_column;
-  columns.empty_labels = !classifies;
-  columns.dialect = config.dialect();
-  return columns;
 }
 
 std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Split split, const Loading& loading,
                                      RowTexts& texts) {
-  const LabelledSourceConfig& config = loading.config;
   BadRows& bad = loading.bad;
   std::vector<LabelledRow> rows;
-  const ColumnChoice columns = columns_of(config, split, loading.classifies);
   Progress progress(loading.log, "reading", 0);
   for (const FoundFile& file : list_files(paths)) {
     progress.begin("reading " + file.path);
     TableContent content(file.path, progress);
     const int64_t bad_before = bad.count();
     const size_t rows_before = rows.size();
-    const TableFormat& format = format_of(file.path, config.table_format());
-    const uint32_t number = loading.check.add_file(split, file.path);
+    const TableFormat& format = format_of(file.path, loading.config.table_format());
+    TableReading reading =
+        understand(content.all(), file.path, format, {loading.config, TableWish::Purpose::read, loading.classifies});
+    ColumnChoice columns = reading.choice;
+    if (split != Split::train) columns.weight.clear();  // weights count in training alone
+    const uint32_t number = loading.check.add_file(split, std::move(reading));
     bool any_without_weight = false;
     read_table(content.all(), file.path, format, columns, bad, loading.utf8, [&](LabelledText&& row, size_t end) {
       if (row.weight > 0)
@@ -171,8 +171,7 @@ std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Spli
     });
     const bool any = rows.size() > rows_before;
     content.begin_again();  // the check counts line ends and the like in all bytes, also in those that are no rows
-    loading.check.set_content(number, content.all(), &format, [&](size_t end) { content.passed(end); });
-    loading.check.set_first_line(number, any ? rows[rows_before].line : 0);
+    loading.check.set_content(number, content.all(), [&](size_t end) { content.passed(end); });
     if (any) loading.check.refuse_other_columns(number);
     if (!any && bad.count() == bad_before)
       throw Error(
@@ -220,7 +219,7 @@ LabelledText RowTexts::read(const LabelledRow& row) const {
 }
 
 std::string place_of(const LabelledRow& row, const LabelledCheck& check) {
-  return fmt::format("{}:{}", check.files()[row.file].path, row.line);
+  return fmt::format("{}:{}", check.files()[row.file].reading.file, row.line);
 }
 
 std::vector<LabelledRow> read_rows(const std::vector<std::string>& paths, Split split, const Loading& loading,

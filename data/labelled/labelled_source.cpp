@@ -40,7 +40,7 @@ void refuse_unique_labels(const ClassNames& classes, const std::vector<LabelledR
   throw Error(
       fmt::format("{}: {} classes in {} training examples: the labels are probably identifiers or texts; {}, or "
                   "name them in data.classes if they are right",
-                  join_first(loading.config.train), labels, examples, label_column_remedy(loading.check)));
+                  join_first(loading.config.train), labels, examples, label_column_remedy));
 }
 
 /// Throws Error for a class whose name contains the separator: `capstan predict` could not join it with others.
@@ -69,16 +69,9 @@ void set_labels(std::vector<LabelledRow>& rows, const ClassNames& classes, const
   const auto unknown = [&](LabelledRow& row) {
     return !loading.bad.guard([&] {
       int32_t& set = sets[static_cast<size_t>(row.label_names)];
-      try {
-        if (set == not_known)
-          set = loading.check.sets().number_of(labels_of(texts.labels(row), classes, place_of(row, loading.check)));
-        row.label_set = set;
-      } catch (const Error& problem) {
-        const LabelledCheck::File& file = loading.check.files()[row.file];
-        if (row.line != file.first_line || !file.sample.begins_with_names() || loading.config.header.value_or(false))
-          throw;
-        throw Error(fmt::format("{}; the first row names columns: set data.header=true", problem.what()));
-      }
+      if (set == not_known)
+        set = loading.check.sets().number_of(labels_of(texts.labels(row), classes, place_of(row, loading.check)));
+      row.label_set = set;
     });
   };
   rows.erase(std::remove_if(rows.begin(), rows.end(), unknown), rows.end());
@@ -101,7 +94,7 @@ void check_several_classes(const std::vector<LabelledRow>& train, const ClassNam
   else
     return;
   throw Error(fmt::format("{}: {}; a classifier needs at least two classes (is {} right?)",
-                          check.files()[first.file].path, problem,
+                          check.files()[first.file].reading.file, problem,
                           config.label_columns.empty() ? "label_column" : "label_columns"));
 }
 
@@ -304,11 +297,10 @@ DataReport check_source(const LabelledSourceConfig& checked, const SourceInputs&
   const ClassificationData data =
       load_after_bad_rows({config, needs_utf8(config.tokenizer), bad, check, inputs.classifies, inputs.log}, nullptr);
   DataReport report = report_of(check);
-  if (config.on_error == OnError::stop) {
-    report.errors = bad.listed();
-  } else if (bad.count() > 0) {
-    for (const std::string& line : data.left_out) report.warnings.push_back({"left-out", line});
-  }
+  const bool stops = config.on_error == OnError::stop;
+  if (stops) report.errors = bad.listed();
+  for (const std::string& line : stops ? bad.repeated_headers() : data.left_out)
+    report.warnings.push_back({"left-out", line});
   return report;
 }
 

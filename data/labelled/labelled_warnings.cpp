@@ -22,30 +22,13 @@ double share(int64_t part, size_t all) { return static_cast<double>(part) / stat
 
 std::string percent(double part) { return fmt::format("{:.3g} %", 100 * part); }
 
-/// A setting as it follows --set on a command line, in quotes where it has a blank.
-std::string setting(const std::string& key, const std::string& value) {
-  const std::string text = key + "=" + value;
-  return text.find(' ') == std::string::npos ? text : "\"" + text + "\"";
-}
-
-/// The first training table's label column, if it has any.
-std::optional<size_t> label_column(const LabelledCheck& check) {
-  const LabelledCheck::File* const sampled = check.sampled(Split::train);
-  if (sampled == nullptr || !check.config().label_columns.empty()) return std::nullopt;
-  return sampled->sample.index_of(check.config().label_column.value_or("1"));
-}
-
 /// Adds warnings on one subject after the other.
 class Warnings {
  public:
-  explicit Warnings(const LabelledCheck& check)
-      : check_(check),
-        train_(check.of(Split::train)),
-        sampled_(check.sampled(Split::train)),
-        label_(label_column(check)) {}
+  explicit Warnings(const LabelledCheck& check) : check_(check), train_(check.of(Split::train)) {}
 
   std::vector<DataWarning> all() {
-    header();
+    no_header();
     if (!identifiers_as_labels()) seen_once();
     unseen();
     alike();
@@ -56,7 +39,6 @@ class Warnings {
     empty();
     shared();
     conflicts();
-    quotes();
     encoding();
     return std::move(found_);
   }
@@ -64,22 +46,13 @@ class Warnings {
  private:
   void add(const char* check, std::string message) { found_.push_back({check, std::move(message)}); }
 
-  void header() {
-    for (const LabelledCheck::Row& row : train_.rows) {
-      const LabelledCheck::File& file = check_.files()[row.file];
-      if (!is_header(file, row)) continue;
-      const auto label = static_cast<size_t>(check_.labels(row).front());
-      header_labels_.push_back(label);
-      add("header", fmt::format("{}:{}: the first row names columns ({}), but is used as an example, and '{}' as a "
-                                "class; set data.header=true{}",
-                                file.path, row.line, join_first(file.sample.first_row()), name(label),
-                                other_columns(file.sample)));
-    }
+  void no_header() {
     for (const LabelledCheck::File& file : check_.files())
-      if (check_.config().header.value_or(false) && file.sample.begins_with_text())
+      if (check_.config().header.value_or(false) && file.reading.has_columns() &&
+          file.reading.sample.begins_with_text())
         add("no-header", fmt::format("{}: data.header is true, so the first row is not used; but it looks like an "
                                      "example; if it is one, set data.header=false",
-                                     file.path));
+                                     file.reading.file));
   }
 
   bool identifiers_as_labels() {
@@ -87,7 +60,7 @@ class Warnings {
     const size_t classes = check_.classes().size(), examples = train_.rows.size();
     if (examples < examples_needed || share(static_cast<int64_t>(classes), examples) < too_many) return false;
     add("labels", fmt::format("{} classes in {} training examples: the labels are probably identifiers or texts; {}",
-                              classes, examples, label_column_remedy(check_)));
+                              classes, examples, label_column_remedy));
     return true;
   }
 
@@ -95,22 +68,18 @@ class Warnings {
     constexpr size_t shown = 5;
     std::vector<std::string> places;
     size_t count = 0;
-    bool in_first_row = false;
     for (size_t i = 0; i < train_.rows.size(); ++i)
       for (const int32_t c : check_.labels(train_.rows[i])) {
         const auto label = static_cast<size_t>(c);
-        const bool known = std::find(header_labels_.begin(), header_labels_.end(), label) != header_labels_.end();
-        if (train_.of_class[label] != 1 || known) continue;
-        in_first_row = in_first_row || (train_.rows[i].line == 1 && !check_.config().header.value_or(false));
+        if (train_.of_class[label] != 1) continue;
         if (++count <= shown) places.push_back(fmt::format("'{}' ({})", name(label), check_.place(0, i)));
       }
     if (count == 0 || train_.rows.size() < examples_needed) return;
     add("seen-once",
         fmt::format("{} of {} classes {} a single training example, too few to learn from: {}{}; correct these labels, "
-                    "or remove the rows{}",
+                    "or remove the rows",
                     count, check_.classes().size(), count == 1 ? "has" : "have", join(places),
-                    count > shown ? ", ..." : "",
-                    in_first_row ? "; if the first row has names, data.header=true" : ""));
+                    count > shown ? ", ..." : ""));
   }
 
   void unseen() {
@@ -207,28 +176,18 @@ class Warnings {
   }
 
   void text_column() {
-    constexpr double nearly_all = 0.95, much_longer = 4, few = 0.1;
+    constexpr double nearly_all = 0.95, few = 0.1;
     const size_t examples = train_.rows.size();
     if (examples < examples_needed || share(train_.single_words, examples) < nearly_all) return;
-    std::string remedy = "check data.text_columns";
-    bool longer = false;
-    const std::vector<std::string>& columns = check_.config().text_columns;
-    if (sampled_ != nullptr && label_) {
-      const ColumnSample& sample = sampled_->sample;
-      const auto read = sample.index_of(columns.empty() ? "-1" : columns[0]), longest = sample.likely_text(*label_);
-      longer = read && longest && sample.mean_bytes(*longest) > much_longer * sample.mean_bytes(*read);
-      if (longer)
-        remedy = fmt::format("set data.text_columns=[\"{}\"], whose values are longer", sample.name_of(*longest));
-    }
     const int64_t different = static_cast<int64_t>(examples) - check_.duplicates().splits[0].repeated;
     const char* what = nullptr;
     if (share(train_.numbers, examples) >= nearly_all)
       what = "are numbers";
     else if (share(different, examples) <= few)
       what = "look like labels: single words, of which few differ";
-    else if (longer)
-      what = "are single words";
-    if (what != nullptr) add("text-column", fmt::format("the training texts {}; {}", what, remedy));
+    if (what != nullptr)
+      add("text-column",
+          fmt::format("the training texts {}; check data.text_columns (without it, the text is found)", what));
   }
 
   void truncated() {
@@ -292,18 +251,6 @@ class Warnings {
                                    count, train_.rows.size(), join(pairs)));
   }
 
-  void quotes() {
-    for (const LabelledCheck::File& file : check_.files()) {
-      if (file.unread_quote == '\0') continue;
-      const bool is_single = file.unread_quote == '\'';
-      add("quotes",
-          fmt::format("{}: most rows have {} quotes around a field, which are read as a part of it; if they "
-                      "quote, set {}",
-                      file.path, is_single ? "single" : "double", is_single ? "data.quote=single" : "data.format=csv"));
-      return;
-    }
-  }
-
   void encoding() {
     constexpr size_t shown = 5;
     std::vector<std::string> places;
@@ -314,7 +261,7 @@ class Warnings {
       facts.invalid = file.encoding.invalid;
       facts.bom = false;  // reading a file leaves it out
       const std::string remarks = facts.remarks();
-      if (!remarks.empty() && ++count <= shown) places.push_back(fmt::format("{}: {}", file.path, remarks));
+      if (!remarks.empty() && ++count <= shown) places.push_back(fmt::format("{}: {}", file.reading.file, remarks));
     }
     if (count == 0) return;
     add("encoding",
@@ -324,45 +271,12 @@ class Warnings {
   }
 
   const std::string& name(size_t label) const { return check_.classes()[label]; }
-  /// Is this row, read as an example, really the header of its file?
-  bool is_header(const LabelledCheck::File& file, const LabelledCheck::Row& row) const {
-    if (check_.config().header || !file.sample.begins_with_names() || row.line != file.first_line) return false;
-    const LabelSet labels = check_.labels(row);
-    return labels.size() == 1 && train_.of_class[static_cast<size_t>(labels.front())] == 1;
-  }
-  /// " data.label_column=sentiment data.text_columns=[review]": what else to set once the header is read.
-  std::string other_columns(const ColumnSample& sample) const {
-    std::string keys;
-    const auto label = sample.likely_label();
-    if (!label) return keys;
-    if (label != label_) keys += " " + setting("data.label_column", sample.name_of(*label));
-    const std::vector<std::string>& texts = check_.config().text_columns;
-    const auto text = sample.likely_text(*label);
-    if (text && texts.size() <= 1 && sample.index_of(texts.empty() ? "-1" : texts[0]) != text)
-      keys += " " + setting("data.text_columns", "[" + sample.name_of(*text) + "]");
-    return keys;
-  }
-
   const LabelledCheck& check_;
   const LabelledCheck::OfSplit& train_;
-  const LabelledCheck::File* sampled_;      // the first training table; null: no table of columns
-  std::optional<size_t> label_;             // the column of its labels
-  std::vector<size_t> header_labels_ = {};  // classes that are a name of a column
   std::vector<DataWarning> found_ = {};
 };
 
 }  // namespace
-
-std::string label_column_remedy(const LabelledCheck& check) {
-  const auto label = label_column(check);
-  if (!label) return "check data.label_column";
-  const ColumnSample& sample = check.sampled(Split::train)->sample;
-  const auto better = sample.likely_label();
-  if (!better || better == label) return "check data.label_column";
-  return fmt::format("set {}{} ({} different values in the first {} rows)",
-                     sample.begins_with_names() && !check.config().header.value_or(false) ? "data.header=true " : "",
-                     setting("data.label_column", sample.name_of(*better)), sample.different(*better), sample.rows());
-}
 
 std::vector<DataWarning> warnings_of(const LabelledCheck& check) { return Warnings(check).all(); }
 

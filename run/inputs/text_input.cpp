@@ -1,6 +1,6 @@
-// What a file is: its --input, else its ending, else the format of the run's data, else the tabs of its first lines.
-// Standard input has no name, so that its first line decides. What is logged says how a file was taken and how to ask
-// for another way. tests/cli/inputs/test_inputs.cpp.
+// What an input is, is decided before its first text is read (input_form.hpp); the lines that were read for it are
+// texts, or the beginning of the table. What is logged says how an input was taken and how to ask for another way.
+// tests/cli/inputs/test_inputs.cpp.
 #include "run/inputs/text_input.hpp"
 
 #include <algorithm>
@@ -14,127 +14,15 @@
 #include "core/strings/utf8.hpp"
 #include "data/files/file_list.hpp"
 #include "data/files/text_file.hpp"
-#include "data/formats/table_columns.hpp"
-#include "data/labelled/column_names.hpp"
-#include "data/labelled/found_columns.hpp"
+#include "data/labelled/table_reading.hpp"
 
 namespace capstan {
 namespace {
 
-/// The tabs in each of the first lines of a file, where all that are not empty have equally many.
-std::optional<size_t> tabs_of_lines(const std::string& file) {
-  constexpr int lines_read = 20;
-  TextReader reader = TextReader::input(file);
-  std::optional<size_t> tabs;
-  std::string line;
-  for (int i = 0; i < lines_read && reader.read_line(line); ++i) {
-    if (line.empty() || line == "\r") continue;
-    const auto count = static_cast<size_t>(std::count(line.begin(), line.end(), '\t'));
-    if (tabs && *tabs != count) return std::nullopt;
-    tabs = count;
-  }
-  return tabs;
-}
-
-bool has_tables(const SourceConfig& data) {
-  return std::holds_alternative<LabelledSourceConfig>(data) || std::holds_alternative<PairSourceConfig>(data);
-}
-
-/// Is the input a folder in which each file is a text of one column?
-bool are_files(const TextInputOptions& options, const SourceConfig& data) {
-  if (options.format != format_by_name) return options.format == format_of_folders;
-  const auto* const labelled = std::get_if<LabelledSourceConfig>(&data);
-  if (labelled == nullptr || !options.text_columns.empty()) return false;
-  std::error_code unknown;
-  if (facts_of(data).text.columns == 1 && std::filesystem::is_directory(options.file, unknown)) return true;
-  return labelled->format == format_of_folders && options.file != "-" && format_by_ending(options.file) == nullptr;
-}
-
-/// The format of a table that the options or the data name; null for lines.
-const TableFormat* table_format(const TextInputOptions& options, const SourceConfig& data) {
-  if (options.format != format_by_name) return format_named(options.format);
-  const TableFormat* const tsv = format_named("tsv");
-  const TableFormat* const by_ending = format_by_ending(options.file);
-  if (by_ending != nullptr && by_ending != tsv) return by_ending;
-  const auto* const labelled = std::get_if<LabelledSourceConfig>(&data);
-  const bool file = options.file != "-";
-  const TableFormat* const trained = labelled != nullptr ? format_named(labelled->table_format()) : nullptr;
-  const bool lines = trained != nullptr && trained->fields == TableFormat::Fields::none;
-  if (lines && (file || options.labels)) return trained;
-  if (!options.text_columns.empty() || (options.labels && by_ending == tsv)) return tsv;
-  if (!file || !has_tables(data)) return nullptr;
-  if (trained != nullptr && trained != tsv) return trained;
-  // Lines of several texts have tabs between them without being a table with labels: the number of tabs decides.
-  const size_t texts = facts_of(data).text.columns;
-  const auto tabs = tabs_of_lines(options.file);
-  const bool pairs = texts > 1 && tabs && *tabs + 1 == texts;
-  const bool table = by_ending == tsv ? !pairs : tabs && *tabs + 1 > texts;
-  return table ? tsv : nullptr;
-}
-
-/// The names or keys of the texts of the run's data; empty where they are numbers.
-std::vector<std::string> text_names(const SourceConfig& data, const TableFormat& format) {
-  std::vector<std::string> names;
-  if (const auto* const pairs = std::get_if<PairSourceConfig>(&data)) names = pair_columns(*pairs, format).text;
-  if (const auto* const labelled = std::get_if<LabelledSourceConfig>(&data)) names = labelled->text_columns;
-  if (names.empty() && format.fields == TableFormat::Fields::keys) names = {"text"};
-  const bool numbers =
-      std::any_of(names.begin(), names.end(), [](const std::string& name) { return parse_integer(name).has_value(); });
-  return numbers ? std::vector<std::string>() : names;
-}
-
-/// The fields of a line that may be the first of a table.
-std::vector<std::string> fields_of(const std::string& line, const TableFormat& format) {
-  // The line is given twice, because one row alone proves no unusual delimiter.
-  const auto rows = first_rows(line + '\n' + line, "stdin", format, 1);
-  return rows.empty() ? std::vector<std::string>() : column_names(rows.front());
-}
-
-/// Does a table begin with this line: does it have the names or keys of the run's texts, or a label beside the text?
-bool begins_table(const std::string& line, const SourceConfig& data, const TableFormat& format) {
-  if (format.fields == TableFormat::Fields::none) {
-    BadRows bad(OnError::skip);
-    ColumnChoice columns;
-    columns.label_separator = LabelledSourceConfig::default_label_separator;
-    const auto rows = read_table(line, "stdin", format, columns, bad);
-    return rows.size() == 1 && !rows.front().labels.empty();
-  }
-  const std::vector<std::string> wanted = text_names(data, format);
-  const std::vector<std::string> names = fields_of(line, format);
-  if (wanted.empty() || names.empty()) return false;
-  const bool has_all = std::all_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  });
-  return has_all && (format.fields == TableFormat::Fields::keys || names.size() > wanted.size());
-}
-
-/// The format of a table of the run's data that begins with this line; null for a line of text.
-const TableFormat* piped_format(const std::string& line, const SourceConfig& data) {
-  const auto* const labelled = std::get_if<LabelledSourceConfig>(&data);
-  for (const TableFormat& format : table_formats()) {
-    const bool trained = labelled != nullptr && labelled->format == format.name;
-    if ((trained || format.fields != TableFormat::Fields::none) && begins_table(line, data, format)) return &format;
-  }
-  return nullptr;
-}
-
-/// The format of which a line, which is read as a text, may be a row: a field is a class of the run, or all fields are
-/// names that columns usually have, or they are the names of the run's texts. Null where nothing suggests a table.
-const TableFormat* doubtful_format(const std::string& line, const SourceConfig& data,
-                                   const std::vector<std::string>& classes) {
-  for (const TableFormat& format : table_formats()) {
-    if (format.fields != TableFormat::Fields::columns) continue;
-    const std::vector<std::string> fields = fields_of(line, format);
-    const bool has_class =
-        fields.size() > 1 && std::any_of(fields.begin(), fields.end(), [&](const std::string& field) {
-          return std::find(classes.begin(), classes.end(), field) != classes.end();
-        });
-    const bool names = fields.size() > 1 && std::all_of(fields.begin(), fields.end(), [](const std::string& field) {
-                         return ColumnName(field).usual;
-                       });
-    if (has_class || names || (!fields.empty() && fields == text_names(data, format))) return &format;
-  }
-  return nullptr;
+OnError on_error_of(const SourceConfig& data) {
+  if (const auto* const labelled = std::get_if<LabelledSourceConfig>(&data)) return labelled->on_error;
+  if (const auto* const pairs = std::get_if<PairSourceConfig>(&data)) return pairs->on_error;
+  return OnError::stop;
 }
 
 std::vector<std::string> tab_separated(const std::string& text) {
@@ -158,20 +46,39 @@ const TextInputOptions& existing(const TextInputOptions& options) {
 
 TextInput::TextInput(const TextInputOptions& options, const SourceConfig& data)
     : options_(existing(options)), data_(data), columns_(facts_of(data).text.columns) {
-  if (are_files(options, data)) {
-    read_files();
-    return;
-  }
-  format_ = table_format(options, data);
-  in_.emplace(TextReader::input(options.file, format_ != nullptr ? max_file_mb : any_file_mb));
-  undecided_ = format_ == nullptr && options.format == format_by_name && has_tables(data);
-  if (options.labels) read_first_line();
-  if (format_ == nullptr && options.labels)
+  if (options.file != "-" || options.format != format_by_name || options.labels) decide();
+}
+
+void TextInput::decide() {
+  if (std::exchange(decided_, true)) return;
+  const auto first_lines = [&](size_t count) {
+    in_.emplace(TextReader::input(options_.file));
+    const size_t most = options_.file == "-" ? 1 : count;
+    for (std::string line; waiting_.size() < most && in_->read_line(line);) waiting_.push_back(line);
+    std::vector<std::string> lines(waiting_.begin(), waiting_.end());
+    if (!lines.empty()) lines.front() = without_mark(waiting_.front(), in_->name());
+    return lines;
+  };
+  const InputForm form = form_of(options_, data_, first_lines);
+  if (form.kind == InputForm::Kind::files) return read_files();
+  if (!in_) in_.emplace(TextReader::input(options_.file));
+  format_ = form.format;
+  if (format_ == nullptr && options_.labels)
     throw ConfigError(fmt::format(
         "--errors: {} is read as lines, which have no labels; give a table, and the name of its format with "
         "--input",
         in_->name()));
-  if (format_ != nullptr && !rows_given_) read_rows();
+  if (format_ == nullptr && form.doubtful != nullptr) {
+    log_warning(
+        fmt::format("{}:1: looks like the first line of a table, but is read as a text; of a table: --input {}, with "
+                    "--text-column NAME if the column of the texts has another name than in training",
+                    in_->name(), form.doubtful->name));
+    tab_said_ = true;
+  }
+  if (form.by_first_line)
+    log_info(fmt::format("{}: begins as the data of the run and is read as {}; for texts in lines: --input lines",
+                         in_->name(), format_->name));
+  if (format_ != nullptr) read_rows();
 }
 
 ColumnChoice TextInput::choose_columns() const {
@@ -184,10 +91,13 @@ ColumnChoice TextInput::choose_columns() const {
   const LabelledSourceConfig config = labelled != nullptr ? *labelled : LabelledSourceConfig();
   std::optional<ClassNames> classes;
   if (!options_.classes.empty()) classes = ClassNames::from_list(options_.classes, "the classes of the run");
-  const FoundColumns columns = columns_of_table(config, options_.text_columns, content_, in_->name(), *format_,
-                                                classes ? &*classes : nullptr, options_.labels);
-  if (!columns.said.empty()) log_info(columns.said);
-  return columns.choice;
+  TableWish wish{config, TableWish::Purpose::new_texts};
+  wish.classes = classes ? &*classes : nullptr;
+  wish.texts = options_.text_columns;
+  wish.labels = options_.labels;
+  const TableReading reading = understand(content_, in_->name(), *format_, wish);
+  if (!reading.said.empty()) log_info(reading.said);
+  return reading.choice;
 }
 
 void TextInput::read_files() {
@@ -219,34 +129,13 @@ void TextInput::read_files() {
                        left_out > 0 ? fmt::format("; left out {} beside the folders of classes", left_out) : ""));
 }
 
-/// Decides what standard input, or a file whose name does not say it, is.
-void TextInput::read_first_line() {
-  if (!std::exchange(undecided_, false)) return;
-  std::string line;
-  if (!in_->read_line(line)) return;
-  const std::string text(without_mark(line, in_->name()));
-  format_ = piped_format(text, data_);
-  if (format_ == nullptr) {
-    const TableFormat* const doubtful = doubtful_format(text, data_, options_.classes);
-    if (doubtful != nullptr)
-      log_warning(
-          fmt::format("{}:1: looks like the first line of a table, but is read as a text; of a table: --input {}, with "
-                      "--text-column NAME if the column of the texts has another name than in training",
-                      in_->name(), doubtful->name));
-    tab_said_ = doubtful != nullptr;
-    first_line_ = std::move(line);
-    return;
-  }
-  log_info(fmt::format("{}: begins as the data of the run and is read as {}; for texts in lines: --input lines",
-                       in_->name(), format_->name));
-  content_ = line + '\n';
-  read_rows();
-}
-
 void TextInput::read_rows() {
+  in_->limit(max_file_mb);
+  for (const std::string& line : waiting_) content_ += line + '\n';
+  if (!content_.empty() && !in_->had_line_end()) content_.pop_back();
   content_ += in_->read_rest();
   rows_given_ = true;
-  BadRows bad(OnError::stop);
+  BadRows bad(on_error_of(data_));
   const ColumnChoice columns = choose_columns();
   header_ = columns.header;
   dialect_ = columns.dialect;
@@ -263,22 +152,26 @@ void TextInput::read_rows() {
     rows_.push_back(std::move(text));
   }
   bad.check(!rows_.empty());
+  for (const std::string& line : bad.summary()) log_warning(line);
 }
 
 bool TextInput::next(InputText& text) {
-  read_first_line();
+  decide();
   if (rows_given_) {
     if (at_ == rows_.size()) return false;
     text = std::move(rows_[at_++]);
     return true;
   }
   text = InputText();
-  if (first_line_)
-    text.text = *std::exchange(first_line_, std::nullopt);
-  else if (!in_->read_line(text.text))
+  if (!waiting_.empty()) {
+    text.text = std::move(waiting_.front());
+    waiting_.pop_front();
+  } else if (!in_->read_line(text.text)) {
     return false;
-  if (!text.text.empty() && text.text.back() == '\r') text.text.pop_back();
+  }
   text.line = ++line_;
+  if (line_ == 1 && waiting_.empty() && !in_->had_line_end()) check_line_ends(text.text, in_->name());
+  if (!text.text.empty() && text.text.back() == '\r') text.text.pop_back();
   if (line_ == 1) text.text = without_mark(text.text, in_->name());
   text.place = fmt::format("{}:{}", in_->name(), line_);
   text.columns = columns_ > 1 ? tab_separated(text.text) : std::vector<std::string>{text.text};
@@ -296,7 +189,7 @@ bool TextInput::next(InputText& text) {
 }
 
 void TextInput::check_table(const std::string& output) {
-  read_first_line();
+  decide();
   if (format_ != nullptr && format_->with_fields == nullptr)
     throw ConfigError(fmt::format("--output: {} is read as {}, which has no columns to add to; give tsv, csv or jsonl",
                                   options_.file, format_->name));
@@ -313,7 +206,9 @@ void TextInput::check_table(const std::string& output) {
 
 std::string TextInput::with_fields(const std::vector<AddedField>& columns,
                                    const std::vector<std::vector<AddedField>>& added) const {
-  return capstan::with_fields(content_, *format_, in_->name(), header_, columns, added, dialect_);
+  std::vector<int64_t> lines;
+  for (const InputText& row : rows_) lines.push_back(row.line);
+  return capstan::with_fields(*format_, {content_, in_->name(), header_, dialect_, columns, added, lines});
 }
 
 }  // namespace capstan

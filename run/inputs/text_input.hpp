@@ -3,26 +3,16 @@
 // taken for.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "data/files/text_file.hpp"
-#include "data/formats/table_format.hpp"
+#include "run/inputs/input_form.hpp"
 #include "run/inputs/input_text.hpp"
-#include "run/setup/run_config.hpp"
 
 namespace capstan {
-
-struct TextInputOptions {
-  std::string file = "-";                 // -: standard input
-  std::string format = "auto";            // lines, tsv, csv, jsonl, fasttext or folders; auto: by name and content
-  std::vector<std::string> text_columns;  // in place of those of the run's data; empty: those
-  std::vector<std::string> classes;       // of the run: a column of them holds labels
-  bool labels = false;                    // read labels, which only tables and folders have
-  bool utf8 = false;                      // refuse other text
-  std::string command;                    // that reads the texts, for messages: capstan predict RUN
-};
 
 /// Lines are read as they are needed, tables as a whole; which columns are read is logged. Standard input is a table if
 /// its first line is one of the run's data: with the names or keys of its texts, or with a label as fastText writes it.
@@ -34,7 +24,7 @@ class TextInput {
   /// False at the end.
   bool next(InputText& text);
   /// Is there nothing more to read at the moment, as in a pipe that another program writes?
-  bool idle() const { return !rows_given_ && in_->idle(); }
+  bool idle() const { return !rows_given_ && waiting_.empty() && in_->idle(); }
 
   /// Throws ConfigError for texts that are no TSV, CSV or JSONL, to which with_fields() could add nothing, and for a
   /// name by which `output`, the file of its result, would be read as something else.
@@ -47,24 +37,25 @@ class TextInput {
   size_t bytes() const { return content_.size(); }
 
  private:
+  /// Decides what the input is, and reads tables and files; standard input when its first text is asked for.
+  void decide();
   void read_rows();
   void read_files();
-  void read_first_line();
   ColumnChoice choose_columns() const;
 
   TextInputOptions options_;
   const SourceConfig& data_;
-  const TableFormat* format_ = nullptr;    // null: lines or files
-  bool rows_given_ = false;                // the texts are rows_, of a table or of files
-  std::optional<TextReader> in_;           // of all but files
-  size_t columns_;                         // texts of a row that are separate
-  std::string content_;                    // of a table
-  bool header_ = false;                    // does the table have one?
-  Dialect dialect_ = {};                   // of its fields
-  std::vector<InputText> rows_;            // of a table or of files
-  size_t at_ = 0;                          // in rows_
-  bool undecided_ = false;                 // lines or a table: the first line says it
-  std::optional<std::string> first_line_;  // that was read to decide it
+  const TableFormat* format_ = nullptr;  // null: lines or files
+  bool rows_given_ = false;              // the texts are rows_, of a table or of files
+  std::optional<TextReader> in_;         // of all but files
+  size_t columns_;                       // texts of a row that are separate
+  std::string content_;                  // of a table
+  bool header_ = false;                  // does the table have one?
+  Dialect dialect_ = {};                 // of its fields
+  std::vector<InputText> rows_;          // of a table or of files
+  size_t at_ = 0;                        // in rows_
+  bool decided_ = false;
+  std::deque<std::string> waiting_;  // lines that were read to decide it
   int64_t line_ = 0;
   bool tab_said_ = false;  // was it logged that a line looks like a row of a table?
 };

@@ -5,7 +5,7 @@
 #include "core/base/out_of_memory.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
-#include "data/labelled/found_columns.hpp"
+#include "data/labelled/table_reading.hpp"
 
 namespace capstan {
 

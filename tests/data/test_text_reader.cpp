@@ -159,5 +159,17 @@ TEST_CASE("an input is a file, or standard input") {
   CHECK(TextReader::input(write_zstd(folder, "text.zst", "text")).read_rest() == "text");
 }
 
+TEST_CASE("a file that is shortened while it is read is an error, not its end") {
+  const TemporaryFolder folder;
+  std::string noise;  // that gzip cannot make small
+  for (uint32_t i = 0, x = 1; i < 300000; ++i) noise += static_cast<char>((x = x * 1664525 + 1013904223) >> 24);
+  for (const std::string& path : {folder.write("a.txt", noise), write_gzip(folder, "a.gz", noise)}) {
+    TextReader reader(path);
+    REQUIRE(!reader.piece().empty());
+    std::filesystem::resize_file(path, 200000);
+    CHECK(contains(message_of<Error>([&] { reader.read_rest(); }), path + ": was shortened while it was read, from"));
+  }
+}
+
 }  // namespace
 }  // namespace capstan

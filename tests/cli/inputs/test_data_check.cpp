@@ -40,7 +40,8 @@ TEST_CASE("train warns once, on standard error and in train.log, of texts that a
     const Outcome outcome = succeed(
         place, command({"train"}, {progress, "data.train=[labels.tsv]", "data.header=false", "data.label_column=1",
                                    "data.text_columns=[3]", std::string("name=") + (progress + 15)}));
-    check_contains(outcome.err, {"warning: data: " + warning, "set data.text_columns=[\"2\"]"});
+    check_contains(outcome.err,
+                   {"warning: data: " + warning, "check data.text_columns (without it, the text is found)"});
     CHECK(contains(place.read(std::string("runs/") + (progress + 15) + "/train.log"), warning));
   }
   const Outcome heeded = succeed(place, command({"train"}, "name=b data.header=true data.label_column=sentiment"));
@@ -72,7 +73,7 @@ TEST_CASE("data check prints tables and warnings, as text and as JSON, and write
   check_contains(language.out, {"bytes per token", "<unk> %", "lines", "text/a.txt"});
 }
 
-TEST_CASE("data check shows the quote of each table, and warns where quotes are read as text") {
+TEST_CASE("data check shows the quote of each table, which is found") {
   const Workplace place;
   const auto rows = [&](const std::string& name, const std::string& row) {
     std::string all;
@@ -83,41 +84,23 @@ TEST_CASE("data check shows the quote of each table, and warns where quotes are 
   rows("single.csv", "{},'film {}, and so on'\n");
   rows("labels.csv", "'{}',film {} and so on\n");
   rows("double.tsv", "{}\t\"film {} and so on\"\n");
-  rows("names.tsv", "\"{}\"\tfilm {} and so on\n");
-  const struct {
-    const char *file, *quote, *warning, *key;
-  } cases[] = {{"plain.csv", "\"", "", ""},
-               {"labels.csv", "\"", "single quotes around a field", "data.quote=single"},
-               {"double.tsv", "none", "double quotes around a field", "data.format=csv"},
-               {"names.tsv", "none", "", ""}};
-  for (const auto& [file, quote, warning, key] : cases) {
-    CAPTURE(file);
-    Words words{"data",     "check", "--config", "classify", "--set", fmt::format("data.train=[{}]", file),
-                "--format", "json"};
-    const nlohmann::json json = parse_json(succeed(place, words).out);
-    CHECK(json.at("tables").at(0).at("quote") == quote);
-    const std::string warnings = json.at("warnings").dump();
-    CHECK(contains(warnings, "quotes around") == (*warning != '\0'));
-    check_contains(warnings, {warning, key});
-    if (*key == '\0') continue;
-    words.insert(words.begin() + 6, key);
-    CHECK(parse_json(succeed(place, words).out).at("warnings").empty());
-  }
-  std::string some;
-  for (int i = 0; i < 10; ++i) some += "pos,'good, and cheap'\nneg,'bad film'\npos,'fine film'\n";
-  place.write("some.csv", some);
   const auto check = [&](const std::string& file, const std::string& key) {
-    return run(place, {"data", "check", "--config", "classify", "--set", "data.train=[" + file + "]", key});
+    return run(place, {"data", "check", "--config", "classify", "--set", "data.train=[" + file + "]", key, "--format",
+                       "json"});
   };
-  const Outcome all = check("single.csv", "seed=1"), few = check("some.csv", "seed=1");
-  CHECK(all.code == 2);
-  CHECK(contains(all.err, "(or set data.quote=single for single ones)"));
-  CHECK(few.code == 1);
-  CHECK(contains(few.out, "quote fields that contain commas; where single quotes do that, set data.quote=single"));
-  for (const char* const file : {"single.csv", "some.csv"}) {
-    const Outcome read = check(file, "data.quote=single");
-    check_contains(read.out, {"nothing unusual found", ", and "});
+  for (const auto& [file, quote] :
+       {std::pair("plain.csv", "\""), {"single.csv", "'"}, {"labels.csv", "'"}, {"double.tsv", "none"}}) {
+    CAPTURE(file);
+    const nlohmann::json json = parse_json(check(file, "seed=1").out);
+    CHECK(json.at("tables").at(0).at("quote") == quote);
+    CHECK(json.at("columns").at(0).at("taken for") == "label");
+    CHECK(json.at("columns").at(0).at("values") == "2 different values");
+    CHECK(json.at("columns").at(1).at("taken for") == "text");
+    CHECK(json.at("warnings").empty());
   }
+  const Outcome wide = check("single.csv", "data.quote=none");
+  CHECK(wide.code == 2);
+  CHECK(contains(wide.err, "(or set data.quote=single for single ones)"));
 }
 
 TEST_CASE("data check ends with 1 for what would stop the training, after its tables") {

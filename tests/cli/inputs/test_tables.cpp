@@ -230,7 +230,8 @@ TEST_CASE("a header with one name twice gives no text, and a name that two colum
   for (int i = 0; i < 30; ++i) rows += i % 2 == 0 ? "good,a fine day,one text\n" : "bad,sad night,another text\n";
   place.write("twice.csv", rows);
   const Words train = "train --config linear.yaml --set name=twice data.train=[twice.csv]";
-  check_refused(place, "twice", train, "twice.csv: the columns 2 and 3 are called 'text' ... data.text_columns", 2);
+  check_refused(place, "twice", train, "twice.csv: the columns 2 and 3 look like texts ... data.text_columns=[2, 3]",
+                2);
   Words chosen = train + "data.text_columns=[2]";
   succeed(place, chosen);
   CHECK(lines_of(succeed(place, "predict runs/twice twice.csv").out).size() == 31);
@@ -272,6 +273,28 @@ TEST_CASE("a table on standard input is read as such, or a line says that it is 
   succeed(place, "train --config linear.yaml --set name=fast data.train=[lines.txt] data.format=fasttext");
   CHECK(succeed(place, "predict runs/fast", lines).out == succeed(place, "predict runs/fast lines.txt").out);
   CHECK(lines_of(succeed(place, "predict runs/fast", "a fine day\nsad night\n").out).size() == 3);
+}
+
+TEST_CASE("rows that repeat the header and bad rows of new texts are counted by every command, and kept by --output") {
+  const Workplace& place = trained();
+  const std::string header = "text,category\n", rows = table({"text", "category"}, ',', false);
+  place.write("joined.csv", header + rows + header + rows);
+  const std::string again = "joined.csv:32", said = "data: 1 row left out that is the header again";
+  const Words linear = "--config linear.yaml --set name=joined data.train=[joined.csv]";
+  check_contains(succeed(place, Words{"train"} + linear).err, {said, again});
+  check_contains(succeed(place, Words("data check") + linear).out, {said, again, "Columns of the first table"});
+  check_contains(succeed(place, "eval runs/joined --split test --set data.test=[joined.csv]").err, {said, again});
+  const Outcome predicted = succeed(place, "predict runs/joined joined.csv");
+  CHECK(lines_of(predicted.out).size() == 61);
+  check_contains(predicted.err, {said, again});
+  place.write("bad.csv", "id,text\n1,a fine day\n2,sad, night\n3,sad night\n");
+  check_refused(place, "stop", "predict runs/joined bad.csv", "bad.csv:3 ... data.on_error: skip");
+  const Words skip = "predict runs/joined bad.csv --set data.on_error=skip";
+  const Outcome skipped = succeed(place, skip);
+  CHECK(lines_of(skipped.out).size() == 3);
+  CHECK(contains(skipped.err, "1 row left out (on_error: skip), the first: bad.csv:3"));
+  succeed(place, skip + "-o" + "kept.csv");
+  CHECK(contains(place.read("kept.csv"), "\n2,sad, night,,\n3,sad night,bad,"));
 }
 
 TEST_CASE("the folders of the original IMDB are read as they are unpacked") {

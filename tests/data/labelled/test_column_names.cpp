@@ -1,5 +1,5 @@
 // Which row is a header, and which columns are the label and the text.
-#include "data/labelled/column_sample.hpp"
+#include "data/labelled/column_roles.hpp"
 #include "labelled_support.hpp"
 
 using namespace capstan;
@@ -56,6 +56,8 @@ std::vector<std::vector<std::string>> rows_of(const std::vector<std::string>& he
                             : column == "words"   ? fmt::format("some text of words, number {}", i)
                             : column == "dates"   ? fmt::format("2024-01-{:02}", i % 3 + 1)
                             : column == "numbers" ? fmt::format("0.{}", 4217 + i)
+                            : column == "tenths"  ? fmt::format("0.{}", i % 4)
+                            : column == "short"   ? std::string(i % 2 == 0 ? "Ann Lee" : "Bob") + std::to_string(i)
                             : column == "split"   ? std::string(i % 2 == 0 ? "train" : "dev")
                                                   : std::string());
   }
@@ -116,6 +118,9 @@ TEST_CASE("columns: the label is found by its name or by what is left, and never
            {{"id", "comment_text", "toxic", "obscene"}, {"id", "words", "0/1", "0/1"}, -1},
            {{"id", "date", "text"}, {"id", "dates", "words"}, -1},
            {{"created", "user", "text", "mood", "place"}, {"dates", "few", "words", "few", "few"}, -1},
+           {{"text", "insult", "threat"}, {"words", "tenths", "numbers"}, -1},
+           {{"text", "insult", "kind"}, {"words", "tenths", "few"}, -1},
+           {{"text", "insult"}, {"words", "tenths"}, 1},
            {{}, {"few", "words"}, 0},
            {{}, {"few", "0/1", "words"}, 0},
            {{}, {"id", "few", "words"}, 1},
@@ -126,8 +131,50 @@ TEST_CASE("columns: the label is found by its name or by what is left, and never
            {{}, {"id", "words"}, 0},  // whose labels are then refused
        }) {
     const ColumnSample sample(rows_of(row.header, row.columns), !row.header.empty());
-    const LabelSearch found = sample.find_label(/*single=*/true);
+    const LabelSearch found = find_label(sample, /*single=*/true);
     CHECK_MESSAGE((found.column ? static_cast<int>(*found.column) : -1) == row.label,
                   (row.header.empty() ? row.columns[0] : row.header[0] + " " + row.header[1]));
   }
+}
+
+TEST_CASE("columns: all that look like texts are read where their names belong together, and asked for otherwise") {
+  struct Row {
+    std::vector<std::string> header, columns;
+    std::vector<size_t> texts;
+    bool together;
+  };
+  for (const Row& row : std::vector<Row>{
+           {{"label", "sentence1", "sentence2"}, {"few", "words", "words"}, {1, 2}, true},
+           {{"question1", "question2", "is_duplicate"}, {"words", "words", "0/1"}, {0, 1}, true},
+           {{"premise", "hypothesis", "label"}, {"words", "words", "few"}, {0, 1}, true},
+           {{"text_a", "text_b", "label"}, {"words", "words", "few"}, {0, 1}, true},
+           {{"subject", "body", "queue"}, {"words", "words", "few"}, {0, 1}, true},
+           {{"Class Index", "Title", "Description"}, {"few", "words", "words"}, {1, 2}, true},
+           {{"label", "claim", "evidence"}, {"few", "words", "words"}, {1, 2}, false},
+           {{"label", "text", "text"}, {"few", "words", "words"}, {1, 2}, false},
+           {{"text", "clean_text", "label"}, {"words", "words", "few"}, {0}, true},
+           {{"title", "text", "remark", "label"}, {"words", "words", "words", "few"}, {0, 1}, true},
+           {{"label", "author", "text"}, {"few", "short", "words"}, {2}, true},
+           {{"label", "location", "text"}, {"few", "words", "words"}, {2}, true},
+           {{"label", "date", "text"}, {"few", "dates", "words"}, {2}, true},
+           {{}, {"few", "words", "words"}, {1, 2}, false},
+           {{}, {"few", "short", "words"}, {2}, true},
+       }) {
+    const ColumnSample sample(rows_of(row.header, row.columns), !row.header.empty());
+    std::vector<bool> allowed(row.columns.size(), true);
+    allowed[*find_label(sample, true).column] = false;
+    const TextSearch found = find_texts(sample, allowed, false);
+    const std::string what = row.header.empty() ? "no header" : row.header[1];
+    INFO(what);
+    CHECK(found.columns == row.texts);
+    CHECK(found.belong_together == row.together);
+  }
+}
+
+TEST_CASE("columns: rows that repeat the header do not hide it") {
+  auto rows = rows_of({"text", "label"}, {"words", "few"});
+  for (const size_t at : {5, 11, 17}) rows.insert(rows.begin() + at, rows[0]);
+  const ColumnSample sample(rows, std::nullopt);
+  CHECK(sample.begins_with_names());
+  CHECK(sample.rows() == 30);
 }

@@ -1,5 +1,5 @@
 #include "core/base/error.hpp"
-#include "data/formats/csv_format.hpp"
+#include "data/formats/records.hpp"
 #include "tests/data/support.hpp"
 
 using namespace capstan;
@@ -9,7 +9,7 @@ namespace {
 using Fields = std::vector<std::string>;
 
 std::vector<Fields> csv(const std::string& content) {
-  CsvReader reader(content, "t.csv");
+  RecordReader reader(content, "t.csv");
   std::vector<Fields> records;
   for (TableRecord record; reader.next(record);) records.push_back(record.fields);
   return records;
@@ -45,7 +45,7 @@ TEST_CASE("CSV: quoting anything and reading it gives it back") {
 }
 
 TEST_CASE("CSV: line numbers count the lines inside quotes") {
-  CsvReader reader("a,\"x\ny\nz\"\nb,c\n", "t.csv");
+  RecordReader reader("a,\"x\ny\nz\"\nb,c\n", "t.csv");
   TableRecord record;
   reader.next(record);
   CHECK(record.line == 1);

@@ -1,6 +1,6 @@
 // Rows of each format, their columns, and the names of classes.
 #include "core/base/error.hpp"
-#include "data/formats/csv_format.hpp"
+#include "data/formats/dialect.hpp"
 #include "data/labelled/class_names.hpp"
 #include "labelled_support.hpp"
 
@@ -54,25 +54,40 @@ TEST_CASE("columns by number, from the end, by header name and by key") {
 
 TEST_CASE("a first line sep=; is what it says: the delimiter, and no row") {
   const std::string content = "sep=;\r\nlabel;text\r\na;x, y\r\n";
-  CHECK(csv_delimiter(content, "f") == ';');
+  CHECK(found_dialect(content, "f").delimiter == ';');
   BadRows bad(OnError::stop);
   const auto rows = read_table(content, "f", *format_named("csv"), {true, "label", {"text"}}, bad);
   REQUIRE(rows.size() == 1);
   CHECK(rows[0].text == "x, y");
   CHECK(rows[0].line == 3);
-  CHECK(csv_delimiter("sep=;,b\nc,d\n", "f") == ',');
+  CHECK(found_dialect("sep=;,b\nc,d\n", "f").delimiter == ',');
 }
 
 TEST_CASE("CSV: a few rows without their quotes do not hide the delimiter, and two that fit are asked for") {
-  const auto delimiter = [](const std::string& content) { return csv_delimiter(content, "f.csv"); };
+  const auto delimiter = [](const std::string& content) { return found_dialect(content, "f.csv").delimiter; };
   CHECK(delimiter("label;text\na;x\nb;y; z\na;v\nb;w\n") == ';');
   CHECK(delimiter("a,x\nb,y, z\na,v\nb,w\n") == ',');
   CHECK(delimiter("text\nx; y\nz, w\n") == ',');
   CHECK(delimiter("id;price;text\n1;3,5;x\n2;4,5;y\n") == ';');
+  // The width that most rows have counts, not that of the first one.
+  CHECK(delimiter("a;x; y, z\nb;y, z, w\na;v\nb;w\n") == ';');
+  std::string decimals;
+  for (int i = 0; i < 5; ++i) decimals += fmt::format("{};3,{};text\n", i, i);
+  CHECK(contains(message_of<Error>([&] { delimiter(decimals); }), "by semicolons or by commas"));
   CHECK(
       message_of<Error>([&] { delimiter("a,x;\nb,y, z;\na,v;\nb,w;\n"); }) ==
       "f.csv: its columns may be separated by commas or by semicolons; set data.delimiter to ',' or ';', or write sep= "
       "and one of them into a first line of its own");
+}
+
+TEST_CASE("CSV: single quotes are found where most rows have a field in them, and they divide the rows no worse") {
+  const auto quote = [](const std::string& content) { return found_dialect(content, "f.csv").quote; };
+  CHECK(quote("a;'x; y'\nb;'y, z'\na;'v''w'\n") == '\'');
+  CHECK(quote("text,label\n'good, or so',a\n'bad',b\n") == '\'');
+  CHECK(quote("a,'tis good\nb,'twas bad\na,fine\n") == '"');
+  CHECK(quote("a,\"x\"\nb,it's\n") == '"');
+  CHECK(found_dialect("a:'x'\nb:'y'\nc:'z'\n", "f.csv", {':'}).quote == '\'');
+  CHECK(found_dialect("a,'x'\nb,'y'\n", "f.csv", {',', '\0'}).quote == '\0');
 }
 
 TEST_CASE("the format follows the name") {

@@ -2,7 +2,6 @@
 #include <set>
 
 #include "core/base/error.hpp"
-#include "data/formats/csv_format.hpp"
 #include "data/labelled/class_names.hpp"
 #include "labelled_support.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "data/labelled/found_columns.hpp"
+#include "data/labelled/table_reading.hpp"
 #include "labelled_support.hpp"
 
 namespace capstan {
@@ -24,6 +24,17 @@ const Table tables[] = {
     {"a byte order mark", "a.csv", "\xef\xbb\xbftext,label\ngood,pos\nbad,neg\n", "neg pos", "good"},
     {"line ends in quotes", "a.csv", "text,label\n\"good\nfilm\",pos\nbad,neg\n", "neg pos", "good\nfilm"},
     {"an index of pandas", "a.csv", ",text,label\n0,good,pos\n1,bad,neg\n", "neg pos", "good"},
+    {"single quotes", "a.csv", "pos;'good; film'\nneg;'bad, film'\npos;'it''s fine'\n", "neg pos", "good; film"},
+    {"files that were joined", "a.csv", "text,label\ngood,pos\nbad,neg\ntext,label\nfine,pos\n", "neg pos", "good"},
+    {"lists of one label", "a.csv", "text,label\ngood,['pos']\nbad,['neg']\n", "neg pos", "good"},
+    {"lists of one label in JSON", "a.jsonl",
+     "{\"text\": \"good\", \"label\": [\"pos\"]}\n{\"text\": \"bad\", \"label\": [\"neg\"]}\n", "neg pos", "good"},
+    {"two texts", "a.tsv", "label\tsentence1\tsentence2\npos\ta good film\tit is fine\nneg\ta bad film\tit is not\n",
+     "neg pos", "a good film it is fine"},
+    {"a subject beside its body", "a.jsonl",
+     "{\"subject\": \"a good film\", \"body\": \"it is fine\", \"label\": 1}\n"
+     "{\"subject\": \"a bad film\", \"body\": \"it is not\", \"label\": 0}\n",
+     "0 1", "a good film it is fine"},
     {"TSV", "a.tsv", "label\ttext\npos\tgood\nneg\tbad\n", "neg pos", "good"},
     {"JSONL", "a.jsonl", "{\"text\": \"good\", \"label\": 1}\n{\"text\": \"bad\", \"label\": 0}\n", "0 1", "good"},
     {"JSONL with other keys", "a.jsonl",
@@ -59,6 +70,10 @@ const RefusedTable refused_tables[] = {
     {"commas in texts without quotes", "a.csv",
      "pos,Good, and cheap\nneg,Bad, and dear\npos,Fine, and near\nneg,Poor, and far\n",
      "put the texts in double quotes"},
+    {"several columns that look like texts", "a.csv",
+     "label,claim,evidence\npos,this is so,as one can see\nneg,that is not,as no one sees\n",
+     "the columns claim and evidence look like texts; read all of them with data.text_columns=[claim, evidence], or "
+     "one, as with data.text_columns=[evidence]"},
     {"UTF-16", "a.csv", "\xff\xfet\0e\0", "UTF-16"},
 };
 
@@ -242,6 +257,49 @@ TEST_CASE("folders of classes: what is left out, misspelt or no text is named") 
   std::string said;
   load_labelled(config, nullptr, true, [&](const std::string& line) { said += line; });
   CHECK(contains(said, "left out folders that data.classes does not name: other (1 files)"));
+}
+
+TEST_CASE("folders of one list each, and folders of runs beside those of classes") {
+  const TemporaryFolder folder;
+  std::string lines;
+  for (int i = 0; i < 24; ++i) lines += fmt::format("text {}\n", i);
+  LabelledSourceConfig config = config_of({folder.path("lists")});
+  config.format = format_of_folders;
+  folder.write("lists/pos/all.txt", lines);
+  folder.write("lists/neg/all.txt", lines);
+  CHECK(contains(message_of<Error>([&] { load_labelled(config); }), "all.txt: each class has one file of many lines"));
+  folder.write("loose/pos.txt", lines);
+  config.train = {folder.path("loose")};
+  CHECK(contains(message_of<Error>([&] { load_labelled(config); }), "if each line is a text, write a table: for f in"));
+  for (const char* const file : {"all/pos/1.txt", "all/pos/2.txt", "all/neg/1.txt"}) folder.write(file, "a text");
+  folder.write("all/runs/one/config.yaml", "name: one");
+  folder.write("all/runs/one/train.log", "a line");
+  config.train = {folder.path("all")};
+  CHECK(load_labelled(config).classes == std::vector<std::string>{"neg", "pos"});
+}
+
+TEST_CASE("rows that repeat the header are left out with a count") {
+  const TemporaryFolder folder;
+  LabelledSourceConfig config =
+      config_of({folder.write("a.csv", "text,label\ngood,pos\nbad,neg\ntext,label\nfine,pos\n\"text\",label\n")});
+  find_columns(config);
+  const ClassificationData data = load_labelled(config);
+  CHECK(data.train.size() == 3);
+  const std::string said = "data: 2 rows left out that are the header again, as in files that were joined; the first: ";
+  REQUIRE(data.left_out.size() == 1);
+  CHECK(contains(data.left_out[0], said));
+  CHECK(contains(data.left_out[0], "a.csv:4"));
+  const DataReport report = check_source(config, {});
+  CHECK(report.errors.empty());
+  CHECK(std::any_of(report.warnings.begin(), report.warnings.end(), [&](const DataWarning& one) {
+    return one.check == std::string("left-out") && contains(one.message, said);
+  }));
+}
+
+TEST_CASE("a full disk is no fault of a row: reading ends at once, whatever data.on_error says") {
+  BadRows bad(OnError::skip);
+  CHECK_THROWS_AS(bad.guard([] { throw FileError("cannot write a temporary file", 28); }), FileError);
+  CHECK(bad.count() == 0);
 }
 
 TEST_CASE("labels that stand for none are pointed out") {
