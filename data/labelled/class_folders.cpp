@@ -3,6 +3,7 @@
 #include "data/labelled/class_folders.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "core/base/error.hpp"
@@ -12,11 +13,10 @@ namespace capstan {
 namespace {
 
 /// What to do where each line of a file is a text. `files`: of all classes; `path`: whose last part is the class.
-std::string table_of_lines(const char* files, const char* path) {
+std::string table_of_lines(const std::filesystem::path& files, const char* path) {
   return fmt::format(
-      "if each line is a text, write a table: for f in {}; do sed \"s|^|$(basename {})\\t|\" $f; done > "
-      "TRAIN.tsv",
-      files, path);
+      "if each line is a text, write a table: for f in {}; do sed \"s|^|$(basename {})\\t|\" $f; done > TRAIN.tsv",
+      files.string(), path);
 }
 
 bool names_part(const std::string& folder) {
@@ -72,19 +72,20 @@ void report_folders(const std::map<std::string, int64_t>& folders, const std::ve
 void refuse_no_texts(const std::vector<std::string>& paths, const std::vector<std::string>& wanted,
                      const std::vector<std::string>& loose, size_t files) {
   if (!loose.empty() && loose.size() == files)
-    throw Error(
-        fmt::format("{}: is not in the folder of a class: with format: folders, give the folder that holds one folder "
-                    "per class (such as train with pos and neg in it); {}",
-                    loose.front(), table_of_lines("*", "${f%.*}")));
+    throw Error(fmt::format(
+        "{}: is not in the folder of a class: with format: folders, give the folder that holds one folder "
+        "per class (such as train with pos and neg in it); {}",
+        loose.front(), table_of_lines(std::filesystem::path(loose.front()).parent_path() / "*", "${f%.*}")));
   throw Error(wanted.empty()
                   ? fmt::format("{}: holds no files in the folders of classes", join_first(paths))
                   : fmt::format("{}: holds no folder called {}", join_first(paths), join_first(wanted, " or ")));
 }
 
 void refuse_lists_of_texts(const std::string& file) {
-  throw Error(fmt::format("{}: each class has one file of many lines, and with format: folders a file is one text; give several files "
-                          "per class or, {}",
-                          file, table_of_lines("*/*", "$(dirname $f)")));
+  throw Error(fmt::format(
+      "{}: each class has one file of many lines, and with format: folders a file is one text; give several files "
+      "per class or, {}",
+      file, table_of_lines(std::filesystem::path(file).parent_path().parent_path() / "*/*", "$(dirname $f)")));
 }
 
 }  // namespace capstan

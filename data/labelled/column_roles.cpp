@@ -129,16 +129,6 @@ LabelSearch find_label(const ColumnSample& sample, bool single, std::optional<si
   return shares.size() == 1 ? found : LabelSearch{std::nullopt, shares};
 }
 
-std::optional<size_t> likely_label(const ColumnSample& sample) {
-  const auto found = find_label(sample, /*single=*/true).column;
-  if (found && (sample.begins_with_names() || sample.facts(*found).looks_like_labels())) return found;
-  const Columns likely =
-      columns_where(sample, std::nullopt, [&](size_t c) { return sample.facts(c).looks_like_labels(); });
-  const auto fewer = [&](size_t a, size_t b) { return sample.facts(a).different < sample.facts(b).different; };
-  const auto best = std::min_element(likely.begin(), likely.end(), fewer);
-  return best == likely.end() ? std::nullopt : std::optional(*best);
-}
-
 std::vector<size_t> columns_of_classes(const TableRows& rows, const ColumnSample& sample, const ClassNames& classes,
                                        const std::string& separator) {
   Columns found;

@@ -19,9 +19,6 @@ struct LabelSearch {
 /// values look like labels. `single`: a text has one label. `left_out`: a column that has none.
 LabelSearch find_label(const ColumnSample& sample, bool single, std::optional<size_t> left_out = std::nullopt);
 
-/// The column whose name or values look most like labels; none if no column does.
-std::optional<size_t> likely_label(const ColumnSample& sample);
-
 /// The columns of which nearly all values are classes, by their names or, where none has these, by their numbers.
 /// `separator`: between the classes of a text that may have several; else empty.
 std::vector<size_t> columns_of_classes(const TableRows& rows, const ColumnSample& sample, const ClassNames& classes,

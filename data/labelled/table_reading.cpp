@@ -91,8 +91,8 @@ class TableReader {
   std::optional<size_t> searched_label() const {
     const LabelSearch found = find_label(sample(), !keys_.multi_label, weight_);
     if (found.column) return found.column;
-    if (!wish_.classifies) return likely_label(sample());
-    if (json_ && found.candidates.empty()) return std::nullopt;  // reading the first object says what is missing
+    if (found.candidates.empty() && (json_ || !wish_.classifies)) return std::nullopt;  // reading says what is missing
+    if (!wish_.classifies) return found.candidates.front();                             // to which no model is trained
     const auto is_flag = [&](size_t c) { return sample().rows() > 0 && sample().facts(c).flags == sample().rows(); };
     std::vector<std::string> names, all, flags;
     for (const size_t c : found.candidates) names.push_back(sample().name_of(c));

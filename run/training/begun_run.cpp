@@ -2,7 +2,7 @@
 #include "run/training/begun_run.hpp"
 
 #include "core/base/error.hpp"
-#include "data/labelled/found_columns.hpp"
+#include "data/labelled/table_reading.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/training/plan.hpp"
 #include "run/yaml/config_diff.hpp"
