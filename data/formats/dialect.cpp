@@ -9,7 +9,6 @@
 #include "core/base/error.hpp"
 #include "core/strings/strings.hpp"
 #include "data/formats/records.hpp"
-#include "data/formats/table_columns.hpp"
 
 namespace capstan {
 namespace {

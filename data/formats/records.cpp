@@ -3,6 +3,7 @@
 #include "data/formats/records.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "core/base/error.hpp"
 #include "core/strings/strings.hpp"
@@ -15,6 +16,15 @@ char named_delimiter(std::string_view content) {
   const bool named = starts_with(content, start) && content.size() > after &&
                      (content[after] == '\n' || content.substr(after, 2) == "\r\n");
   return named ? content[start.size()] : '\0';
+}
+
+size_t common_width(const std::vector<std::vector<std::string>>& rows) {
+  std::map<size_t, size_t> counts;  // how many rows have so many fields
+  for (const std::vector<std::string>& fields : rows) ++counts[fields.size()];
+  size_t width = rows.empty() ? 0 : rows.front().size();
+  for (const auto& [fields, count] : counts)
+    if (count > counts[width]) width = fields;
+  return width;
 }
 
 RecordReader::RecordReader(std::string_view content, std::string file, Dialect dialect)

@@ -22,6 +22,9 @@ struct TableRecord {
 /// The delimiter that a first line "sep=;" names, as spreadsheets write it; 0 without such a line.
 char named_delimiter(std::string_view content);
 
+/// How many fields most rows have; of equally frequent numbers, that of the first row.
+size_t common_width(const std::vector<std::vector<std::string>>& rows);
+
 class RecordReader {
  public:
   /// `dialect`: one that is settled (found_dialect()). A first line "sep=;" is no record. `content` must outlive the

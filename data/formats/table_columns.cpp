@@ -3,11 +3,11 @@
 #include "data/formats/table_columns.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include "core/strings/strings.hpp"
 #include "core/strings/utf8.hpp"
 #include "data/formats/dialect.hpp"
+#include "data/formats/records.hpp"
 #include "data/formats/row_labels.hpp"
 
 namespace capstan {
@@ -16,15 +16,6 @@ std::vector<std::string> column_names(const std::vector<std::string>& first_row)
   std::vector<std::string> names;
   for (const std::string& field : first_row) names.emplace_back(label_text(field));
   return names;
-}
-
-size_t common_width(const std::vector<std::vector<std::string>>& rows) {
-  std::map<size_t, size_t> counts;  // how many rows have so many fields
-  for (const std::vector<std::string>& fields : rows) ++counts[fields.size()];
-  size_t width = rows.empty() ? 0 : rows.front().size();
-  for (const auto& [fields, count] : counts)
-    if (count > counts[width]) width = fields;
-  return width;
 }
 
 void TableColumns::set_header(const std::vector<std::string>& first_row) {

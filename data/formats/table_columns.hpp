@@ -13,9 +13,6 @@ namespace capstan {
 /// The names of the columns as a first row has them: without blanks and quotes around them.
 std::vector<std::string> column_names(const std::vector<std::string>& first_row);
 
-/// How many fields most rows have; of equally frequent numbers, that of the first row.
-size_t common_width(const std::vector<std::vector<std::string>>& rows);
-
 /// Which column of a row is its label and which are its text. All rows have equally many fields: as many as the header
 /// or, without one, as most of the first rows.
 class TableColumns {

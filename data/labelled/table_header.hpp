@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/labelled/class_names.hpp"
-#include "data/labelled/column_sample.hpp"
+#include "data/labelled/column_facts.hpp"
 #include "data/labelled/labelled_config.hpp"
 
 namespace capstan {

@@ -9,6 +9,7 @@
 #include "core/base/error.hpp"
 #include "core/strings/strings.hpp"
 #include "data/formats/dialect.hpp"
+#include "data/formats/records.hpp"
 #include "data/formats/row_labels.hpp"
 #include "data/formats/table_columns.hpp"
 #include "data/formats/table_head.hpp"
