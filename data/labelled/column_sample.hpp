@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "data/labelled/column_facts.hpp"
-#include "data/labelled/column_names.hpp"
 
 namespace capstan {
 

@@ -6,7 +6,7 @@
 
 #include "core/strings/strings.hpp"
 #include "data/formats/table_columns.hpp"
-#include "data/labelled/column_names.hpp"
+#include "data/labelled/column_facts.hpp"
 
 namespace capstan {
 namespace {
