@@ -12,9 +12,10 @@ printf '%-36s %12s %12s %14s %16s\n' 'train.freeze' 'parameters' 'frozen' 'peak 
 run() { # NAME PATTERNS
   "$capstan" train --config "$config" --set train.batch_size=1 train.lanes=1 train.keep_optimizer=true "name=$1" "train.freeze=[$2]" >"$1.log" 2>&1 || { cat "$1.log" >&2; exit 1; }
   # Elements of the weights, and of those that the optimizer has moments of.
-  local weights moments rss frozen
-  weights=$(stat -c %s "runs/$1/checkpoints/last/model.safetensors")
-  moments=$(stat -c %s "runs/$1/checkpoints/last/optimizer.safetensors")
+  local last weights moments rss frozen
+  last=$(ls -d "runs/$1/checkpoints/step-"* | sort -V | tail -n 1)
+  weights=$(stat -c %s "$last/model.safetensors")
+  moments=$(stat -c %s "$last/optimizer.safetensors")
   rss=$(grep -o '"peak_rss_bytes":[0-9]*' "runs/$1/metrics.jsonl" | cut -d: -f2 | sort -n | tail -1)
   frozen=$(((weights - moments / 2) / 4))
   [ "$2" ] || frozen=0  # the files' headers differ by some bytes

@@ -46,9 +46,10 @@ EvalReport Run::evaluate(std::optional<Split> split, const PairOptions& completi
                          const AdaptOptions& adapting) const {
   refuse_options_without_pairs(*this, completions);
   if (adapting.any()) model->that_predicts(Predicts::next_token);
-  const std::unique_ptr<DataSource> source = data(split ? *split : default_split(config));
+  const Split evaluated = split_to_evaluate(split, config);
+  const std::unique_ptr<DataSource> source = data(evaluated);
   for (const std::string& line : source->left_out()) log_info(line);
-  return evaluate_split(*this, *source, split ? *split : held_out_split("", *source), completions, adapting);
+  return evaluate_split(*this, *source, evaluated, completions, adapting);
 }
 
 namespace {

@@ -68,8 +68,8 @@ class Run : public SavedRun {
   /// decoding: to measure what rounding costs in accuracy. Throws Error for a model without blocks.
   Run rounded(DecodeWeights format) const;
 
-  /// Its data. `only`: files that this split is read without need not exist; those that do not are left out.
-  std::unique_ptr<DataSource> data(std::optional<Split> only = {}) const { return open_saved_data(*this, only); }
+  /// Its data, to read this split, as open_saved_data() says.
+  std::unique_ptr<DataSource> data(Split split) const { return open_saved_data(*this, split); }
   /// The figures of its training: what metrics.jsonl and train.log say.
   RunRecord record() const { return read_record(folder); }
 

@@ -24,7 +24,7 @@ int search_in_time(const AutotuneOptions& options) {
   if (end.interrupted) return exit_interrupted;
   if (end.finished == 0) return exit_failed;  // the log has the reason
   log_info(disk_line(end.folder.string()));
-  say_next(end.first, (end.folder / "best").string());
+  say_next(end.first, end.best.string());
   return report_failures(end.failed);
 }
 
@@ -43,11 +43,10 @@ sweep, as for capstan sweep. Without that key they are other n-grams for a linea
 rates and dropout for other models. Where the time is not enough for all of them, they are first trained with a
 share of the steps or examples, in half of the time, and the best then as a whole. Runs are compared by
 train.monitor: on the validation data, or by the cross-validation of a linear classifier that has none.
-<folder>/<name>/best is a link to the best whole run: by accuracy the configuration as it is, unless another
-is better by more than a standard error. Repeating the command resumes an interrupted search; with more
+The best whole run is named last: by accuracy the configuration as it is, unless another is better by more than
+a standard error. Repeating the command resumes an interrupted search; with more
 --minutes it continues. If a candidate fails, the others are still tried and the exit code is 1.
-For example:  capstan autotune --config configs/classify.yaml --set data.train=[train.tsv] --minutes 5
-              capstan predict runs/classify/best)");
+For example:  capstan autotune --config configs/classify.yaml --set data.train=[train.tsv] --minutes 5)");
 }
 
 }  // namespace capstan

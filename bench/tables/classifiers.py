@@ -28,7 +28,7 @@ import threading
 import time
 
 import starts
-from runs import PROGRAM, RECORDS, SYSTEMS, add_result, config, origin, print_table, read_results, weights_hash
+from runs import PROGRAM, RECORDS, SYSTEMS, add_result, best_weights, config, origin, print_table, read_results, weights_hash
 from sets import SETS, fasttext_tokens, has_folds, split, write, write_fasttext
 
 TOKENS = r"(?u)\w+|[^\w\s]"  # scikit-learn's own pattern drops words of one letter and all punctuation
@@ -260,7 +260,7 @@ def work_alone(table, system, job, results):
         rate = len(texts) / (time.monotonic() - begin)
         result = {**figures_of(list(labels), rows), "seconds": seconds, "cpu_seconds": cpu_seconds - before[1], "rss_mb": rss_mb,
                   "texts_per_second": rate, "train": len(job.train), "test": len(job.test), **origin()}
-        if os.path.exists(f"{job.folder}/run/checkpoints/best"):
+        if best_weights(f"{job.folder}/run"):
             result["weights"] = weights_hash(f"{job.folder}/run")
         results.put(result)
     except Exception as error:  # noqa: BLE001: told by the parent

@@ -46,9 +46,21 @@ def figures(folder, split):
     return {name: value for name, value in json.loads(said.stdout).items() if not isinstance(value, list)}  # no table of classes
 
 
+def best_weights(folder):
+    """The file of a run's best weights; None where it has no checkpoint."""
+    steps = [int(name[len("step-"):]) for name in os.listdir(f"{folder}/checkpoints") if name.startswith("step-")] \
+        if os.path.isdir(f"{folder}/checkpoints") else []
+    if not steps:
+        return None
+    with open(f"{folder}/checkpoints/step-{max(steps)}/state.json", encoding="utf-8") as file:
+        state = json.load(file)["state"]
+    step = state["best_step"] if state["best_loss"] is not None else max(steps)
+    return f"{folder}/checkpoints/step-{step}/model.safetensors"
+
+
 def weights_hash(folder):
     """SHA-256 of names, shapes and bits of the best weights of a run: not of the file, whose header names the version."""
-    with open(f"{folder}/checkpoints/best/model.safetensors", "rb") as file:
+    with open(best_weights(folder), "rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         begin = file.tell()
         found = hashlib.sha256()

@@ -4,7 +4,7 @@ import os
 import random
 import re
 
-from runs import config, train
+from runs import best_weights, config, train
 from sets import fasttext_tokens, has_folds, rows, split, write
 
 SHARED_WORDS = 8
@@ -28,7 +28,7 @@ def sentences(text):
 def train_on_reviews(data, work):
     """classify.yaml on the sentences of IMDB's and Amazon's training texts, each with the label of its review. Reviews that share eight
     words in a row with a text of the sets are left out."""
-    if os.path.exists(f"{work}/reviews/checkpoints/best"):
+    if best_weights(f"{work}/reviews"):
         return
     known = {shingle for name in TESTED for part in split(data, name, 0) for _, text in part for shingle in shingles(text)}
     known.update(shingle for row in rows(f"{data}/sentence_sets/sst1_valid.tsv") for shingle in shingles(row[-1]))
@@ -63,7 +63,7 @@ def pretrain(data, work):
             os.rename(f"{work}/{name}.txt.part", f"{work}/{name}.txt")
     files = [f"data.train=[{', '.join(f'{work}/{name}.txt' for name in SHARES)}]", f"data.weights=[{', '.join(map(str, SHARES.values()))}]"]
     for kind in ("masked", "causal"):
-        if not os.path.exists(f"{work}/{kind}/checkpoints/best"):
+        if not best_weights(f"{work}/{kind}"):
             train([config(f"pretraining/{kind}.yaml")], [*files, f"data.cache={work}/cache"], f"{work}/{kind}", splits=(), keep=True)
 
 

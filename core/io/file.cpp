@@ -333,15 +333,6 @@ void write_new_folder(const std::string& folder, const std::function<void(const 
   sync_folder(parent.string());
 }
 
-void replace_link(const std::string& link, const std::string& target) {
-  const std::filesystem::path path(link);
-  const std::string waiting = (path.parent_path() / ("." + path.filename().string() + ".tmp")).string();
-  if (std::filesystem::is_symlink(std::filesystem::symlink_status(waiting))) remove_tree(waiting);
-  before("symlink", waiting);
-  if (::symlink(target.c_str(), waiting.c_str()) != 0) throw_file_error("create the link", waiting, errno);
-  rename_path(waiting, link);
-}
-
 void remove_tree(const std::string& path) {
   before("remove", path);
   std::error_code error;

@@ -105,9 +105,6 @@ std::string new_folder(const std::string& given);
 /// Makes a new_folder(), whole or not at all: `write` fills one of another name beside it, which is then renamed. What
 /// a killed call has left is removed.
 void write_new_folder(const std::string& folder, const std::function<void(const std::string& unfinished)>& write);
-/// Points the symbolic link `link` at `target` (a name relative to the link's folder), atomically:
-/// the link exists at every moment.
-void replace_link(const std::string& link, const std::string& target);
 /// Removes a file, or a folder with its content; does nothing if it does not exist.
 void remove_tree(const std::string& path);
 /// Cuts the file to its first `size` bytes; a shorter one is filled up with zeros.

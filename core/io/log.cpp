@@ -47,11 +47,13 @@ LogLevel level_of(spdlog::level::level_enum level) {
 }
 
 /// %v of a pattern: what a message quotes from files (labels, names, keys) must not reach a terminal as a command to
-/// it.
+/// it, nor pass for a line of its own. Only errors have several lines, those after the first indented.
 class PrintableText final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& line) override {
-    const std::string text = printable({message.payload.data(), message.payload.size()});
+    const std::string_view payload{message.payload.data(), message.payload.size()};
+    std::string text = message.level >= spdlog::level::err ? printable(payload) : printable_line(payload);
+    for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) text.insert(at + 1, "  ");
     line.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<spdlog::custom_flag_formatter> clone() const override { return std::make_unique<PrintableText>(); }

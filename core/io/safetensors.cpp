@@ -173,7 +173,10 @@ void SafetensorsFile::open(std::string_view bytes) {
   take_factors();
 }
 
-bool SafetensorsFile::has_checksum() const { return metadata_.count(checksum_key) > 0; }
+std::string SafetensorsFile::checksum() const {
+  const auto found = metadata_.find(checksum_key);
+  return found != metadata_.end() ? found->second : "";
+}
 
 void SafetensorsFile::take_factors() {
   const json factors = versioned(*this, factors_key, "factors", factors_format);

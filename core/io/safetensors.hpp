@@ -83,8 +83,8 @@ class SafetensorsFile {
   /// Throws Error if there is no tensor of this name.
   const FileTensor& at(const std::string& name) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  /// Was the content compared with a checksum? Files written here have one.
-  bool has_checksum() const;
+  /// The checksum that the content was compared with; empty for a file without one. Files written here have one.
+  std::string checksum() const;
 
  private:
   /// Parses and checks the file.
@@ -131,8 +131,8 @@ class SafetensorsParts {
   };
   /// For any process. On return, they are on the disk.
   void write(const std::vector<Part>& parts) const;
-  /// For one process, after all others have written: adds the checksum. The file is then on the disk.
-  void finish() const;
+  /// For one process, after all others have written: adds the checksum, and returns it. The file is then on the disk.
+  std::string finish() const;
 
  private:
   struct Place {
@@ -146,8 +146,8 @@ class SafetensorsParts {
   int64_t bytes_ = 0;  // of the data
 };
 
-/// Writes the file, with a checksum (XXH3-128 of header and data) under the metadata key "xxh3_128".
-void write_safetensors(const std::string& path, std::vector<TensorToWrite> tensors,
-                       const std::map<std::string, std::string>& metadata = {}, Sync sync = Sync::now);
+/// Writes the file, with a checksum (XXH3-128 of header and data) under the metadata key "xxh3_128", and returns this.
+std::string write_safetensors(const std::string& path, std::vector<TensorToWrite> tensors,
+                              const std::map<std::string, std::string>& metadata = {}, Sync sync = Sync::now);
 
 }  // namespace capstan

@@ -128,8 +128,8 @@ std::string file_begin(json header, const std::string& checksum) {
 
 }  // namespace
 
-void write_safetensors(const std::string& path, std::vector<TensorToWrite> tensors,
-                       const std::map<std::string, std::string>& metadata, Sync sync) {
+std::string write_safetensors(const std::string& path, std::vector<TensorToWrite> tensors,
+                              const std::map<std::string, std::string>& metadata, Sync sync) {
   const Layout layout = lay_out(tensors, metadata);
   const auto for_data = [&](const auto& put) {
     for (size_t i = 0; i < tensors.size(); ++i) {
@@ -146,6 +146,7 @@ void write_safetensors(const std::string& path, std::vector<TensorToWrite> tenso
   for_data([&](const void* bytes, size_t count) { file.write(bytes, count); });
   if (sync == Sync::now) file.sync();
   file.close();
+  return checksum.hex();
 }
 
 SafetensorsParts::SafetensorsParts(std::string path, std::vector<TensorToWrite> tensors,
@@ -192,7 +193,7 @@ void SafetensorsParts::write(const std::vector<Part>& parts) const {
   file.close();
 }
 
-void SafetensorsParts::finish() const {
+std::string SafetensorsParts::finish() const {
   Hash checksum;
   checksum.add(header_);
   {
@@ -206,6 +207,7 @@ void SafetensorsParts::finish() const {
   file.write_at(0, begin.data(), begin.size());
   file.sync();
   file.close();
+  return checksum.hex();
 }
 
 }  // namespace capstan

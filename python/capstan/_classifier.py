@@ -315,8 +315,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         if self.__sklearn_is_fitted__():
             top = Path(self.run_.folder)
             state["files"] = {str(path.relative_to(top)): path.read_bytes() for path in sorted(top.rglob("*"))
-                              if path.is_file() and not path.is_symlink()}
-            state["links"] = {str(path.relative_to(top)): os.readlink(path) for path in top.rglob("*") if path.is_symlink()}
+                              if path.is_file()}
             state["labels"] = (self._kind, self._form)
         return state
 
@@ -331,8 +330,6 @@ class Classifier(ClassifierMixin, BaseEstimator):
             path = top / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        for name, target in state["links"].items():
-            (top / name).symlink_to(target)
         self._take(load(top), folder, *state["labels"])
 
 

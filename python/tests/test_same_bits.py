@@ -1,6 +1,7 @@
 """The package and the program compute the same bits."""
 import hashlib
 import importlib.metadata
+import json
 import os
 import shutil
 import subprocess
@@ -28,10 +29,10 @@ LINEAR = {
 
 
 def weights(folder):
-    checkpoints = Path(folder) / "checkpoints"
-    best = checkpoints / "best" if (checkpoints / "best").exists() else checkpoints / "last"
-    (path,) = best.resolve().glob("model*.safetensors") if best.is_dir() else ()
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    last = max((Path(folder) / "checkpoints").glob("step-*"), key=lambda path: int(path.name[len("step-"):]))
+    state = json.loads((last / "state.json").read_text())["state"]
+    best = last if state["best_loss"] is None else last.with_name(f"step-{state['best_step']}")
+    return hashlib.sha256((best / "model.safetensors").read_bytes()).hexdigest()
 
 
 needs_program = pytest.mark.skipif(PROGRAM is None, reason="no program: set CAPSTAN_PROGRAM to the path of capstan of the same build")

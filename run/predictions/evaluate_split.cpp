@@ -51,6 +51,15 @@ std::string named(Split split, const std::string& text) {
   throw_not_finite(fmt::format("{} split", to_string(split)), NAN);
 }
 
+/// Takes what a classifier was found to decide.
+void take(EvalReport& report, ClassifierEvaluation found) {
+  report.total = found.total;
+  report.classification = std::move(found.report);
+  report.plain = std::move(found.plain);
+  report.ranked = std::move(found.ranked);
+  report.labels = std::move(found.labels);
+}
+
 void add_goal(EvalReport& report, const SavedRun& run, const DataSource& data) {
   if (run.config.train.monitor != "f1" && run.config.train.monitor != "cost") return;
   report.goal = decision_goal(run.config, data).value_or(DecisionGoal());
@@ -71,12 +80,7 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
     Progress progress(log_info, "evaluating", static_cast<double>(texts.size()), in_texts);
     progress.begin("evaluating");
     texts.report_to(progress);
-    ClassifierEvaluation result = evaluate_classifier(model, texts, run.rule);
-    report.total = result.total;
-    report.classification = std::move(result.report);
-    report.plain = std::move(result.plain);
-    report.ranked = std::move(result.ranked);
-    report.labels = std::move(result.labels);
+    take(report, evaluate_classifier(model, texts, run.rule));
     add_goal(report, run, data);
     if (!std::isfinite(report.total.loss())) refuse_not_finite(run, texts, split);
     return report;
@@ -95,11 +99,7 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
     report.labels = labels.at(each ? default_threshold : run.thresholds.front());
     report.total.correct = report.labels->exact;
   } else {
-    ClassifierEvaluation result = evaluate_classifier(model, source, run.rule);
-    report.total = result.total;
-    report.classification = std::move(result.report);
-    report.plain = std::move(result.plain);
-    report.ranked = std::move(result.ranked);
+    take(report, evaluate_classifier(model, source, run.rule));
   }
   if (facts.classifies()) add_goal(report, run, data);
   if (!std::isfinite(report.total.loss())) refuse_not_finite(run, *split_batches, split);

@@ -57,7 +57,11 @@ std::pair<std::string, std::string> sample_of(const SavedRun& run, const Batch& 
 class ModelReader {
  public:
   ModelReader(const ReportOptions& options, ReportedRun& reported)
-      : options_(options), reported_(reported), run_(open_run(reported.record.folder)) {
+      : options_(options),
+        reported_(reported),
+        run_(open_run(reported.record.folder)),
+        split_(split_to_evaluate(options.split.empty() ? std::nullopt : std::optional(split_named(options.split)),
+                                 run_.config)) {
     set_threads(static_cast<int>(run_.config.threads));
     use_kernels(run_.config.train);
     reserve_product_memory();
@@ -98,8 +102,8 @@ class ModelReader {
     return fmt::format("{} could not be read, or may not be what the run was trained with", join(paths));
   }
 
-  DataSource& data() {
-    if (!data_) data_ = open_saved_data(run_);
+  const DataSource& data(Split first) {
+    if (!data_) data_ = open_saved_data(run_, first);
     return *data_;
   }
 
@@ -109,36 +113,37 @@ class ModelReader {
 
   /// Adds the figures that capstan eval prints. Not `needed`: nothing where there are no held-out data.
   void evaluate(bool needed) {
-    const Split split = held_out_split(options_.split, data());
+    const DataSource& source = data(split_);
     const bool pairs = facts_of(run_.config.data).has_pairs;
-    if ((pairs && split == Split::train) || (!needed && !data().has(split))) return;
-    reported_.evaluation = evaluate_split(run_, data(), split);
-    if (pairs && !may_show(data(), split)) reported_.evaluation->pairs->examples.clear();
+    if ((pairs && split_ == Split::train) || (!needed && !source.has(split_))) return;
+    reported_.evaluation = evaluate_split(run_, source, split_);
+    if (pairs && !may_show(source, split_)) reported_.evaluation->pairs->examples.clear();
   }
 
   Batch example_of_data() {
-    const Split split = held_out_split(options_.split, data());
-    if (!may_show(data(), split))
+    const DataSource& source = data(split_);
+    if (!may_show(source, split_))
       throw Error(
           fmt::format("the files of the {} split are not known to be those that the run was trained with: show "
                       "their texts with --trust",
-                      to_string(split)));
-    return example_of(data(), split);
+                      to_string(split_)));
+    return example_of(source, split_);
   }
 
   /// The names of the n-grams are in the training texts, which are there even if the test data are not.
   void add_ngrams() {
-    if (!data_) data_ = open_saved_data(run_, Split::train);
-    if (!may_show(*data_, Split::train))
+    const DataSource& source = data(Split::train);
+    if (!may_show(source, Split::train))
       throw Error(
           "the training texts, which have the names of the n-grams, are not known to be those of the run: use them "
           "with --trust");
-    reported_.ngrams = ngram_view(run_, data_->texts(Split::train));
+    reported_.ngrams = ngram_view(run_, source.texts(Split::train));
   }
 
   const ReportOptions& options_;
   ReportedRun& reported_;
   SavedRun run_;
+  const Split split_;
   std::unique_ptr<DataSource> data_;
 };
 

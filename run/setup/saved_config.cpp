@@ -35,9 +35,6 @@ std::vector<std::string> runs_below(const fs::path& folder) {
 
 /// What to give instead of a folder that is not a run's.
 std::string run_instead(const fs::path& folder) {
-  std::error_code unknown;
-  if (const fs::path best = folder / "best"; fs::exists(best / "config.yaml", unknown))
-    return fmt::format("it is the folder of a search: give one of its runs, such as the best, {}", best.string());
   if (const std::vector<std::string> inside = runs_below(folder); !inside.empty())
     return fmt::format("it is a folder of runs: give one of them, such as {}", (folder / inside.front()).string());
   const fs::path place = folder.has_parent_path() ? folder.parent_path() : fs::path("runs");

@@ -1,11 +1,12 @@
-// Opens the data of a trained run, which must be cut as in training: refuse_other_cut(). tests/cli/runs/test_eval.cpp.
+// Opens the data of a trained run, which must be cut as in training: require_same_cut(). tests/cli/runs/test_eval.cpp.
 #include "run/setup/saved_data.hpp"
 
+#include <algorithm>
 #include <filesystem>
-#include <set>
 
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
+#include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/saved_config.hpp"
@@ -22,40 +23,15 @@ namespace fs = std::filesystem;
 /// wildcard counts.
 std::vector<std::string> missing_paths(const RunConfig& config) {
   std::vector<std::string> missing;
-  const ConfigNode tree = to_node(config);
-  const ConfigNode* const data = tree.find("data");
-  const auto look = [&](const std::string& key, const ConfigNode& value) {
-    fs::path path = value.text.substr(0, value.text.find_first_of("*?["));
-    if (path.string() != value.text) path = path.parent_path();
-    std::error_code error;
-    if (!path.empty() && path.is_relative() && !fs::exists(path, error))
-      missing.push_back(fmt::format("data.{}: {}", key, value.text));
-  };
-  for (const char* const key : {"train", "valid", "test"}) {
-    const ConfigNode* const value = data != nullptr ? data->find(key) : nullptr;
-    if (value == nullptr) continue;
-    for (const ConfigNode& entry : value->children) look(key, entry);
-  }
+  for (const SourceFiles& files : facts_of(config.data).files)
+    for (const std::string& path : files.paths) {
+      fs::path begin = path.substr(0, path.find_first_of("*?["));
+      if (begin.string() != path) begin = begin.parent_path();
+      std::error_code error;
+      if (!begin.empty() && begin.is_relative() && !fs::exists(begin, error))
+        missing.push_back(fmt::format("data.{}: {}", files.key, path));
+    }
   return missing;
-}
-
-/// Throws ConfigError where other texts of the training data are held out than when the run was trained: it has learnt
-/// some of them.
-void refuse_other_cut(const RunConfig& trained, const RunConfig& evaluated) {
-  static const std::set<std::string> keys{"data.valid_fraction", "data.test_fraction", "data.folds", "data.fold",
-                                          "data.split"};
-  const bool held = is_held_out(Split::valid, evaluated.data) || is_held_out(Split::test, evaluated.data);
-  std::string key;
-  for (const ConfigDifference& difference : diff_configs(trained, evaluated)) {
-    if (difference.path == "data.train") return;
-    if (keys.count(difference.path) > 0) key = difference.path;
-  }
-  if (held && !key.empty())
-    throw ConfigError(
-        fmt::format("--set {}: holds out texts that the run was trained on; train another run with it (name=NEW), or "
-                    "evaluate files "
-                    "that this one has not seen with --set data.test=[FILE] --split test",
-                    key));
 }
 
 /// Throws ConfigError where the model or its tokenizer would be another than the one whose weights are evaluated.
@@ -68,10 +44,34 @@ void refuse_other_model(const RunConfig& trained, const RunConfig& evaluated) {
                       difference.path, difference.b, difference.a));
 }
 
+/// Throws Error unless the training data, of which a part is held out, are read and cut as in training: the run has
+/// learnt some of what would be held out of others.
+void require_same_cut(const SavedRun& run, const DataSource& data) {
+  const std::string now = data.identity();
+  std::string trained;
+  if (run.state && run.state->identity.count("data") > 0)
+    trained = renewed_identity(run.config.data, run.state->identity.at("data"), now);
+  const auto content = [](const std::string& of) { return of.substr(std::min(of.size(), of.find("fingerprint of "))); };
+  if (content(trained) == content(now)) return;
+  const char* const remedy =
+      "of which the run was trained on most; evaluate texts that it has not seen with --set data.test=[FILE] --split "
+      "test, or give data.train and its keys as they were";
+  if (has_other_content(trained, now))
+    throw Error(
+        fmt::format("{}: the content of data.train has changed since training: other texts would be held out, {}",
+                    run.folder.string(), remedy));
+  throw ConfigError(fmt::format("{}: in training, data.train {}: other texts would be held out, {}",
+                                run.folder.string(), first_difference(trained, now), remedy));
+}
+
 }  // namespace
 
+bool has_other_content(const std::string& identity, const std::string& other) {
+  const auto settings = [](const std::string& of) { return of.substr(0, of.find("fingerprint of ")); };
+  return identity != other && settings(identity) == settings(other);
+}
+
 SavedRun with_overrides(SavedRun run, const std::vector<std::string>& overrides) {
-  const RunConfig trained = run.config;
   const bool multi_label = facts_of(run.config.data).multi_label();
   const int64_t known = model_vocabulary(run.config, *run.tokenizer);
   if (!overrides.empty()) {
@@ -85,17 +85,18 @@ SavedRun with_overrides(SavedRun run, const std::vector<std::string>& overrides)
   if (facts_of(run.config.model).classifies() && facts_of(run.config.data).multi_label() != multi_label)
     throw ConfigError(fmt::format("--set: the model was trained with data.multi_label: {}; leave this key unchanged",
                                   multi_label ? "true" : "false"));
-  refuse_other_cut(trained, run.config);
   return run;
 }
 
-std::unique_ptr<DataSource> open_saved_data(const SavedRun& run, std::optional<Split> only) {
+std::unique_ptr<DataSource> open_saved_data(const SavedRun& run, Split split) {
   try {
     SourceInputs inputs = source_inputs(run.config);
     inputs.tokenizer = run.tokenizer;
     inputs.classes = run.classes;
     const MemoryFor purpose("reading the data");
-    return open_source(only ? without_missing_files(run.config.data, *only) : run.config.data, inputs);
+    std::unique_ptr<DataSource> data = open_source(without_missing_files(run.config.data, split), inputs);
+    if (is_cut(split, run.config.data)) require_same_cut(run, *data);
+    return data;
   } catch (const ConfigError&) {
     throw;
   } catch (const Error& error) {

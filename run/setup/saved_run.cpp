@@ -28,7 +28,7 @@ std::string read_run_file(const fs::path& path) {
   return read_file(path.string());
 }
 
-/// Throws Error if the checkpoint was trained with another tokenizer or other classes than those of the run folder.
+/// Throws Error if the checkpoint was trained with another model, tokenizer or other classes than the run folder's.
 void check_trained_with(const SavedRun& run, const std::string& tokenizer_text, const fs::path& checkpoint) {
   const auto refuse = [&](const char* file) {
     throw Error(
@@ -37,6 +37,9 @@ void check_trained_with(const SavedRun& run, const std::string& tokenizer_text, 
                     (run.folder / file).string(), checkpoint.string()));
   };
   const Identity& trained = run.state->identity;
+  if (const auto model = trained.find("model"); model != trained.end())  // keys that were added since have defaults
+    if (to_yaml(saved_part<TaskConfig>(model->second, "model", checkpoint.string())) != to_yaml(run.config.model))
+      refuse("config.yaml");
   const auto tokenizer = trained.find("tokenizer"), classes = trained.find("classes");
   const auto names = [&](const std::string& fingerprint) {
     return tokenizer->second.find(fingerprint) != std::string::npos;
@@ -117,7 +120,7 @@ SavedRun read_run_files(const fs::path& folder, const SafetensorsFile& weights) 
 SavedRun open_run(const fs::path& where, ParamMemory memory) {
   const fs::path folder = run_folder_of(where);
   const SafetensorsFile weights = open_model(where);
-  if (!weights.has_checksum())
+  if (weights.checksum().empty())
     log_warning(fmt::format("{}: the file has no checksum: it was changed after training, or another program wrote it",
                             weights.path()));
   SavedRun run = read_run_files(folder, weights);

@@ -64,6 +64,13 @@ bool has_files(const SourceConfig& config) {
   return files;
 }
 
+/// Is a share of the training data held out for the split?
+bool is_held_out(Split split, const SourceConfig& config) {
+  bool held = false;
+  with_files(config, [&](const auto& data) { held = part_of(data, split).empty() && held_out(data, split) > 0; });
+  return held;
+}
+
 }  // namespace
 
 Split split_named(const std::string& name) {
@@ -72,25 +79,20 @@ Split split_named(const std::string& name) {
   throw ConfigError(fmt::format("--split: {} is not one of train, valid, test", name));
 }
 
-Split held_out_split(const std::string& name, const DataSource& data) {
-  if (!name.empty()) return split_named(name);
-  if (data.has(Split::valid) || !data.has(Split::test)) return Split::valid;
-  log_info("the run has no validation data: its test data are used (--split test)");
-  return Split::test;
-}
-
-Split default_split(const RunConfig& config) {
-  Split usual = Split::valid;
+Split split_to_evaluate(std::optional<Split> asked, const RunConfig& config) {
+  Split split = asked.value_or(Split::valid);
   with_files(config.data, [&](const auto& data) {
-    if (data.valid.empty() && held_out(data, Split::valid) == 0) usual = Split::test;
+    const auto has = [&](Split of) { return !part_of(data, of).empty() || held_out(data, of) > 0; };
+    if (!asked && !has(Split::valid) && has(Split::test)) split = Split::test;
   });
-  return usual;
+  if (!asked && split == Split::test) log_info("the run has no validation data: its test data are used (--split test)");
+  return split;
 }
 
-bool is_held_out(Split split, const SourceConfig& config) {
-  bool held = false;
-  with_files(config, [&](const auto& data) { held = part_of(data, split).empty() && held_out(data, split) > 0; });
-  return held;
+bool is_cut(Split split, const SourceConfig& config) {
+  bool own_files = false;
+  with_files(config, [&](const auto& data) { own_files = split != Split::train && !part_of(data, split).empty(); });
+  return !own_files && (is_held_out(Split::valid, config) || is_held_out(Split::test, config));
 }
 
 SourceConfig without_missing_files(SourceConfig config, Split only) {

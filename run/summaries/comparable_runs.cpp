@@ -10,6 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
+#include "run/setup/saved_data.hpp"
 #include "run/summaries/run_folders.hpp"
 
 namespace capstan {
@@ -37,15 +38,6 @@ double rank(const RunRecord& run, const Metric& monitor) {
   return std::isnan(value) ? INFINITY : value;
 }
 
-/// Whether a folder is a link, such as that of a search to its best run, to another of the folders.
-bool leads_to_another(const std::string& folder, const std::vector<std::string>& folders) {
-  std::error_code unknown;
-  if (!std::filesystem::is_symlink(folder, unknown)) return false;
-  return std::any_of(folders.begin(), folders.end(), [&](const std::string& other) {
-    return !std::filesystem::is_symlink(other, unknown) && std::filesystem::equivalent(folder, other, unknown);
-  });
-}
-
 std::vector<std::string> paths_of(const SourceFacts& facts, const std::string& key) {
   for (const SourceFiles& files : facts.files)
     if (files.key == key) return files.paths;
@@ -71,18 +63,31 @@ std::string evaluation_of(const RunRecord& run) {
   return evaluation;
 }
 
+/// Were different texts held out of training data that are read in the same way?
+bool has_other_texts(const RunRecord& a, const RunRecord& b) {
+  return paths_of(facts_of(a.config.data), "valid").empty() && has_other_content(a.data, b.data);
+}
+
 bool is_folded(const RunConfig& config) {
   const auto* const labelled = std::get_if<LabelledSourceConfig>(&config.data);
   return labelled != nullptr && labelled->folds > 0;
+}
+
+void warn_of_other_texts(const std::vector<RunRecord>& runs) {
+  for (size_t i = 1; i < runs.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (evaluation_of(runs[i]) == evaluation_of(runs[j]) && has_other_texts(runs[i], runs[j]))
+        return log_warning(
+            fmt::format("{} and {}: the content of data.train had changed between them, so that other texts were held "
+                        "out: their figures are not compared",
+                        runs[j].folder, runs[i].folder));
 }
 
 }  // namespace
 
 std::vector<RunRecord> read_records(const std::vector<std::string>& given) {
   std::vector<RunRecord> runs;
-  const std::vector<std::string> folders = run_folders(given);
-  for (const std::string& folder : folders) {
-    if (leads_to_another(folder, folders)) continue;
+  for (const std::string& folder : run_folders(given)) {
     try {
       runs.push_back(read_record(folder));
     } catch (const Error& error) {
@@ -92,6 +97,7 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& given) {
   if (runs.empty())
     throw Error(
         "none of the folders is a run folder: give folders with a config.yaml and a metrics.jsonl, such as runs/NAME");
+  warn_of_other_texts(runs);
   std::vector<RunRecord> sorted;
   for (const std::vector<size_t>& places : comparable(runs)) {
     std::vector<RunRecord> group;
@@ -117,7 +123,9 @@ std::vector<std::vector<size_t>> comparable(const std::vector<RunRecord>& runs) 
     const std::string evaluation = evaluation_of(runs[i]);
     const int64_t targets = runs[i].best && !is_folded(runs[i].config) ? runs[i].best->targets : 0;
     const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
-      return group.evaluation == evaluation && (group.targets == 0 || targets == 0 || group.targets == targets);
+      return group.evaluation == evaluation && (group.targets == 0 || targets == 0 || group.targets == targets) &&
+             std::none_of(group.runs.begin(), group.runs.end(),
+                          [&](size_t other) { return has_other_texts(runs[other], runs[i]); });
     });
     Group& group = same == groups.end() ? groups.emplace_back(Group{evaluation, 0, {}}) : *same;
     if (targets != 0) group.targets = targets;

@@ -3,20 +3,15 @@
 #include "run/summaries/run_check.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/io/file.hpp"
-#include "core/io/hash.hpp"
-#include "core/io/json.hpp"
 #include "core/strings/strings.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/setup/saved_run.hpp"
-#include "train/checkpoints/checkpoint.hpp"
+#include "train/checkpoints/saved_checkpoint.hpp"
 #include "train/records/metrics.hpp"
 
 namespace capstan {
@@ -30,11 +25,16 @@ std::string size_text(const fs::path& file) {
   return error ? "" : fmt::format("{} bytes", bytes);
 }
 
-/// What a complete checkpoint contains, in words.
-std::string content_of(const RunState& state) {
-  if (!state.has_model) return "the state alone, of the end of the run";
-  if (state.slim) return "checksums agree; for prediction alone (capstan slim)";
-  return state.has_optimizer ? "checksums agree" : "checksums agree; without what resuming needs";
+/// What a whole checkpoint contains, in words.
+std::string content_of(const RunState& state, const RunState& last) {
+  std::string content = "checksums agree";
+  if (!state.has_model())
+    content = "the state alone, of the end of the run";
+  else if (state.slim)
+    content += "; for prediction alone (capstan slim)";
+  else if (!state.has_optimizer())
+    content += "; without what resuming needs";
+  return content + (!last.best.empty() && last.best_step == state.step ? "; the best" : "");
 }
 
 /// One pass over a run folder. Checkpoints are read first, since the newest whole one says what the other files must
@@ -44,8 +44,8 @@ class RunCheck {
   explicit RunCheck(fs::path folder) : folder_(std::move(folder)), checkpoints_(folder_ / "checkpoints") {}
 
   std::vector<RunPart> parts() {
-    if (!fs::exists(folder_ / "config.yaml") && !fs::is_directory(folder_ / "checkpoints"))
-      throw Error(no_run(folder_));
+    if (!fs::exists(folder_ / "config.yaml") && !fs::is_directory(checkpoints_)) throw Error(no_run(folder_));
+    check(std::string("checkpoints/") + mark_name, [&] { return check_mark(); });
     read_checkpoints();
     check("config.yaml", [&] { return check_config(); });
     check("tokenizer.json", [&] { return check_tokenizer(); });
@@ -70,38 +70,21 @@ class RunCheck {
     }
   }
 
-  /// Reads all checkpoints. A process that trains here may save and remove some meanwhile: they are then listed again.
+  /// Reads all checkpoints. A process that trains here may save and remove some meanwhile: they are listed again.
   void read_checkpoints() {
-    constexpr int max_readings = 5;
-    for (int i = 0; i < max_readings && !read_present_checkpoints(); ++i) {
-    }
-    const auto last = checkpoints_.last();
-    for (const auto& [step, state] : states_)
-      if (!state_ || !last || checkpoints_.of_step(state_->step) != *last) state_ = state;
-  }
-
-  /// Checks the checkpoints that have not been checked. Returns false when one went away meanwhile.
-  bool read_present_checkpoints() {
-    bool stayed = true;
-    for (const int64_t step : checkpoints_.steps()) {
-      if (states_.count(step) + damage_.count(step) > 0) continue;
-      const fs::path checkpoint = checkpoints_.of_step(step);
-      std::optional<std::string> damage;
-      try {
-        damage = damage_of(checkpoint);
-        if (damage) damage = damage_of(checkpoint);  // training may have removed a part on purpose
-        if (!damage) states_[step] = read_state(checkpoint);
-      } catch (const NewerFile&) {
-        throw;  // what this version does not know is no damage
-      } catch (const Error& error) {
-        damage = error.what();
+    constexpr int listings = 5;
+    for (int i = 0; i < listings; ++i)
+      for (const int64_t step : saved_steps(checkpoints_)) {
+        if (found_.count(step) > 0) continue;
+        const fs::path folder = folder_of_step(checkpoints_, step);
+        SavedCheckpoint found = open_checkpoint(folder, Reading::all);
+        if (!found.whole()) found = open_checkpoint(folder, Reading::all);  // a part may have been removed on purpose
+        if (fs::exists(folder)) found_[step] = {folder, found.damage, found.state, {}, {}};
       }
-      if (damage && fs::exists(checkpoint))
-        damage_[step] = *damage;
-      else if (damage)
-        stayed = false;
-    }
-    return stayed;
+    if (last_ >= 0 && found_.count(last_) == 0)
+      found_[last_] = open_checkpoint(folder_of_step(checkpoints_, last_), Reading::state);
+    for (const auto& [step, found] : found_)
+      if (found.whole()) state_ = found.state;
   }
 
   /// Throws Error unless the newest whole checkpoint was trained with this.
@@ -134,81 +117,40 @@ class RunCheck {
     return size_text(folder_ / "classes.txt");
   }
 
-  /// metrics.jsonl must begin with the bytes that the last checkpoint recorded; what follows them is of steps after it.
   std::string check_metrics() const {
-    const std::string text = read_file((folder_ / "metrics.jsonl").string());
-    const MetricsText readable = readable_metrics(text, std::numeric_limits<int64_t>::max());
-    if (readable.bad > 0) throw Error(fmt::format("{} lines cannot be read", readable.bad));
-    const std::string lines = fmt::format("{} lines", readable.lines);
-    if (!state_ || state_->metrics_bytes < 0) return lines;
-    const auto marked = static_cast<size_t>(state_->metrics_bytes);
-    if (text.size() < marked) throw Error(fmt::format("lines up to step {} are missing", state_->step));
-    if (hash_hex(std::string_view(text).substr(0, marked)) != state_->metrics_checksum)
-      throw Error(fmt::format("not what the checkpoint of step {} recorded", state_->step));
-    const auto after = std::count(text.begin() + state_->metrics_bytes, text.end(), '\n');
-    if (after == 0) return lines;
+    const std::string text = read_metrics(folder_, state_ ? &*state_ : nullptr);
+    const std::string lines = fmt::format("{} lines", std::count(text.begin(), text.end(), '\n'));
+    const auto marked = static_cast<std::ptrdiff_t>(state_ ? std::max<int64_t>(state_->metrics_bytes, 0) : 0);
+    const auto after = std::count(text.begin() + marked, text.end(), '\n');
+    if (!state_ || after == 0) return lines;
     return lines + fmt::format(", {} of them since step {} was saved, without a checksum", after, state_->step);
   }
 
+  /// Training makes run.json before all else.
+  std::string check_mark() {
+    const auto mark = read_mark(checkpoints_);
+    if (!mark && (!saved_steps(checkpoints_).empty() || fs::exists(folder_ / "metrics.jsonl")))
+      throw Error("is missing");
+    if (mark) last_ = mark->last;
+    return last_ >= 0 ? fmt::format("step {} was saved last", last_) : "no step has been saved";
+  }
+
   void report_checkpoints() {
-    std::map<int64_t, RunPart> by_step;
-    const auto add = [&](int64_t step, bool damaged, const std::string& what) {
-      by_step[step] = {"checkpoints/" + checkpoints_.of_step(step).filename().string(), damaged, what};
-    };
-    for (const auto& [step, state] : states_) add(step, false, content_of(state));
-    for (const auto& [step, damage] : damage_) add(step, true, damage);
-    for (const auto& [step, part] : by_step) parts_.push_back(part);
-    if (by_step.empty()) {
-      const std::string sign = sign_of_saves();
-      parts_.push_back({"checkpoints", !sign.empty(),
-                        sign.empty() ? "no step has been saved" : fmt::format("none is left, though {}", sign)});
-      return;
-    }
-    for (const char* const name : {"last", "best"})
-      if (const auto problem = checkpoints_.link_problem(name);
-          !problem.empty() && (name == std::string("last") || (state_ && !state_->best.empty())))
-        parts_.push_back({std::string("checkpoints/") + name, true, problem});
-  }
-
-  /// What shows that checkpoints were saved, of a run that has none; empty where nothing does. Each sign is one that no
-  /// kill can leave before the first save: links are made after what they name, and a step begins only after the save
-  /// that the one before it asked for.
-  std::string sign_of_saves() const {
-    const bool has_folder = fs::is_directory(checkpoints_.folder());
-    if (has_folder && checkpoints_.has_unfinished()) return "";  // training completes or undoes it
-    std::error_code unknown;
-    for (const char* const name : {"last", "best"})
-      if (fs::is_symlink(checkpoints_.folder() / name, unknown))
-        return fmt::format("checkpoints/{} {}", name, checkpoints_.link_problem(name));
-    const auto [last, best] = recorded_steps();
-    const std::string goes_on = fmt::format("metrics.jsonl goes on to step {}", last);
-    if (best >= 0 && last > best)
-      return fmt::format("{} after the new best of step {}, which was saved", goes_on, best);
-    const int64_t save_every = config_ && !facts_of(config_->model).is_solved ? config_->train.save_every : 0;
-    if (save_every > 0 && last > save_every) return fmt::format("{}, and train.save_every is {}", goes_on, save_every);
-    // A run makes this folder before the first line of its metrics.jsonl.
-    return last >= 0 && !has_folder ? goes_on : "";
-  }
-
-  /// The last step in metrics.jsonl, and the first one that was the best so far; -1 where there is none.
-  std::pair<int64_t, int64_t> recorded_steps() const {
-    int64_t last = -1, best = -1;
-    std::ifstream file(folder_ / "metrics.jsonl");
-    for (std::string text; std::getline(file, text);) {
-      const nlohmann::json line = try_parse_json(text);
-      if (!line.is_object() || !line.contains("step")) continue;
-      const int64_t step = whole_number(line["step"], 0).value_or(-1);
-      last = std::max(last, step);
-      if (best < 0 && line.contains("best") && line["best"] == true) best = step;
-    }
-    return {last, best};
+    if (state_)
+      if (const SavedCheckpoint best = *open_best(checkpoints_, Reading::state); !best.whole()) {
+        SavedCheckpoint& found = found_[step_of(best.folder.filename().string())];
+        if (found.whole()) found = best;
+      }
+    for (const auto& [step, found] : found_)
+      parts_.push_back({"checkpoints/" + folder_of_step("", step).string(), !found.whole(),
+                        found.whole() ? content_of(found.state, *state_) : found.damage});
   }
 
   fs::path folder_;
-  Checkpoints checkpoints_;
-  std::map<int64_t, RunState> states_;     // by step, of the checkpoints that are whole
-  std::map<int64_t, std::string> damage_;  // of the others
-  std::optional<RunState> state_;          // of the last whole checkpoint
+  const fs::path checkpoints_;
+  std::map<int64_t, SavedCheckpoint> found_;  // by step
+  int64_t last_ = -1;                         // the step that run.json says was saved last
+  std::optional<RunState> state_;             // of the last whole checkpoint
   std::optional<RunConfig> config_;
   std::vector<RunPart> parts_;
 };

@@ -10,7 +10,7 @@
 
 namespace capstan {
 
-/// A file, a checkpoint or a link of a run.
+/// A file or a checkpoint of a run.
 struct RunPart {
   std::string name;  // below the run's folder
   bool damaged = false;

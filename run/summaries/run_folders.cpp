@@ -25,7 +25,7 @@ std::vector<std::string> runs_in(const std::filesystem::path& folder, int levels
   std::vector<std::string> runs;
   for (const std::string& name : names_in_folder(folder.string())) {
     const auto path = folder / name;
-    if (std::filesystem::is_symlink(path, unknown)) continue;  // such as that of a search to its best run
+    if (std::filesystem::is_symlink(path, unknown)) continue;  // to another run
     if (is_run(path)) {
       runs.push_back(path.string());
     } else if (levels > 0 && !is_search(folder)) {

@@ -41,7 +41,7 @@ std::pair<std::string, std::string> score_of(const fs::path& folder, const RunCo
     if (!record.best) return {"-", "-"};
     const Metric& metric = metric_of(config.train.monitor);
     return {metric.text(record.best->value(metric.name)), evaluated_on(record, false)};
-  } catch (const Error&) {
+  } catch (const NoSteps&) {
     return {"no step yet", "-"};
   }
 }

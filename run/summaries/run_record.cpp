@@ -13,6 +13,9 @@
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
 #include "run/setup/saved_config.hpp"
+#include "run/yaml/config_writer.hpp"
+#include "train/checkpoints/saved_checkpoint.hpp"
+#include "train/records/metrics.hpp"
 
 namespace capstan {
 namespace {
@@ -87,17 +90,26 @@ bool clearly_better(const ValidPoint& a, const ValidPoint& b, const Metric& metr
 }
 
 RunRecord read_record(const std::filesystem::path& folder) {
-  const auto metrics = folder / "metrics.jsonl";
   RunRecord run;
   run.folder = folder.string();
   run.config = load_run_config(folder);
-  std::istringstream file(std::filesystem::exists(metrics) ? read_file(metrics.string()) : std::string());
+  // The checkpoint is read first: the run may be training at this moment, and metrics.jsonl only grows.
+  SavedCheckpoint last;
+  const std::filesystem::path checkpoints = folder / "checkpoints";
+  if (const int64_t step = last_step(checkpoints); step >= 0)
+    last = open_checkpoint(folder_of_step(checkpoints, step), Reading::state);
+  const bool saved = last.whole() && !last.folder.empty();
+  const ConfigNode config = to_node(run.config);
+  const ConfigNode* const tokenizer = config.find("data")->find("tokenizer");  // whose path is not in the identity
+  if (saved) run.data = (tokenizer != nullptr ? write_flow(*tokenizer) + "\n" : "") + last.state.identity["data"];
+  std::istringstream file(read_metrics(folder, saved ? &last.state : nullptr));
   for (std::string line; std::getline(file, line);) {
     const nlohmann::json event = try_parse_json(line);
-    // The last line may be incomplete: the run may be training at this moment.
+    // The last line may be incomplete.
     if (event.is_object()) add_event(event, run);
   }
-  if (run.step == 0) throw Error(fmt::format("{}: no steps recorded: has training started?", metrics.string()));
+  if (run.step == 0)
+    throw NoSteps(fmt::format("{}: no steps recorded: has training started?", (folder / "metrics.jsonl").string()));
   const bool solved = facts_of(run.config.model).is_solved;
   sum_up(run);
   read_times(folder / "train.log", run);

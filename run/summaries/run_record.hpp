@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.hpp"
 #include "run/setup/run_config.hpp"
 
 namespace capstan {
@@ -41,6 +42,7 @@ struct RunRecord {
   std::string folder;
   std::string begun, ended;  // "2026-11-24 17:47", of the first and the last line of train.log; empty without these
   RunConfig config;
+  std::string data;  // its tokenizer, and the identity of its data, by its last checkpoint; empty without one
   std::vector<TrainPoint> train;
   std::vector<ValidPoint> valid;
 
@@ -59,7 +61,14 @@ double cost_of(const ValidPoint& point, const Metric& metric);
 /// For other metrics, whose error is not known: at all.
 bool clearly_better(const ValidPoint& a, const ValidPoint& b, const Metric& metric);
 
-/// Throws Error when the folder is not that of a run, or when its metrics have no step yet.
+/// A run that has not recorded a step.
+class NoSteps : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Throws Error when the folder is not that of a run, NoSteps when its metrics have no step yet, and Error when
+/// metrics.jsonl is not what its last checkpoint recorded.
 RunRecord read_record(const std::filesystem::path& folder);
 
 }  // namespace capstan

@@ -8,7 +8,7 @@
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "run/setup/file_safety.hpp"
 #include "run/yaml/config_writer.hpp"
-#include "train/checkpoints/checkpoint.hpp"
+#include "train/checkpoints/checkpoint_files.hpp"
 #include "train/linear/calibration.hpp"
 
 namespace capstan {
@@ -55,11 +55,10 @@ OnlineRun::OnlineRun(const SavedRun& run) : config_(run.config), tokenizer_(run.
     throw Error(fmt::format("{}: a slim run is for prediction alone; go on from the run itself", run.folder.string()));
   classifier_ = std::make_shared<OnlineClassifier>(online_model(config_), static_cast<int64_t>(classes_.size()),
                                                    facts_of(config_.data).multi_label());
-  const fs::path rest = fs::path(run.weights).parent_path() / online_name;
-  const SafetensorsFile params(run.weights);
   std::optional<SafetensorsFile> saved;
-  if (fs::exists(rest)) saved.emplace(rest.string());
-  classifier_->read(params, saved ? &*saved : nullptr);
+  if (run.state && run.state->files.count(online_name) > 0)
+    saved = open_saved_file(fs::path(run.weights).parent_path(), *run.state, online_name);
+  classifier_->read(SafetensorsFile(run.weights), saved ? &*saved : nullptr);
 }
 
 std::string OnlineRun::read(const InputText& text) const {
@@ -117,15 +116,12 @@ void OnlineRun::write(const fs::path& folder) const {
   state.rule = rule();
   Optimizer none(config.train.optimizer, model.params(), {{0, model.params().flat_size()}});
   write_new_folder(new_folder(folder.string()), [&](const fs::path& part) {
-    const std::string name = fmt::format("step-{}", state.step);
-    const fs::path checkpoint = part / "checkpoints" / name;
-    make_folders(checkpoint.string());
     write_run_files(part, config, *tokenizer_, classes_);
-    write_checkpoint(checkpoint, {model.params(), none, state});
-    sync_checkpoint(checkpoint);
-    classifier_->write((checkpoint / online_name).string());
-    for (const char* const link : {"best", "last"}) replace_link((part / "checkpoints" / link).string(), name);
-    for (const fs::path& written : {checkpoint, part / "checkpoints"}) sync_folder(written.string());
+    write_only_checkpoint(part / "checkpoints", state, [&](const fs::path& checkpoint) {
+      auto files = write_tensor_files(checkpoint, {model.params(), none, state});
+      files[online_name] = classifier_->write((checkpoint / online_name).string());
+      return files;
+    });
   });
 }
 

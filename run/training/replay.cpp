@@ -17,9 +17,10 @@
 #include "core/strings/strings.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/saved_config.hpp"
+#include "run/summaries/run_check.hpp"
 #include "run/training/online_run.hpp"
 #include "run/training/train_run.hpp"
-#include "train/checkpoints/checkpoint.hpp"
+#include "train/checkpoints/saved_checkpoint.hpp"
 
 namespace capstan {
 namespace {
@@ -46,19 +47,20 @@ class ScratchFolder : NoCopy {
 };
 
 /// The options with the steps that were not given. Throws ConfigError for steps without a checkpoint.
-ReplayOptions with_steps(ReplayOptions options, const Checkpoints& checkpoints) {
-  const std::vector<int64_t> steps = checkpoints.steps();
+ReplayOptions with_steps(ReplayOptions options, const fs::path& checkpoints) {
+  const std::vector<int64_t> steps = saved_steps(checkpoints);
   if (steps.empty())
-    throw Error(fmt::format("{}: there is no checkpoint, so nothing to compare with", checkpoints.folder().string()));
+    throw Error(fmt::format("{}: there is no checkpoint, so nothing to compare with", checkpoints.string()));
+  const auto opened = [&](int64_t step) { return open_checkpoint(folder_of_step(checkpoints, step), Reading::all); };
   if (!options.to) {
     options.to = steps.back();  // where a run has ended, the weights of the best step alone may be left
     for (const int64_t step : steps)
-      if (!damage_of(checkpoints.of_step(step)) && read_state(checkpoints.of_step(step)).has_model) options.to = step;
+      if (const SavedCheckpoint found = opened(step); found.whole() && found.model) options.to = step;
   }
   if (!options.from) {
     options.from = 0;
     for (const int64_t step : steps)
-      if (step < *options.to && can_resume(checkpoints.of_step(step))) options.from = step;
+      if (step < *options.to && opened(step).can_resume()) options.from = step;
   }
   std::vector<std::string> known;
   for (const int64_t step : steps) known.push_back(std::to_string(step));
@@ -67,14 +69,14 @@ ReplayOptions with_steps(ReplayOptions options, const Checkpoints& checkpoints) 
       throw ConfigError(fmt::format(
           "--steps: {} has no checkpoint of step {}; it has those of {}, and 0 is the beginning (a run that is "
           "trained with train.keep_optimizer: true keeps its newest train.keep_last to begin at)",
-          checkpoints.folder().string(), step, join(known)));
+          checkpoints.string(), step, join(known)));
   if (*options.from >= *options.to)
     throw ConfigError(fmt::format("--steps: {}..{} has no step in it", *options.from, *options.to));
-  if (*options.from > 0 && !can_resume(checkpoints.of_step(*options.from)))
+  if (*options.from > 0 && !opened(*options.from).can_resume())
     throw ConfigError(
         fmt::format("--steps: {} is damaged, or its optimizer's state was removed: begin at another "
                     "step, or at 0",
-                    checkpoints.of_step(*options.from).string()));
+                    folder_of_step(checkpoints, *options.from).string()));
   return options;
 }
 
@@ -93,9 +95,8 @@ bool same_bits(const FileTensor& a, const FileTensor& b) {
   return true;
 }
 
-void compare_tensors(const std::string& name, const fs::path& saved_folder, const fs::path& computed_folder,
+void compare_tensors(const std::string& name, const SafetensorsFile& saved, const SafetensorsFile& computed,
                      ReplayReport& report) {
-  const SafetensorsFile saved((saved_folder / name).string()), computed((computed_folder / name).string());
   std::vector<std::string> differ;
   for (const FileTensor& tensor : saved.tensors())
     if (const FileTensor* const other = computed.find(tensor.name); other == nullptr || !same_bits(tensor, *other))
@@ -111,17 +112,16 @@ void compare_tensors(const std::string& name, const fs::path& saved_folder, cons
 
 /// Fields of a state that belong to the session that computed it rather than to the run, or are compared by their
 /// parts.
-const std::vector<std::string> of_session{"seconds",        "metrics_bytes", "metrics_checksum",
-                                          "working_folder", "machine",       "has_optimizer",
-                                          "has_model",      "settings",      "identity"};
+const std::vector<std::string> of_session{"seconds", "metrics_bytes", "metrics_checksum", "working_folder", "machine",
+                                          "run",     "files",         "settings",         "identity"};
 
-/// Compares all fields of two states. Differences of configuration and data are named by key and part. `data_files`:
-/// where the data are from.
+/// Compares all fields of two states. Other settings of training are no difference, since they may have no effect on
+/// what is computed, but may explain one. `data_files`: where the data are from.
 void compare_states(RunState saved, RunState computed, const std::string& data_files, ReplayReport& report) {
   const size_t before = report.differences.size();
   for (RunState* const state : {&saved, &computed}) state->settings.erase("max_minutes");  // a replay has no such limit
   for (const std::string& change : changes(saved.settings, computed.settings))
-    report.differences.push_back("config.yaml: train." + change);
+    report.notes.push_back("config.yaml: train." + change);
   for (const auto& [part, text] : saved.identity)
     if (computed.identity.count(part) == 0 || computed.identity[part] != text)
       report.differences.push_back(part == "data"
@@ -141,20 +141,19 @@ void compare_states(RunState saved, RunState computed, const std::string& data_f
 }
 
 /// Compares weights, optimizer and state, as far as the saved checkpoint still has them.
-void compare_checkpoints(const fs::path& saved_folder, const fs::path& computed_folder, const std::string& data_files,
+void compare_checkpoints(const SavedCheckpoint& saved, const SavedCheckpoint& computed, const std::string& data_files,
                          ReplayReport& report) {
-  if (damage_of(saved_folder)) return;  // check_run() names it
-  const RunState saved = read_state(saved_folder), computed = read_state(computed_folder);
-  report.machine = changes(saved.machine, computed.machine);
-  if (saved.has_model)
-    compare_tensors(model_name, saved_folder, computed_folder, report);
+  if (!saved.whole()) return;  // check_run() names it
+  report.machine = changes(saved.state.machine, computed.state.machine);
+  if (saved.model)
+    compare_tensors(model_name, *saved.model, *computed.model, report);
   else
     report.notes.push_back("the weights were removed from the checkpoint: they are not compared");
-  if (saved.has_optimizer)
-    compare_tensors(optimizer_name, saved_folder, computed_folder, report);
+  if (saved.optimizer)
+    compare_tensors(optimizer_name, *saved.optimizer, *computed.optimizer, report);
   else
     report.notes.push_back("the optimizer's state was removed from the checkpoint: it is not compared");
-  compare_states(saved, computed, data_files, report);
+  compare_states(saved.state, computed.state, data_files, report);
 }
 
 struct MetricsLine {
@@ -197,6 +196,21 @@ void compare_metrics(const std::vector<MetricsLine>& saved, std::vector<MetricsL
                                              text(saved, at), text(computed, at)));
 }
 
+/// The checkpoint of a run that is solved for. Throws Error where its training would make another one.
+fs::path solved_checkpoint(const fs::path& folder) {
+  const int64_t last = last_step(folder / "checkpoints");
+  if (last < 0)
+    throw Error(fmt::format("{}: there is no checkpoint to compare with", (folder / "checkpoints").string()));
+  fs::path checkpoint = folder_of_step(folder / "checkpoints", last);
+  const RunState state = read_state(checkpoint);
+  if (state.slim)
+    throw Error(fmt::format("{}: a slim run has other weights than its training: replay that of which it was made",
+                            folder.string()));
+  if (state.files.count(online_name) > 0)
+    throw Error(fmt::format("{}: partial_fit learnt from texts that the run does not know", folder.string()));
+  return checkpoint;
+}
+
 }  // namespace
 
 void take_steps(const std::string& text, ReplayOptions& options) {
@@ -212,7 +226,7 @@ void take_steps(const std::string& text, ReplayOptions& options) {
 
 ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Communicator& ranks) {
   RunConfig config = load_run_config(folder, given.overrides);
-  const Checkpoints saved(folder / "checkpoints");
+  const fs::path checkpoints = folder / "checkpoints";
   const bool solved = facts_of(config.model).is_solved;
   if (solved && (given.from || given.to)) throw ConfigError("--steps: a linear classifier is solved for as a whole");
   const ScratchFolder scratch(ranks);
@@ -220,23 +234,16 @@ ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Comm
   ReplayReport report;
   TrainRunOptions options;
   options.settled = true;
-  fs::path saved_checkpoint;
+  fs::path saved;
   if (solved) {
-    const auto last = saved.last();
-    if (!last) throw Error(fmt::format("{}: there is no checkpoint to compare with", saved.folder().string()));
-    saved_checkpoint = *last;
-    if (read_state(saved_checkpoint).slim)
-      throw Error(fmt::format("{}: a slim run has other weights than its training: replay that of which it was made",
-                              folder.string()));
-    if (fs::exists(saved_checkpoint / online_name))
-      throw Error(fmt::format("{}: partial_fit learnt from texts that the run does not know", folder.string()));
+    saved = solved_checkpoint(folder);
   } else {
-    const ReplayOptions steps = with_steps(given, saved);
+    const ReplayOptions steps = with_steps(given, checkpoints);
     report.from = *steps.from;
     report.to = *steps.to;
-    saved_checkpoint = saved.of_step(report.to);
-    if (report.from > 0) options.resume_from = saved.of_step(report.from).string();
-    options.end = PieceEnd{report.to, read_state(saved_checkpoint).validated_step == report.to};
+    saved = folder_of_step(checkpoints, report.to);
+    if (report.from > 0) options.resume_from = folder_of_step(checkpoints, report.from).string();
+    options.end = PieceEnd{report.to, read_state(saved).validated_step == report.to};
     for (const MetricsLine& line : lines_of(folder, report))
       if (line.is("valid")) options.end->validations.insert(line.step);
     config.train.max_minutes = 0;  // this machine may need more time for the same steps
@@ -244,13 +251,17 @@ ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Comm
   if (train_run(config, options, ranks).interrupted) throw Stopped();
   if (!ranks.first()) return report;
   const fs::path computed_folder = folder_of(config);
-  const auto computed = Checkpoints(computed_folder / "checkpoints").last();
-  if (!computed)
+  const int64_t reached = last_step(computed_folder / "checkpoints");
+  if (reached < 0)
     throw ConfigError(
         fmt::format("{}: with this configuration, the run is at its end at step {}, so that no step up to {} can be "
                     "computed: leave the keys of its length (train.steps and the like) as they are",
                     folder.string(), report.from, report.to));
-  compare_checkpoints(saved_checkpoint, *computed, files_text(config.data), report);
+  for (const RunPart& part : check_run(folder))
+    if (part.damaged) report.differences.push_back(fmt::format("{}: damaged: {}", part.name, part.what));
+  compare_checkpoints(open_checkpoint(saved, Reading::all),
+                      open_checkpoint(folder_of_step(computed_folder / "checkpoints", reached), Reading::all),
+                      files_text(config.data), report);
   compare_metrics(lines_of(folder, report), lines_of(computed_folder, report), report);
   return report;
 }

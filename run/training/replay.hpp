@@ -33,7 +33,7 @@ struct ReplayReport {
   std::vector<std::string> machine;      // what computes otherwise here, which may be the reason of a difference
 };
 
-/// All ranks call it; the report is that of rank 0, and has nothing of files that check_run() compares with checksums.
+/// All ranks call it; the report is that of rank 0. What check_run() finds damaged is among its differences.
 /// The folder of the run is only read. Throws Error where there is no such checkpoint, where the run cannot be
 /// continued from it (other data, another configuration), and Stopped for a signal.
 ReplayReport replay_run(const std::filesystem::path& folder, const ReplayOptions& options, Communicator& ranks);

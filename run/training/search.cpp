@@ -29,8 +29,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* best_link = "best";  // the link to the best whole run
-
 /// Seconds that runs have taken so far, by their name: a search that goes on counts them.
 class RunTimes {
  public:
@@ -80,9 +78,6 @@ class Search {
         times_(folder_) {
     if (fs::exists(folder_ / "config.yaml"))
       throw Error(fmt::format("{} is the folder of a single run: give the search another name", folder_.string()));
-    const fs::path best = folder_ / best_link;
-    if (timed_ && fs::exists(fs::symlink_status(best)) && !fs::is_symlink(best))
-      throw Error(fmt::format("{} is not the link of a search: give the search another name", best.string()));
   }
 
   SearchEnd run(std::ostream& table, size_t width) {
@@ -92,9 +87,10 @@ class Search {
     else
       for (size_t i = 0; i < runs_.size() && !stopped(); ++i) train_whole(i);
     const bool interrupted = stopped();
-    const size_t finished = interrupted ? 0 : report(table, width);
+    SearchEnd end{interrupted, failed_, folder_, runs_.size(), 0, {}, runs_.front()};
+    if (!interrupted) report(table, width, end);
     if (interrupted) log_info("interrupted; the same command resumes the search");
-    return {interrupted, failed_, folder_, runs_.size(), finished, runs_.front()};
+    return end;
   }
 
  private:
@@ -199,8 +195,8 @@ class Search {
     return *record.best;
   }
 
-  /// The table of the whole runs, those of earlier calls included, and the link to the best. Returns their number.
-  size_t report(std::ostream& table, size_t width) const {
+  /// The table of the whole runs, those of earlier calls included, and the best.
+  void report(std::ostream& table, size_t width, SearchEnd& end) const {
     std::vector<std::string> folders;
     std::vector<const RunConfig*> whole;
     for (const RunConfig& run : runs_) {
@@ -209,14 +205,14 @@ class Search {
       whole.push_back(&run);
     }
     if (!whole.empty()) print_comparison(read_records(folders), table, width);
-    if (!timed_ || whole.empty()) return whole.size();
+    end.finished = whole.size();
+    if (!timed_ || whole.empty()) return;
     const RunConfig& best = best_of(whole);
-    replace_link((folder_ / best_link).string(), best.name);
+    end.best = folder_ / best.name;
     for (const RunConfig* const run : whole)
       if (run != &best) drop(*run, false);
-    table << fmt::format("\nbest: {} ({})\n", (folder_ / best_link).string(), best.name);
+    table << fmt::format("\nbest: {}\n", end.best.string());
     log_info(whole.size() == runs_.size() ? "the search is complete" : "with more --minutes the search continues");
-    return whole.size();
   }
 
   /// The best of many candidates is so in part by chance: only a clear gain replaces the configuration as it is.

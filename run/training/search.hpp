@@ -27,6 +27,7 @@ struct SearchEnd {
   std::vector<std::string> failed;  // "runs/rates/lr=1: exit code 1"
   std::filesystem::path folder;     // <folder>/<name>: holds the folders of the runs
   size_t runs = 0, finished = 0;    // whole runs: all that there could be, and those that are trained
+  std::filesystem::path best;       // the best whole run of a search in a given time
   RunConfig first;
 };
 
@@ -34,7 +35,7 @@ struct SearchEnd {
 /// unless interrupted, receives a comparison of the finished ones, as print_comparison() writes it. In a given time the
 /// configuration as it is comes first, as a whole; where the time is not enough for all others, a short run of each,
 /// in a random order, takes at most half of what is left, and the best of them are then trained as wholes while there
-/// is time. The link `best` then leads to the best whole run, whose name follows the table. Throws Error for a folder
+/// is time. The best whole run follows the table. Throws Error for a folder
 /// of something else, ConfigError for runs that cannot be trained or compared.
 SearchEnd search(const SearchOptions& options, const Guard& guard, std::ostream& table, size_t width = 0);
 

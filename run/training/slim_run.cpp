@@ -8,17 +8,22 @@
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
+#include "core/autograd/tape.hpp"
 #include "core/base/bf16.hpp"
 #include "core/base/error.hpp"
 #include "core/base/f8.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
 #include "core/strings/strings.hpp"
+#include "data/batches/batcher.hpp"
+#include "run/inputs/input_text.hpp"
 #include "run/setup/file_safety.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_run.hpp"
-#include "train/checkpoints/checkpoint.hpp"
+#include "train/checkpoints/checkpoint_files.hpp"
+#include "train/records/metrics.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;
@@ -31,16 +36,6 @@ struct SmallTensor {
   std::vector<unsigned char> bytes;
 };
 
-std::vector<float> finite_values(const FileTensor& tensor) {
-  std::vector<float> values = tensor.to_floats();
-  if (!std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); }))
-    throw Error(
-        fmt::format("{} has elements that are not finite: nothing can be predicted with such weights, and there "
-                    "is no copy of them",
-                    tensor.name));
-  return values;
-}
-
 template <class T>
 SmallTensor small_tensor(const FileTensor& from, DType dtype, const std::vector<T>& elements,
                          std::shared_ptr<const StoredRows> stored, float factor = 1) {
@@ -52,18 +47,18 @@ SmallTensor small_tensor(const FileTensor& from, DType dtype, const std::vector<
 }
 
 SmallTensor as_it_is(const FileTensor& tensor) {
-  return small_tensor(tensor, DType::f32, finite_values(tensor), tensor.stored);
+  return small_tensor(tensor, DType::f32, tensor.to_floats(), tensor.stored);
 }
 
 SmallTensor in_bf16(const FileTensor& tensor) {
   std::vector<Bf16> elements;
-  for (const float value : finite_values(tensor)) elements.push_back(to_bf16(value));
+  for (const float value : tensor.to_floats()) elements.push_back(to_bf16(value));
   return small_tensor(tensor, DType::bf16, elements, tensor.stored);
 }
 
 /// Some rows of a table, each element in 8 bits, times one factor for the table.
 SmallTensor in_f8(const FileTensor& tensor, const std::shared_ptr<const StoredRows>& rows) {
-  const std::vector<float> values = finite_values(tensor);
+  const std::vector<float> values = tensor.to_floats();
   const size_t width = values.size() / static_cast<size_t>(rows->rows());
   float largest = 0;
   rows->for_each([&](int64_t row) {
@@ -126,7 +121,8 @@ std::shared_ptr<const StoredRows> kept_ngrams(const SavedRun& run, const Safeten
   return rows;
 }
 
-void write_weights(const SavedRun& run, const fs::path& path, int64_t step, double size, SlimRun& result) {
+/// Returns the checksum of the file.
+std::string write_weights(const SavedRun& run, const fs::path& path, double size, SlimRun& result) {
   const SafetensorsFile weights(run.weights);
   const bool has_ngrams = !run.model->model().row_importance().empty();
   const std::shared_ptr<const StoredRows> rows = has_ngrams ? kept_ngrams(run, weights, size, result) : nullptr;
@@ -139,8 +135,34 @@ void write_weights(const SavedRun& run, const fs::path& path, int64_t step, doub
   for (const SmallTensor& each : small) tensors.push_back(each.tensor);
   nlohmann::json aliases = nlohmann::json::object();
   for (const auto& [name, target] : run.model->params().aliases()) aliases[name] = target;
-  write_safetensors(path.string(), std::move(tensors),
-                    {{"format", "capstan"}, {"step", std::to_string(step)}, {"aliases", json_text(aliases)}});
+  const std::string step = std::to_string(run.state ? run.state->step : 0);
+  return write_safetensors(path.string(), std::move(tensors),
+                           {{"format", "capstan"}, {"step", step}, {"aliases", json_text(aliases)}});
+}
+
+/// Throws NotFinite unless the model computes finite numbers: of each of its tokens or, where it reads texts, of any
+/// n-grams, since no feature of a text is above 1.
+void require_finite_results(const SavedRun& run) {
+  double sum = 0;
+  const SafetensorsFile weights(run.weights);
+  for (const FileTensor& tensor : weights.tensors())
+    for (const double value : tensor.without_zeros().to_doubles()) sum += std::abs(value);
+  require_finite(static_cast<float>(sum), run.weights);
+  const ModelFacts facts = facts_of(run.config.model);
+  if (facts.reads_texts) return;
+  const Model& model = run.model->model();
+  const int64_t vocabulary = model_vocabulary(run.config, *run.tokenizer), longest = 256;
+  const int64_t length = std::max<int64_t>(std::min(run.model->position_limit().value_or(longest), longest) - 1, 1);
+  for (int64_t first = 0; first < vocabulary; first += length) {
+    std::vector<int32_t> tokens(static_cast<size_t>(std::min(length, vocabulary - first)));
+    std::iota(tokens.begin(), tokens.end(), static_cast<int32_t>(first));
+    Batch batch = pad_rows({tokens});
+    const Shape labels = model.label_columns() > 0 ? Shape{1, model.label_columns()} : Shape{1};
+    batch.labels = facts.classifies() ? Ids(labels, 0) : batch.tokens;
+    const TapePause no_tape;
+    require_finite(static_cast<double>(model.loss(batch, Context::evaluation(batch)).sum.value().item()),
+                   fmt::format("a text of the tokens {} to {}", tokens.front(), tokens.back()));
+  }
 }
 
 }  // namespace
@@ -153,24 +175,20 @@ SlimRun slim_run(const fs::path& run_folder, const fs::path& output, double size
   const SavedRun run = open_run(run_folder);
   RunState state = run.state.value_or(RunState{});
   if (state.slim) throw Error(fmt::format("{}: this run is slim already; copy its folder", run.folder.string()));
+  require_finite_results(run);
   SlimRun result;
-  result.bytes_before = bytes_below(fs::canonical(run.weights).parent_path().string());  // resolved: `best` is a link
+  result.bytes_before = bytes_below(fs::path(run.weights).parent_path().string());
   state.slim = true;
-  state.has_optimizer = false;
-  state.best_step = state.step;
 
   write_new_folder(folder, [&](const fs::path& part) {
-    const std::string name = fmt::format("step-{}", state.step);
-    const fs::path checkpoint = part / "checkpoints" / name;
-    make_folders(checkpoint.string());
     write_run_files(part, run.config, *run.tokenizer, run.classes);
-    if (const fs::path metrics = run.folder / "metrics.jsonl"; fs::exists(metrics))
-      write_file((part / "metrics.jsonl").string(), read_file(metrics.string()));
-    write_weights(run, checkpoint / model_name, state.step, size, result);
-    write_file((checkpoint / state_name).string(), to_json(state));
-    for (const char* const link : {"best", "last"}) replace_link((part / "checkpoints" / link).string(), name);
-    for (const fs::path& written : {checkpoint, part / "checkpoints"}) sync_folder(written.string());
-    result.bytes = bytes_below(checkpoint.string());
+    if (const std::string metrics = read_metrics(run.folder, &state); !metrics.empty())
+      write_file((part / "metrics.jsonl").string(), metrics);
+    write_only_checkpoint(part / "checkpoints", state, [&](const fs::path& checkpoint) {
+      return std::map<std::string, std::string>{
+          {model_name, write_weights(run, checkpoint / model_name, size, result)}};
+    });
+    result.bytes = bytes_below(folder_of_step(part / "checkpoints", state.step).string());
     if (result.bytes >= result.bytes_before)
       throw Error(fmt::format("{}: a slim copy would not be smaller ({} bytes in place of {}); use the run itself",
                               run.folder.string(), result.bytes, result.bytes_before));

@@ -12,6 +12,7 @@
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_config.hpp"
+#include "run/setup/saved_data.hpp"
 #include "run/setup/saved_run.hpp"
 #include "run/training/first_lines.hpp"
 #include "run/training/settle.hpp"
@@ -51,7 +52,7 @@ Session::Options session_options(const Settled& run, const TrainRunOptions& opti
   if (const std::filesystem::path from = options.resume_from; !from.empty()) {
     if (std::filesystem::is_directory(from / "checkpoints"))
       throw Error(fmt::format("--resume-from: {} is the folder of a run: give that of a checkpoint; {}", from.string(),
-                              Checkpoints(from / "checkpoints").complete_ones({}, Checkpoints::Use::resuming)));
+                              complete_checkpoints(from / "checkpoints", Reading::all)));
     session.resume_from = from;
   }
   session.otherwise = remedy_of(options);
@@ -68,10 +69,7 @@ Session::Options session_options(const Settled& run, const TrainRunOptions& opti
 /// more than the fingerprints would. Other differences are for the session to report.
 void require_same_content(const RunConfig& config, const TrainRunOptions& options, const std::string& saved,
                           const std::string& ours) {
-  const auto settings = [](const std::string& identity) {
-    return identity.substr(0, identity.find("fingerprint of "));
-  };
-  if (saved == ours || settings(saved) != settings(ours)) return;
+  if (!has_other_content(saved, ours)) return;
   const std::string& from = options.resume_from;
   const std::filesystem::path folder = from.empty() ? folder_of(config) : run_folder_of(from);
   const std::vector<SourceFiles> saved_files = facts_of(load_run_config(folder).data).files,

@@ -44,7 +44,8 @@ fail() {
 
 train() { "$capstan" train --config lm.yaml --set "$@"; }
 train name=one threads=1 2>log || fail "the undisturbed run does not end"
-sum() { cat "runs/$1/checkpoints/last/"{model,optimizer}.safetensors | sha256sum; }
+last() { ls "runs/$1/checkpoints" 2>/dev/null | grep '^step-' | sort -V | tail -n 1; }
+sum() { cat "runs/$1/checkpoints/$(last "$1")/"{model,optimizer}.safetensors | sha256sum; }
 
 ranks() { pgrep -f "^$capstan train" || true; }
 pause() { perl -e "select(undef, undef, undef, $1)"; }
@@ -105,7 +106,8 @@ for ((case = 0; case < cases; ++case)); do
   fi
   [ $took -le $((1000 * timeout + 4000)) ] || fail "case $case: $signal at the $phase is noticed after $took ms"
   echo "case $case: $signal of rank $victim at the $phase, ended after $took ms: ${how:-NOT NAMED: $(grep -a error: log | head -n 2 || true)}"
-  last=$(readlink "runs/hung-$case/checkpoints/last" || echo step-0)
+  last=$(last "hung-$case")
+  last=${last:-step-0}
   for name in hung again; do
     train "name=$name-$case" threads=2 "${keys[@]}" train.save_every=0 train.steps=$((${last#step-} + 3)) 2>log ||
       fail "case $case: $name does not end"

@@ -23,7 +23,7 @@ set_command() {
 }
 
 weights() {
-  sha256sum <"runs/$1/checkpoints/last/model.safetensors"
+  sha256sum <"runs/$1/checkpoints/step-1/model.safetensors"
 }
 
 case_kills() {

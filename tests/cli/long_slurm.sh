@@ -76,7 +76,7 @@ END
 }
 
 bits() {
-  (cd "runs/$1/checkpoints/last" && sha256sum model.safetensors optimizer.safetensors)
+  (cd "$(ls -d "runs/$1/checkpoints/step-"* | sort -V | tail -n 1)" && sha256sum model.safetensors optimizer.safetensors)
 }
 
 case_srun_and_requeue() {

@@ -28,22 +28,26 @@ size_t hash_of(const DiskImage& image) {
   return hash;
 }
 
-int64_t step_of_link(const DiskImage& image, const std::string& run) {
-  const auto link = image.find(run + "/checkpoints/last");
-  return link == image.end() ? -1 : std::stoll(link->second.content.substr(std::string("step-").size()));
+/// The step of the run's last checkpoint; -1: there is none.
+int64_t last_step_in(const DiskImage& image, const std::string& run) {
+  const std::string prefix = run + "/checkpoints/step-";
+  int64_t last = -1;
+  for (const auto& [path, entry] : image)
+    if (path.rfind(prefix, 0) == 0) last = std::max<int64_t>(last, std::stoll(path.substr(prefix.size())));
+  return last;
 }
 
 /// The step of the run's last checkpoint once the log's first `prefix` entries are done and synced: what must not be
 /// lost any more. -1: nothing was published.
 int64_t promised_step(const DiskLog& log, const std::string& run, size_t prefix) {
-  const std::string folder = run + "/checkpoints", publish = "rename " + folder + "/.last.tmp " + folder + "/last";
+  const std::string folder = run + "/checkpoints", publish = "rename " + folder + "/.unfinished-step-";
   std::mt19937 unused;
   int64_t step = -1;
   size_t published = 0;
   for (size_t i = 0; i < prefix; ++i) {
-    if (log.entry(i) == publish) published = i + 1;
+    if (log.entry(i).rfind(publish, 0) == 0) published = i + 1;
     if (published > 0 && log.entry(i) == "sync " + folder) {
-      step = step_of_link(log.after(published, {Survival::Names::all, Survival::Data::all}, unused), run);
+      step = last_step_in(log.after(published, {Survival::Names::all, Survival::Data::all}, unused), run);
       published = 0;
     }
   }
@@ -73,7 +77,7 @@ void check_state(const Kind& kind, const DiskLog& log, const State& state) {
   const std::string name = explain(kind, log, state);
   INFO(name);
   for (const std::string& run : kind.runs) {
-    const int64_t promised = promised_step(log, run, state.prefix), found = step_of_link(state.image, run);
+    const int64_t promised = promised_step(log, run, state.prefix), found = last_step_in(state.image, run);
     CHECK_MESSAGE(found >= promised, run, ": the checkpoint of step ", promised, " was synced, but is lost: now ",
                   found);
     if (found < promised) tell(name + "\n  lost: step " + std::to_string(promised) + " of " + run);

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-from sample_run import PROGRAM, require, skip
+from sample_run import PROGRAM, last_checkpoint, require, skip
 
 NUMBERS = PROGRAM.parent / "bin" / "run_numbers"
 TEXT = "the tape turns a drum and wire runs out slow ship of rope pulls home"
@@ -143,7 +143,7 @@ def randomise(run, seed):
     """Weights that hide no error: none is 0 or 1 throughout, and every matrix keeps the size of what it is applied to."""
     torch = require("torch")
     save, load = require("safetensors.torch").save_file, require("safetensors.torch").load_file
-    file = run / "checkpoints" / "last" / "model.safetensors"
+    file = last_checkpoint(run) / "model.safetensors"
     tensors = load(str(file))
     rows = {name[:-5]: bits for name, bits in tensors.items() if name.endswith(".rows")}
     random_numbers = torch.Generator().manual_seed(seed)

@@ -8,7 +8,7 @@ Needs the Python packages safetensors and numpy and a built program; says so and
 import struct
 import sys
 
-from sample_run import SampleRun, require
+from sample_run import SampleRun, last_checkpoint, require
 
 WIDTH, RANK, HIDDEN, LENGTH = 16, 4, 32, 32
 
@@ -49,7 +49,7 @@ def main():
     load_file = require("safetensors.numpy").load_file
     run = SampleRun()
     run.train("train.steps=2", "train.keep_optimizer=true")
-    file = run.folder / "checkpoints" / "last" / "model.safetensors"
+    file = last_checkpoint(run.folder) / "model.safetensors"
     tensors = load_file(str(file))
     shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     wanted = expected(shapes["embed.weight"][0])

@@ -48,6 +48,11 @@ def serving(*arguments):
     raise SystemExit("the server did not start")
 
 
+def last_checkpoint(run):
+    """The folder of a run's last checkpoint."""
+    return max((run / "checkpoints").glob("step-*"), key=lambda path: int(path.name[len("step-") :]))
+
+
 class SampleRun:
     """A folder with the run runs/sample; train() trains it, or goes on with it."""
 

@@ -44,7 +44,7 @@ TEST_CASE("the mixing weights of pairs: sources are seen as a whole, targets fro
          "prefix: bidirectional, width: 16, max_length: 24, layers: [{mixer: attention}]}\ntrain: {steps: 2}\n";
   set_log_sink([](LogLevel, std::string_view) {});
   const Run run = train(ConfigOptions{{folder.path("run.yaml")}, {}});
-  const auto data = open_saved_data(run);
+  const auto data = open_saved_data(run, Split::valid);
   set_log_sink({});
   const Batch example = example_of(*data, Split::valid);
   const ModelView view = view_of(run, example);

@@ -49,7 +49,7 @@ class Data : public TemporaryFolder {
                         {"train.kernels=portable", "train.precision=" + precision, "train.progress=none"}});
     std::string all;
     for (const char* const name : {"model.safetensors", "optimizer.safetensors"}) {
-      const fs::path file = folder() / "run/checkpoints/last" / name;
+      const fs::path file = *this / (std::string("run/checkpoints/last/") + name);
       if (!fs::exists(file)) continue;
       const SafetensorsFile tensors(file.string());
       for (const FileTensor& tensor : tensors.tensors()) {

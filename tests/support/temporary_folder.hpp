@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "tests/support/run_paths.hpp"
+
 namespace capstan {
 
 /// In memory where the system offers that: tests save and sync a lot.
@@ -32,16 +34,18 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   const std::filesystem::path& folder() const { return folder_; }
-  std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
-  std::string path(const std::string& name = "") const { return (name.empty() ? folder_ : folder_ / name).string(); }
+  /// Of a checkpoint's path, "checkpoints/last" and "checkpoints/best" are the folders of these steps.
+  std::filesystem::path operator/(const std::string& name) const { return in_run(folder_ / name); }
+  std::string path(const std::string& name = "") const { return (name.empty() ? folder_ : *this / name).string(); }
   /// Writes a file, its folders included, and returns its path.
   std::string write(const std::string& name, const std::string& content) const {
-    std::filesystem::create_directories((folder_ / name).parent_path());
-    std::ofstream(folder_ / name, std::ios::binary) << content;
-    return path(name);
+    const std::filesystem::path file = *this / name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << content;
+    return file.string();
   }
   std::string read(const std::string& name) const {
-    std::ifstream file(folder_ / name, std::ios::binary);
+    std::ifstream file(*this / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
 

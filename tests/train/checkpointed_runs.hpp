@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 
+#include "train/checkpoints/saved_checkpoint.hpp"
 #include "train/support.hpp"
 
 namespace capstan::testing {
@@ -29,8 +30,14 @@ inline std::string comparable_metrics(const std::filesystem::path& folder) {
 }
 
 /// All that a checkpoint's tensors hold.
-inline std::string tensors_of(const std::filesystem::path& checkpoint) {
+inline std::string tensors_of(const std::filesystem::path& path) {
+  const std::filesystem::path checkpoint = in_run(path);
   return read_text(checkpoint / "model.safetensors") + read_text(checkpoint / "optimizer.safetensors");
+}
+
+/// Why a checkpoint is damaged, in whichever file; empty: it is whole.
+inline std::string damage_of(const std::filesystem::path& checkpoint) {
+  return open_checkpoint(in_run(checkpoint), Reading::all).damage;
 }
 
 inline void flip_bit(const std::filesystem::path& path, size_t byte) {

@@ -346,7 +346,8 @@ TEST_CASE("Muon: a checkpoint holds one momentum per matrix, two moments of the 
   state.step = state.optimizer_step = before.steps();
   Checkpoints checkpoints(folder / "checkpoints");
   checkpoints.recover();
-  checkpoints.save({first, before, state}, false, 1);
+  checkpoints.write({first, before, state}, 1);
+  checkpoints.publish();
   checkpoints.load(checkpoints.of_step(3), {second, after, restored});
   CHECK(after.steps() == 3);
   for (uint64_t number = 4; number <= 6; ++number) step(second, after, number);

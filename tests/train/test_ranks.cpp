@@ -23,7 +23,7 @@ struct Left {
 };
 
 Left left_in(const std::filesystem::path& folder) {
-  const auto last = folder / "checkpoints" / "last";
+  const auto last = in_run(folder / "checkpoints/last");
   return {read_text(last / "model.safetensors"), read_text(last / "optimizer.safetensors"), comparable_metrics(folder)};
 }
 

@@ -138,7 +138,7 @@ TEST_CASE("a large checkpoint that a killed process has only written is the last
   checkpoints.recover();
   REQUIRE(checkpoints.last());
   CHECK(checkpoints.last()->filename() == "step-6");
-  CHECK(checkpoints.leftovers().empty());
+  CHECK(names_in_folder(checkpoints.folder().string()) == std::vector<std::string>{"run.json", "step-3", "step-6"});
   set_threads(0);
 }
 

@@ -4,20 +4,17 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
+#include <functional>
+#include <map>
 #include <string>
 
 #include "core/io/safetensors.hpp"
 #include "nn/params/param_store.hpp"
-#include "train/checkpoints/run_state.hpp"
+#include "train/checkpoints/saved_checkpoint.hpp"
 #include "train/optimizers/optimizer.hpp"
 #include "train/ranks/communicator.hpp"
 
 namespace capstan {
-
-constexpr const char* model_name = "model.safetensors";
-constexpr const char* optimizer_name = "optimizer.safetensors";
-constexpr const char* state_name = "state.json";
 
 /// What a checkpoint saves and restores. The files do not depend on how many ranks wrote them.
 struct RunParts {
@@ -28,32 +25,28 @@ struct RunParts {
   std::vector<Elements> owned = {};  // with several ranks: what this one owns of the parameters
 };
 
-/// Writes all files. All ranks call it; each writes what it owns into the files that rank 0 has made. They are not on
-/// the disk before sync_checkpoint() has returned, which is for rank 0.
+/// Writes the files of tensors, and returns their checksums, by name. All ranks call it; each writes what it owns into
+/// the files that rank 0 has made.
+std::map<std::string, std::string> write_tensor_files(const std::filesystem::path& folder, const RunParts& parts);
+/// Writes all files; `parts.state` gets what it says of them. All ranks call it. They are not on the disk before
+/// sync_checkpoint() has returned, which is for rank 0.
 void write_checkpoint(const std::filesystem::path& folder, const RunParts& parts);
 void sync_checkpoint(const std::filesystem::path& folder);
+/// Makes the folder of checkpoints of a run that is made without training: one checkpoint, whose files `write` writes
+/// into the folder that it is given. It returns their checksums, by name.
+using WriteFiles = std::function<std::map<std::string, std::string>(const std::filesystem::path& folder)>;
+void write_only_checkpoint(const std::filesystem::path& checkpoints, RunState state, const WriteFiles& write);
 /// An estimate of how long that takes, for the time left before one was timed: a quarter of a gigabyte per second.
 double seconds_to_save(const RunParts& parts);
-/// Reads all files that the checkpoint has. Throws Error naming the damaged file, the first tensor that does not fit,
-/// or the checkpoint without a model; the parts may then be partly read. Of a run that has ended, the last checkpoint
-/// may be its state alone.
-void read_checkpoint(const std::filesystem::path& checkpoint, const RunParts& parts);
-/// Names the first file that is absent, damaged or of another step, and why; nothing when all are whole or were removed
-/// on purpose. Throws FileError when a file cannot be read for another reason, NewerFile for one of another version.
-std::optional<std::string> damage_of(const std::filesystem::path& checkpoint);
-/// Whether training can go on from it: it is whole and has the optimizer's state.
-bool can_resume(const std::filesystem::path& checkpoint);
-
-/// The state of a checkpoint's folder.
-RunState read_state(const std::filesystem::path& checkpoint);
+/// Reads a whole checkpoint, of which all was read, into the parts. Throws Error naming the first tensor that does not
+/// fit, or the checkpoint without a model; the parts may then be partly read. Of a run that has ended, the last
+/// checkpoint may be its state alone.
+void read_checkpoint(const SavedCheckpoint& checkpoint, const RunParts& parts);
 
 /// Throws Error naming the first parameter that a file does not have, that is unknown or of another shape. The store
 /// needs no memory (ParamMemory::none).
 void check_model_fits(const SafetensorsFile& file, const ParamStore& params);
 /// Reads all parameters from a file. Throws Error as check_model_fits().
 void load_model(const SafetensorsFile& file, ParamStore& params);
-/// damage_of() for what is needed to use a model: its file and, if there is one, the state next to it. Without damage,
-/// `model` is the open file.
-std::optional<std::string> damage_of_model(const std::string& path, std::optional<SafetensorsFile>& model);
 
 }  // namespace capstan

@@ -17,16 +17,6 @@ namespace {
 
 bool every(const Param&) { return true; }
 
-/// One tensor per parameter of which `holds` is true, with the memory that `part` returns.
-template <class Holds, class Part>
-void add_tensors(std::vector<TensorToWrite>& tensors, const ParamStore& params, const std::string& suffix,
-                 const Holds& holds, const Part& part) {
-  for (const Param& param : params.params())
-    if (holds(param))
-      tensors.push_back(
-          {param.name + suffix, dtype_of(part(param).values), param.var.shape().to_vector(), part(param).values});
-}
-
 /// Sets the bits of the rows in which the part is not all zeros (+0: what was never touched).
 void mark_rows(const SafetensorsParts::Part& part, int64_t width, char* bits) {
   const auto* values = static_cast<const real*>(part.bytes);
@@ -47,16 +37,19 @@ class TensorFile {
   TensorFile(std::string path, const ParamStore& params, std::map<std::string, std::string> metadata)
       : path_(std::move(path)), params_(params), metadata_(std::move(metadata)) {}
 
+  /// One tensor per parameter of which `holds` is true, and what `part` returns of it.
   template <class Holds, class Part>
   void add(const std::string& suffix, const Holds& holds, const Part& part) {
-    add_tensors(tensors_, params_, suffix, holds, part);
-    for (const Param& param : params_.params())
-      if (holds(param))
-        if (const auto here = part(param); here.size() > 0)
-          parts_.push_back({param.name + suffix, here.begin, here.end, here.values});
+    for (const Param& param : params_.params()) {
+      if (!holds(param)) continue;
+      const auto here = part(param);
+      tensors_.push_back({param.name + suffix, dtype_of(here.values), param.var.shape().to_vector(), here.values});
+      if (here.size() > 0) parts_.push_back({param.name + suffix, here.begin, here.end, here.values});
+    }
   }
 
-  void write(Communicator* ranks) {
+  /// Returns the checksum; empty on other ranks than the first.
+  std::string write(Communicator* ranks) {
     leave_out_zeros(ranks);
     if (ranks == nullptr || ranks->size() == 1)
       return write_safetensors(path_, std::move(tensors_), metadata_, Sync::later);
@@ -66,7 +59,7 @@ class TensorFile {
     ranks->barrier();
     file.write(parts_);
     ranks->barrier();
-    if (ranks->first()) file.finish();
+    return ranks->first() ? file.finish() : "";
   }
 
  private:
@@ -129,9 +122,8 @@ double seconds_to_save(const RunParts& parts) {
   return static_cast<double>(elements) * sizeof(real) / 2.5e8;
 }
 
-void write_checkpoint(const fs::path& folder, const RunParts& parts) {
-  const bool first = parts.ranks == nullptr || parts.ranks->first();
-  if (first) make_folders(folder.string());
+std::map<std::string, std::string> write_tensor_files(const fs::path& folder, const RunParts& parts) {
+  if (parts.ranks == nullptr || parts.ranks->first()) make_folders(folder.string());
   nlohmann::json aliases = nlohmann::json::object();
   for (const auto& [name, target] : parts.params.aliases()) aliases[name] = target;
   const std::string step = std::to_string(parts.state.step);
@@ -143,10 +135,30 @@ void write_checkpoint(const fs::path& folder, const RunParts& parts) {
     optimizer.add(
         "." + state.name(), [&](const Param& param) { return state.holds(param); },
         [&](const Param& param) { return state.of(param); });
-  model.write(parts.ranks);
-  optimizer.write(parts.ranks);
-  if (!first) return;
+  std::map<std::string, std::string> files;
+  files[model_name] = model.write(parts.ranks);
+  files[optimizer_name] = optimizer.write(parts.ranks);
+  return files;
+}
+
+void write_checkpoint(const fs::path& folder, const RunParts& parts) {
+  parts.state.files = write_tensor_files(folder, parts);
+  if (parts.state.best_step == parts.state.step) parts.state.best_weights = parts.state.files[model_name];
+  if (parts.ranks != nullptr && !parts.ranks->first()) return;
   write_file((folder / state_name).string(), to_json(parts.state), Sync::later);
+}
+
+void write_only_checkpoint(const fs::path& checkpoints, RunState state, const WriteFiles& write) {
+  const fs::path folder = folder_of_step(checkpoints, state.step);
+  make_folders(folder.string());
+  state.run = new_run_id();
+  state.files = write(folder);
+  state.best_step = state.step;
+  state.best_weights = state.files[model_name];
+  write_file((folder / state_name).string(), to_json(state));
+  write_file((checkpoints / mark_name).string(), to_json(RunMark{state.run, state.step}));
+  sync_checkpoint(folder);
+  sync_folder(checkpoints.string());
 }
 
 void sync_checkpoint(const fs::path& folder) {

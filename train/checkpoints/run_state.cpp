@@ -1,9 +1,10 @@
-// state.json is {"state": ..., "xxh3_128": checksum of the state's JSON}. Fields are listed once, for writing and
-// reading, apart from those that need a rule of their own (best_*, threshold).
+// state.json is {"state": ..., "xxh3_128": checksum of the state's JSON}, run.json has "run" in place of "state".
+// Fields are listed once, for writing and reading, apart from those that need a rule of their own (best_*, threshold).
 // tests/train/test_run_state.cpp.
 #include "train/checkpoints/run_state.hpp"
 
 #include <nlohmann/json.hpp>
+#include <random>
 #include <sstream>
 
 #include "core/io/hash.hpp"
@@ -32,15 +33,41 @@ using nlohmann::json;
 
 std::string checksum(const json& content) { return hash_hex(json_text(content)); }
 
+std::string with_checksum(const char* name, const json& content) {
+  return json_text(json{{name, content}, {"xxh3_128", checksum(content)}}, 2) + "\n";
+}
+
+/// What `read` returns for the content under this name. Throws Error naming `path`, with the remedy, when the text is
+/// damaged.
+template <class Read>
+auto checked_content(const std::string& text, const std::string& path, const char* name, const char* remedy,
+                     const Read& read) {
+  try {
+    const json file = parse_json(text, {path});
+    const json& content = file.at(name);
+    if (file.at("xxh3_128").get<std::string>() != checksum(content))
+      throw Error(fmt::format("{}: the content does not match its checksum: the file is damaged; {}", path, remedy));
+    return read(content);
+  } catch (const JsonError& problem) {
+    throw Error(fmt::format("{}: the file is damaged: not the JSON of a run's {} ({}); {}", path, name, problem.what(),
+                            remedy));
+  } catch (const json::exception&) {
+    throw Error(fmt::format("{}: the file is damaged: not the JSON of a run's {}; {}", path, name, remedy));
+  }
+}
+
 /// The one list of the fields: calls f(name, field) for each.
 template <class State, class Visit>
 void for_fields(State& s, const Visit& f) {
+  f("run", s.run);
+  f("files", s.files);
   f("step", s.step);
   f("epoch", s.epoch);
   f("batch", s.batch);
   f("optimizer_step", s.optimizer_step);
   f("tokens", s.tokens);
   f("best_step", s.best_step);
+  f("best_weights", s.best_weights);
   f("stalled", s.stalled);
   f("validated_step", s.validated_step);
   f("validates", s.validates);
@@ -56,8 +83,6 @@ void for_fields(State& s, const Visit& f) {
   f("metrics_checksum", s.metrics_checksum);
   f("working_folder", s.working_folder);
   f("ancestry", s.ancestry);
-  f("has_model", s.has_model);
-  f("has_optimizer", s.has_optimizer);
   f("slim", s.slim);
   f("rule", s.rule);
 }
@@ -73,18 +98,6 @@ void read_field(const json& content, const char* name, uint64_t& field) {
 template <class T>
 void read_field(const json& content, const char* name, T& field) {
   content.at(name).get_to(field);
-}
-
-/// The first line in which two texts differ, in words; empty if they do not.
-std::string first_difference(const std::string& saved, const std::string& now) {
-  std::istringstream a(saved), b(now);
-  for (;;) {
-    std::string was, is;
-    const bool more_a = static_cast<bool>(std::getline(a, was)), more_b = static_cast<bool>(std::getline(b, is));
-    if (!more_a && !more_b) return "";
-    if (!more_a || !more_b || was != is)
-      return fmt::format("was \"{}\", is now \"{}\"", more_a ? was : "(nothing)", more_b ? is : "(nothing)");
-  }
 }
 
 void check_identity(const Identity& saved, const Identity& now, const std::string& folder, const char* otherwise) {
@@ -117,16 +130,11 @@ std::string to_json(const RunState& state) {
   content["best_loss"] = nullptr;
   for (const auto& [name, value] : state.best) content["best_" + name] = value;
   if (state.threshold) content["threshold"] = *state.threshold;
-  return json_text(json{{"state", content}, {"xxh3_128", checksum(content)}}, 2) + "\n";
+  return with_checksum("state", content);
 }
 
 RunState run_state_from_json(const std::string& text, const std::string& path) {
-  try {
-    const json file = parse_json(text, {path});
-    const json& content = file.at("state");
-    if (file.at("xxh3_128").get<std::string>() != checksum(content))
-      throw Error(fmt::format(
-          "{}: the content does not match its checksum: the file is damaged; use another checkpoint", path));
+  return checked_content(text, path, "state", "use another checkpoint", [&](const json& content) {
     const int64_t format = content.contains("format") ? whole_number_at(content, "format", 1, int64_t{1} << 53) : 1;
     if (format != run_format)
       throw NewerFile(fmt::format("{}: {} made this run (its format is {}, this version reads {}): use that version",
@@ -141,12 +149,20 @@ RunState run_state_from_json(const std::string& text, const std::string& path) {
         state.best[metric.name] = value->get<double>();
     if (content.contains("threshold")) state.threshold = content["threshold"].get<double>();
     return state;
-  } catch (const JsonError& problem) {
-    throw Error(fmt::format("{}: the file is damaged: not the JSON of a run's state ({}); use another checkpoint", path,
-                            problem.what()));
-  } catch (const json::exception&) {
-    throw Error(fmt::format("{}: the file is damaged: not the JSON of a run's state; use another checkpoint", path));
-  }
+  });
+}
+
+std::string new_run_id() {
+  std::random_device system;
+  return hash_hex(fmt::format("{:08x}{:08x}{:08x}{:08x}", system(), system(), system(), system()));
+}
+
+std::string to_json(const RunMark& mark) { return with_checksum("run", {{"id", mark.id}, {"last", mark.last}}); }
+
+RunMark run_mark_from_json(const std::string& text, const std::string& path) {
+  return checked_content(text, path, "run", "remove it, and training makes it anew", [](const json& content) {
+    return RunMark{content.at("id").get<std::string>(), whole_number_at(content, "last", -1, int64_t{1} << 53)};
+  });
 }
 
 void check_resumable(const RunState& saved, const RunState& now, const std::string& folder, const char* otherwise) {
@@ -185,6 +201,17 @@ std::string to_text(const ParentCheckpoint& ancestor) {
   return fmt::format("{}{}, fingerprint {}{}{}", ancestor.path,
                      ancestor.step >= 0 ? fmt::format(", step {}", ancestor.step) : "", ancestor.fingerprint,
                      ancestor.note.empty() ? "" : ", ", ancestor.note);
+}
+
+std::string first_difference(const std::string& saved, const std::string& now) {
+  std::istringstream a(saved), b(now);
+  for (;;) {
+    std::string was, is;
+    const bool more_a = static_cast<bool>(std::getline(a, was)), more_b = static_cast<bool>(std::getline(b, is));
+    if (!more_a && !more_b) return "";
+    if (!more_a || !more_b || was != is)
+      return fmt::format("was \"{}\", is now \"{}\"", more_a ? was : "(nothing)", more_b ? is : "(nothing)");
+  }
 }
 
 std::vector<std::string> changes(const Settings& saved, const Settings& now) {

@@ -267,18 +267,18 @@ void OnlineClassifier::fill(ParamStore& params) const {
   }
 }
 
-void OnlineClassifier::write(const std::string& path) const {
+std::string OnlineClassifier::write(const std::string& path) const {
   std::vector<unsigned char> bits(static_cast<size_t>(StoredRows::bytes_of(config_.buckets)), 0);
   for (int64_t f = 0; f < config_.buckets; ++f)
     if (texts_with_[static_cast<size_t>(f)] > 0)
       bits[static_cast<size_t>(f / 8)] |= static_cast<unsigned char>(1U << (f % 8));
   const auto used = std::make_shared<const StoredRows>(config_.buckets, std::move(bits));
-  write_safetensors(path,
-                    {{"accumulators", DType::f32, {config_.buckets}, accumulators_.get(), used},
-                     {"texts_with", DType::i32, {config_.buckets}, texts_with_.get(), used},
-                     {"classes", DType::f64, {classes_}, counts_of_classes_.data()},
-                     {"weight_of_texts", DType::f64, {1}, &weight_of_texts_}},
-                    {{"texts", std::to_string(texts_)}});
+  return write_safetensors(path,
+                           {{"accumulators", DType::f32, {config_.buckets}, accumulators_.get(), used},
+                            {"texts_with", DType::i32, {config_.buckets}, texts_with_.get(), used},
+                            {"classes", DType::f64, {classes_}, counts_of_classes_.data()},
+                            {"weight_of_texts", DType::f64, {1}, &weight_of_texts_}},
+                           {{"texts", std::to_string(texts_)}});
 }
 
 /// Calls take(bucket, row) for the rows of a tensor of (buckets, columns), some of which are in memory at once.

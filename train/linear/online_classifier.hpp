@@ -46,8 +46,8 @@ class OnlineClassifier {
   /// The parameters of a LinearClassifier.
   void fill(ParamStore& params) const;
 
-  /// Writes what fill() does not have: the accumulators and the counts.
-  void write(const std::string& path) const;
+  /// Writes what fill() does not have: the accumulators and the counts. Returns the checksum of the file.
+  std::string write(const std::string& path) const;
   /// Goes on from the parameters of a classifier. `rest`: what write() wrote; null: it is estimated from `params`.
   void read(const SafetensorsFile& params, const SafetensorsFile* rest);
 

@@ -57,14 +57,14 @@ bool Session::resume(const RunParts& parts, const RenewIdentity& renewed) {
   const auto from = load(now, parts, renewed);
   if (!from) return false;
   state_.validates = options_.validates;
-  if (!state_.has_optimizer && !has_ended(config_, state_)) {
-    const std::string others = Checkpoints(from->parent_path()).complete_ones({}, Checkpoints::Use::resuming);
-    throw Error(
-        fmt::format("{}: the optimizer's state, which more training needs, was removed when the run ended (unless "
-                    "train.keep_optimizer: true), or by training once newer checkpoints had it: {}train on from "
-                    "its weights as another run: add --set name=NEW train.init_from={}",
-                    from->string(), others.empty() ? "" : "give --resume-from another (" + others + "), or ",
-                    state_.has_model ? from->string() : (from->parent_path() / "best").string()));
+  if (!state_.has_optimizer() && !has_ended(config_, state_)) {
+    const std::string others = complete_checkpoints(from->parent_path(), Reading::all);
+    throw Error(fmt::format(
+        "{}: the optimizer's state, which more training needs, was removed when the run ended (unless "
+        "train.keep_optimizer: true), or by training once newer checkpoints had it: {}train on from "
+        "its weights as another run: add --set name=NEW train.init_from={}",
+        from->string(), others.empty() ? "" : "give --resume-from another (" + others + "), or ",
+        state_.has_model() ? from->string() : folder_of_step(from->parent_path(), state_.best_step).string()));
   }
   parts.params.clear_grads();
   saved_step_ = state_.step;
@@ -87,7 +87,7 @@ std::optional<fs::path> Session::load(const RunState& now, const RunParts& parts
     const Communicator::LongTimeout disk(ranks_);
     const std::string chosen = ranks_.broadcast("");
     if (chosen.empty()) return {};
-    read_checkpoint(chosen, parts);
+    read_checkpoint(open_checkpoint(chosen, Reading::all), parts);
     saved_here_ = !options_.resume_from;
     return chosen;
   }
@@ -110,7 +110,6 @@ std::optional<fs::path> Session::load(const RunState& now, const RunParts& parts
   ranks_.broadcast(resumed ? resumed->from.string() : "");
   if (!resumed) return {};
   for (const std::string& warning : resumed->warnings) log().warn(warning);
-  folder_.checkpoints().repair_best(state_);
   saved_here_ = true;
   return resumed->from;
 }
@@ -123,6 +122,7 @@ void Session::start_from(const WarmStart& start) {
 
 void Session::record() {
   if (!ranks_.first()) return;
+  if (options_.resume_from) folder_.checkpoints().set_later_aside(state_.step);
   // A run that begins anew keeps no line of a killed one, not even of the evaluation before the first step.
   progress_.record(folder_.metrics_file(), begins() ? -1 : state_.step, !options_.resume_from);
 }
@@ -166,7 +166,7 @@ void Session::save(const RunParts& parts) {
   Progress saving(log().of_work(true), "saving", 0, in_shares);
   saving.begin(fmt::format("saving{}", progress_.at_step(state_.step)));
   progress_.sync_records();  // before the checkpoint that refers to them
-  folder_.checkpoints().write(parts, best_unsaved_, config_.keep_last);
+  folder_.checkpoints().write(parts, config_.keep_last);
   saved_step_ = state_.step;
   unsaved_ = best_unsaved_ = false;
   saved_here_ = true;
@@ -222,7 +222,7 @@ TrainResult Session::finish(const std::string& reason, const RunParts& parts, co
                     "standard error on texts that are held out",
                     config_.monitor));
   const std::string next =
-      state_.has_optimizer || options_.kind == RunKind::solved
+      state_.has_optimizer() || options_.kind == RunKind::solved
           ? remedy
           : fmt::format("to train on, begin another run from it: --set name=NEW train.init_from={}",
                         options_.folder.string());

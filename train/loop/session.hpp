@@ -48,7 +48,7 @@ class Session {
     std::filesystem::path folder;  // metrics.jsonl, train.log, checkpoints/
     Identity identity;  // what a run that goes on must have in common with its checkpoint: model, data, tokenizer
     uint64_t seed = 0;
-    std::optional<std::filesystem::path> resume_from = std::nullopt;  // a checkpoint's folder, instead of `last`
+    std::optional<std::filesystem::path> resume_from = std::nullopt;  // a checkpoint's folder, instead of the last
     int64_t total_steps = 0;                                          // 0: not known
     bool validates = false;                                           // are there validation data?
     RunKind kind = RunKind::tokens;

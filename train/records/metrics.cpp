@@ -28,7 +28,32 @@ std::string free_name(const std::string& path, const char* why) {
       return name;
 }
 
+/// Does the text begin with the bytes of the mark?
+bool begins_as_marked(std::string_view text, const MetricsMark& mark) {
+  const auto marked = static_cast<size_t>(std::max<int64_t>(mark.bytes, 0));
+  return text.size() >= marked && hash_hex(text.substr(0, marked)) == mark.checksum;
+}
+
 }  // namespace
+
+std::string read_metrics(const fs::path& folder, const RunState* last) {
+  const std::string path = (folder / "metrics.jsonl").string();
+  const MetricsMark mark = last != nullptr ? MetricsMark{last->metrics_bytes, last->metrics_checksum} : MetricsMark();
+  std::error_code unknown;
+  if (mark.bytes <= 0 && !fs::exists(path, unknown)) return "";
+  std::string text = read_file(path);
+  int64_t before = last != nullptr ? last->step : -1;
+  if (mark.bytes >= 0 && !begins_as_marked(text, mark))
+    throw Error(fmt::format("{}: not what the checkpoint of step {} recorded", path, before));
+  size_t at = static_cast<size_t>(std::max<int64_t>(mark.bytes, 0));
+  for (size_t end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+    const auto step = step_of_line(std::string_view(text).substr(at, end - at));
+    if (!step) throw Error(fmt::format("{}: a line after that of step {} cannot be read", path, before));
+    if (*step < before) throw Error(fmt::format("{}: a line of step {} follows those of step {}", path, *step, before));
+    before = *step;
+  }
+  return text;
+}
 
 MetricsText readable_metrics(std::string_view text, int64_t step) {
   MetricsText result;
@@ -55,7 +80,7 @@ MetricsFile::MetricsFile(std::string path, int64_t step, const MetricsMark& mark
   if (error) throw_file_error("read", path_, error.value());  // a file that cannot be looked at is not missing
   const std::string content = exists ? read_file(path_) : "";
   const auto marked = static_cast<size_t>(std::max<int64_t>(mark.bytes, 0));
-  if (mark.bytes >= 0 && content.size() >= marked && hash_hex(content.substr(0, marked)) == mark.checksum) {
+  if (mark.bytes >= 0 && begins_as_marked(content, mark)) {
     if (!own && content.size() > marked) {
       const std::string copy = free_name(path_, "replaced");
       replace_file(copy, content);

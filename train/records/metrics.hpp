@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include "core/io/file.hpp"
 #include "core/io/hash.hpp"
+#include "train/checkpoints/run_state.hpp"
 
 namespace capstan {
 
@@ -56,6 +58,11 @@ class MetricsFile {
 /// From now on, `sink` gets each line of any run when it has been written, on the thread that trains; empty: nothing
 /// does. For the Python package; one for the whole process, so not for several runs at once.
 void set_record_sink(std::function<void(const std::string& line)> sink);
+
+/// The metrics.jsonl in a run's folder, whose last checkpoint has this state; null: there is none. Empty where neither
+/// has anything. Throws Error unless the text begins with what the state has recorded, and goes on with lines of the
+/// steps that follow; what a kill has cut at the end is no damage.
+std::string read_metrics(const std::filesystem::path& folder, const RunState* last);
 
 /// What can be read of a text of metrics.jsonl.
 struct MetricsText {

@@ -55,14 +55,14 @@ TEST_CASE("an output that belongs to a run, or is read") {
       {{"predict", "runs/classifier", "new.tsv", "-o", "same.tsv"}, "same.tsv is the file that is read"},
       {{"embed", "runs/lm", "texts.npy", "-o", "./texts.npy"}, "is the file that is read"},
       {{"predict", "runs/classifier", "new.tsv", "-o", "runs/lm/config.yaml"}, "belongs to the run lm"},
-      {{"embed", "runs/lm", "new.tsv", "-o", "runs/lm/checkpoints/last/v.npy"}, "belongs to the run lm"},
+      {{"embed", "runs/lm", "new.tsv", "-o", "runs/lm/checkpoints/step-6/v.npy"}, "belongs to the run lm"},
       {{"slim", "runs/lm", "-o", "runs/lm/checkpoints/step-9"}, "belongs to the run lm"},
       {{"export", "runs/lm", "--format", "huggingface", "--output", "runs/lm/checkpoints/step-9"},
        "belongs to the run"},
   };
   for (const char* const own :
        {"config.yaml", "tokenizer.json", "metrics.jsonl", "train.log", ".lock", "checkpoints/step-6/state.json",
-        "checkpoints/last/state.json", "checkpoints/page.html", "../classifier/classes.txt"})
+        "checkpoints/run.json", "checkpoints/page.html", "../classifier/classes.txt"})
     refused.push_back(
         {{"report", "runs/lm", "--curves-only", "-o", std::string("runs/lm/") + own}, "belongs to the run"});
   for (const auto& [words, says] : refused) check_refused(place, words.front() + " " + words.back(), words, {says}, 2);

@@ -151,6 +151,12 @@ TEST_CASE("what is no run, or a damaged one, is refused by every command that wa
       {"config.yaml with an unknown key",
        [](const Workplace& p) { p.write("runs/lm/config.yaml", "frob: 1\n" + p.read("runs/lm/config.yaml")); },
        "runs/lm", "runs/lm/config.yaml:1:1 ... frob", 2},
+      {"config.yaml of another model",
+       [](const Workplace& p) {
+         std::string text = p.read("runs/lm/config.yaml");
+         p.write("runs/lm/config.yaml", text.replace(text.find("gelu"), 4, "relu"));
+       },
+       "runs/lm", "runs/lm/config.yaml ... not what ... trained with"},
       {"tokenizer.json absent", drop("runs/lm/tokenizer.json"), "runs/lm", "runs/lm/tokenizer.json ... cannot be read"},
       {"tokenizer.json empty", put("runs/lm/tokenizer.json", ""), "runs/lm",
        "runs/lm/tokenizer.json ... damaged ... another copy"},

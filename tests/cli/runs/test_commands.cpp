@@ -115,7 +115,8 @@ TEST_CASE("predict writes JSON lines that parse, in the order of the texts, what
   const std::string together = succeed(place, "predict runs/classifier texts.txt").out;
   CHECK(max_different(succeed(place, "predict runs/classifier texts.txt --batch-size 1").out, together) < 1.5e-4);
   CHECK(succeed(place, "predict runs/classifier", texts).out == together);
-  CHECK(succeed(place, "predict runs/classifier/checkpoints/best texts.txt").out == together);
+  const std::string best = "runs/classifier/checkpoints/" + checkpoint_name(place / "runs/classifier/checkpoints/best");
+  CHECK(succeed(place, {"predict", best, "texts.txt"}).out == together);
 }
 
 TEST_CASE("predict reads a slow pipe to its end and answers line by line") {

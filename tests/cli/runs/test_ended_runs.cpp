@@ -26,8 +26,7 @@ TEST_CASE("a run that has ended keeps its best model, says what it takes, and do
     check_contains(trained.err, {run_folder + ": ", " on disk"});
     CHECK(fs::exists(place / (checkpoints + "last/optimizer.safetensors")) == kept);
     if (kept) continue;
-    const bool has_best = fs::exists(place / (checkpoints + "best"));
-    CHECK(fs::exists(place / (checkpoints + (has_best ? "best" : "last") + "/model.safetensors")));
+    CHECK(fs::exists(place / (checkpoints + (contains(name, "no-valid") ? "last" : "best") + "/model.safetensors")));
     CHECK(fs::exists(place / (checkpoints + "last/model.safetensors")) == best_is_last);
     succeed(place, {"predict", run_folder, "train.tsv"});
     CHECK(contains(succeed(place, {"verify", run_folder}).out, run_folder + ": whole"));
@@ -52,6 +51,14 @@ TEST_CASE(
   const auto before = place.content("runs/lm/checkpoints");
   succeed(place, again);
   CHECK(place.content("runs/lm/checkpoints") == before);
+}
+
+TEST_CASE("a run needs no links: a copy without them is whole, and so is one on a file system that has none") {
+  const TrainedPlace place;
+  succeed(place, "train --config classify --set name=linear data.train=[train.tsv]");
+  succeed(place, "slim runs/lm --output runs/slim");
+  for (const auto& entry : fs::recursive_directory_iterator(place / "runs"))
+    CHECK_MESSAGE(!entry.is_symlink(), entry.path().string());
 }
 
 }  // namespace capstan::testing

@@ -1,6 +1,7 @@
 // What eval and compare print.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -329,6 +330,64 @@ TEST_CASE("eval needs the files of its split alone; those of other splits may be
     check_refused(place, "valid is held out of train", {"eval", folder}, {"data.train", train});
     check_refused(place, "train", {"eval", folder, "--split", "train"}, {"data.train", train});
   }
+}
+
+TEST_CASE(
+    "texts that are held out of a table are not evaluated once its content has changed: most of them were learnt") {
+  const SamplePlace place;
+  const std::string table = place.read("train.tsv"), text = place.read("text/a.txt");
+  Words rows = lines_of(table);
+  std::reverse(rows.begin(), rows.end());
+  std::string reversed;
+  for (const std::string& row : rows) reversed += row + "\n";
+  place.write("pairs.yaml",
+              "name: pairs\ndata: {type: pairs, train: [train.tsv], valid_fraction: 0.2, tokenizer: char, max_source: "
+              "16, max_length: 48}\nmodel: {type: language-model, width: 8, layers: [{mixer: gau}]}\n"
+              "train: {steps: 2, batch_size: 4}\n");
+  succeed(place, "train --config lm.yaml --set data.test_fraction=0.1");
+  succeed(place, "train --config pairs.yaml");
+  succeed(place, "train --config classifier.yaml");
+  succeed(place, "train --config classify --set name=folds data.train=[train.tsv] data.folds=4");
+  for (const char* const run : {"lm", "pairs", "classifier", "folds"}) {
+    INFO(run);
+    const std::string folder = std::string("runs/") + run;
+    const std::string figures = succeed(place, {"eval", folder}).out;
+    for (const std::string& changed : {reversed, table + "good\ta fine day 99\n"}) {
+      place.write("train.tsv", changed);
+      place.write("text/a.txt", text + "the rope turns.\n");
+      const Says says = "the content of data.train has changed since training ... --set data.test=[FILE] --split test";
+      check_refused(place, run, {"eval", folder}, says);
+      check_refused(place, run, {"eval", folder, "--split", "train"}, says);
+      if (run == std::string("lm")) check_refused(place, run, {"eval", folder, "--split", "test"}, says);
+      CHECK(contains(succeed(place, {"report", folder, "--trust", "-o", "report.html"}).err, "has changed since"));
+      place.write("new.tsv", table);
+      if (run != std::string("lm"))
+        succeed(place, {"eval", folder, "--set", "data.test=[new.tsv]", "--split", "test"});  // its own files
+    }
+    place.write("train.tsv", table);
+    place.write("text/a.txt", text);
+    CHECK(succeed(place, {"eval", folder}).out == figures);
+    place.write("moved/train.tsv", table);  // the same content by another name
+    if (run != std::string("lm")) succeed(place, {"eval", folder, "--set", "data.train=[moved/train.tsv]"});
+  }
+}
+
+TEST_CASE("compare: runs between which the content of their table has changed are not ranked") {
+  const SamplePlace place;
+  succeed(place, "train --config classifier.yaml --set name=before");
+  succeed(place, "train --config classifier.yaml --set name=seed seed=2");
+  Words rows = lines_of(place.read("train.tsv"));
+  std::rotate(rows.begin(), rows.begin() + 7, rows.end());
+  std::string rotated;
+  for (const std::string& row : rows) rotated += row + "\n";
+  place.write("train.tsv", rotated);
+  succeed(place, "train --config classifier.yaml --set name=after");
+  const Outcome compared = succeed(place, "compare runs/before runs/seed runs/after");
+  CHECK(contains(compared.err, "the content of data.train had changed between them"));
+  size_t blocks = 0;
+  for (const std::string& line : lines_of(compared.out)) blocks += contains(line, "held out of train.tsv") ? 1 : 0;
+  CHECK(blocks == 2);
+  CHECK_FALSE(contains(succeed(place, "compare runs/before runs/seed").err, "had changed"));
 }
 
 TEST_CASE("compare: what is no run is named and left out; nothing left is an error") {

@@ -8,10 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "core/io/hash.hpp"
-#include "core/io/json.hpp"
 #include "core/io/safetensors.hpp"
 #include "tests/cli/support/samples.hpp"
+#include "tests/support/forged_checkpoint.hpp"
 #include "tests/support/source_dir.hpp"
 
 namespace capstan::testing {
@@ -111,7 +110,7 @@ TEST_CASE("every command reads the runs of earlier versions") {
 /// Replaces all weights of a run by NaN; the checksums are right.
 void spoil_weights(const Workplace& place, const std::string& folder) {
   for (const auto& entry : fs::recursive_directory_iterator(place / folder)) {
-    if (entry.is_symlink() || entry.path().filename() != "model.safetensors") continue;
+    if (entry.path().filename() != "model.safetensors") continue;
     std::vector<TensorToWrite> tensors;
     std::vector<std::vector<float>> values;
     std::map<std::string, std::string> metadata;
@@ -126,6 +125,7 @@ void spoil_weights(const Workplace& place, const std::string& folder) {
     for (const char* const key : {"xxh3_128", "sparse", "factors"}) metadata.erase(key);
     fs::remove(entry.path());
     write_safetensors(entry.path().string(), tensors, metadata);
+    forge_state(entry.path().parent_path());
   }
 }
 
@@ -190,12 +190,7 @@ TEST_CASE("a run of another version is refused by every command, with the versio
   const Workplace place;
   copy_version(source_path("tests/fixtures/runs/0.4.0"), place);
   const std::string name = "runs/classifier/checkpoints/step-6/state.json";
-  const auto set_format = [&](int64_t format) {
-    nlohmann::json state = nlohmann::json::parse(place.read(name));
-    state["state"]["format"] = format;
-    state["xxh3_128"] = hash_hex(json_text(state["state"]));
-    place.write(name, state.dump());
-  };
+  const auto set_format = [&](int64_t format) { forge_state((place / name).parent_path(), {{"format", format}}); };
   const std::string config = place.read("runs/classifier/config.yaml");
   for (const auto& [format, says] : std::vector<std::pair<int64_t, std::string>>{{1000, "a newer version of Capstan"},
                                                                                  {3, "Capstan 0.3 or older"}}) {

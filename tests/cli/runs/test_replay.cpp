@@ -4,11 +4,10 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "core/io/hash.hpp"
 #include "core/io/json.hpp"
 #include "core/io/safetensors.hpp"
 #include "tests/cli/support/samples.hpp"
-#include "train/checkpoints/checkpoint.hpp"
+#include "tests/support/forged_checkpoint.hpp"
 
 namespace capstan::testing {
 namespace fs = std::filesystem;
@@ -30,6 +29,7 @@ void change_tensor(const std::filesystem::path& path) {
   metadata.erase("xxh3_128");
   metadata.erase("sparse");
   write_safetensors(path.string(), tensors, metadata);
+  forge_state(path.parent_path());
 }
 
 TEST_CASE("replay: the bits of a run on other threads, from any checkpoint or the begin; what was changed is named") {
@@ -53,18 +53,16 @@ TEST_CASE("replay: the bits of a run on other threads, from any checkpoint or th
   };
   const std::string model = place.read("runs/piece/checkpoints/step-12/model.safetensors"),
                     optimizer = place.read("runs/piece/checkpoints/step-12/optimizer.safetensors"),
-                    metrics = place.read("runs/piece/metrics.jsonl"), config = place.read("runs/piece/config.yaml");
+                    metrics = place.read("runs/piece/metrics.jsonl"), config = place.read("runs/piece/config.yaml"),
+                    state_file = "runs/piece/checkpoints/step-12/state.json", state = place.read(state_file);
   change_tensor(folder / "checkpoints/step-12/model.safetensors");
   differs("model.safetensors: 1 of");
   place.write("runs/piece/checkpoints/step-12/model.safetensors", model);
   change_tensor(folder / "checkpoints/step-12/optimizer.safetensors");
   differs("optimizer.safetensors: 1 of");
   place.write("runs/piece/checkpoints/step-12/optimizer.safetensors", optimizer);
-  const std::string state_file = "runs/piece/checkpoints/step-12/state.json", state = place.read(state_file);
-  nlohmann::json changed_state = nlohmann::json::parse(state);
-  changed_state["state"]["tokens"] = 7;
-  changed_state["xxh3_128"] = hash_hex(json_text(changed_state["state"]));
-  place.write(state_file, changed_state.dump());
+  place.write(state_file, state);
+  forge_state(folder / "checkpoints/step-12", {{"tokens", 7}});
   differs("state.json: tokens: saved 7, computed ");
   place.write(state_file, state);
   std::string other = metrics;
@@ -72,7 +70,7 @@ TEST_CASE("replay: the bits of a run on other threads, from any checkpoint or th
   place.write("runs/piece/metrics.jsonl", other);
   differs("metrics.jsonl: ");
   place.write("runs/piece/metrics.jsonl", metrics);
-  differs("config.yaml: train.lr", {"--set", "train.lr=0.01"});
+  differs("note:      config.yaml: train.lr was ", {"--set", "train.lr=0.01"});
   check_refused(place, "a step without a checkpoint", "verify --replay runs/piece --steps 5..12",
                 "--steps ... step 5 ... 4, 6, 8, 9, 12 ... train.keep_optimizer", 2);
   check_refused(place, "no range", "verify --replay runs/piece --steps 5", "FROM..TO", 2);
@@ -115,7 +113,7 @@ TEST_CASE("replay checks the files, too: a tokenizer, a checkpoint that it does 
   const auto damaged = [&](const Words& more, const std::string& what) {
     const Outcome ended = run(place, Words("verify --replay -q runs/lm") + more);
     CHECK(ended.code == 1);
-    check_contains(ended.out, {"runs/lm: DAMAGED", what, "tensors of model.safetensors"});
+    check_contains(ended.out, {"DIFFERENT", what + ": damaged: ", "tensors of model.safetensors"});
   };
   place.write("runs/lm/tokenizer.json", "{\"kind\": \"byte\"}");
   damaged({}, "tokenizer.json");
@@ -168,6 +166,13 @@ TEST_CASE("replay validates where the run did: at its time limit, and at an end 
                  {": the same\n", "fields of state.json"});
   check_contains(succeed(place, "verify --replay runs/longer --steps 5..10").out,
                  {": the same\n", "fields of state.json"});
+}
+
+TEST_CASE("replay: settings without effect on what is computed are no difference") {
+  const TrainedPlace place;
+  const Outcome same =
+      succeed(place, "verify --replay runs/lm --steps 0..6 --set train.keep_last=5 train.save_every=1");
+  check_contains(same.out, {": the same\n", "note:      config.yaml: train.keep_last was 2, is now 5"});
 }
 
 TEST_CASE("replay of a linear classifier solves for it again") {

@@ -1,11 +1,15 @@
 // capstan slim: what it keeps, what it says, and what refuses its result.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 
 #include "core/io/file.hpp"
 #include "core/io/safetensors.hpp"
 #include "tests/cli/support/samples.hpp"
+#include "tests/support/forged_checkpoint.hpp"
 #include "tests/support/source_dir.hpp"
 
 namespace capstan::testing {
@@ -28,6 +32,26 @@ void train_classifier(const Workplace& place) {
   place.write("test.tsv", reviews(100, 600));
   succeed(place, {"train", "--config", source_path("configs/classify.yaml"), "--set", "name=full",
                   "data.train=[train.tsv]", "data.test=[test.tsv]"});
+}
+
+/// Changes tensors of a checkpoint's file, whose state then names it.
+void change_tensors(const fs::path& path,
+                    const std::function<void(const std::string& name, std::vector<float>& values)>& change) {
+  std::vector<TensorToWrite> tensors;
+  std::vector<std::vector<float>> values;
+  std::map<std::string, std::string> metadata;
+  {
+    const SafetensorsFile file(path.string());
+    metadata = file.metadata();
+    for (const FileTensor& tensor : file.tensors()) {
+      values.push_back(tensor.to_floats());
+      change(tensor.name, values.back());
+      tensors.push_back({tensor.name, DType::f32, tensor.shape, values.back().data()});
+    }
+  }
+  for (const char* const key : {"xxh3_128", "sparse", "factors"}) metadata.erase(key);
+  write_safetensors(path.string(), tensors, metadata);
+  forge_state(path.parent_path());
 }
 
 }  // namespace
@@ -77,7 +101,7 @@ TEST_CASE("slim: with --size 1 all n-grams stay, and every weight is within a si
   train_classifier(place);
   succeed(place, "slim runs/full --output runs/slim --size 1");
   const auto weights = [&](const char* run) {
-    const SafetensorsFile file((place / run).string() + "/checkpoints/best/model.safetensors");
+    const SafetensorsFile file((place / (std::string(run) + "/checkpoints/best/model.safetensors")).string());
     return file.at("linear.weight").to_floats();
   };
   const std::vector<float> full = weights("runs/full"), slim = weights("runs/slim");
@@ -96,7 +120,7 @@ TEST_CASE("slim: a classifier of as many classes as n-grams keeps its constants 
                   "data.train=[train.tsv]", "model.buckets=16"});
   succeed(place, "slim runs/full --output runs/slim --size 1");
   const auto constants = [&](const char* run) {
-    const SafetensorsFile file((place / run).string() + "/checkpoints/best/model.safetensors");
+    const SafetensorsFile file((place / (std::string(run) + "/checkpoints/best/model.safetensors")).string());
     return file.at("linear.bias").to_floats();
   };
   CHECK(constants("runs/slim") == constants("runs/full"));
@@ -140,23 +164,38 @@ TEST_CASE("slim: other models keep all weights, and their figures") {
 TEST_CASE("slim: there is no copy of weights that are not finite") {
   const Workplace place;
   train_classifier(place);
-  const std::string folder = "runs/full/checkpoints/step-1/";
-  std::vector<TensorToWrite> tensors;
-  std::vector<std::vector<float>> values;
-  std::map<std::string, std::string> metadata;
-  {
-    const SafetensorsFile file((place / (folder + "model.safetensors")).string());
-    metadata = file.metadata();
-    for (const FileTensor& tensor : file.tensors()) {
-      values.push_back(tensor.to_floats());
-      if (tensor.name == "linear.bias") values.back()[0] = NAN;
-      tensors.push_back({tensor.name, DType::f32, tensor.shape, values.back().data()});
-    }
-  }
-  for (const char* const key : {"xxh3_128", "sparse", "factors"}) metadata.erase(key);
-  write_safetensors((place / (folder + "model.safetensors")).string(), tensors, metadata);
+  change_tensors(place / "runs/full/checkpoints/step-1/model.safetensors",
+                 [](const std::string& name, std::vector<float>& values) {
+                   if (name == "linear.bias") values[0] = NAN;
+                 });
   check_refused(place, "nan", "slim runs/full --output runs/slim", "not finite");
   CHECK(names_in_folder((place / "runs").string()) == Words{"full"});
+}
+
+TEST_CASE("slim: there is no copy of a model whose finite weights compute what is not finite") {
+  const TrainedPlace place;
+  succeed(place, "train --config classify --set name=linear data.train=[train.tsv]");
+  const std::vector<std::pair<std::string, std::string>> rows{
+      {"lm", "embed.weight"}, {"lm", "final_norm.gain"}, {"classifier", "embed.weight"}, {"linear", "linear.weight"}};
+  for (const auto& [name, changed] : rows) {
+    INFO(name, " ", changed);
+    const fs::path file = place / ("runs/" + name + "/checkpoints/best/model.safetensors");
+    const std::string before = place.read(file.string()),
+                      state = place.read((file.parent_path() / "state.json").string());
+    change_tensors(file, [&, &changed = changed](const std::string& tensor, std::vector<float>& values) {
+      if (tensor == changed) std::fill(values.begin(), values.end(), 3e38F);
+    });
+    check_refused(place, name, {"slim", "runs/" + name, "--output", "runs/slim"}, "finite");
+    CHECK_FALSE(fs::exists(place / "runs/slim"));
+    place.write(file.string(), before);
+    place.write((file.parent_path() / "state.json").string(), state);
+  }
+}
+
+TEST_CASE("slim: metrics.jsonl that is not what the run recorded is not copied") {
+  const TrainedPlace place;
+  place.write("runs/lm/metrics.jsonl", "{\"event\":\"valid\",\"step\":6,\"loss\":0.1}\n");
+  check_refused(place, "changed", "slim runs/lm --output runs/slim", "metrics.jsonl ... not what the checkpoint");
 }
 
 }  // namespace capstan::testing

@@ -3,6 +3,7 @@
 
 #include "core/io/file.hpp"
 #include "tests/cli/support/samples.hpp"
+#include "train/checkpoints/saved_checkpoint.hpp"
 
 namespace capstan::testing {
 namespace fs = std::filesystem;
@@ -38,7 +39,8 @@ TEST_CASE("verify: whole runs, exit code 0, nothing written") {
   const Outcome outcome = verify(place, {"runs/lm", "runs/classifier"});
   CHECK(outcome.code == 0);
   check_contains(outcome.out, {"runs/lm: whole", "runs/classifier: whole", "config.yaml", "tokenizer.json",
-                               "classes.txt", "metrics.jsonl", "checkpoints/step-4", "checkpoints/step-6"});
+                               "classes.txt", "metrics.jsonl", "checkpoints/run.json", "step 6 was saved last",
+                               "checkpoints/step-4", "checkpoints/step-6", "checksums agree; the best"});
   for (const std::string none : {"DAMAGED", "without a checksum", "since step"})
     CHECK_FALSE(contains(outcome.out, none));
   CHECK(place.content("runs") == before);
@@ -65,16 +67,41 @@ TEST_CASE("verify: each kind of damage is found") {
   };
   const auto flip = [](const std::string& file) { return [=](const Workplace& p) { flip_middle(p, file); }; };
   const auto drop = [](const std::string& file) { return [=](const Workplace& p) { fs::remove_all(p / file); }; };
+  const auto take = [](const std::string& file) {  // of another run
+    return [=](const Workplace& p) {
+      fs::copy(p / ("runs/other/checkpoints/step-6/" + file), p / (checkpoints + "step-6/" + file),
+               fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+    };
+  };
+  const TrainedPlace trained;
+  succeed(trained, "train --config lm.yaml --set name=other seed=2");
   const std::vector<Row> rows = {
       {"model", flip(checkpoints + "step-6/model.safetensors"), "checkpoints/step-6 ... model.safetensors"},
       {"optimizer", flip(checkpoints + "step-6/optimizer.safetensors"), "optimizer.safetensors"},
       {"state", flip(checkpoints + "step-4/state.json"), "checkpoints/step-4 ... state.json"},
       {"a model without a checksum",
        [](const Workplace& p) { take_checksum(p, checkpoints + "step-6/model.safetensors"); },
-       "model.safetensors: the file has no checksum"},
+       "model.safetensors: the file is not the one that was saved"},
       {"an optimizer without a checksum",
        [](const Workplace& p) { take_checksum(p, checkpoints + "step-4/optimizer.safetensors"); },
-       "optimizer.safetensors: the file has no checksum"},
+       "optimizer.safetensors: the file is not the one that was saved"},
+      {"weights of another run at this step", take("model.safetensors"),
+       "step-6 ... model.safetensors: the file is not"},
+      {"an optimizer of another run", take("optimizer.safetensors"),
+       "step-6 ... optimizer.safetensors: the file is not"},
+      {"a whole checkpoint of another run", take(""), "step-6 ... is of another run than its folder"},
+      {"run.json of another run",
+       [](const Workplace& p) { p.write(checkpoints + "run.json", p.read("runs/other/checkpoints/run.json")); },
+       "step-6 ... is of another run than its folder"},
+      {"a folder renamed to another step",
+       [](const Workplace& p) { fs::rename(p / (checkpoints + "step-4"), p / (checkpoints + "step-8")); },
+       "step-8 ... this is the state of step 4: the folder was renamed"},
+      {"metrics, a line of an earlier step at the end",
+       [](const Workplace& p) {
+         p.write("runs/lm/metrics.jsonl",
+                 p.read("runs/lm/metrics.jsonl") + "{\"event\":\"valid\",\"step\":3,\"loss\":0.1,\"best\":true}\n");
+       },
+       "metrics.jsonl ... a line of step 3 follows those of step 6"},
       {"a state without a checksum",
        [](const Workplace& p) {
          std::string text = p.read(checkpoints + "step-6/state.json");
@@ -88,12 +115,13 @@ TEST_CASE("verify: each kind of damage is found") {
          flip_middle(p, checkpoints + "step-4/model.safetensors");
        },
        "checkpoints/step-4 ... DAMAGED ... checkpoints/step-6 ... DAMAGED"},
-      {"last", drop(checkpoints + "last"), "checkpoints/last ... is missing"},
-      {"best", drop(checkpoints + "best"), "checkpoints/best ... is missing"},
-      {"dangling", drop(checkpoints + "step-6"), "checkpoints/last ... points to step-6, which is not there"},
+      {"run.json", drop(checkpoints + "run.json"), "checkpoints/run.json ... is missing"},
+      {"run.json, a bit", flip(checkpoints + "run.json"), "checkpoints/run.json ... damaged"},
+      {"the last checkpoint", drop(checkpoints + "step-6"), "checkpoints/step-6 ... no such file"},
+      {"checkpoints", drop(checkpoints), "checkpoints/run.json ... is missing"},
       {"metrics, a line",
        [](const Workplace& p) { p.write("runs/lm/metrics.jsonl", "x" + p.read("runs/lm/metrics.jsonl")); },
-       "metrics.jsonl ... 1 lines cannot be read"},
+       "metrics.jsonl ... not what the checkpoint of step 6 recorded"},
       {"metrics, a digit",
        [](const Workplace& p) {
          std::string text = p.read("runs/lm/metrics.jsonl");
@@ -114,7 +142,8 @@ TEST_CASE("verify: each kind of damage is found") {
   };
   for (const Row& row : rows) {
     INFO(row.name);
-    const TrainedPlace place;
+    const Workplace place;
+    copy_files(trained.folder(), place.folder());
     row.damage(place);
     const Outcome outcome = verify(place, {"runs/lm", "runs/classifier"});
     CHECK(outcome.code == 1);
@@ -131,35 +160,25 @@ TEST_CASE("verify: a run whose checkpoints are all gone is damaged; one that was
     CHECK(outcome.code == code);
     check_contains(outcome.out, what);
   };
-  const auto remove_all = [&](const std::string& prefix) {
-    for (const std::string& name : names_in_folder(folder.string()))
-      if (name.rfind(prefix, 0) == 0) fs::remove_all(folder / name);
-  };
-  fs::rename(folder / "step-6", folder / ".replaced-step-6");  // as a kill leaves it
-  fs::remove_all(folder / "step-4");
-  says(0, "runs/lm: whole ... checkpoints ... no step has been saved");
-  remove_all(".replaced");
-  says(1, "runs/lm: DAMAGED ... none is left, though checkpoints/last points to step-6");
-  remove_all("");
-  says(1, "none is left, though metrics.jsonl goes on to step 6 after the new best of step 3, which was saved");
-  fs::remove(folder);
-  says(1, "none is left, though metrics.jsonl");
-  const std::string metrics = place.read("runs/lm/metrics.jsonl");
-  const auto keep_lines = [&](size_t count) {
-    std::string kept;
-    for (const std::string& line : lines_of(metrics))
-      if (count > 0 && count-- > 0) kept += line + "\n";
-    place.write("runs/lm/metrics.jsonl", kept);
-  };
-  keep_lines(2);
-  says(1, "none is left, though metrics.jsonl goes on to step 2");
-  fs::create_directory(folder);
-  says(0, "runs/lm: whole ... no step has been saved");  // save_every is 2: it may have been killed in that save
-  keep_lines(3);
-  says(1, "metrics.jsonl goes on to step 3, and train.save_every is 2");
-  fs::remove(place / "runs/lm/metrics.jsonl");
-  fs::remove(folder);
-  says(0, "runs/lm: whole ... no step has been saved");
+  fs::rename(folder / "step-6", folder / ".replaced-step-6");  // as a kill leaves one that is saved again
+  says(0, "runs/lm: whole ... checkpoints/step-6");
+  succeed(place, "eval runs/lm");
+  for (const char* const step : {"step-4", ".replaced-step-6"}) fs::remove_all(folder / step);
+  says(1, "runs/lm: DAMAGED ... checkpoints/step-6 ... no such file");
+  fs::remove(folder / "run.json");
+  says(1, "runs/lm: DAMAGED ... checkpoints/run.json ... is missing");
+  fs::remove_all(place / "runs/lm");
+  // A run that is interrupted before its first save has begun all the same.
+  const Outcome stopped = run_shell(place,
+                                    "timeout -s INT 0.5 \"$capstan\" train --config lm.yaml --set "
+                                    "train.save_every=0 train.valid_every=0 train.steps=100000000");
+  CHECK(stopped.code != 0);
+  for (const std::string& name : names_in_folder(folder.string()))
+    if (name != "run.json") fs::remove_all(folder / name);
+  RunMark mark = *read_mark(folder);
+  mark.last = -1;  // as before the first save
+  place.write("runs/lm/checkpoints/run.json", to_json(mark));
+  says(0, "runs/lm: whole ... checkpoints/run.json ... no step has been saved");
 }
 
 TEST_CASE("a checkpoint without a checksum is not resumed from, and what reads its model says so") {
@@ -167,7 +186,7 @@ TEST_CASE("a checkpoint without a checksum is not resumed from, and what reads i
   take_checksum(place, checkpoints + "step-6/model.safetensors");
   CHECK(contains(succeed(place, "eval runs/lm").err, "model.safetensors: the file has no checksum"));
   const Outcome resumed = succeed(place, "train --config lm.yaml");
-  check_contains(resumed.err, {"no checksum", "the run goes back to step 4"});
+  check_contains(resumed.err, {"by its checksum", "the run goes back to step 4"});
 }
 
 TEST_CASE("verify: a best checkpoint without the optimizer's state is whole; it is no checkpoint to go on from") {

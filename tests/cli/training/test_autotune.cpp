@@ -16,17 +16,22 @@ Words search(const std::string& minutes, Words more = {}) {
          more;
 }
 
-TEST_CASE("a search trains the configuration as it is and others, and points at the best") {
+/// The best run that a search has named.
+std::string best_in(const std::string& out) {
+  const size_t at = out.find("best: ") + 6;
+  return out.substr(at, out.find('\n', at) - at);
+}
+
+TEST_CASE("a search trains the configuration as it is and others, and names the best") {
   const SamplePlace place;
   const Outcome first = succeed(place, search("5"));
   INFO(first.err);
   CHECK(contains(first.err, "run 4 of 4: runs/search/lr=1e-2"));
   check_contains(first.out, {"runs/search/default", "runs/search/lr=1e-5"});
-  CHECK_FALSE(contains(first.out, "best: runs/search/best (lr=1e-5)"));
-  CHECK(contains(first.out, "best: runs/search/best ("));
-  // The link is a run like any other, and the configuration as it is gives the bits of train.
-  succeed(place, "eval runs/search/best");
-  check_refused(place, "the search is no run", "eval runs/search", "such as the best, runs/search/best");
+  CHECK_FALSE(contains(first.out, "best: runs/search/lr=1e-5\n"));
+  succeed(place, {"eval", best_in(first.out)});
+  // The configuration as it is gives the bits of train.
+  check_refused(place, "the search is no run", "eval runs/search", "a folder of runs: give one of them");
   check_refused(place, "the name of a search", "train --config lm.yaml --set name=search",
                 "runs/search is the folder of a search ... choose another name", 2);
   succeed(place, "train --config lm.yaml --set name=single");
@@ -45,7 +50,7 @@ TEST_CASE("a search trains the configuration as it is and others, and points at 
 TEST_CASE("without time only the configuration as it is is trained; without values the usual ones are tried") {
   const SamplePlace place;
   const Outcome short_of_time = succeed(place, search("1e-5"));
-  CHECK(contains(short_of_time.out, "best: runs/search/best (default)"));
+  CHECK(contains(short_of_time.out, "best: runs/search/default\n"));
   CHECK(fs::exists(place / "runs/search/default"));
   CHECK_FALSE(fs::exists(place / "runs/search/lr=1e-2"));
   const Outcome usual = succeed(place, "autotune --config lm.yaml --minutes 1e-5");
@@ -70,9 +75,8 @@ TEST_CASE("by accuracy, the configuration as it is stays the best unless another
   };
   const Outcome noise = best_with(6), gain = best_with(12);
   CHECK(contains(noise.err, "words=1-2 is better than default by less than a standard error"));
-  CHECK(contains(noise.out, "best: runs/search/best (default)"));
-  CHECK(contains(gain.out, "best: runs/search/best (words=1-2)"));
-  CHECK(fs::read_symlink(place / "runs/search/best") == "words=1-2");
+  CHECK(contains(noise.out, "best: runs/search/default\n"));
+  CHECK(contains(gain.out, "best: runs/search/words=1-2\n"));
 }
 
 TEST_CASE("less time does not make the result of earlier searches worse; comparisons count the best run once") {
@@ -81,10 +85,10 @@ TEST_CASE("less time does not make the result of earlier searches worse; compari
   const Outcome again = succeed(place, search("1e-5", {"sweep.train.lr=[1e-2, 2e-2]", "train.lr=1e-6"}));
   CHECK(contains(again.err, "the search is complete"));  // with any time
   CHECK_FALSE(contains(again.err, "of the training"));
-  CHECK_FALSE(contains(again.out, "(default)"));
+  CHECK(best_in(again.out) != "runs/search/default");
   const Outcome more = succeed(place, search("1e-5", {"sweep.train.lr=[1e-2, 2e-2, 4e-2]", "train.lr=1e-6"}));
   CHECK(contains(more.err, "with more --minutes the search continues"));
-  CHECK_FALSE(contains(more.out, "(default)"));
+  CHECK(best_in(more.out) != "runs/search/default");
   place.write("runs/search/short-3/lr=1/config.yaml", "");
   const Outcome compared = run_shell(place, "$capstan compare runs/search/*");
   CHECK(lines_of(compared.out).size() == 6);  // of what, what is the same, header and three runs
@@ -96,7 +100,7 @@ TEST_CASE("where the time is not enough for all, short runs come first, and the 
   const SamplePlace place;
   const Outcome outcome = succeed(place, "autotune --config lm.yaml --minutes 0.05 --set train.steps=300");
   CHECK(contains(outcome.err, "of 14 were tried with 1/"));
-  CHECK(contains(outcome.out, "best: runs/lm/best ("));
+  CHECK(contains(outcome.out, "best: runs/lm/"));
 }
 
 TEST_CASE("a candidate that fails does not end the search") {
@@ -104,20 +108,19 @@ TEST_CASE("a candidate that fails does not end the search") {
   const Outcome outcome =
       check_refused(place, "a rate", search("5", {"sweep.train.lr=[1e9, 1e-2]", "train.grad_clip=0"}),
                     "failed: runs/search/lr=1e9: exit code 1");
-  CHECK(contains(outcome.out, "best: runs/search/best ("));
+  CHECK(contains(outcome.out, "best: runs/search/"));
 }
 
 TEST_CASE("a damaged run of which nothing more is needed does not end a search that goes on") {
   const SamplePlace place;
-  succeed(place, search("5"));
-  const std::string best = fs::read_symlink(place / "runs/search/best");
+  const std::string best = fs::path(best_in(succeed(place, search("5")).out)).filename();
   const std::string model =
       fmt::format("runs/search/{}/checkpoints/last/model.safetensors", best == "lr=1e-2" ? "lr=3e-3" : "lr=1e-2");
   std::string bytes = place.read(model);
   bytes[bytes.size() / 2] ^= 4;
   place.write(model, bytes);
   const Outcome again = succeed(place, search("5"));
-  CHECK(contains(again.out, "best: runs/search/best ("));
+  CHECK(contains(again.out, "best: runs/search/"));
 }
 
 TEST_CASE("an interrupted search goes on where it was") {
@@ -130,10 +133,10 @@ TEST_CASE("an interrupted search goes on where it was") {
   INFO(stopped.err);
   CHECK(stopped.code == 75);
   CHECK(contains(stopped.err, "the same command resumes the search"));
-  CHECK_FALSE(fs::exists(place / "runs/search/best"));
+  CHECK_FALSE(contains(stopped.out, "best: "));
   const Outcome done = succeed(place, longer);
   CHECK(contains(done.err, "resumed from"));
-  CHECK(contains(done.out, "best: runs/search/best ("));
+  CHECK(contains(done.out, "best: runs/search/"));
 }
 
 TEST_CASE("a search is refused where runs cannot be shortened or compared") {

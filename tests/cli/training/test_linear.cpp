@@ -125,8 +125,8 @@ TEST_CASE("a linear classifier: the same weights on any number of threads, and a
   CHECK(weights_of(place, "killed") == whole);
   for (const auto& file : std::filesystem::directory_iterator(place / "runs/killed"))
     CHECK(file.path().extension() != ".work");
-  // As after a kill between a checkpoint and its link: nothing is left to solve, and no later save.
-  std::filesystem::remove(place / "runs/killed/checkpoints/last");
+  // As where run.json was lost: nothing is left to solve, and no later save.
+  std::filesystem::remove(place / "runs/killed/checkpoints/run.json");
   succeed(place, command({}, "killed"));
   CHECK(weights_of(place, "killed") == whole);
 }

@@ -117,9 +117,9 @@ TEST_CASE("a run saves and stops when its sweep is killed") {
   REQUIRE(wait_for_step(process, place, "grid/seed=1", 5));
   process.send(SIGKILL);
   CHECK(process.wait().signal == SIGKILL);
-  const fs::path saved = place / "runs/grid/seed=1/checkpoints/last";
-  for (int i = 0; i < 3000 && !fs::exists(saved); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  CHECK(fs::exists(saved));
+  const auto saved = [&] { return fs::exists(place / "runs/grid/seed=1/checkpoints/last"); };
+  for (int i = 0; i < 3000 && !saved(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK(saved());
 }
 
 TEST_CASE("every run's peak of memory is its own") {

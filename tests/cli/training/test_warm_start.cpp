@@ -55,7 +55,6 @@ TEST_CASE("a language model that goes on has the loss of the old run before its 
       {"folder", "runs/lm", {}},
       {"checkpoint", "runs/lm/checkpoints/step-6", {}},
       {"file", "runs/lm/checkpoints/step-6/model.safetensors", {}},
-      {"link", "runs/lm/checkpoints/best", {}},
       {"untied", "runs/lm", {"model.tied_output=false"}},
       {"frozen", "runs/lm", {"train.freeze=[embed.*]"}},
       {"in lanes", "runs/lm", {"train.lanes=2"}},
