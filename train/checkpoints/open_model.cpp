@@ -13,7 +13,7 @@ namespace {
 /// Why the folder of a run or of something else has no checkpoint.
 std::string no_checkpoint(const fs::path& where) {
   std::error_code unknown;
-  if (fs::exists(where / "checkpoints" / mark_name, unknown))
+  if (fs::exists(where / "config.yaml", unknown))
     return fmt::format(
         "{0}: this run has no checkpoint: one is saved at every new best, every train.save_every steps, and at the "
         "end; go on with capstan train --config {0}/config.yaml",

@@ -399,8 +399,10 @@ TEST_CASE("compare: what is no run is named and left out; nothing left is an err
   const std::vector<Refusal> rows{
       {"no run at all", "compare runs/empty", "runs/empty ... config.yaml"},
       {"no such folder", "compare runs/lm runs/nowhere", "runs/nowhere: there is no such folder"},
-      {"a run without a step", "compare runs/lm", "metrics.jsonl ... no step", 1,
+      {"another record", "compare runs/lm", "metrics.jsonl: not what the checkpoint of step 6 recorded", 1,
        [](const Workplace& here) { here.write("runs/lm/metrics.jsonl", ""); }},
+      {"a run without a step", "compare runs/lm", "metrics.jsonl ... no step", 1,
+       [](const Workplace& here) { fs::remove_all(here / "runs/lm/checkpoints"); }},
       {"a format of another name", "compare runs/lm --format html", "--format ... {text,csv}", 2},
   };
   check_all_refused(place, rows);
