@@ -3,6 +3,7 @@ import concurrent.futures
 import hashlib
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -48,14 +49,10 @@ def figures(folder, split):
 
 def best_weights(folder):
     """The file of a run's best weights; None where it has no checkpoint."""
-    steps = [int(name[len("step-"):]) for name in os.listdir(f"{folder}/checkpoints") if name.startswith("step-")] \
-        if os.path.isdir(f"{folder}/checkpoints") else []
-    if not steps:
-        return None
-    with open(f"{folder}/checkpoints/step-{max(steps)}/state.json", encoding="utf-8") as file:
-        state = json.load(file)["state"]
-    step = state["best_step"] if state["best_loss"] is not None else max(steps)
-    return f"{folder}/checkpoints/step-{step}/model.safetensors"
+    last = max(pathlib.Path(folder, "checkpoints").glob("step-*"), key=lambda path: int(path.name[5:]), default=None)
+    if last:
+        state = json.loads((last / "state.json").read_text())["state"]
+        return (last if state["best_loss"] is None else last.with_name(f"step-{state['best_step']}")) / "model.safetensors"
 
 
 def weights_hash(folder):

@@ -6,13 +6,11 @@
 
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
-#include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/setup/splits.hpp"
 #include "run/yaml/config_diff.hpp"
-#include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
 namespace {
@@ -103,8 +101,8 @@ std::unique_ptr<DataSource> open_saved_data(const SavedRun& run, Split split) {
     const std::vector<std::string> missing = missing_paths(run.config);
     if (missing.empty()) throw;
     std::error_code unknown;
-    const fs::path here = fs::current_path(unknown), state = fs::path(run.weights).parent_path();
-    const std::string trained = fs::exists(state / state_name) ? read_state(state).working_folder : "";
+    const fs::path here = fs::current_path(unknown);
+    const std::string trained = run.state ? run.state->working_folder : "";
     throw Error(fmt::format(
         "{}; not found from {}: {}; run the command {}, or name the files with --set data.train=[...] "
         "and the like (capstan eval)",

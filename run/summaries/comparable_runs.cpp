@@ -73,16 +73,6 @@ bool is_folded(const RunConfig& config) {
   return labelled != nullptr && labelled->folds > 0;
 }
 
-void warn_of_other_texts(const std::vector<RunRecord>& runs) {
-  for (size_t i = 1; i < runs.size(); ++i)
-    for (size_t j = 0; j < i; ++j)
-      if (evaluation_of(runs[i]) == evaluation_of(runs[j]) && has_other_texts(runs[i], runs[j]))
-        return log_warning(
-            fmt::format("{} and {}: the content of data.train had changed between them, so that other texts were held "
-                        "out: their figures are not compared",
-                        runs[j].folder, runs[i].folder));
-}
-
 }  // namespace
 
 std::vector<RunRecord> read_records(const std::vector<std::string>& given) {
@@ -97,7 +87,6 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& given) {
   if (runs.empty())
     throw Error(
         "none of the folders is a run folder: give folders with a config.yaml and a metrics.jsonl, such as runs/NAME");
-  warn_of_other_texts(runs);
   std::vector<RunRecord> sorted;
   for (const std::vector<size_t>& places : comparable(runs)) {
     std::vector<RunRecord> group;

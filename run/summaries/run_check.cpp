@@ -19,11 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string size_text(const fs::path& file) {
-  std::error_code error;
-  const auto bytes = fs::file_size(file, error);
-  return error ? "" : fmt::format("{} bytes", bytes);
-}
+std::string size_text(const fs::path& file) { return fmt::format("{} bytes", bytes_below(file.string())); }
 
 /// What a whole checkpoint contains, in words.
 std::string content_of(const RunState& state, const RunState& last) {

@@ -193,13 +193,15 @@ std::string what_is_compared(const std::vector<RunRecord>& group) {
 }
 
 void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out, size_t width) {
-  const std::vector<std::vector<size_t>> groups = comparable(runs);
-  for (const std::vector<size_t>& places : groups) {
+  std::string before;
+  for (const std::vector<size_t>& places : comparable(runs)) {
     std::vector<RunRecord> group;
     for (const size_t place : places) group.push_back(runs[place]);
-    out << (&places == &groups.front() ? "" : "\n");
-    out << printable_line(what_is_compared(group)) << '\n';
+    const std::string what = what_is_compared(group);
+    out << (before.empty() ? "" : "\n");
+    out << printable_line(what) << (what == before ? ", whose content was another" : "") << '\n';
     print_block(group, out, width);
+    before = what;
   }
 }
 

@@ -49,8 +49,6 @@ class ScratchFolder : NoCopy {
 /// The options with the steps that were not given. Throws ConfigError for steps without a checkpoint.
 ReplayOptions with_steps(ReplayOptions options, const fs::path& checkpoints) {
   const std::vector<int64_t> steps = saved_steps(checkpoints);
-  if (steps.empty())
-    throw Error(fmt::format("{}: there is no checkpoint, so nothing to compare with", checkpoints.string()));
   const auto opened = [&](int64_t step) { return open_checkpoint(folder_of_step(checkpoints, step), Reading::all); };
   if (!options.to) {
     options.to = steps.back();  // where a run has ended, the weights of the best step alone may be left
@@ -196,19 +194,18 @@ void compare_metrics(const std::vector<MetricsLine>& saved, std::vector<MetricsL
                                              text(saved, at), text(computed, at)));
 }
 
-/// The checkpoint of a run that is solved for. Throws Error where its training would make another one.
-fs::path solved_checkpoint(const fs::path& folder) {
+/// Throws Error where there is nothing to compare with, or training would make something else.
+void require_trained(const fs::path& folder) {
   const int64_t last = last_step(folder / "checkpoints");
   if (last < 0)
-    throw Error(fmt::format("{}: there is no checkpoint to compare with", (folder / "checkpoints").string()));
-  fs::path checkpoint = folder_of_step(folder / "checkpoints", last);
-  const RunState state = read_state(checkpoint);
-  if (state.slim)
+    throw Error(
+        fmt::format("{}: there is no checkpoint, so nothing to compare with", (folder / "checkpoints").string()));
+  const SavedCheckpoint found = open_checkpoint(folder_of_step(folder / "checkpoints", last), Reading::state);
+  if (found.state.slim)
     throw Error(fmt::format("{}: a slim run has other weights than its training: replay that of which it was made",
                             folder.string()));
-  if (state.files.count(online_name) > 0)
+  if (found.state.files.count(online_name) > 0)
     throw Error(fmt::format("{}: partial_fit learnt from texts that the run does not know", folder.string()));
-  return checkpoint;
 }
 
 }  // namespace
@@ -234,10 +231,9 @@ ReplayReport replay_run(const fs::path& folder, const ReplayOptions& given, Comm
   ReplayReport report;
   TrainRunOptions options;
   options.settled = true;
-  fs::path saved;
-  if (solved) {
-    saved = solved_checkpoint(folder);
-  } else {
+  require_trained(folder);
+  fs::path saved = folder_of_step(checkpoints, last_step(checkpoints));
+  if (!solved) {
     const ReplayOptions steps = with_steps(given, checkpoints);
     report.from = *steps.from;
     report.to = *steps.to;

@@ -224,14 +224,14 @@ std::optional<Checkpoints::Resumed> Checkpoints::load_newest(const RunParts& par
     if (mark_.last != *step) set_last(*step);
     return resumed;
   }
-  if (const std::string models = complete_checkpoints(folder_, Reading::weights); !models.empty())
-    throw Error(fmt::format(
-        "{}; {}, without the optimizer's state: begin another run from there with another name and train.init_from",
-        damaged.front().damage, models));
-  throw Error(fmt::format(
-      "{}; no other checkpoint is complete: to train anew from the first step, remove {} or give it another "
-      "name",
-      damaged.front().damage, folder_.string()));
+  const std::string models = complete_checkpoints(folder_, Reading::weights);
+  throw Error(damaged.front().damage + "; " +
+              (models.empty()
+                   ? fmt::format("no other checkpoint is complete: to train anew from the first step, remove "
+                                 "{} or give it another name",
+                                 folder_.string())
+                   : models + ", without the optimizer's state: begin another run from there with another "
+                              "name and train.init_from"));
 }
 
 /// Renames a checkpoint, if it is there; returns where it is now, for a warning.

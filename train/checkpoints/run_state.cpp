@@ -42,6 +42,9 @@ std::string with_checksum(const char* name, const json& content) {
 template <class Read>
 auto checked_content(const std::string& text, const std::string& path, const char* name, const char* remedy,
                      const Read& read) {
+  const auto damaged = [&](const std::string& why) {
+    return Error(fmt::format("{}: the file is damaged: not the JSON of a run's {}{}; {}", path, name, why, remedy));
+  };
   try {
     const json file = parse_json(text, {path});
     const json& content = file.at(name);
@@ -49,10 +52,9 @@ auto checked_content(const std::string& text, const std::string& path, const cha
       throw Error(fmt::format("{}: the content does not match its checksum: the file is damaged; {}", path, remedy));
     return read(content);
   } catch (const JsonError& problem) {
-    throw Error(fmt::format("{}: the file is damaged: not the JSON of a run's {} ({}); {}", path, name, problem.what(),
-                            remedy));
+    throw damaged(fmt::format(" ({})", problem.what()));
   } catch (const json::exception&) {
-    throw Error(fmt::format("{}: the file is damaged: not the JSON of a run's {}; {}", path, name, remedy));
+    throw damaged("");
   }
 }
 
@@ -175,14 +177,11 @@ void check_resumable(const RunState& saved, const RunState& now, const std::stri
   check_same("seed", std::to_string(saved.seed), std::to_string(now.seed));
   const auto setting = [](const RunState& state, const char* key) {
     const auto found = state.settings.find(key);
-    return found == state.settings.end() ? std::string("absent") : found->second;
+    return found == state.settings.end() ? std::string() : found->second;
   };
   for (const char* const key : {"batch_size", "batch_tokens", "optimizer", "kernels"})
     check_same(fmt::format("train.{}", key), setting(saved, key), setting(now, key));
-  const auto start = [](const RunState& state) {
-    const auto found = state.settings.find("init_from");
-    return found == state.settings.end() ? std::string() : found->second;
-  };
+  const auto start = [&](const RunState& state) { return setting(state, "init_from"); };
   if (!start(now).empty() && start(now) != start(saved))
     throw Error(fmt::format(
         "{} holds a run that began with {}: train.init_from ({}) would have no effect on it; choose another name, or "

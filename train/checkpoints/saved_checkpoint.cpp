@@ -83,16 +83,10 @@ std::optional<SavedCheckpoint> open_best(const fs::path& checkpoints, Reading re
 }
 
 std::string why_no_model(const SavedCheckpoint& checkpoint) {
-  const RunState& state = checkpoint.state;
-  const fs::path best = folder_of_step(checkpoint.folder.parent_path(), state.best_step);
-  std::error_code unknown;
-  if (!state.best.empty() && state.best_step != state.step && fs::exists(best / model_name, unknown))
-    return fmt::format("{}: the weights of this step were removed when the run ended; those of the best are in {}",
-                       checkpoint.folder.string(), best.string());
   return fmt::format(
-      "{}: this was a trial of capstan autotune, which has removed its weights: train its config.yaml under another "
-      "name to have them",
-      checkpoint.folder.string());
+      "{}: its weights were removed: when the run ended, and those of the best are in {}, or since this was a trial of "
+      "capstan autotune: train its config.yaml under another name to have them",
+      checkpoint.folder.string(), folder_of_step(checkpoint.folder.parent_path(), checkpoint.state.best_step).string());
 }
 
 RunState read_state(const fs::path& checkpoint) {
