@@ -112,7 +112,6 @@ TEST_CASE("a record is read past numbers that are null and a last line that is h
 {"event":"valid","step":3,"loss":1.5,"accuracy":0.5,"best":true,"seconds":3,"targets":40}
 {"event":"valid","step":4,"loss":1.4,"accuracy":0.4,"best":false,"seconds":4}
 {"step":4}
-[1]
 {"event":"train","step":5,"lo)";
   const RunRecord run = read_record(folder.folder());
   CHECK(run.step == 4);
