@@ -22,7 +22,9 @@ inline void forge_state(const std::filesystem::path& checkpoint, const nlohmann:
   nlohmann::json& state = file["state"];
   for (auto& [name, checksum] : state["files"].items())
     checksum = SafetensorsFile((checkpoint / name).string()).checksum();
-  if (state["best_step"] == state["step"]) state["best_weights"] = state["files"]["model.safetensors"];
+  const std::filesystem::path best = checkpoint.parent_path() / ("step-" + state["best_step"].dump());
+  if (std::filesystem::exists(best / "model.safetensors"))
+    state["best_weights"] = SafetensorsFile((best / "model.safetensors").string()).checksum();
   for (const auto& [name, value] : changes.items()) state[name] = value;
   file["xxh3_128"] = hash_hex(json_text(state));
   std::ofstream(path, std::ios::binary) << file.dump();

@@ -185,7 +185,7 @@ void Checkpoints::remove_for_resuming(bool tensors) {
 void Checkpoints::load(const fs::path& checkpoint, const RunParts& parts, const AcceptState& accept) const {
   const SavedCheckpoint found = open_checkpoint(checkpoint, Reading::all);
   if (!found.whole()) {
-    const std::string others = complete_checkpoints(checkpoint.parent_path(), Reading::all);
+    const std::string others = complete_checkpoints(folder_, Reading::all);
     throw Error(others.empty()
                     ? fmt::format("{}; no other checkpoint is complete", found.damage)
                     : fmt::format("{}; {}; continue from one of them with --resume-from", found.damage, others));

@@ -125,8 +125,9 @@ void spoil_weights(const Workplace& place, const std::string& folder) {
     for (const char* const key : {"xxh3_128", "sparse", "factors"}) metadata.erase(key);
     fs::remove(entry.path());
     write_safetensors(entry.path().string(), tensors, metadata);
-    forge_state(entry.path().parent_path());
   }
+  for (const auto& checkpoint : fs::directory_iterator(place / (folder + "/checkpoints")))
+    if (checkpoint.is_directory()) forge_state(checkpoint.path());
 }
 
 TEST_CASE("no command gives results of weights that are not finite: the error names the text") {

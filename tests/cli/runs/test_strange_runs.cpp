@@ -71,7 +71,7 @@ TEST_CASE("report shows text of files outside of a run only if they are those of
     check_contains(shown, {"secret.txt", "could not be read, or may not be what the run was trained with"});
     CHECK_FALSE(contains(shown, "combination"));
   }
-  CHECK(contains(page("runs/lm", {"--trust"}), "\"notes\":[]"));
+  CHECK(contains(page("runs/lm", {"--trust"}), "has changed since training"));
 }
 
 TEST_CASE("report, inspect and verify follow no link out of a run, unless with --trust") {

@@ -165,19 +165,10 @@ TEST_CASE("verify: a run whose checkpoints are all gone is damaged; one that was
   succeed(place, "eval runs/lm");
   for (const char* const step : {"step-4", ".replaced-step-6"}) fs::remove_all(folder / step);
   says(1, "runs/lm: DAMAGED ... checkpoints/step-6 ... no such file");
+  const RunMark mark = *read_mark(folder);
   fs::remove(folder / "run.json");
   says(1, "runs/lm: DAMAGED ... checkpoints/run.json ... is missing");
-  fs::remove_all(place / "runs/lm");
-  // A run that is interrupted before its first save has begun all the same.
-  const Outcome stopped = run_shell(place,
-                                    "timeout -s INT 0.5 \"$capstan\" train --config lm.yaml --set "
-                                    "train.save_every=0 train.valid_every=0 train.steps=100000000");
-  CHECK(stopped.code != 0);
-  for (const std::string& name : names_in_folder(folder.string()))
-    if (name != "run.json") fs::remove_all(folder / name);
-  RunMark mark = *read_mark(folder);
-  mark.last = -1;  // as before the first save
-  place.write("runs/lm/checkpoints/run.json", to_json(mark));
+  place.write("runs/lm/checkpoints/run.json", to_json(RunMark{mark.id, -1}));  // as before the first save
   says(0, "runs/lm: whole ... checkpoints/run.json ... no step has been saved");
 }
 
