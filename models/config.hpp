@@ -47,7 +47,7 @@ void describe_model(Fields& f, ModelConfig& c) {
     "training begins");
   f("max_length", c.max_length, between(1, 16777216),
     "largest number of tokens in a document; also the size of position tables");
-  f("layers", c.layers, any(), "the blocks, from first to last; [] = none: a bag of tokens, or of n-grams");
+  f("layers", c.layers, any(), "the blocks, from first to last; [] = none: a bag of tokens");
   f("positions", c.positions, any(),
     "position vectors added to the embeddings. Sinusoidal ones have no maximum length: sinusoidal multiplies the "
     "embeddings by sqrt(width), scaled-sinusoidal the position vectors by a learned number (FLASH-pytorch)");

@@ -97,10 +97,6 @@ Array LinearClassifier::text_logits(const std::vector<std::string>& texts) const
   return logits;
 }
 
-TextNgrams LinearClassifier::text_ngrams(std::string_view text) const {
-  return count_ngrams(text, orders_of(config_), bits_);
-}
-
 NamedNgrams LinearClassifier::named_ngrams(std::string_view text, const std::function<bool(uint32_t)>& wanted) const {
   return capstan::named_ngrams(text, orders_of(config_), bits_, wanted);
 }
@@ -130,7 +126,7 @@ void LinearClassifier::explain_block(const std::vector<NgramCount>& counts, cons
 TextExplanation LinearClassifier::explain(std::string_view text) const {
   TextExplanation explanation;
   explanation.bias.assign(bias_.value().data(), bias_.value().data() + classes());
-  const TextNgrams counts = text_ngrams(text);
+  const TextNgrams counts = count_ngrams(text, orders_of(config_), bits_);
   const NgramTable table = ngram_table();
   const NamedNgrams names = named_ngrams(text, [&](uint32_t bucket) { return table.scale(bucket) != 0; });
   explain_block(counts.words, names.words, explanation);

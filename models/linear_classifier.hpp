@@ -3,6 +3,7 @@
 // the logits with their definition.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -81,6 +82,23 @@ inline ModelFacts facts(const LinearClassifierConfig& config) {
 
 namespace capstan::CAPSTAN_PRECISION {
 
+/// A bucket of n-grams, and what one occurrence of its n-grams adds to the logit of a class, before a text's n-grams
+/// are scaled to unit norm.
+struct BucketWeight {
+  uint32_t bucket;
+  float weight;
+};
+
+/// The logits of a text as a sum: what each of its n-grams adds to the logit of each class, and a constant per class.
+struct TextExplanation {
+  struct Ngram {
+    std::string name;            // n-grams with the same bucket are one entry with all names: "one | two"
+    std::vector<double> logits;  // what it adds to the logit of each class
+  };
+  std::vector<double> bias;
+  std::vector<Ngram> ngrams;
+};
+
 /// y = b + sum over blocks of x W,  x[f] = c(count of f) scale[f] / |block|,  c(n) = 1 + ln n. A text has two blocks,
 /// its n-grams of words and those of characters (count_ngrams); each has unit norm. Buckets with scale 0 are left out:
 /// no n-gram of the training texts is there. Constants linear.scale (buckets), linear.weight (buckets, C) and
@@ -92,16 +110,21 @@ class LinearClassifier final : public Model {
   LinearClassifier(const Scope& scope, const LinearClassifierConfig& config, int64_t classes, bool multi_label = false);
 
   void take_tables(const SafetensorsFile& file) override;
-  Array text_logits(const std::vector<std::string>& texts) const override;
-  TextNgrams text_ngrams(std::string_view text) const override;
-  NamedNgrams named_ngrams(std::string_view text, const std::function<bool(uint32_t)>& wanted) const override;
-  TextExplanation explain(std::string_view text) const override;
-  std::vector<std::vector<BucketWeight>> largest_weights(size_t count) const override;
-  /// Importance of each bucket: how far its n-grams move the logits of classes apart, times the square root of the
-  /// share of texts that have these n-grams.
-  std::vector<float> row_importance() const override;
+  const LinearClassifier* find_linear() const override { return this; }
+  /// The logits of N texts: (N, C).
+  Array text_logits(const std::vector<std::string>& texts) const;
+  /// The names of a text's n-grams whose buckets are `wanted`.
+  NamedNgrams named_ngrams(std::string_view text, const std::function<bool(uint32_t bucket)>& wanted) const;
+  /// What each n-gram of a text adds to its logits.
+  TextExplanation explain(std::string_view text) const;
+  /// For each class, the buckets with the largest positive weights, at most `count`, the largest first.
+  std::vector<std::vector<BucketWeight>> largest_weights(size_t count) const;
+  /// How much each bucket matters; 0: not at all. How far its n-grams move the logits of classes apart, times the
+  /// square root of the share of texts that have these n-grams.
+  std::vector<float> row_importance() const;
   Array probabilities(const Var& logits) const override;
-  std::vector<double> thresholds() const override;
+  /// For each label, the probability from which a text has it; empty: a text has one label.
+  std::vector<double> thresholds() const;
 
   const LinearClassifierConfig& config() const { return config_; }
   int64_t buckets() const { return scale_.size(); }

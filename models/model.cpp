@@ -19,6 +19,11 @@ const Stack& Model::stack() const {
   refuse("blocks");
 }
 
+const LinearClassifier& Model::linear_classifier() const {
+  if (const LinearClassifier* const found = find_linear()) return *found;
+  refuse("n-grams of texts");
+}
+
 std::optional<int64_t> Model::position_limit() const {
   return find_stack() != nullptr ? stack().position_limit() : std::nullopt;
 }
@@ -26,13 +31,6 @@ std::optional<int64_t> Model::position_limit() const {
 TaskLoss Model::loss(const Batch&, const Context&) const { refuse("loss"); }
 Var Model::logits(const Ids&, const Context&) const { refuse("logits of tokens"); }
 void Model::take_tables(const SafetensorsFile&) { refuse("tables of n-grams"); }
-Array Model::text_logits(const std::vector<std::string>&) const { refuse("logits of texts"); }
-TextNgrams Model::text_ngrams(std::string_view) const { refuse("n-grams of texts"); }
-NamedNgrams Model::named_ngrams(std::string_view, const std::function<bool(uint32_t)>&) const {
-  refuse("names of n-grams");
-}
-TextExplanation Model::explain(std::string_view) const { refuse("explanation of n-grams"); }
-std::vector<std::vector<BucketWeight>> Model::largest_weights(size_t) const { refuse("weights of n-grams"); }
 int64_t Model::classes() const { refuse("classes"); }
 int32_t Model::mask_token() const { refuse("mask token"); }
 Var Model::state_logits(const Var&) const { refuse("logits of states"); }

@@ -7,11 +7,8 @@
 // tests/models/test_matrix.cpp trains, evaluates and asks every type with every system.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/array/batch.hpp"
@@ -20,7 +17,6 @@
 #include "models/stack.hpp"
 #include "models/task.hpp"
 #include "nn/layers/context.hpp"
-#include "nn/layers/text_ngrams.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 
@@ -39,24 +35,8 @@ struct ModelData {
   ParamStore* params = nullptr;              // the model's, for initial values that depend on the data; null: none do
 };
 
-/// A bucket of n-grams, and what one occurrence of its n-grams adds to the logit of a class, before a text's n-grams
-/// are scaled to unit norm.
-struct BucketWeight {
-  uint32_t bucket;
-  float weight;
-};
-
-/// The logits of a text as a sum: what each of its n-grams adds to the logit of each class, and a constant per class.
-struct TextExplanation {
-  struct Ngram {
-    std::string name;            // n-grams with the same bucket are one entry with all names: "one | two"
-    std::vector<double> logits;  // what it adds to the logit of each class
-  };
-  std::vector<double> bias;
-  std::vector<Ngram> ngrams;
-};
-
 struct ModelSummary;
+class LinearClassifier;
 /// Whether a summary measures decode states, which allocates them.
 enum class DecodeStates { measured, left_out };
 
@@ -84,20 +64,10 @@ class Model : public Task {
   // A classifier that reads texts.
   /// Copies what it needs of its parameters from the file, so that the parameters need no memory in the store.
   virtual void take_tables(const SafetensorsFile& file);
-  /// The logits of N texts: (N, C).
-  virtual Array text_logits(const std::vector<std::string>& texts) const;
-  /// The n-grams of a text, counted by the bucket that has their weights.
-  virtual TextNgrams text_ngrams(std::string_view text) const;
-  /// The names of a text's n-grams whose buckets are `wanted`.
-  virtual NamedNgrams named_ngrams(std::string_view text, const std::function<bool(uint32_t bucket)>& wanted) const;
-  /// What each n-gram of a text adds to its logits.
-  virtual TextExplanation explain(std::string_view text) const;
-  /// For each class, the buckets with the largest positive weights, at most `count`, the largest first.
-  virtual std::vector<std::vector<BucketWeight>> largest_weights(size_t count) const;
-  /// How much the rows of its tables matter; 0: not at all. Empty: all parameters are needed.
-  virtual std::vector<float> row_importance() const { return {}; }
-  /// For each label, the probability from which a text has it; empty: the run has one threshold for all labels.
-  virtual std::vector<double> thresholds() const { return {}; }
+  /// What reads them; null: the model reads tokens.
+  virtual const LinearClassifier* find_linear() const { return nullptr; }
+  /// The classifier of a model that is one.
+  const LinearClassifier& linear_classifier() const;
 
   // A classifier of either kind.
   virtual int64_t classes() const;

@@ -18,6 +18,11 @@ void validate(const TextClassifierConfig& config, Problems& problems) {
   if (config.causal && config.pooling == Pooling::cls)
     problems.add("pooling",
                  "cls is the first token, which sees no other in a causal model; use mean, last or attention");
+  if (config.layers.empty() && config.ngrams.any())
+    problems.add(
+        "ngrams",
+        "without layers, they are all that the model reads: set model.type=linear-classifier, which is a bag of "
+        "n-grams (model.words has their lengths), or give layers");
   if (config.ngrams.buckets == 0) problems.add("ngrams.buckets", "only those of a language model can be left open");
   validate(static_cast<const ModelConfig&>(config), problems);
 }

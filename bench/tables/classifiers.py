@@ -211,7 +211,7 @@ TABLES = {
         "words": capstan("classify.yaml", settings=["model.words=[1]", "model.characters=[]"]),
         "words 1, 2": capstan("classify.yaml", settings=["model.words=[1, 2]", "model.characters=[]"]),
         "words 1 to 3": capstan("classify.yaml", settings=["model.characters=[]"]), "classify.yaml": capstan("classify.yaml"),
-        "no layers, n-grams 1, 2": large("model.layers=[]"), "aft-simple, n-grams 1, 2": large(),
+        "aft-simple, n-grams 1, 2": large(),
         "flash, n-grams 1, 2": large("model.layers=[{{mixer: {{type: flash}}, feed_forward: {{type: none}}}}]"),
         "fastText words": fasttext(epoch=5), "fastText words 1, 2, best of six settings": fasttext(wordNgrams=2, epoch=2, lr=0.5),
         "fastText words 1, 2": fasttext(wordNgrams=2, epoch=5),

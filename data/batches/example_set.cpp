@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
+#include "data/checks/copies.hpp"
 #include "data/files/token_row.hpp"
 
 namespace capstan {
@@ -38,6 +39,13 @@ bool ExampleSet::read_bytes(int64_t example, std::string& to) const {
   to.resize(static_cast<size_t>(length(example)));
   tokens_->read(offset(example), to.data(), to.size());
   return true;
+}
+
+uint64_t ExampleSet::hash(int64_t example) const {
+  std::string bytes;
+  if (read_bytes(example, bytes)) return copy_hash(bytes);
+  const std::vector<int32_t> wide = tokens(example);
+  return copy_hash({reinterpret_cast<const char*>(wide.data()), wide.size() * sizeof(int32_t)});
 }
 
 /// Writes all tokens anew with four bytes each, since one is about to be added that does not fit into a byte.

@@ -32,6 +32,8 @@ class ExampleSet {
   std::vector<int32_t> tokens(int64_t example) const;
   /// Writes the tokens of an example as bytes; false if any example has a token that is not below 256.
   bool read_bytes(int64_t example, std::string& to) const;
+  /// copy_hash() of its tokens. Any number of threads may ask while none adds.
+  uint64_t hash(int64_t example) const;
   /// The label of an example; must not be called for multi-label examples.
   int32_t label(int64_t example) const { return labels_[static_cast<size_t>(example)]; }
   LabelSet labels(int64_t example) const;

@@ -32,6 +32,8 @@ class LabelledTexts {
   int64_t size() const { return examples_.size(); }
   /// Safe to call from several threads.
   std::string text(int64_t i) const;
+  /// By which copies of a text are found (data/checks/copies.hpp), as safe.
+  uint64_t hash(int64_t i) const { return examples_.hash(place(i)); }
   LabelSet labels(int64_t i) const { return examples_.labels(place(i)); }
   /// The label of a text; must not be called where texts have any number of them.
   int32_t label(int64_t i) const { return examples_.label(place(i)); }

@@ -15,6 +15,7 @@
 #include "core/io/mapped_file.hpp"
 #include "core/strings/strings.hpp"
 #include "core/strings/utf8.hpp"
+#include "data/checks/copies.hpp"
 #include "data/files/file_list.hpp"
 #include "data/files/split.hpp"
 #include "data/files/text_file.hpp"
@@ -188,6 +189,7 @@ LabelledRow RowTexts::add(LabelledText&& row, uint32_t file) {
     throw Error(fmt::format("a text of line {} has more than 4 GB; divide it", row.line));
   LabelledRow added{texts_.size(), row.line, static_cast<uint32_t>(row.text.size()), file};
   added.weight = row.weight;
+  added.hash = copy_hash(row.text);
   for (size_t i = 0; i + 1 < columns_; ++i) {
     const uint64_t boundary = row.boundaries.at(i);
     texts_.append(&boundary, sizeof(boundary));

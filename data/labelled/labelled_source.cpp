@@ -12,6 +12,7 @@
 #include "core/machine/in_order.hpp"
 #include "core/strings/strings.hpp"
 #include "data/batches/example_source.hpp"
+#include "data/checks/copies.hpp"
 #include "data/labelled/class_names.hpp"
 #include "data/labelled/labelled_check.hpp"
 #include "data/labelled/labelled_rows.hpp"
@@ -113,12 +114,13 @@ std::pair<size_t, size_t> held_positions(size_t c, size_t count, const LabelledS
 
 /// Moves some examples of each class, or of all together if a text has any number of labels, to the result: those at
 /// positions [begin, end) = range(class, count) of an order that is drawn for the class and `purpose`, a sentence with
-/// {} for the class. Both keep their order.
+/// {} for the class. Both keep their order. `copies` are not drawn: they go where their first ones go.
 template <class Range>
 std::vector<LabelledRow> take_of_classes(std::vector<LabelledRow>& sources, int64_t classes,
-                                         const LabelledSourceConfig& config, const char* purpose, const Range& range) {
+                                         const LabelledSourceConfig& config, const char* purpose, const Range& range,
+                                         const std::vector<Copy>& copies = {}) {
   std::vector<std::vector<size_t>> by_class(static_cast<size_t>(config.multi_label ? 1 : classes));
-  for (size_t i = 0; i < sources.size(); ++i)
+  for (const size_t i : places_but(copies, sources.size()))
     by_class[config.multi_label ? 0 : static_cast<size_t>(sources[i].label_set)].push_back(i);
   std::vector<bool> marked(sources.size(), false);
   for (size_t c = 0; c < by_class.size(); ++c) {
@@ -127,6 +129,7 @@ std::vector<LabelledRow> take_of_classes(std::vector<LabelledRow>& sources, int6
     const RandomKey key = random_key(0, fmt::format(fmt::runtime(purpose), c));
     for (size_t i = places.first; i < places.second; ++i) marked[by_class[c][permuted(i, count, key, 0)]] = true;
   }
+  mark_copies(copies, marked);
   return take_marked(sources, marked);
 }
 
@@ -144,9 +147,11 @@ void thin_out(std::vector<LabelledRow>& train, int64_t classes, const LabelledSo
 std::vector<LabelledRow> hold_out(std::vector<LabelledRow>& train, int64_t classes,
                                   const LabelledSourceConfig& config) {
   const size_t examples = train.size();
-  std::vector<LabelledRow> valid =
-      take_of_classes(train, classes, config, "held-out examples of class {}",
-                      [&](size_t c, size_t count) { return held_positions(c, count, config); });
+  std::vector<uint64_t> hashes;
+  for (const LabelledRow& row : train) hashes.push_back(row.hash);
+  std::vector<LabelledRow> valid = take_of_classes(
+      train, classes, config, "held-out examples of class {}",
+      [&](size_t c, size_t count) { return held_positions(c, count, config); }, find_copies(hashes));
   if (config.folds > 0 && (train.empty() || valid.empty()))
     throw ConfigError(
         fmt::format("data.folds: {} examples are too few for {} folds; lower it", examples, config.folds));

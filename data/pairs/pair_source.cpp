@@ -12,6 +12,7 @@
 #include "core/machine/in_order.hpp"
 #include "core/strings/strings.hpp"
 #include "core/strings/utf8.hpp"
+#include "data/checks/copies.hpp"
 #include "data/checks/report.hpp"
 #include "data/files/file_list.hpp"
 #include "data/files/split.hpp"
@@ -59,14 +60,21 @@ std::vector<PairRow> read_rows(const PairSourceConfig& config, const std::vector
   });
 }
 
-/// Moves a share of the rows, at least one and not all, to the result; both keep their order.
+/// Moves a share of the rows, at least one and not all, to the result; both keep their order. Rows of one source stay
+/// together.
 std::vector<PairRow> hold_out(std::vector<PairRow>& rows, double fraction) {
-  if (rows.size() < 2 || fraction <= 0) return {};
-  const auto share = static_cast<size_t>(std::llround(static_cast<double>(rows.size()) * fraction));
+  std::vector<uint64_t> hashes;
+  for (const PairRow& row : rows) hashes.push_back(copy_hash(row.source));
+  const std::vector<Copy> copies = find_copies(hashes);
+  const std::vector<size_t> drawn_from = places_but(copies, rows.size());
+  const size_t count = drawn_from.size();
+  if (count < 2 || fraction <= 0) return {};
+  const auto share = static_cast<size_t>(std::llround(static_cast<double>(count) * fraction));
   const RandomKey key = random_key(0, "held-out pairs");
   std::vector<bool> held(rows.size(), false);
-  for (size_t i = 0; i < std::clamp<size_t>(share, 1, rows.size() - 1); ++i)
-    held[permuted(i, rows.size(), key, 0)] = true;
+  for (size_t i = 0; i < std::clamp<size_t>(share, 1, count - 1); ++i)
+    held[drawn_from[permuted(i, count, key, 0)]] = true;
+  mark_copies(copies, held);
   return take_marked(rows, held);
 }
 

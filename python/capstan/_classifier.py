@@ -36,8 +36,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     recipe: the name of a recipe or the path of a YAML file; "classify" is a linear classifier over n-grams, whose settings
         are chosen by cross-validation.
-    class_weight: as in scikit-learn: None, "balanced", or a dictionary of a weight for each label (others have 1). Texts count so many
-        times as much in training, and predict() gives the class with the largest product of weight and probability.
+    class_weight: given as in scikit-learn: None, "balanced", or a dictionary of a weight for each label (others have 1). Texts count so
+        many times as much in training. Probabilities stay those of the data, and predict() gives the class with the largest product of
+        weight and probability, which for some texts is not the one whose score in a weighted LinearSVC is the largest.
     verbose: print the log of the training.
     options: any keys of the configuration with their values, train__steps=500 or **{"model.words": [1]}.
 

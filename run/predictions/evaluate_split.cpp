@@ -8,6 +8,7 @@
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/printable.hpp"
+#include "models/linear_classifier.hpp"
 #include "run/predictions/eval_report.hpp"
 #include "run/setup/decision_goal.hpp"
 #include "run/setup/saved_run.hpp"
@@ -28,7 +29,7 @@ std::string named(Split split, const std::string& text) {
 /// Throws Error that names the first text of a split for which the model computes what is not finite.
 [[noreturn]] void refuse_not_finite(const SavedRun& run, const LabelledTexts& texts, Split split) {
   for (int64_t i = 0; i < texts.size(); ++i) {
-    const Array logits = run.model->model().text_logits({texts.text(i)});
+    const Array logits = run.model->model().linear_classifier().text_logits({texts.text(i)});
     require_finite(logits.data(), logits.size(), named(split, texts.text(i)));
   }
   throw_not_finite(fmt::format("{} split", to_string(split)), NAN);

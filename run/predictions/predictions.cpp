@@ -38,7 +38,8 @@ Array unchecked_logits(const SavedRun& run, const std::vector<InputText>& texts)
   if (const auto limit = model.position_limit())
     rule.max_length = rule.max_length > 0 ? std::min(rule.max_length, *limit) : *limit;
   if (facts_of(run.config.model).reads_texts)
-    return model.text_logits(encode_all(texts, [&](const InputText& text) { return text_read(run, rule, text); }));
+    return model.linear_classifier().text_logits(
+        encode_all(texts, [&](const InputText& text) { return text_read(run, rule, text); }));
   const auto rows = encode_all(
       texts, [&](const InputText& text) { return encode_text(columns_of(text), *run.tokenizer, rule, text.place); });
   Array logits(Shape{static_cast<int64_t>(rows.size()), model.classes()});
@@ -116,7 +117,7 @@ void check_explanations(const SavedRun& run) {
 
 TextExplanation explanation_of(const SavedRun& run, const InputText& text) {
   check_explanations(run);
-  TextExplanation reasons = run.model->model().explain(text_read(run, facts_of(run.config.data).text, text));
+  TextExplanation reasons = run.model->model().linear_classifier().explain(text_read(run, facts_of(run.config.data).text, text));
   const auto check_row = [&](const std::vector<double>& row) {
     require_finite(row.data(), static_cast<int64_t>(row.size()), text.place);
   };

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/linear_classifier.hpp"
 #include "run/inputs/input_text.hpp"
 #include "run/predictions/pair_completions.hpp"
 #include "run/setup/saved_run.hpp"

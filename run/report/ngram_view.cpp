@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "models/linear_classifier.hpp"
+
 namespace capstan {
 namespace {
 
@@ -16,7 +18,7 @@ constexpr size_t votes = 3;  // texts that vote for the name of a bucket
 }  // namespace
 
 std::vector<ClassNgrams> ngram_view(const SavedRun& run, const LabelledTexts& training) {
-  const Model& model = run.model->model();
+  const LinearClassifier& model = run.model->model().linear_classifier();
   const auto weights = model.largest_weights(wanted);
   std::map<uint32_t, std::map<std::string, size_t>> names;  // bucket -> name -> votes
   std::map<uint32_t, size_t> open;                          // bucket -> votes that are missing

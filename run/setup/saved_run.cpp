@@ -10,6 +10,7 @@
 #include "core/io/log.hpp"
 #include "data/files/token_row.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
+#include "models/linear_classifier.hpp"
 #include "run/setup/saved_config.hpp"
 #include "run/yaml/config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
@@ -133,7 +134,7 @@ SavedRun open_run(const fs::path& where, ParamMemory memory) {
   if (!rule.empty() && rule.size() != count && (multi_label || rule.size() != count * count))
     throw Error(fmt::format("{}: the rule has {} numbers for {} classes: use another checkpoint", run.weights,
                             rule.size(), count));
-  if (multi_label) run.thresholds = run.model->model().thresholds();
+  if (const LinearClassifier* const linear = run.model->model().find_linear()) run.thresholds = linear->thresholds();
   if (multi_label && run.thresholds.empty()) run.thresholds = rule;
   if (!multi_label) run.rule = rule;
   if (multi_label && run.thresholds.empty())

@@ -19,6 +19,7 @@
 #include "core/strings/strings.hpp"
 #include "data/batches/batcher.hpp"
 #include "run/inputs/input_text.hpp"
+#include "models/linear_classifier.hpp"
 #include "run/setup/file_safety.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_run.hpp"
@@ -108,7 +109,7 @@ int64_t row_bytes(const SafetensorsFile& weights) {
 std::shared_ptr<const StoredRows> kept_ngrams(const SavedRun& run, const SafetensorsFile& weights, double size,
                                               SlimRun& result) {
   constexpr int64_t header_bytes = 1500;  // of the file's header and the few numbers beside the tables
-  const std::vector<float> importance = run.model->model().row_importance();
+  const std::vector<float> importance = run.model->model().linear_classifier().row_importance();
   result.ngrams_before = std::count_if(importance.begin(), importance.end(), [](float of_row) { return of_row > 0; });
   const auto max_bytes = static_cast<int64_t>(size * static_cast<double>(result.bytes_before));
   auto rows = best_rows(importance, std::max<int64_t>(max_bytes - header_bytes, 0) / row_bytes(weights));
@@ -124,7 +125,7 @@ std::shared_ptr<const StoredRows> kept_ngrams(const SavedRun& run, const Safeten
 /// Returns the checksum of the file.
 std::string write_weights(const SavedRun& run, const fs::path& path, double size, SlimRun& result) {
   const SafetensorsFile weights(run.weights);
-  const bool has_ngrams = !run.model->model().row_importance().empty();
+  const bool has_ngrams = run.model->model().find_linear() != nullptr;
   const std::shared_ptr<const StoredRows> rows = has_ngrams ? kept_ngrams(run, weights, size, result) : nullptr;
   std::vector<SmallTensor> small;
   for (const FileTensor& tensor : weights.tensors())

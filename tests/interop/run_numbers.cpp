@@ -18,6 +18,7 @@
 #include "core/strings/strings.hpp"
 #include "models/generation/beam_search.hpp"
 #include "models/generation/generate.hpp"
+#include "models/linear_classifier.hpp"
 #include "models/masked_language_model.hpp"
 #include "run/setup/saved_run.hpp"
 
@@ -35,7 +36,7 @@ void read_text(const SavedRun& run, const std::string& text, const std::string& 
     std::vector<std::string> lines;
     std::istringstream in(text);
     for (std::string line; std::getline(in, line);) lines.push_back(line);
-    const Array logits = run.model->model().text_logits(lines);
+    const Array logits = run.model->model().linear_classifier().text_logits(lines);
     return write_safetensors(output, {{"logits", DType::f32, logits.shape().to_vector(), logits.data()}});
   }
   const std::vector<int32_t> ids = run.tokenizer->encode(text);

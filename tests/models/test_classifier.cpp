@@ -221,6 +221,18 @@ TEST_CASE("a causal classifier reads a text as a language model does, and the la
         std::string::npos);
 }
 
+TEST_CASE("a bag of n-grams is a linear-classifier, not a text-classifier without layers") {
+  ProblemText problems("model");
+  auto bag = small<TextClassifierConfig>(any_mixer());
+  bag.layers.clear();
+  validate(bag, problems);
+  CHECK(problems.text() == "");
+  bag.ngrams.orders = {1, 2};
+  validate(bag, problems);
+  CHECK(problems.text().find("model.ngrams: without layers, they are all that the model reads: set "
+                             "model.type=linear-classifier") != std::string::npos);
+}
+
 TEST_CASE("class weights begin with a bias by which a model that has learnt nothing finds them equally likely") {
   auto config = small<TextClassifierConfig>(any_mixer());
   config.class_weights = BalancedClasses{};

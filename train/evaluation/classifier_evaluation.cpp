@@ -8,6 +8,7 @@
 #include "core/base/error.hpp"
 #include "core/fused/loss.hpp"
 #include "core/machine/parallel.hpp"
+#include "models/linear_classifier.hpp"
 
 namespace capstan {
 namespace {
@@ -34,7 +35,7 @@ Group read(const Model& classifier, const LabelledTexts& texts, int64_t begin, i
       else
         group.labels.mutable_data()[i - begin] = label;
   }
-  group.logits = classifier.text_logits(lines);
+  group.logits = classifier.linear_classifier().text_logits(lines);
   return group;
 }
 
@@ -105,7 +106,7 @@ ClassifierEvaluation evaluate_classifier(const Model& classifier, const Labelled
   check_examples(texts.size());
   ClassifierEvaluation result = nothing_of(classifier, rule, texts.size());
   std::optional<LabelReport> sets;
-  if (texts.multi_label()) sets.emplace(classifier.label_columns(), classifier.thresholds());
+  if (texts.multi_label()) sets.emplace(classifier.label_columns(), classifier.linear_classifier().thresholds());
   for (int64_t begin = 0; begin < texts.size(); begin += group_size * groups_at_once) {
     const int64_t end = std::min(begin + group_size * groups_at_once, texts.size());
     std::vector<Group> groups(static_cast<size_t>((end - begin + group_size - 1) / group_size));

@@ -1,22 +1,23 @@
-// 256 rows are computed on all threads with the same weights; then each thread updates the buckets that it has, in the
-// order of the rows, so that no two write the same and sums have a fixed order. Loops are compiled for some small
+// A batch is computed on all threads with the same weights; then each thread updates the buckets that it has, in the
+// order of the examples, so that no two write the same and sums have a fixed order. Loops are compiled for some small
 // numbers of classes. tests/train/linear/test_fit_adagrad.cpp.
 #include "train/linear/adagrad.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/random.hpp"
-#include "core/base/stop.hpp"
+#include "core/base/error.hpp"
 #include "core/kernels/activation.hpp"
 #include "core/machine/parallel.hpp"
-#include "train/linear/calibration.hpp"
+#include "models/losses/class_weights.hpp"
 
 namespace capstan {
 namespace {
 
-/// Rows whose gradients are computed with the same weights, on all threads: as accurate as one row at a time.
-constexpr int64_t rows_at_once = 256, rows_per_unit = 8;
+constexpr int64_t floats_per_vector = 8;  // adagrad_width() is a multiple, but for one column
+constexpr float characters_share = 0.5F;  // of the rate: a text has many more n-grams of characters than of words
+constexpr float initial_accumulator = 1;  // where the sums of squared gradients begin
+constexpr int64_t examples_per_unit = 8;  // that a thread computes together
 
 /// out[k] += x W for the entries x of a row. A bucket has `blocks` * floats_per_vector weights.
 template <int blocks>
@@ -48,15 +49,16 @@ void step_back(const NgramValue* begin, const NgramValue* end, const float* grad
       for (int64_t k = 0; k < width; k += 16) __builtin_prefetch(weights + next * width + k, 1);
       __builtin_prefetch(accumulators + next, 1);
     }
+    if (entry->value == 0) continue;
     float& accumulator = accumulators[entry->bucket];
     accumulator += squares * entry->value * entry->value;
-    const float step = rate * entry->value / std::sqrt(accumulator);
+    const float step = rate * entry->value / std::sqrt(initial_accumulator + accumulator);
     float* const to = weights + entry->bucket * width;
     for (int64_t k = 0; k < width; ++k) to[k] -= step * fixed[k];
   }
 }
 
-/// to += factor x from, of more classes than the functions above have room for.
+/// to += factor x from, of more classes than the functions above have room for, or one.
 void add_row(float factor, const float* from, int64_t width, float* to) {
 #pragma omp simd
   for (int64_t k = 0; k < width; ++k) to[k] += factor * from[k];
@@ -64,166 +66,53 @@ void add_row(float factor, const float* from, int64_t width, float* to) {
 
 }  // namespace
 
-AdaGradSolver::AdaGradSolver(const NgramRows& rows, uint64_t seed)
-    : rows_(rows),
-      seed_(seed),
-      loss_(rows.multi_label() ? Loss::logistic
-            : rows.is_binary() ? Loss::hinge
-                               : Loss::softmax),
-      columns_(rows.is_binary() ? 1 : rows.classes()),
-      width_(width_of(columns_)),
-      characters_share_(orders_of(rows.config()).words.empty() ? 1 : characters_share) {
-  const std::vector<double> priors = log_priors(rows);
-  log_priors_ = columns_ == 1 ? std::vector<double>{priors[1]} : priors;
-  log_weights_ = log_weights_of(rows.class_weights());
-  if (columns_ == 1 && !log_weights_.empty()) log_weights_ = {(log_weights_[1] - log_weights_[0]) / 2};
-  weights_.assign(static_cast<size_t>(rows_.config().buckets * width_), 0);
-  accumulators_.assign(static_cast<size_t>(rows_.config().buckets), initial_accumulator);
-}
+AdaGrad::AdaGrad(const Sizes& sizes, std::vector<double> class_weights)
+    : sizes_(sizes),
+      columns_(adagrad_columns(sizes.classes, sizes.multi_label)),
+      width_(adagrad_width(columns_)),
+      characters_share_(sizes.words ? characters_share : 1),
+      class_weights_(std::move(class_weights)),
+      log_weights_(log_weights_of(class_weights_)),
+      weights_(zero_pages<float>(sizes.buckets * width_)),
+      accumulators_(zero_pages<float>(sizes.buckets)) {}
 
-void AdaGradSolver::run(const std::vector<uint32_t>& learnt, double rate, AdaGradPosition& position, double work,
-                        Progress* progress, const std::function<void()>& save) {
-  const auto count = static_cast<int64_t>(learnt.size());
-  if (position.epoch == 0 && position.row == 0) {
-    std::fill(weights_.begin(), weights_.end(), 0.0F);
-    std::fill(accumulators_.begin(), accumulators_.end(), initial_accumulator);
-  }
-  inverse_temperature_ = loss_ == Loss::hinge ? position.inverse_temperature : 1;
-  const RandomKey key = random_key(seed_, "order of rows");
-  batch_.resize(static_cast<size_t>(rows_at_once));
-  borders_.clear();
-  scratches_.resize(static_cast<size_t>(team_size()));
-  const double total_rows = static_cast<double>(adagrad_epochs * std::max<int64_t>(count, 1));
-  const auto work_of = [&](int64_t rows) { return work * static_cast<double>(rows) / total_rows; };
-  if (progress != nullptr) progress->skip(work_of(position.epoch * count + position.row));
-  for (; position.epoch < adagrad_epochs; ++position.epoch, position.row = 0)
-    for (; position.row < count; position.row += rows_at_once) {
-      stop_point();
-      save();
-      const double done = static_cast<double>(position.epoch * count + position.row) / total_rows;
-      std::vector<uint32_t> batch_rows;
-      for (int64_t i = position.row; i < std::min(position.row + rows_at_once, count); ++i)
-        batch_rows.push_back(learnt[static_cast<size_t>(permuted_place(i, count, key, position.epoch))]);
-      learn(batch_rows, static_cast<float>(rate * (1 - done)));
-      if (progress != nullptr) progress->add(work_of(static_cast<int64_t>(batch_rows.size())));
-    }
-}
-
-void AdaGradSolver::write(FileWriter& to) const {
-  std::vector<float> numbers;
-  const auto flush = [&] {
-    to.write(numbers.data(), numbers.size() * sizeof(float));
-    numbers.clear();
-  };
-  for_used([&](int64_t f) {
-    const auto first = weights_.begin() + f * width_;
-    numbers.insert(numbers.end(), first, first + columns_);
-    numbers.push_back(accumulators_[static_cast<size_t>(f)]);
-    if (numbers.size() > size_t{1} << 18) flush();
+void AdaGrad::learn(int64_t count, float rate, const std::vector<double>& bias, const ReadExample& read) {
+  check(count <= adagrad_batch, "AdaGrad: a batch of {} examples", count);
+  batch_.resize(static_cast<size_t>(count));
+  read_batch(bias, read);
+  for_parts([&](const AdaGradExample& example, int64_t first, int64_t last) {
+    if (example.squares == 0) return;
+    step(example.values.words_in(first, last), example, 1, rate);
+    step(example.values.characters_in(first, last), example, characters_share_, rate);
   });
-  flush();
 }
 
-bool AdaGradSolver::read(WorkFile::Saved& from) {
-  std::vector<float> numbers(static_cast<size_t>(columns_) + 1);
-  bool whole = true;
-  for_used([&](int64_t f) {
-    whole = whole && from.read(numbers.data(), numbers.size() * sizeof(float));
-    std::copy_n(numbers.begin(), columns_, weights_.begin() + f * width_);
-    accumulators_[static_cast<size_t>(f)] = numbers.back();
-  });
-  return whole;
-}
-
-std::vector<float> AdaGradSolver::scores(const std::vector<uint32_t>& some_rows) const {
-  std::vector<float> result(some_rows.size() * static_cast<size_t>(columns_));
-  parallel_for(static_cast<int64_t>(some_rows.size()), rows_per_unit, [&](int64_t begin, int64_t end) {
-    RowScratch scratch;
-    RowValues values;
-    std::vector<float> row_scores(static_cast<size_t>(width_));
-    for (int64_t i = begin; i < end; ++i) {
-      stop_point();
-      rows_.read_row(some_rows[static_cast<size_t>(i)], scratch, values);
-      std::fill(row_scores.begin(), row_scores.end(), 0.0F);
-      score(values.all, row_scores.data());
-      std::copy_n(row_scores.begin(), columns_, result.begin() + i * columns_);
-    }
-  });
-  return result;
-}
-
-std::vector<double> AdaGradSolver::logits(const float* scores, double inverse_temperature) const {
-  std::vector<double> result(static_cast<size_t>(rows_.classes()));
-  for (int64_t c = 0; c < columns_; ++c)
-    result[static_cast<size_t>(columns_ == 1 ? 1 : c)] =
-        inverse_temperature * static_cast<double>(scores[c]) + log_priors_[static_cast<size_t>(c)];
-  if (columns_ == 1) result[0] = -result[1];
-  return result;
-}
-
-double AdaGradSolver::share_of_words() const {
-  double words = 0, all = 1e-9;
-  for (const Row& row : batch_) {
-    words += static_cast<double>(row.values.words);
-    all += static_cast<double>(row.values.all.size());
-  }
-  return words / all;
-}
-
-void AdaGradSolver::take(double inverse_temperature, real* weight) {
-  const int64_t classes = rows_.classes();
-  parallel_each(rows_.config().buckets, elementwise_grain, [&](int64_t f) {
-    for (int64_t c = 0; c < columns_; ++c) {
-      const double value = inverse_temperature * static_cast<double>(weights_[static_cast<size_t>(f * width_ + c)]);
-      weight[f * classes + (columns_ == 1 ? 1 : c)] = static_cast<real>(value);
-      if (columns_ == 1) weight[f * classes] = static_cast<real>(0 - value);  // not -0.0, which would be written
-    }
-  });
-  weights_ = std::vector<float>();  // {} would keep the memory
-}
-
-/// Reads the rows of a batch, and finds the gradients of their losses.
-void AdaGradSolver::read_batch(const std::vector<uint32_t>& batch_rows) {
-  const auto count = static_cast<int64_t>(batch_rows.size());
-  parallel_units((count + rows_per_unit - 1) / rows_per_unit, [&](int64_t unit) {
+/// Reads the examples of a batch, and finds the gradients of their losses.
+void AdaGrad::read_batch(const std::vector<double>& bias, const ReadExample& read) {
+  const auto count = static_cast<int64_t>(batch_.size());
+  scratches_.resize(std::max(scratches_.size(), static_cast<size_t>(team_size())));
+  parallel_units((count + examples_per_unit - 1) / examples_per_unit, [&](int64_t unit) {
     RowScratch& scratch = scratches_[static_cast<size_t>(thread_index())];
-    const int64_t first = unit * rows_per_unit;
-    for (int64_t i = first; i < std::min(count, first + rows_per_unit); ++i) {
-      Row& row = batch_[static_cast<size_t>(i)];
-      const int64_t row_number = batch_rows[static_cast<size_t>(i)];
-      rows_.read_row(row_number, scratch, row.values);
-      row.gradients.assign(static_cast<size_t>(width_), 0);
-      score(row.values.all, row.gradients.data());
-      scores_to_gradients(row_number, row);
+    const int64_t first = unit * examples_per_unit;
+    for (int64_t i = first; i < std::min(count, first + examples_per_unit); ++i) {
+      AdaGradExample& example = batch_[static_cast<size_t>(i)];
+      read(i, scratch, example);
+      example.gradients.assign(static_cast<size_t>(width_), 0);
+      add_scores(example.values.all, example.gradients.data());
+      find_gradients(bias, example);
     }
   });
 }
 
-void AdaGradSolver::learn(const std::vector<uint32_t>& batch_rows, float rate) {
-  read_batch(batch_rows);
-  const auto count = static_cast<int64_t>(batch_rows.size());
-  if (borders_.empty()) divide_buckets(count);
-  // Each thread updates buckets of its own, in the order of the rows: no two write the same, and sums have an order.
-  parallel_each(static_cast<int64_t>(borders_.size()) - 1, 1, [&](int64_t part) {
-    const int64_t begin = borders_[static_cast<size_t>(part)], end = borders_[static_cast<size_t>(part) + 1];
-    for (int64_t i = 0; i < count; ++i) {
-      const Row& row = batch_[static_cast<size_t>(i)];
-      if (row.squares == 0) continue;
-      update(row.values.words_in(begin, end), row, 1, rate);
-      update(row.values.characters_in(begin, end), row, characters_share_, rate);
-    }
-  });
-}
-
-/// Divides the buckets among the threads, so that each has about as many entries of the first batch. Only speed depends
-/// on it.
-void AdaGradSolver::divide_buckets(int64_t count) {
+/// Divides the buckets among the threads, so that each has about as many entries of the batch. Only speed depends on
+/// it.
+void AdaGrad::divide_buckets() {
   constexpr int64_t max_pieces = 1 << 12;  // buckets are counted in so many pieces: even shares need no finer ones
-  const int64_t buckets = rows_.config().buckets, pieces = std::min(max_pieces, buckets), parts = team_size();
+  const int64_t buckets = sizes_.buckets, pieces = std::min(max_pieces, buckets), parts = team_size();
   std::vector<int64_t> entries(static_cast<size_t>(pieces), 0);
   int64_t total = 0, before = 0;
-  for (int64_t i = 0; i < count; ++i)
-    for (const NgramValue& entry : batch_[static_cast<size_t>(i)].values.all) {
+  for (const AdaGradExample& example : batch_)
+    for (const NgramValue& entry : example.values.all) {
       ++entries[static_cast<size_t>(entry.bucket / (buckets / pieces))];
       ++total;
     }
@@ -234,85 +123,114 @@ void AdaGradSolver::divide_buckets(int64_t count) {
       borders_.push_back((piece + 1) * (buckets / pieces));
   }
   borders_.push_back(buckets);
+  divided_for_ = batch_.size();
 }
 
-void AdaGradSolver::score(const std::vector<NgramValue>& row, float* out) const {
-  const float* const weights = weights_.data();
+void AdaGrad::add_scores(const std::vector<NgramValue>& values, float* scores) const {
+  const float* const weights = weights_.get();
   switch (width_ / floats_per_vector) {
     case 0: {
       float sum = 0;
-      for (const NgramValue& entry : row) sum += entry.value * weights[entry.bucket];
-      *out += sum;
+      for (const NgramValue& entry : values) sum += entry.value * weights[entry.bucket];
+      *scores += sum;
       return;
     }
     case 1:
-      return add_scores<1>(row, weights, out);
+      return capstan::add_scores<1>(values, weights, scores);
     case 2:
-      return add_scores<2>(row, weights, out);
+      return capstan::add_scores<2>(values, weights, scores);
     case 3:
-      return add_scores<3>(row, weights, out);
+      return capstan::add_scores<3>(values, weights, scores);
     case 4:
-      return add_scores<4>(row, weights, out);
+      return capstan::add_scores<4>(values, weights, scores);
     default:
-      for (const NgramValue& entry : row) add_row(entry.value, weights + entry.bucket * width_, width_, out);
+      for (const NgramValue& entry : values) add_row(entry.value, row(entry.bucket), width_, scores);
   }
 }
 
-/// Updates the weights by a part of a row. `share` has the effect of multiplying its entries, in training and
+/// Updates the weights by a part of an example. `share` has the effect of multiplying its entries, in training and
 /// prediction, by the root of it.
-void AdaGradSolver::update(const NgramValues& part, const Row& row, float share, float rate) {
+void AdaGrad::step(const NgramValues& part, const AdaGradExample& example, float share, float rate) {
   rate *= share;
-  const float squares = row.squares * share;
-  float* const weights = weights_.data();
-  const float* const gradients = row.gradients.data();
+  const float squares = example.squares * share;
+  float *const weights = weights_.get(), *const accumulators = accumulators_.get();
+  const float* const gradients = example.gradients.data();
   const auto& [begin, end] = part;
   switch (width_ / floats_per_vector) {
     case 1:
-      return step_back<1>(begin, end, gradients, squares, rate, weights, accumulators_.data());
+      return step_back<1>(begin, end, gradients, squares, rate, weights, accumulators);
     case 2:
-      return step_back<2>(begin, end, gradients, squares, rate, weights, accumulators_.data());
+      return step_back<2>(begin, end, gradients, squares, rate, weights, accumulators);
     case 3:
-      return step_back<3>(begin, end, gradients, squares, rate, weights, accumulators_.data());
+      return step_back<3>(begin, end, gradients, squares, rate, weights, accumulators);
     case 4:
-      return step_back<4>(begin, end, gradients, squares, rate, weights, accumulators_.data());
+      return step_back<4>(begin, end, gradients, squares, rate, weights, accumulators);
     default:
       for (const NgramValue* entry = begin; entry != end; ++entry) {
-        float& accumulator = accumulators_[entry->bucket];
+        if (entry->value == 0) continue;
+        float& accumulator = accumulators[entry->bucket];
         accumulator += squares * entry->value * entry->value;
-        add_row(-rate * entry->value / std::sqrt(accumulator), gradients, width_, weights + entry->bucket * width_);
+        add_row(-rate * entry->value / std::sqrt(initial_accumulator + accumulator), gradients, width_,
+                row(entry->bucket));
       }
   }
 }
 
-/// Turns the scores in row.gradients into the derivatives of the row's loss by them.
-void AdaGradSolver::scores_to_gradients(int64_t row_number, Row& row) const {
-  std::vector<float>& gradients = row.gradients;
-  const RowLabels labels = rows_.labels(row_number);
-  for (int64_t c = 0; c < columns_; ++c)
-    gradients[static_cast<size_t>(c)] += static_cast<float>(
-        (log_priors_[static_cast<size_t>(c)] + (log_weights_.empty() ? 0 : log_weights_[static_cast<size_t>(c)])) /
-        inverse_temperature_);
-  if (loss_ == Loss::hinge) {
-    const float sign = labels.front() == 1 ? 1 : -1;
-    gradients[0] = -2 * sign * std::max(0.0F, 1 - sign * gradients[0]);
-  } else if (loss_ == Loss::softmax) {
-    const float most = *std::max_element(gradients.begin(), gradients.begin() + columns_);
-    for (int64_t c = 0; c < columns_; ++c) gradients[static_cast<size_t>(c)] -= most;
-    kernels::apply(kernels::Function::exp, gradients.data(), gradients.data(), columns_);
-    float sum = 0;
-    for (int64_t c = 0; c < columns_; ++c) sum += gradients[static_cast<size_t>(c)];
-    for (int64_t c = 0; c < columns_; ++c) gradients[static_cast<size_t>(c)] /= sum;
+/// Turns the scores in example.gradients into the derivatives of the example's loss by them.
+void AdaGrad::find_gradients(const std::vector<double>& bias, AdaGradExample& example) const {
+  float* const gradients = example.gradients.data();
+  const auto shift = [&](size_t c) { return log_weights_.empty() ? 0 : log_weights_[c]; };
+  const auto factor = [&](int32_t label) {
+    return static_cast<float>(class_weights_.empty() ? 1 : class_weights_[static_cast<size_t>(label)]);
+  };
+  if (columns_ == 1) {  // the probability of the second class is sigmoid(2 x logit)
+    gradients[0] = 2 * (gradients[0] + static_cast<float>(bias[1] + (shift(1) - shift(0)) / 2));
+    kernels::apply(kernels::Function::sigmoid, gradients, gradients, 1);
+    gradients[0] = 2 * (gradients[0] - static_cast<float>(example.labels.front()));
   } else {
-    kernels::apply(kernels::Function::sigmoid, gradients.data(), gradients.data(), columns_);
-  }
-  if (loss_ != Loss::hinge)
-    for (const int32_t label : labels) gradients[static_cast<size_t>(label)] -= 1;
-  if (rows_.weighs_classes() || rows_.weight(row_number) != 1)
     for (int64_t c = 0; c < columns_; ++c)
-      gradients[static_cast<size_t>(c)] *=
-          static_cast<float>(rows_.weight(row_number, static_cast<int32_t>(columns_ == 1 ? 1 : c)));
-  row.squares = 0;
-  for (const float gradient : gradients) row.squares += gradient * gradient;
+      gradients[c] += static_cast<float>(bias[static_cast<size_t>(c)] + shift(static_cast<size_t>(c)));
+    if (sizes_.multi_label) {
+      kernels::apply(kernels::Function::sigmoid, gradients, gradients, columns_);
+    } else {
+      const float most = *std::max_element(gradients, gradients + columns_);
+      for (int64_t c = 0; c < columns_; ++c) gradients[c] -= most;
+      kernels::apply(kernels::Function::exp, gradients, gradients, columns_);
+      float sum = 0;
+      for (int64_t c = 0; c < columns_; ++c) sum += gradients[c];
+      for (int64_t c = 0; c < columns_; ++c) gradients[c] /= sum;
+    }
+    for (const int32_t label : example.labels) gradients[label] -= 1;
+  }
+  const float of_all = static_cast<float>(example.weight) * (sizes_.multi_label ? 1 : factor(example.labels.front()));
+  if (of_all != 1)
+    for (int64_t c = 0; c < columns_; ++c) gradients[c] *= of_all;
+  if (sizes_.multi_label && !class_weights_.empty())
+    for (const int32_t label : example.labels) gradients[label] *= factor(label);
+  example.squares = 0;
+  for (int64_t c = 0; c < columns_; ++c) example.squares += gradients[c] * gradients[c];
+}
+
+std::vector<double> AdaGrad::logits(const float* scores, double inverse_temperature,
+                                    const std::vector<double>& bias) const {
+  std::vector<double> result(static_cast<size_t>(sizes_.classes));
+  for (int64_t c = 0; c < columns_; ++c) {
+    const auto of_class = static_cast<size_t>(columns_ == 1 ? 1 : c);
+    result[of_class] = inverse_temperature * static_cast<double>(scores[c]) + bias[of_class];
+  }
+  if (columns_ == 1) result[0] = -result[1];
+  return result;
+}
+
+void AdaGrad::write_weights(double inverse_temperature, real* weight) const {
+  parallel_each(sizes_.buckets, elementwise_grain, [&](int64_t f) {
+    for (int64_t c = 0; c < columns_; ++c) {
+      const double value = inverse_temperature * static_cast<double>(row(f)[c]);
+      if (value == 0) continue;
+      weight[f * sizes_.classes + (columns_ == 1 ? 1 : c)] = static_cast<real>(value);
+      if (columns_ == 1) weight[f * sizes_.classes] = static_cast<real>(-value);
+    }
+  });
 }
 
 }  // namespace capstan

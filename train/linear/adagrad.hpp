@@ -1,104 +1,113 @@
-// Learns the weights of a linear classifier by epochs of AdaGrad over its rows, for fit_adagrad.cpp. Gradients of a
-// batch of rows are computed with the same weights, and each bucket is updated in the order of the rows, so the bits do
-// not depend on threads: tests/train/linear/test_fit_adagrad.cpp.
+// AdaGrad over hashed rows of weights, one for each bucket of n-grams: how the weights of a linear classifier are
+// learnt in epochs over all texts (fit_adagrad.cpp), and from texts as they come (online_classifier.cpp). It knows
+// neither. A batch has the same bits on any number of threads: tests/train/linear/test_fit_adagrad.cpp and
+// test_online_classifier.cpp.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
-#include "core/io/file.hpp"
-#include "core/io/progress.hpp"
+#include "core/array/array.hpp"
+#include "core/machine/large_memory.hpp"
 #include "train/linear/ngram_rows.hpp"
-#include "train/linear/work_file.hpp"
 
 namespace capstan {
 
-/// The third gains little, so there is no fourth (docs/notes/ngrams.md).
-constexpr int adagrad_epochs = 3;
-
-// What OnlineClassifier does alike.
-/// The share of the rate for n-grams of characters: a text has many more of them than of words.
-constexpr float characters_share = 0.5F;
-constexpr int64_t floats_per_vector = 8;  // the weights of a bucket are a multiple, for vector instructions
-constexpr size_t rows_ahead = 8;          // rows of the table that are fetched before they are needed
-constexpr float initial_accumulator = 1;  // where the sums of squared gradients begin
-/// The weights of a bucket, for so many scores of a row.
-constexpr int64_t width_of(int64_t columns) {
+/// The most examples of a batch: as accurate as one example at a time.
+constexpr int64_t adagrad_batch = 256;
+/// So many entries before it is needed, the row of a bucket is fetched.
+constexpr size_t rows_ahead = 8;
+/// The scores of a text: one for each class, of two classes that of the second.
+constexpr int64_t adagrad_columns(int64_t classes, bool multi_label) {
+  return classes == 2 && !multi_label ? 1 : classes;
+}
+/// The weights of a bucket in memory: its columns, and zeros up to a multiple of a vector's length.
+constexpr int64_t adagrad_width(int64_t columns) {
+  constexpr int64_t floats_per_vector = 8;
   return columns == 1 ? 1 : (columns + floats_per_vector - 1) / floats_per_vector * floats_per_vector;
 }
 
-/// How far AdaGrad is, as a file of unfinished work has it.
-struct AdaGradPosition {
-  int64_t of_sample = 1;           // 1: over the sample; 0: over all texts
-  int64_t epoch = 0, row = 0;      // the next ones
-  double inverse_temperature = 1;  // of two classes: what scores are multiplied by to become logits
-  bool is_possible() const { return epoch >= 0 && epoch < adagrad_epochs && row >= 0; }
+/// An example of a batch: what it is made of, then what AdaGrad finds.
+struct AdaGradExample {
+  RowValues values;  // an entry whose value is 0 has no effect
+  RowLabels labels{nullptr, nullptr};
+  double weight = 1;             // how much it counts
+  std::vector<float> gradients;  // of its loss by its scores
+  float squares = 0;             // sum of the squares of the gradients
 };
 
-/// AdaGrad with one accumulator, a sum of squared gradients, for each bucket. Threads compute rows with the same
-/// weights. Then each thread updates some of the buckets, in the order of the rows.
-class AdaGradSolver {
+/// Weights W, (buckets, columns), zero at first, and one accumulator, a sum of squared gradients, for each bucket
+/// (Duchi et al. 2011). The logits of a row x are x W plus a bias, and the loss is that of the softmax or, where a text
+/// has any number of labels, the sum of the logistic losses of all labels. Of two classes there is one column: the
+/// logit of the second class, and that of the first with the other sign.
+class AdaGrad {
  public:
-  /// `rows` must outlive it.
-  AdaGradSolver(const NgramRows& rows, uint64_t seed);
+  struct Sizes {
+    int64_t buckets, classes;
+    bool multi_label;
+    bool words;  // are there n-grams of words? Those of characters then learn at a lower rate
+  };
+  /// class_weights: by class; empty: all are 1.
+  AdaGrad(const Sizes& sizes, std::vector<double> class_weights);
 
-  /// Learns from some rows from where `position` is, at first with weights of zero. Of two classes, the
-  /// logits are supposed to be position.inverse_temperature times the scores. `save` is called between batches. May
-  /// stop.
-  void run(const std::vector<uint32_t>& learnt, double rate, AdaGradPosition& position, double work, Progress* progress,
-           const std::function<void()>& save);
+  int64_t columns() const { return columns_; }
+  /// Chosen by texts of several data sets that were held back (docs/notes/ngrams.md).
+  double first_rate() const { return columns_ == 1 ? 0.35 : 1; }
+  int64_t width() const { return width_; }
+  const float* row(int64_t bucket) const { return weights_.get() + bucket * width_; }
+  float* row(int64_t bucket) { return weights_.get() + bucket * width_; }
+  float* accumulators() { return accumulators_.get(); }
+  const float* accumulators() const { return accumulators_.get(); }
 
-  /// Writes the weights and accumulators of buckets that are in use.
-  void write(FileWriter& to) const;
-  /// Reads what write() has written; returns false where the file has less.
-  bool read(WorkFile::Saved& from);
+  /// Sets values, labels and weight of example i. Called on any thread.
+  using ReadExample = std::function<void(int64_t i, RowScratch& scratch, AdaGradExample& example)>;
+  /// Learns from a batch of at most adagrad_batch examples, whose gradients are computed with the same weights. bias:
+  /// by class. May stop (core/base/stop.hpp) before it has changed anything.
+  void learn(int64_t count, float rate, const std::vector<double>& bias, const ReadExample& read);
+  /// visit(example, first, last) for the examples of the last batch, in their order, on each thread with buckets
+  /// [first, last) of its own.
+  template <class Visit>
+  void for_parts(const Visit& visit);
+  /// The examples of the last batch.
+  const std::vector<AdaGradExample>& batch() const { return batch_; }
 
-  /// The scores x W of some rows, (rows, columns). May stop.
-  std::vector<float> scores(const std::vector<uint32_t>& some_rows) const;
-  /// The logits of a row, (classes): inverse_temperature times its scores, plus the log priors.
-  std::vector<double> logits(const float* scores, double inverse_temperature) const;
-  /// The share of words among the n-grams of the rows that were read last.
-  double share_of_words() const;
-  /// Writes inverse_temperature times the weights to the parameters, (buckets, classes). The solver has none
-  /// afterwards.
-  void take(double inverse_temperature, real* weight);
+  /// scores += x W; (width).
+  void add_scores(const std::vector<NgramValue>& values, float* scores) const;
+  /// The logits of scores that are multiplied by inverse_temperature, (classes).
+  std::vector<double> logits(const float* scores, double inverse_temperature, const std::vector<double>& bias) const;
+  /// Writes inverse_temperature times the weights into zeros, (buckets, classes), where they are not zero.
+  void write_weights(double inverse_temperature, real* weight) const;
 
  private:
-  enum class Loss { softmax, hinge, logistic };
-  struct Row {
-    RowValues values;
-    std::vector<float> gradients;  // of the loss by the scores
-    float squares = 0;             // sum of the squares of the gradients
-  };
+  void read_batch(const std::vector<double>& bias, const ReadExample& read);
+  void divide_buckets();
+  void find_gradients(const std::vector<double>& bias, AdaGradExample& example) const;
+  void step(const NgramValues& part, const AdaGradExample& example, float share, float rate);
 
-  /// Calls visit(bucket) for buckets that are in use.
-  template <class Visit>
-  void for_used(const Visit& visit) const {
-    for (int64_t f = 0; f < rows_.config().buckets; ++f)
-      if (rows_.scale()[static_cast<size_t>(f)] != 0) visit(f);
-  }
-  void learn(const std::vector<uint32_t>& batch_rows, float rate);
-  void read_batch(const std::vector<uint32_t>& batch_rows);
-  void divide_buckets(int64_t count);
-  void score(const std::vector<NgramValue>& row, float* out) const;
-  void update(const NgramValues& part, const Row& row, float share, float rate);
-  void scores_to_gradients(int64_t row_number, Row& row) const;
-
-  const NgramRows& rows_;
-  uint64_t seed_;
-  Loss loss_;
-  int64_t columns_, width_;          // scores of a row (with two classes one); weights of a bucket
-  float characters_share_;           // of the rate, for n-grams of characters
-  double inverse_temperature_ = 1;   // AdaGradPosition::inverse_temperature
-  std::vector<double> log_priors_;   // by column
-  std::vector<double> log_weights_;  // of the classes, by column; none without
-  std::vector<float> weights_;       // (buckets, width)
-  std::vector<float> accumulators_;  // by bucket
-  std::vector<Row> batch_;
+  Sizes sizes_;
+  int64_t columns_, width_;
+  float characters_share_;
+  std::vector<double> class_weights_, log_weights_;  // by class; empty: all are equal
+  ZeroPages<float> weights_, accumulators_;          // accumulators: less what they begin with, which is 1
+  std::vector<AdaGradExample> batch_;
   std::vector<int64_t> borders_;       // of the buckets that threads update
+  size_t divided_for_ = 0;             // how many examples the borders were found by
   std::vector<RowScratch> scratches_;  // by thread
 };
+
+template <class Visit>
+void AdaGrad::for_parts(const Visit& visit) {
+  constexpr size_t few = 16;  // examples, which take less time than to start a second thread
+  if (batch_.size() < few) {
+    for (AdaGradExample& example : batch_) visit(example, int64_t{0}, sizes_.buckets);
+    return;
+  }
+  if (divided_for_ < batch_.size()) divide_buckets();
+  parallel_each(static_cast<int64_t>(borders_.size()) - 1, 1, [&](int64_t part) {
+    const int64_t first = borders_[static_cast<size_t>(part)], last = borders_[static_cast<size_t>(part) + 1];
+    for (AdaGradExample& example : batch_) visit(example, first, last);
+  });
+}
 
 }  // namespace capstan

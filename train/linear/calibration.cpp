@@ -154,13 +154,16 @@ std::vector<double> log_priors(const NgramRows& rows) {
   return logits;
 }
 
-RowFolds::RowFolds(const NgramRows& rows, int64_t folds)
-    : rows_(rows), folds_(folds), seen_(static_cast<size_t>(rows.classes()) + 1, 0) {}
-
-int64_t RowFolds::next(int64_t row) {
-  const RowLabels labels = rows_.labels(row);
-  const auto label = static_cast<size_t>(labels.empty() ? rows_.classes() : labels.front());
-  return (static_cast<int64_t>(label) + seen_[label]++) % folds_;
+std::vector<int32_t> folds_of_rows(const NgramRows& rows, int64_t folds) {
+  std::vector<int32_t> folds_of(static_cast<size_t>(rows.rows()));
+  std::vector<int64_t> met(static_cast<size_t>(rows.classes()) + 1, 0);  // by class, the last one without a label
+  for (const size_t row : places_but(rows.copies(), folds_of.size())) {
+    const RowLabels labels = rows.labels(static_cast<int64_t>(row));
+    const int64_t label = labels.empty() ? rows.classes() : labels.front();
+    folds_of[row] = static_cast<int32_t>((label + met[static_cast<size_t>(label)]++) % folds);
+  }
+  mark_copies(rows.copies(), folds_of);
+  return folds_of;
 }
 
 }  // namespace capstan

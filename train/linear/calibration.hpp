@@ -64,17 +64,8 @@ std::vector<float> probabilities_of(const std::vector<double>& logits, bool mult
 /// each class has one text more.
 std::vector<double> log_priors(const NgramRows& rows);
 
-/// The folds, from 0 to `folds` - 1, of rows 0, 1, ..., which must be asked for in this order. The rows of a class are
-/// spread evenly; of several labels, the first one counts.
-class RowFolds {
- public:
-  RowFolds(const NgramRows& rows, int64_t folds);
-  int64_t next(int64_t row);
-
- private:
-  const NgramRows& rows_;
-  int64_t folds_;
-  std::vector<int64_t> seen_;  // by class
-};
+/// The fold of each row, from 0 to `folds` - 1. The rows of a class are spread evenly; of several labels, the first one
+/// counts. A copy of a text is in the fold of the first one.
+std::vector<int32_t> folds_of_rows(const NgramRows& rows, int64_t folds);
 
 }  // namespace capstan

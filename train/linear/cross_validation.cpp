@@ -57,7 +57,9 @@ double mixes_work(const NgramRows& rows) {
 
 }  // namespace
 
-int64_t folds_of(const NgramRows& rows) { return std::min(rows.config().folds, rows.rows()); }
+int64_t folds_of(const NgramRows& rows) {
+  return std::min(rows.config().folds, rows.rows() - static_cast<int64_t>(rows.copies().size()));
+}
 
 int64_t held_out_folds(const NgramRows& rows) {
   const double work = static_cast<double>(rows.entries() + rows.rows()) * static_cast<double>(problem_count(rows));
@@ -91,15 +93,14 @@ SvmSolution solve_intercept(const NgramRows& rows, std::vector<int64_t> learnt, 
 
 HeldOut::HeldOut(const NgramRows& rows, uint64_t seed)
     : rows_(rows), seed_(seed), problems_(problem_count(rows)), log_priors_(log_priors(rows)) {
-  RowFolds folds(rows, folds_of(rows));
+  const std::vector<int32_t> folds = folds_of_rows(rows, folds_of(rows));
   const int64_t used = held_out_folds(rows);
   const int64_t max_rows = max_held_out_rows(rows);
   parts_.resize(static_cast<size_t>(used));
   for (int64_t row = 0; row < rows.rows(); ++row) {
-    const int64_t fold = folds.next(row);
     for (int64_t part = 0; part < used; ++part) {
       Part& p = parts_[static_cast<size_t>(part)];
-      if (fold != part)
+      if (folds[static_cast<size_t>(row)] != part)
         p.learnt.push_back(row);
       else if (static_cast<int64_t>(p.held_out.size()) < max_rows)
         p.held_out.push_back(row);

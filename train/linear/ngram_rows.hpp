@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "core/machine/large_memory.hpp"
 #include "data/batches/labelled_texts.hpp"
+#include "data/checks/copies.hpp"
 #include "models/linear_classifier.hpp"
 #include "nn/layers/text_ngrams.hpp"
 #include "train/linear/work_file.hpp"
@@ -57,19 +59,6 @@ struct RowValues {
 struct RowScratch {
   NgramNumbers found;
   NgramMemory memory;
-};
-
-/// Memory that grows without being set to zero: the threads that fill it are the first to touch it.
-template <class T>
-struct DefaultInitAllocator : std::allocator<T> {
-  template <class U>
-  struct rebind {
-    using other = DefaultInitAllocator<U>;
-  };
-  template <class U, class... Arguments>
-  void construct(U* at, Arguments&&... arguments) {
-    if constexpr (sizeof...(arguments) > 0) ::new (static_cast<void*>(at)) U(std::forward<Arguments>(arguments)...);
-  }
 };
 
 /// From so many texts on, AdaGrad learns as much as a solution in a fraction of its time.
@@ -147,6 +136,8 @@ class NgramRows {
     return {all + label_starts_[i], all + label_starts_[i + 1]};
   }
   bool has(int64_t row, int32_t label) const { return labels(row).has(label); }
+  /// Rows whose text is that of an earlier one.
+  const std::vector<Copy>& copies() const { return copies_; }
   bool multi_label() const { return multi_label_; }
   bool weighs_classes() const { return !class_weights_.empty(); }
   const std::vector<double>& class_weights() const { return class_weights_; }
@@ -188,6 +179,7 @@ class NgramRows {
  private:
   void refuse_large_base(bool are_kept, int64_t max_kept, int64_t megabytes) const;
   void read_labels(const LabelledTexts& texts);
+  void read_copies(const LabelledTexts& texts);
   double expected_entries(const LabelledTexts& texts) const;
   bool read(const LabelledTexts& texts, int64_t max_entries, double expected);
   void count_texts(const LabelledTexts& texts);
@@ -209,6 +201,7 @@ class NgramRows {
   std::vector<int64_t> starts_;  // by 2 * row + block (0 words, 1 characters): its first entry
   bool multi_label_;
   std::vector<int32_t> labels_;
+  std::vector<Copy> copies_;
   std::vector<int64_t> label_starts_;            // by row, with multi_label_: its first label in labels_
   std::vector<float> norms_, scale_;             // by block, as starts_; by bucket
   std::vector<double> weights_, class_weights_;  // by row, by class; empty: all are 1

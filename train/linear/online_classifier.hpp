@@ -4,8 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +12,7 @@
 #include "data/batches/example_set.hpp"
 #include "models/linear_classifier.hpp"
 #include "nn/params/param_store.hpp"
-#include "train/linear/ngram_rows.hpp"
+#include "train/linear/adagrad.hpp"
 
 namespace capstan {
 
@@ -25,10 +23,9 @@ struct OnlineText {
   double weight = 1;
 };
 
-/// One epoch of AdaGrad with one accumulator for each bucket, as AdaGradSolver's, over texts that are not kept. Its
-/// memory is that of the table of n-grams, whatever the number of texts. Scales and bias are those of the texts so far:
-/// softmax, with any number of labels the logistic loss of each. The same texts in the same calls give the same bits on
-/// any number of threads. Weights of classes must be equal or listed.
+/// One epoch of AdaGrad (adagrad.hpp) over texts that are not kept. Its memory is that of the table of n-grams,
+/// whatever the number of texts. Scales and bias are those of the texts so far. The same texts in the same calls give
+/// the same bits on any number of threads. Weights of classes must be equal or listed.
 class OnlineClassifier {
  public:
   /// config.buckets 0: as many as a table of 512 MB has.
@@ -52,48 +49,24 @@ class OnlineClassifier {
   void read(const SafetensorsFile& params, const SafetensorsFile* rest);
 
  private:
-  struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-  };
-  template <class T>
-  using Zeros = std::unique_ptr<T[], Free>;  // pages that nothing was written to take no memory
-  struct Row {
-    RowValues values;              // those of n-grams that are too rare are 0
-    std::vector<float> gradients;  // the gradient of the loss by the score, of each column
-    float squares = 0;             // the sum of their squares
-  };
-
   /// ln(1 + count), from a table where the count is small. An n-gram has the scale ln(1 + texts) + 1 - ln(1 + texts
   /// with it).
   double logarithm(uint32_t count) const;
   std::vector<double> bias() const;
   void read_row(std::string_view text, uint32_t itself, RowScratch& scratch, RowValues& values) const;
-  /// scores += x W: (width).
-  void add_scores(const RowValues& values, float* scores) const;
   void learn_group(const OnlineText* texts, int64_t count);
-  /// Turns the scores in row.gradients into the gradient of the text's loss by them.
-  void find_gradients(const OnlineText& text, const std::vector<double>& bias, Row& row) const;
-  template <class T, class Take>
-  void for_rows(const FileTensor& tensor, int64_t columns, const Take& take) const;
   void read_rest(const SafetensorsFile& rest);
   void guess_rest(const SafetensorsFile& params);
-  /// Changes the weights, accumulators and counts of some entries of a row. share: of the rate, for n-grams of
-  /// characters.
-  void step(const Row& row, const NgramValues& part, float share);
 
   LinearClassifierConfig config_;
   int64_t classes_;
   bool multi_label_;
-  int64_t columns_, width_;  // scores of a text (with two classes one, that of the second); weights of a bucket
+  AdaGrad solver_;
   int64_t texts_ = 0;
-  std::vector<double> counts_of_classes_, class_weights_, log_weights_;
+  std::vector<double> counts_of_classes_;
   double weight_of_texts_ = 0;      // the sum of the weights of all texts so far
   std::vector<double> logarithms_;  // ln(1 + i) for small i
-  Zeros<float> weights_,
-      accumulators_;  // (buckets, width); of AdaGrad, (buckets), less initial_accumulator, so that they begin at 0
-  Zeros<uint32_t> texts_with_;  // by bucket
-  std::vector<Row> group_;
-  std::vector<RowScratch> scratches_;  // by thread
+  ZeroPages<uint32_t> texts_with_;  // by bucket
 };
 
 }  // namespace capstan

@@ -74,7 +74,7 @@ TEST_CASE("runs beside each other: one legend, their differences, mean and devia
 TEST_CASE("classes, texts and names with signs of HTML stay text; every mixer's weights are shown") {
   const SamplePlace place;
   std::string rows;
-  for (int i = 0; i < 30; ++i) rows += "<b>&\"x\"\ta <i>fine</i> day\n'sad'\tnight & \"fog\"\n";
+  for (int i = 0; i < 30; ++i) rows += fmt::format("<b>&\"x\"\ta <i>fine</i> day {0}\n'sad'\tnight & \"fog\" {0}\n", i);
   place.write("train.tsv", rows);
   for (const char* const mixer : {"fastformer", "flash", "gau", "attention"})
     succeed(place, {"train", "--config", "classifier.yaml", "--set", "name=<u>" + std::string(mixer),

@@ -102,7 +102,8 @@ TEST_CASE("several labels per text: batches have a row of zeros and ones for eac
 TEST_CASE("several labels per text: classes may be named, and texts are held out whatever their labels") {
   const TemporaryFolder folder;
   std::string rows;
-  for (int i = 0; i < 40; ++i) rows += (i % 3 == 0 ? "0" : i % 3 == 1 ? "1,world news" : "") + std::string("\ttext\n");
+  for (int i = 0; i < 40; ++i)
+    rows += (i % 3 == 0 ? "0" : i % 3 == 1 ? "1,world news" : "") + fmt::format("\ttext {}\n", i);
   LabelledSourceConfig config = several({folder.write("t.tsv", rows)});
   config.classes = {"sport", "money", "world news", "never"};
   config.valid_fraction = 0.25;

@@ -247,7 +247,7 @@ TEST_CASE("linear classifiers: a text has any number of labels, each from a thre
   const ByteTokenizer tokenizer;
   RandomStream random(random_key(8, "several labels"));
   for (int i = 0; i < 300; ++i) {
-    std::string text = "today";
+    std::string text = "today" + std::string(static_cast<size_t>(i), ' ');  // or most would be copies
     LabelSet labels;
     for (int32_t c = 0; c < 2; ++c)
       if (random.uniform() < (c == 0 ? 0.5 : 0.1)) {
@@ -282,6 +282,27 @@ TEST_CASE("linear classifiers: a text has any number of labels, each from a thre
     for (int64_t i = 0; i < rows.rows(); ++i) with += rows.has(i, static_cast<int32_t>(label)) ? 1 : 0;
     CHECK(linear.probabilities(Var(linear.text_logits({""}))).data()[label] ==
           doctest::Approx(static_cast<double>(with) / 302).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("linear classifiers: copies of a text are in one fold, so that cross-validation is not better with them") {
+  for (const RowBudget budget : {RowBudget(), kept_for_adagrad}) {
+    const std::vector<Text> once = sample_texts(400, 3);
+    std::vector<Text> twice = once;
+    twice.insert(twice.end(), once.begin(), once.end());
+    twice.push_back({once[0].text, (once[0].label + 1) % 3});
+    const Samples samples(twice), single(once);
+    const NgramRows rows(samples.texts(), linear_config(), 3, nullptr, budget);
+    CHECK(rows.copies().size() >= 401);
+    const std::vector<int32_t> folds = folds_of_rows(rows, 5);
+    for (size_t i = 0; i < 400; ++i) CHECK(folds[i] == folds[i + 400]);
+    CHECK(folds[800] == folds[0]);
+    const auto first = std::vector<int32_t>(folds.begin(), folds.begin() + 400);
+    CHECK(folds_of_rows(NgramRows(single.texts(), linear_config(), 3, nullptr, budget), 5) == first);
+    const double of_once = Solution(NgramRows(single.texts(), linear_config(), 3, nullptr, budget), 1)
+                               .fit.held_out.accuracy(),
+                 of_twice = Solution(rows, 1).fit.held_out.accuracy();
+    CHECK(of_twice < of_once + 0.03);
   }
 }
 

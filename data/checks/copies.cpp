@@ -1,0 +1,47 @@
+// Hashes are sorted to see which occur twice: with few copies, little more than that is in memory.
+#include "data/checks/copies.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/io/hash.hpp"
+
+namespace capstan {
+
+uint64_t copy_hash(std::string_view text) { return hash_bits(text)[0]; }
+
+std::vector<Copy> find_copies(const std::vector<uint64_t>& hashes) {
+  constexpr int64_t not_met = -1;
+  std::unordered_map<uint64_t, int64_t> first;  // of hashes that occur twice: the place of the first
+  {
+    std::vector<uint64_t> sorted(hashes);
+    std::sort(sorted.begin(), sorted.end());
+    for (size_t i = 1; i < sorted.size(); ++i)
+      if (sorted[i] == sorted[i - 1]) first.emplace(sorted[i], not_met);
+  }
+  std::vector<Copy> copies;
+  if (first.empty()) return copies;
+  for (size_t place = 0; place < hashes.size(); ++place) {
+    const auto met = first.find(hashes[place]);
+    if (met == first.end()) continue;
+    if (met->second == not_met)
+      met->second = static_cast<int64_t>(place);
+    else
+      copies.push_back({static_cast<int64_t>(place), met->second});
+  }
+  return copies;
+}
+
+std::vector<size_t> places_but(const std::vector<Copy>& copies, size_t count) {
+  std::vector<size_t> places;
+  places.reserve(count - copies.size());
+  auto copy = copies.begin();
+  for (size_t place = 0; place < count; ++place)
+    if (copy != copies.end() && copy->place == static_cast<int64_t>(place))
+      ++copy;
+    else
+      places.push_back(place);
+  return places;
+}
+
+}  // namespace capstan

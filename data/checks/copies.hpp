@@ -1,0 +1,31 @@
+// Copies of a text among the rows of a table, found by their hashes. Whatever is held out of training, a copy goes
+// where the first one goes, or a model is judged by texts that it has learnt: data/labelled, data/pairs and
+// train/linear hold out by it. tests/data/labelled/test_copies.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace capstan {
+
+/// A text that equals an earlier one, by their places.
+struct Copy {
+  int64_t place, first;
+};
+
+/// What find_copies() compares: 64 bits, which two different texts among 10^8 share once in 3,700 tables.
+uint64_t copy_hash(std::string_view text);
+/// The copies among texts with these hashes, by place in ascending order.
+std::vector<Copy> find_copies(const std::vector<uint64_t>& hashes);
+
+/// The places from 0 to count - 1 that are no copies, ascending.
+std::vector<size_t> places_but(const std::vector<Copy>& copies, size_t count);
+/// Marks copies as their first ones are marked.
+template <class Marks>
+void mark_copies(const std::vector<Copy>& copies, Marks& marks) {
+  for (const Copy& copy : copies) marks[static_cast<size_t>(copy.place)] = marks[static_cast<size_t>(copy.first)];
+}
+
+}  // namespace capstan
