@@ -1,5 +1,5 @@
 // Appends to memory up to a limit, then to a file without a name, which disappears with the process.
-// tests/data/test_batches.cpp.
+// tests/data/test_batches.cpp and test_token_row.cpp.
 #include "core/io/byte_store.hpp"
 
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "core/io/file.hpp"
+#include "core/io/regular_file.hpp"
 
 namespace capstan {
 namespace {
@@ -31,6 +32,16 @@ int open_unnamed(const std::string& folder) {
 
 ByteStore::~ByteStore() {
   if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::unique_ptr<ByteStore> ByteStore::of_file(const std::string& path) {
+  const RegularFile file(path);
+  auto store = std::make_unique<ByteStore>();
+  store->path_ = path;
+  store->written_ = static_cast<int64_t>(file.size());
+  store->descriptor_ = ::fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 0);
+  if (store->descriptor_ < 0) throw_file_error("read", path, errno);
+  return store;
 }
 
 void ByteStore::append(const void* bytes, size_t count) {
@@ -72,11 +83,22 @@ void ByteStore::read(int64_t place, void* to, size_t count) const {
     const auto in_file = std::min<size_t>(count, static_cast<size_t>(written_ - place));
     const ssize_t taken = ::pread(descriptor_, out, in_file, static_cast<off_t>(place));
     if (taken < 0 && errno == EINTR) continue;
+    if (taken <= 0 && !path_.empty())
+      throw FileError(fmt::format("{}: a part of this file can no longer be read: another program has shortened it, or "
+                                  "its disk fails; restore the file and run the same command again (checkpoints are "
+                                  "intact)",
+                                  path_),
+                      taken < 0 ? errno : EIO);
     if (taken <= 0) throw_file_error("read a temporary file in", folder_, taken < 0 ? errno : EIO);
     out += taken;
     place += taken;
     count -= static_cast<size_t>(taken);
   }
+}
+
+std::shared_ptr<const MappedFile> ByteStore::map() {
+  flush();
+  return std::make_shared<const MappedFile>(descriptor_, static_cast<size_t>(written_), folder_);
 }
 
 }  // namespace capstan

@@ -120,8 +120,16 @@ void forget_mapping(const unsigned char* begin) {
 MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
   const RegularFile file(path_);
   size_ = static_cast<size_t>(file.size());
+  map(file.descriptor());
+}
+
+MappedFile::MappedFile(int descriptor, size_t size, std::string path) : path_(std::move(path)), size_(size) {
+  map(descriptor);
+}
+
+void MappedFile::map(int descriptor) {
   if (size_ == 0) return;
-  void* const memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
+  void* const memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
   if (memory == MAP_FAILED) throw_file_error("read", path_, errno);
   data_ = static_cast<const unsigned char*>(memory);
   note_mapping(data_, size_, path_.c_str());
@@ -138,10 +146,6 @@ void MappedFile::release(size_t begin, size_t end) const {
   begin -= begin % page;
   if (end < size_) end -= end % page;
   if (data_ != nullptr && begin < end) ::madvise(const_cast<unsigned char*>(data_) + begin, end - begin, MADV_DONTNEED);
-}
-
-void MappedFile::expect_jumps() const {
-  if (data_ != nullptr) ::madvise(const_cast<unsigned char*>(data_), size_, MADV_RANDOM);
 }
 
 }  // namespace capstan

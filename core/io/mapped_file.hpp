@@ -14,6 +14,8 @@ namespace capstan {
 class MappedFile : NoCopy {
  public:
   explicit MappedFile(std::string path);
+  /// The first `size` bytes of an open file, which messages call `path`.
+  MappedFile(int descriptor, size_t size, std::string path);
   ~MappedFile();
 
   const std::string& path() const { return path_; }
@@ -23,10 +25,10 @@ class MappedFile : NoCopy {
   /// Removes the pages of bytes [begin, end) from this process's memory;
   /// the next access reads them from the file again.
   void release(size_t begin, size_t end) const;
-  /// Announces random access: nothing is read ahead.
-  void expect_jumps() const;
 
  private:
+  void map(int descriptor);
+
   std::string path_;
   const unsigned char* data_ = nullptr;
   size_t size_ = 0;

@@ -68,7 +68,7 @@ struct SourceInputs {
 /// Size of the text of a split.
 struct TextSize {
   int64_t bytes = 0;
-  std::optional<int64_t> words;  // words between blanks plus ends of lines; none where the text is not kept
+  std::optional<int64_t> words;  // words between blanks plus ends of lines; none of training text
 };
 
 /// A pair of a split, for the evaluation of what a model writes.

@@ -1,12 +1,11 @@
-// Examples as rows of tokens in a ByteStore, with one byte per token until one needs four. Runs save the fingerprint,
-// so what it hashes must not change: tests/data/test_batches.cpp and test_data_source.cpp.
+// Labelled examples as one row of tokens and where each begins. Runs save the fingerprint, so what it hashes must not
+// change: tests/data/test_batches.cpp and test_data_source.cpp.
 #include "data/batches/example_set.hpp"
 
 #include <algorithm>
 
 #include "core/base/error.hpp"
 #include "data/checks/copies.hpp"
-#include "data/files/token_row.hpp"
 
 namespace capstan {
 
@@ -18,45 +17,11 @@ ExampleSet ExampleSet::multi_label(int64_t classes, std::string folder) {
   return examples;
 }
 
-void ExampleSet::copy(int64_t begin, int64_t end, std::vector<int32_t>& to) const {
-  const auto count = static_cast<size_t>(end - begin);
-  to.resize(count);
-  if (!narrow_) return tokens_->read(begin * static_cast<int64_t>(sizeof(int32_t)), to.data(), count * sizeof(int32_t));
-  // The bytes go to the end of the memory, where each is read before a token is written over it.
-  auto* const bytes = reinterpret_cast<uint8_t*>(to.data()) + count * (sizeof(int32_t) - 1);
-  tokens_->read(begin, bytes, count);
-  for (size_t i = 0; i < count; ++i) to[i] = bytes[i];
-}
-
-std::vector<int32_t> ExampleSet::tokens(int64_t example) const {
-  std::vector<int32_t> tokens;
-  copy(offset(example), offset(example + 1), tokens);
-  return tokens;
-}
-
-bool ExampleSet::read_bytes(int64_t example, std::string& to) const {
-  if (!narrow_) return false;
-  to.resize(static_cast<size_t>(length(example)));
-  tokens_->read(offset(example), to.data(), to.size());
-  return true;
-}
-
 uint64_t ExampleSet::hash(int64_t example) const {
   std::string bytes;
   if (read_bytes(example, bytes)) return copy_hash(bytes);
   const std::vector<int32_t> wide = tokens(example);
   return copy_hash({reinterpret_cast<const char*>(wide.data()), wide.size() * sizeof(int32_t)});
-}
-
-/// Writes all tokens anew with four bytes each, since one is about to be added that does not fit into a byte.
-void ExampleSet::widen() {
-  auto wide = std::make_unique<ByteStore>(tokens_->folder(), max_in_memory_);
-  for (int64_t example = 0; example < size(); ++example) {
-    const std::vector<int32_t> example_tokens = tokens(example);
-    wide->append(example_tokens.data(), example_tokens.size() * sizeof(int32_t));
-  }
-  tokens_ = std::move(wide);
-  narrow_ = false;
 }
 
 LabelSet ExampleSet::labels(int64_t example) const {
@@ -85,12 +50,7 @@ void ExampleSet::reserve(size_t examples) {
 void ExampleSet::add(const std::vector<int32_t>& tokens, const LabelSet& labels) {
   check(!tokens.empty(), "examples: example {} has no tokens", size());
   check(label_columns_ > 0 || labels.size() == 1, "examples: example {} has {} labels", size(), labels.size());
-  const auto is_byte = [](int32_t token) { return token >= 0 && token < 256; };
-  if (narrow_ && !std::all_of(tokens.begin(), tokens.end(), is_byte)) widen();
-  if (narrow_)
-    tokens_->append(std::string(tokens.begin(), tokens.end()));
-  else
-    tokens_->append(tokens.data(), tokens.size() * sizeof(int32_t));
+  tokens_.append(tokens);
   offsets_.push_back(token_count() + static_cast<int64_t>(tokens.size()));
   labels_.insert(labels_.end(), labels.begin(), labels.end());
   if (label_columns_ > 0) label_offsets_.push_back(static_cast<int64_t>(labels_.size()));
@@ -104,14 +64,7 @@ void ExampleSet::weigh_last(double weight) {
 
 std::string ExampleSet::fingerprint() const {
   Fingerprint content;
-  content.begin(static_cast<uint64_t>(token_count()) * sizeof(int32_t));
-  constexpr int64_t block = 1 << 18;
-  std::vector<int32_t> tokens;
-  for (int64_t at = 0; at < token_count(); at += block) {
-    copy(at, std::min(token_count(), at + block), tokens);
-    content.part({reinterpret_cast<const char*>(tokens.data()), tokens.size() * sizeof(int32_t)});
-  }
-  content.add(offsets_).add(labels_);
+  content.add(tokens_).add(offsets_).add(labels_);
   if (label_columns_ > 0) content.add(label_offsets_);
   if (has_weights()) content.add({reinterpret_cast<const char*>(weights_.data()), weights_.size() * sizeof(double)});
   return content.hex();

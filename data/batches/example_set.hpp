@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/io/byte_store.hpp"
 #include "data/checks/report.hpp"
 #include "data/files/split.hpp"
+#include "data/files/token_row.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 
 namespace capstan {
@@ -17,23 +17,28 @@ namespace capstan {
 /// Labels of one example, in ascending order.
 using LabelSet = std::vector<int32_t>;
 
-/// Token sequences of different lengths, end to end, each with a label; or each with any number of labels
-/// (multi-label). Tokens take a byte each while all are below 256, and many are in a file (ByteStore).
+/// Token sequences of different lengths, end to end, each with a number: its class or, of a pair, the length of its
+/// prompt (data/pairs); or each with any number of labels (multi-label).
 class ExampleSet {
  public:
-  explicit ExampleSet(std::string folder = "", size_t max_in_memory = ByteStore::max_in_memory)
-      : tokens_(std::make_unique<ByteStore>(std::move(folder), max_in_memory)), max_in_memory_(max_in_memory) {}
+  ExampleSet() : ExampleSet("") {}
+  explicit ExampleSet(std::string folder, size_t max_in_memory = ByteStore::max_in_memory)
+      : tokens_(1, std::move(folder), max_in_memory) {}
   /// Examples that each have a set of labels below `classes`.
   static ExampleSet multi_label(int64_t classes, std::string folder = "");
 
   int64_t size() const { return static_cast<int64_t>(offsets_.size()) - 1; }
   int64_t length(int64_t example) const { return offset(example + 1) - offset(example); }
   /// Any number of threads may ask for tokens and bytes while none adds.
-  std::vector<int32_t> tokens(int64_t example) const;
+  std::vector<int32_t> tokens(int64_t example) const { return tokens_.slice(offset(example), offset(example + 1)); }
   /// Writes the tokens of an example as bytes; false if any example has a token that is not below 256.
-  bool read_bytes(int64_t example, std::string& to) const;
+  bool read_bytes(int64_t example, std::string& to) const {
+    return tokens_.read_bytes(offset(example), offset(example + 1), to);
+  }
   /// copy_hash() of its tokens. Any number of threads may ask while none adds.
   uint64_t hash(int64_t example) const;
+  /// The tokens of all examples, end to end.
+  const TokenRow& all_tokens() const { return tokens_; }
   /// The label of an example; must not be called for multi-label examples.
   int32_t label(int64_t example) const { return labels_[static_cast<size_t>(example)]; }
   LabelSet labels(int64_t example) const;
@@ -62,13 +67,8 @@ class ExampleSet {
 
  private:
   int64_t offset(int64_t example) const { return offsets_[static_cast<size_t>(example)]; }
-  void widen();
-  /// Tokens [begin, end) of all examples together.
-  void copy(int64_t begin, int64_t end, std::vector<int32_t>& to) const;
 
-  std::unique_ptr<ByteStore> tokens_;
-  size_t max_in_memory_;
-  bool narrow_ = true;  // a byte for each token
+  TokenRow tokens_;
   std::vector<int64_t> offsets_{0};
   std::vector<int32_t> labels_;
   int64_t label_columns_ = 0;

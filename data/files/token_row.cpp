@@ -1,53 +1,51 @@
-// Token ids in memory or in a mapped file, of which pages that were read are given back; and the fingerprint. The bytes
-// that are hashed must not change: tests/data/test_token_row.cpp and test_data_source.cpp.
+// Token ids of 1, 2 or 4 bytes in a ByteStore; and the fingerprint. The bytes that are hashed must not change:
+// tests/data/test_token_row.cpp and test_data_source.cpp.
 #include "data/files/token_row.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 #include "core/base/error.hpp"
-#include "core/io/file.hpp"
-#include "core/io/mapped_file.hpp"
 
 namespace capstan {
 
-/// Pages that were read count as memory of the process until they are given back. So all of them are given back
-/// whenever about 64 MB were read: they mostly stay in the system's cache, and one that is read again soon costs a page
-/// fault.
-struct TokenRow::Mapping {
-  MappedFile file;
-  int width;
-  mutable std::atomic<size_t> touched{0};
+TokenRow::TokenRow(int width, std::string folder, size_t max_in_memory)
+    : width_(width),
+      max_in_memory_(max_in_memory),
+      bytes_(std::make_unique<ByteStore>(std::move(folder), max_in_memory)) {
+  check(width == 1 || width == 2 || width == 4, "token row: {} bytes per token", width);
+}
 
-  Mapping(const std::string& path, int token_width) : file(path), width(token_width) {}
-
-  void note(size_t bytes) const {
-    constexpr size_t around = 1 << 18, most = 1 << 26;  // around: a fault also maps neighbours that are in the cache
-    if (touched.fetch_add(bytes + around) + bytes + around < most) return;
-    touched = 0;
-    file.release(0, file.size());
-  }
-};
-
-TokenRow::TokenRow(std::vector<int32_t> tokens)
-    : size_(static_cast<int64_t>(tokens.size())),
-      memory_(std::make_shared<const std::vector<int32_t>>(std::move(tokens))) {}
-
-TokenRow TokenRow::mapped(const std::string& path, int64_t size, int width) {
-  check(size >= 0 && (width == 1 || width == 2 || width == 4), "token row: {} tokens of {} bytes", size, width);
-  TokenRow row;
-  row.size_ = size;
-  const auto mapping = std::make_shared<Mapping>(path, width);
-  if (mapping->file.size() != static_cast<size_t>(size) * static_cast<size_t>(width))
+TokenRow TokenRow::of_file(const std::string& path, int64_t size, int width) {
+  TokenRow row(width);
+  row.bytes_ = ByteStore::of_file(path);
+  if (row.bytes_->size() / width != size || row.bytes_->size() % width != 0)
     throw Error(fmt::format("{}: has {} bytes instead of {} tokens of {} bytes; remove its folder", path,
-                            mapping->file.size(), size, width));
-  mapping->file.expect_jumps();
-  row.mapping_ = mapping;
+                            row.bytes_->size(), size, width));
   return row;
 }
 
-int TokenRow::width_for(int64_t vocabulary) { return vocabulary <= 1 << 8 ? 1 : vocabulary <= 1 << 16 ? 2 : 4; }
+std::string TokenRow::bytes_of(const std::vector<int32_t>& tokens, int width) {
+  if (width == 1) return {tokens.begin(), tokens.end()};
+  const auto each = static_cast<size_t>(width);
+  std::string bytes(tokens.size() * each, '\0');
+  for (size_t i = 0; i < tokens.size(); ++i) std::memcpy(&bytes[i * each], &tokens[i], each);  // little-endian
+  return bytes;
+}
+
+void TokenRow::append(const std::vector<int32_t>& tokens) {
+  uint32_t largest = 0;
+  for (const int32_t token : tokens) largest = std::max(largest, static_cast<uint32_t>(token));
+  if (const int needed = width_for(int64_t{largest} + 1); needed > width_) widen(needed);
+  bytes_->append(bytes_of(tokens, width_));
+}
+
+/// Writes all tokens anew, since one is about to be appended that needs more bytes.
+void TokenRow::widen(int width) {
+  TokenRow wide(width, bytes_->folder(), max_in_memory_);
+  for_blocks([&](const std::vector<int32_t>& tokens) { wide.bytes_->append(bytes_of(tokens, width)); });
+  *this = std::move(wide);
+}
 
 int32_t TokenRow::operator[](int64_t place) const {
   int32_t token;
@@ -55,28 +53,35 @@ int32_t TokenRow::operator[](int64_t place) const {
   return token;
 }
 
+void TokenRow::check_range(int64_t begin, int64_t end) const {
+  check(begin >= 0 && begin <= end && end <= size(), "token row: [{}, {}) is not within {} tokens", begin, end, size());
+}
+
 void TokenRow::copy(int64_t begin, int64_t end, int32_t* to) const {
-  check(begin >= 0 && begin <= end && end <= size_, "token row: [{}, {}) is not within {} tokens", begin, end, size_);
-  if (memory_) {
-    std::copy(memory_->begin() + begin, memory_->begin() + end, to);
-  } else if (begin < end) {
-    const auto count = static_cast<size_t>(end - begin), width = static_cast<size_t>(mapping_->width);
-    const unsigned char* const from = mapping_->file.data() + static_cast<size_t>(begin) * width;
-    if (width == 1)
-      std::copy_n(from, count, to);
-    else if (width == 2)
-      std::copy_n(reinterpret_cast<const uint16_t*>(from), count, to);
-    else
-      std::memcpy(to, from, count * width);
-    mapping_->note(count * width);
-  }
+  check_range(begin, end);
+  const auto count = static_cast<size_t>(end - begin), width = static_cast<size_t>(width_);
+  // The bytes go to the end of the memory, where each is read before a token is written over it.
+  auto* const bytes = reinterpret_cast<unsigned char*>(to) + count * (sizeof(int32_t) - width);
+  bytes_->read(begin * width_, bytes, count * width);
+  if (width == 1)
+    for (size_t i = 0; i < count; ++i) to[i] = bytes[i];
+  if (width == 2)
+    for (size_t i = 0; i < count; ++i) to[i] = bytes[2 * i] + (bytes[2 * i + 1] << 8);
 }
 
 std::vector<int32_t> TokenRow::slice(int64_t begin, int64_t end) const {
-  check(begin <= end, "token row: [{}, {}) is not a range", begin, end);
+  check_range(begin, end);
   std::vector<int32_t> tokens(static_cast<size_t>(end - begin));
   copy(begin, end, tokens.data());
   return tokens;
+}
+
+bool TokenRow::read_bytes(int64_t begin, int64_t end, std::string& to) const {
+  check_range(begin, end);
+  if (width_ != 1) return false;
+  to.resize(static_cast<size_t>(end - begin));
+  bytes_->read(begin, to.data(), to.size());
+  return true;
 }
 
 Fingerprint& Fingerprint::begin(uint64_t size) { return part({reinterpret_cast<const char*>(&size), sizeof(size)}); }
@@ -98,13 +103,9 @@ Fingerprint& Fingerprint::add(const std::vector<int64_t>& values) {
 
 Fingerprint& Fingerprint::add(const TokenRow& tokens) {
   begin(static_cast<uint64_t>(tokens.size()) * sizeof(int32_t));
-  constexpr int64_t block = 1 << 18;
-  std::vector<int32_t> values(static_cast<size_t>(std::min(block, tokens.size())));
-  for (int64_t at = 0; at < tokens.size(); at += block) {
-    const int64_t end = std::min(tokens.size(), at + block);
-    tokens.copy(at, end, values.data());
-    part({reinterpret_cast<const char*>(values.data()), static_cast<size_t>(end - at) * sizeof(int32_t)});
-  }
+  tokens.for_blocks([this](const std::vector<int32_t>& block) {
+    part({reinterpret_cast<const char*>(block.data()), block.size() * sizeof(int32_t)});
+  });
   return *this;
 }
 

@@ -1,5 +1,5 @@
-// A long row of token ids, in memory or in a mapped file, for data/text; and the fingerprint of data and tokenizers.
-// Runs save fingerprints and compare them when they go on, so the bytes that are hashed must not change:
+// A long row of token ids, in memory or in a file: the tokens of every source of data; and the fingerprint of data and
+// tokenizers. Runs save fingerprints and compare them when they go on, so the bytes that are hashed must not change:
 // tests/data/test_token_row.cpp and test_data_source.cpp.
 #pragma once
 
@@ -9,35 +9,50 @@
 #include <string_view>
 #include <vector>
 
+#include "core/io/byte_store.hpp"
 #include "core/io/hash.hpp"
 
 namespace capstan {
 
-/// Read-only; copies share the tokens. Any number of threads may read.
+/// Ids that are appended, then read. Each takes 1, 2 or 4 bytes (unsigned, little-endian), and many are in a file
+/// (ByteStore). Any number of threads may read while none appends.
 class TokenRow {
  public:
-  TokenRow() = default;
-  /// A row in memory.
-  TokenRow(std::vector<int32_t> tokens);  // NOLINT(google-explicit-constructor): a row is what the vector holds
-  /// A mapped file of `size` tokens of `width` bytes each (1, 2 or 4; unsigned, little-endian). Reading takes a
-  /// bounded amount of memory, in whatever order. Throws Error when the file is not of that size.
-  static TokenRow mapped(const std::string& path, int64_t size, int width);
+  /// `width`: bytes per token at first. An id that needs more widens the row: with a tokenizer of bytes, texts of
+  /// several columns have a 257th one, others can be read as bytes. `folder`, `max_in_memory`: of ByteStore.
+  explicit TokenRow(int width, std::string folder = "", size_t max_in_memory = ByteStore::max_in_memory);
+  TokenRow() : TokenRow(1) {}
+  /// A file of `size` tokens, to which nothing is appended. Throws Error when it is not of that size.
+  static TokenRow of_file(const std::string& path, int64_t size, int width);
   /// The least width that holds every id of a vocabulary.
-  static int width_for(int64_t vocabulary);
+  static int width_for(int64_t vocabulary) { return vocabulary <= 1 << 8 ? 1 : vocabulary <= 1 << 16 ? 2 : 4; }
+  /// The bytes of tokens that fit into `width`.
+  static std::string bytes_of(const std::vector<int32_t>& tokens, int width);
 
-  int64_t size() const { return size_; }
+  int64_t size() const { return bytes_->size() / width_; }
+  int width() const { return width_; }
+  void append(const std::vector<int32_t>& tokens);
   int32_t operator[](int64_t place) const;
   /// Writes tokens [begin, end) to `to`. Throws std::invalid_argument unless 0 <= begin <= end <= size().
   void copy(int64_t begin, int64_t end, int32_t* to) const;
   std::vector<int32_t> slice(int64_t begin, int64_t end) const;
-  std::vector<int32_t> to_vector() const { return slice(0, size_); }
+  std::vector<int32_t> to_vector() const { return slice(0, size()); }
+  /// Writes tokens [begin, end) as bytes; false if any token of the row has needed more than one.
+  bool read_bytes(int64_t begin, int64_t end, std::string& to) const;
+  /// Calls visit(tokens) for one block after the other.
+  template <class Visit>
+  void for_blocks(const Visit& visit) const {
+    constexpr int64_t block = 1 << 18;
+    for (int64_t at = 0; at < size(); at += block) visit(slice(at, at + block < size() ? at + block : size()));
+  }
 
  private:
-  struct Mapping;
+  void check_range(int64_t begin, int64_t end) const;
+  void widen(int width);
 
-  int64_t size_ = 0;
-  std::shared_ptr<const std::vector<int32_t>> memory_;
-  std::shared_ptr<const Mapping> mapping_;
+  int width_;
+  size_t max_in_memory_;
+  std::unique_ptr<ByteStore> bytes_;
 };
 
 /// XXH3-128 over everything added: tells whether data or a tokenizer is still what a run began with. Each piece is

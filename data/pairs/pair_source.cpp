@@ -17,10 +17,9 @@
 #include "data/files/file_list.hpp"
 #include "data/files/split.hpp"
 #include "data/files/text_file.hpp"
-#include "data/files/token_row.hpp"
 #include "data/formats/table_columns.hpp"
 #include "data/formats/table_head.hpp"
-#include "data/pairs/pair_set.hpp"
+#include "data/pairs/packed_pairs.hpp"
 
 namespace capstan {
 namespace {
@@ -31,7 +30,7 @@ struct PairRow {
 
 /// One split: tokens, and what is known of them.
 struct PairSplit {
-  PairSet pairs;
+  ExampleSet pairs;
   std::vector<std::string> targets;       // the texts of the targets; none of training
   std::vector<int64_t> sources, lengths;  // tokens of each source before it is cut, and of each target
   int64_t cut = 0;                        // sources that were cut
@@ -85,10 +84,11 @@ struct EncodedPair {
 
 /// Tokenises on all threads; pairs and errors are in the order of the rows.
 PairSplit encode(const PairSourceConfig& config, std::vector<PairRow> rows, const Tokenizer& tokenizer, Split split,
-                 BadRows& bad) {
+                 const std::string& scratch, BadRows& bad) {
   const auto end = static_cast<int32_t>(tokenizer.vocabulary_size());
   const TextRule rule = facts(config).text;
   PairSplit result;
+  result.pairs = ExampleSet(scratch);
   const auto work = [&](PairRow* row) {
     EncodedPair pair;
     pair.source = encode_text({row->source}, tokenizer, rule, row->place, &pair.length);
@@ -107,7 +107,7 @@ PairSplit encode(const PairSourceConfig& config, std::vector<PairRow> rows, cons
                         "than max_length = "
                         "{}; raise it (and what the model can take), or lower max_source: targets are never cut",
                         row.place, whole, source.size(), target.size(), config.max_length));
-      result.pairs.add(source, target, end, end + 1);
+      add_pair(result.pairs, source, target, end, end + 1);
       if (const auto none = tokenizer.unknown_token())
         result.unknown +=
             std::count(source.begin(), source.end(), *none) + std::count(target.begin(), target.end(), *none);
@@ -122,7 +122,8 @@ PairSplit encode(const PairSourceConfig& config, std::vector<PairRow> rows, cons
   return result;
 }
 
-PairData load(const PairSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer, BadRows& bad) {
+PairData load(const PairSourceConfig& config, const SourceInputs& inputs, BadRows& bad) {
+  std::shared_ptr<const Tokenizer> tokenizer = inputs.tokenizer;
   if (config.train.empty() && !tokenizer) throw ConfigError("data: train names no file");
   const bool utf8 = tokenizer ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
   PerSplit<std::vector<PairRow>> rows;
@@ -147,7 +148,7 @@ PairData load(const PairSourceConfig& config, std::shared_ptr<const Tokenizer> t
   }
   data.tokenizer = std::move(tokenizer);
   for (const Split split : all_splits)
-    data[split] = encode(config, std::move(rows[split]), *data.tokenizer, split, bad);
+    data[split] = encode(config, std::move(rows[split]), *data.tokenizer, split, inputs.scratch, bad);
   check_train(data[Split::train].pairs.size() > 0);
   data.left_out = bad.summary();
   return data;
@@ -178,7 +179,7 @@ class PairSource final : public DataSource {
     // Keys whose effect is in the tokens, which the fingerprint covers, are not part of the identity.
     const std::vector<std::string> without = {"source_column", "target_column", "max_source", "truncate", "header"};
     Fingerprint content;
-    for (const Split split : {Split::train, Split::valid}) content.add(data_[split].pairs.fingerprint());
+    for (const Split split : {Split::train, Split::valid}) content.add(fingerprint_of_pairs(data_[split].pairs));
     identity_ = source_identity(settings_of(config), without, content.hex());
   }
 
@@ -223,10 +224,9 @@ std::vector<EvaluationPair> PairSource::evaluation_pairs(Split split) const {
     throw Error("data: the text of training targets is not kept; choose the split valid or test");
   std::vector<EvaluationPair> result;
   for (int64_t pair = 0; pair < part.pairs.size(); ++pair) {
-    const int32_t* const begin = part.pairs.tokens(pair);
-    const int32_t *const target = begin + part.pairs.prompt_length(pair), *const end =
-                                                                              begin + part.pairs.length(pair) - 1;
-    result.push_back({{begin, target}, {target, end}, part.targets[static_cast<size_t>(pair)]});
+    const std::vector<int32_t> tokens = part.pairs.tokens(pair);
+    const auto target = tokens.begin() + prompt_length(part.pairs, pair);
+    result.push_back({{tokens.begin(), target}, {target, tokens.end() - 1}, part.targets[static_cast<size_t>(pair)]});
   }
   return result;
 }
@@ -303,14 +303,14 @@ std::string find_columns(PairSourceConfig& config) {
 std::unique_ptr<DataSource> make_source(const PairSourceConfig& config, const SourceInputs& inputs) {
   check_valid("data", config);
   BadRows bad(config.on_error);
-  return std::make_unique<PairSource>(config, load(config, inputs.tokenizer, bad), inputs);
+  return std::make_unique<PairSource>(config, load(config, inputs, bad), inputs);
 }
 
 DataReport check_source(const PairSourceConfig& checked, const SourceInputs&) {
   PairSourceConfig config = checked;
   config.tokenizer = unsaved(config.tokenizer);
   BadRows bad(OnError::skip);  // the report counts what follows bad rows, too
-  const PairData data = load(config, nullptr, bad);
+  const PairData data = load(config, {}, bad);
   DataTable table{"splits",
                   "Splits (lengths in tokens; sources before they are cut)",
                   {"split", "pairs", "source median", "95%", "max", "cut", "target median", "95%", "max"},

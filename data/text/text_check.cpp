@@ -5,8 +5,6 @@
 #include <optional>
 
 #include "core/base/error.hpp"
-#include "core/base/no_copy.hpp"
-#include "core/io/file.hpp"
 #include "core/strings/strings.hpp"
 #include "data/checks/duplicates.hpp"
 #include "data/checks/report.hpp"
@@ -14,7 +12,6 @@
 #include "data/files/text_file.hpp"
 #include "data/text/content_key.hpp"
 #include "data/text/text_loading.hpp"
-#include "data/text/token_cache.hpp"
 
 namespace capstan {
 namespace {
@@ -135,25 +132,22 @@ DataTable splits_table(const TextCounts& counts) {
 
 /// The size of each file, and what is unusual about its bytes. Files without remarks are listed only where there are
 /// few.
-DataTable files_table(const TextSourceConfig& config, const FileLists& lists, const LogLine& log,
-                      std::vector<DataWarning>& warnings) {
+DataTable files_table(const FileLists& lists, const LogLine& log, std::vector<DataWarning>& warnings) {
   constexpr size_t listed = 20, named = 5;
   size_t files = 0, bytes = 0, unusual = 0;
   for (const auto& list : lists) {
     files += list.size();
     bytes += size_of_text(list);
   }
-  const bool few = files <= listed, large = is_large(config, lists);
+  const bool few = files <= listed;
   DataTable table{"files", few ? "Files" : "Files with unusual bytes", {"file", "key", "bytes", "remarks"}, {}};
   std::vector<std::string> first;
   Progress progress(log, "data: checking the bytes", bytes);
   for (size_t i = 0; i < lists.size(); ++i)
     for (const FoundFile& file : lists[i]) {
       EncodingCheck check;
-      // Training maps the plain files of a large text, whatever their size.
-      const bool limited = !large || is_packed_name(file.path);
       with_key(all_splits[i], [&] {
-        TextReader reader(file.path, limited ? max_file_mb : any_file_mb);
+        TextReader reader(file.path, is_packed_name(file.path) ? max_file_mb : any_file_mb);
         while (!reader.at_end()) {
           const std::string_view part = reader.piece();
           check.push(part);
@@ -173,32 +167,6 @@ DataTable files_table(const TextSourceConfig& config, const FileLists& lists, co
   return table;
 }
 
-/// A folder for unpacked copies of a large text, which one process has at a time; none for a small one, which is held
-/// in memory. Copies that a killed process left are removed by the next one.
-class Scratch : NoCopy {
- public:
-  Scratch(const TextSourceConfig& config, const FileLists& lists, const LogLine& log) {
-    if (!is_large(config, lists)) return;
-    const std::string folder = config.cache + "/.check";
-    lock_ = std::make_unique<const FolderLock>(folder, log);
-    path_ = folder + "/texts";
-    remove_tree(path_);
-    make_folders(path_);
-  }
-  ~Scratch() {
-    try {
-      if (!path_.empty()) remove_tree(path_);
-    } catch (const std::exception&) {  // the next process removes it
-    }
-  }
-  /// ReadRule::copies.
-  std::string copies() const { return path_.empty() ? "" : path_ + "/"; }
-
- private:
-  std::unique_ptr<const FolderLock> lock_;
-  std::string path_;
-};
-
 void count_tokens(const SplitText& text, const TextSourceConfig& config, const LogLine& log, TextCounts& counts) {
   size_t bytes = 0;
   for (const Split split : all_splits) bytes += bytes_of(text.pieces[split]);
@@ -211,22 +179,24 @@ void count_tokens(const SplitText& text, const TextSourceConfig& config, const L
     encode(
         pieces, config.documents, *tokenizer, &progress,
         [&](const std::vector<int32_t>& tokens) { counts.add_tokens(s, tokens, tokenizer->unknown_token()); },
-        [](const Piece&, int64_t, int64_t) {});
+        [](const Piece&, int64_t) {});
   }
   counts.finish();
 }
 
 }  // namespace
 
-std::vector<DataWarning> warnings_of(const SplitText& text, const TextSourceConfig& config, const TextData& data) {
-  constexpr int64_t block = 1 << 18;
+std::vector<DataWarning> warnings_of(const SplitText& text, const TextSourceConfig& config,
+                                     const PerSplit<TokenRow>& rows, const Tokenizer& tokenizer) {
+  constexpr size_t large = 64'000'000;
+  size_t bytes = 0;
+  for (const Split split : all_splits) bytes += bytes_of(text.pieces[split]);
+  if (bytes > large) return {};
   TextCounts counts(config.documents);
   for (size_t s = 0; s < checked_splits; ++s) {
-    const TextCorpus& corpus = data[all_splits[s]];
     counts.add_texts(s, text.pieces[all_splits[s]], nullptr);
-    for (int64_t at = 0; at < corpus.size(); at += block)
-      counts.add_tokens(s, corpus.tokens.slice(at, std::min(corpus.size(), at + block)),
-                        data.tokenizer->unknown_token());
+    rows[all_splits[s]].for_blocks(
+        [&](const std::vector<int32_t>& tokens) { counts.add_tokens(s, tokens, tokenizer.unknown_token()); });
   }
   counts.finish();
   std::vector<DataWarning> warnings;
@@ -235,21 +205,20 @@ std::vector<DataWarning> warnings_of(const SplitText& text, const TextSourceConf
   return warnings;
 }
 
-DataReport check_text(const TextSourceConfig& checked, const LogLine& log) {
+DataReport check_text(const TextSourceConfig& checked, const SourceInputs& inputs) {
   TextSourceConfig config = checked;
   config.tokenizer = unsaved(config.tokenizer);
   config.on_error = OnError::skip;  // the report counts the other lines, too
   const FileLists lists = lists_of(config);
   DataReport report;
-  DataTable files = files_table(config, lists, log, report.warnings);
-  const Scratch scratch(config, lists, log);
-  const auto text = read_split_text(config, lists, nullptr, {must_be_utf8(config, nullptr), scratch.copies(), nullptr});
+  DataTable files = files_table(lists, inputs.log, report.warnings);
+  const auto text = read_split_text(config, lists, nullptr, {must_be_utf8(config, nullptr), nullptr, inputs.scratch});
   if (checked.on_error == OnError::stop)
     report.errors = text->bad_lines;
   else
     for (const std::string& line : text->left_out) report.warnings.push_back({"left-out", line});
   TextCounts counts(config.documents);
-  count_tokens(*text, config, log, counts);
+  count_tokens(*text, config, inputs.log, counts);
   warn_of_unknown(counts, report.warnings);
   warn_of_shared(counts, report.warnings);
   try {

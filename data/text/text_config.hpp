@@ -74,8 +74,7 @@ void describe(Fields& f, TextSourceConfig& c) {
   f("on_error", c.on_error, any(),
     "what to do with lines or rows that cannot be used: stop, or skip (leave them out and count them)");
   f("cache", c.cache, any(),
-    "folder for the tokens of large texts, which are then tokenised once and not held in memory; empty = all text is "
-    "held in memory");
+    "folder where the tokens of large texts are kept, for all runs that read the same text; empty = kept for none");
   f("cache_above_mb", c.cache_above_mb, size_from(0),
     "text with more than this many million bytes is large; compressed files count four times");
   f("tokenizer", c.tokenizer, any(), "how text is divided into tokens; saved: as in another run");

@@ -5,12 +5,9 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
-#include "core/io/file.hpp"
 #include "core/machine/in_order.hpp"
 #include "data/files/split.hpp"
 #include "data/files/text_file.hpp"
-#include "data/files/token_row.hpp"
-#include "data/text/content_key.hpp"
 #include "data/tokenizers/texts.hpp"
 
 namespace capstan {
@@ -18,19 +15,6 @@ namespace {
 
 /// Share of the training text held out for a split that has no files of its own.
 double share_of(const std::vector<std::string>& files, double fraction) { return files.empty() ? fraction : 0; }
-
-/// Where each weighted source begins and ends in the tokens. The files of a source follow one another.
-std::vector<TextCorpus::Source> weighted_sources(const TextSourceConfig& config,
-                                                 const std::vector<TextCorpus::File>& files) {
-  std::vector<TextCorpus::Source> sources;
-  for (size_t i = 0; i < config.weights.size(); ++i) {
-    const int64_t begin = sources.empty() ? 0 : sources.back().end;
-    sources.push_back({config.train[i], config.weights[i], begin, begin});
-    for (const TextCorpus::File& file : files)
-      if (file.source == i) sources.back().end = file.end;
-  }
-  return sources;
-}
 
 /// Throws Error for a marker that the training text does not have: all of it would be one document.
 void check_marker(const DocumentsConfig& documents, const std::vector<Piece>& train) {
@@ -57,13 +41,6 @@ struct Part {
 
 }  // namespace
 
-bool is_large(const TextSourceConfig& config, const FileLists& lists) {
-  if (config.cache.empty()) return false;
-  size_t bytes = 0;
-  for (const auto& files : lists) bytes += size_of_text(files);
-  return bytes > static_cast<size_t>(config.cache_above_mb) * 1000000;
-}
-
 FileLists lists_of(const TextSourceConfig& config) {
   const FileFilter filter{config.include, config.exclude};
   const auto train = [&] {
@@ -82,9 +59,7 @@ std::unique_ptr<const SplitText> read_split_text(const TextSourceConfig& config,
   auto text = std::make_unique<SplitText>();
   BadRows bad(config.on_error, "line");
   for (size_t i = 0; i < lists.size(); ++i) {
-    ReadRule list_rule = rule;
-    if (!list_rule.copies.empty()) list_rule.copies += fmt::format("{}-", i);
-    text->sources[i] = with_key(all_splits[i], [&] { return read_sources(lists[i], list_rule, bad); });
+    text->sources[i] = with_key(all_splits[i], [&] { return read_sources(lists[i], rule, bad); });
   }
   bad.check();
   text->left_out = bad.summary();
@@ -110,10 +85,10 @@ std::shared_ptr<const Tokenizer> learn_tokenizer(const TextSourceConfig& config,
 
 int64_t encode(const std::vector<Piece>& pieces, const DocumentsConfig& documents, const Tokenizer& tokenizer,
                Progress* progress, const std::function<void(const std::vector<int32_t>&)>& put,
-               const std::function<void(const Piece&, int64_t, int64_t)>& file) {
+               const std::function<void(const Piece&, int64_t)>& file) {
   const std::optional<int32_t> end = end_of_document(documents, tokenizer);
   std::vector<int32_t> tokens;
-  int64_t given = 0, begin = 0;
+  int64_t given = 0;
   InOrder<Part, std::vector<int32_t>> parts(
       [&](const Part& part) {
         if (progress != nullptr) progress->add(static_cast<double>(part.passed));
@@ -127,7 +102,7 @@ int64_t encode(const std::vector<Piece>& pieces, const DocumentsConfig& document
         put(tokens);
         given += static_cast<int64_t>(tokens.size());
         tokens.clear();
-        if (part.ends_piece) file(*part.piece, std::exchange(begin, given), given);
+        if (part.ends_piece) file(*part.piece, given);
       });
   for (const Piece& piece : pieces) {
     size_t passed = 0;
@@ -151,11 +126,6 @@ int64_t encode(const std::vector<Piece>& pieces, const DocumentsConfig& document
   }
   parts.finish();
   return given;
-}
-
-void describe_corpora(const TextSourceConfig& config, TextData& data) {
-  for (const Split split : all_splits) data[split].end_of_document = end_of_document(config.documents, *data.tokenizer);
-  data.train.sources = weighted_sources(config, data.train.files);
 }
 
 void check_sizes(const TextSourceConfig& config, int64_t train, int64_t valid) {

@@ -1,6 +1,6 @@
-// The steps that load_text() and the check of a text are made of, whether the tokens end in memory or on the disk:
-// files are listed, read, cut into the pieces of the splits, and tokenised. Used within data/text alone. Both ways give
-// the same tokens: tests/data/test_token_cache.cpp; on any number of threads: tests/data/tokenizers/test_threads.cpp.
+// The steps that load_text() and the check of a text are made of: files are listed, read, cut into the pieces of the
+// splits, and tokenised. Used within data/text alone. Tokens are the same on any number of threads:
+// tests/data/tokenizers/test_threads.cpp.
 #pragma once
 
 #include <array>
@@ -25,9 +25,6 @@ using FileLists = std::array<std::vector<FoundFile>, 3>;
 /// The files of the configuration. Throws Error naming the key whose files cannot be listed.
 FileLists lists_of(const TextSourceConfig& config);
 
-/// Is the text read by way of config.cache?
-bool is_large(const TextSourceConfig& config, const FileLists& lists);
-
 /// The text of files, cut into splits. Pieces point into the sources.
 struct SplitText {
   std::array<std::vector<SourceText>, 3> sources;
@@ -48,29 +45,21 @@ bool must_be_utf8(const TextSourceConfig& config, const Tokenizer* tokenizer);
 std::shared_ptr<const Tokenizer> learn_tokenizer(const TextSourceConfig& config, const std::vector<Piece>& train,
                                                  Progress* progress);
 
-/// Tokenises on all threads. Calls put(tokens) for one block after the other, and file(piece, begin, end) for each
-/// piece with the range of its tokens, on the calling thread and in the order of the text. Returns the number of
-/// tokens.
+/// Tokenises on all threads. Calls put(tokens) for one block after the other, and file(piece, end) for each piece with
+/// the end of its tokens, on the calling thread and in the order of the text. Returns the number of tokens.
 int64_t encode(const std::vector<Piece>& pieces, const DocumentsConfig& documents, const Tokenizer& tokenizer,
                Progress* progress, const std::function<void(const std::vector<int32_t>&)>& put,
-               const std::function<void(const Piece&, int64_t, int64_t)>& file);
+               const std::function<void(const Piece&, int64_t)>& file);
 
 /// Throws Error when a split that training needs has no tokens.
 void check_sizes(const TextSourceConfig& config, int64_t train, int64_t valid);
 
-/// Fills in the parts of `data` that follow from the configuration: the end-of-document token and the weighted sources.
-void describe_corpora(const TextSourceConfig& config, TextData& data);
-
-/// load_text() of a large text by way of config.cache: the text is tokenised once, into files that later runs map.
-/// Empty if these files do not exist and may not be written.
-std::optional<TextData> load_cached_text(const TextSourceConfig& config, const FileLists& lists,
-                                         std::shared_ptr<const Tokenizer> tokenizer, const LogLine& log, CacheUse use);
-
-/// What may be wrong with a text although it can be read, as far as it costs little: for a text in memory that has been
-/// tokenised.
-std::vector<DataWarning> warnings_of(const SplitText& text, const TextSourceConfig& config, const TextData& data);
+/// What may be wrong with a text that has been tokenised, although it can be read; nothing of a large one, since all of
+/// it would be read once more.
+std::vector<DataWarning> warnings_of(const SplitText& text, const TextSourceConfig& config,
+                                     const PerSplit<TokenRow>& rows, const Tokenizer& tokenizer);
 
 /// Checks all of a text, large or small, reading and tokenising it.
-DataReport check_text(const TextSourceConfig& config, const LogLine& log);
+DataReport check_text(const TextSourceConfig& config, const SourceInputs& inputs);
 
 }  // namespace capstan

@@ -10,18 +10,6 @@
 namespace capstan {
 namespace {
 
-/// Words between blanks plus line ends, which is WikiText's count: it has an <eos> for every line.
-int64_t count_words(const std::string& text) {
-  int64_t count = 0;
-  bool inside = false;
-  for (const char c : text) {
-    const bool blank = c == ' ' || (c >= '\t' && c <= '\r');
-    count += (c == '\n') + (!blank && !inside);
-    inside = !blank;
-  }
-  return count;
-}
-
 /// How many tokens each weighted source has, for the identity: the fingerprint covers the tokens, but not where one
 /// source ends and the next begins.
 std::string sources_text(const TextCorpus& corpus) {
@@ -43,7 +31,7 @@ class TextSource final : public DataSource {
  public:
   TextSource(const TextSourceConfig& config, const SourceInputs& inputs)
       : config_(config),
-        data_(load_text(config, inputs.tokenizer, inputs.log, inputs.cache)),
+        data_(load_text(config, inputs.tokenizer, inputs.log, {inputs.cache, inputs.scratch})),
         batches_(inputs.batches) {
     if (!config.train.empty())
       training_.emplace(data_.train, TrainingWindows::Options{config.sequence_length, config.windows, inputs.seed},
@@ -92,18 +80,13 @@ class TextSource final : public DataSource {
 };
 
 std::optional<TextSize> TextSource::text_size(Split split) const {
-  TextSize size{data_[split].bytes(), 0};
-  for (const TextCorpus::File& file : data_[split].files) {
-    if (!file.text) return TextSize{size.bytes, std::nullopt};
-    *size.words += count_words(file.text());
-  }
-  return size;
+  const TextCorpus& text = data_[split];
+  return TextSize{text.bytes, split == Split::train ? std::nullopt : std::optional(text.words)};
 }
 
 std::vector<std::string> TextSource::describe_split(Split split) const {
   const TextCorpus& text = data_[split];
-  std::vector<std::string> lines{
-      fmt::format("{} files, {} bytes, {} tokens", text.files.size(), text.bytes(), text.size())};
+  std::vector<std::string> lines{fmt::format("{} files, {} bytes, {} tokens", text.files, text.bytes, text.size())};
   if (split == Split::valid && config_.validation == ValidationRule::quick)
     if (const int64_t read = validation_windows()->counted_tokens(); read < text.size())
       lines.push_back(fmt::format("during training, {} of these tokens are read (data.validation: quick)", read));
@@ -133,7 +116,7 @@ SourceFacts facts(const TextSourceConfig& config) {
 
 DataReport check_source(const TextSourceConfig& config, const SourceInputs& inputs) {
   check_valid("data", config);
-  return check_text(config, inputs.log);
+  return check_text(config, inputs);
 }
 
 std::unique_ptr<DataSource> make_source(const TextSourceConfig& config, const SourceInputs& inputs) {

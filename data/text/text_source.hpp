@@ -12,18 +12,24 @@
 
 namespace capstan {
 
+/// Where load_text() may leave something.
+struct LoadRule {
+  CacheUse cache = CacheUse::write;  // read: tokens that are in config.cache are taken, others are kept nowhere
+  std::string scratch = {};          // SourceInputs::scratch
+  size_t max_in_memory = ByteStore::max_in_memory;  // bytes of copies of texts, and of each row of tokens
+};
+
 /// Reads, splits and tokenises. `tokenizer`: that of an earlier run; otherwise one is made from the training text.
 /// Files are in the order of their paths; with weights, source by source.
 /// With `tail` a file of n bytes is cut at floor(n (1 - valid - test)) and floor(n (1 - test)), in that order train,
 /// valid and test, moved back to where the tokenizer allows a cut; for one file of characters these are nanoGPT's and
 /// enwik8's usual splits. With `by-file`, round(files * fraction) files, at least one, whose names have the smallest
 /// hashes are held out. With documents, a tail begins with a document, and the text between documents is no token.
-/// Large text (see TextSourceConfig::cache_above_mb) is tokenised into config.cache unless that was done before, and
-/// read from there; the tokens are the same. With CacheUse::read it is tokenised in memory instead. `log` takes lines
-/// about it. Throws Error naming file (line, column) and remedy; ConfigError for fractions that leave no training text,
-/// or weights that do not fit.
+/// The tokens of a text above config.cache_above_mb are kept in config.cache, unless they are there already. `log`
+/// takes lines about it. Throws Error naming file (line, column) and remedy; ConfigError for fractions that leave no
+/// training text, or weights that do not fit.
 TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr,
-                   const LogLine& log = nullptr, CacheUse cache = CacheUse::write);
+                   const LogLine& log = nullptr, const LoadRule& rule = {});
 
 SourceFacts facts(const TextSourceConfig& config);
 std::unique_ptr<DataSource> make_source(const TextSourceConfig& config, const SourceInputs& inputs);

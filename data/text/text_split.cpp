@@ -1,11 +1,10 @@
-// A file is in memory, or mapped and read part by part. Lines that are not UTF-8 are cut out of it: of a mapped file,
-// into a copy. Splits are cut by share of bytes at places that do not change the tokens, or chosen by the hash of the
-// files' names.
+// A file is copied while there is room in memory, or mapped and read part by part; packed ones are copied in any case,
+// and so is what is left without lines that are not UTF-8. Copies have no name, so that nothing is left behind. Splits
+// are cut by share of bytes at places that do not change the tokens, or chosen by the hash of the files' names.
 #include "data/text/text_split.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <numeric>
 
 #include "core/base/error.hpp"
@@ -50,51 +49,34 @@ void leave_out_bad_lines(const Text& text, const std::string& path, BadRows& bad
   if (kept > 0) keep(kept, size);
 }
 
-void read_to_memory(SourceText& source, const ReadRule& rule, BadRows& bad) {
-  source.text = read_text_file(source.file.path);
-  if (rule.utf8) {
-    check_is_text(source.text, source.file.path);
-    std::string left;
-    bool changed = false;
-    leave_out_bad_lines(Text(source.text), source.file.path, bad, [&](size_t begin, size_t end) {
-      left += source.text.substr(begin, end - begin);
-      changed = true;
-    });
-    if (changed) source.text = std::move(left);
+/// `in_memory`: how many bytes of copies are held there.
+SourceText read_source(const FoundFile& file, const ReadRule& rule, size_t in_memory, BadRows& bad) {
+  SourceText source;
+  source.file = file;
+  source.size = static_cast<size_t>(RegularFile(file.path).size());
+  if (is_packed_name(file.path) || source.size <= in_memory) {
+    source.copy = std::make_shared<ByteStore>(rule.scratch, in_memory);
+    for (TextReader reader(file.path, max_file_mb); !reader.at_end();) source.copy->append(reader.piece());
+    source.size = static_cast<size_t>(source.copy->size());
   }
-  source.size = source.text.size();
-}
-
-void unpack(const std::string& from, const std::string& to) {
-  FileWriter file(to);
-  for (TextReader reader(from, max_file_mb); !reader.at_end();) file.write(reader.piece());
-  file.close();
-}
-
-void read_to_files(SourceText& source, const ReadRule& rule, const std::string& copy, BadRows& bad) {
-  source.path = is_packed_name(source.file.path) ? copy : source.file.path;
-  if (source.path == copy) unpack(source.file.path, copy);
-  source.size = std::filesystem::file_size(source.path);
-  if (source.size == 0) throw empty_file(source.file.path);
+  if (source.size == 0) throw empty_file(file.path);
   const Text text = source.open(0, source.size, rule.progress);
-  check_not_packed(text.view(), source.file.path);
-  if (!rule.utf8) return;
-  std::unique_ptr<FileWriter> left;
-  size_t left_size = 0;
-  check_is_text(text.view(), source.file.path);
-  leave_out_bad_lines(text, source.file.path, bad, [&](size_t begin, size_t end) {
-    if (!left) left = std::make_unique<FileWriter>(copy + "-valid");
-    left_size += end - begin;
+  check_not_packed(text.view(), file.path);
+  if (!rule.utf8) return source;
+  check_is_text(text.view(), file.path);
+  std::shared_ptr<ByteStore> good;
+  leave_out_bad_lines(text, file.path, bad, [&](size_t begin, size_t end) {
+    if (!good) good = std::make_shared<ByteStore>(rule.scratch, in_memory);
     for (size_t at = begin; at < end; at += text_block) {
       const size_t size = std::min(text_block, end - at);
-      left->write(text.view().substr(at, size));
+      good->append(text.view().substr(at, size));
       text.release(at, at + size);
     }
   });
-  if (!left) return;
-  left->close();
-  source.path = copy + "-valid";
-  source.size = left_size;
+  if (!good) return source;
+  source.copy = std::move(good);
+  source.size = static_cast<size_t>(source.copy->size());
+  return source;
 }
 
 /// Where a text is cut after about this share of it: the boundary says how far back.
@@ -146,21 +128,19 @@ void split_files(const std::vector<SourceText>& files, const SplitRule& rule, Pi
 }  // namespace
 
 Text SourceText::open(size_t begin, size_t end, Progress* progress) const {
-  if (path.empty()) return Text(std::string_view(text).substr(begin, end - begin));
-  const auto mapped = std::make_shared<const MappedFile>(path);
-  if (mapped->size() < size) throw Error(fmt::format("{}: the file became shorter while it was read: run again", path));
+  if (copy && copy->in_memory()) return Text(copy->view().substr(begin, end - begin), progress);
+  const auto mapped = copy ? copy->map() : std::make_shared<const MappedFile>(file.path);
+  if (mapped->size() < size)
+    throw Error(fmt::format("{}: the file became shorter while it was read: run again", file.path));
   return Text(mapped, begin, end, progress);
 }
 
 std::vector<SourceText> read_sources(const std::vector<FoundFile>& files, const ReadRule& rule, BadRows& bad) {
   std::vector<SourceText> sources;
+  size_t left = rule.max_in_memory;
   for (const FoundFile& file : files) {
-    SourceText& source = sources.emplace_back();
-    source.file = file;
-    if (rule.copies.empty())
-      read_to_memory(source, rule, bad);
-    else
-      read_to_files(source, rule, fmt::format("{}{}", rule.copies, sources.size()), bad);
+    const SourceText& source = sources.emplace_back(read_source(file, rule, left, bad));
+    if (source.copy && source.copy->in_memory()) left -= std::min(left, source.size);
   }
   return sources;
 }

@@ -2,9 +2,11 @@
 // and which files are held out must not change: runs would go on with other data (tests/data/test_text_source.cpp).
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "core/io/byte_store.hpp"
 #include "data/files/bad_rows.hpp"
 #include "data/files/file_list.hpp"
 #include "data/files/split.hpp"
@@ -18,12 +20,10 @@ inline std::vector<EnumName<TextSplit>> enum_names(TextSplit) {
   return {{TextSplit::tail, "tail"}, {TextSplit::by_file, "by-file"}};
 }
 
-/// A file's text, unpacked, without lines that cannot be used. It is in memory, or in the file itself, or, where that
-/// is packed or has bad lines, in a copy.
+/// A file's text, unpacked, without lines that cannot be used.
 struct SourceText {
   FoundFile file;
-  std::string text;  // in memory, or
-  std::string path;  // in this file
+  std::shared_ptr<ByteStore> copy;  // of a file that is small, packed or has bad lines; null: the file is mapped
   size_t size = 0;
 
   /// Bytes [begin, end). This must outlive what it returns.
@@ -32,12 +32,12 @@ struct SourceText {
 
 struct ReadRule {
   bool utf8 = false;             // must lines be UTF-8?
-  std::string copies;            // what the paths of copies begin with; empty: texts are held in memory
   Progress* progress = nullptr;  // may be null
+  std::string scratch = {};      // SourceInputs::scratch: the folder for copies that are not in memory
+  size_t max_in_memory = ByteStore::max_in_memory;  // bytes of copies, all together
 };
 
 /// Throws Error for a file that is empty or cannot be read; lines that are not UTF-8 go to `bad`.
-/// Two calls with the same rule.copies overwrite each other's copies.
 std::vector<SourceText> read_sources(const std::vector<FoundFile>& files, const ReadRule& rule, BadRows& bad);
 
 /// A part of a file that belongs to one split.

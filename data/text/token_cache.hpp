@@ -1,16 +1,15 @@
-// Rows of tokens on the disk (data.cache), made once from a text by cached_text.cpp, mapped by later runs, checked by
-// `capstan verify`. The files and their names are read by other versions: raise `version` of cached_text.cpp when they
-// change. tests/data/test_token_cache.cpp, test_token_cache_safety.cpp and tests/fuzz/fuzz_cache_index.cpp hold them.
+// Rows of tokens that are kept for other runs (data.cache): made once from a text by load_text.cpp. The files and their
+// names are read by other versions: raise `version` of load_text.cpp when they change. tests/data/test_token_cache.cpp,
+// test_token_cache_safety.cpp and tests/fuzz/fuzz_cache_index.cpp hold them.
 //   <folder>/<key of the text>/                          everything made from one text
 //     .lock                                              held while something is made
 //     .partial/                                          unfinished work; garbage when the lock is free
 //     tokenizer-<key of its settings>.json               a tokenizer learnt from the text
 //     <fingerprint of the tokenizer>/index.json          see TokenIndex
-//                                    train.tokens, valid.tokens, test.tokens   see TokenRow::mapped
+//                                    train.tokens, valid.tokens, test.tokens   see TokenRow::of_file
 // A folder of tokens gets its name when all of it is on the disk, so it is either complete or absent.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,54 +18,54 @@
 #include "core/base/no_copy.hpp"
 #include "core/io/file.hpp"
 #include "core/io/progress.hpp"
+#include "data/checks/report.hpp"
+#include "data/files/split.hpp"
 #include "data/files/token_row.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 
 namespace capstan {
 
-/// The content of index.json in a folder of tokens.
+/// What is known of tokens; the content of index.json in a folder of them.
 struct TokenIndex {
-  struct File {
-    size_t list = 0, number = 0;           // data.train, valid or test; the place in it
-    int64_t begin = 0, end = 0;            // its tokens
-    int64_t text_begin = 0, text_end = 0;  // its bytes within the file's usable text
-  };
-  struct Split {
-    int64_t size = 0;      // in tokens
-    std::string checksum;  // XXH3-128 of its .tokens file
-    std::vector<File> files;
+  struct OfSplit {
+    int64_t size = 0;                         // in tokens
+    std::string checksum;                     // XXH3-128 of its .tokens file
+    int64_t files = 0, bytes = 0, words = 0;  // as in TextCorpus
   };
   int width = 1;            // bytes per token
   std::string fingerprint;  // TextData::fingerprint
   std::vector<std::string> left_out;
-  std::array<Split, 3> splits;  // train, valid, test
+  std::vector<DataWarning> warnings;  // of what the folder's name depends on: the text, documents and the tokenizer
+  std::vector<int64_t> source_ends;   // where the tokens of each weighted source end
+  PerSplit<OfSplit> splits;
 };
 
-extern const std::array<const char*, 3> split_names;
+/// The rows of a text, and what is known of them.
+struct StoredTokens {
+  TokenIndex index;
+  PerSplit<TokenRow> rows;
+};
 
-/// How many files each of data.train, valid and test has.
-using FileCounts = std::array<size_t, 3>;
-/// Stands for any numbers of files: for readers of an index that do not open the files that it names.
-constexpr FileCounts any_files = {size_t{1} << 53, size_t{1} << 53, size_t{1} << 53};
-
-/// Reads an index of tokens that have ids below `vocabulary`. Throws Error for anything but JSON that a writer of this
-/// version could have made: an index that names a file which is not there would be followed into foreign memory.
-TokenIndex index_from_json(const std::string& text, const FileCounts& files, int64_t vocabulary);
-
-/// Writes a .tokens file.
+/// Writes a row of tokens, and takes their checksum.
 class TokenWriter {
  public:
-  TokenWriter(const std::string& path, int width) : file_(path), width_(width) {}
+  /// Into the file or, where that is "", into `row`, which is empty.
+  TokenWriter(const std::string& file, TokenRow row);
   void add(const std::vector<int32_t>& tokens);
-  /// Returns when the tokens are on the disk, with their checksum.
-  std::string finish();
+  /// The row of all `size` tokens, which are on the disk if they are in a file that has a name.
+  TokenRow finish(int64_t size);
+  std::string checksum() const { return checksum_.hex(); }
 
  private:
-  FileWriter file_;
-  int width_;
-  std::string bytes_;
+  std::string path_;
+  std::optional<FileWriter> file_;
+  TokenRow row_;
   Fingerprint checksum_;
 };
+
+/// Reads an index of tokens that have ids below `vocabulary`, of a text with `sources` weighted sources. Throws Error
+/// for anything but JSON that a writer of this version could have made.
+TokenIndex index_from_json(const std::string& text, size_t sources, int64_t vocabulary);
 
 /// Reads the files of the cache that were made from one text.
 class TokenCache {
@@ -77,14 +76,10 @@ class TokenCache {
   std::shared_ptr<const Tokenizer> find_tokenizer(const std::string& settings_key) const;
   /// Removes what a killed process left unfinished.
   void remove_unfinished() const;
-  /// The index of a tokenizer's tokens, whose files were read and are undamaged. Empty if there are none, or if they
-  /// are damaged, which is logged: they are then made again. vocabulary: ids are below it.
-  std::optional<TokenIndex> find(const Tokenizer& tokenizer, int64_t vocabulary, const FileCounts& files,
-                                 const LogLine& log) const;
-  /// The index of a tokenizer's tokens, like find(). Throws Error if their files do not exist or are damaged.
-  TokenIndex open(const Tokenizer& tokenizer, int64_t vocabulary, const FileCounts& files) const;
-  /// TokenIndex::fingerprint, of tokens that are not read. Throws Error when the index is absent or damaged.
-  std::string index_fingerprint(const Tokenizer& tokenizer) const;
+  /// A tokenizer's tokens, which were read and are undamaged. Empty if there are none, or if they are damaged, which is
+  /// logged: they are then made again. vocabulary: ids are below it.
+  std::optional<StoredTokens> find(const Tokenizer& tokenizer, int64_t vocabulary, size_t sources,
+                                   const LogLine& log) const;
   std::string tokens_folder(const Tokenizer& tokenizer) const { return folder_ + "/" + tokenizer.fingerprint(); }
   const std::string& folder() const { return folder_; }
 
@@ -92,33 +87,22 @@ class TokenCache {
   std::string folder_;
 };
 
-/// A lock on a folder of the cache, held by one process at a time; the system releases it, however the process ends.
-class FolderLock {
- public:
-  /// Waits for a process that holds it, with a line about it.
-  FolderLock(const std::string& folder, const LogLine& log);
-
- private:
-  FileLock file_;
-};
-
-/// The right to make something from a text, which one process has at a time.
-/// The destructor removes what is not finished.
+/// The right to make something from a text, which one process has at a time: the constructor waits for another one,
+/// with a line about it. The destructor removes what is not finished.
 class TokenCacheWriter : NoCopy {
  public:
   TokenCacheWriter(const TokenCache& cache, const LogLine& log);
   ~TokenCacheWriter();
 
-  /// scratch() is a folder for temporary files, tokens() one for the tokens; both are empty at first.
-  std::string scratch() const { return partial_ + "/texts"; }
-  std::string tokens() const { return partial_ + "/tokens"; }
+  /// An unfinished file of tokens, made when it is first written to.
+  std::string tokens_file(Split split) const;
   void save_tokenizer(const Tokenizer& tokenizer, const std::string& settings_key) const;
-  /// Makes the folder tokens() that of the tokenizer.
+  /// Publishes the files of tokens as those of the tokenizer.
   void save(const TokenIndex& index, const Tokenizer& tokenizer) const;
 
  private:
   const TokenCache& cache_;
-  FolderLock lock_;
+  FileLock lock_;
   std::string partial_;
 };
 

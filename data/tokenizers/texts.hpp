@@ -21,9 +21,9 @@ constexpr size_t text_block = size_t{1} << 20;
 /// A text that is read from front to back, in memory or in a mapped file.
 class Text {
  public:
-  /// The owner of the text must outlive this.
-  explicit Text(std::string_view text) : view_(text) {}
-  /// Bytes [begin, end) of a file. `progress` may be null.
+  /// The owner of the text must outlive this. `progress` may be null.
+  explicit Text(std::string_view text, Progress* progress = nullptr) : view_(text), progress_(progress) {}
+  /// Bytes [begin, end) of a file.
   Text(std::shared_ptr<const MappedFile> file, size_t begin, size_t end, Progress* progress);
 
   std::string_view view() const { return view_; }

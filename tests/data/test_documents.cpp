@@ -69,7 +69,7 @@ TextCorpus corpus_of(const std::vector<int64_t>& lengths) {
     for (int64_t i = 0; i < length; ++i) tokens.push_back(static_cast<int32_t>(tokens.size() % 256));
     tokens.push_back(end_token);
   }
-  corpus.tokens = std::move(tokens);
+  corpus.tokens.append(tokens);
   return corpus;
 }
 
@@ -183,7 +183,7 @@ TEST_CASE("load_text: each document is followed by the end's token; markers are 
   CHECK(vocabulary_size(config, *data.tokenizer) == 7);
   CHECK(start_token(config, *data.tokenizer) == 6);
   CHECK(data.train.end_of_document == 6);
-  CHECK(data.train.bytes() == 35);  // bytes of the file, tokens or not
+  CHECK(data.train.bytes == 35);  // bytes of the file, tokens or not
   const auto id = [&](const char* word) { return data.tokenizer->encode(word).at(0); };
   CHECK(data.train.tokens.to_vector() ==
         std::vector<int32_t>{id("one"), id("two"), 6, id("three"), id("\n"), id("\n"), id("four"), 6});

@@ -37,7 +37,7 @@ TextCorpus corpus_of(const std::vector<int64_t>& sizes, const std::vector<double
   }
   std::vector<int32_t> tokens(static_cast<size_t>(std::accumulate(sizes.begin(), sizes.end(), int64_t{0})));
   std::iota(tokens.begin(), tokens.end(), 0);
-  corpus.tokens = std::move(tokens);
+  corpus.tokens.append(tokens);
   return corpus;
 }
 

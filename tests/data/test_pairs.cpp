@@ -3,7 +3,7 @@
 
 #include "core/array/segments.hpp"
 #include "core/base/error.hpp"
-#include "data/pairs/pair_set.hpp"
+#include "data/pairs/packed_pairs.hpp"
 #include "data/pairs/pair_source.hpp"
 #include "support.hpp"
 
@@ -13,15 +13,15 @@ namespace {
 
 constexpr int32_t pair_end = 100, separator = 101;
 
-PairSet random_pairs(int64_t count) {
+ExampleSet random_pairs(int64_t count) {
   RandomStream random({3, 4});
-  PairSet pairs;
+  ExampleSet pairs;
   for (int64_t i = 0; i < count; ++i) {
     std::vector<int32_t> source(random.below(9)), target(1 + random.below(6));
     for (auto* part : {&source, &target})
       for (int32_t& token : *part) token = static_cast<int32_t>(random.below(90));
     source.push_back(90 + static_cast<int32_t>(i % 10));
-    pairs.add(source, target, pair_end, separator);
+    add_pair(pairs, source, target, pair_end, separator);
   }
   return pairs;
 }
@@ -57,11 +57,11 @@ std::string load_error(const PairSourceConfig& config) {
 }  // namespace
 
 TEST_CASE("packed pairs: every pair is one document of every epoch") {
-  const PairSet pairs = random_pairs(2500);
+  const ExampleSet pairs = random_pairs(2500);
   std::multiset<std::vector<int32_t>> expected;
   int64_t tokens = 0;
   for (int64_t i = 0; i < pairs.size(); ++i) {
-    expected.emplace(pairs.tokens(i), pairs.tokens(i) + pairs.length(i));
+    expected.insert(pairs.tokens(i));
     tokens += pairs.length(i) - 1;
   }
   BatchConfig config;
@@ -86,7 +86,7 @@ TEST_CASE("packed pairs: every pair is one document of every epoch") {
 }
 
 TEST_CASE("packed pairs: a function of seed and epoch, whatever was asked before") {
-  const PairSet pairs = random_pairs(300);
+  const ExampleSet pairs = random_pairs(300);
   const PackedPairs one(pairs, 40, {}, 5), other(pairs, 40, {}, 5), third(pairs, 40, {}, 6);
   const auto tokens = [](const PackedPairs& batches, int64_t epoch) {
     return batches.batch(epoch, 0).tokens.to_vector();
@@ -100,7 +100,7 @@ TEST_CASE("packed pairs: a function of seed and epoch, whatever was asked before
   by_tokens.batch_tokens = 100;
   CHECK(PackedPairs(pairs, 40, by_tokens, 5).batch(0, 0).tokens.dim(0) == 2);
   CHECK_THROWS_AS(PackedPairs(pairs, 5, {}, 5), std::invalid_argument);
-  CHECK_THROWS_AS(PackedPairs(PairSet(), 5, {}, 5), std::invalid_argument);
+  CHECK_THROWS_AS(PackedPairs(ExampleSet(), 5, {}, 5), std::invalid_argument);
 }
 
 TEST_CASE("pairs: tables of every format give the same pairs") {

@@ -17,7 +17,7 @@ TEST_CASE("tinyshakespeare: bytes, characters, nanoGPT's split") {
   CHECK(data.tokenizer->vocabulary_size() == 65 + 1);
   CHECK(data.train.size() == 1003854);
   CHECK(data.valid.size() == 111540);
-  CHECK(data.train.bytes() + data.valid.bytes() == 1115394);
+  CHECK(data.train.bytes + data.valid.bytes == 1115394);
 }
 
 TEST_CASE("enwiki_xml: the usual 90/5/5 of bytes") {
@@ -120,6 +120,6 @@ TEST_CASE("wikitext-2: pieces give the text back") {
   config.tokenizer = pieces;
   const TextData data = load_text(config);
   CHECK(data.tokenizer->decode(data.test.tokens.to_vector()) == read_text_file(config.test[0]));
-  CHECK(data.test.bytes() == 1256449);
+  CHECK(data.test.bytes == 1256449);
   CHECK(data.test.size() < 1256449 * 2 / 5);
 }

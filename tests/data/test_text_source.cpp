@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <sstream>
 
 #include "core/base/error.hpp"
 #include "data/text/text_source.hpp"
@@ -25,7 +26,7 @@ TextCorpus counting_corpus(int64_t size) {
   TextCorpus corpus;
   std::vector<int32_t> tokens(static_cast<size_t>(size));
   std::iota(tokens.begin(), tokens.end(), 0);
-  corpus.tokens = std::move(tokens);
+  corpus.tokens.append(tokens);
   return corpus;
 }
 
@@ -49,12 +50,8 @@ TEST_CASE("tail: every file's end is held out, by bytes") {
   CHECK(text(data.train) == "0123456abcdefghijklmn");
   CHECK(text(data.valid) == "7op");
   CHECK(text(data.test) == "89qrst");
-  CHECK(data.valid.bytes() == 3);
-  REQUIRE(data.valid.files.size() == 2);
-  CHECK(data.valid.files[1].name == "b");
-  CHECK(data.valid.files[1].begin == 1);
-  CHECK(data.valid.files[1].end == 3);
-  CHECK(data.valid.files[1].text() == "op");
+  CHECK(data.valid.bytes == 3);
+  CHECK(data.valid.files == 2);
 }
 
 TEST_CASE("tail: 90/5/5 of one file are exactly its first 90, next 5 and last 5 hundredths, in that order") {
@@ -81,8 +78,8 @@ TEST_CASE("tail: no character and no word is cut") {
       config.tokenizer = tokenizer;
       config.valid_fraction = fraction;
       const TextData data = load_text(config);
-      CHECK(data.train.bytes() + data.valid.bytes() == static_cast<int64_t>(text.size()));
-      CHECK(data.train.bytes() <= static_cast<int64_t>(text.size() * (1 - fraction)));
+      CHECK(data.train.bytes + data.valid.bytes == static_cast<int64_t>(text.size()));
+      CHECK(data.train.bytes <= static_cast<int64_t>(text.size() * (1 - fraction)));
       std::vector<int32_t> joined = data.train.tokens.to_vector();
       const std::vector<int32_t> valid = data.valid.tokens.to_vector();
       joined.insert(joined.end(), valid.begin(), valid.end());
@@ -97,20 +94,28 @@ TEST_CASE("by-file: whole files are held out by a hash of their name, wherever t
     config.test_fraction = 0.05;
     for (int i = 0; i < 40; ++i) folder.write("sub/" + std::to_string(i), "text " + std::to_string(i));
     const TextData data = load_text(config);
-    CHECK(data.train.files.size() == 34);
-    CHECK(data.valid.files.size() == 4);
-    CHECK(data.test.files.size() == 2);
-    std::set<std::string> names;
-    for (const auto* corpus : {&data.train, &data.valid, &data.test})
-      for (const auto& file : corpus->files) CHECK(names.insert(file.name).second);
-    std::vector<std::string> valid;
-    for (const auto& file : data.valid.files) valid.push_back(file.name);
+    CHECK(data.train.files == 34);
+    CHECK(data.valid.files == 4);
+    CHECK(data.test.files == 2);
+    std::set<std::string> texts;
+    const auto texts_of = [&](const TextCorpus& corpus) {
+      std::string text = data.tokenizer->decode(corpus.tokens.to_vector());
+      for (size_t at = 0, end = 0; at < text.size(); at = end) {
+        end = std::min(text.find("text", at + 1), text.size());
+        CHECK(texts.insert(text.substr(at, end - at)).second);
+      }
+      return text;
+    };
+    texts_of(data.train);
+    texts_of(data.test);
+    std::string valid = texts_of(data.valid);
+    CHECK(texts.size() == 40);
     return valid;
   };
   const TemporaryFolder first, second;
-  const auto names = held_out(first);
-  CHECK(names == held_out(second));
-  CHECK(names != std::vector<std::string>{"sub/0", "sub/1", "sub/10", "sub/11"});
+  const std::string texts = held_out(first);
+  CHECK(texts == held_out(second));
+  CHECK(texts != "text 0text 1text 10text 11");
 }
 
 TEST_CASE("given validation and test files are taken whole; the vocabulary is that of the training text") {
@@ -143,12 +148,43 @@ TEST_CASE("lines that are not UTF-8 are named together, or left out and counted"
   config.on_error = OnError::skip;
   const TextData data = load_text(config);
   CHECK(data.tokenizer->decode(data.train.tokens.to_vector()) == "one\nthree\nfour\n");
-  CHECK(data.train.bytes() == 15);
+  CHECK(data.train.bytes == 15);
   REQUIRE(data.left_out.size() == 1);
   CHECK(contains(data.left_out[0], "data: 3 lines left out (on_error: skip), the first: "));
   config.tokenizer = ByteTokenizerConfig{};
   CHECK(load_text(config).left_out.empty());
-  CHECK(load_text(config).train.bytes() == 22);
+  CHECK(load_text(config).train.bytes == 22);
+}
+
+TEST_CASE(
+    "words of held-out text are counted as WikiText does, in packed files, between bad lines and with documents") {
+  const auto words = [](const std::string& text) {
+    int64_t count = 0;
+    std::istringstream stream(text);
+    for (std::string word; stream >> word;) ++count;
+    return count + std::count(text.begin(), text.end(), '\n');
+  };
+  std::string large;  // a word lies across each block in which it is read
+  for (int i = 0; large.size() < 2'500'000; ++i) large += std::to_string(i) + (i % 7 == 0 ? "\t\n" : " ");
+  for (const std::string& text : {std::string("one"), std::string(" a  b\n\n\tc\r\nd "), std::string("\n"), large}) {
+    const TemporaryFolder folder;
+    TextSourceConfig config = text_config({folder.write("train", "some text\n")});
+    config.valid = {folder.write("valid", text)};
+    config.test = {write_gzip(folder, "test.gz", text)};
+    for (const bool documents : {false, true}) {
+      if (documents) config.documents = LineDocumentsConfig{};
+      if (documents && text == "\n") continue;  // no document
+      const TextData data = load_text(config);
+      CHECK(data.valid.words == words(text));
+      CHECK(data.test.words == words(text));
+    }
+  }
+  const TemporaryFolder folder;
+  TextSourceConfig config = text_config({folder.write("train", "some text\n")});
+  config.valid = {folder.write("valid", "one two\nbad \xff\nthree\n")};
+  config.tokenizer = WordTokenizerConfig{};
+  config.on_error = OnError::skip;
+  CHECK(load_text(config).valid.words == 5);
 }
 
 TEST_CASE("UTF-16 without a mark is refused, but read as bytes; compressed text is refused") {
@@ -165,7 +201,7 @@ TEST_CASE("UTF-16 without a mark is refused, but read as bytes; compressed text 
     CHECK(contains(message_of<Error>([&] { load_text(config); }), "a.txt: " + std::string(said)));
     config.tokenizer = ByteTokenizerConfig{};
     if (content == wide)
-      CHECK(load_text(config).train.bytes() == static_cast<int64_t>(content.size()));
+      CHECK(load_text(config).train.bytes == static_cast<int64_t>(content.size()));
     else
       CHECK(contains(message_of<Error>([&] { load_text(config); }), "a.txt: " + std::string(said)));
   }

@@ -43,7 +43,9 @@ TEST_CASE("given validation and test files are in the cache as well") {
   config.test = {folder.write("test", story(800, 3))};
   config.tokenizer = WordTokenizerConfig{};
   const TextData memory = load_text(in_memory(config));
-  for (int i = 0; i < 2; ++i) check_equal(memory, load_text(config));
+  check_equal(memory, load_in_files(in_memory(config)));
+  check_equal(memory, load_in_files(config));  // which makes the tokens
+  check_equal(memory, load_text(config));      // which finds them
 }
 
 TEST_CASE("packed files of training, validation and test text are kept apart, and so are copies without bad lines") {
@@ -60,7 +62,9 @@ TEST_CASE("packed files of training, validation and test text are kept apart, an
       config.on_error = OnError::skip;
       config.tokenizer = WordTokenizerConfig{};
       const TextData memory = load_text(in_memory(config));
-      for (int i = 0; i < 2; ++i) check_equal(memory, load_text(config));
+      check_equal(memory, load_in_files(in_memory(config)));
+      check_equal(memory, load_in_files(config));  // which makes the tokens
+      check_equal(memory, load_text(config));      // which finds them
     }
 }
 
@@ -83,7 +87,9 @@ TEST_CASE("documents and weighted sources are in the cache as they are in memory
         if (weighted) config.weights = {1, 3};
         if (std::holds_alternative<FileDocumentsConfig>(kind)) config.split = TextSplit::by_file;
         const TextData memory = load_text(in_memory(config));
-        for (int i = 0; i < 2; ++i) check_equal(memory, load_text(config));
+        check_equal(memory, load_in_files(in_memory(config)));
+        check_equal(memory, load_in_files(config));  // which makes the tokens
+        check_equal(memory, load_text(config));      // which finds them
         CHECK(memory.train.sources.size() == (weighted ? 2 : 0));
         if (has_documents(kind)) CHECK(memory.train.tokens[memory.train.size() - 1] == *memory.train.end_of_document);
       }
@@ -107,7 +113,7 @@ TEST_CASE("tokens take as many bytes as the vocabulary needs") {
   }
 }
 
-TEST_CASE("text up to the limit stays in memory") {
+TEST_CASE("text up to the limit is not kept") {
   const TemporaryFolder folder;
   struct Row {
     std::string path;

@@ -1,7 +1,5 @@
 #include "data/files/token_row.hpp"
 
-#include <fstream>
-
 #include "core/base/error.hpp"
 #include "support.hpp"
 
@@ -17,14 +15,6 @@ std::string write_tokens(const TemporaryFolder& folder, const std::vector<int32_
   return folder.write("tokens", bytes);
 }
 
-/// Memory of this process that lies in mapped files, in bytes.
-int64_t mapped_bytes() {
-  std::ifstream file("/proc/self/statm");
-  int64_t total = 0, resident = 0, shared = 0;
-  file >> total >> resident >> shared;
-  return shared * sysconf(_SC_PAGESIZE);
-}
-
 }  // namespace
 
 TEST_CASE("a row of tokens gives the same from memory and from files of every width") {
@@ -36,9 +26,13 @@ TEST_CASE("a row of tokens gives the same from memory and from files of every wi
   for (const Row& row : {Row{1, {0, 1, 127, 128, 255}}, Row{2, {0, 255, 256, 32768, 65535}},
                          Row{4, {0, 65536, 1 << 24, 2147483647, 5}}, Row{1, {}}}) {
     const auto size = static_cast<int64_t>(row.tokens.size());
-    const TokenRow memory(row.tokens),
-        file = TokenRow::mapped(write_tokens(folder, row.tokens, row.width), size, row.width);
-    for (const TokenRow& tokens : {memory, file}) {
+    TokenRow widened, unnamed(1, folder.path(), 2);
+    for (const int32_t token : row.tokens) widened.append({token});
+    unnamed.append(row.tokens);
+    const TokenRow file = TokenRow::of_file(write_tokens(folder, row.tokens, row.width), size, row.width);
+    for (const TokenRow* const each : std::initializer_list<const TokenRow*>{&widened, &unnamed, &file}) {
+      const TokenRow& tokens = *each;
+      CHECK(tokens.width() == row.width);
       CHECK(tokens.size() == size);
       CHECK(tokens.to_vector() == row.tokens);
       for (int64_t i = 0; i < size; ++i) CHECK(tokens[i] == row.tokens[static_cast<size_t>(i)]);
@@ -66,28 +60,18 @@ TEST_CASE("the width of a token is the least that holds the vocabulary") {
 TEST_CASE("a file of tokens of another size is refused by name") {
   const TemporaryFolder folder;
   const std::string path = write_tokens(folder, {1, 2, 3}, 2);
-  CHECK(contains(message_of<Error>([&] { TokenRow::mapped(path, 4, 2); }),
+  CHECK(contains(message_of<Error>([&] { TokenRow::of_file(path, 4, 2); }),
                  path + ": has 6 bytes instead of 4 tokens of 2"));
-  CHECK_THROWS_AS(TokenRow::mapped(folder.path("none"), 1, 1), Error);
-  CHECK_THROWS_AS(TokenRow::mapped(path, 2, 3), std::invalid_argument);
+  CHECK_THROWS_AS(TokenRow::of_file(folder.path("none"), 1, 1), Error);
+  CHECK_THROWS_AS(TokenRow::of_file(path, 2, 3), std::invalid_argument);
 }
 
-TEST_CASE("reading a mapped row from end to end, and all about, keeps little of it in memory") {
+TEST_CASE("a file of tokens that becomes shorter is an error with its name") {
   const TemporaryFolder folder;
-  constexpr int64_t size = 300 << 20;
-  { std::ofstream(folder.path("tokens")).put(7); }
-  std::filesystem::resize_file(folder.path("tokens"), size);
-  const TokenRow row = TokenRow::mapped(folder.path("tokens"), size, 1);
-  const int64_t before = mapped_bytes();
-  int64_t most = 0;
-  std::vector<int32_t> window(4096);
-  for (const int64_t stride : {int64_t{4096}, int64_t{4096 * 7919}})
-    for (int64_t i = 0; i < size / 4096; ++i) {
-      const int64_t begin = i * stride % size;
-      row.copy(begin, begin + 4096, window.data());
-      if (i % 64 == 0) most = std::max(most, mapped_bytes() - before);
-    }
-  CHECK(row[0] == 7);
-  CHECK(most < 100 << 20);
-  CHECK(most > 0);
+  const std::string path = write_tokens(folder, std::vector<int32_t>(9000, 7), 1);
+  const TokenRow row = TokenRow::of_file(path, 9000, 1);
+  CHECK(row[8999] == 7);
+  std::filesystem::resize_file(path, 10);
+  CHECK(row[9] == 7);
+  CHECK(contains(message_of<Error>([&] { row.slice(0, 11); }), path + ": a part of this file can no longer be read"));
 }

@@ -85,7 +85,7 @@ TEST_CASE("sentencepiece: it learns from training text alone, evenly from much o
   config.tokenizer = tokenizer;
   const TextData first = load_text(config);
   CHECK(first.tokenizer->encode("zzy").size() == 3);
-  CHECK(first.valid.bytes() == static_cast<int64_t>(std::filesystem::file_size(config.valid[0])));
+  CHECK(first.valid.bytes == static_cast<int64_t>(std::filesystem::file_size(config.valid[0])));
   CHECK(first.tokenizer->decode(first.train.tokens.to_vector()) == sentencepiece_story(1, 3000));
   REQUIRE(std::filesystem::exists(tokenizer.model));
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path("made")), {}) == 1);

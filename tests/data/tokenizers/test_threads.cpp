@@ -53,11 +53,9 @@ std::vector<TokenizerConfig> tokenizers() {
 
 /// All that is known of the tokens of a text.
 auto facts_of(const TextData& data) {
-  std::vector<std::tuple<std::string, int64_t, int64_t, int64_t>> files;
-  for (const Split split : all_splits)
-    for (const TextCorpus::File& file : data[split].files)
-      files.emplace_back(file.name, file.begin, file.end, file.bytes);
-  return std::make_tuple(data.tokenizer->to_json(), data.train.tokens.to_vector(), data.valid.tokens.to_vector(), files,
+  std::vector<std::tuple<int64_t, int64_t, int64_t>> sizes;
+  for (const Split split : all_splits) sizes.emplace_back(data[split].files, data[split].bytes, data[split].words);
+  return std::make_tuple(data.tokenizer->to_json(), data.train.tokens.to_vector(), data.valid.tokens.to_vector(), sizes,
                          data.fingerprint);
 }
 

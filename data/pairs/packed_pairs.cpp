@@ -1,11 +1,10 @@
 // Packs pairs into rows, chunk by chunk, by first-fit decreasing. Order and packing are functions of seed and epoch,
 // which a resumed run relies on: tests/data/test_pairs.cpp.
-#include "data/pairs/pair_set.hpp"
+#include "data/pairs/packed_pairs.hpp"
 
 #include <algorithm>
 
 #include "core/base/error.hpp"
-#include "data/files/token_row.hpp"
 
 namespace capstan {
 namespace {
@@ -14,21 +13,24 @@ constexpr int64_t pairs_per_chunk = 1024;  // pairs packed together; another num
 
 }  // namespace
 
-void PairSet::add(const std::vector<int32_t>& source, const std::vector<int32_t>& target, int32_t end,
-                  int32_t separator) {
-  check(!target.empty(), "pairs: pair {} has no target", size());
-  tokens_.push_back(end);
-  tokens_.insert(tokens_.end(), source.begin(), source.end());
-  tokens_.push_back(separator);
-  tokens_.insert(tokens_.end(), target.begin(), target.end());
-  tokens_.push_back(end);
-  offsets_.push_back(static_cast<int64_t>(tokens_.size()));
-  prompts_.push_back(static_cast<int64_t>(source.size()) + 2);
+void add_pair(ExampleSet& pairs, const std::vector<int32_t>& source, const std::vector<int32_t>& target, int32_t end,
+              int32_t separator) {
+  check(!target.empty(), "pairs: pair {} has no target", pairs.size());
+  std::vector<int32_t> tokens{end};
+  tokens.insert(tokens.end(), source.begin(), source.end());
+  tokens.push_back(separator);
+  tokens.insert(tokens.end(), target.begin(), target.end());
+  tokens.push_back(end);
+  pairs.add(tokens, static_cast<int32_t>(source.size()) + 2);
 }
 
-std::string PairSet::fingerprint() const { return Fingerprint().add(tokens_).add(prompts_).hex(); }
+std::string fingerprint_of_pairs(const ExampleSet& pairs) {
+  std::vector<int64_t> prompts;
+  for (int64_t pair = 0; pair < pairs.size(); ++pair) prompts.push_back(prompt_length(pairs, pair));
+  return Fingerprint().add(pairs.all_tokens()).add(prompts).hex();
+}
 
-PackedPairs::PackedPairs(const PairSet& pairs, int64_t row_length, const BatchConfig& config,
+PackedPairs::PackedPairs(const ExampleSet& pairs, int64_t row_length, const BatchConfig& config,
                          std::optional<uint64_t> seed)
     : pairs_(pairs), row_length_(row_length), rows_(config.rows_of_length(row_length)), seed_(seed) {
   check(pairs.size() > 0, "pairs: there are none");
@@ -97,11 +99,11 @@ Batch PackedPairs::batch(int64_t epoch, int64_t index) const {
     const auto [begin, end] = rows[static_cast<size_t>(row)];
     for (int64_t at = begin; at < end; ++at) {
       const int64_t pair = current->order[static_cast<size_t>(at)], length = pairs_.length(pair) - 1;
-      const int32_t* const tokens = pairs_.tokens(pair);
-      std::copy_n(tokens, length, batch.tokens.mutable_data() + to);
+      const std::vector<int32_t> tokens = pairs_.tokens(pair);
+      std::copy_n(tokens.begin(), length, batch.tokens.mutable_data() + to);
       std::fill_n(batch.segment_ids.mutable_data() + to, length, static_cast<int32_t>(at - begin + 1));
-      const int64_t source = pairs_.prompt_length(pair) - 1;
-      std::copy_n(tokens + source + 1, length - source, batch.labels.mutable_data() + to + source);
+      const int64_t source = prompt_length(pairs_, pair) - 1;
+      std::copy_n(tokens.begin() + source + 1, length - source, batch.labels.mutable_data() + to + source);
       to += length;
     }
   }
