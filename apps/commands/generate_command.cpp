@@ -47,21 +47,37 @@ std::string prompt_text(const GenerateCommandOptions& options) {
   if (options.prompt_file.empty()) return options.prompt;
   std::string text = TextReader::input(options.prompt_file, 64).read_rest();  // 64: a stray file cannot fill memory
   if (!text.empty() && text.back() == '\n') text.pop_back();
+  if (!text.empty() && text.back() == '\r') text.pop_back();
+  return text;
+}
+
+/// A text of --stop, in which \n is the end of a line, \t a tab and \\ a backslash: a shell passes them on as two
+/// characters.
+std::string stop_text(const std::string& given) {
+  std::string text;
+  for (size_t i = 0; i < given.size(); ++i) {
+    const char next = given[i] == '\\' && i + 1 < given.size() ? given[i + 1] : '\0';
+    const bool escape = next == 'n' || next == 't' || next == '\\';
+    text += !escape ? given[i] : next == 'n' ? '\n' : next == 't' ? '\t' : '\\';
+    i += escape ? 1 : 0;
+  }
+  if (text.empty()) throw ConfigError("--stop: the text must not be empty");
   return text;
 }
 
 int generate_text(const GenerateCommandOptions& options) {
   refuse_ranks("capstan generate");
-  for (const std::string& stop : options.completion.stop)
-    if (stop.empty()) throw ConfigError("--stop: the text must not be empty");
+  CompletionOptions completion = options.completion;
+  for (std::string& stop : completion.stop) stop = stop_text(stop);
+  if (isatty(STDOUT_FILENO) == 0) completion.invalid = InvalidBytes::kept;  // another program reads them
   const Run run = Run::open(options.run);
   run.model->that_predicts(Predicts::next_token);
   const RawOutput raw;
   const std::string place = options.prompt_file.empty() ? "--prompt" : options.prompt_file;
   if (options.interactive)
-    answer_lines(run, options.completion);
+    answer_lines(run, completion);
   else
-    print_completions(run, prompt_from(prompt_text(options), place), options.completion, std::cout);
+    print_completions(run, prompt_from(prompt_text(options), place), completion, std::cout);
   return exit_done;
 }
 
@@ -109,7 +125,8 @@ void add_generate_command(CLI::App& program) {
   add_word(command, "--weights", completion.weights,
            "number format of the weights: float32, bf16 (8 bits of mantissa) or int8 (8 bits and a scale per output); "
            "half or a quarter as much memory is read per token, which takes less time");
-  command.add_option("--stop", completion.stop, "generation stops before this text, which is not printed (repeatable)");
+  command.add_option("--stop", completion.stop,
+                     "generation stops before this text, which is not printed; \\n is a line end (repeatable)");
   command.add_flag_callback(
       "--no-slide", [&completion] { completion.slide = false; },
       "stop at the model's last position instead of going on from the last tokens, half as many as positions");

@@ -35,6 +35,7 @@ struct PairSplit {
   std::vector<int64_t> sources, lengths;  // tokens of each source before it is cut, and of each target
   int64_t cut = 0;                        // sources that were cut
   int64_t unknown = 0;                    // tokens that stand for what the vocabulary does not have
+  int64_t rewritten = 0;                  // targets that the tokenizer writes in another way, without unknown words
 };
 
 struct PairData : PerSplit<PairSplit> {
@@ -79,7 +80,8 @@ std::vector<PairRow> hold_out(std::vector<PairRow>& rows, double fraction) {
 
 struct EncodedPair {
   std::vector<int32_t> source, target;
-  int64_t length = 0;  // of the source before it was cut
+  int64_t length = 0;      // of the source before it was cut
+  bool rewritten = false;  // the tokenizer writes the target in another way
 };
 
 /// Tokenises on all threads; pairs and errors are in the order of the rows.
@@ -93,12 +95,15 @@ PairSplit encode(const PairSourceConfig& config, std::vector<PairRow> rows, cons
     EncodedPair pair;
     pair.source = encode_text({row->source}, tokenizer, rule, row->place, &pair.length);
     pair.target = tokenizer.encode(row->target, row->place);
+    const auto none = tokenizer.unknown_token();
+    pair.rewritten = (!none || std::count(pair.target.begin(), pair.target.end(), *none) == 0) &&
+                     tokenizer.decode(pair.target) != row->target;
     return pair;
   };
   InOrder<PairRow*, EncodedPair> encoded(work, [&](PairRow* const pair, auto& outcome) {
     bad.guard([&] {
       PairRow& row = *pair;
-      const auto& [source, target, length] = outcome.get();
+      const auto& [source, target, length, rewritten] = outcome.get();
       if (target.empty()) throw Error(fmt::format("{}: the target is empty", row.place));
       const auto whole = static_cast<int64_t>(source.size() + target.size()) + 2;
       if (whole > config.max_length)
@@ -114,6 +119,7 @@ PairSplit encode(const PairSourceConfig& config, std::vector<PairRow> rows, cons
       result.sources.push_back(length);
       result.lengths.push_back(static_cast<int64_t>(target.size()));
       result.cut += length > static_cast<int64_t>(source.size()) ? 1 : 0;
+      result.rewritten += rewritten ? 1 : 0;
       if (split != Split::train) result.targets.push_back(std::move(row.target));
     });
   });
@@ -163,6 +169,12 @@ std::vector<DataWarning> warnings_of(const PairSourceConfig& config, const PairD
       warnings.push_back(
           {"truncated", fmt::format("{}: {} of {} sources are longer than max_source = {} and are cut; raise it",
                                     to_string(split), part.cut, part.pairs.size(), config.max_source)});
+    if (many * part.rewritten > part.pairs.size())
+      warnings.push_back(
+          {"rewritten", fmt::format("{}: {} of {} targets are written in another way by this tokenizer, which keeps "
+                                    "neither blanks nor upper case as they are; if they matter, set "
+                                    "data.tokenizer=byte or data.tokenizer=sentencepiece",
+                                    to_string(split), part.rewritten, part.pairs.size())});
     if (many * part.unknown > part.pairs.token_count())
       warnings.push_back({"unknown", fmt::format("{}: {} of {} tokens are <unk>, text that the vocabulary does not "
                                                  "cover; set data.tokenizer=byte or data.tokenizer=sentencepiece",

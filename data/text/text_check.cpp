@@ -130,18 +130,53 @@ DataTable splits_table(const TextCounts& counts) {
   return table;
 }
 
+/// Files with unusual bytes, for a warning.
+class UnusualFiles {
+ public:
+  void add(const std::string& path, const std::string& remarks) {
+    if (!remarks.empty() && ++count_ <= named) first_.push_back(fmt::format("{}: {}", path, remarks));
+  }
+  void warn(std::vector<DataWarning>& warnings) const {
+    if (count_ == 0) return;
+    warnings.push_back({"encoding", fmt::format("unusual bytes in {}{}; convert such files to UTF-8 with one kind of "
+                                                "line end, unless they are meant to be so",
+                                                join(first_, "; "), count_ > named ? "; ..." : "")});
+  }
+
+ private:
+  static constexpr size_t named = 5;
+  size_t count_ = 0;
+  std::vector<std::string> first_;
+};
+
+/// A training says which files are not UTF-8, where the tokenizer lets them pass.
+void warn_of_bytes(const SplitText& text, std::vector<DataWarning>& warnings) {
+  UnusualFiles unusual;
+  for (const auto& sources : text.sources)
+    for (const SourceText& source : sources) {
+      EncodingCheck check;
+      for_blocks(
+          source.open(0, source.size), [](std::string_view, size_t at) { return at; },
+          [&](std::string_view block) { check.push(block); });
+      EncodingFacts facts;
+      facts.invalid = check.finish().invalid;
+      unusual.add(source.file.path, facts.remarks());
+    }
+  unusual.warn(warnings);
+}
+
 /// The size of each file, and what is unusual about its bytes. Files without remarks are listed only where there are
 /// few.
 DataTable files_table(const FileLists& lists, const LogLine& log, std::vector<DataWarning>& warnings) {
-  constexpr size_t listed = 20, named = 5;
-  size_t files = 0, bytes = 0, unusual = 0;
+  constexpr size_t listed = 20;
+  size_t files = 0, bytes = 0;
   for (const auto& list : lists) {
     files += list.size();
     bytes += size_of_text(list);
   }
   const bool few = files <= listed;
   DataTable table{"files", few ? "Files" : "Files with unusual bytes", {"file", "key", "bytes", "remarks"}, {}};
-  std::vector<std::string> first;
+  UnusualFiles unusual;
   Progress progress(log, "data: checking the bytes", bytes);
   for (size_t i = 0; i < lists.size(); ++i)
     for (const FoundFile& file : lists[i]) {
@@ -156,14 +191,11 @@ DataTable files_table(const FileLists& lists, const LogLine& log, std::vector<Da
       });
       const EncodingFacts facts = check.finish();
       const std::string remarks = facts.remarks();
-      if (!remarks.empty() && ++unusual <= named) first.push_back(fmt::format("{}: {}", file.path, remarks));
+      unusual.add(file.path, remarks);
       if (few || !remarks.empty())
         table.rows.push_back({file.path, fmt::format("data.{}", to_string(all_splits[i])), facts.bytes, remarks});
     }
-  if (unusual > 0)
-    warnings.push_back({"encoding", fmt::format("unusual bytes in {}{}; convert such files to UTF-8 with one kind of "
-                                                "line end, unless they are meant to be so",
-                                                join(first, "; "), unusual > named ? "; ..." : "")});
+  unusual.warn(warnings);
   return table;
 }
 
@@ -200,6 +232,7 @@ std::vector<DataWarning> warnings_of(const SplitText& text, const TextSourceConf
   }
   counts.finish();
   std::vector<DataWarning> warnings;
+  if (!tokenizer.needs_utf8()) warn_of_bytes(text, warnings);
   warn_of_unknown(counts, warnings);
   warn_of_shared(counts, warnings);
   return warnings;

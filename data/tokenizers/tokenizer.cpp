@@ -48,7 +48,7 @@ std::string StreamingDecoder::take(bool at_end) {
   while (at < pending_.size()) {
     const Utf8Character character = first_character(std::string_view(pending_).substr(at));
     if (character.state == Utf8Character::State::cut_off && !at_end) break;
-    if (character.state == Utf8Character::State::valid)
+    if (character.state == Utf8Character::State::valid || invalid_ == InvalidBytes::kept)
       text.append(pending_, at, character.bytes);
     else
       append_utf8(text, 0xfffd);  // U+FFFD, the replacement character

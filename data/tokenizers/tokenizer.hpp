@@ -57,12 +57,15 @@ class Tokenizer {
   virtual void save_to(nlohmann::json& json) const = 0;
 };
 
-/// Decodes token by token; what it has returned so far is always valid UTF-8. Bytes that cannot become a character are
-/// shown as U+FFFD (Tokenizer::decode keeps them as they are).
+/// What becomes of bytes that are no character: they are shown as U+FFFD, or kept, as Tokenizer::decode does.
+enum class InvalidBytes { replaced, kept };
+
+/// Decodes token by token. It returns whole characters; unless invalid bytes are kept, the text is always UTF-8.
 class StreamingDecoder {
  public:
-  explicit StreamingDecoder(std::shared_ptr<const Tokenizer> tokenizer, int32_t previous = -1)
-      : tokenizer_(std::move(tokenizer)), previous_(previous) {}
+  explicit StreamingDecoder(std::shared_ptr<const Tokenizer> tokenizer, int32_t previous = -1,
+                            InvalidBytes invalid = InvalidBytes::replaced)
+      : tokenizer_(std::move(tokenizer)), previous_(previous), invalid_(invalid) {}
   /// The text that this token completes; may be empty.
   std::string push(int32_t id);
   /// The rest of the text, after the last token.
@@ -73,6 +76,7 @@ class StreamingDecoder {
 
   std::shared_ptr<const Tokenizer> tokenizer_;
   int32_t previous_;
+  InvalidBytes invalid_;
   std::string pending_;
 };
 

@@ -80,7 +80,7 @@ std::vector<Completion> completions_of(const SavedRun& run, const InputText& tex
   std::vector<SampleText> samples;
   for (int64_t i = 0; i < options.samples; ++i) {
     prompts.push_back({tokens, i});
-    samples.emplace_back(run, options.stop, tokens.back());
+    samples.emplace_back(run, options.stop, tokens.back(), options.invalid);
   }
   std::vector<Completion> completions(samples.size());
   const auto add = [&](size_t sample, const std::string& piece) {

@@ -23,6 +23,7 @@ struct CompletionOptions {
   DecodeWeights weights = DecodeWeights::float32;
   bool slide = true;              // past the longest position: go on in a further window; pairs end there
   std::vector<std::string> stop;  // a completion ends before any of these texts
+  InvalidBytes invalid = InvalidBytes::replaced;
   /// Called with each piece as it is written; false ends this sample.
   std::function<bool(int64_t sample, std::string_view piece)> on_piece;
 };
@@ -53,8 +54,9 @@ class StopFilter {
 class SampleText {
  public:
   /// `previous`: the token in front of the text; one that the data add counts as none.
-  SampleText(const SavedRun& run, const std::vector<std::string>& stops, int32_t previous)
-      : decoder_(run.tokenizer, previous < run.tokenizer->vocabulary_size() ? previous : -1), filter_(stops) {}
+  SampleText(const SavedRun& run, const std::vector<std::string>& stops, int32_t previous,
+             InvalidBytes invalid = InvalidBytes::replaced)
+      : decoder_(run.tokenizer, previous < run.tokenizer->vocabulary_size() ? previous : -1, invalid), filter_(stops) {}
 
   std::string push(int32_t token) { return filter_.push(decoder_.push(token)); }
   std::string finish() { return filter_.done() ? "" : filter_.push(decoder_.finish()) + filter_.finish(); }

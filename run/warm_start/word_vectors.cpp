@@ -52,6 +52,7 @@ class VectorFile {
     size_t passed = 0;
     for (std::string line; next(reader, line);) {
       ++line_;
+      if (line_ == 1 && starts_with(line, "\xef\xbb\xbf")) line.erase(0, 3);  // a byte order mark
       passed += line.size() + 1;
       if (passed >= step) progress.add(static_cast<double>(std::exchange(passed, 0)));
       if (line_ == 1 && is_header(line)) continue;

@@ -227,3 +227,20 @@ TEST_CASE("pairs: the report of data check") {
   config.train = {folder.write("c.tsv", rows)};  // one of twenty is cut: not more than 5 %
   CHECK(check_source(config, {}).warnings.empty());
 }
+
+TEST_CASE("pairs: targets that the tokenizer cannot write as they are give a warning") {
+  const TemporaryFolder folder;
+  PairSourceConfig config;
+  std::string rows;
+  for (int i = 10; i < 40; ++i) rows += fmt::format("31.12.19{0}\t19{0}-12-31\n", i);
+  config.train = {folder.write("a.tsv", rows)};
+  const auto checks = [&] {
+    std::vector<std::string> names;
+    for (const DataWarning& warning : make_source(config, {})->warnings()) names.push_back(warning.check);
+    return names;
+  };
+  config.tokenizer = WordTokenizerConfig{WordSplit::words, true, 30000, 1};
+  CHECK(checks() == std::vector<std::string>{"rewritten"});
+  config.tokenizer = ByteTokenizerConfig{};
+  CHECK(checks().empty());
+}

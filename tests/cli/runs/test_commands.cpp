@@ -236,6 +236,29 @@ TEST_CASE("generate takes any prompt there is, and none") {
   check_refused(place, "empty stop", {"generate", "runs/lm", "--stop", ""}, "--stop ... must not be empty", 2);
 }
 
+TEST_CASE("generate: the end of the last line of a prompt file is no part of it, as LF or CRLF") {
+  const TrainedPlace place;
+  place.write("lf.txt", "the tape\n");
+  place.write("crlf.txt", "the tape\r\n");
+  const std::string text = succeed(place, "generate runs/lm -n 20 --seed 3 --prompt-file lf.txt").out;
+  CHECK(text.rfind("the tape", 0) == 0);
+  CHECK(succeed(place, "generate runs/lm -n 20 --seed 3 --prompt-file crlf.txt").out == text);
+}
+
+TEST_CASE("text that is not UTF-8: training warns of it, and a pipe gets the bytes that the model wrote") {
+  const SamplePlace place;
+  std::string book;
+  for (int i = 0; i < 200; ++i) book += "Le caf\xe9 \xe9tait ferm\xe9\n";
+  place.write("book.txt", book);
+  const Outcome trained = succeed(place, {"train", "--config", "lm.yaml", "--set", "name=latin", "train.steps=1",
+                                          "data.train=[book.txt]", "data.tokenizer=byte"});
+  check_contains(trained.err, {"book.txt: 600 bytes not UTF-8; convert"});
+  const Outcome written = run(place, "generate runs/latin -n 200 --seed 3");
+  CHECK(written.code == 0);
+  CHECK_FALSE(contains(written.out, "\xef\xbf\xbd"));  // U+FFFD
+  CHECK(std::any_of(written.out.begin(), written.out.end(), [](char c) { return (c & 0x80) != 0; }));
+}
+
 TEST_CASE("generate: a model without a position limit reads the end of a prompt of any length") {
   const SamplePlace place;
   succeed(place, {"train", "--config", "lm.yaml", "--set", "name=rotary", "train.steps=2", "model.positions=none",
@@ -258,6 +281,8 @@ TEST_CASE("generate ends at a stop string, which is not shown, and at the last p
     Words stopped = command + Words{"--stop", "never said", "--stop", stop};
     CHECK(succeed(place, stopped).out == "the" + text.substr(0, text.find(stop)) + "\n");
   }
+  const std::string lines = succeed(place, command + Words{"--stop", "\\n"}).out;
+  CHECK(lines == "the" + text.substr(0, text.find('\n')) + "\n");
   Words whole = command + "--no-slide";
   const Outcome outcome = succeed(place, whole);
   CHECK(outcome.out.size() < 100);

@@ -41,6 +41,11 @@ TEST_CASE("word vectors start the embedding of the words that they are of: with 
       "of 9 9 9 9\nfine 1 -2.5 3e-1 0.25\nnot a word 1 2 3 4\nsad -1 0 1 1e-60\nfine 7 7 7 7\nDay 1 1 1 1\n";
   place.write("glove.txt", vectors);
   place.write("words.vec", "6 4\n" + vectors);
+  place.write("marked.txt",
+              "\xef\xbb\xbf"
+              "fine 1 -2.5 3e-1 0.25\nsad -1 0 1 0\n");
+  succeed(place, training("marked.txt", {"name=marked", "train.freeze=[embed.*]"}));
+  CHECK(row_of(place, "runs/marked", "fine") == std::vector<float>{1, -2.5F, 0.3F, 0.25F});
   REQUIRE(run_shell(place, "gzip -k words.vec").code == 0);
   for (const char* const file : {"glove.txt", "words.vec", "words.vec.gz"}) {
     INFO(file);

@@ -193,6 +193,13 @@ TEST_CASE("the streaming decoder never shows half a character") {
         "a");
   CHECK(decoder.push(0xf0) == "");
   CHECK(decoder.finish() == "\xef\xbf\xbd");
+  StreamingDecoder kept(tokenizer, -1, InvalidBytes::kept);
+  CHECK(kept.push(0xe2) == "");
+  CHECK(kept.push('a') ==
+        "\xe2"
+        "a");
+  CHECK(kept.push(0xf0) == "");
+  CHECK(kept.finish() == "\xf0");
 
   const auto words = std::make_shared<WordTokenizer>(WordTokenizer::Rule{}, std::vector<std::string>{"a", "b"});
   StreamingDecoder line(words);
