@@ -1,7 +1,9 @@
 // Reads the fields of requests and checks their limits, before a model is asked anything: the functions of call.hpp and
 // completions.hpp that read bodies. tests/serve/test_endpoints.cpp, tests/fuzz/fuzz_request.cpp.
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <map>
 
 #include "core/io/json.hpp"
 #include "core/strings/strings.hpp"
@@ -38,6 +40,24 @@ void read_prompts(CompletionRequest& request, const RequestFields& fields, int64
     for (const json& item : *given) add(item);
   else
     add(given != nullptr ? *given : json(""));
+}
+
+/// {"17": -100, ...}: what is added to the logits of tokens.
+std::map<int32_t, double> read_logit_bias(const RequestFields& fields, int64_t vocabulary) {
+  constexpr const char* name = "logit_bias";
+  std::map<int32_t, double> biases;
+  const json* const given = fields.find(name);
+  if (given == nullptr) return biases;
+  if (!given->is_object()) fields.refuse(name, "expected an object of token ids and numbers");
+  for (const auto& [key, bias] : given->items()) {
+    const auto token = parse_integer(key);
+    if (!token || *token < 0 || *token >= vocabulary)
+      fields.refuse(name, fmt::format("expected token ids from 0 to {}, got {}", vocabulary - 1, json_excerpt(key)));
+    if (!bias.is_number() || !(std::abs(bias.get<double>()) <= 100))
+      fields.refuse(name, "expected numbers from -100 to 100, got " + json_excerpt(bias));
+    biases[static_cast<int32_t>(*token)] = bias.get<double>();
+  }
+  return biases;
 }
 
 void read_session(CompletionRequest& request, const RequestFields& fields) {
@@ -111,8 +131,8 @@ CompletionRequest completion_fields(const json& body, int64_t vocabulary, const 
                              "model prompt max_tokens n temperature top_p top_k min_p repetition_penalty seed stop "
                              "stream stream_options logprobs echo session user suffix presence_penalty "
                              "frequency_penalty logit_bias");
-  // Clients send these with their defaults.
-  for (const char* const name : {"suffix", "presence_penalty", "frequency_penalty", "logit_bias"}) fields.neutral(name);
+  // Clients send it with its default.
+  fields.neutral("suffix");
   CompletionRequest request;
   request.job.samples = fields.whole("n", 1, 1, limits.texts);
   request.job.likeliest = fields.whole("logprobs", -1, 0, 20);
@@ -130,6 +150,9 @@ CompletionRequest completion_fields(const json& body, int64_t vocabulary, const 
   sampling.min_p = fields.number("min_p", 0, 0, 1);
   sampling.top_k = std::max<int64_t>(0, fields.whole("top_k", 0, -1, 1 << 30));
   sampling.repetition_penalty = fields.number("repetition_penalty", 1, 1e-3, 1e3);
+  sampling.frequency_penalty = fields.number("frequency_penalty", 0, -2, 2);
+  sampling.presence_penalty = fields.number("presence_penalty", 0, -2, 2);
+  sampling.logit_bias = read_logit_bias(fields, vocabulary);
   sampling.seed = fields.whole("seed", drawn_number(), 0, std::numeric_limits<int64_t>::max());
   read_session(request, fields);
   read_prompts(request, fields, vocabulary, limits);

@@ -2,13 +2,17 @@
 // tests/cli/runs/test_commands.cpp.
 #include <unistd.h>
 
+#include <charconv>
+#include <cmath>
 #include <iostream>
+#include <limits>
 
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
+#include "core/strings/strings.hpp"
 #include "data/files/text_file.hpp"
 #include "run/predictions/completion_writer.hpp"
 #include "run/run.hpp"
@@ -19,6 +23,7 @@ namespace {
 struct GenerateCommandOptions {
   std::string run, prompt, prompt_file;  // the prompt is a text or the content of a file; both empty: no prompt
   bool interactive = false;              // each line of standard input is a prompt
+  std::vector<std::string> logit_bias;   // each TOKEN=NUMBER
   CompletionOptions completion;
 };
 
@@ -51,6 +56,18 @@ std::string prompt_text(const GenerateCommandOptions& options) {
   return text;
 }
 
+/// TOKEN=NUMBER, as in --logit-bias 17=-100.
+std::pair<int32_t, double> bias_of(const std::string& given) {
+  const size_t equals = std::min(given.find('='), given.size());
+  const auto token = parse_integer(given.substr(0, equals));
+  double bias = std::nan("");
+  std::from_chars(given.data() + std::min(equals + 1, given.size()), given.data() + given.size(), bias);
+  if (!token || *token < 0 || *token > std::numeric_limits<int32_t>::max() || !(std::abs(bias) <= 100))
+    throw ConfigError(
+        fmt::format("--logit-bias {}: expected TOKEN=NUMBER, a token id and a number from -100 to 100", given));
+  return {static_cast<int32_t>(*token), bias};
+}
+
 /// A text of --stop, in which \n is the end of a line, \t a tab and \\ a backslash: a shell passes them on as two
 /// characters.
 std::string stop_text(const std::string& given) {
@@ -69,6 +86,7 @@ int generate_text(const GenerateCommandOptions& options) {
   refuse_ranks("capstan generate");
   CompletionOptions completion = options.completion;
   for (std::string& stop : completion.stop) stop = stop_text(stop);
+  for (const std::string& bias : options.logit_bias) completion.sampling.logit_bias.insert(bias_of(bias));
   if (isatty(STDOUT_FILENO) == 0) completion.invalid = InvalidBytes::kept;  // another program reads them
   const Run run = Run::open(options.run);
   run.model->that_predicts(Predicts::next_token);
@@ -91,6 +109,10 @@ void add_sampling_options(CLI::App& command, SamplingConfig& sampling) {
              "sample from the tokens that are at least this many times as probable as the most probable one");
   add_number(command, "--repetition-penalty", sampling.repetition_penalty, greater(0),
              "above 1 = tokens that occurred before become less likely");
+  add_number(command, "--frequency-penalty", sampling.frequency_penalty, between(-2, 2),
+             "taken from a token's logit each time that it was written");
+  add_number(command, "--presence-penalty", sampling.presence_penalty, between(-2, 2),
+             "taken from the logit of a token that was written");
   add_number(command, "--seed", sampling.seed, at_least(0), "the same seed gives the same text");
 }
 
@@ -122,6 +144,7 @@ void add_generate_command(CLI::App& program) {
              "number of texts, written together; they are separated by a line ---");
   add_number(command, "-n,--tokens", completion.tokens, count_from(-1), "largest number of new tokens; -1 = no limit");
   add_sampling_options(command, completion.sampling);
+  command.add_option("--logit-bias", options.logit_bias, "TOKEN=NUMBER: is added to the token's logit (repeatable)");
   add_word(command, "--weights", completion.weights,
            "number format of the weights: float32, bf16 (8 bits of mantissa) or int8 (8 bits and a scale per output); "
            "half or a quarter as much memory is read per token, which takes less time");

@@ -21,6 +21,8 @@ const SamplingConfig& checked(const SamplingConfig& c) {
   check(c.min_p >= 0 && c.min_p <= 1, "generate: min_p {} is outside 0 ... 1", c.min_p);
   check(c.repetition_penalty > 0 && std::isfinite(c.repetition_penalty),
         "generate: repetition_penalty {} is not a number > 0", c.repetition_penalty);
+  for (const double added : {c.frequency_penalty, c.presence_penalty})
+    check(std::isfinite(added), "generate: a penalty of {} is not a finite number", added);
   return c;
 }
 
@@ -35,10 +37,19 @@ Sampler::Sampler(const SamplingConfig& config, int64_t vocabulary, const std::ve
   for (const int32_t token : banned_)
     check(token >= 0 && token < vocabulary, "generate: banned token {} is outside the vocabulary of {}", token,
           vocabulary);
+  for (const auto& [token, bias] : config.logit_bias)
+    if (token < 0 || token >= vocabulary || !std::isfinite(bias))
+      throw ConfigError(fmt::format("logit_bias: {} for token {}: expected finite numbers for tokens of 0 to {}", bias,
+                                    token, vocabulary - 1));
   check(static_cast<int64_t>(banned_.size()) < vocabulary, "generate: all {} tokens are banned", vocabulary);
 }
 
 void Sampler::see(int32_t token) { seen_.at(static_cast<size_t>(token)) = true; }
+
+void Sampler::write(int32_t token) {
+  see(token);
+  ++written_[token];
+}
 
 std::vector<double> Sampler::penalised(const Array& logits) const {
   check(logits.size() == static_cast<int64_t>(seen_.size()), "generate: {} logits for a vocabulary of {}",
@@ -50,6 +61,10 @@ std::vector<double> Sampler::penalised(const Array& logits) const {
           "the logit of token {} is {}: the model's weights are damaged or its training diverged", i, out[i]));
     if (seen_[i]) out[i] = out[i] > 0 ? out[i] / config_.repetition_penalty : out[i] * config_.repetition_penalty;
   }
+  for (const auto& [token, count] : written_)
+    out[static_cast<size_t>(token)] -=
+        config_.frequency_penalty * static_cast<double>(count) + config_.presence_penalty;
+  for (const auto& [token, bias] : config_.logit_bias) out[static_cast<size_t>(token)] += bias;
   for (const int32_t token : banned_) out[static_cast<size_t>(token)] = -std::numeric_limits<double>::infinity();
   return out;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -21,6 +22,10 @@ struct SamplingConfig {
   double repetition_penalty = 1;  // above 0: makes tokens that have already occurred less likely; 1 = off
   int64_t seed = 1;               // the same seed gives the same text
   double min_p = 0;               // only tokens with at least this share of the likeliest one's probability; 0 = all
+  // As OpenAI's API has them: taken from a token's logit, for each time that the text (not the prompt) has it, and once
+  // if it has it at all; and added to the logits of tokens.
+  double frequency_penalty = 0, presence_penalty = 0;
+  std::map<int32_t, double> logit_bias = {};
 };
 
 }  // namespace capstan
@@ -29,17 +34,19 @@ namespace capstan::CAPSTAN_PRECISION {
 
 /// Chooses tokens. Draw n is a pure function of the seed, the stream and n. It applies in this order: repetition
 /// penalty p (logits of tokens seen are divided by p where positive, multiplied by p elsewhere; Keskar et al. 2019,
-/// arXiv 1909.05858), temperature, top-k, top-p (the fewest likeliest tokens whose probability reaches p; Holtzman et
-/// al. 2020, arXiv 1904.09751), min-p (Nguyen et al. 2024, arXiv 2407.01082). Among equal logits the lower id comes
-/// first. Throws std::invalid_argument for settings out of range.
+/// arXiv 1909.05858), penalties of frequency and presence, biases, temperature, top-k, top-p (the fewest likeliest
+/// tokens whose probability reaches p; Holtzman et al. 2020, arXiv 1904.09751), min-p (Nguyen et al. 2024, arXiv
+/// 2407.01082). Among equal logits the lower id comes first. Throws std::invalid_argument for settings out of range.
 class Sampler {
  public:
   /// `banned` tokens are never chosen; at least one must be left.
   Sampler(const SamplingConfig& config, int64_t vocabulary, const std::vector<int32_t>& banned = {},
           int64_t stream = 0);
 
-  /// Counts `token` as seen, for the repetition penalty.
+  /// Counts `token` of the prompt as seen, for the repetition penalty.
   void see(int32_t token);
+  /// Counts `token` as seen and written.
+  void write(int32_t token);
   /// The next token. logits: V elements. Throws NotFinite for logits that are not finite.
   int32_t choose(const Array& logits);
 
@@ -49,6 +56,7 @@ class Sampler {
   SamplingConfig config_;
   RandomStream random_;
   std::vector<bool> seen_;
+  std::map<int32_t, int64_t> written_;  // how often, by token
   std::vector<int32_t> banned_;
 };
 

@@ -68,7 +68,7 @@ WrittenText::Added WrittenText::add(int32_t token, const Array& logits) {
   window_.push_back(token);
   if (is_long() && !options_->stop_token) return ended(GenerateEnd::max_tokens, Added::last);
   if (full() && !options_->slide) return ended(GenerateEnd::window, Added::last);
-  sampler_.see(token);
+  sampler_.write(token);
   if (full()) place_window();
   return Added::goes_on;
 }

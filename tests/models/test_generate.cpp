@@ -103,6 +103,32 @@ TEST_CASE("tokens seen are made less likely, whatever the sign of their logit") 
   CHECK(draws(config, {5, 2, 1}, 1, {0}) == std::vector<int>{1, 0, 0});
 }
 
+TEST_CASE("penalties of frequency and presence count what was written, not the prompt; biases are added") {
+  SamplingConfig config;
+  config.temperature = 0;
+  const auto chosen = [&](int written, int32_t seen = 1) {
+    Sampler sampler(config, 3);
+    sampler.see(seen);
+    for (int i = 0; i < written; ++i) sampler.write(0);
+    return sampler.choose(Array(Shape{3}, std::vector<real>{2, 1, 0}));
+  };
+  config.frequency_penalty = 0.4;  // 2 - 0.4 n, beside 1
+  CHECK(chosen(2, 0) == 0);
+  CHECK(chosen(3, 0) == 1);
+  config.frequency_penalty = 0;
+  config.presence_penalty = 0.9;
+  CHECK(chosen(9) == 0);
+  config.presence_penalty = 1.1;
+  CHECK(chosen(0, 0) == 0);
+  CHECK(chosen(1) == 1);
+  config.logit_bias = {{2, 2.5}};
+  CHECK(chosen(0) == 2);
+  config.logit_bias = {{0, -100}};
+  CHECK(chosen(0) == 1);
+  config.logit_bias = {{3, 1}};
+  CHECK_THROWS_AS(chosen(0), ConfigError);
+}
+
 TEST_CASE("draws are a function of the seed and the stream, which is 0 where none is given") {
   const auto drawn = [](Sampler sampler) {
     std::vector<int32_t> tokens;

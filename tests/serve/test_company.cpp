@@ -29,6 +29,10 @@ Wanted wanted(const std::string& model, std::mt19937& random) {
   options.sampling.min_p = below(2) == 0 ? 0 : 0.05;
   options.sampling.top_k = below(2) == 0 ? 0 : 5;
   options.sampling.repetition_penalty = below(3) == 0 ? 1.2 : 1;
+  options.sampling.frequency_penalty = below(3) == 0 ? 0.7 : 0;
+  options.sampling.presence_penalty = below(3) == 0 ? -0.5 : 0;
+  json biases = json::object();
+  if (below(4) == 0) biases = {{"3", 1.5}, {"5", -100}}, options.sampling.logit_bias = {{3, 1.5}, {5, -100}};
   if (below(4) == 0) options.stop = {"e "};
   return {{{"model", model},
            {"prompt", prompt},
@@ -39,6 +43,9 @@ Wanted wanted(const std::string& model, std::mt19937& random) {
            {"min_p", options.sampling.min_p},
            {"top_k", options.sampling.top_k},
            {"repetition_penalty", options.sampling.repetition_penalty},
+           {"frequency_penalty", options.sampling.frequency_penalty},
+           {"presence_penalty", options.sampling.presence_penalty},
+           {"logit_bias", biases},
            {"stop", options.stop}},
           served_runs().run(model).generate(prompt, options).front().text};
 }

@@ -25,7 +25,12 @@ TEST_CASE("what is wrong with a request is said with the field") {
                                                 {{{"session", 1}}, "session"},
                                                 {{{"session", {{"keep", "a/b"}}}}, "session.keep"},
                                                 {{{"best_of", 2}}, "best_of"},
-                                                {{{"presence_penalty", 1}}, "presence_penalty"}};
+                                                {{{"presence_penalty", 3}}, "presence_penalty"},
+                                                {{{"frequency_penalty", "1"}}, "frequency_penalty"},
+                                                {{{"logit_bias", {1}}}, "logit_bias"},
+                                                {{{"logit_bias", {{"a", 1}}}}, "logit_bias"},
+                                                {{{"logit_bias", {{"999999", 1}}}}, "logit_bias"},
+                                                {{{"logit_bias", {{"1", 101}}}}, "logit_bias"}};
   for (const auto& [fields, param] : wrong) {
     json request = fields;
     CAPTURE(request.dump());
