@@ -27,13 +27,11 @@ int print_config(const ConfigOptions& options) {
 }
 
 int check_config(const ConfigOptions& options) {
-  if (!has_sweep(options)) {
+  if (const auto sweep = find_sweep(options))
+    std::cout << fmt::format("{}: the configurations of {} runs are valid\n", sweep->folder.filename().string(),
+                             sweep->runs.size());
+  else
     std::cout << load_with_columns(options).name << ": the configuration is valid\n";
-    return exit_done;
-  }
-  const Sweep sweep = load_sweep(options);
-  std::cout << fmt::format("{}: the configurations of {} runs are valid\n", sweep.folder.filename().string(),
-                           sweep.runs.size());
   return exit_done;
 }
 

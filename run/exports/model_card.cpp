@@ -58,7 +58,7 @@ std::string recipe(const RunConfig& config) {
     if (node->kind == NodeKind::scalar) keep_name(*node);
     for (ConfigNode& path : node->children) keep_name(path);
   }
-  return write_yaml(tree, Comments::none);
+  return write_yaml(tree);
 }
 
 /// The lines of the model card that say what the model cannot do, and where its answers differ from bare probabilities.

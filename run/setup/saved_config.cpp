@@ -64,9 +64,7 @@ RunConfig load_run_config(const std::filesystem::path& folder, const std::vector
   if (error == std::errc::permission_denied) throw_file_error("read", folder.string(), error.value());
   if (!exists) throw Error(no_run(folder));
   try {
-    ProblemList problems;
-    const ConfigNode tree = load_tree(to_node(RunConfig{}), {(folder / "config.yaml").string()}, overrides, problems);
-    return read_config<RunConfig>(tree, problems);
+    return load_config<RunConfig>({(folder / "config.yaml").string()}, overrides);
   } catch (const ConfigError&) {
     refuse_other_version(folder);
     throw;

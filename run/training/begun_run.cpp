@@ -1,4 +1,4 @@
-// Every key that may be left open is here, and in settle.cpp, where it is chosen. tests/run/test_begun_run.cpp.
+// Every key that may be left open is here, and in settle.cpp, where it is chosen. tests/run/test_settle.cpp.
 #include "run/training/begun_run.hpp"
 
 #include "core/base/error.hpp"
@@ -15,14 +15,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The run in a folder that this process sees.
+/// The run in a folder that this process sees. Without its checkpoint, a configuration that cannot be read is none: the
+/// run begins again.
 std::optional<BegunRun> saved_run(const fs::path& folder) {
+  const bool has_checkpoint = Checkpoints(folder / "checkpoints").last().has_value();
   std::error_code unknown;
-  if (!fs::exists(folder / "config.yaml", unknown)) return std::nullopt;
+  if (!has_checkpoint && !fs::exists(folder / "config.yaml", unknown)) return std::nullopt;
   try {
-    return BegunRun{load_run_config(folder), Checkpoints(folder / "checkpoints").last().has_value()};
-  } catch (const Error&) {
-    return std::nullopt;
+    return BegunRun{load_run_config(folder), has_checkpoint};
+  } catch (const Error& error) {
+    if (!has_checkpoint) return std::nullopt;
+    throw Error(fmt::format("{}; the run has checkpoints, which go on with its config.yaml alone: put it back{}",
+                            error.what(), begin_another));
   }
 }
 
@@ -48,18 +52,6 @@ void take_columns(const PairSourceConfig& begun, PairSourceConfig& given) {
   take(given.target_column, begun.target_column);
 }
 
-/// visit(begun's, given's) where both have the same type of tables.
-template <class Given, class Visit>
-void with_tables(const SourceConfig& begun, Given& given, const Visit& visit) {
-  std::visit(
-      [&](auto& ours) {
-        using Source = std::decay_t<decltype(ours)>;
-        if constexpr (std::is_same_v<Source, LabelledSourceConfig> || std::is_same_v<Source, PairSourceConfig>)
-          if (const auto* const theirs = std::get_if<Source>(&begun)) visit(*theirs, ours);
-      },
-      given);
-}
-
 }  // namespace
 
 std::optional<BegunRun> begun_run(const RunConfig& given, Communicator& ranks) {
@@ -72,20 +64,20 @@ std::optional<BegunRun> begun_run(const RunConfig& given, Communicator& ranks) {
   return BegunRun{load_config_text<RunConfig>(text, "config.yaml of rank 0"), !has_checkpoint.empty()};
 }
 
-bool has_columns_of(const BegunRun& begun, const RunConfig& given) {
-  bool same = false;
-  with_tables(begun.config.data, given.data,
-              [&](const auto& theirs, const auto& ours) { same = theirs.train == ours.train; });
-  return same && begun.has_checkpoint;
-}
-
 RunConfig with_choices_of(const BegunRun& begun, RunConfig given) {
-  if (has_columns_of(begun, given))
-    with_tables(begun.config.data, given.data, [](const auto& theirs, auto& ours) { take_columns(theirs, ours); });
-  if (has_plan_to_make(given)) given = with_plan_of(begun.config, std::move(given));
-  if (begun.has_checkpoint) take_choices(begun.config.model, given.model);
-  if (given.train.precision == Precision::automatic) given.train.precision = begun.config.train.precision;
-  if (begun.has_checkpoint) take(given.train.valid_every, begun.config.train.valid_every);
+  const RunConfig& chosen = begun.config;
+  if (has_plan_to_make(given)) given = with_plan_of(chosen, std::move(given));
+  if (given.train.precision == Precision::automatic) given.train.precision = chosen.train.precision;
+  if (!begun.has_checkpoint) return given;
+  std::visit(
+      [&](auto& ours) {
+        using Source = std::decay_t<decltype(ours)>;
+        if constexpr (std::is_same_v<Source, LabelledSourceConfig> || std::is_same_v<Source, PairSourceConfig>)
+          if (const auto* const theirs = std::get_if<Source>(&chosen.data)) take_columns(*theirs, ours);
+      },
+      given.data);
+  take_choices(chosen.model, given.model);
+  take(given.train.valid_every, chosen.train.valid_every);
   return given;
 }
 

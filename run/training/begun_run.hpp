@@ -1,5 +1,5 @@
 // The run that a folder has already: what it was begun with is not chosen again, or a run that goes on would have other
-// bits. settle() and searches ask here. tests/run/test_begun_run.cpp.
+// bits. settle() and searches ask here. tests/run/test_settle.cpp.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,9 @@ struct BegunRun {
   RunConfig config;             // of its config.yaml, with nothing left open
   bool has_checkpoint = false;  // then it goes on; else it begins again
 };
-/// Collective: the run in `<folder>/<name>`, as rank 0 sees it; none where there is none, or its configuration cannot
-/// be read: training reads the same files and reports that.
+/// Collective: the run in `<folder>/<name>`, as rank 0 sees it, or none. Throws Error where its checkpoints have no
+/// configuration that can be read.
 std::optional<BegunRun> begun_run(const RunConfig& given, Communicator& ranks);
-
-/// Are the columns of tables those of the begun run? Where it is trained on the same files, they are, even those that
-/// its version did not look for and left open.
-bool has_columns_of(const BegunRun& begun, const RunConfig& given);
 
 /// `given` with what it leaves open as in the begun run. Without a checkpoint these are only the choices by trial (the
 /// plan, the precision): others follow from the data and would be the same again, unless the data were mended. Throws

@@ -107,7 +107,7 @@ class Planner {
     for (const Size& size : widths)
       if (size.width <= default_width) width = size.width;
     RunConfig config = with_sizes(width, 1);
-    if (!fits_(config)) return {config, {}};
+    if (!fits_(config)) return {config, false, {}};
     PilotTimes times = time(config);
     if (open_width) {
       // Only the second pilot shows what a step takes besides its operations, so that the choice may change after it.
@@ -117,7 +117,8 @@ class Planner {
       times = predicted(chosen.flops);
     }
     config = with_sizes(width, steps_for(times));
-    return {config, report(config, times)};
+    const bool cut = memory_cuts_ && width == widths.back().width;
+    return {config, cut, report(config, times)};
   }
 
  private:
@@ -182,13 +183,15 @@ class Planner {
     double flops;  // per token
   };
   /// The narrowest, and all wider ones up to the first that does not fit or has too many parameters for the text.
-  std::vector<Size> sizes() const {
+  std::vector<Size> sizes() {
     std::vector<Size> all;
     for (int64_t width = min_width; width <= max_width; width += width_step) {
       const RunConfig config = with_sizes(width, 1);
       const std::optional<double> needed = flops(config);
       if (!needed) continue;
-      if (!all.empty() && (*needed / 6 > max_parameters_per_token * text_ || !fits_(config))) break;
+      if (!all.empty() && *needed / 6 > max_parameters_per_token * text_) break;
+      memory_cuts_ = !all.empty() && !fits_(config);
+      if (memory_cuts_) break;
       all.push_back({width, *needed});
     }
     if (all.empty())
@@ -269,7 +272,8 @@ class Planner {
   const int64_t steps_per_epoch_, valid_every_;
   std::vector<std::pair<double, PilotTimes>> piloted_;  // operations per token, and the times of that model
   int64_t columns_ = 1;
-  double text_ = 0;  // tokens of an epoch
+  bool memory_cuts_ = false;  // sizes(): the next one does not fit
+  double text_ = 0;           // tokens of an epoch
 };
 
 }  // namespace

@@ -28,7 +28,8 @@ using Fits = std::function<bool(const RunConfig&)>;
 
 /// A run that takes the time that is left of train.minutes.
 struct RunPlan {
-  RunConfig config;  // nothing is left open
+  RunConfig config;            // nothing is left open
+  bool memory_limits = false;  // would a larger model have been taken?
   std::vector<std::string> report;
 };
 

@@ -82,14 +82,16 @@ std::vector<RunConfig> candidates_of(const ConfigOptions& options, bool force) {
     check_tunable(config, problems);
   };
   RunConfig given = load_without_sweep(options, check);
-  ConfigOptions config = options;
-  if (!has_sweep(config))
+  std::optional<Sweep> sweep = find_sweep(options, check);
+  if (!sweep) {
+    ConfigOptions config = options;
     for (std::string& values : default_search_space(given)) config.overrides.push_back(std::move(values));
-  const Sweep sweep = load_sweep(config, check);
-  given.folder = sweep.folder.string();
+    sweep = load_sweep(config, check);
+  }
+  given.folder = sweep->folder.string();
   given.name = given_run;
   std::vector<RunConfig> candidates{given};
-  for (const RunConfig& run : sweep.runs) {
+  for (const RunConfig& run : sweep->runs) {
     RunConfig renamed = run;
     renamed.name = given_run;
     if (const std::string key = incomparable_key(given, renamed); !key.empty())

@@ -11,13 +11,13 @@
 #include "core/io/log.hpp"
 #include "core/io/progress.hpp"
 #include "core/products/blas_info.hpp"
+#include "core/products/gemm_backend.hpp"
 #include "run/setup/rank_agreement.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_memory.hpp"
 #include "run/setup/run_ngrams.hpp"
 #include "run/training/begun_run.hpp"
 #include "run/training/plan.hpp"
-#include "run/training/precision.hpp"
 #include "train/loop/run_length.hpp"
 #include "train/ranks/agreement.hpp"
 
@@ -29,20 +29,34 @@ constexpr int64_t few_steps = 50;
 /// The share of the time that a pilot may take, from 1 to 20 seconds.
 constexpr double pilot_share = 0.02;
 
+/// Collective: the precision that rank 0 has chosen. Throws Error naming a rank that cannot train in it.
+Precision agreed_precision(Communicator& ranks, Precision chosen) {
+  if (ranks.size() == 1) return chosen;
+  TrainConfig config;
+  config.precision =
+      ranks.broadcast(enum_name(chosen)) == enum_name(Precision::bf16) ? Precision::bf16 : Precision::float32;
+  const std::vector<std::string> obstacles = ranks.gather(precision_obstacle(config));
+  for (size_t rank = 0; rank < obstacles.size(); ++rank)
+    if (!obstacles[rank].empty())
+      throw Error(fmt::format("train.precision: {} has chosen bf16, in which {} cannot train: {}", ranks.name_of(0),
+                              ranks.name_of(static_cast<int>(rank)), obstacles[rank]));
+  return config.precision;
+}
+
 class Settling : NoCopy {
  public:
   Settling(const RunConfig& given, const TrainRunOptions& options, Communicator& ranks, const Machine& machine)
       : options_(options),
         ranks_(ranks),
         machine_(machine),
-        open_precision_(given.train.precision == Precision::automatic),
+        given_(given),
         begun_(options.settled ? BegunRun{given, true} : begun_run(given, ranks)) {
     config_ = begun_ ? with_choices_of(*begun_, given) : given;
   }
 
   /// Of tables.
   void columns() {
-    if (!begun_ || !has_columns_of(*begun_, config_)) say(find_data_columns(config_));
+    if (!begun_ || !begun_->has_checkpoint) say(find_data_columns(config_));
   }
 
   void read_data() {
@@ -64,7 +78,9 @@ class Settling : NoCopy {
 
   /// What train.minutes leaves open.
   void sizes_and_steps() {
-    if (!has_plan_to_make(config_)) return;
+    if (!has_plan_to_make(given_)) return;
+    if (!has_plan_to_make(config_))
+      return say(fmt::format("train.minutes: {} steps, as planned when the run was begun", config_.train.steps));
     if (ranks_.size() > 1)
       throw ConfigError(
           "train.minutes: one process plans a run; with several, give train.steps and the sizes of the model");
@@ -80,6 +96,7 @@ class Settling : NoCopy {
     RunPlan made = plan(config_, *run_.data, seconds - since_.seconds(), pilot, fits);
     config_ = std::move(made.config);
     for (const std::string& line : made.report) say(line);
+    if (made.memory_limits) say("no larger model leaves memory to spare of " + machine_.memory.of);
     if (const int64_t steps = config_.train.steps; steps < few_steps)
       run_.warnings.push_back(
           fmt::format("train.minutes: the time is enough for {} steps, too few to learn much; give more minutes, or a "
@@ -96,7 +113,7 @@ class Settling : NoCopy {
   /// Of all ranks, that of the first one.
   void precision() {
     reserve_product_memory();
-    if (!open_precision_) return;
+    if (given_.train.precision != Precision::automatic) return;
     doing_ = "while steps were on trial";
     Precision& chosen = config_.train.precision;
     if (is_solved()) chosen = Precision::float32;
@@ -112,8 +129,8 @@ class Settling : NoCopy {
 
   /// Throws Stopped where one of the ranks was sent a signal.
   void stop_for_signals() {
-    run_.signal = agreed_signal(ranks_, StopSignals::received());
-    if (run_.signal != 0) throw Stopped();
+    signal_ = agreed_signal(ranks_, StopSignals::received());
+    if (signal_ != 0) throw Stopped();
     doing_ = "before the first step";
   }
 
@@ -125,12 +142,9 @@ class Settling : NoCopy {
   }
 
   Settled settled() { return std::move(run_); }
-  /// After Stopped. Throws it again where no signal was the reason.
-  Settled stopped() {
-    if (run_.signal == 0) run_.signal = StopSignals::received();
-    if (run_.signal == 0) throw;
-    log_info(fmt::format("{} {}; the same command goes on", interruption(run_.signal), doing_));
-    return std::move(run_);
+  void say_stopped() const {
+    const int signal = signal_ != 0 ? signal_ : StopSignals::received();
+    if (signal != 0) log_info(fmt::format("{} {}; the same command goes on", interruption(signal), doing_));
   }
 
  private:
@@ -156,13 +170,19 @@ class Settling : NoCopy {
     return memory_problem(config, extent, machine_.memory, ranks_.size(), ranks_.sharing_memory(), *bound_);
   }
 
+  /// bf16 where a step takes at most nine tenths of the time in it. A CPU that only emulates bf16 has an obstacle, too.
   Precision precision_for(const RunConfig& sized) {
-    if (!precision_) {
-      const PrecisionChoice choice =
-          choose_precision(sized, [&] { return machine_.time_precisions(sized, *run_.data, ranks_.size()); });
-      say(choice.line);
-      precision_ = choice.precision;
+    if (precision_) return *precision_;
+    const std::string obstacle = bf16_obstacle();
+    std::string reason = sized.train.kernels == KernelChoice::portable ? "portable kernels gain nothing by bf16"
+                                                                       : obstacle.substr(0, obstacle.rfind(':'));
+    precision_ = Precision::float32;
+    if (reason.empty()) {
+      const PrecisionTimes seconds = machine_.time_precisions(sized, *run_.data, ranks_.size());
+      if (seconds.bf16 <= 0.9 * seconds.float32) precision_ = Precision::bf16;
+      reason = fmt::format("a step takes {:.3g} s in float32 and {:.3g} s in bf16", seconds.float32, seconds.bf16);
     }
+    say(fmt::format("train.precision: auto is {}: {}", enum_name(*precision_), reason));
     return *precision_;
   }
 
@@ -170,11 +190,12 @@ class Settling : NoCopy {
   const TrainRunOptions& options_;
   Communicator& ranks_;
   const Machine& machine_;
-  const bool open_precision_;
+  const RunConfig& given_;
   const std::optional<BegunRun> begun_;
   std::optional<Precision> precision_;
   double taken_ = 0;  // bytes
   std::optional<MemoryBound> bound_;
+  int signal_ = 0;  // that a rank was sent
   const char* doing_ = "before the first step";
   Settled run_;
   RunConfig& config_ = run_.config;  // with what has been chosen so far
@@ -195,7 +216,8 @@ Settled settle(const RunConfig& given, const TrainRunOptions& options, Communica
     run.evaluations();
     return run.settled();
   } catch (const Stopped&) {
-    return run.stopped();
+    run.say_stopped();
+    throw;
   }
 }
 

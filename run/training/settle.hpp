@@ -40,11 +40,11 @@ struct Settled {
   std::optional<NgramRows> ngrams;             // of a linear classifier
   std::vector<std::string> choices, warnings;  // lines for the run's log: of each choice, which was shown; of doubts
   std::unique_ptr<const SignalWatch> signals;  // so that none is lost in front of the session
-  int signal = 0;                              // the signal that ended it, with a line in the log: nothing else holds
 };
 
 /// Collective. Nothing of the run's folder is written, but for the n-grams of a linear classifier that are kept there
-/// while they are read. Throws ConfigError where a choice needs the user, or the memory is too small.
+/// while they are read. Throws ConfigError where a choice needs the user, or the memory is too small, and Stopped, with
+/// a line in the log, where one of the ranks was sent a signal.
 Settled settle(const RunConfig& given, const TrainRunOptions& options, Communicator& ranks,
                const Machine& machine = {});
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/error.hpp"
+#include "core/strings/strings.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/summaries/differing_keys.hpp"
 #include "run/yaml/config.hpp"
@@ -140,21 +141,11 @@ ConfigNode chosen_tree(const ConfigNode& base, const std::vector<Axis>& axes, co
 
 }  // namespace
 
-bool has_sweep(const ConfigOptions& options) {
-  ProblemList problems;
-  return load_config_tree(options, problems).find(sweep_key) != nullptr;
-}
-
-Sweep load_sweep(const ConfigOptions& options, const ConfigCheck& check) {
+std::optional<Sweep> find_sweep(const ConfigOptions& options, const ConfigCheck& check) {
   ProblemList problems;
   ConfigNode tree = load_config_tree(options, problems);
   const std::optional<ConfigNode> node = take_sweep(tree);
-  if (!node) {
-    problems.add(
-        tree.place, "",
-        "the key sweep is missing: add one, such as sweep: {seed: [1, 2, 3]}, or use capstan train for a single run");
-    problems.throw_if_any();
-  }
+  if (!node) return std::nullopt;
   const std::vector<Axis> axes = axes_of(*node);
   Sweep sweep;
   std::set<std::string> taken;
@@ -174,6 +165,14 @@ Sweep load_sweep(const ConfigOptions& options, const ConfigCheck& check) {
     }
   } while (advance(choice, axes));
   return sweep;
+}
+
+Sweep load_sweep(const ConfigOptions& options, const ConfigCheck& check) {
+  if (auto sweep = find_sweep(options, check)) return std::move(*sweep);
+  throw ConfigError(
+      fmt::format("{}: the key sweep is missing: add one, such as sweep: {{seed: [1, 2, 3]}}, or use capstan train for "
+                  "a single run",
+                  options.files.empty() ? "configuration" : join(options.files)));
 }
 
 RunConfig load_without_sweep(const ConfigOptions& options, const ConfigCheck& check) {

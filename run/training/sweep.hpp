@@ -7,6 +7,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,10 @@ struct Sweep {
   std::vector<RunConfig> runs;
 };
 
-/// Whether the files or the overrides have a key `sweep`. Throws ConfigError when they cannot be read.
-bool has_sweep(const ConfigOptions& options);
-
-/// Every combination, read and checked. The values of a key are a list; keys are paths with dots, or maps of keys.
-/// Throws ConfigError with the problems of the first run that has any.
+/// Every combination, read and checked; none without a key `sweep`. The values of a key are a list; keys are paths with
+/// dots, or maps of keys. Throws ConfigError with the problems of the first run that has any.
+std::optional<Sweep> find_sweep(const ConfigOptions& options, const ConfigCheck& check = {});
+/// find_sweep(), or a ConfigError.
 Sweep load_sweep(const ConfigOptions& options, const ConfigCheck& check = {});
 
 /// The configuration without its key `sweep`, if it has one.

@@ -4,6 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
+#include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/machine_rates.hpp"
 #include "core/strings/strings.hpp"
@@ -109,6 +110,7 @@ void begin(Session& session, const Training& training, const RunParts& parts) {
       session.log().info(line);
   if (!resumed && !config.train.init_from.empty())
     session.start_from(warm_start(config, row_names(config, data.tokenizer(), data.classes()), parts));
+  // Before anything is saved: a checkpoint goes on with this config.yaml.
   if (session.ranks().first()) write_run_files(session.options().folder, config, data.tokenizer(), data.classes());
   session.record();
 }
@@ -158,8 +160,13 @@ TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Co
   set_threads(threads_of_rank(ranks, given.threads));
   use_kernels(given.train);
   require_same_program(ranks, given, options.mixed_kernels);
-  const Settled run = settle(given, options, ranks);
-  if (run.signal != 0) return {true, false, interruption(run.signal), {}};
+  std::optional<Settled> settled;
+  try {
+    settled.emplace(settle(given, options, ranks));
+  } catch (const Stopped&) {
+    return {true, false, "interrupted before the first step", {}};
+  }
+  const Settled& run = *settled;
   const DataSource& data = *run.data;
   require_same_data(ranks, session_options(run, options, 0).identity);
   RunModel model(run.config, model_vocabulary(run.config, data.tokenizer()),

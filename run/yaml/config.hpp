@@ -26,22 +26,10 @@ C read_config(const ConfigNode& tree, ProblemList& problems) {
 /// Defaults, then the YAML files in their order (later ones win key by key; lists, and variants of another type,
 /// replace), then overrides "path.to.key=value". Throws one ConfigError that names every problem with its place:
 ///   mine.yaml:14:7: train.lr: expected a number (greater than 0), got "fast"
-/// `check(config, problems)` adds problems that concern one command only.
-template <class C, class Check>
-C load_config(const std::vector<std::string>& files, const std::vector<std::string>& overrides, const Check& check) {
-  ProblemList problems;
-  const ConfigNode tree = load_tree(to_node(C{}), files, overrides, problems);
-  const C config = read_config<C>(tree, problems);
-  const Location top{"", tree.place, problems};
-  ProblemsBelow below(tree, top);
-  check(config, below);
-  problems.throw_if_any();
-  return config;
-}
-
 template <class C>
 C load_config(const std::vector<std::string>& files, const std::vector<std::string>& overrides = {}) {
-  return load_config<C>(files, overrides, [](const C&, Problems&) {});
+  ProblemList problems;
+  return read_config<C>(load_tree(to_node(C{}), files, overrides, problems), problems);
 }
 
 /// load_config() for one YAML text; messages use `name` as the file name.

@@ -34,7 +34,6 @@ struct ConfigNode {
   Place key_place = {};
   bool is_variant = false;     // written from a std::variant
   bool of_other_type = false;  // given with a `type` that was replaced later: ignored if the map is a variant
-  std::string help = "";       // the field's help text, if the node was written from a struct
 
   /// A map's child by its key, or nullptr.
   ConfigNode* find(std::string_view name);

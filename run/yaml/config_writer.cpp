@@ -36,47 +36,43 @@ bool fits_on_line(const ConfigNode& node) {
                       [](const ConfigNode& child) { return child.kind == NodeKind::map; });
 }
 
-std::string comment_on(const ConfigNode& node, Comments comments) {
-  return comments == Comments::help && !node.help.empty() ? "  # " + node.help : "";
-}
-
-void write_block(const ConfigNode& node, std::size_t indent, Comments comments, std::string& out);
+void write_block(const ConfigNode& node, std::size_t indent, std::string& out);
 
 /// "- " before the first line of an element, two spaces before its others: the hyphen takes the place of a blank of the
 /// indent. A list within a list is on one line.
-void write_elements(const ConfigNode& list, std::size_t indent, Comments comments, std::string& out) {
+void write_elements(const ConfigNode& list, std::size_t indent, std::string& out) {
   for (const auto& element : list.children) {
     const std::size_t start = out.size();
     if (element.kind == NodeKind::list || fits_on_line(element))
       out += std::string(indent + 2, ' ') + write_flow(element) + "\n";
     else
-      write_block(element, indent + 2, comments, out);
+      write_block(element, indent + 2, out);
     out[start + indent] = '-';
   }
 }
 
 /// The entries of a map, each on lines of its own.
-void write_block(const ConfigNode& node, std::size_t indent, Comments comments, std::string& out) {
+void write_block(const ConfigNode& node, std::size_t indent, std::string& out) {
   for (const auto& child : node.children) {
     out += std::string(indent, ' ') + key_text(child.key) + ":";
     if (fits_on_line(child)) {
-      out += " " + write_flow(child) + comment_on(child, comments) + "\n";
+      out += " " + write_flow(child) + "\n";
       continue;
     }
-    out += comment_on(child, comments) + "\n";
+    out += "\n";
     if (child.kind == NodeKind::list)
-      write_elements(child, indent + 2, comments, out);
+      write_elements(child, indent + 2, out);
     else
-      write_block(child, indent + 2, comments, out);
+      write_block(child, indent + 2, out);
   }
 }
 
 }  // namespace
 
-std::string write_yaml(const ConfigNode& node, Comments comments) {
+std::string write_yaml(const ConfigNode& node) {
   if (node.kind != NodeKind::map || node.children.empty()) return write_flow(node) + "\n";
   std::string out;
-  write_block(node, 0, comments, out);
+  write_block(node, 0, out);
   return out;
 }
 

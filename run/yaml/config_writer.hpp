@@ -12,7 +12,7 @@ namespace capstan {
 class FieldWriter {
  public:
   template <class T>
-  void operator()(const char* name, const T& field, const Constraint&, const char* help);
+  void operator()(const char* name, const T& field, const Constraint&, const char*);
 
   ConfigNode map{NodeKind::map};
 };
@@ -54,26 +54,22 @@ ConfigNode to_node(const T& value) {
 }
 
 template <class T>
-void FieldWriter::operator()(const char* name, const T& field, const Constraint&, const char* help) {
+void FieldWriter::operator()(const char* name, const T& field, const Constraint&, const char*) {
   ConfigNode node = to_node(field);
   node.key = name;
-  node.help = help;
   map.children.push_back(std::move(node));
 }
 
-enum class Comments { none, help };
-
 /// A tree as a YAML document that parse_yaml() turns into the same tree.
-std::string write_yaml(const ConfigNode& node, Comments comments);
+std::string write_yaml(const ConfigNode& node);
 
 /// A tree on one line: {type: gau, sizes: [1, 2]}.
 std::string write_flow(const ConfigNode& node);
 
-/// The whole configuration as YAML; load_config() reads exactly the same values from it. With Comments::help each key
-/// is followed by its help text.
+/// The whole configuration as YAML; load_config() reads exactly the same values from it.
 template <class C>
-std::string to_yaml(const C& config, Comments comments = Comments::none) {
-  return write_yaml(to_node(config), comments);
+std::string to_yaml(const C& config) {
+  return write_yaml(to_node(config));
 }
 
 }  // namespace capstan

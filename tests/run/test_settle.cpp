@@ -119,7 +119,6 @@ TEST_CASE("settle: each key that is left open is chosen, with a line, and no oth
       CHECK(keys == c.keys);
     REQUIRE(run.choices.size() == c.lines.size());
     for (size_t i = 0; i < c.lines.size(); ++i) CHECK(starts_with(run.choices[i], c.lines[i]));
-    CHECK(run.signal == 0);
     CHECK_FALSE(std::filesystem::exists(data / "runs"));
     // What is settled has nothing left to choose.
     known.trials = 0;
@@ -158,11 +157,21 @@ TEST_CASE("settle: a run that was begun keeps what it chose by trial; with a che
     const Settled second = settled(given, fast.machine);
     CHECK(differing_keys(first.config, second.config).empty());
     CHECK(fast.trials == 0);
-    CHECK(second.choices.empty());
+    CHECK(second.choices ==
+          std::vector<std::string>{
+              fmt::format("train.minutes: {} steps, as planned when the run was begun", first.config.train.steps)});
     CHECK_THROWS_WITH_AS(settled(data.language_model({"train.minutes=2", "model.width=0"}), known.machine),
                          doctest::Contains("was planned for 1 min: give --minutes 1 to resume it"), ConfigError);
     CHECK(settled(data.language_model({"train.steps=7"}), known.machine).config.train.steps == 7);
   }
+  // Its configuration must be readable, or all would be chosen anew.
+  const std::string config = (folder_of(data.language_model(planned)) / "config.yaml").string();
+  std::ofstream(config) << "name: [";
+  CHECK_THROWS_WITH_AS(settled(data.language_model(planned), KnownMachine().machine), doctest::Contains("put it back"),
+                       Error);
+  std::filesystem::remove(config);
+  CHECK_THROWS_WITH_AS(settled(data.language_model(planned), KnownMachine().machine), doctest::Contains("put it back"),
+                       Error);
   // Of tables, a run without a checkpoint looks again: they may have been mended.
   std::filesystem::remove_all(data / "runs");
   const KnownMachine known;
@@ -176,6 +185,44 @@ TEST_CASE("settle: a run that was begun keeps what it chose by trial; with a che
   };
   CHECK(std::get<LabelledSourceConfig>(texts_read(false).data).header == true);
   CHECK_THROWS_WITH_AS(texts_read(true), doctest::Contains("sentiment"), Error);
+}
+
+TEST_CASE("settle: bf16 is chosen where a step takes nine tenths of the time or less") {
+  if (!bf16_obstacle().empty()) {
+    MESSAGE("skipped: this CPU has no instructions for bf16");
+    return;
+  }
+  const Data data;
+  for (const double seconds : {0.45, 0.46}) {
+    KnownMachine known;
+    known.machine.time_precisions = [&](const RunConfig&, const DataSource&, int) {
+      return PrecisionTimes{0.5, seconds};
+    };
+    const Settled run =
+        settled(data.language_model({"train.steps=5", "train.valid_every=0", "train.precision=auto"}), known.machine);
+    const std::string chosen = seconds < 0.455 ? "bf16" : "float32";
+    CHECK(enum_name(run.config.train.precision) == chosen);
+    CHECK(run.choices == std::vector<std::string>{fmt::format("train.precision: auto is {}: a step takes 0.5 s in "
+                                                              "float32 and {} s in bf16",
+                                                              chosen, seconds)});
+  }
+}
+
+TEST_CASE(
+    "settle: a precision that is given is not that of the begun run, and none is trained in before it is chosen") {
+  const Data data;
+  const auto config = [&](const char* precision) {
+    return data.language_model({"train.steps=5", std::string("train.precision=") + precision});
+  };
+  for (const char* const chosen : {"float32", "bf16"}) {
+    const BegunRun begun{config(chosen), true};
+    CHECK(with_choices_of(begun, config("auto")).train.precision == begun.config.train.precision);
+    CHECK(with_choices_of(begun, config("float32")).train.precision == Precision::float32);
+    CHECK(with_choices_of(begun, config("bf16")).train.precision == Precision::bf16);
+  }
+  CHECK_THROWS_WITH_AS(check_config(config("auto").train),
+                       doctest::Contains("train.precision: auto has not been replaced yet: set float32 or bf16"),
+                       ConfigError);
 }
 
 TEST_CASE("settle: a run is finished where what it was begun with has been reached") {
@@ -206,7 +253,7 @@ TEST_CASE("settle: a signal while steps are on trial ends it, and says so") {
     if (open != planned && !bf16_obstacle().empty()) continue;
     std::string log;
     set_log_sink([&](LogLevel, std::string_view line) { log += std::string(line) + "\n"; });
-    CHECK(settled(data.language_model(open), known.machine).signal == SIGTERM);
+    CHECK_THROWS_AS(settled(data.language_model(open), known.machine), Stopped);
     set_log_sink({});
     CHECK(log == "interrupted by SIGTERM while steps were on trial; the same command goes on\n");
   }
@@ -234,6 +281,9 @@ TEST_CASE("settle: no step is on trial that the memory is too small for") {
     known.machine.memory.bytes = 50'000'000 + bytes;
     return model_of(settled(data.language_model(planned), known.machine).config).width;
   };
+  known.machine.memory.bytes = 76'000'000;
+  CHECK(contains(settled(data.language_model(planned), known.machine).choices.back(),
+                 "no larger model leaves memory to spare of the control group /small"));
   CHECK(width_within(300'000'000) > width_within(26'000'000));
 }
 

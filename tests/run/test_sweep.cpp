@@ -112,10 +112,10 @@ TEST_CASE("what is wrong with a sweep is told at its place, before anything runs
 
 TEST_CASE("a single run's command says what a sweep is for") {
   const Options file(base + "sweep: {seed: [1, 2]}\n");
-  CHECK(has_sweep(file.options));
+  CHECK(find_sweep(file.options));
   CHECK_THROWS_WITH_AS(load_run(file.options), doctest::Contains("train them with capstan sweep"), ConfigError);
   const Options single(base);
-  CHECK_FALSE(has_sweep(single.options));
+  CHECK_FALSE(find_sweep(single.options));
   CHECK(load_run(single.options).name == "rates");
 }
 

@@ -16,7 +16,7 @@
 
 namespace capstan {
 
-/// automatic: float32 or bf16, which a run chooses before it trains (run/training/precision.hpp).
+/// automatic: float32 or bf16, which a run chooses before it trains (run/training/settle.hpp).
 enum class Precision { float32, bf16, automatic };
 inline std::vector<EnumName<Precision>> enum_names(Precision) {
   return {{Precision::float32, "float32"}, {Precision::bf16, "bf16"}, {Precision::automatic, "auto"}};

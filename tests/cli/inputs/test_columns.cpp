@@ -118,5 +118,30 @@ TEST_CASE("columns of 0 and 1 are labels in training, predict and eval; without 
   CHECK(contains(succeed(place, "predict runs/one one.csv --errors").err, "0 of 40 texts"));
 }
 
+TEST_CASE(
+    "every command that reads a configuration says the same of the columns; a sweep refuses a table in doubt first") {
+  const SamplePlace place;
+  std::string rows = "sentiment,review\n", doubtful = "a,b,text\n";
+  for (int i = 0; i < 40; ++i) {
+    rows += fmt::format("{},a {} day {}\n", i % 2 == 0 ? "good" : "bad", i % 2 == 0 ? "fine" : "sad", i);
+    doubtful += fmt::format("{},{},a day {}\n", i % 2 == 0 ? "good" : "bad", i % 3 == 0 ? "old" : "new", i);
+  }
+  place.write("named.csv", rows);
+  place.write("doubtful.csv", doubtful);
+  const Words options = "--config classify --set data.train=[named.csv] data.test=[] name=named";
+  for (const char* const command : {"train", "data check", "config print", "config check"}) {
+    CAPTURE(command);
+    CHECK(contains(run(place, Words(command) + options).err,
+                   "named.csv: read with data.header=true data.label_column=sentiment data.text_columns=[review]"));
+  }
+  CHECK(contains(place.read("runs/named/train.log"), "data.label_column=sentiment"));
+  const Outcome sweep =
+      run(place,
+          Words("sweep --config classify --set data.train=[doubtful.csv] data.test=[] name=many") + "sweep.seed=[1,2]");
+  CHECK(sweep.code == 2);
+  CHECK(contains(sweep.err, "label_column"));
+  CHECK_FALSE(std::filesystem::exists(place / "runs/many"));
+}
+
 }  // namespace
 }  // namespace capstan::testing

@@ -63,9 +63,6 @@ TEST_CASE("a written config is complete, in the order of describe(), and comment
         "  steps: 1000\n"
         "  warmup_steps: 10\n"
         "  ema: false\n");
-  const std::string commented = to_yaml(run, Comments::help);
-  CHECK(commented.find("data:  # what to train on\n  train: [x.txt]  # files | folders\n") != std::string::npos);
-  CHECK(to_yaml(load_config_text<Run>(commented, "written")) == to_yaml(run));
   CHECK(to_yaml(SimpleMixer{}) == "{}\n");
 }
 
@@ -184,7 +181,7 @@ TEST_CASE("a written config reads back as exactly the same values") {
     outer.children.push_back(inner);
     outer.key = "outer";
     root.children.push_back(outer);
-    CHECK(write_yaml(root, Comments::none) == "outer: [[{a: 1}]]\n");
+    CHECK(write_yaml(root) == "outer: [[{a: 1}]]\n");
   }
 }
 
