@@ -6,7 +6,6 @@
 #include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "core/io/log.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/training/sweep.hpp"
 #include "run/yaml/config.hpp"
@@ -14,15 +13,8 @@
 namespace capstan {
 namespace {
 
-/// The configuration of a run with the columns of its tables, of which a line of the log tells.
-RunConfig load_with_columns(const ConfigOptions& options) {
-  RunConfig config = load_run(options);
-  if (const std::string line = find_data_columns(config); !line.empty()) log_info(line);
-  return config;
-}
-
 int print_config(const ConfigOptions& options) {
-  std::cout << to_yaml(load_with_columns(options));
+  std::cout << to_yaml(with_data_columns(load_run(options)));
   return exit_done;
 }
 
@@ -31,7 +23,7 @@ int check_config(const ConfigOptions& options) {
     std::cout << fmt::format("{}: the configurations of {} runs are valid\n", sweep->folder.filename().string(),
                              sweep->runs.size());
   else
-    std::cout << load_with_columns(options).name << ": the configuration is valid\n";
+    std::cout << with_data_columns(load_run(options)).name << ": the configuration is valid\n";
   return exit_done;
 }
 

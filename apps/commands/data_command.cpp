@@ -5,7 +5,6 @@
 #include "apps/command_line/options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "core/io/log.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/summaries/data_report.hpp"
 #include "run/training/check_run.hpp"
@@ -20,8 +19,7 @@ struct DataCheckOptions {
 
 /// Refuses data that cannot be opened, or would not fit into memory, before anything is read.
 int check_data(const DataCheckOptions& options) {
-  RunConfig config = load_run(options.config, check_data_files);
-  if (const std::string line = find_data_columns(config); !line.empty()) log_info(line);
+  const RunConfig config = with_data_columns(load_run(options.config, check_data_files));
   const DataReport report = check_source(config.data, source_inputs(config));
   if (options.format == "json")
     print_json(report, std::cout);

@@ -16,6 +16,11 @@ std::string find_data_columns(RunConfig& config) {
   return "";
 }
 
+RunConfig with_data_columns(RunConfig config) {
+  if (const std::string line = find_data_columns(config); !line.empty()) log_info(line);
+  return config;
+}
+
 std::string files_text(const SourceConfig& config) {
   std::vector<std::string> keys;
   for (const SourceFiles& files : facts_of(config).files)

@@ -11,6 +11,8 @@ namespace capstan {
 /// Finds the columns of tables that are not set (find_columns() of the source), and returns a line of what was found,
 /// empty where nothing was. Throws ConfigError where columns are in doubt.
 std::string find_data_columns(RunConfig& config);
+/// The configuration with its columns found, of which a line of the log tells: for commands that train nothing.
+RunConfig with_data_columns(RunConfig config);
 
 /// The files that a run is trained and validated with: "data.train: text, more.txt; data.valid: valid.txt".
 std::string files_text(const SourceConfig& config);
