@@ -111,22 +111,30 @@ def cut_by_validation():
     return System(fit, "sklearn", random=False)
 
 
-def fasttext(minutes=0, **settings):
-    """Words and pairs of words. With minutes: its -autotune on a fifth of the training texts, then the choice on all of them."""
+def fasttext(minutes=0, chosen=False, **settings):
+    """Words and pairs of words. What is left open is chosen on a fifth of the training texts, then all of them are learnt: with minutes,
+    by its -autotune; `chosen`: epochs and rate, the best of nine."""
     def fit(job):
         import fasttext as library
-        common = {"thread": job.threads, "verbose": 0, "seed": job.seed}
-        everything, chosen = write_fasttext(f"{job.folder}/train.txt", job.train), dict(settings)
-        if minutes:
+        common = {"thread": job.threads, "verbose": 0, "seed": job.seed, **settings}
+        everything, best = write_fasttext(f"{job.folder}/train.txt", job.train), {}
+        # Not model.predict(): it does not work with NumPy 2.
+        answers = lambda model, texts: [model.f.predict(fasttext_tokens(text) + "\n", 1, 0.0, "strict")[0][1].removeprefix("__label__") for text in texts]
+        if minutes or chosen:
             shuffled = random.Random(job.seed).sample(job.train, len(job.train))
-            valid, rest = (write_fasttext(f"{job.folder}/{name}.txt", part)
-                           for name, part in (("valid", shuffled[::5]), ("rest", [row for i, row in enumerate(shuffled) if i % 5])))
+            held_out, kept = shuffled[::5], [row for i, row in enumerate(shuffled) if i % 5]
+            rest = write_fasttext(f"{job.folder}/rest.txt", kept)
+        if minutes:
+            valid = write_fasttext(f"{job.folder}/valid.txt", held_out)
             found = library.train_supervised(rest, autotuneValidationFile=valid, autotuneDuration=int(60 * minutes), **common).f.getArgs()
             names = ("lr", "dim", "epoch", "wordNgrams", "minn", "maxn", "bucket", "minCount")
-            chosen = {**{name: getattr(found, name) for name in names}, "loss": str(found.loss).split(".")[-1]}
-        model = library.train_supervised(everything, **common, **chosen)
-        # Not model.predict(): it does not work with NumPy 2.
-        return lambda texts: [model.f.predict(fasttext_tokens(text) + "\n", 1, 0.0, "strict")[0][1].removeprefix("__label__") for text in texts]
+            best = {**{name: getattr(found, name) for name in names}, "loss": str(found.loss).split(".")[-1]}
+        if chosen:
+            labels, texts = zip(*held_out)
+            tried = [{"epoch": epoch, "lr": lr} for epoch in (5, 10, 25) for lr in (0.1, 0.5, 1.0)]
+            best = max(tried, key=lambda one: sum(map(str.__eq__, labels, answers(library.train_supervised(rest, **common, **one), texts))))
+        model = library.train_supervised(everything, **{**common, **best})
+        return lambda texts: answers(model, texts)
     return System(fit, "fasttext")
 
 
@@ -146,7 +154,7 @@ def package(way):
 
 WORDS, CHARACTERS = BOTH.values()
 DEFAULT = {"classify.yaml": capstan("classify.yaml"), "TF-IDF + LR": sklearn([WORDS], "LR"), "words, characters + SVM": sklearn([WORDS, CHARACTERS], "SVM"),
-           "fastText": fasttext(lr=0.5, epoch=10, wordNgrams=2, dim=100)}
+           "fastText": fasttext(chosen=True, wordNgrams=2, dim=100)}
 LARGE = ["data.valid_fraction=0.01", "data.max_length=48", "model.max_length=48", "train.batch_size=256", "train.epochs=2", "train.lr=2e-3",
          "model.sparse_embedding=true"]
 NARROW = ["model.width=100", "model.ngrams.orders=[]", "train.lr=3e-3", "train.epochs=0", "data.valid_fraction=0", "data.valid=[]"]

@@ -39,7 +39,7 @@ PredictionWriter::PredictionWriter(const SavedRun& run, const PredictionFormat& 
       format_(format),
       out_(out),
       multi_label_(facts_of(run.config.data).multi_label()),
-      says_labels_(format.errors || format.top_k == 0),
+      says_labels_(format.errors || format.top_k == 0 || multi_label_),
       separator_(facts_of(run.config.data).label_separator) {
   if (format.brief && !format.jsonl && format.top_k == 0 && run.classes.size() > many_classes) {
     format_.top_k = brief_classes;
@@ -63,7 +63,8 @@ void PredictionWriter::write_header() {
   if (says_labels_) columns = {multi_label_ ? "labels" : "label"};
   const int64_t shown = std::min(format_.top_k, static_cast<int64_t>(run_.classes.size()));
   for (int64_t i = 1; i <= shown; ++i)
-    columns.insert(columns.end(), {column_name("predicted", i), column_name("probability", i)});
+    columns.insert(columns.end(),
+                   {column_name(multi_label_ ? "likely" : "predicted", i), column_name("probability", i)});
   if (format_.top_k == 0) columns.insert(columns.end(), run_.classes.begin(), run_.classes.end());
   if (format_.echo) columns.emplace_back("text");
   out_ << join(columns, "\t") << '\n';
@@ -141,6 +142,11 @@ std::vector<size_t> PredictionWriter::likeliest(const Prediction& prediction) co
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return prediction.probabilities[a] > prediction.probabilities[b]; });
+  if (!multi_label_) {  // the run's rule may give another one than the likeliest
+    const auto given = std::find_if(order.begin(), order.end(),
+                                    [&](size_t c) { return run_.classes[c] == prediction.labels.front().text; });
+    std::rotate(order.begin(), given, given + 1);
+  }
   order.resize(std::min(static_cast<size_t>(format_.top_k), order.size()));
   return order;
 }

@@ -48,6 +48,16 @@ int64_t lines_with(const std::string& text, const std::string& begin) {
   return count;
 }
 
+/// Rows of a table of label, text and predictions that are called rare.
+int64_t predicted_rare(const std::string& table) {
+  int64_t count = 0;
+  for (const std::string& line : lines_of(table)) {
+    const size_t text = line.find('\t') + 1;
+    count += line.compare(line.find('\t', text) + 1, 5, "rare\t") == 0 ? 1 : 0;
+  }
+  return count;
+}
+
 /// The labels that `capstan serve` gives texts.
 std::vector<std::string> served_labels(const Workplace& place, const std::string& run_folder,
                                        const std::vector<std::string>& texts) {
@@ -116,6 +126,9 @@ TEST_CASE("a rule of decision: found in training, it decides in eval, predict, s
     else if (name != std::string("lenient"))
       CHECK_FALSE(report.contains("cost"));
     CHECK(lines_with(succeed(place, {"predict", run_folder, "texts.txt"}).out, "rare\t") == rare);
+    CHECK(lines_with(succeed(place, {"predict", run_folder, "texts.txt", "--top-k", "1"}).out, "rare\t") == rare);
+    succeed(place, {"predict", run_folder, "test.tsv", "--top-k", "2", "--output", "labelled.tsv"});
+    CHECK(lines_with(place.read("labelled.tsv"), "\trare\t") == rare + 0 * lines_with("", ""));
     succeed(place, {"slim", run_folder, "--output", slim, "--size", "1"});
     CHECK(called_rare(eval_json(place, slim)) == doctest::Approx(static_cast<double>(rare)).epsilon(0.05));
     if (name != std::string("macro")) continue;

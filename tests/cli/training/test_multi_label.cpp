@@ -130,6 +130,9 @@ TEST_CASE("multi-label: the linear classifier has a threshold for each label, an
   CHECK(labels_of({}) == std::vector<nlohmann::json>{{"food", "money"}, nlohmann::json::array()});
   CHECK(labels_of({"--threshold", "1e-9"}).back().size() == 3);
   CHECK(labels_of({"--threshold", "1"}).front().empty());
+  const std::vector<std::string> likely = lines_of(succeed(place, "predict runs/classify --top-k 1", texts).out);
+  CHECK(likely.front() == "labels\tlikely\tprobability");
+  CHECK(likely.back().substr(0, 1) == "\t");  // no label, whatever is likely
   const Outcome errors = succeed(place, "predict runs/classify topics.csv --errors --format jsonl");
   CHECK(static_cast<double>(lines_of(errors.out).size()) ==
         doctest::Approx(180 * (1 - figures.at("accuracy").get<double>())).epsilon(0.01));
