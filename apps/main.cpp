@@ -27,12 +27,20 @@ void open_standard_descriptors() {
   }
 }
 
+/// The first process of a container gets no signal that it does not handle: Ctrl-C and `docker stop` would wait for
+/// ever. Training and the server handle theirs themselves.
+void end_on_signals_as_first_process() {
+  if (::getpid() != 1) return;
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) std::signal(signal, [](int number) { ::_exit(128 + number); });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
     open_standard_descriptors();    // before any other file is opened
     std::signal(SIGXFSZ, SIG_IGN);  // a file above `ulimit -f` is an error of write(), with a message
+    end_on_signals_as_first_process();
     capstan::catch_mapping_faults();
     capstan::restart_with_best_settings(argv);
     capstan::prepare_thread_ends();

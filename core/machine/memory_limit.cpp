@@ -1,5 +1,4 @@
-// /proc/self/cgroup names the groups of this process, below the mount of each version. In a container the names may be
-// those of the host: then no file is found on the way, except at the outermost group, which is the container's own.
+// tests/core/machine/test_memory_limit.cpp.
 #include "core/machine/memory_limit.hpp"
 
 #include <malloc.h>
@@ -10,6 +9,7 @@
 #include <fstream>
 #include <optional>
 
+#include "core/machine/control_groups.hpp"
 #include "core/machine/pool.hpp"
 
 namespace capstan {
@@ -38,18 +38,6 @@ void lower(MemoryLimit& limit, uint64_t bytes, const std::string& of) {
   if (bytes < limit.bytes) limit = {bytes, of};
 }
 
-/// Lowers `limit` to the lowest limit of `group` and of all groups around it, up to the outermost group "". `file` is
-/// the name of the file in a group's folder that holds its limit.
-void lower_by_groups(MemoryLimit& limit, const std::string& mount, std::string group, const char* file) {
-  while (!group.empty() && group.back() == '/') group.pop_back();
-  for (;;) {
-    if (const auto bytes = number_in(mount + group + "/" + file))
-      lower(limit, *bytes, "the control group " + (group.empty() ? "/" : group));
-    if (group.empty()) return;
-    group.erase(group.rfind('/'));
-  }
-}
-
 void lower_by_resource(MemoryLimit& limit, decltype(RLIMIT_AS) resource, const char* name) {
   struct rlimit value {};
   if (getrlimit(resource, &value) == 0 && value.rlim_cur != RLIM_INFINITY) lower(limit, value.rlim_cur, name);
@@ -62,17 +50,10 @@ MemoryLimit memory_limit(const std::string& root) {
                     "this machine"};
   lower_by_resource(limit, RLIMIT_AS, "ulimit -v");
   lower_by_resource(limit, RLIMIT_DATA, "ulimit -d");
-  // Lines of the form number:controllers:group; the one of version 2 has no controllers.
-  std::ifstream groups(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos || line.compare(second + 1, 1, "/") != 0) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",",
-                      group = line.substr(second + 1);
-    if (controllers == ",,") lower_by_groups(limit, root + "/sys/fs/cgroup", group, "memory.max");
-    if (controllers.find(",memory,") != std::string::npos)
-      lower_by_groups(limit, root + "/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
-  }
+  for_each_control_group(root, "memory", [&](const std::string& folder, const std::string& name) {
+    for (const char* const file : {"/memory.max", "/memory.limit_in_bytes"})
+      if (const auto bytes = number_in(folder + file)) lower(limit, *bytes, "the control group " + name);
+  });
   return limit;
 }
 

@@ -27,7 +27,7 @@ class FixedThreads : NoCopy {
   int before_;
 };
 
-/// Threads used by kernels and GEMM from now on; 0 = one per physical core this process may run on. Throws
+/// Threads used by kernels and GEMM from now on; 0 = cpu_limit(). Throws
 /// std::invalid_argument for a negative number. core/products/blas_info.cpp keeps the number.
 void set_threads(int threads);
 int threads();

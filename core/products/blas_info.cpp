@@ -12,12 +12,11 @@
 #include <cstring>
 #include <deque>
 #include <fstream>
-#include <set>
-#include <thread>
 
 #include "core/base/error.hpp"
 #include "core/base/no_copy.hpp"
 #include "core/base/out_of_memory.hpp"
+#include "core/machine/cpu_limit.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm_backend.hpp"
 
@@ -47,23 +46,6 @@ class BlasMemory : NoCopy {
   void* memory_;
 };
 
-/// The physical cores of this process: hardware threads that share a core gain nothing in matrix products.
-int physical_cores() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
-    return static_cast<int>(std::thread::hardware_concurrency());
-  std::set<std::string> cores;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed)) continue;
-    std::ifstream siblings(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu));
-    std::string line;
-    if (!std::getline(siblings, line)) line = std::to_string(cpu);
-    cores.insert(line);
-  }
-  return std::max(1, static_cast<int>(cores.size()));
-}
-
 /// Raises the limit of stacks where it is too low; true: new processes have larger ones than this. Throws Error where
 /// that is not allowed.
 bool widen_stacks() {
@@ -78,7 +60,7 @@ bool widen_stacks() {
 }
 
 std::atomic<int>& thread_setting() {
-  static std::atomic<int> setting = physical_cores();
+  static std::atomic<int> setting = cpu_limit();
   return setting;
 }
 
@@ -92,7 +74,7 @@ char bounded_wait[] = "GOMP_SPINCOUNT=5000";
 
 void set_threads(int threads) {
   check(threads >= 0, "threads: {} is negative", threads);
-  thread_setting() = threads == 0 ? physical_cores() : threads;
+  thread_setting() = threads == 0 ? cpu_limit() : threads;
 }
 
 int threads() { return fixed_threads != 0 ? fixed_threads : thread_setting().load(); }

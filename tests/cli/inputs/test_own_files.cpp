@@ -24,6 +24,20 @@ TEST_CASE("closed standard descriptors: no file of the run gets the log") {
   }
 }
 
+TEST_CASE("the first process of a container ends at SIGTERM while it waits for texts") {
+  const TrainedPlace place;
+  if (run_shell(place, "unshare --user --map-root-user --pid --fork true").code != 0) {
+    MESSAGE("skipped: no container can be made here");
+    return;
+  }
+  // The pipe stays open and empty. The signal is sent from outside, where the process has another number than 1.
+  const Outcome outcome = run_shell(place,
+                                    "mkfifo pipe; exec 3<>pipe; unshare --user --map-root-user --pid --fork "
+                                    "\"$capstan\" predict runs/classifier <pipe & "
+                                    "sleep 2; pkill -TERM -P $!; wait $!");
+  CHECK(outcome.code == 128 + 15);
+}
+
 TEST_CASE("an output that is a device, a pipe or a link") {
   const TrainedPlace place;
   place.write("precious", "mine");
