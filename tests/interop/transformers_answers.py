@@ -80,6 +80,24 @@ def check_labels(place, name, data, model):
     return wrong + [f"scores differ by {off:.1e}"] * (off > MOST)
 
 
+def check_several(place, kind, model):
+    """Of several labels per text, those that reach their thresholds, which may be none."""
+    words = TEXT.split()
+    rows = [f"{'odd' if i % 2 else ''}{',' if i % 6 == 3 else ''}{'third' if i % 3 == 0 else ''}\t{words[i % len(words)]} {'odd' if i % 2 else 'even'}"
+            f" {'three' if i % 3 == 0 else 'other'}\n" for i in range(120)]
+    (place.folder / "several.tsv").write_text("".join(row for row in rows))
+    data = {"type": "labelled", "train": ["several.tsv"], "multi_label": True, "tokenizer": "byte"} | ({"max_length": 20} if kind == "net" else {})
+    run = place.train(f"several-{kind}", {"data": data, "model": model, "train": TRAIN | {"monitor": "micro-f1"}})
+    label, wrong, off = pipeline("text-classification", place.export(run, f"export-several-{kind}")), [], 0.0
+    texts = [f"{word} {end}" for word in words[:6] for end in ("odd three", "even other", "odd", "three")]
+    for text, wanted in zip(texts, answers(place, run, texts), strict=True):
+        found = {guess["label"]: guess["score"] for guess in label(text)[0]}
+        off = max([off, *(abs(score - wanted["probabilities"][name]) for name, score in found.items())])
+        if set(found) != set(wanted["labels"]):
+            wrong.append(f"{text}: {sorted(found)}, not {wanted['labels']}")
+    return wrong + [f"scores differ by {off:.1e}"] * (off > MOST)
+
+
 def check_sources(place, truncate):
     """truncation=True cuts a source where the program cuts it, and the model then writes the same."""
     torch, transformers = require("torch"), require("transformers")
@@ -116,6 +134,8 @@ def main():
                 checks[f"labels, {kind}, {truncate}, {columns}"] = (
                     lambda kind=kind, model=model, data=data | more, name=f"{kind}-{truncate}-{columns}".replace(" ", "-"):
                     check_labels(place, name, data, model))
+    for kind, model in (("net", net), ("linear", linear)):
+        checks[f"several labels, {kind}"] = lambda kind=kind, model=model: check_several(place, kind, model)
     for truncate in ("head", "tail"):
         checks[f"sources, {truncate}"] = lambda truncate=truncate: check_sources(place, truncate)
     for name, check in checks.items():

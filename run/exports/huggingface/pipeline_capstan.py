@@ -38,10 +38,16 @@ class CapstanTextClassificationPipeline(TextClassificationPipeline):
 
 
     def postprocess(self, model_outputs, function_to_apply=None, top_k=1, _legacy=True):
-        """Without options, the class by the run's rule where it has one."""
-        rule, classes = self.model.config.capstan.get("rule"), self.model.config.num_labels
-        if rule is None or function_to_apply is not None or top_k != 1 or not _legacy:
+        """Without options, the class by the run's rule where it has one; of several labels, the list of those that reach their
+        thresholds, which may be empty."""
+        capstan, classes = self.model.config.capstan, self.model.config.num_labels
+        rule, thresholds = capstan.get("rule"), capstan.get("thresholds")
+        if (rule is None and thresholds is None) or function_to_apply is not None or top_k != 1 or not _legacy:
             return super().postprocess(model_outputs, function_to_apply, top_k, _legacy)
+        if thresholds is not None:
+            shares = model_outputs["logits"][0].float().sigmoid().tolist()
+            reached = [c for c, least in enumerate(torch.tensor(thresholds).tolist()) if shares[c] >= least]
+            return [{"label": self.model.config.id2label[c], "score": shares[c]} for c in reached]
         p = model_outputs["logits"][0].double().softmax(-1)
         rule = torch.tensor(rule, dtype=torch.float64, device=p.device)
         chosen = int((p * rule if len(rule) == classes else -(p @ rule.view(classes, classes))).argmax())
