@@ -8,6 +8,7 @@ namespace {
 
 /// With more classes than this there is a list of what was confused instead of a matrix.
 constexpr int64_t widest_confusion_matrix = 200;
+constexpr double curve_begin[] = {0.001, 0.003, 0.01, 0.03};  // and then every 0.05
 
 /// Adds "confusion", a matrix, or for many classes "confusions", a list.
 void add_confusion(const EvalReport& report, nlohmann::ordered_json& json) {
@@ -46,8 +47,8 @@ nlohmann::ordered_json eval_json(const EvalReport& report) {
     if (classes[c].threshold) added["threshold"] = *classes[c].threshold;
     if (classes[c].average_precision) added["average_precision"] = *classes[c].average_precision;
     if (report.ranked && report.ranked->kept())
-      for (int step = 1; step < 20; ++step) {
-        const double threshold = step / 20.0;
+      for (int step = -3; step < 20; ++step) {  // rare classes have their thresholds far below 0.05
+        const double threshold = step > 0 ? step / 20.0 : curve_begin[step + 3];
         const LabelCounts at = report.ranked->at(static_cast<int64_t>(c), threshold);
         added["curve"].push_back({{"threshold", threshold}, {"precision", at.precision()}, {"recall", at.recall()}});
       }

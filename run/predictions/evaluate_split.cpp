@@ -14,6 +14,7 @@
 #include "run/setup/saved_run.hpp"
 #include "run/setup/splits.hpp"
 #include "train/evaluation/classifier_evaluation.hpp"
+#include "train/evaluation/metrics.hpp"
 
 namespace capstan {
 namespace {
@@ -62,7 +63,7 @@ void take(EvalReport& report, ClassifierEvaluation found) {
 }
 
 void add_goal(EvalReport& report, const SavedRun& run, const DataSource& data) {
-  if (run.config.train.monitor != "f1" && run.config.train.monitor != "cost") return;
+  if (metric_of(run.config.train.monitor).of != Metric::Of::one_label) return;
   report.goal = decision_goal(run.config, data).value_or(DecisionGoal());
 }
 

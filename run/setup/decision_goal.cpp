@@ -24,16 +24,20 @@ std::optional<DecisionGoal> decision_goal(const RunConfig& config, const DataSou
   goal.classes = static_cast<int64_t>(classes.size());
   if (monitor == "macro-f1") {
     goal.kind = Kind::macro_f1;
-  } else if (monitor == "f1") {
-    goal.kind = Kind::f1;
+  } else if (monitor == "f1" || monitor == "recall" || monitor == "precision") {
+    goal.kind = monitor == "f1" ? Kind::f1 : monitor == "recall" ? Kind::recall : Kind::precision;
     goal.label = index_of("monitor_class", config.train.monitor_class);
+    goal.at_least = config.train.monitor_at_least;
   } else if (monitor == "cost") {
     goal.kind = Kind::cost;
     goal.rule.assign(classes.size() * classes.size(), 1);
     for (size_t c = 0; c < classes.size(); ++c) goal.rule[c * classes.size() + c] = 0;
     for (const MistakeCost& mistake : config.train.costs) {
-      const int64_t row = index_of("costs", mistake.truth), column = index_of("costs", mistake.predicted);
-      goal.rule[static_cast<size_t>(row * goal.classes + column)] = mistake.cost;
+      const int64_t row = index_of("costs", mistake.truth);
+      const int64_t only = mistake.predicted.empty() ? -1 : index_of("costs", mistake.predicted);
+      for (int64_t column = 0; column < goal.classes; ++column)
+        if (only < 0 ? column != row : column == only)
+          goal.rule[static_cast<size_t>(row * goal.classes + column)] = mistake.cost;
     }
   } else if (!multi_label && facts.class_weights != nullptr && data.has(Split::train)) {
     goal.rule = weights_of(*facts.class_weights, data.class_counts(), data.training().examples_per_epoch(), false);

@@ -85,11 +85,14 @@ void validate(const RunConfig& config, Problems& problems) {
   if (facts.reads_sources && !data.has_pairs)
     problems.add("model.prefix", "only data of type pairs have sources to be read as a whole");
   const bool label_sets = data.multi_label() && facts.classifies(), one_label = facts.classifies() && !label_sets;
-  if (config.train.monitor == "f1" && label_sets)
+  const std::string& monitor = config.train.monitor;
+  const bool has_target = monitor == "recall" || monitor == "precision", of_class = has_target || monitor == "f1";
+  if (of_class && label_sets)
     problems.add(
         "train.monitor",
-        "f1 is for a classifier that gives a text one label; with several, macro-f1 finds for each of them the "
-        "threshold with its highest F1");
+        monitor +
+            " is for a classifier that gives a text one label; with several, macro-f1 finds for each of them the "
+            "threshold with its highest F1");
   else if (const Metric& metric = metric_of(config.train.monitor);
            (metric.of == Metric::Of::label_sets && !label_sets) || (metric.of == Metric::Of::one_label && !one_label) ||
            (metric.of == Metric::Of::classes && !facts.classifies()))
@@ -98,14 +101,18 @@ void validate(const RunConfig& config, Problems& problems) {
                              metric.of == Metric::Of::label_sets  ? "a classifier with data.multi_label: true"
                              : metric.of == Metric::Of::one_label ? "a classifier that gives a text one label"
                                                                   : "classifiers"));
-  if (config.train.monitor == "f1" && config.train.monitor_class.empty())
-    problems.add("train.monitor", "f1 needs the name of a class: set train.monitor_class");
-  if (config.train.monitor != "f1" && !config.train.monitor_class.empty())
-    problems.add("train.monitor_class", "is for train.monitor: f1");
+  if (of_class && config.train.monitor_class.empty())
+    problems.add("train.monitor", monitor + " needs the name of a class: set train.monitor_class");
+  if (!of_class && !config.train.monitor_class.empty())
+    problems.add("train.monitor_class", "is for train.monitor: f1, recall or precision");
+  if (has_target != config.train.monitor_at_least > 0)
+    problems.add("train.monitor_at_least", has_target ? "must say which share is asked for, such as 0.9"
+                                                      : "is for train.monitor: recall or precision");
   for (size_t i = 0; i < config.train.costs.size(); ++i)
-    if (config.train.costs[i].truth.empty() || config.train.costs[i].predicted.empty())
+    if (config.train.costs[i].truth.empty())
       problems.add(fmt::format("train.costs.{}", i),
-                   "name both: truth, the class that a text has, and predicted, the one that it is given");
+                   "name the class that a text has, truth; and the one that it is given, predicted, "
+                   "unless all of its mistakes cost as much");
   if (config.train.monitor != "cost" && !config.train.costs.empty())
     problems.add("train.costs", "are for train.monitor: cost");
   if (data.has_labels && !facts.takes_labels)

@@ -53,13 +53,13 @@ TEST_CASE(
     "a rule for macro-F1 or for the F1 of a class gives a rare class more texts, and changes no accuracy of none") {
   const HeldOutPredictions texts = rare_texts(4000, 20), others = rare_texts(20000, 20);
   const DecisionGoal macro{DecisionGoal::Kind::macro_f1, 2, -1, {}}, rare{DecisionGoal::Kind::f1, 2, 1, {}};
-  const DecisionRule for_macro = best_rule(texts, macro), for_rare = best_rule(texts, rare);
+  const DecisionRule for_macro = best_rule(texts, macro).rule, for_rare = best_rule(texts, rare).rule;
   const DecisionFigures plain = figures_with(others, rare, {}), ruled = figures_with(others, macro, for_macro);
   CHECK(ruled.macro_f1 > plain.macro_f1 + 0.005);
   CHECK(*figures_with(others, rare, for_rare).f1 > *plain.f1 + 0.01);
-  CHECK(best_rule(texts, {}).empty());
+  CHECK(best_rule(texts, {}).rule.empty());
   const DecisionGoal weights{DecisionGoal::Kind::given, 2, -1, {0.5, 10}};
-  CHECK(best_rule(texts, weights) == weights.rule);
+  CHECK(best_rule(texts, weights).rule == weights.rule);
 }
 
 TEST_CASE("a rule does not depend on the order of the texts, which travel as bytes") {
@@ -69,7 +69,7 @@ TEST_CASE("a rule does not depend on the order of the texts, which travel as byt
   texts.sort();
   sent.sort();
   const DecisionGoal goal{DecisionGoal::Kind::macro_f1, 2, -1, {}};
-  CHECK(best_rule(texts, goal) == best_rule(sent, goal));
+  CHECK(best_rule(texts, goal).rule == best_rule(sent, goal).rule);
   CHECK_THROWS_AS(sent.add("abc"), std::invalid_argument);
 }
 
@@ -78,10 +78,32 @@ TEST_CASE("costs: the mean of what mistakes cost") {
   const float p[] = {0.6F, 0.4F};
   for (const int truth : {0, 0, 0, 1, 1}) texts.add(p, truth);
   const DecisionGoal goal{DecisionGoal::Kind::cost, 2, -1, {0, 1, 5, 0}};  // missing the second class costs 5
-  const DecisionFigures figures = figures_with(texts, goal, best_rule(texts, goal));
+  const DecisionFigures figures = figures_with(texts, goal, best_rule(texts, goal).rule);
   CHECK(figures.correct == 2);
   CHECK(*figures.cost == doctest::Approx(3.0 / 5));
   CHECK(*figures_with(texts, goal, {}).cost == doctest::Approx(2));
+}
+
+TEST_CASE("a recall, or a precision, that is asked for is reached on other texts; one that cannot be has no rule") {
+  const HeldOutPredictions texts = rare_texts(20000, 20), others = rare_texts(20000, 20);
+  for (const double at_least : {0.5, 0.9}) {
+    CAPTURE(at_least);
+    DecisionGoal recall{DecisionGoal::Kind::recall, 2, 1, {}, at_least};
+    DecisionGoal precision{DecisionGoal::Kind::precision, 2, 1, {}, at_least};
+    const auto share_of_rare = [&](const DecisionGoal& goal, const auto& share) {
+      ClassificationReport report(2, best_rule(texts, goal).rule);
+      for (int64_t i = 0; i < others.size(); ++i) report.add(others.probabilities(i), others.truth(i));
+      return share(report);
+    };
+    CHECK(share_of_rare(recall, [](const auto& report) { return report.recall(1); }) ==
+          doctest::Approx(at_least).epsilon(0.06));
+    CHECK(share_of_rare(precision, [](const auto& report) { return report.precision(1); }) ==
+          doctest::Approx(at_least).epsilon(0.06));
+  }
+  HeldOutPredictions wrong(2);
+  const float sure[] = {0.1F, 0.9F};
+  for (int i = 0; i < 10; ++i) wrong.add(sure, 0);
+  CHECK(best_rule(wrong, {DecisionGoal::Kind::precision, 2, 1, {}, 0.9}).rule.empty());
 }
 
 TEST_CASE("average precision and curves: as scikit-learn has them") {

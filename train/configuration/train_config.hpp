@@ -73,6 +73,7 @@ struct TrainConfig {
   int64_t patience = 0;
   std::string monitor = "loss";  // metric_of()
   std::string monitor_class;
+  double monitor_at_least = 0;
   std::vector<MistakeCost> costs;
   int64_t save_every = 500, keep_last = 2, log_every = 50;
   bool keep_optimizer = false;
@@ -139,10 +140,17 @@ void describe(Fields& f, TrainConfig& c) {
     "examples as training");
   f("monitor", c.monitor, one_of(monitor_names()),
     "validation result that decides the best checkpoint and patience; accuracy can still improve after a classifier's "
-    "loss has begun to rise; for macro-f1, f1 (of monitor_class) and cost, the rule by which a class is decided is "
-    "chosen, too, by validation or, of a linear-classifier, cross-validation; micro-f1 needs data.multi_label");
-  f("monitor_class", c.monitor_class, any(), "class or label whose F1 is meant, for monitor: f1");
-  f("costs", c.costs, any(), "for monitor: cost, as [{truth: spam, predicted: ham, cost: 20}]; others cost 1");
+    "loss has begun to rise; for macro-f1, f1, recall and precision (of monitor_class) and cost, the rule by which a "
+    "class is "
+    "decided is chosen, too, by validation or, of a linear-classifier, cross-validation; micro-f1 needs "
+    "data.multi_label");
+  f("monitor_class", c.monitor_class, any(),
+    "class whose F1, recall or precision is meant, for monitor: f1, recall, precision");
+  f("monitor_at_least", c.monitor_at_least, between(0, 1),
+    "for monitor: recall or precision, the share that monitor_class shall reach; the other one is then the highest");
+  f("costs", c.costs, any(),
+    "for monitor: cost, as [{truth: spam, predicted: ham, cost: 20}], or without predicted for all mistakes about a "
+    "class; others cost 1");
   f("patience", c.patience, count_from(0), "training ends after this many evaluations without a new best; 0 = never");
   f("memory", c.memory, size_from(0),
     "of a linear-classifier: million bytes for the n-grams of all texts; more of them are made again in each pass, "

@@ -105,8 +105,19 @@ DecisionFigures figures_of(const ClassificationReport& report, const DecisionGoa
   }
   figures.macro_f1 = report.macro_f1();
   if (goal.kind == DecisionGoal::Kind::f1) figures.f1 = report.f1(goal.label);
+  if (goal.kind == DecisionGoal::Kind::precision) figures.recall = report.recall(goal.label);
+  if (goal.kind == DecisionGoal::Kind::recall) figures.precision = report.precision(goal.label);
   if (goal.kind == DecisionGoal::Kind::cost)
     figures.cost = cost / static_cast<double>(std::max<int64_t>(report.examples(), 1));
+  return figures;
+}
+
+DecisionFigures decide_held_out(const HeldOutPredictions& held_out, const DecisionGoal& goal) {
+  const FoundRule found = best_rule(held_out, goal);
+  ClassificationReport report(held_out.classes(), found.rule);
+  for (int64_t i = 0; i < held_out.size(); ++i) report.add(held_out.probabilities(i), held_out.truth(i));
+  DecisionFigures figures = figures_of(report, goal);
+  figures.found = found;
   return figures;
 }
 

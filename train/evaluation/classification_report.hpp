@@ -77,11 +77,16 @@ struct DecisionFigures {
   DecisionRule rule;
   int64_t correct = 0;
   double macro_f1 = 0;
-  std::optional<double> f1 = std::nullopt;    // of the goal's class
-  std::optional<double> cost = std::nullopt;  // mean, where the goal is costs
+  std::optional<double> f1 = std::nullopt;         // of the goal's class
+  std::optional<double> recall = std::nullopt;     // of the goal's class, where the goal is a precision
+  std::optional<double> precision = std::nullopt;  // of the goal's class, where the goal is a recall
+  std::optional<double> cost = std::nullopt;       // mean, where the goal is costs
+  FoundRule found = {};                            // where the rule was found with these texts
 };
 /// The figures of the decisions that a report has counted.
 DecisionFigures figures_of(const ClassificationReport& report, const DecisionGoal& goal);
+/// The figures of the rule that suits the goal best. It is found and tried on the same texts. May stop.
+DecisionFigures decide_held_out(const HeldOutPredictions& held_out, const DecisionGoal& goal);
 
 /// Examples of class `truth` that were predicted as another class.
 struct Confusion {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -203,10 +204,10 @@ std::vector<int64_t> decided_by_other_half(const HeldOutPredictions& held_out, i
   return given;
 }
 
-/// Whether a rule has a higher F1 of the class, or mean of all (label -1), than the likeliest class, by more than the
+/// By how much a rule has a higher F1 of the class, or mean of all (label -1), than the likeliest class, with the
 /// standard error of the difference: the root of the sum of the squares of what each text contributes to it (the delta
 /// method, paired). On the texts that a rule was found with, it would always seem better.
-bool gains_by_rule(const HeldOutPredictions& held_out, int64_t label) {
+FoundRule gain_of_rules(const HeldOutPredictions& held_out, int64_t label) {
   std::vector<int64_t> likeliest;
   for (int64_t i = 0; i < held_out.size(); ++i)
     likeliest.push_back(decide({}, held_out.probabilities(i), held_out.classes()));
@@ -219,7 +220,43 @@ bool gains_by_rule(const HeldOutPredictions& held_out, int64_t label) {
     for (int64_t c = begin; c < end; ++c) influence += ruled.influence(i, c) - plain.influence(i, c);
     variance += influence * influence;
   }
-  return gain > std::sqrt(variance);
+  return {{}, gain, std::sqrt(variance)};
+}
+
+/// The factor of class goal.label with which it has the recall, or the precision, of goal.at_least on these texts, and
+/// as much as there is then of the other; no rule where none has. Texts get the class one by one, in the order of the
+/// factors that this takes.
+DecisionRule factor_for(const HeldOutPredictions& held_out, const DecisionGoal& goal) {
+  const int64_t classes = held_out.classes();
+  std::vector<std::pair<double, bool>> texts;  // the logarithm of the factor from which it gets the class; has it?
+  int64_t all = 0;
+  for (int64_t i = 0; i < held_out.size(); ++i) {
+    const float* const p = held_out.probabilities(i);
+    double other = 0;
+    for (int64_t c = 0; c < classes; ++c)
+      if (c != goal.label) other = std::max(other, static_cast<double>(p[c]));
+    const double own = static_cast<double>(p[goal.label]);
+    texts.emplace_back(math::log(std::max(other, 1e-30)) - math::log(std::max(own, 1e-30)),
+                       held_out.truth(i) == goal.label);
+    all += texts.back().second ? 1 : 0;
+  }
+  std::sort(texts.begin(), texts.end());
+  std::optional<double> chosen;
+  int64_t right = 0;
+  for (size_t at = 0; at < texts.size(); ++at) {
+    right += texts[at].second ? 1 : 0;
+    const double next = at + 1 < texts.size() ? texts[at + 1].first : largest_log_factor;
+    if (next <= texts[at].first) continue;
+    const bool wants_recall = goal.kind == DecisionGoal::Kind::recall;
+    const double of = static_cast<double>(wants_recall ? all : static_cast<int64_t>(at) + 1);
+    if (static_cast<double>(right) < goal.at_least * of) continue;
+    chosen = (texts[at].first + next) / 2;
+    if (wants_recall) break;
+  }
+  if (!chosen) return {};
+  DecisionRule rule(static_cast<size_t>(classes), 1);
+  rule[static_cast<size_t>(goal.label)] = math::exp(std::clamp(*chosen, -largest_log_factor, largest_log_factor));
+  return rule;
 }
 
 }  // namespace
@@ -277,10 +314,14 @@ void HeldOutPredictions::sort() {
   *this = std::move(sorted);
 }
 
-DecisionRule best_rule(const HeldOutPredictions& held_out, const DecisionGoal& goal) {
-  if (!goal.finds_rule() || held_out.size() == 0) return goal.rule;
-  const int64_t label = goal.kind == DecisionGoal::Kind::f1 ? goal.label : -1;
-  return gains_by_rule(held_out, label) ? FactorSearch(held_out, label).run() : DecisionRule{};
+FoundRule best_rule(const HeldOutPredictions& held_out, const DecisionGoal& goal) {
+  using Kind = DecisionGoal::Kind;
+  if (!goal.finds_rule() || held_out.size() == 0) return {goal.rule};
+  if (goal.kind == Kind::recall || goal.kind == Kind::precision) return {factor_for(held_out, goal)};
+  const int64_t label = goal.kind == Kind::f1 ? goal.label : -1;
+  FoundRule found = gain_of_rules(held_out, label);
+  if (found.gain > found.gain_error) found.rule = FactorSearch(held_out, label).run();
+  return found;
 }
 
 }  // namespace capstan

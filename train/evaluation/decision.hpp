@@ -20,14 +20,17 @@ int64_t decide(const DecisionRule& rule, const float* probabilities, int64_t cla
 /// What decisions shall be good at (train.monitor).
 struct DecisionGoal {
   enum class Kind {
-    given,     // nothing that a rule is found for: `rule` is used, such as the weights of the classes
-    macro_f1,  // the mean of the classes' F1
-    f1,        // the F1 of class `label`
-    cost,      // the costs of mistakes: `rule`
+    given,      // nothing that a rule is found for: `rule` is used, such as the weights of the classes
+    macro_f1,   // the mean of the classes' F1
+    f1,         // the F1 of class `label`
+    recall,     // a recall of class `label` of `at_least`, with the highest precision
+    precision,  // a precision of class `label` of `at_least`, with the highest recall
+    cost,       // the costs of mistakes: `rule`
   } kind = Kind::given;
   int64_t classes = 0, label = -1;
   DecisionRule rule = {};
-  bool finds_rule() const { return kind == Kind::macro_f1 || kind == Kind::f1; }
+  double at_least = 0;
+  bool finds_rule() const { return kind != Kind::given && kind != Kind::cost; }
 };
 
 /// The probabilities of texts that a model has not learnt from, with their classes.
@@ -53,10 +56,16 @@ class HeldOutPredictions {
   std::vector<int32_t> truths_;
 };
 
-/// The rule for a goal: goal.rule, or for F1 factors that are found one class after the other. A text counts half by
-/// its label and half by its probabilities, since for a rare class chance would choose among few labels. Empty where
-/// rules found on one half of the texts are not better on the other half by more than the standard error. May stop
-/// (core/base/stop.hpp).
-DecisionRule best_rule(const HeldOutPredictions& held_out, const DecisionGoal& goal);
+/// A rule, and what rules gain: found on one half of the texts, on the other half, with its standard error.
+struct FoundRule {
+  DecisionRule rule;
+  double gain = 0, gain_error = 0;  // of F1
+};
+
+/// The rule for a goal: goal.rule; for a recall or a precision, the factor of the class that reaches it; or for F1
+/// factors that are found one class after the other. For F1, a text counts half by its label and half by its
+/// probabilities, since for a rare class chance would choose among few labels. Empty where rules gain no more than the
+/// standard error, and where no factor reaches a precision. May stop (core/base/stop.hpp).
+FoundRule best_rule(const HeldOutPredictions& held_out, const DecisionGoal& goal);
 
 }  // namespace capstan

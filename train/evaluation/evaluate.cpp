@@ -174,9 +174,7 @@ Validation validate(const Task& task, const BatchSource& split, int64_t micro_ba
   if (goal == nullptr) return {evaluate(task, split, micro_batch_tokens, ranks), std::nullopt};
   HeldOutPredictions predictions(goal->classes);
   Validation result{evaluate(task, split, micro_batch_tokens, ranks, {nullptr, &predictions}), std::nullopt};
-  ClassificationReport report(goal->classes, best_rule(predictions, *goal));
-  for (int64_t i = 0; i < predictions.size(); ++i) report.add(predictions.probabilities(i), predictions.truth(i));
-  result.decisions = figures_of(report, *goal);
+  result.decisions = decide_held_out(predictions, *goal);
   result.total.correct = result.decisions->correct;
   return result;
 }

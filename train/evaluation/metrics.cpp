@@ -27,6 +27,10 @@ const std::vector<Metric>& metrics() {
        }},
       {"f1", "f1", "F1", Better::higher, Unit::share, Of::one_label, false,
        [](const Validation& found) { return found.decisions ? found.decisions->f1 : std::nullopt; }},
+      {"precision_at_recall", "recall", "Precision at the recall", Better::higher, Unit::share, Of::one_label, false,
+       [](const Validation& found) { return found.decisions ? found.decisions->precision : std::nullopt; }},
+      {"recall_at_precision", "precision", "Recall at the precision", Better::higher, Unit::share, Of::one_label, false,
+       [](const Validation& found) { return found.decisions ? found.decisions->recall : std::nullopt; }},
       {"cost", "cost", "Cost", Better::lower, Unit::number, Of::one_label, false,
        [](const Validation& found) { return found.decisions ? found.decisions->cost : std::nullopt; }},
   };

@@ -15,13 +15,6 @@ namespace {
 
 const StopPoll stop = [] { return StopSignals::received() != 0; };
 
-/// The figures of the decision rule that suits the goal best. The rule is found and tried on the same held-out texts.
-std::optional<DecisionFigures> decide_held_out(const HeldOutPredictions& held_out, const DecisionGoal& goal) {
-  ClassificationReport report(held_out.classes(), best_rule(held_out, goal));
-  for (int64_t i = 0; i < held_out.size(); ++i) report.add(held_out.probabilities(i), held_out.truth(i));
-  return figures_of(report, goal);
-}
-
 /// Finds the weights, and sets the state to that of a finished training. Returns false after a signal; the state is
 /// then still that of the start.
 bool solve(Session& session, const NgramRows& rows, ParamStore& params, bool validates, Progress& progress) {

@@ -146,6 +146,7 @@ void Session::validated(const Validation& found, double seconds) {
   if (found.labels && found.labels->thresholds.empty()) state_.threshold = found.labels->threshold;
   if (found.labels && options_.kind == RunKind::texts) state_.rule = found.labels->thresholds;
   if (found.decisions) state_.rule = found.decisions->rule;
+  if (found.decisions) found_rule_ = found.decisions->found;
   const bool best = is_best(found);
   if (best) {
     state_.best.clear();
@@ -218,9 +219,13 @@ TrainResult Session::finish(const std::string& reason, const RunParts& parts, co
                                                                      : "train.monitor: " + config_.monitor));
   if (went_on && options_.goal && options_.goal->finds_rule() && state_.rule.empty() && !state_.threshold)
     log().info(
-        fmt::format("each text is given its likeliest class: no rule for train.monitor: {} is better by more than the "
-                    "standard error on texts that are held out",
-                    config_.monitor));
+        "each text is given its likeliest class: " +
+        (found_rule_.gain_error > 0
+             ? fmt::format(
+                   "on texts that are held out, rules for train.monitor: {} gain {:.4f}, no more than the standard "
+                   "error, {:.4f}",
+                   config_.monitor, found_rule_.gain, found_rule_.gain_error)
+             : fmt::format("no rule for train.monitor: {} reaches it on texts that are held out", config_.monitor)));
   const std::string next =
       state_.has_optimizer() || options_.kind == RunKind::solved
           ? remedy

@@ -126,6 +126,7 @@ class Session {
   Communicator& ranks_;
   RunFolder folder_;
   RunState state_;
+  FoundRule found_rule_;  // with the last validation
   RunProgress progress_;
   bool unsaved_ = true, best_unsaved_ = false;
   bool saved_here_ = false;  // is there a checkpoint in this run's folder? Not yet after a start from another's
