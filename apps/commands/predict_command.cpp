@@ -74,6 +74,10 @@ void add_predict_command(CLI::App& program) {
   add_number(command, "--threshold", options.predictions.threshold, between(0, 1),
              "for multi-label classifiers: probability from which a text has a label; 0 = the one that training chose "
              "on the validation data");
+  add_number(
+      command, "--reject", options.predictions.reject, between(0, 1),
+      "for classifiers: a text whose likeliest class has a lower probability gets the label none; eval shows what is "
+      "right then; 0 = every text is answered");
   command.add_flag("--echo", options.shown.echo, "print the text, too (jsonl always has it)");
   command.add_flag("--errors", options.shown.errors,
                    "read a table with labels (or targets) and print only what is predicted wrongly");

@@ -13,12 +13,16 @@
 namespace capstan {
 
 bool RateLimiter::due(double share) {
+  bool is_due = since_.seconds() >= seconds_between_lines;
   if (share > 0) {
     const int part = static_cast<int>(std::min(share, 1.0) * most_);
-    return std::exchange(last_due_, std::max(last_due_, part)) < part;
+    is_due = std::exchange(last_due_, std::max(last_due_, part)) < part || is_due;
+  } else {
+    ++calls_;
+    is_due = (calls_ & (calls_ - 1)) == 0 || is_due;  // a power of two
   }
-  ++calls_;
-  return (calls_ & (calls_ - 1)) == 0;  // a power of two
+  if (is_due) since_ = {};
+  return is_due;
 }
 
 Progress::Progress(LogLine log, std::string work, double total, ProgressUnit unit, double first_line)
@@ -60,7 +64,7 @@ void Progress::show(double now) {
     visible_ = true;
     show_console_line((total_ > 0 ? draw_bar(done_ / total_) : "") + work_ + figures(now, " : ", true));
   } else if (writes) {
-    next_line_ = 2 * now;
+    next_line_ = now < seconds_between_lines ? seconds_between_lines : now + seconds_between_lines;
     log_(work_ + (total_ > 0 ? fmt::format(": {:.0f} %", 100 * std::min(1.0, done_ / total_)) : "") +
          figures(now, ", ", false));
   }

@@ -23,8 +23,11 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+/// Seconds between two lines about the same work in a log: often enough to see that it goes on.
+constexpr double seconds_between_lines = 30;
+
 /// Decides whether a line is due, so that a log stays short: at most `most` lines in a run whose share done is known,
-/// otherwise a line at the 1st, 2nd, 4th, 8th, ... call.
+/// otherwise a line at the 1st, 2nd, 4th, 8th, ... call; and one where there was none for seconds_between_lines.
 class RateLimiter {
  public:
   explicit RateLimiter(int most) : most_(most) {}
@@ -34,6 +37,7 @@ class RateLimiter {
  private:
   int most_, last_due_ = -1;  // of the `most_` equal parts of the run, the one in which a line was last due
   long calls_ = 0;            // whose share was not known
+  Stopwatch since_;           // since a line was last due
 };
 
 /// The unit in which progress is shown.
@@ -44,13 +48,13 @@ struct ProgressUnit {
 constexpr ProgressUnit in_megabytes{"MB", 1e6}, in_texts{"texts"}, in_shares{""};
 
 /// One long piece of work. A terminal shows "[=====     ]  52% tokenising : ETA 32s : 1070 of 2048 MB : 31 MB/s" until
-/// it is destroyed. Elsewhere the log gets "tokenising: 52 %, 1070 of 2048 MB, 31 MB/s, 32s left" after 10 seconds,
-/// after 20, after 40, and so on. Any thread may add.
+/// it is destroyed. Elsewhere the log gets "tokenising: 52 %, 1070 of 2048 MB, 31 MB/s, 32s left" after a second, and
+/// then every seconds_between_lines. Any thread may add.
 class Progress : NoCopy {
  public:
   /// Without `log`, nothing is shown. `total`: the amount of all the work, as add() counts it; 0 = not known.
   /// first_line: seconds after which the log gets its first line.
-  Progress(LogLine log, std::string work, double total, ProgressUnit unit = in_megabytes, double first_line = 10);
+  Progress(LogLine log, std::string work, double total, ProgressUnit unit = in_megabytes, double first_line = 1);
   ~Progress();
 
   /// Adds an amount of work that is done. It is a stop point (core/base/stop.hpp).

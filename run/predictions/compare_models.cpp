@@ -142,15 +142,15 @@ ModelComparison compare_classifiers(const SavedRun& first, const SavedRun& secon
   if (comparison.texts == 0) return comparison;
   decisions.classes = numbers.size();
   ComparedFigure right = figure(
-      "accuracy", "McNemar's exact test", comparison.texts, [&](bool of_second, const std::vector<int64_t>& drawn) {
-        return accuracy(decisions.truth, of_second ? decisions.second : decisions.first, drawn);
+      "accuracy", "McNemar's exact test", comparison.texts, [&](bool is_second, const std::vector<int64_t>& drawn) {
+        return accuracy(decisions.truth, is_second ? decisions.second : decisions.first, drawn);
       });
   right.paired.p_value = mcnemar_p_value(comparison.first_right, comparison.second_right);
   comparison.figures.push_back(std::move(right));
   if (multi_label) return comparison;  // sets of labels are no classes
   comparison.figures.push_back(
-      figure("macro_f1", "bootstrap", comparison.texts, [&](bool of_second, const std::vector<int64_t>& drawn) {
-        return macro_f1(decisions.truth, of_second ? decisions.second : decisions.first, decisions.classes, drawn);
+      figure("macro_f1", "bootstrap", comparison.texts, [&](bool is_second, const std::vector<int64_t>& drawn) {
+        return macro_f1(decisions.truth, is_second ? decisions.second : decisions.first, decisions.classes, drawn);
       }));
   return comparison;
 }
@@ -171,25 +171,25 @@ ModelComparison compare_language_models(const SavedRun& first, const SavedRun& s
   ModelComparison comparison;
   comparison.texts = static_cast<int64_t>(bytes.size());
   if (comparison.texts == 0) return comparison;
-  const auto mean_of = [&](bool of_second, const std::vector<int64_t>& drawn, const auto& units_of) {
+  const auto mean_of = [&](bool is_second, const std::vector<int64_t>& drawn, const auto& units_of) {
     double log_probability = 0, units = 0;
     for (const int64_t i : drawn) {
-      const TextScore& score = (of_second ? by_second : by_first)[static_cast<size_t>(i)];
+      const TextScore& score = (is_second ? by_second : by_first)[static_cast<size_t>(i)];
       log_probability += score.log_probability;
       units += units_of(static_cast<size_t>(i), score);
     }
     return -log_probability / std::max(units, 1.0);
   };
   comparison.figures.push_back(
-      figure("bits_per_byte", "bootstrap", comparison.texts, [&](bool of_second, const std::vector<int64_t>& drawn) {
-        return mean_of(of_second, drawn, [&](size_t i, const TextScore&) { return bytes[i]; }) / std::log(2.0);
+      figure("bits_per_byte", "bootstrap", comparison.texts, [&](bool is_second, const std::vector<int64_t>& drawn) {
+        return mean_of(is_second, drawn, [&](size_t i, const TextScore&) { return bytes[i]; }) / std::log(2.0);
       }));
   const bool same_tokens = std::equal(by_first.begin(), by_first.end(), by_second.begin(),
                                       [](const TextScore& a, const TextScore& b) { return a.tokens == b.tokens; });
   if (same_tokens)  // perplexities over different tokens cannot be compared
     comparison.figures.push_back(
-        figure("perplexity", "bootstrap", comparison.texts, [&](bool of_second, const std::vector<int64_t>& drawn) {
-          return std::exp(mean_of(of_second, drawn,
+        figure("perplexity", "bootstrap", comparison.texts, [&](bool is_second, const std::vector<int64_t>& drawn) {
+          return std::exp(mean_of(is_second, drawn,
                                   [](size_t, const TextScore& score) { return static_cast<double>(score.tokens); }));
         }));
   return comparison;
@@ -218,7 +218,8 @@ ModelComparison compare_models(const SavedRun& first, const SavedRun& second, Te
 std::string differing_tsv(const ModelComparison& comparison, const std::string& first, const std::string& second) {
   std::string lines = fmt::format("label\t{}\t{}\tplace\ttext\n", first, second);
   for (const DifferingText& row : comparison.differing)
-    lines += join({row.label, row.first, row.second, row.place, tsv_field(row.text)}, "\t") + '\n';
+    lines +=
+        join(std::vector<std::string>{row.label, row.first, row.second, row.place, tsv_field(row.text)}, "\t") + '\n';
   return lines;
 }
 

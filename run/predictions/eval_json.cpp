@@ -36,6 +36,10 @@ nlohmann::ordered_json eval_json(const EvalReport& report) {
       json[figure.name] = static_cast<int64_t>(figure.value);
     else
       json[figure.name] = figure.value;
+  if (report.classification)
+    for (const CoveragePoint& point : report.classification->coverage())
+      json["coverage"].push_back(
+          {{"probability", point.probability}, {"coverage", point.coverage}, {"accuracy", point.accuracy}});
   const std::vector<ClassFigures> classes = report.class_figures();
   for (size_t c = 0; c < classes.size(); ++c) {
     json["classes"].push_back({{"class", report.classes[c]},

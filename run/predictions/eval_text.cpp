@@ -57,6 +57,15 @@ void print_most_frequent_confusions(const EvalReport& report, std::ostream& out)
                        printable_line(report.classes[static_cast<size_t>(c.predicted)]));
 }
 
+void print_coverage(const ClassificationReport& report, std::ostream& out) {
+  Table table{{"reject", "answered", "accuracy"}};
+  for (const CoveragePoint& point : report.coverage())
+    table.push_back({fmt::format("{:.2f}", point.probability), fmt::format("{:.4f}", point.coverage),
+                     point.coverage > 0 ? fmt::format("{:.4f}", point.accuracy) : "-"});
+  out << "\npredict --reject P answers the texts whose likeliest class has the probability P or more\n";
+  print_text(table, out);
+}
+
 }  // namespace
 
 void print_text(const EvalReport& report, std::ostream& out) {
@@ -70,6 +79,7 @@ void print_text(const EvalReport& report, std::ostream& out) {
     print_confusion(report, out);
   else
     print_most_frequent_confusions(report, out);
+  print_coverage(*report.classification, out);
 }
 
 }  // namespace capstan

@@ -9,6 +9,7 @@
 #include "core/io/log.hpp"
 #include "core/strings/printable.hpp"
 #include "models/linear_classifier.hpp"
+#include "run/inputs/input_text.hpp"
 #include "run/predictions/eval_report.hpp"
 #include "run/setup/decision_goal.hpp"
 #include "run/setup/saved_run.hpp"

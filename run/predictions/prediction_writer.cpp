@@ -145,7 +145,7 @@ std::vector<size_t> PredictionWriter::likeliest(const Prediction& prediction) co
   if (!multi_label_) {  // the run's rule may give another one than the likeliest
     const auto given = std::find_if(order.begin(), order.end(),
                                     [&](size_t c) { return run_.classes[c] == prediction.labels.front().text; });
-    std::rotate(order.begin(), given, given + 1);
+    if (given != order.end()) std::rotate(order.begin(), given, given + 1);  // else it is none of them
   }
   order.resize(std::min(static_cast<size_t>(format_.top_k), order.size()));
   return order;

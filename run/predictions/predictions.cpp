@@ -72,6 +72,11 @@ std::vector<Prediction> label_texts(const SavedRun& run, const std::vector<Input
     const float* const probabilities = of_texts.data() + static_cast<int64_t>(row) * classes;
     Prediction& prediction = predictions[row];
     prediction.probabilities.assign(probabilities, probabilities + classes);
+    const auto likeliest = static_cast<double>(*std::max_element(probabilities, probabilities + classes));
+    if (likeliest < options.reject) {
+      prediction.labels.push_back({no_class, likeliest});
+      continue;
+    }
     const int64_t given = several ? -1 : decide(run.rule, probabilities, classes);
     for (int64_t c = 0; c < classes; ++c)
       if (several ? reaches(probabilities[c],
@@ -145,6 +150,8 @@ void check_predictions(const SavedRun& run, const PredictOptions& options) {
         "--threshold: only runs with data.multi_label: true have one; with one label per text, training finds a rule "
         "by "
         "train.monitor=cost: a class that costs c to miss is given from the probability 1 / (1 + c) on");
+  if (options.reject > 0 && (is_multi_label(run) || !facts_of(run.config.model).classifies()))
+    throw ConfigError("--reject: only a classifier that gives a text one label can answer that it is none of them");
   if (options.blank.empty()) throw ConfigError("--blank: the text must not be empty");
   if (completes_pairs(run)) {
     PairOptions completions = options.completions;

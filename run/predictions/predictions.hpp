@@ -34,9 +34,13 @@ struct Prediction {
   std::vector<PairCompletion> completions;  // the best first
 };
 
+/// The label of a text that is in none of the classes, as PredictOptions::reject decides.
+constexpr const char* no_class = "none";
+
 struct PredictOptions {
   int64_t batch_size = 64;       // texts that are computed together
   double threshold = 0;          // multi-label: probability from which a text has a label; 0: the run's
+  double reject = 0;             // one label: below this probability of the likeliest class the label is no_class
   std::string blank = "<mask>";  // what marks a blank
   int64_t top_k = 1;             // guesses for each blank, or completions
   PairOptions completions;       // of pairs; its `best` and `batch` are taken from top_k and batch_size

@@ -105,7 +105,7 @@ void validate(const RunConfig& config, Problems& problems) {
     problems.add("train.monitor", monitor + " needs the name of a class: set train.monitor_class");
   if (!of_class && !config.train.monitor_class.empty())
     problems.add("train.monitor_class", "is for train.monitor: f1, recall or precision");
-  if (has_target != config.train.monitor_at_least > 0)
+  if (has_target != (config.train.monitor_at_least > 0))
     problems.add("train.monitor_at_least", has_target ? "must say which share is asked for, such as 0.9"
                                                       : "is for train.monitor: recall or precision");
   for (size_t i = 0; i < config.train.costs.size(); ++i)

@@ -16,6 +16,20 @@ void add(ClassificationReport& report, int64_t truth, int64_t predicted, float c
 
 }  // namespace
 
+TEST_CASE("classification report: what is answered, and right, from a probability on") {
+  ClassificationReport report(2);
+  add(report, 0, 0, 0.97F);
+  add(report, 0, 0, 0.75F);
+  add(report, 1, 0, 0.72F);
+  add(report, 1, 1, 0.6F);
+  for (const CoveragePoint& point : report.coverage()) {
+    CAPTURE(point.probability);
+    const double least = point.probability;
+    CHECK(point.coverage == (least <= 0.5 ? 1 : least <= 0.7 ? 0.75 : least <= 0.95 ? 0.25 : 0));
+    CHECK(point.accuracy == doctest::Approx(least <= 0.5 ? 0.75 : least <= 0.7 ? 2.0 / 3 : least <= 0.95 ? 1 : 0));
+  }
+}
+
 TEST_CASE("classification report: precision, recall, f1 and their mean, counted by hand") {
   ClassificationReport report(4);  // class 3 never occurs
   for (int i = 0; i < 3; ++i) add(report, 0, 0, 0.9F);

@@ -35,6 +35,25 @@ void ClassificationReport::add(const float* probabilities, int64_t truth) {
   ++entry.examples;
   entry.correct += likeliest == truth ? 1 : 0;
   entry.confidence += confidence;
+  Bin& percent = by_percent_[static_cast<size_t>(
+      std::clamp<int64_t>(static_cast<int64_t>(confidence * static_cast<double>(percents)), 0, percents - 1))];
+  ++percent.examples;
+  percent.correct += predicted == truth ? 1 : 0;
+}
+
+std::vector<CoveragePoint> ClassificationReport::coverage() const {
+  std::vector<CoveragePoint> points;
+  for (const int64_t least : {30, 50, 70, 80, 90, 95, 99}) {
+    int64_t answered = 0, right = 0;
+    for (int64_t percent = least; percent < percents; ++percent) {
+      answered += by_percent_[static_cast<size_t>(percent)].examples;
+      right += by_percent_[static_cast<size_t>(percent)].correct;
+    }
+    points.push_back({static_cast<double>(least) / static_cast<double>(percents),
+                      quotient(static_cast<double>(answered), examples_),
+                      quotient(static_cast<double>(right), answered)});
+  }
+  return points;
 }
 
 int64_t ClassificationReport::count(int64_t truth, int64_t predicted) const {

@@ -21,6 +21,11 @@ struct CalibrationBin {
   int64_t examples;
 };
 
+/// The texts whose likeliest class has at least this probability, and how many of them are right.
+struct CoveragePoint {
+  double probability, coverage, accuracy;  // coverage, accuracy: shares of all texts, and of these
+};
+
 /// Counts of (true class, predicted class), and the calibration of the probabilities. A quotient without cases is 0:
 /// the precision of a class that was never predicted. Memory is in proportion to the classes and pairs that occur.
 class ClassificationReport {
@@ -57,9 +62,12 @@ class ClassificationReport {
   double calibration_error() const;
   /// Those of the 15 bins that have examples, by confidence.
   std::vector<CalibrationBin> calibration() const;
+  /// What is right if texts below a probability are not answered (`predict --reject`), for some probabilities.
+  std::vector<CoveragePoint> coverage() const;
 
  private:
   static constexpr int64_t bin_count = 15;  // as Guo et al. 2017
+  static constexpr int64_t percents = 100;
   struct Bin {
     int64_t examples = 0, correct = 0;
     double confidence = 0;  // summed
@@ -70,6 +78,7 @@ class ClassificationReport {
   std::map<std::pair<int64_t, int64_t>, int64_t> counts_;
   std::vector<int64_t> of_class_, predicted_as_;  // (classes): sums of the counts, by true and by predicted class
   std::array<Bin, bin_count> bins_{};
+  std::array<Bin, percents> by_percent_{};  // by the probability of the likeliest class; right: by the rule
 };
 
 /// How good the decisions of a rule are.

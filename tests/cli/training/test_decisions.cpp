@@ -133,6 +133,9 @@ TEST_CASE("a rule of decision: found in training, it decides in eval, predict, s
     CHECK(predicted_rare(place.read("labelled.tsv")) == rare);
     succeed(place, {"slim", run_folder, "--output", slim, "--size", "1"});
     CHECK(called_rare(eval_json(place, slim)) == doctest::Approx(static_cast<double>(rare)).epsilon(0.05));
+    const std::string some = succeed(place, {"predict", run_folder, "texts.txt", "--reject", "0.9"}).out;
+    CHECK(static_cast<double>(lines_of(some).size() - 1 - static_cast<size_t>(lines_with(some, "none\t"))) / 600 ==
+          doctest::Approx(report.at("coverage").at(4).at("coverage").get<double>()));
     if (name != std::string("macro")) continue;
     const std::vector<std::string> served = served_labels(place, run_folder, list);
     CHECK(std::count(served.begin(), served.end(), "rare") == rare);
@@ -144,7 +147,9 @@ TEST_CASE("a rule that gains no more than its standard error is not taken, which
   place.write("train.tsv", texts_of_rare(1, 240, 2));
   place.write("test.tsv", texts_of_rare(2, 100, 2));
   const Outcome trained = succeed(place, training("even", {"train.monitor=macro-f1"}));
-  CHECK(contains(trained.err, "each text is given its likeliest class: on texts that are held out, rules for train.monitor: macro-f1 gain"));
+  CHECK(contains(
+      trained.err,
+      "each text is given its likeliest class: on texts that are held out, rules for train.monitor: macro-f1 gain"));
   CHECK_FALSE(eval_json(place, "runs/even").contains("plain_macro_f1"));
 }
 

@@ -59,7 +59,7 @@ TEST_CASE("lines about long work have shares, amounts and the time left as far a
   CHECK_MESSAGE(begins("solving: 88 %, 7 of 8 texts, 0.4"), lines.back());
   CHECK_MESSAGE(lines.back().find("2s left") != std::string::npos, lines.back());
   const size_t before = lines.size();
-  Progress(log, "short", 2, in_shares).add(1);  // ten seconds have not passed
+  Progress(log, "short", 2, in_shares).add(1);  // a second has not passed
   Progress({}, "silent", 2, in_shares, 0).add(1);
   CHECK(lines.size() == before);
   disable_console(false);
