@@ -28,6 +28,7 @@ std::string explanation_text(const SavedRun& run, const InputText& text, const P
   std::string lines;
   for (const Guess& label : prediction.labels) {
     const auto column = std::find(run.classes.begin(), run.classes.end(), label.text) - run.classes.begin();
+    if (column == static_cast<std::ptrdiff_t>(run.classes.size())) continue;  // none of them
     lines += label_lines(explanation, label.text, static_cast<size_t>(column));
   }
   return lines;
