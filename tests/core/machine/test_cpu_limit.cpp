@@ -6,8 +6,6 @@
 
 namespace capstan {
 
-using testing::TemporaryFolder;
-
 TEST_CASE("cpu limit: the lowest quota of the groups around the process, in whole CPUs") {
   const TemporaryFolder root;  // /proc and /sys of another machine
   const int all = cpu_limit(root.path());
