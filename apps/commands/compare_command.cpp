@@ -45,16 +45,16 @@ int compare_on_texts(const CompareOptions& options) {
     TextOptions texts;
     texts.run = folder;
     texts.input.file = options.data;
-    texts.input.labels = facts_of(run.config().model).classifies();
+    texts.input.labels = facts_of(run.config.model).classifies();
     return open_texts(run, texts, "capstan predict");
   };
   TextInput of_first = open(first, options.runs[0]), of_second = open(second, options.runs[1]);
-  const ModelComparison comparison = compare_models(first.saved(), second.saved(), of_first, of_second);
+  const ModelComparison comparison = compare_models(first, second, of_first, of_second);
   if (comparison.texts == 0) throw Error(fmt::format("{}: there is no text", options.data));
   const Table table = figures_table(comparison, options);
   options.format == "csv" ? print_csv(table, std::cout) : print_text(table, std::cout, output_columns());
   log_info(fmt::format("{} texts of {}", comparison.texts, options.data));
-  if (!first.classes().empty())
+  if (!first.classes.empty())
     log_info(fmt::format("both are right on {}, only {} on {}, only {} on {}, neither on {}; they differ on {}{}",
                          comparison.both_right, options.runs[0], comparison.first_right, options.runs[1],
                          comparison.second_right, comparison.both_wrong, comparison.differing.size(),
