@@ -27,9 +27,10 @@ std::vector<float> row_of(const Workplace& place, const std::string& run_folder,
   const nlohmann::json tokenizer = parse_json(place.read(run_folder + "/tokenizer.json"));
   const Words words = tokenizer.at("words");
   const auto at = std::find(words.begin(), words.end(), word) - words.begin() + 2;  // after two special ones
-  const std::vector<float> all = SafetensorsFile((place / run_folder / "checkpoints/last/model.safetensors").string())
-                                     .at("embed.weight")
-                                     .to_floats();
+  const std::vector<float> all =
+      SafetensorsFile((place / (run_folder + "/checkpoints/last/model.safetensors")).string())
+          .at("embed.weight")
+          .to_floats();
   return {all.begin() + 4 * at, all.begin() + 4 * at + 4};
 }
 
