@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "core/io/hash.hpp"
+#include "core/machine/parallel.hpp"
 
 namespace capstan {
 
@@ -30,6 +31,18 @@ std::vector<Copy> find_copies(const std::vector<uint64_t>& hashes) {
       copies.push_back({static_cast<int64_t>(place), met->second});
   }
   return copies;
+}
+
+std::vector<Copy> find_copies(int64_t count, const std::function<uint64_t(int64_t)>& hash) {
+  constexpr int64_t texts_at_once = 2048;
+  std::vector<uint64_t> hashes(static_cast<size_t>(count));
+  parallel_for(count, texts_at_once, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (i % texts_at_once == 0) stop_point();
+      hashes[static_cast<size_t>(i)] = hash(i);
+    }
+  });
+  return find_copies(hashes);
 }
 
 std::vector<size_t> places_but(const std::vector<Copy>& copies, size_t count) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct Copy {
 uint64_t copy_hash(std::string_view text);
 /// The copies among texts with these hashes, by place in ascending order.
 std::vector<Copy> find_copies(const std::vector<uint64_t>& hashes);
+/// The same, with hash(i) of each of `count` texts, which several threads ask for. May stop (core/base/stop.hpp).
+std::vector<Copy> find_copies(int64_t count, const std::function<uint64_t(int64_t)>& hash);
 
 /// The places from 0 to count - 1 that are no copies, ascending.
 std::vector<size_t> places_but(const std::vector<Copy>& copies, size_t count);

@@ -46,7 +46,7 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
   const auto max_entries = [](int64_t bytes) { return bytes / static_cast<int64_t>(sizeof(NgramCount)); };
   const int64_t max_kept = max_entries(std::max(budget.kept, budget.solved)), max_solved = max_entries(budget.solved);
   read_labels(texts);
-  read_copies(texts);
+  copies_ = find_copies(rows(), [&](int64_t i) { return texts.hash(i); });
   texts.report_earlier(0);  // the rate of the readings begins here
   const double expected = expected_entries(texts);
   const int64_t problems = is_binary() ? 1 : classes_,
@@ -109,17 +109,6 @@ void NgramRows::read_labels(const LabelledTexts& texts) {
   std::vector<int64_t> counts(static_cast<size_t>(classes_), 0);
   for (const int32_t label : labels_) ++counts[static_cast<size_t>(label)];
   class_weights_ = weights_of(config_.class_weights, counts, rows(), multi_label_);
-}
-
-void NgramRows::read_copies(const LabelledTexts& texts) {
-  std::vector<uint64_t> hashes(static_cast<size_t>(rows()));
-  parallel_for(rows(), texts_at_once, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      if (i % texts_at_once == 0) stop_point();
-      hashes[static_cast<size_t>(i)] = texts.hash(i);
-    }
-  });
-  copies_ = find_copies(hashes);
 }
 
 /// An estimate of the number of entries by the first texts, which are a sample since the order of texts is random. It

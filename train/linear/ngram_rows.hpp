@@ -179,7 +179,6 @@ class NgramRows {
  private:
   void refuse_large_base(bool are_kept, int64_t max_kept, int64_t megabytes) const;
   void read_labels(const LabelledTexts& texts);
-  void read_copies(const LabelledTexts& texts);
   double expected_entries(const LabelledTexts& texts) const;
   bool read(const LabelledTexts& texts, int64_t max_entries, double expected);
   void count_texts(const LabelledTexts& texts);
