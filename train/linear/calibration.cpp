@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/core.h>
+
 #include "core/base/math.hpp"
 
 namespace capstan {
@@ -23,6 +25,29 @@ LabelReport label_report(const NgramRows& rows, const VisitRows& visit, const st
     report.add(probabilities_of(logits, true).data(), flags_of(labels, logits.size()).data());
   });
   return report;
+}
+
+/// LinearFit::warning: where the loss is hardly below that of a classifier that knows the shares of the classes alone.
+std::string warning_of(const NgramRows& rows, const VisitRows& visit, const Evaluation& held_out) {
+  constexpr double hardly = 0.99;
+  const std::vector<double> priors = log_priors(rows);
+  std::vector<int64_t> texts(priors.size(), 0);
+  LogitStatistics by_shares;
+  visit([&](const std::vector<double>&, const RowLabels& labels, double weight) {
+    by_shares.add(priors, labels, rows.multi_label(), weight);
+    for (const int32_t label : labels) ++texts[static_cast<size_t>(label)];
+  });
+  const double of_shares = by_shares.of_rows.loss();
+  if (held_out.targets == 0 || held_out.loss() < hardly * of_shares) return "";
+  const auto largest = static_cast<double>(*std::max_element(texts.begin(), texts.end()));
+  const std::string beside =
+      fmt::format("; accuracy {:.2f} %, and the largest class has {:.2f} % of them", 100 * held_out.accuracy(),
+                  100 * largest / static_cast<double>(held_out.targets));
+  return fmt::format(
+      "linear: next to nothing was learnt: on held-out texts the loss is {:.4f}, and {:.4f} by the shares of the "
+      "classes "
+      "alone{}",
+      held_out.loss(), of_shares, rows.multi_label() ? "" : beside);
 }
 
 }  // namespace
@@ -60,6 +85,7 @@ LogitStatistics statistics_of(const NgramRows& rows, const VisitRows& visit) {
 LinearFit fit_of(const NgramRows& rows, const VisitRows& visit) {
   LinearFit fit;
   fit.held_out = statistics_of(rows, visit).of_rows;
+  fit.warning = warning_of(rows, visit, fit.held_out);
   if (rows.multi_label()) {
     const std::vector<double> used = label_report(rows, visit, {}).best_thresholds();
     fit.labels = label_report(rows, visit, used).at(default_threshold);

@@ -20,6 +20,7 @@ struct LinearFit {
   std::optional<LabelFigures> labels;             // of the same texts, where a text has any number of labels
   std::optional<HeldOutPredictions> predictions;  // of the same texts, where a text has one label
   std::vector<std::string> report;                // lines for the log
+  std::string warning;                            // that next to nothing was learnt; empty: it was
 };
 
 /// Sums over rows that were held out.

@@ -30,6 +30,7 @@ bool solve(Session& session, const NgramRows& rows, ParamStore& params, bool val
     return false;
   }
   for (const std::string& line : fit.report) session.log().info(line);
+  if (!fit.warning.empty()) session.log().warn(fit.warning);
   RunState& state = session.state();
   if (decisions) {
     state.rule = decisions->rule;

@@ -19,7 +19,7 @@ struct WorkPlace {
 };
 
 /// A file that is replaced every 30 seconds or, where that would take more than 2 % of the time, less often. It is
-/// there whole or not at all, and a file of other work counts as none.
+/// there whole or not at all, and a file of other work, or one that does not match its checksum, counts as none.
 class WorkFile {
  public:
   static constexpr const char* ending = ".work";
@@ -32,7 +32,7 @@ class WorkFile {
   /// `name`: of the file. `identity`: what else its content depends on. Throws Error for a folder or link of that name.
   WorkFile(const WorkPlace& place, const std::string& name, const std::string& identity);
 
-  /// What the file has; none if there is no file, or one of other work.
+  /// What the file has; none if there is no file, one of other work or, with a warning, a damaged one.
   std::optional<Saved> load() const;
   /// Is it time to save?
   bool due() const { return !path_.empty() && since_.seconds() > wait_; }

@@ -36,6 +36,9 @@ void RunProgress::record_line(const nlohmann::json& line) {
 }
 
 std::string RunProgress::status_line(int64_t epoch) const {
+  const double memory = static_cast<double>(resident_bytes()) / 1e6;
+  if (kind_ == RunKind::solved)  // it has no steps with a rate
+    return fmt::format("{}RSS {:.0f} MB", state_.best.empty() ? "" : best_so_far() + " : ", memory);
   const double loss =
       state_.window_targets > 0 ? state_.window_loss / static_cast<double>(state_.window_targets) : numbers_.loss;
   const double left = time_left();
@@ -43,7 +46,7 @@ std::string RunProgress::status_line(int64_t epoch) const {
   return fmt::format("Step {}{} : {}{} : {} tok/s : Ep. {} : lr {:.2e} : gnorm {:.3g} : RSS {:.0f} MB", state_.step,
                      total_steps_ > 0 ? "/" + std::to_string(total_steps_) : "", loss_text(loss),
                      left >= 0 ? " : ETA " + short_time(left) : "", short_count(pace_.tokens_per_second()), epoch + 1,
-                     numbers_.learning_rate, numbers_.gradient_norm, static_cast<double>(resident_bytes()) / 1e6);
+                     numbers_.learning_rate, numbers_.gradient_norm, memory);
 }
 
 std::string RunProgress::loss_text(double loss) const {

@@ -91,5 +91,15 @@ TEST_CASE("linear classifiers: labels that no word explains get about their shar
   CHECK(solution.fit.held_out.loss() < 0.66);  // 0.61 is the entropy
 }
 
+TEST_CASE("linear classifiers: where next to nothing was learnt, a warning says so beside the largest class") {
+  RandomStream random(random_key(3, "nothing to learn"));
+  std::vector<Text> texts = sample_texts(600);
+  CHECK(Solution(rows_of(texts, 2, linear_config()), 1).fit.warning == "");
+  for (Text& text : texts) text.label = random.uniform() < 0.4 ? 1 : 0;
+  const std::string warning = Solution(rows_of(texts, 2, linear_config()), 1).fit.warning;
+  CHECK_MESSAGE(warning.find("next to nothing was learnt") != std::string::npos, warning);
+  CHECK_MESSAGE(warning.find("the largest class has") != std::string::npos, warning);
+}
+
 }  // namespace
 }  // namespace capstan::testing

@@ -82,6 +82,10 @@ TEST_CASE("linear classifiers: what was stopped goes on where it was, with the s
     CHECK(names_in_folder(place.folder) == common);
     for (const std::string& name : common) {
       const std::string path = (folder / "run" / name).string();
+      std::string flipped = read_text(path);
+      flipped[2 * flipped.size() / 3] = static_cast<char>(flipped[2 * flipped.size() / 3] ^ 0x40);
+      write_text(path, flipped);
+      CHECK(solve(place) == whole);
       truncate_file(path, bytes_below(path) / 2);
       CHECK(solve(place) == whole);
       write_text(path, hash_hex("other work") + "damaged");
@@ -121,7 +125,7 @@ TEST_CASE("dual coordinate descent: a pass that was saved is not repeated, and t
   CHECK(solve(no_end) < counted.asked * 3 / 4);
   CHECK(solve(no_end) <= 4000);  // what a solver begins with
   truncate_file((folder / "run/unit.work").string(), 1000);
-  CHECK(solve(no_end) > counted.asked);  // all is done again, after what the file had was of no use
+  CHECK(solve(no_end) >= counted.asked);  // all is done again
 }
 
 }  // namespace
