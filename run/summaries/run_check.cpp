@@ -53,6 +53,12 @@ class RunCheck {
     return std::move(parts_);
   }
 
+  /// Has a process that trains here saved another step since run.json was read?
+  bool went_on() const {
+    const auto mark = last_ >= 0 ? read_mark(checkpoints_) : std::nullopt;
+    return mark && mark->last != last_;
+  }
+
  private:
   /// Adds a part whose content `read` returns, or as damaged where it throws Error.
   template <class Read>
@@ -66,18 +72,15 @@ class RunCheck {
     }
   }
 
-  /// Reads all checkpoints. A process that trains here may save and remove some meanwhile: they are listed again.
+  /// Reads all checkpoints but those that a process that trains here removes meanwhile.
   void read_checkpoints() {
-    constexpr int listings = 5;
-    for (int i = 0; i < listings; ++i)
-      for (const int64_t step : saved_steps(checkpoints_)) {
-        if (found_.count(step) > 0) continue;
-        const fs::path folder = folder_of_step(checkpoints_, step);
-        SavedCheckpoint found = open_checkpoint(folder, Reading::all);
-        if (!found.whole()) found = open_checkpoint(folder, Reading::all);  // a part may have been removed on purpose
-        if (fs::exists(folder)) found_[step] = {folder, found.damage, found.state, {}, {}};
-      }
-    if (last_ >= 0 && found_.count(last_) == 0)
+    for (const int64_t step : saved_steps(checkpoints_)) {
+      const fs::path folder = folder_of_step(checkpoints_, step);
+      SavedCheckpoint found = open_checkpoint(folder, Reading::all);
+      if (!found.whole()) found = open_checkpoint(folder, Reading::all);  // a part may have been removed on purpose
+      if (fs::exists(folder)) found_[step] = {folder, found.damage, found.state, {}, {}};
+    }
+    if (last_ >= 0 && found_.count(last_) == 0 && !went_on())
       found_[last_] = open_checkpoint(folder_of_step(checkpoints_, last_), Reading::state);
     for (const auto& [step, found] : found_)
       if (found.whole()) state_ = found.state;
@@ -133,7 +136,7 @@ class RunCheck {
 
   void report_checkpoints() {
     if (state_)
-      if (const SavedCheckpoint best = *open_best(checkpoints_, Reading::state); !best.whole()) {
+      if (const SavedCheckpoint best = *open_best(checkpoints_, Reading::state); !best.whole() && !went_on()) {
         SavedCheckpoint& found = found_[step_of(best.folder.filename().string())];
         if (found.whole()) found = best;
       }
@@ -153,7 +156,14 @@ class RunCheck {
 
 }  // namespace
 
-std::vector<RunPart> check_run(const fs::path& folder) { return RunCheck(folder).parts(); }
+std::vector<RunPart> check_run(const fs::path& folder) {
+  constexpr int attempts = 5;  // while a process trains here
+  for (int attempt = 1;; ++attempt) {
+    RunCheck check(folder);
+    std::vector<RunPart> parts = check.parts();
+    if (attempt == attempts || !check.went_on()) return parts;
+  }
+}
 
 bool any_damaged(const std::vector<RunPart>& parts) {
   return std::any_of(parts.begin(), parts.end(), [](const RunPart& part) { return part.damaged; });

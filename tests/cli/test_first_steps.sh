@@ -13,7 +13,7 @@ case_language_model() {
   small_language_model
   says "all 30 steps are done" err
   says "ETA" err
-  for file in config.yaml metrics.jsonl train.log checkpoints/last checkpoints/best; do test -e runs/small/$file; done
+  for file in config.yaml metrics.jsonl train.log checkpoints/run.json checkpoints/step-30; do test -e runs/small/$file; done
 
   exits 0 "$capstan" eval runs/small
   says "bits_per_byte" out

@@ -83,11 +83,11 @@ TEST_CASE("what cannot be examined is named, not taken for missing, and the mess
     std::string says, out = "";
   };
   const std::string advice = "Input/output error (check the disk and the path)";
-  const Words eval = "eval runs/lm/checkpoints/step-6 --split valid";
+  const Words eval = "eval runs/lm/checkpoints/step-2 --split valid";
   const Words texts = "data check --config lm.yaml --set data.train=[text]";
   for (const Row& row : std::vector<Row>{
            {"lm/config.yaml", EIO, eval, advice},
-           {"step-6/state.json", EIO, eval, advice},
+           {"step-2/state.json", EIO, eval, advice},
            {"lm/tokenizer.json", EIO, eval, advice},
            {"lm/metrics.jsonl", EIO, train + "train.steps=3", "metrics.jsonl: Input/output error"},
            {"text/a.txt", EIO, texts, "text/a.txt"},

@@ -37,7 +37,8 @@ void read_text(const SavedRun& run, const std::string& text, const std::string& 
     std::istringstream in(text);
     for (std::string line; std::getline(in, line);) lines.push_back(line);
     const Array logits = run.model->model().linear_classifier().text_logits(lines);
-    return write_safetensors(output, {{"logits", DType::f32, logits.shape().to_vector(), logits.data()}});
+    write_safetensors(output, {{"logits", DType::f32, logits.shape().to_vector(), logits.data()}});
+    return;
   }
   const std::vector<int32_t> ids = run.tokenizer->encode(text);
   write_safetensors(output, {{"ids", DType::i32, {static_cast<int64_t>(ids.size())}, ids.data()}});

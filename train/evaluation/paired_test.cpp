@@ -25,7 +25,7 @@ double mcnemar_p_value(int64_t first, int64_t second) {
     term *= static_cast<double>(all - k + 1) / static_cast<double>(k);
     for (; term > 1 && halvings > 0; --halvings) term /= 2;
   }
-  term *= std::exp2(-static_cast<double>(halvings));
+  term = std::ldexp(term, -static_cast<int>(halvings));
   double sum = 0;
   for (int64_t k = fewer; k >= 0 && term > sum * 1e-18; --k) {
     sum += term;

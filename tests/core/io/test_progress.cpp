@@ -42,7 +42,7 @@ TEST_CASE("lines about long work have shares, amounts and the time left as far a
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
   before_passes.add(1);  // a thousand million times this, which took a millisecond or more, follow
   CHECK_MESSAGE(lines.back().find("d", lines.back().find("/s, ")) != std::string::npos, lines.back());
-  Progress looked_for(log, "solving", 8, in_texts, 0);
+  Progress looked_for(log, "solving", 8, in_texts, 1);
   std::this_thread::sleep_for(std::chrono::milliseconds(500));  // what an earlier process did is looked for
   const Stopwatch own;
   looked_for.skip(6);
@@ -54,8 +54,10 @@ TEST_CASE("lines about long work have shares, amounts and the time left as far a
   Progress resumed(log, "solving", 8, in_texts, 0);
   resumed.skip(6);  // no time was spent on it here
   CHECK(lines.back() == "solving: 75 %, 6 of 8 texts, 0 texts/s");
+  Progress later(log, "solving", 8, in_texts, 1);
+  later.skip(6);
   std::this_thread::sleep_for(std::chrono::milliseconds(2100));
-  resumed.add(1);
+  later.add(1);
   CHECK_MESSAGE(begins("solving: 88 %, 7 of 8 texts, 0.4"), lines.back());
   CHECK_MESSAGE(lines.back().find("2s left") != std::string::npos, lines.back());
   const size_t before = lines.size();
