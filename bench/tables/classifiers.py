@@ -69,9 +69,9 @@ def capstan(*files, settings=(), steps=None, search=None):
             write(f"{job.folder}/{part}.tsv", rows)
         chosen = [setting.format(work=job.work) for setting in settings] + ([f"train.steps={steps[job.size]}"] if job.size in (steps or {}) else [])
         command = [PROGRAM, "autotune" if search else "train", "--config", *map(config, files), *(["--minutes", search] if search else [])]
-        called(*command, "--set", f"folder={job.folder}", "name=run", f"seed={job.seed}", f"threads={job.threads}",
+        said = called(*command, "--set", f"folder={job.folder}", "name=run", f"seed={job.seed}", f"threads={job.threads}",
                f"data.train=[{job.folder}/train.tsv]", f"data.test=[{job.folder}/test.tsv]", *chosen)
-        run = f"{job.folder}/run" + ("/best" if search else "")
+        run = said.split("best: ")[-1].split("\n")[0] if search else f"{job.folder}/run"
         predict = [PROGRAM, "predict", run, f"{job.folder}/test.tsv", "--format", "jsonl"]
         return lambda _: [json.loads(row) for row in called(*predict).split("\n") if row]  # a text may hold other line ends
     return System(fit)

@@ -14,8 +14,7 @@ int tokens(const TextOptions& options) {
   const Run run = Run::open(options.run, options.overrides);
   TextInput input = open_texts(run, options, "capstan tokens");
   for_each_batch(input, 256, [&](const std::vector<InputText>& texts) {
-    for (const InputText& text : texts)
-      std::cout << join(run.tokenizer->encode(text.text, text.place), " ") << '\n';
+    for (const InputText& text : texts) std::cout << join(run.tokenizer->encode(text.text, text.place), " ") << '\n';
     flush_output();
   });
   return exit_done;

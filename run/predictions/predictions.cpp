@@ -122,7 +122,8 @@ void check_explanations(const SavedRun& run) {
 
 TextExplanation explanation_of(const SavedRun& run, const InputText& text) {
   check_explanations(run);
-  TextExplanation reasons = run.model->model().linear_classifier().explain(text_read(run, facts_of(run.config.data).text, text));
+  TextExplanation reasons =
+      run.model->model().linear_classifier().explain(text_read(run, facts_of(run.config.data).text, text));
   const auto check_row = [&](const std::vector<double>& row) {
     require_finite(row.data(), static_cast<int64_t>(row.size()), text.place);
   };

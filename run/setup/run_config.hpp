@@ -40,7 +40,8 @@ void describe(Fields& f, RunConfig& c) {
     "name of the run; its files are in <folder>/<name>; may have several parts: first/second");
   f("folder", c.folder, not_empty(), "folder of all runs");
   f("seed", c.seed, at_least(0), "seed of the initial weights, the order of examples and dropout");
-  f("threads", c.threads, between(0, 1024), "number of threads; 0 = one per physical core, or as many as the quota of a container allows");
+  f("threads", c.threads, between(0, 1024),
+    "number of threads; 0 = one per physical core, or as many as the quota of a container allows");
   f("data", c.data, any(), "data to train and evaluate on");
   f("model", c.model, any(), "model to train");
   f("train", c.train, any(), "settings of training");

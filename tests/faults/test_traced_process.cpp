@@ -87,7 +87,7 @@ TEST_CASE("what cannot be examined is named, not taken for missing, and the mess
   const Words texts = "data check --config lm.yaml --set data.train=[text]";
   for (const Row& row : std::vector<Row>{
            {"lm/config.yaml", EIO, eval, advice},
-           {"step-2/state.json", EIO, eval, advice},
+           {"step-2/state.json", EIO, eval, "cannot be opened: Input/output error"},
            {"lm/tokenizer.json", EIO, eval, advice},
            {"lm/metrics.jsonl", EIO, train + "train.steps=3", "metrics.jsonl: Input/output error"},
            {"text/a.txt", EIO, texts, "text/a.txt"},

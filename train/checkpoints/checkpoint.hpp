@@ -50,8 +50,8 @@ class Checkpoints {
   /// Bytes of the newest checkpoint that was written and not published; 0 for none.
   int64_t unpublished_bytes() const;
 
-  /// Reads a checkpoint, which may be of another folder, into the parts, unless `accept` throws. Throws Error naming the
-  /// damaged file and the other checkpoints that are complete, or the first tensor that does not fit.
+  /// Reads a checkpoint, which may be of another folder, into the parts, unless `accept` throws. Throws Error naming
+  /// the damaged file and the other checkpoints that are complete, or the first tensor that does not fit.
   void load(const std::filesystem::path& checkpoint, const RunParts& parts, const AcceptState& accept = {}) const;
   /// The run goes on from a step: later ones, which are of another history, are replaced-step-N from now on.
   void set_later_aside(int64_t than);

@@ -52,7 +52,7 @@ class Session {
     int64_t total_steps = 0;                                          // 0: not known
     bool validates = false;                                           // are there validation data?
     RunKind kind = RunKind::tokens;
-    bool quiet = false;  // only warnings and errors on the console
+    bool quiet = false;                               // only warnings and errors on the console
     std::optional<DecisionGoal> goal = std::nullopt;  // of a classifier's decisions
     double publish_later_above = large_checkpoint;    // bytes
     const char* otherwise = begin_another;            // the remedy where the run cannot go on

@@ -68,7 +68,8 @@ TEST_CASE("by accuracy, the configuration as it is stays the best unless another
     std::string rows;
     for (int i = 0; i < 40; ++i) rows += fmt::format("{0}\t{0}ish thing{1}\n", i % 2 == 0 ? "no" : "yes", i);
     for (int i = 0; i < 40; ++i) rows += fmt::format("{}\todd{} word{}\n", i * 7 % 5 < 2 ? "yes" : "no", i, i);
-    for (int i = 0; i < pairs; ++i) rows += i % 2 == 0 ? "no\tright left\n" : "yes\tleft right\n";
+    for (int i = 0; i < pairs; ++i)
+      rows += fmt::format("{} n{}\n", i % 2 == 0 ? "no\tright left" : "yes\tleft right", i);
     place.write("train.tsv", rows);
     fs::remove_all(place / "runs");
     return succeed(place, "autotune --config linear.yaml --minutes 5");
