@@ -74,7 +74,7 @@ TEST_CASE("by accuracy, the configuration as it is stays the best unless another
     fs::remove_all(place / "runs");
     return succeed(place, "autotune --config linear.yaml --minutes 5");
   };
-  const Outcome noise = best_with(6), gain = best_with(12);
+  const Outcome noise = best_with(4), gain = best_with(12);
   CHECK(contains(noise.err, "words=1-2 is better than default by less than a standard error"));
   CHECK(contains(noise.out, "best: runs/search/default\n"));
   CHECK(contains(gain.out, "best: runs/search/words=1-2\n"));
