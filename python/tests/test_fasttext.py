@@ -21,7 +21,7 @@ def test_lines_of_fasttext_train_a_classifier(lines, reviews, tmp_path):
 
 def test_lines_with_several_labels_or_none_have_any_number(tmp_path):
     path = tmp_path / "topics.txt"
-    path.write_text("__label__film __label__good a fine film\n__label__dish a dull dish\nof nothing\n" * 10)
+    path.write_text("".join(f"__label__film __label__good a fine film {i}\n__label__dish a dull dish {i}\nof nothing {i}\n" for i in range(10)))
     assert sorted(capstan.train_supervised(path).predict(["a fine film"])[0]) == ["film", "good"]
 
 
