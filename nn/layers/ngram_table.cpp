@@ -9,28 +9,12 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/io/tensor_rows.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
 
 constexpr int max_fours = 4;  // groups of four classes that add_fours() keeps in registers
-
-/// Calls take(row, values) for each row (`width` values) of a tensor in a file; rows of zeros may not be stored there.
-template <class Take>
-void for_rows(const FileTensor& tensor, int64_t width, const Take& take) {
-  constexpr int64_t piece = 4096;  // rows read at a time, so that a table larger than the memory can be read
-  const FileTensor stored = tensor.without_zeros();
-  std::vector<real> values(static_cast<size_t>(piece * width));
-  int64_t number = 0;
-  const auto visit = [&](int64_t row) {
-    const int64_t begin = number * width;
-    if (number % piece == 0) stored.copy_part(begin, std::min(stored.size, begin + piece * width), values.data());
-    take(row, values.data() + number % piece * width);
-    ++number;
-  };
-  if (tensor.stored) return tensor.stored->for_each(visit);
-  for (int64_t row = 0; row * width < tensor.size; ++row) visit(row);
-}
 
 }  // namespace
 
@@ -122,7 +106,7 @@ NgramTable::NgramTable(NgramOrders orders, const FileTensor& scale, const FileTe
   check(scale.size == weight.shape[0], "n-grams: {} scales for {} rows of weights", scale.size, weight.shape[0]);
   std::vector<real> scales;
   index_ = std::make_shared<const RowIndex>(buckets_, [&](const auto& keep) {
-    for_rows(scale, 1, [&](int64_t bucket, const real* value) {
+    for_rows<real>(scale, [&](int64_t bucket, const real* value) {
       if (*value == 0) return;
       keep(bucket);
       scales.push_back(*value);
@@ -141,7 +125,7 @@ NgramTable::NgramTable(NgramOrders orders, const FileTensor& scale, const FileTe
     std::fill_n(to + 1, classes_, real{0});
   }
   std::fill_n(out + rows_.size(), max_fours * 4, real{0});
-  for_rows(weight, classes_, [&](int64_t bucket, const real* values) {
+  for_rows<real>(weight, [&](int64_t bucket, const real* values) {
     if (const int64_t number = row_of(bucket); number >= 0)
       std::copy_n(values, classes_, out + number * weight_step_ + 1);
   });

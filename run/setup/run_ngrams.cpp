@@ -12,7 +12,6 @@
 #include "core/base/out_of_memory.hpp"
 #include "core/base/sizes.hpp"
 #include "core/base/stop.hpp"
-#include "core/io/hash.hpp"
 #include "core/io/log.hpp"
 #include "core/machine/memory_limit.hpp"
 #include "run/setup/weights_origin.hpp"
@@ -62,6 +61,7 @@ std::shared_ptr<const BaseClassifier> read_base(const RunConfig& config) {
     throw Error(fmt::format("train.init_from: {} is a {}; a linear-classifier only starts from another one",
                             config.train.init_from, type_of(origin.run->config.model)));
   auto base = std::make_shared<BaseClassifier>();
+  base->fingerprint = origin.ancestor().fingerprint;
   base->config = *classifier;
   check_same_ngrams(base->config, std::get<LinearClassifierConfig>(config.model), config.train.init_from);
   const int64_t buckets = base->config.buckets;
@@ -78,13 +78,6 @@ std::shared_ptr<const BaseClassifier> read_base(const RunConfig& config) {
     base->columns = 1;
   }
   return base;
-}
-
-std::string hash_of(const BaseClassifier& base) {
-  std::string hashes;
-  for (const auto* const values : {&base.scale, &base.weight, &base.bias})
-    hashes += hash_hex({reinterpret_cast<const char*>(values->data()), values->size() * sizeof(float)});
-  return hashes;
 }
 
 }  // namespace
@@ -104,7 +97,7 @@ NgramRows read_ngrams(const RunConfig& config, const DataSource& data) {
   RowBudget budget;
   budget.kept = config.train.memory > 0 ? config.train.memory * 1'000'000 : static_cast<int64_t>(free_memory() / 2);
   const WorkPlace work{folder.string(), fmt::format("{}{}{}{}", to_yaml(config.model), data.identity(), config.seed,
-                                                    base != nullptr ? hash_of(*base) : "")};
+                                                    base != nullptr ? base->fingerprint : "")};
   const MemoryFor purpose("the n-grams of the training texts: lower train.memory or model.buckets");
   return {
       texts, std::get<LinearClassifierConfig>(config.model), static_cast<int64_t>(data.classes().size()), base, budget,

@@ -54,7 +54,7 @@ case_kills() {
   echo "$killed kills, $SECONDS s in all"
   [ "$killed" -gt 3 ]
   [ "$(weights killed)" = "$(weights whole)" ]
-  [ -z "$(find runs/killed -name '*.work' -o -name '*.tmp')" ]
+  [ -z "$(find runs/killed -name .unfinished -o -name '*.tmp')" ]
 }
 
 run_cases

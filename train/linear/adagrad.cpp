@@ -1,12 +1,13 @@
 // A batch is computed on all threads with the same weights; then each thread updates the buckets that it has, in the
 // order of the examples, so that no two write the same and sums have a fixed order. Loops are compiled for some small
-// numbers of classes. tests/train/linear/test_fit_adagrad.cpp.
+// numbers of classes. tests/train/linear/test_linear.cpp.
 #include "train/linear/adagrad.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/base/error.hpp"
+#include "core/base/stop.hpp"
 #include "core/kernels/activation.hpp"
 #include "core/machine/parallel.hpp"
 #include "models/losses/class_weights.hpp"
@@ -82,8 +83,9 @@ void AdaGrad::learn(int64_t count, float rate, const std::vector<double>& bias, 
   read_batch(bias, read);
   for_parts([&](const AdaGradExample& example, int64_t first, int64_t last) {
     if (example.squares == 0) return;
-    step(example.values.words_in(first, last), example, 1, rate);
-    step(example.values.characters_in(first, last), example, characters_share_, rate);
+    const auto [words, characters] = example.values.in(first, last);
+    step(words, example, 1, rate);
+    step(characters, example, characters_share_, rate);
   });
 }
 
@@ -146,6 +148,23 @@ void AdaGrad::add_scores(const std::vector<NgramValue>& values, float* scores) c
     default:
       for (const NgramValue& entry : values) add_row(entry.value, row(entry.bucket), width_, scores);
   }
+}
+
+std::vector<float> AdaGrad::scores(int64_t count, const ReadRow& read) const {
+  std::vector<float> scores(static_cast<size_t>(count * columns_));
+  parallel_for(count, examples_per_unit, [&](int64_t begin, int64_t end) {
+    RowScratch scratch;
+    RowValues values;
+    std::vector<float> of_row(static_cast<size_t>(width_));
+    for (int64_t i = begin; i < end; ++i) {
+      stop_point();
+      read(i, scratch, values);
+      std::fill(of_row.begin(), of_row.end(), 0.0F);
+      add_scores(values.all, of_row.data());
+      std::copy_n(of_row.begin(), columns_, scores.begin() + i * columns_);
+    }
+  });
+  return scores;
 }
 
 /// Updates the weights by a part of an example. `share` has the effect of multiplying its entries, in training and

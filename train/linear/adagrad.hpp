@@ -1,6 +1,6 @@
 // AdaGrad over hashed rows of weights, one for each bucket of n-grams: how the weights of a linear classifier are
 // learnt in epochs over all texts (fit_adagrad.cpp), and from texts as they come (online_classifier.cpp). It knows
-// neither. A batch has the same bits on any number of threads: tests/train/linear/test_fit_adagrad.cpp and
+// neither. A batch has the same bits on any number of threads: tests/train/linear/test_linear.cpp and
 // test_online_classifier.cpp.
 #pragma once
 
@@ -72,14 +72,18 @@ class AdaGrad {
   /// The examples of the last batch.
   const std::vector<AdaGradExample>& batch() const { return batch_; }
 
-  /// scores += x W; (width).
-  void add_scores(const std::vector<NgramValue>& values, float* scores) const;
+  /// Sets the values of row i. Called on any thread.
+  using ReadRow = std::function<void(int64_t i, RowScratch& scratch, RowValues& values)>;
+  /// The scores x W of so many rows, (count, columns). May stop.
+  std::vector<float> scores(int64_t count, const ReadRow& read) const;
   /// The logits of scores that are multiplied by inverse_temperature, (classes).
   std::vector<double> logits(const float* scores, double inverse_temperature, const std::vector<double>& bias) const;
   /// Writes inverse_temperature times the weights into zeros, (buckets, classes), where they are not zero.
   void write_weights(double inverse_temperature, real* weight) const;
 
  private:
+  /// scores += x W; (width).
+  void add_scores(const std::vector<NgramValue>& values, float* scores) const;
   void read_batch(const std::vector<double>& bias, const ReadExample& read);
   void divide_buckets();
   void find_gradients(const std::vector<double>& bias, AdaGradExample& example) const;

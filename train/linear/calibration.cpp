@@ -99,6 +99,18 @@ LinearFit fit_of(const NgramRows& rows, const VisitRows& visit) {
   return fit;
 }
 
+std::string figures_of(const LinearFit& fit) {
+  if (fit.labels) {
+    const auto [lowest, highest] = std::minmax_element(fit.labels->thresholds.begin(), fit.labels->thresholds.end());
+    return fmt::format("micro-F1 {:.2f} %, with thresholds of the labels from {:.2f} to {:.2f}",
+                       100 * fit.labels->all.f1(), *lowest, *highest);
+  }
+  const double accuracy = fit.held_out.accuracy(),
+               texts = static_cast<double>(std::max<int64_t>(fit.held_out.targets, 1));
+  return fmt::format("accuracy {:.2f} % (standard error {:.2f})", 100 * accuracy,
+                     100 * std::sqrt(accuracy * (1 - accuracy) / texts));
+}
+
 Temperature fit_temperature(int64_t rows,
                             const std::function<LogitStatistics(double inverse_temperature)>& statistics_of) {
   constexpr double golden = 0.6180339887498949, least = 1e-3, most = 1e4;
@@ -168,16 +180,20 @@ std::vector<double> prior_corrections(const NgramRows& rows, const VisitRows& vi
 }
 
 std::vector<double> log_priors(const NgramRows& rows) {
-  std::vector<double> logits(static_cast<size_t>(rows.classes()), 1);
+  std::vector<double> counts(static_cast<size_t>(rows.classes()), 1);
   for (int64_t row = 0; row < rows.rows(); ++row)
-    for (const int32_t label : rows.labels(row)) logits[static_cast<size_t>(label)] += rows.relative_weight(row);
+    for (const int32_t label : rows.labels(row)) counts[static_cast<size_t>(label)] += rows.relative_weight(row);
+  return log_priors(std::move(counts), static_cast<double>(rows.rows()), rows.multi_label());
+}
+
+std::vector<double> log_priors(std::vector<double> counts, double texts, bool multi_label) {
   double mean = 0;
-  for (double& logit : logits) {
-    logit = math::log(logit) - (rows.multi_label() ? math::log(static_cast<double>(rows.rows()) + 2 - logit) : 0);
-    mean += logit / static_cast<double>(logits.size());
+  for (double& logit : counts) {
+    logit = math::log(logit) - (multi_label ? math::log(texts + 2 - logit) : 0);
+    mean += logit / static_cast<double>(counts.size());
   }
-  for (double& logit : logits) logit -= rows.multi_label() ? 0 : mean;
-  return logits;
+  for (double& logit : counts) logit -= multi_label ? 0 : mean;
+  return counts;
 }
 
 std::vector<int32_t> folds_of_rows(const NgramRows& rows, int64_t folds) {

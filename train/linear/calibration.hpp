@@ -38,6 +38,8 @@ using VisitRows = std::function<void(const RowVisit&)>;
 LogitStatistics statistics_of(const NgramRows& rows, const VisitRows& visit);
 /// What held-out rows tell of a classifier, without lines for the log.
 LinearFit fit_of(const NgramRows& rows, const VisitRows& visit);
+/// How many of the held-out rows it is right about, or how well it finds their labels, in words.
+std::string figures_of(const LinearFit& fit);
 
 /// What scores are multiplied by to become logits, and the summed loss with it.
 struct Temperature {
@@ -64,6 +66,8 @@ std::vector<float> probabilities_of(const std::vector<double>& logits, bool mult
 /// The logits of a text without known n-grams: their probabilities are the shares of the classes among the rows, where
 /// each class has one text more.
 std::vector<double> log_priors(const NgramRows& rows);
+/// The same, where `counts` has the texts of each class and one more.
+std::vector<double> log_priors(std::vector<double> counts, double texts, bool multi_label);
 
 /// The fold of each row, from 0 to `folds` - 1. The rows of a class are spread evenly; of several labels, the first one
 /// counts. A copy of a text is in the fold of the first one.

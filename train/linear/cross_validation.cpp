@@ -1,13 +1,12 @@
-// Work is cut into units, a kind and a problem of a fold each, which threads share out and files keep (unit_work.hpp).
-// Scores of held-out rows are kept, so that mixes and temperatures are tried without solving again.
+// Work is cut into units, a kind and a problem of a fold each, which threads share out and a file keeps
+// (unit_work.hpp). Scores of held-out rows are kept, so that mixes and temperatures are tried without solving again.
 // tests/train/linear/test_linear.cpp.
 #include "train/linear/cross_validation.hpp"
 
 #include <algorithm>
 
-#include <fmt/core.h>
-
 #include "core/base/stop.hpp"
+#include "core/machine/parallel.hpp"
 
 namespace capstan {
 namespace {
@@ -26,7 +25,6 @@ constexpr double logit_work = 50;
 /// C of solve_intercept(), chosen by the cross entropy of held-out rows of CR and MPQA. With larger costs, texts of
 /// rare n-grams have an intercept far above 1.
 constexpr double intercept_cost = 0.02;
-constexpr SvmKind intercept_kind{false, intercept_cost};  // a kind that takes as long to solve as the intercept
 
 std::vector<SvmMix> all_mixes() {
   std::vector<SvmMix> mixes;
@@ -38,10 +36,10 @@ std::vector<SvmMix> all_mixes() {
   return mixes;
 }
 
-/// work_of() where a fold is held out, so that there are fewer rows.
-double held_out_work_of(const NgramRows& rows, const SvmKind& kind) {
+/// The work of solving for one class where a fold is held out, so that there are fewer rows.
+double held_out_work(const NgramRows& rows) {
   const auto folds = static_cast<double>(folds_of(rows));
-  return (folds - 1) / folds * work_of(kind);
+  return (folds - 1) / folds;
 }
 
 int64_t max_held_out_rows(const NgramRows& rows) {
@@ -67,117 +65,94 @@ int64_t held_out_folds(const NgramRows& rows) {
 }
 
 double cross_validation_work(const NgramRows& rows) {
-  double of_fold = 0;
-  for (const SvmKind& kind : svm_kinds) of_fold += held_out_work_of(rows, kind);
-  return static_cast<double>(held_out_folds(rows)) *
-             (static_cast<double>(problem_count(rows)) * of_fold + held_out_work_of(rows, intercept_kind)) +
-         mixes_work(rows);
+  const int64_t units = held_out_folds(rows) * (problem_count(rows) * svm_kind_count + 1);
+  return static_cast<double>(units) * held_out_work(rows) + mixes_work(rows);
 }
 
-std::string identity_of(const NgramRows& rows, uint64_t seed) {
-  return fmt::format("{} {} {}", seed, rows.config().buckets, rows.rows());
-}
-
-SvmSolution solve_kind(const NgramRows& rows, std::vector<int64_t> learnt, int64_t problem, int kind, uint64_t seed,
-                       UnitRun* run) {
+SvmSolution solve_kind(const NgramRows& rows, std::vector<int64_t> learnt, int64_t problem, int64_t kind, uint64_t seed,
+                       const UnitWork::TellShare& tell) {
   const auto [ratios, cost] = svm_kinds[kind];
   return solve_svm(
-      rows, {std::move(learnt), positive_class(rows, problem), cost, ratios, random_key(seed, "order of rows")}, run);
+      rows, {std::move(learnt), positive_class(rows, problem), cost, ratios, random_key(seed, "order of rows")}, tell);
 }
 
-SvmSolution solve_intercept(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed, UnitRun* run) {
+SvmSolution solve_intercept(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed,
+                            const UnitWork::TellShare& tell) {
   SvmProblem problem{std::move(learnt), 0, intercept_cost, false, random_key(seed, "order of rows")};
   problem.intercept = true;
-  return solve_svm(rows, problem, run);
+  return solve_svm(rows, problem, tell);
 }
 
 HeldOut::HeldOut(const NgramRows& rows, uint64_t seed)
-    : rows_(rows), seed_(seed), problems_(problem_count(rows)), log_priors_(log_priors(rows)) {
-  const std::vector<int32_t> folds = folds_of_rows(rows, folds_of(rows));
+    : rows_(rows),
+      seed_(seed),
+      problems_(problem_count(rows)),
+      log_priors_(log_priors(rows)),
+      folds_(folds_of_rows(rows, folds_of(rows))) {
+  const auto max_rows = static_cast<size_t>(max_held_out_rows(rows));
   const int64_t used = held_out_folds(rows);
-  const int64_t max_rows = max_held_out_rows(rows);
-  parts_.resize(static_cast<size_t>(used));
-  for (int64_t row = 0; row < rows.rows(); ++row) {
-    for (int64_t part = 0; part < used; ++part) {
-      Part& p = parts_[static_cast<size_t>(part)];
-      if (folds[static_cast<size_t>(row)] != part)
-        p.learnt.push_back(row);
-      else if (static_cast<int64_t>(p.held_out.size()) < max_rows)
-        p.held_out.push_back(row);
-    }
+  for (int64_t fold = 0; fold < used; ++fold) {
+    starts_.push_back(held_out_.size());
+    for (int64_t row = 0; row < rows.rows() && held_out_.size() - starts_.back() < max_rows; ++row)
+      if (folds_[static_cast<size_t>(row)] == fold) held_out_.push_back(row);
   }
-  for (Part& part : parts_) {
-    part.unknown.assign(static_cast<size_t>(problems_ * svm_kind_count), 0);
-    part.scores.assign(part.held_out.size() * part.unknown.size(), 0);
-    part.intercept.assign(part.held_out.size(), 0);
-  }
+  starts_.push_back(held_out_.size());
+  unknown_.assign(static_cast<size_t>(used * scores_of_row()), 0);
+  scores_.assign(held_out_.size() * static_cast<size_t>(scores_of_row()), 0);
+  intercept_.assign(held_out_.size(), 0);
 }
 
-/// Units of work are, for each part, its kinds times problems, and then its intercept.
+/// Units of work are, for each fold that is held out, its kinds times problems, and then its intercept.
 void HeldOut::solve(Progress* progress) {
-  UnitWork::Units all;
-  const int64_t of_part = svm_kind_count * problems_ + 1;
-  all.count = static_cast<int64_t>(parts_.size()) * of_part;
-  all.work = [&](int64_t unit) {
-    const int64_t kind = unit % of_part / problems_;
-    return held_out_work_of(rows_, kind == svm_kind_count ? intercept_kind : svm_kinds[kind]);
-  };
-  all.result = [&](int64_t unit) { return result_of(unit); };
-  UnitWork units(rows_.work(), "folds", identity_of(rows_, seed_), std::move(all));
-  units.run(progress, [&](int64_t unit, UnitRun& run) {
-    solve_unit(unit, run);
-    units.finished({unit});
-  });
+  const int64_t of_fold = scores_of_row() + 1, folds = held_out_folds(rows_);
+  const auto held_out = static_cast<int64_t>(held_out_.size());
+  UnitWork units({rows_.work(), "folds"}, folds * of_fold,
+                 {{"scores", {held_out, scores_of_row()}, scores_.data()},
+                  {"unknown", {folds, scores_of_row()}, unknown_.data()},
+                  {"intercept", {held_out}, intercept_.data()}});
+  units.run(progress, held_out_work(rows_),
+            [&](int64_t unit, const UnitWork::TellShare& tell) { return solve_unit(unit, tell); });
 }
 
-void HeldOut::solve_unit(int64_t unit, UnitRun& run) {
-  const int64_t scores = svm_kind_count * problems_, of_part = unit % (scores + 1), kind = of_part / problems_;
-  Part& part = parts_[static_cast<size_t>(unit / (scores + 1))];
-  if (part.learnt.empty()) return;
-  const auto score = [&](const SvmSolution& solved, float* out, int64_t step) {
-    for (size_t i = 0; i < part.held_out.size(); ++i) {
-      stop_point();
-      out[static_cast<int64_t>(i) * step] = solved.score(rows_, part.held_out[i]);
+UnitWork::FillIn HeldOut::solve_unit(int64_t unit, const UnitWork::TellShare& tell) {
+  const int64_t fold = unit / (scores_of_row() + 1), of_fold = unit % (scores_of_row() + 1);
+  std::vector<int64_t> learnt;
+  for (int64_t row = 0; row < rows_.rows(); ++row)
+    if (folds_[static_cast<size_t>(row)] != fold) learnt.push_back(row);
+  if (learnt.empty()) return {};
+  const bool is_intercept = of_fold == scores_of_row();
+  const SvmSolution solved =
+      is_intercept ? solve_intercept(rows_, std::move(learnt), seed_, tell)
+                   : solve_kind(rows_, std::move(learnt), of_fold % problems_, of_fold / problems_, seed_, tell);
+  const size_t first = starts_[static_cast<size_t>(fold)], last = starts_[static_cast<size_t>(fold) + 1];
+  std::vector<float> scores;
+  for (size_t i = first; i < last; ++i) {
+    stop_point();
+    scores.push_back(solved.score(rows_, held_out_[i]));
+  }
+  return [=, scores = std::move(scores), unknown = solved.score_of_unknown(rows_)] {
+    if (is_intercept) {
+      std::copy(scores.begin(), scores.end(), intercept_.begin() + static_cast<std::ptrdiff_t>(first));
+      return;
     }
+    const auto step = static_cast<size_t>(scores_of_row()), column = static_cast<size_t>(of_fold);
+    for (size_t i = first; i < last; ++i) scores_[i * step + column] = scores[i - first];
+    unknown_[static_cast<size_t>(fold) * step + column] = unknown;
   };
-  if (of_part == scores) return score(solve_intercept(rows_, part.learnt, seed_, &run), part.intercept.data(), 1);
-  const SvmSolution solved = solve_kind(rows_, part.learnt, of_part % problems_, static_cast<int>(kind), seed_, &run);
-  score(solved, part.scores.data() + of_part, scores);
-  part.unknown[static_cast<size_t>(of_part)] = solved.score_of_unknown(rows_);
-}
-
-std::vector<StridedNumbers> HeldOut::result_of(int64_t unit) {
-  const int64_t scores = svm_kind_count * problems_, of_part = unit % (scores + 1);
-  Part& part = parts_[static_cast<size_t>(unit / (scores + 1))];
-  const auto rows = static_cast<int64_t>(part.held_out.size());
-  if (of_part == scores) return {{part.intercept.data(), rows}};
-  return {{part.unknown.data() + of_part, 1}, {part.scores.data() + of_part, rows, scores}};
 }
 
 SvmMix HeldOut::best(Progress* progress) const {
   std::vector<SvmMix> mixes = all_mixes();
-  UnitWork::Units all;
-  all.count = static_cast<int64_t>(mixes.size());
-  all.work = [work = mixes_work(rows_) / static_cast<double>(all.count)](int64_t) { return work; };
-  all.result = [&](int64_t unit) -> std::vector<StridedNumbers> {
-    SvmMix& mix = mixes[static_cast<size_t>(unit)];
-    mix.corrections.resize(rows_.weighs_classes() ? static_cast<size_t>(rows_.classes()) : 0);
-    return {{&mix.inverse_temperature, 1},
-            {&mix.loss, 1},
-            {mix.corrections.data(), static_cast<int64_t>(mix.corrections.size())}};
-  };
-  UnitWork units(rows_.work(), "mixes", identity_of(rows_, seed_), std::move(all));
-  units.run(progress, [&](int64_t unit, UnitRun&) {
-    choose_temperature(mixes[static_cast<size_t>(unit)]);
-    units.finished({unit});
+  parallel_units(static_cast<int64_t>(mixes.size()), [&](int64_t i) {
+    choose_temperature(mixes[static_cast<size_t>(i)]);
+    if (progress != nullptr) progress->add(mixes_work(rows_) / static_cast<double>(mixes.size()));
   });
   return *std::min_element(mixes.begin(), mixes.end(),
                            [](const SvmMix& a, const SvmMix& b) { return a.loss < b.loss; });
 }
 
 void HeldOut::choose_temperature(SvmMix& mix) const {
-  int64_t count = 0;
-  for (const Part& part : parts_) count += static_cast<int64_t>(part.held_out.size());
+  const auto count = static_cast<int64_t>(held_out_.size());
   const int rounds = rows_.weighs_classes() ? 3 : 1;
   mix.corrections.clear();
   for (int round = 0; round < rounds; ++round) {
@@ -195,11 +170,12 @@ void HeldOut::choose_temperature(SvmMix& mix) const {
   }
 }
 
-std::vector<double> HeldOut::logits_of(const Part& part, size_t held_out, const SvmMix& mix) const {
-  const auto problems = static_cast<size_t>(problems_);
+std::vector<double> HeldOut::logits_of(size_t held_out, const SvmMix& mix) const {
+  const auto problems = static_cast<size_t>(problems_), of_row = static_cast<size_t>(scores_of_row());
   std::vector<double> logits(static_cast<size_t>(rows_.classes()));
-  const float* const scores = part.scores.data() + held_out * part.unknown.size();
-  const double absence = 1 - static_cast<double>(part.intercept[held_out]);
+  const auto fold = static_cast<size_t>(folds_[static_cast<size_t>(held_out_[held_out])]);
+  const float *const scores = scores_.data() + held_out * of_row, *const unknown = unknown_.data() + fold * of_row;
+  const double absence = 1 - static_cast<double>(intercept_[held_out]);
   for (size_t p = 0; p < problems; ++p) {
     const size_t plain = static_cast<size_t>(mix.plain) * problems + p,
                  ratios = static_cast<size_t>(mix.ratios) * problems + p,
@@ -208,39 +184,22 @@ std::vector<double> HeldOut::logits_of(const Part& part, size_t held_out, const 
       return mix.plain_share * static_cast<double>(kind_scores[plain]) +
              mix.ratios_share * static_cast<double>(kind_scores[ratios]);
     };
-    logits[column] = mix.inverse_temperature * (mixed(scores) - absence * mixed(part.unknown.data())) +
-                     absence * log_priors_[column];
+    logits[column] =
+        mix.inverse_temperature * (mixed(scores) - absence * mixed(unknown)) + absence * log_priors_[column];
     if (!mix.corrections.empty()) logits[column] += (1 - absence) * mix.corrections[column];
   }
   if (rows_.is_binary()) logits[0] = -logits[1];
   return logits;
 }
 
-void HeldOut::visit(const Part& part, const SvmMix& mix, const RowVisit& take) const {
-  for (size_t i = 0; i < part.held_out.size(); ++i) {
-    stop_point();
-    const int64_t row = part.held_out[i];
-    take(logits_of(part, i, mix), rows_.labels(row), rows_.relative_weight(row));
-  }
-}
-
 /// All held-out rows, with the logits of a mix, which must outlive the function.
 VisitRows HeldOut::rows_of(const SvmMix& mix) const {
   return [this, &mix](const RowVisit& take) {
-    for (const Part& part : parts_) visit(part, mix, take);
+    for (size_t i = 0; i < held_out_.size(); ++i) {
+      stop_point();
+      take(logits_of(i, mix), rows_.labels(held_out_[i]), rows_.relative_weight(held_out_[i]));
+    }
   };
-}
-
-LinearFit HeldOut::fit(const SvmMix& mix) const { return fit_of(rows_, rows_of(mix)); }
-
-std::vector<double> HeldOut::accuracies(const SvmMix& mix) const {
-  std::vector<double> result;
-  for (const Part& part : parts_) {
-    if (part.held_out.empty()) continue;
-    const auto of_part = [&](const RowVisit& take) { visit(part, mix, take); };
-    result.push_back(statistics_of(rows_, of_part).of_rows.accuracy());
-  }
-  return result;
 }
 
 }  // namespace capstan

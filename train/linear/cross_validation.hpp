@@ -1,12 +1,10 @@
 // Cross-validation of a linear classifier: which weights are solved for with all texts, and how sure it may be of them.
 // Used by fit_linear alone; docs/notes/ngrams.md has the reasons. The bits do not depend on threads, and what was
-// stopped goes on to the same bits: tests/train/linear/test_linear.cpp, test_unit_work.cpp.
+// stopped goes on to the same bits: tests/train/linear/test_linear.cpp, test_unfinished.cpp.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "core/io/progress.hpp"
@@ -42,20 +40,17 @@ inline int32_t positive_class(const NgramRows& rows, int64_t problem) {
 }
 
 /// The solution of a problem in a kind, with the rows `learnt`.
-SvmSolution solve_kind(const NgramRows& rows, std::vector<int64_t> learnt, int64_t problem, int kind, uint64_t seed,
-                       UnitRun* run);
+SvmSolution solve_kind(const NgramRows& rows, std::vector<int64_t> learnt, int64_t problem, int64_t kind, uint64_t seed,
+                       const UnitWork::TellShare& tell);
 /// The n-grams' weights with which the score of a text that has some is about 1; of one without, it is 0.
-SvmSolution solve_intercept(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed, UnitRun* run = nullptr);
-/// What unfinished work depends on besides WorkPlace::identity: work of another identity is not taken up.
-std::string identity_of(const NgramRows& rows, uint64_t seed);
+SvmSolution solve_intercept(const NgramRows& rows, std::vector<int64_t> learnt, uint64_t seed,
+                            const UnitWork::TellShare& tell = {});
 /// Into how many folds the rows are divided, and how many of the folds are held out in turn: of large data not all, to
 /// save time.
 int64_t folds_of(const NgramRows& rows);
 int64_t held_out_folds(const NgramRows& rows);
 
-/// The work of solving for one class: smaller costs need fewer passes, ratios more. Measured on AG News and R8.
-inline double work_of(const SvmKind& kind) { return (kind.cost < 1 ? 0.6 : 1) * (kind.ratios ? 1.2 : 1); }
-/// The work of HeldOut::solve() and best(), in the same unit.
+/// The work of HeldOut::solve() and best(). 1 is to solve for one class with all rows.
 double cross_validation_work(const NgramRows& rows);
 
 /// Scores of held-out rows. The bias of a solution is also its score of a text without known n-grams, where it means
@@ -71,30 +66,25 @@ class HeldOut {
   /// The mix with the lowest loss, with the temperature of fit_temperature().
   SvmMix best(Progress* progress) const;
   /// What the held-out rows tell of a mix.
-  LinearFit fit(const SvmMix& mix) const;
-  /// Accuracy per held-out fold.
-  std::vector<double> accuracies(const SvmMix& mix) const;
+  LinearFit fit(const SvmMix& mix) const { return fit_of(rows_, rows_of(mix)); }
 
  private:
-  /// A fold that is held out.
-  struct Part {
-    std::vector<int64_t> learnt, held_out;  // rows
-    std::vector<float> scores;              // (held out, kinds, problems)
-    std::vector<float> unknown;             // (kinds, problems): the score of a text without known n-grams
-    std::vector<float> intercept;           // (held out)
-  };
-  void solve_unit(int64_t unit, UnitRun& run);
-  std::vector<StridedNumbers> result_of(int64_t unit);
+  int64_t scores_of_row() const { return svm_kind_count * problems_; }
+  UnitWork::FillIn solve_unit(int64_t unit, const UnitWork::TellShare& tell);
   void choose_temperature(SvmMix& mix) const;
-  std::vector<double> logits_of(const Part& part, size_t held_out, const SvmMix& mix) const;
-  void visit(const Part& part, const SvmMix& mix, const RowVisit& take) const;
+  std::vector<double> logits_of(size_t held_out, const SvmMix& mix) const;
   VisitRows rows_of(const SvmMix& mix) const;
 
   const NgramRows& rows_;
   uint64_t seed_;
   int64_t problems_;
   std::vector<double> log_priors_;  // log_priors()
-  std::vector<Part> parts_;
+  std::vector<int32_t> folds_;      // by row
+  std::vector<int64_t> held_out_;   // rows, by fold
+  std::vector<size_t> starts_;      // by fold that is held out: its first place in held_out_; then the end
+  std::vector<float> scores_;       // (held out, kinds, problems)
+  std::vector<float> unknown_;      // (folds, kinds, problems): the score of a text without known n-grams
+  std::vector<float> intercept_;    // (held out)
 };
 
 }  // namespace capstan

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
-#include <optional>
 
 #include "core/base/error.hpp"
 #include "core/base/math.hpp"
@@ -118,23 +116,6 @@ class Solver {
     return 2 + 1 / M_LN2 * math::log(std::max(1.0, (highest_ - lowest_) / problem_.tolerance));
   }
 
-  /// Writes all that changes from pass to pass, for read() of a later session.
-  void write(FileWriter& to) const {
-    const auto count = static_cast<int64_t>(active_.size());
-    to.write(&count, sizeof(count));
-    for_state(*this, [&](const auto* numbers, size_t size) { to.write(numbers, size * sizeof(*numbers)); });
-  }
-  /// Returns false if the file does not have all of it; the solver must not be used then.
-  bool read(WorkFile::Saved& from) {
-    const auto rows = static_cast<int64_t>(alpha_.size());
-    int64_t count = 0;
-    if (!from.read(&count, sizeof(count)) || count < 0 || count > rows) return false;
-    active_.resize(static_cast<size_t>(count));
-    bool whole = true;
-    for_state(*this, [&](auto* numbers, size_t size) { whole = whole && from.read(numbers, size * sizeof(*numbers)); });
-    return whole && std::all_of(active_.begin(), active_.end(), [&](int64_t i) { return i >= 0 && i < rows; });
-  }
-
   SvmSolution solution() const {
     SvmSolution result;
     for (const Weight& weight : weights_) result.weights.push_back(weight.value);
@@ -146,19 +127,6 @@ class Solver {
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-  static_assert(std::is_trivially_copyable_v<RandomStream>);
-  /// Calls visit(numbers, count) for all that changes from pass to pass. Files of unfinished work have it in this
-  /// order.
-  template <class Self, class Visit>
-  static void for_state(Self& self, const Visit& visit) {
-    visit(self.active_.data(), self.active_.size());
-    visit(self.weights_.data(), self.weights_.size());
-    visit(self.base_weights_.data(), self.base_weights_.size());
-    visit(self.alpha_.data(), self.alpha_.size());
-    visit(&self.bias_, 1);
-    visit(&self.bound_, 1);
-    visit(&self.random_, 1);
-  }
   /// The sum of the squares of a row's features, that of the bias among them.
   [[gnu::noinline]] double squares_of(int64_t row) const {
     double squares = problem_.intercept ? 0 : 1;
@@ -253,34 +221,12 @@ float SvmSolution::score_of_unknown(const NgramRows& rows) const {
   return sum;
 }
 
-SvmSolution solve_svm(const NgramRows& rows, const SvmProblem& problem, UnitRun* run) {
+SvmSolution solve_svm(const NgramRows& rows, const SvmProblem& problem, const std::function<void(double)>& tell) {
   check(!problem.rows.empty() && problem.cost > 0, "solve_svm: no rows or no cost");
-  auto solver = std::make_unique<Solver>(rows, problem);
-  int64_t pass = 0, solved = 0;
-  bool saved = false;
-  if (auto from = run != nullptr ? run->unfinished.load() : std::nullopt; from) {
-    saved = from->read(&pass, sizeof(pass)) && from->read(&solved, sizeof(solved)) && solver->read(*from);
-    if (!saved) {
-      pass = solved = 0;
-      solver = std::make_unique<Solver>(rows, problem);
-    }
-  }
-  while (solved == 0 && pass < max_passes) {
-    solved = solver->pass() ? 1 : 0;
-    ++pass;
-    if (run == nullptr) continue;
-    run->tell(static_cast<double>(pass) / (static_cast<double>(pass) + solver->passes_left()));
-    // A solution that took long is saved, too: UnitWork may save it only after another unit that takes as long.
-    if (run->unfinished.due() || (solved == 1 && saved)) {
-      run->unfinished.save([&](FileWriter& to) {
-        to.write(&pass, sizeof(pass));
-        to.write(&solved, sizeof(solved));
-        solver->write(to);
-      });
-      saved = true;
-    }
-  }
-  return solver->solution();
+  Solver solver(rows, problem);
+  for (int passes = 1; !solver.pass() && passes < max_passes; ++passes)
+    if (tell) tell(passes / (passes + solver.passes_left()));
+  return solver.solution();
 }
 
 }  // namespace capstan

@@ -5,11 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "core/base/random.hpp"
 #include "train/linear/ngram_rows.hpp"
-#include "train/linear/unit_work.hpp"
 
 namespace capstan {
 
@@ -41,8 +41,9 @@ struct SvmSolution {
 /// g_i = NgramRows::weight(), by dual coordinate descent with shrinking (Hsieh et al. 2008, algorithm 3, as in
 /// LIBLINEAR). x' = x, or with `ratios` x times the bucket's r = ln((p / |p|) / (q / |q|)), p and q = 1 + the numbers
 /// of its texts inside and outside of the class (Wang and Manning 2012); the solution's w is r w'. A pure function of
-/// its arguments. May stop (core/base/stop.hpp). Between passes, run->unfinished is saved where it is due; a call with
-/// what it has goes on there, and has the same result. `run` may be null.
-SvmSolution solve_svm(const NgramRows& rows, const SvmProblem& problem, UnitRun* run = nullptr);
+/// its arguments. May stop (core/base/stop.hpp). `tell` gets an estimate of the share of the work that is done, after
+/// each pass.
+SvmSolution solve_svm(const NgramRows& rows, const SvmProblem& problem,
+                      const std::function<void(double share)>& tell = {});
 
 }  // namespace capstan

@@ -1,9 +1,8 @@
 // In turn: epochs over the learnt rows, the temperature that suits the held-out rows, and the figures at it. Weights
-// and position are saved together. tests/train/linear/test_fit_adagrad.cpp.
+// and position are saved together. tests/train/linear/test_linear.cpp.
 #include "train/linear/fit_adagrad.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include <fmt/core.h>
@@ -11,6 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/base/random.hpp"
 #include "core/base/stop.hpp"
+#include "core/io/tensor_rows.hpp"
 #include "core/machine/parallel.hpp"
 #include "train/linear/adagrad.hpp"
 #include "train/linear/calibration.hpp"
@@ -42,146 +42,70 @@ Parts parts_of(const NgramRows& rows) {
   return parts;
 }
 
-/// How far the epochs are, as a file of unfinished work has it: the next row.
-struct Position {
-  int64_t epoch = 0, row = 0;
-};
+/// Saves the weights after they have learnt from `done` rows, in all epochs together.
+void save(WorkFile& file, const NgramRows& rows, const AdaGrad& solver, int64_t done) {
+  const int64_t buckets = rows.config().buckets;
+  const auto used = rows_to_store(buckets, [&](int64_t f) { return rows.scale()[static_cast<size_t>(f)] != 0; });
+  file.save({{"weights", DType::f32, {buckets, solver.width()}, solver.row(0), used},
+             {"accumulators", DType::f32, {buckets}, solver.accumulators(), used},
+             {"done", DType::i64, {1}, &done}});
+}
+
+/// Takes the weights of the file. Returns `done` of save(); 0 where the epochs begin.
+int64_t load(const WorkFile& file, AdaGrad& solver) {
+  const auto saved = file.load();
+  if (!saved) return 0;
+  for_rows<float>(saved->at("weights"),
+                  [&](int64_t f, const float* row) { std::copy_n(row, solver.width(), solver.row(f)); });
+  for_rows<float>(saved->at("accumulators"), [&](int64_t f, const float* sum) { solver.accumulators()[f] = *sum; });
+  return static_cast<int64_t>(saved->at("done").to_doubles().at(0));
+}
 
 /// Epochs over some rows, in a new order each, with a rate that falls to 0.
-class Epochs {
- public:
-  Epochs(const NgramRows& rows, uint64_t seed, AdaGrad& solver)
-      : rows_(rows),
-        solver_(solver),
-        key_(random_key(seed, "order of rows")),
-        bias_(log_priors(rows)),
-        file_(rows.work(), "adagrad", fmt::format("{} {} {}", seed, rows.config().buckets, rows.rows())) {}
+void learn_in_epochs(const NgramRows& rows, const std::vector<uint32_t>& learnt, uint64_t seed, AdaGrad& solver,
+                     Progress* progress) {
+  const auto count = static_cast<int64_t>(learnt.size());
+  const RandomKey key = random_key(seed, "order of rows");
+  const std::vector<double> bias = log_priors(rows);
+  WorkFile file(rows.work(), "adagrad");
+  int64_t done = load(file, solver);
+  if (progress != nullptr) progress->skip(static_cast<double>(done));
+  while (done < adagrad_epochs * count) {
+    stop_point();
+    if (file.due()) save(file, rows, solver, done);
+    const int64_t epoch = done / count, first = done % count, batch = std::min(adagrad_batch, count - first);
+    const double left = 1 - static_cast<double>(done) / static_cast<double>(adagrad_epochs * count);
+    solver.learn(batch, static_cast<float>(solver.first_rate() * left), bias,
+                 [&](int64_t i, RowScratch& scratch, AdaGradExample& to) {
+                   const int64_t row = learnt[static_cast<size_t>(permuted_place(first + i, count, key, epoch))];
+                   rows.read_row(row, scratch, to.values);
+                   to.labels = rows.labels(row);
+                   to.weight = rows.weight(row);
+                 });
+    if (progress != nullptr) progress->add(static_cast<double>(batch));
+    done += batch;
+  }
+}
 
-  void run(const std::vector<uint32_t>& learnt, Progress* progress) {
-    const auto count = static_cast<int64_t>(learnt.size());
-    Position at = saved();
-    if (progress != nullptr) progress->skip(static_cast<double>(at.epoch * count + at.row));
-    for (; at.epoch < adagrad_epochs; ++at.epoch, at.row = 0)
-      for (; at.row < count; at.row += adagrad_batch) {
-        stop_point();
-        if (file_.due()) save(at);
-        const int64_t batch = std::min(adagrad_batch, count - at.row);
-        const double done =
-            static_cast<double>(at.epoch * count + at.row) / static_cast<double>(adagrad_epochs * count);
-        const double rate = solver_.first_rate() * (1 - done);
-        solver_.learn(batch, static_cast<float>(rate), bias_, [&](int64_t i, RowScratch& scratch, AdaGradExample& to) {
-          const int64_t row = learnt[static_cast<size_t>(permuted_place(at.row + i, count, key_, at.epoch))];
-          rows_.read_row(row, scratch, to.values);
-          to.labels = rows_.labels(row);
-          to.weight = rows_.weight(row);
-        });
-        if (progress != nullptr) progress->add(static_cast<double>(batch));
-      }
+/// statistics_of() on all threads: with thousands of classes, this takes as long as the epochs.
+template <class LogitsOf>
+LogitStatistics statistics_in_parts(const NgramRows& rows, const std::vector<uint32_t>& held_out,
+                                    const LogitsOf& logits_of) {
+  constexpr size_t rows_per_part = 64;
+  std::vector<LogitStatistics> parts((held_out.size() + rows_per_part - 1) / rows_per_part);
+  parallel_units(static_cast<int64_t>(parts.size()), [&](int64_t part) {
+    const size_t first = static_cast<size_t>(part) * rows_per_part;
+    for (size_t i = first; i < std::min(first + rows_per_part, held_out.size()); ++i)
+      parts[static_cast<size_t>(part)].add(logits_of(i), rows.labels(held_out[i]), rows.multi_label(),
+                                           rows.relative_weight(held_out[i]));
+  });
+  LogitStatistics total;
+  for (const LogitStatistics& part : parts) {
+    total.of_rows.add(part.of_rows);
+    total.margins += part.margins;
   }
-
- private:
-  /// Calls visit(bucket) for buckets that are in use.
-  template <class Visit>
-  void for_used(const Visit& visit) const {
-    for (int64_t f = 0; f < rows_.config().buckets; ++f)
-      if (rows_.scale()[static_cast<size_t>(f)] != 0) visit(f);
-  }
-  void save(const Position& at) {
-    file_.save([&](FileWriter& to) {
-      to.write(&at, sizeof(at));
-      for_used([&](int64_t f) {
-        to.write(solver_.row(f), static_cast<size_t>(solver_.width()) * sizeof(float));
-        to.write(solver_.accumulators() + f, sizeof(float));
-      });
-    });
-  }
-  /// Where the epochs go on, with the weights there: what the file has, or the beginning.
-  Position saved() {
-    Position at;
-    auto from = file_.load();
-    if (!from || !from->read(&at, sizeof(at)) || at.epoch < 0 || at.epoch > adagrad_epochs || at.row < 0) return {};
-    bool whole = true;
-    for_used([&](int64_t f) {
-      whole = whole && from->read(solver_.row(f), static_cast<size_t>(solver_.width()) * sizeof(float)) &&
-              from->read(solver_.accumulators() + f, sizeof(float));
-    });
-    if (whole) return at;
-    for_used([&](int64_t f) {
-      std::fill_n(solver_.row(f), solver_.width(), 0.0F);
-      solver_.accumulators()[f] = 0;
-    });
-    return {};
-  }
-
-  const NgramRows& rows_;
-  AdaGrad& solver_;
-  RandomKey key_;
-  std::vector<double> bias_;
-  WorkFile file_;
-};
-
-/// The scores of the rows that are held out, and their figures at a temperature.
-class HeldOutScores {
- public:
-  HeldOutScores(const NgramRows& rows, const AdaGrad& solver, const std::vector<uint32_t>& held_out)
-      : rows_(rows), solver_(solver), held_out_(held_out), bias_(log_priors(rows)) {
-    const int64_t columns = solver.columns();
-    scores_.resize(held_out.size() * static_cast<size_t>(columns));
-    parallel_for(static_cast<int64_t>(held_out.size()), 8, [&](int64_t begin, int64_t end) {
-      RowScratch scratch;
-      RowValues values;
-      std::vector<float> row_scores(static_cast<size_t>(solver.width()));
-      for (int64_t i = begin; i < end; ++i) {
-        stop_point();
-        rows.read_row(held_out[static_cast<size_t>(i)], scratch, values);
-        std::fill(row_scores.begin(), row_scores.end(), 0.0F);
-        solver.add_scores(values.all, row_scores.data());
-        std::copy_n(row_scores.begin(), columns, scores_.begin() + i * columns);
-      }
-    });
-  }
-
-  Temperature best() const {
-    return fit_temperature(static_cast<int64_t>(held_out_.size()), [&](double inverse) { return statistics(inverse); });
-  }
-  LinearFit fit(double inverse_temperature) const { return fit_of(rows_, rows_at(inverse_temperature)); }
-
- private:
-  /// On all threads: with thousands of classes, this takes as long as the epochs.
-  LogitStatistics statistics(double inverse_temperature) const {
-    constexpr size_t rows_per_part = 64;
-    std::vector<LogitStatistics> parts((held_out_.size() + rows_per_part - 1) / rows_per_part);
-    parallel_units(static_cast<int64_t>(parts.size()), [&](int64_t part) {
-      const size_t first = static_cast<size_t>(part) * rows_per_part;
-      for (size_t i = first; i < std::min(first + rows_per_part, held_out_.size()); ++i)
-        parts[static_cast<size_t>(part)].add(logits_of(i, inverse_temperature), rows_.labels(held_out_[i]),
-                                             rows_.multi_label(), rows_.relative_weight(held_out_[i]));
-    });
-    LogitStatistics total;
-    for (const LogitStatistics& part : parts) {
-      total.of_rows.add(part.of_rows);
-      total.margins += part.margins;
-    }
-    return total;
-  }
-  std::vector<double> logits_of(size_t i, double inverse_temperature) const {
-    return solver_.logits(scores_.data() + i * static_cast<size_t>(solver_.columns()), inverse_temperature, bias_);
-  }
-  VisitRows rows_at(double inverse_temperature) const {
-    return [this, inverse_temperature](const RowVisit& take) {
-      for (size_t i = 0; i < held_out_.size(); ++i) {
-        stop_point();
-        take(logits_of(i, inverse_temperature), rows_.labels(held_out_[i]), rows_.relative_weight(held_out_[i]));
-      }
-    };
-  }
-
-  const NgramRows& rows_;
-  const AdaGrad& solver_;
-  const std::vector<uint32_t>& held_out_;
-  std::vector<double> bias_;
-  std::vector<float> scores_;
-};
+  return total;
+}
 
 /// The share of words among the n-grams of a batch.
 double share_of_words(const std::vector<AdaGradExample>& batch) {
@@ -193,18 +117,14 @@ double share_of_words(const std::vector<AdaGradExample>& batch) {
   return words / all;
 }
 
-/// Lines for the log. `texts`: how many are held out.
+/// Lines for the log.
 std::vector<std::string> report_of(const NgramRows& rows, const AdaGrad& solver, const LinearFit& fit,
-                                   double inverse_temperature, size_t texts) {
-  const double accuracy = fit.held_out.accuracy(), count = std::max(static_cast<double>(texts), 1.0);
+                                   double inverse_temperature) {
   std::vector<std::string> lines{
       rows.report(),
       fmt::format("linear: too many texts or n-grams to solve for: {} epochs of AdaGrad over rows that are {}",
                   adagrad_epochs, rows.kept() ? "kept in memory" : "made again in each epoch"),
-      fmt::format("linear: {} texts held out: {}; logits x {:.2f}", texts,
-                  fit.labels ? fmt::format("micro-F1 {:.2f} %", 100 * fit.labels->all.f1())
-                             : fmt::format("accuracy {:.2f} % (standard error {:.2f})", 100 * accuracy,
-                                           100 * std::sqrt(accuracy * (1 - accuracy) / count)),
+      fmt::format("linear: {} texts held out: {}; logits x {:.2f}", fit.held_out.targets, figures_of(fit),
                   inverse_temperature)};
   if (const NgramOrders orders = orders_of(rows.config()); !orders.words.empty() && !orders.characters.empty())
     lines.push_back(
@@ -222,17 +142,33 @@ double adagrad_work(const NgramRows& rows) {
 
 LinearFit fit_by_adagrad(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress) {
   const Parts parts = parts_of(rows);
+  const std::vector<uint32_t>& held_out = parts.held_out;
   AdaGrad solver({rows.config().buckets, rows.classes(), rows.multi_label(), !orders_of(rows.config()).words.empty()},
                  rows.class_weights());
   if (progress != nullptr) progress->begin("epochs over all texts");
-  Epochs(rows, seed, solver).run(parts.learnt, progress);
-  const HeldOutScores held_out(rows, solver, parts.held_out);
-  const double inverse_temperature = held_out.best().inverse;
-  LinearFit fit = held_out.fit(inverse_temperature);
-  fit.report = report_of(rows, solver, fit, inverse_temperature, parts.held_out.size());
+  learn_in_epochs(rows, parts.learnt, seed, solver, progress);
+  const std::vector<double> priors = log_priors(rows);
+  const auto held_out_count = static_cast<int64_t>(held_out.size());
+  const std::vector<float> scores =
+      solver.scores(held_out_count, [&](int64_t i, RowScratch& scratch, RowValues& values) {
+        rows.read_row(held_out[static_cast<size_t>(i)], scratch, values);
+      });
+  const auto logits_of = [&](size_t i, double inverse) {
+    return solver.logits(scores.data() + i * static_cast<size_t>(solver.columns()), inverse, priors);
+  };
+  const auto statistics = [&](double inverse) {
+    return statistics_in_parts(rows, held_out, [&](size_t i) { return logits_of(i, inverse); });
+  };
+  const double inverse_temperature = fit_temperature(held_out_count, statistics).inverse;
+  LinearFit fit = fit_of(rows, [&](const RowVisit& take) {
+    for (size_t i = 0; i < held_out.size(); ++i) {
+      stop_point();
+      take(logits_of(i, inverse_temperature), rows.labels(held_out[i]), rows.relative_weight(held_out[i]));
+    }
+  });
+  fit.report = report_of(rows, solver, fit, inverse_temperature);
 
   const auto values_of = [&](const char* name) { return params.values() + params.find(name).offset; };
-  const std::vector<double> priors = log_priors(rows);
   std::copy(rows.scale().begin(), rows.scale().end(), values_of("linear.scale"));
   std::copy(priors.begin(), priors.end(), values_of("linear.bias"));
   if (fit.labels)

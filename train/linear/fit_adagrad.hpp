@@ -1,6 +1,6 @@
 // Linear classifiers of more n-grams than can be solved for: epochs of AdaGrad over rows that are kept, or made again
 // in each epoch. The other way of fit_linear(), for NgramRows::by_adagrad(); docs/notes/ngrams.md has the reasons.
-// tests/train/linear/test_fit_adagrad.cpp.
+// tests/train/linear/test_linear.cpp.
 #pragma once
 
 #include <cstdint>

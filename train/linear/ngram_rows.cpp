@@ -12,6 +12,7 @@
 #include "core/base/error.hpp"
 #include "core/base/math.hpp"
 #include "core/base/stop.hpp"
+#include "core/io/tensor_rows.hpp"
 #include "core/machine/parallel.hpp"
 
 namespace capstan {
@@ -57,53 +58,38 @@ NgramRows::NgramRows(const LabelledTexts& texts, const LinearClassifierConfig& c
   const bool are_kept = fit && read(texts, max_kept, expected);
   by_adagrad_ =
       base_ == nullptr && (!are_kept || expected > static_cast<double>(max_solved) || entries() > soon_solved);
-  if (base_ != nullptr) refuse_large_base(are_kept, max_kept, std::max(budget.kept, budget.solved) / 1'000'000);
-  if (are_kept) {
-    norms_.assign(starts_.size() - 1, 0);
-    choose_buckets();
-    weigh(rows_with(static_cast<size_t>(config_.buckets)));
-    drop_rare_and_set_norms();
-  } else {
-    count_texts(texts);
-    texts_.emplace(texts);
+  if (base_ != nullptr && (!are_kept || rows() > max_kept / base_->columns))
+    throw Error(
+        fmt::format("train.init_from: the n-grams of the training texts, or {} scores for each of {} texts, take more "
+                    "than {} MB (train.memory), and a linear-classifier that starts from another one has them in "
+                    "memory; raise train.memory, lower data.max_length, train on fewer texts, start from a classifier "
+                    "of fewer classes, or leave out train.init_from",
+                    base_->columns, rows(), std::max(budget.kept, budget.solved) / 1'000'000));
+  if (!are_kept) texts_.emplace(texts);
+  choose_sizes();
+  weigh(rows_with(bits_of(config_.buckets)));
+  if (are_kept)
+    set_final_entries();
+  else
     texts_->stop_reporting();
-  }
   if (base_ != nullptr) score_with_base();
 }
 
-/// Throws Error where a base classifier cannot be used: its rows must be kept, and its scores must fit, too.
-void NgramRows::refuse_large_base(bool are_kept, int64_t max_kept, int64_t megabytes) const {
-  if (!are_kept)
-    throw Error(
-        fmt::format("train.init_from: the n-grams of the training texts take more than {} MB (train.memory), and a "
-                    "linear-classifier that starts from another one has them in memory; raise train.memory, lower "
-                    "data.max_length, train on fewer texts, or leave out train.init_from",
-                    megabytes));
-  if (rows() > max_kept / base_->columns)
-    throw Error(
-        fmt::format("train.init_from: {} scores for each of {} texts take more than {} MB; start from a classifier of "
-                    "fewer classes, or train on fewer texts",
-                    base_->columns, rows(), megabytes));
-}
-
 void NgramRows::read_labels(const LabelledTexts& texts) {
-  if (texts.has_weights()) weights_.resize(static_cast<size_t>(rows()));
+  labels_.reserve(static_cast<size_t>(rows()));
+  if (texts.has_weights()) weights_.reserve(labels_.capacity());
   if (multi_label_) label_starts_.assign(1, 0);
-  if (!multi_label_) labels_.resize(static_cast<size_t>(rows()));
-  // Labels of several, whose number is not known, on one thread.
-  parallel_for(rows(), multi_label_ ? rows() : texts_at_once, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      if (row % texts_at_once == 0) texts.stop_point();
-      if (texts.has_weights()) weights_[static_cast<size_t>(row)] = texts.weight(row);
-      if (!multi_label_) {
-        labels_[static_cast<size_t>(row)] = texts.label(row);
-        continue;
-      }
-      const LabelSet labels = texts.labels(row);
-      labels_.insert(labels_.end(), labels.begin(), labels.end());
-      label_starts_.push_back(static_cast<int64_t>(labels_.size()));
+  for (int64_t row = 0; row < rows(); ++row) {
+    if (row % texts_at_once == 0) texts.stop_point();
+    if (texts.has_weights()) weights_.push_back(texts.weight(row));
+    if (!multi_label_) {
+      labels_.push_back(texts.label(row));
+      continue;
     }
-  });
+    const LabelSet labels = texts.labels(row);
+    labels_.insert(labels_.end(), labels.begin(), labels.end());
+    label_starts_.push_back(static_cast<int64_t>(labels_.size()));
+  }
   if (texts.has_weights())
     mean_weight_ = std::accumulate(weights_.begin(), weights_.end(), 0.0) / static_cast<double>(rows());
   std::vector<int64_t> counts(static_cast<size_t>(classes_), 0);
@@ -161,27 +147,44 @@ bool NgramRows::read(const LabelledTexts& texts, int64_t max_entries, double exp
   return true;
 }
 
-/// Counts in how many texts each bucket is, and sets the scale by it, where rows are not kept.
-void NgramRows::count_texts(const LabelledTexts& texts) {
-  choose_sizes();
-  const int bits = bits_of(config_.buckets);
-  std::vector<int32_t> count(static_cast<size_t>(config_.buckets), 0);
-  WorkFile file(work_, "ngrams", fmt::format("{} buckets", config_.buckets));
-  int64_t first = 0;
-  const size_t bytes = count.size() * sizeof(int32_t);
-  if (auto saved = file.load(); saved && saved->read(&first, sizeof(first)) &&
-                                saved->read(&entry_count_, sizeof(entry_count_)) && saved->read(count.data(), bytes)) {
-    texts.report_earlier(first);
-  } else {
-    first = entry_count_ = 0;
-    std::fill(count.begin(), count.end(), 0);
+/// The buckets of a row, each once, ascending.
+void NgramRows::find_buckets(int64_t row, int bits, RowScratch& scratch, std::vector<uint32_t>& buckets) const {
+  if (texts_) {
+    find_ngrams(texts_->text(row), orders_of(config_), bits, nullptr, &scratch.memory, scratch.found);
+    buckets.swap(scratch.found.words);
+    buckets.insert(buckets.end(), scratch.found.characters.begin(), scratch.found.characters.end());
+    sort_numbers(buckets, bits);
+  } else {  // words, then characters
+    buckets.clear();
+    const auto add = [&](const NgramBlock& block) {
+      for (const NgramCount* entry = block.begin; entry != block.end; ++entry)
+        buckets.push_back(entry->bucket() >> (max_bucket_bits - bits));
+      return static_cast<std::ptrdiff_t>(buckets.size());
+    };
+    const std::ptrdiff_t words = add(block(row, 0));
+    add(block(row, 1));
+    std::inplace_merge(buckets.begin(), buckets.begin() + words, buckets.end());
+  }
+  buckets.erase(std::unique(buckets.begin(), buckets.end()), buckets.end());
+}
+
+/// How many rows have each of 2^bits buckets. Where rows are not kept, counts are: to read all texts takes long.
+std::vector<int32_t> NgramRows::rows_with(int bits) {
+  const int64_t buckets = int64_t{1} << bits;
+  std::vector<int32_t> count(static_cast<size_t>(buckets), 0);
+  WorkFile file(kept() ? WorkPlace{} : work_, "ngrams");
+  int64_t position[2] = {0, 0};  // the next row, and the entries before it
+  int64_t &first = position[0], &found = position[1];
+  if (const auto saved = file.load()) {
+    for_rows<double>(saved->at("rows"), [&](int64_t f, const double* rows) {
+      count[static_cast<size_t>(f)] = static_cast<int32_t>(*rows);
+    });
+    const std::vector<double> at = saved->at("position").to_doubles();
+    std::copy(at.begin(), at.end(), position);
+    texts_->report_earlier(first);
   }
   const auto save = [&] {
-    file.save([&](FileWriter& to) {
-      to.write(&first, sizeof(first));
-      to.write(&entry_count_, sizeof(entry_count_));
-      to.write(count.data(), bytes);
-    });
+    file.save({{"rows", DType::i32, {buckets}, count.data()}, {"position", DType::i64, {2}, position}});
   };
   std::vector<RowScratch> scratches(static_cast<size_t>(team_size()));
   std::vector<std::vector<uint32_t>> group(static_cast<size_t>(texts_at_once));
@@ -190,86 +193,20 @@ void NgramRows::count_texts(const LabelledTexts& texts) {
     if (file.due()) save();
     const int64_t size = std::min(texts_at_once, rows() - first);
     parallel_units(size, [&](int64_t i) {
-      RowScratch& scratch = scratches[static_cast<size_t>(thread_index())];
-      std::vector<uint32_t>& all = group[static_cast<size_t>(i)];
-      find_ngrams(texts.text(first + i), orders_of(config_), bits, nullptr, &scratch.memory, scratch.found);
-      all.swap(scratch.found.words);
-      all.insert(all.end(), scratch.found.characters.begin(), scratch.found.characters.end());
-      sort_numbers(all, bits);
-      all.erase(std::unique(all.begin(), all.end()), all.end());
+      find_buckets(first + i, bits, scratches[static_cast<size_t>(thread_index())], group[static_cast<size_t>(i)]);
     });
     // A thread counts in buckets of its own, so that no two write the same count.
-    parallel_for(config_.buckets, config_.buckets / std::max(threads(), 1), [&](int64_t begin, int64_t end) {
+    parallel_for(buckets, buckets / std::max(threads(), 1), [&](int64_t begin, int64_t end) {
       for (int64_t i = 0; i < size; ++i) {
         const std::vector<uint32_t>& all = group[static_cast<size_t>(i)];
         for (auto at = std::lower_bound(all.begin(), all.end(), begin); at != all.end() && *at < end; ++at)
           ++count[*at];
       }
     });
-    for (int64_t i = 0; i < size; ++i) entry_count_ += static_cast<int64_t>(group[static_cast<size_t>(i)].size());
+    for (int64_t i = 0; i < size; ++i) found += static_cast<int64_t>(group[static_cast<size_t>(i)].size());
   }
   if (any_left) save();
-  weigh(count);
-}
-
-/// Calls change(entries of a block), which may make them fewer, for all blocks on all threads, and closes the gaps.
-/// Threads may move entries in place: a thread has neighbouring blocks, takes a copy of one before it changes it, and
-/// writes no further than it has read, so that no entry of another thread is touched. Gaps between threads come last.
-template <class Change>
-void NgramRows::shorten_blocks(const Change& change) {
-  std::vector<int64_t> sizes(starts_.size() - 1);
-  std::vector<std::pair<size_t, size_t>> pieces;  // first and last block that one thread moved together
-  std::mutex mutex;
-  parallel_for(static_cast<int64_t>(sizes.size()), blocks_per_thread, [&](int64_t first, int64_t last) {
-    std::vector<NgramCount> block;
-    auto to = entries_.begin() + starts_[static_cast<size_t>(first)];
-    for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
-      if (static_cast<int64_t>(i) % texts_at_once == 0) stop_point();
-      block.assign(entries_.begin() + starts_[i], entries_.begin() + starts_[i + 1]);
-      change(block);
-      to = std::copy(block.begin(), block.end(), to);
-      sizes[i] = static_cast<int64_t>(block.size());
-    }
-    const std::lock_guard<std::mutex> lock(mutex);
-    pieces.emplace_back(first, last);
-  });
-  std::sort(pieces.begin(), pieces.end());
-  int64_t kept = 0;
-  for (const auto& [first, last] : pieces) {
-    const int64_t begin = starts_[first],
-                  size = std::accumulate(sizes.begin() + static_cast<std::ptrdiff_t>(first),
-                                         sizes.begin() + static_cast<std::ptrdiff_t>(last), int64_t{0});
-    if (kept < begin) std::copy_n(entries_.begin() + begin, size, entries_.begin() + kept);
-    kept += size;
-  }
-  for (size_t i = 0; i < sizes.size(); ++i) starts_[i + 1] = starts_[i] + sizes[i];
-  entries_.erase(entries_.begin() + kept, entries_.end());
-  entry_count_ = kept;
-}
-
-/// How many rows have each bucket, once where words and characters share it. A thread counts in buckets of its own.
-std::vector<int32_t> NgramRows::rows_with(size_t buckets) const {
-  std::vector<int32_t> count(buckets, 0);
-  const auto bucket_count = static_cast<int64_t>(buckets);
-  parallel_for(bucket_count, bucket_count / std::max(threads(), 1), [&](int64_t begin, int64_t end) {
-    const auto first = static_cast<uint32_t>(begin), last = static_cast<uint32_t>(end);
-    const auto before = [](const NgramCount& entry, uint32_t bucket) { return entry.bucket() < bucket; };
-    for (int64_t row = 0; row < rows(); ++row) {
-      if (row % texts_at_once == 0) stop_point();
-      const NgramBlock words = block(row, 0), characters = block(row, 1);
-      const NgramCount *word = std::lower_bound(words.begin, words.end, first, before),
-                       *character = std::lower_bound(characters.begin, characters.end, first, before);
-      for (;;) {
-        const uint32_t of_word = word != words.end ? word->bucket() : UINT32_MAX,
-                       of_character = character != characters.end ? character->bucket() : UINT32_MAX,
-                       least = std::min(of_word, of_character);
-        if (least >= last) break;
-        ++count[least];
-        if (of_word == least) ++word;
-        if (of_character == least) ++character;
-      }
-    }
-  });
+  if (!kept()) entry_count_ = found;
   return count;
 }
 
@@ -279,51 +216,74 @@ int NgramRows::max_bits() const {
   return std::clamp(bits_of(weights / classes_ + 1) - 1, min_bits, by_adagrad_ ? max_bucket_bits : default_max_bits);
 }
 
-/// Chooses min_texts and buckets for AdaGrad, without the number of n-grams: rows that are not kept do not tell it.
+/// Chooses min_texts and buckets; for AdaGrad, without the number of n-grams, which rows that are not kept do not tell.
 void NgramRows::choose_sizes() {
-  if (config_.min_texts == 0) config_.min_texts = 2;
-  if (config_.buckets == 0) config_.buckets = int64_t{1} << max_bits();
-}
-
-void NgramRows::choose_buckets() {
-  if (by_adagrad_) choose_sizes();
-  if (config_.min_texts == 0) config_.min_texts = entries() < few_ngrams ? 1 : 2;
-  if (config_.buckets == 0) {
-    const std::vector<int32_t> texts = rows_with(size_t{1} << max_bucket_bits);
-    const int64_t ngrams = std::count_if(texts.begin(), texts.end(), [&](int32_t n) { return n >= config_.min_texts; });
-    config_.buckets = int64_t{1} << std::clamp(bits_of(buckets_per_ngram * ngrams), min_bits, max_bits());
+  if (config_.min_texts == 0) config_.min_texts = !by_adagrad_ && entries() < few_ngrams ? 1 : 2;
+  if (config_.buckets != 0) return;
+  int bits = max_bits();
+  if (!by_adagrad_) {
+    const std::vector<int32_t> rows = rows_with(max_bucket_bits);
+    const int64_t ngrams = std::count_if(rows.begin(), rows.end(), [&](int32_t n) { return n >= config_.min_texts; });
+    bits = std::clamp(bits_of(buckets_per_ngram * ngrams), min_bits, bits);
   }
-  const int bits = bits_of(config_.buckets);
-  if (bits == max_bucket_bits) return;
-  shorten_blocks([&](std::vector<NgramCount>& block) { join_buckets(block, max_bucket_bits, bits); });
+  config_.buckets = int64_t{1} << bits;
 }
 
-/// Sets the scale. texts: by bucket, how many rows have it.
-void NgramRows::weigh(const std::vector<int32_t>& texts) {
-  scale_.assign(texts.size(), 0);
-  for (size_t f = 0; f < texts.size(); ++f)
+/// Sets the scale. rows: by bucket, how many rows have it.
+void NgramRows::weigh(const std::vector<int32_t>& rows) {
+  scale_.assign(rows.size(), 0);
+  for (size_t f = 0; f < rows.size(); ++f)
     if (base_ != nullptr && base_->scale[f] != 0)
       scale_[f] = base_->scale[f];
-    else if (texts[f] >= config_.min_texts)
-      scale_[f] = static_cast<float>(math::log(static_cast<double>(1 + rows()) / (1 + texts[f])) + 1);
+    else if (rows[f] >= config_.min_texts)
+      scale_[f] = static_cast<float>(math::log(static_cast<double>(1 + rows_) / (1 + rows[f])) + 1);
 }
 
-void NgramRows::drop_rare_and_set_norms() {
-  shorten_blocks([&](std::vector<NgramCount>& block) {
-    block.erase(
-        std::remove_if(block.begin(), block.end(), [&](const NgramCount& e) { return scale_[e.bucket()] == 0; }),
-        block.end());
-  });
-  parallel_each(static_cast<int64_t>(norms_.size()), blocks_per_thread, [&](int64_t i) {
-    const auto b = static_cast<size_t>(i);
-    double squares = 0;
-    for (int64_t at = starts_[b]; at < starts_[b + 1]; ++at) {
-      const NgramCount& entry = entries_[static_cast<size_t>(at)];
-      const auto x = static_cast<double>(count_weight(entry.count()) * scale_[entry.bucket()]);
-      squares += x * x;
+/// Gives the entries of a block their buckets, drops those of buckets that are in too few texts, and returns the norm.
+float NgramRows::finish_block(std::vector<NgramCount>& block) const {
+  join_buckets(block, max_bucket_bits, bits_of(config_.buckets));
+  block.erase(std::remove_if(block.begin(), block.end(), [&](const NgramCount& e) { return scale_[e.bucket()] == 0; }),
+              block.end());
+  double squares = 0;
+  for (const NgramCount& entry : block) {
+    const auto x = static_cast<double>(count_weight(entry.count()) * scale_[entry.bucket()]);
+    squares += x * x;
+  }
+  return squares > 0 ? static_cast<float>(1 / std::sqrt(squares)) : 0;
+}
+
+/// Finishes all blocks on all threads, and closes the gaps. Threads may move entries in place: a thread has
+/// neighbouring blocks, takes a copy of one before it changes it, and writes no further than it has read, so that no
+/// entry of another thread is touched. Gaps between threads come last.
+void NgramRows::set_final_entries() {
+  norms_.assign(starts_.size() - 1, 0);
+  std::vector<int64_t> sizes(norms_.size());
+  std::vector<std::pair<size_t, size_t>> pieces;  // first and last block that one thread moved together
+  std::mutex mutex;
+  parallel_for(static_cast<int64_t>(sizes.size()), blocks_per_thread, [&](int64_t first, int64_t last) {
+    std::vector<NgramCount> block;
+    auto to = entries_.begin() + starts_[static_cast<size_t>(first)];
+    for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
+      if (static_cast<int64_t>(i) % texts_at_once == 0) stop_point();
+      block.assign(entries_.begin() + starts_[i], entries_.begin() + starts_[i + 1]);
+      norms_[i] = finish_block(block);
+      to = std::copy(block.begin(), block.end(), to);
+      sizes[i] = static_cast<int64_t>(block.size());
     }
-    norms_[b] = squares > 0 ? static_cast<float>(1 / std::sqrt(squares)) : 0;
+    const std::lock_guard<std::mutex> lock(mutex);
+    pieces.emplace_back(first, last);
   });
+  std::sort(pieces.begin(), pieces.end());
+  entry_count_ = 0;
+  for (const auto& [first, last] : pieces) {
+    const int64_t begin = starts_[first],
+                  size = std::accumulate(sizes.begin() + static_cast<std::ptrdiff_t>(first),
+                                         sizes.begin() + static_cast<std::ptrdiff_t>(last), int64_t{0});
+    if (entry_count_ < begin) std::copy_n(entries_.begin() + begin, size, entries_.begin() + entry_count_);
+    entry_count_ += size;
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) starts_[i + 1] = starts_[i] + sizes[i];
+  entries_.erase(entries_.begin() + entry_count_, entries_.end());
 }
 
 void NgramRows::score_with_base() {

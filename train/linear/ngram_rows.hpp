@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -35,23 +36,19 @@ struct NgramValue {
 /// Some entries of a row that follow each other.
 struct NgramValues {
   const NgramValue *begin, *end;
-  /// Of entries in the order of their buckets: those of the buckets [first, last).
-  NgramValues in(int64_t first, int64_t last) const {
-    const auto before = [](const NgramValue& entry, int64_t bucket) { return entry.bucket < bucket; };
-    return {std::lower_bound(begin, end, first, before), std::lower_bound(begin, end, last, before)};
-  }
 };
 
 /// The entries of a row: of words, then of characters, both in the order of their buckets.
 struct RowValues {
   std::vector<NgramValue> all;
   size_t words = 0;  // how many of `all` are words: where characters begin
-  /// Those of the buckets [first, last).
-  NgramValues words_in(int64_t first, int64_t last) const {
-    return NgramValues{all.data(), all.data() + words}.in(first, last);
-  }
-  NgramValues characters_in(int64_t first, int64_t last) const {
-    return NgramValues{all.data() + words, all.data() + all.size()}.in(first, last);
+  /// Those of the buckets [first, last): words, and characters.
+  std::array<NgramValues, 2> in(int64_t first, int64_t last) const {
+    const auto before = [](const NgramValue& entry, int64_t bucket) { return entry.bucket < bucket; };
+    const auto part = [&](const NgramValue* begin, const NgramValue* end) -> NgramValues {
+      return {std::lower_bound(begin, end, first, before), std::lower_bound(begin, end, last, before)};
+    };
+    return {part(all.data(), all.data() + words), part(all.data() + words, all.data() + all.size())};
   }
 };
 
@@ -102,6 +99,7 @@ struct BaseClassifier {
   std::vector<float> scale;       // (buckets)
   std::vector<float> weight;      // (buckets, columns)
   std::vector<float> bias;        // (columns)
+  std::string fingerprint = {};   // of the file that it is from
 };
 
 /// A row is a text and its labels; its entries are what LinearClassifier computes from the text. scale = IDF,
@@ -177,19 +175,16 @@ class NgramRows {
   std::string report() const;
 
  private:
-  void refuse_large_base(bool are_kept, int64_t max_kept, int64_t megabytes) const;
   void read_labels(const LabelledTexts& texts);
   double expected_entries(const LabelledTexts& texts) const;
   bool read(const LabelledTexts& texts, int64_t max_entries, double expected);
-  void count_texts(const LabelledTexts& texts);
+  void find_buckets(int64_t row, int bits, RowScratch& scratch, std::vector<uint32_t>& buckets) const;
+  std::vector<int32_t> rows_with(int bits);
   int max_bits() const;
-  void weigh(const std::vector<int32_t>& texts);
-  template <class Change>
-  void shorten_blocks(const Change& change);
-  std::vector<int32_t> rows_with(size_t buckets) const;
   void choose_sizes();
-  void choose_buckets();
-  void drop_rare_and_set_norms();  // erases the entries of buckets that are in too few texts
+  void weigh(const std::vector<int32_t>& rows);
+  float finish_block(std::vector<NgramCount>& block) const;
+  void set_final_entries();
   void score_with_base();
 
   LinearClassifierConfig config_;

@@ -9,6 +9,7 @@
 #include "core/base/error.hpp"
 #include "core/base/math.hpp"
 #include "core/base/stop.hpp"
+#include "core/io/tensor_rows.hpp"
 #include "core/machine/parallel.hpp"
 #include "models/losses/class_weights.hpp"
 #include "train/evaluation/label_report.hpp"
@@ -17,7 +18,6 @@
 namespace capstan {
 namespace {
 
-constexpr int64_t texts_per_thread = 16;         // at least
 constexpr int64_t max_online_weights = 1 << 27;  // 512 MB
 constexpr double default_squares = 0.003;  // what a text adds to the accumulator of a bucket on average: guess_rest()
 constexpr size_t known_logarithms = 1 << 16;  // in a table: a logarithm for each n-gram would take most of the time
@@ -30,19 +30,6 @@ LinearClassifierConfig chosen(LinearClassifierConfig config, int64_t width) {
   if (config.buckets == 0)
     config.buckets = int64_t{1} << std::clamp(bits_of(max_online_weights / width + 1) - 1, 10, max_bucket_bits);
   return config;
-}
-
-/// Calls take(bucket, row) for the rows of a tensor of (buckets, columns), some of which are in memory at once.
-template <class T, class Take>
-void for_rows(const FileTensor& tensor, int64_t buckets, int64_t columns, const Take& take) {
-  constexpr int64_t piece = 1 << 16;
-  check(tensor.size == buckets * columns, "tensor {}: {} elements for {} buckets", tensor.name, tensor.size, buckets);
-  std::vector<T> piece_values(static_cast<size_t>(piece * columns));
-  for (int64_t first = 0; first < buckets; first += piece) {
-    const int64_t last = std::min(first + piece, buckets);
-    tensor.copy_part(first * columns, last * columns, piece_values.data());
-    for (int64_t f = first; f < last; ++f) take(f, piece_values.data() + (f - first) * columns);
-  }
 }
 
 }  // namespace
@@ -64,16 +51,11 @@ double OnlineClassifier::logarithm(uint32_t count) const {
   return count < known_logarithms ? logarithms_[count] : math::log(1 + static_cast<double>(count));
 }
 
-/// The log priors of the classes so far, as log_priors() has them.
+/// The log priors of the classes so far.
 std::vector<double> OnlineClassifier::bias() const {
-  std::vector<double> logits;
-  double mean = 0;
-  for (const double count : counts_of_classes_) {
-    logits.push_back(math::log(count + 1) - (multi_label_ ? math::log(weight_of_texts_ - count + 1) : 0));
-    mean += logits.back() / static_cast<double>(classes_);
-  }
-  for (double& logit : logits) logit -= multi_label_ ? 0 : mean;
-  return logits;
+  std::vector<double> counts(counts_of_classes_);
+  for (double& count : counts) count += 1;
+  return log_priors(std::move(counts), weight_of_texts_, multi_label_);
 }
 
 /// The entries of a text by the scales so far. `itself`: 1 for a text to learn from, which counts among the texts, else
@@ -110,7 +92,7 @@ void OnlineClassifier::learn_group(const OnlineText* texts, int64_t count) {
                   example.weight = texts[i].weight;
                 });
   solver_.for_parts([&](const AdaGradExample& example, int64_t first, int64_t last) {
-    for (const NgramValues& part : {example.values.words_in(first, last), example.values.characters_in(first, last)})
+    for (const NgramValues& part : example.values.in(first, last))
       for (const NgramValue* entry = part.begin; entry != part.end; ++entry) {
         if (entry + rows_ahead < part.end) __builtin_prefetch(texts_with_.get() + entry[rows_ahead].bucket, 1);
         ++texts_with_[entry->bucket];
@@ -138,21 +120,17 @@ void OnlineClassifier::learn(const std::vector<OnlineText>& texts) {
 }
 
 std::vector<std::vector<float>> OnlineClassifier::logits(const std::vector<std::string>& texts) const {
-  std::vector<std::vector<float>> rows(texts.size());
   const std::vector<double> priors = bias();
-  parallel_for(static_cast<int64_t>(texts.size()), texts_per_thread, [&](int64_t begin, int64_t end) {
-    RowScratch scratch;
-    RowValues values;
-    std::vector<float> scores(static_cast<size_t>(solver_.width()));
-    for (int64_t i = begin; i < end; ++i) {
-      stop_point();
-      read_row(texts[static_cast<size_t>(i)], 0, scratch, values);
-      std::fill(scores.begin(), scores.end(), 0.0F);
-      solver_.add_scores(values.all, scores.data());
-      for (const double logit : solver_.logits(scores.data(), 1, priors))
-        rows[static_cast<size_t>(i)].push_back(static_cast<float>(logit));
-    }
-  });
+  const std::vector<float> scores =
+      solver_.scores(static_cast<int64_t>(texts.size()), [&](int64_t i, RowScratch& scratch, RowValues& values) {
+        read_row(texts[static_cast<size_t>(i)], 0, scratch, values);
+      });
+  std::vector<std::vector<float>> rows;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::vector<double> of_row =
+        solver_.logits(scores.data() + i * static_cast<size_t>(solver_.columns()), 1, priors);
+    rows.emplace_back(of_row.begin(), of_row.end());
+  }
   return rows;
 }
 
@@ -171,11 +149,7 @@ void OnlineClassifier::fill(ParamStore& params) const {
 }
 
 std::string OnlineClassifier::write(const std::string& path) const {
-  std::vector<unsigned char> bits(static_cast<size_t>(StoredRows::bytes_of(config_.buckets)), 0);
-  for (int64_t f = 0; f < config_.buckets; ++f)
-    if (texts_with_[static_cast<size_t>(f)] > 0)
-      bits[static_cast<size_t>(f / 8)] |= static_cast<unsigned char>(1U << (f % 8));
-  const auto used = std::make_shared<const StoredRows>(config_.buckets, std::move(bits));
+  const auto used = rows_to_store(config_.buckets, [&](int64_t f) { return texts_with_[static_cast<size_t>(f)] > 0; });
   return write_safetensors(path,
                            {{"accumulators", DType::f32, {config_.buckets}, solver_.accumulators(), used},
                             {"texts_with", DType::i32, {config_.buckets}, texts_with_.get(), used},
@@ -184,9 +158,17 @@ std::string OnlineClassifier::write(const std::string& path) const {
                            {{"texts", std::to_string(texts_)}});
 }
 
+/// A tensor that has a row for each bucket.
+const FileTensor& OnlineClassifier::table(const SafetensorsFile& file, const char* name, int64_t columns) const {
+  const FileTensor& tensor = file.at(name);
+  check(tensor.size == config_.buckets * columns, "tensor {}: {} elements for {} buckets", name, tensor.size,
+        config_.buckets);
+  return tensor;
+}
+
 void OnlineClassifier::read(const SafetensorsFile& params, const SafetensorsFile* rest) {
   const int64_t columns = solver_.columns();
-  for_rows<float>(params.at("linear.weight"), config_.buckets, classes_, [&](int64_t f, const float* row) {
+  for_rows<float>(table(params, "linear.weight", classes_), [&](int64_t f, const float* row) {
     for (int64_t c = 0; c < columns; ++c)
       if (const float weight = row[columns == 1 ? 1 : c]; weight != 0) solver_.row(f)[c] = weight;
   });
@@ -206,10 +188,10 @@ void OnlineClassifier::read_rest(const SafetensorsFile& rest) {
     throw Error(fmt::format("{}: it has {} classes, not {}", rest.path(), classes.size, classes_));
   classes.copy_to(counts_of_classes_.data());
   rest.at("weight_of_texts").copy_part(0, 1, &weight_of_texts_);
-  for_rows<float>(rest.at("accumulators"), config_.buckets, 1, [&](int64_t f, const float* sum) {
+  for_rows<float>(table(rest, "accumulators"), [&](int64_t f, const float* sum) {
     if (*sum != 0) solver_.accumulators()[f] = *sum;
   });
-  for_rows<double>(rest.at("texts_with"), config_.buckets, 1, [&](int64_t f, const double* count) {
+  for_rows<double>(table(rest, "texts_with"), [&](int64_t f, const double* count) {
     if (*count != 0) texts_with_[static_cast<size_t>(f)] = static_cast<uint32_t>(*count);
   });
 }
@@ -219,14 +201,14 @@ void OnlineClassifier::read_rest(const SafetensorsFile& rest) {
 /// many texts.
 void OnlineClassifier::guess_rest(const SafetensorsFile& params) {
   double largest = 1;
-  const FileTensor& scales = params.at("linear.scale");
-  for_rows<float>(scales, config_.buckets, 1,
+  const FileTensor& scales = table(params, "linear.scale");
+  for_rows<float>(scales,
                   [&](int64_t, const float* scale) { largest = std::max(largest, static_cast<double>(*scale)); });
   const auto rarest = static_cast<double>(config_.min_texts);
   const double texts_and_one = (1 + rarest) * math::exp(largest - 1);
   texts_ = static_cast<int64_t>(std::lround(texts_and_one)) - 1;
   weight_of_texts_ = static_cast<double>(texts_);
-  for_rows<float>(scales, config_.buckets, 1, [&](int64_t f, const float* scale) {
+  for_rows<float>(scales, [&](int64_t f, const float* scale) {
     if (*scale == 0) return;
     const double with = std::max(texts_and_one / math::exp(static_cast<double>(*scale) - 1) - 1, rarest);
     texts_with_[static_cast<size_t>(f)] = static_cast<uint32_t>(std::lround(with));

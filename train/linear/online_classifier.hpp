@@ -55,6 +55,7 @@ class OnlineClassifier {
   std::vector<double> bias() const;
   void read_row(std::string_view text, uint32_t itself, RowScratch& scratch, RowValues& values) const;
   void learn_group(const OnlineText* texts, int64_t count);
+  const FileTensor& table(const SafetensorsFile& file, const char* name, int64_t columns = 1) const;
   void read_rest(const SafetensorsFile& rest);
   void guess_rest(const SafetensorsFile& params);
 

@@ -118,9 +118,6 @@ TEST_CASE("the folder of a run is one that a user has: files that training did n
   succeed(place, linear);
   for (const std::string& name : own) CHECK_MESSAGE(place.read("project/" + name) == "mine\n", name);
   // A name that training itself needs is an error.
-  fs::remove_all(place / "project");
-  fs::create_directories(place / "project/folds.work");
-  check_refused(place, "a folder", linear, "folds.work");
   for (const char* const name : {"config.yaml", "tokenizer.json", "classes.txt", "metrics.jsonl", "train.log"}) {
     fs::remove_all(place / "project");
     place.write(std::string("project/") + name, "mine\n");

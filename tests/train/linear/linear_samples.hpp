@@ -2,11 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/base/stop.hpp"
 #include "data/tokenizers/tokenizer.hpp"
 #include "models/linear_classifier.hpp"
 #include "tests/train/support.hpp"
@@ -58,6 +60,7 @@ inline LinearClassifierConfig linear_config(int64_t buckets = 1024) {
   return config;
 }
 
+/// Of texts that need not outlive it, unless rows are made again.
 inline NgramRows rows_of(const std::vector<Text>& texts, int64_t classes, const LinearClassifierConfig& config,
                          std::shared_ptr<const BaseClassifier> base = nullptr) {
   return {Samples(texts).texts(), config, classes, std::move(base)};
@@ -65,6 +68,22 @@ inline NgramRows rows_of(const std::vector<Text>& texts, int64_t classes, const 
 
 /// Budgets by which few texts, too, are learnt by AdaGrad, over rows that are kept in memory or made again.
 constexpr RowBudget kept_for_adagrad{1, int64_t{1} << 30}, made_again{1, 1};
+
+/// How the weights of a classifier are found.
+struct Solver {
+  const char* name;
+  RowBudget budget;
+};
+constexpr Solver all_solvers[] = {{"solved for", {}}, {"AdaGrad", kept_for_adagrad}, {"rows made again", made_again}};
+
+/// Stops at the stop point after so many.
+struct StopAfter {
+  explicit StopAfter(int64_t count) : allowed(count) {}
+  const int64_t allowed;
+  std::atomic<int64_t> asked{0};
+  const StopPoll poll = [this] { return ++asked > allowed; };
+};
+constexpr int64_t no_end = 1'000'000'000;
 
 /// A model's parameters, as LinearClassifier makes them.
 struct Solution {
