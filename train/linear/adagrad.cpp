@@ -67,15 +67,18 @@ void add_row(float factor, const float* from, int64_t width, float* to) {
 
 }  // namespace
 
-AdaGrad::AdaGrad(const Sizes& sizes, std::vector<double> class_weights)
-    : sizes_(sizes),
-      columns_(adagrad_columns(sizes.classes, sizes.multi_label)),
+AdaGrad::AdaGrad(const LinearClassifierConfig& config, int64_t classes, bool multi_label,
+                 std::vector<double> class_weights)
+    : buckets_(config.buckets),
+      classes_(classes),
+      columns_(adagrad_columns(classes, multi_label)),
       width_(adagrad_width(columns_)),
-      characters_share_(sizes.words ? characters_share : 1),
+      multi_label_(multi_label),
+      characters_share_(orders_of(config).words.empty() ? 1 : characters_share),
       class_weights_(std::move(class_weights)),
       log_weights_(log_weights_of(class_weights_)),
-      weights_(zero_pages<float>(sizes.buckets * width_)),
-      accumulators_(zero_pages<float>(sizes.buckets)) {}
+      weights_(zero_pages<float>(buckets_ * width_)),
+      accumulators_(zero_pages<float>(buckets_)) {}
 
 void AdaGrad::learn(int64_t count, float rate, const std::vector<double>& bias, const ReadExample& read) {
   check(count <= adagrad_batch, "AdaGrad: a batch of {} examples", count);
@@ -86,6 +89,18 @@ void AdaGrad::learn(int64_t count, float rate, const std::vector<double>& bias, 
     const auto [words, characters] = example.values.in(first, last);
     step(words, example, 1, rate);
     step(characters, example, characters_share_, rate);
+  });
+}
+
+void AdaGrad::for_parts(const VisitPart& visit) {
+  constexpr size_t few = 16;  // examples, which take less time than to start a second thread
+  const auto visit_all = [&](int64_t first, int64_t last) {
+    for (const AdaGradExample& example : batch_) visit(example, first, last);
+  };
+  if (batch_.size() < few) return visit_all(0, buckets_);
+  if (divided_for_ < batch_.size()) divide_buckets();
+  parallel_each(static_cast<int64_t>(borders_.size()) - 1, 1, [&](int64_t part) {
+    visit_all(borders_[static_cast<size_t>(part)], borders_[static_cast<size_t>(part) + 1]);
   });
 }
 
@@ -110,7 +125,7 @@ void AdaGrad::read_batch(const std::vector<double>& bias, const ReadExample& rea
 /// it.
 void AdaGrad::divide_buckets() {
   constexpr int64_t max_pieces = 1 << 12;  // buckets are counted in so many pieces: even shares need no finer ones
-  const int64_t buckets = sizes_.buckets, pieces = std::min(max_pieces, buckets), parts = team_size();
+  const int64_t buckets = buckets_, pieces = std::min(max_pieces, buckets), parts = team_size();
   std::vector<int64_t> entries(static_cast<size_t>(pieces), 0);
   int64_t total = 0, before = 0;
   for (const AdaGradExample& example : batch_)
@@ -209,7 +224,7 @@ void AdaGrad::find_gradients(const std::vector<double>& bias, AdaGradExample& ex
   } else {
     for (int64_t c = 0; c < columns_; ++c)
       gradients[c] += static_cast<float>(bias[static_cast<size_t>(c)] + shift(static_cast<size_t>(c)));
-    if (sizes_.multi_label) {
+    if (multi_label_) {
       kernels::apply(kernels::Function::sigmoid, gradients, gradients, columns_);
     } else {
       const float most = *std::max_element(gradients, gradients + columns_);
@@ -221,10 +236,10 @@ void AdaGrad::find_gradients(const std::vector<double>& bias, AdaGradExample& ex
     }
     for (const int32_t label : example.labels) gradients[label] -= 1;
   }
-  const float of_all = static_cast<float>(example.weight) * (sizes_.multi_label ? 1 : factor(example.labels.front()));
+  const float of_all = static_cast<float>(example.weight) * (multi_label_ ? 1 : factor(example.labels.front()));
   if (of_all != 1)
     for (int64_t c = 0; c < columns_; ++c) gradients[c] *= of_all;
-  if (sizes_.multi_label && !class_weights_.empty())
+  if (multi_label_ && !class_weights_.empty())
     for (const int32_t label : example.labels) gradients[label] *= factor(label);
   example.squares = 0;
   for (int64_t c = 0; c < columns_; ++c) example.squares += gradients[c] * gradients[c];
@@ -232,7 +247,7 @@ void AdaGrad::find_gradients(const std::vector<double>& bias, AdaGradExample& ex
 
 std::vector<double> AdaGrad::logits(const float* scores, double inverse_temperature,
                                     const std::vector<double>& bias) const {
-  std::vector<double> result(static_cast<size_t>(sizes_.classes));
+  std::vector<double> result(static_cast<size_t>(classes_));
   for (int64_t c = 0; c < columns_; ++c) {
     const auto of_class = static_cast<size_t>(columns_ == 1 ? 1 : c);
     result[of_class] = inverse_temperature * static_cast<double>(scores[c]) + bias[of_class];
@@ -242,12 +257,12 @@ std::vector<double> AdaGrad::logits(const float* scores, double inverse_temperat
 }
 
 void AdaGrad::write_weights(double inverse_temperature, real* weight) const {
-  parallel_each(sizes_.buckets, elementwise_grain, [&](int64_t f) {
+  parallel_each(buckets_, elementwise_grain, [&](int64_t f) {
     for (int64_t c = 0; c < columns_; ++c) {
       const double value = inverse_temperature * static_cast<double>(row(f)[c]);
       if (value == 0) continue;
-      weight[f * sizes_.classes + (columns_ == 1 ? 1 : c)] = static_cast<real>(value);
-      if (columns_ == 1) weight[f * sizes_.classes] = static_cast<real>(-value);
+      weight[f * classes_ + (columns_ == 1 ? 1 : c)] = static_cast<real>(value);
+      if (columns_ == 1) weight[f * classes_] = static_cast<real>(-value);
     }
   });
 }

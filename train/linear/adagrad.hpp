@@ -43,13 +43,8 @@ struct AdaGradExample {
 /// logit of the second class, and that of the first with the other sign.
 class AdaGrad {
  public:
-  struct Sizes {
-    int64_t buckets, classes;
-    bool multi_label;
-    bool words;  // are there n-grams of words? Those of characters then learn at a lower rate
-  };
-  /// class_weights: by class; empty: all are 1.
-  AdaGrad(const Sizes& sizes, std::vector<double> class_weights);
+  /// Of a configuration whose words and buckets are chosen. class_weights: by class; empty: all are 1.
+  AdaGrad(const LinearClassifierConfig& config, int64_t classes, bool multi_label, std::vector<double> class_weights);
 
   int64_t columns() const { return columns_; }
   /// Chosen by texts of several data sets that were held back (docs/notes/ngrams.md).
@@ -67,8 +62,8 @@ class AdaGrad {
   void learn(int64_t count, float rate, const std::vector<double>& bias, const ReadExample& read);
   /// visit(example, first, last) for the examples of the last batch, in their order, on each thread with buckets
   /// [first, last) of its own.
-  template <class Visit>
-  void for_parts(const Visit& visit);
+  using VisitPart = std::function<void(const AdaGradExample& example, int64_t first, int64_t last)>;
+  void for_parts(const VisitPart& visit);
   /// The examples of the last batch.
   const std::vector<AdaGradExample>& batch() const { return batch_; }
 
@@ -89,9 +84,9 @@ class AdaGrad {
   void find_gradients(const std::vector<double>& bias, AdaGradExample& example) const;
   void step(const NgramValues& part, const AdaGradExample& example, float share, float rate);
 
-  Sizes sizes_;
-  int64_t columns_, width_;
-  float characters_share_;
+  int64_t buckets_, classes_, columns_, width_;
+  bool multi_label_;
+  float characters_share_;                           // of the rate
   std::vector<double> class_weights_, log_weights_;  // by class; empty: all are equal
   ZeroPages<float> weights_, accumulators_;          // accumulators: less what they begin with, which is 1
   std::vector<AdaGradExample> batch_;
@@ -99,19 +94,5 @@ class AdaGrad {
   size_t divided_for_ = 0;             // how many examples the borders were found by
   std::vector<RowScratch> scratches_;  // by thread
 };
-
-template <class Visit>
-void AdaGrad::for_parts(const Visit& visit) {
-  constexpr size_t few = 16;  // examples, which take less time than to start a second thread
-  if (batch_.size() < few) {
-    for (AdaGradExample& example : batch_) visit(example, int64_t{0}, sizes_.buckets);
-    return;
-  }
-  if (divided_for_ < batch_.size()) divide_buckets();
-  parallel_each(static_cast<int64_t>(borders_.size()) - 1, 1, [&](int64_t part) {
-    const int64_t first = borders_[static_cast<size_t>(part)], last = borders_[static_cast<size_t>(part) + 1];
-    for (AdaGradExample& example : batch_) visit(example, first, last);
-  });
-}
 
 }  // namespace capstan

@@ -17,15 +17,6 @@ namespace {
 constexpr int max_passes = 300;            // a solution that is not reached by then is taken as it is
 constexpr size_t rows_between_stops = 16;  // a row takes a microsecond or, a whole book, a tenth of a second
 
-/// count_weight() of all counts: a look-up in the innermost loop.
-struct CountWeights {
-  float of[256] = {};
-  CountWeights() {
-    for (uint32_t count = 1; count < 256; ++count) of[count] = count_weight(count);
-  }
-};
-const CountWeights count_weights;
-
 /// A bucket's weight, and the square of the factor of its feature, which turns a step in the dual into one of the
 /// weight.
 struct Weight {
@@ -38,7 +29,7 @@ void for_entries(const NgramRows& rows, int64_t row, const Visit& visit) {
   for (int which = 0; which < 2; ++which) {
     const NgramBlock block = rows.block(row, which);
     for (const NgramCount* entry = block.begin; entry != block.end; ++entry)
-      visit(entry->bucket(), block.norm * count_weights.of[entry->count()]);
+      visit(entry->bucket(), block.norm * count_weight(entry->count()));
   }
 }
 

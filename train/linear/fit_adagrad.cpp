@@ -121,7 +121,6 @@ double share_of_words(const std::vector<AdaGradExample>& batch) {
 std::vector<std::string> report_of(const NgramRows& rows, const AdaGrad& solver, const LinearFit& fit,
                                    double inverse_temperature) {
   std::vector<std::string> lines{
-      rows.report(),
       fmt::format("linear: too many texts or n-grams to solve for: {} epochs of AdaGrad over rows that are {}",
                   adagrad_epochs, rows.kept() ? "kept in memory" : "made again in each epoch"),
       fmt::format("linear: {} texts held out: {}; logits x {:.2f}", fit.held_out.targets, figures_of(fit),
@@ -143,8 +142,7 @@ double adagrad_work(const NgramRows& rows) {
 LinearFit fit_by_adagrad(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress) {
   const Parts parts = parts_of(rows);
   const std::vector<uint32_t>& held_out = parts.held_out;
-  AdaGrad solver({rows.config().buckets, rows.classes(), rows.multi_label(), !orders_of(rows.config()).words.empty()},
-                 rows.class_weights());
+  AdaGrad solver(rows.config(), rows.classes(), rows.multi_label(), rows.class_weights());
   if (progress != nullptr) progress->begin("epochs over all texts");
   learn_in_epochs(rows, parts.learnt, seed, solver, progress);
   const std::vector<double> priors = log_priors(rows);
@@ -169,10 +167,7 @@ LinearFit fit_by_adagrad(const NgramRows& rows, ParamStore& params, uint64_t see
   fit.report = report_of(rows, solver, fit, inverse_temperature);
 
   const auto values_of = [&](const char* name) { return params.values() + params.find(name).offset; };
-  std::copy(rows.scale().begin(), rows.scale().end(), values_of("linear.scale"));
   std::copy(priors.begin(), priors.end(), values_of("linear.bias"));
-  if (fit.labels)
-    std::copy(fit.labels->thresholds.begin(), fit.labels->thresholds.end(), values_of("linear.threshold"));
   solver.write_weights(inverse_temperature, values_of("linear.weight"));
   return fit;
 }

@@ -51,7 +51,6 @@ class AllRows {
         bias_(values_of(params, "linear.bias")),
         base_weights_(static_cast<size_t>(2 * problem_count(rows)) * rows.base_factor().size(), 0),
         intercept_(rows.scale().size(), 0) {
-    std::copy(rows.scale().begin(), rows.scale().end(), values_of(params, "linear.scale"));
     std::fill_n(weight_, rows.config().buckets * rows.classes(), real{0});
     std::fill_n(bias_, rows.classes(), real{0});
     for (int64_t row = 0; row < rows.rows(); ++row) all_.push_back(row);
@@ -82,7 +81,7 @@ class AllRows {
   /// The two kinds of a problem are added to zeros: which of them comes first changes no bit.
   UnitWork::FillIn solve_kind_of(int64_t unit, const UnitWork::TellShare& tell) {
     if (factor_of(unit) == 0) return {};
-    const int kind = unit % 2 == 1 ? mix_.ratios : mix_.plain;
+    const int64_t kind = unit % 2 == 1 ? mix_.ratios : mix_.plain;
     return [this, unit, solved = solve_kind(rows_, all_, unit / 2, kind, seed_, tell)] {
       const int64_t column = positive_class(rows_, unit / 2);
       const double factor = factor_of(unit);
@@ -142,22 +141,12 @@ class AllRows {
   std::vector<float> intercept_;     // of solve_intercept(), by bucket
 };
 
-/// What the held-out rows tell of a mix, with lines for the log.
-LinearFit fit_of_mix(const NgramRows& rows, const HeldOut& held_out, const SvmMix& mix) {
-  LinearFit fit = held_out.fit(mix);
-  fit.report.push_back(rows.report());
-  if (const BaseClassifier* const base = rows.base(); base != nullptr)
-    fit.report.push_back(fmt::format(
-        "linear: the classifier that it starts from has {} buckets of n-grams; its scores are features, too",
-        std::count_if(base->scale.begin(), base->scale.end(), [](float scale) { return scale != 0; })));
-  fit.report.push_back(fmt::format(
-      "linear: {} of {} folds held out{}: {}; weights {:g} x TF-IDF (C {:g}) + {:g} x log-count ratios (C {:g}), "
-      "logits x {:.2f}",
-      held_out_folds(rows), folds_of(rows),
-      held_out_folds(rows) < folds_of(rows) ? " (fewer of many texts and classes, to save time)" : "", figures_of(fit),
-      mix.plain_share, svm_kinds[mix.plain].cost, mix.ratios_share, svm_kinds[mix.ratios].cost,
-      mix.inverse_temperature));
-  return fit;
+LinearFit solve(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress) {
+  if (progress != nullptr) progress->begin("cross-validation");
+  CrossValidated found = cross_validate(rows, seed, progress);
+  if (progress != nullptr) progress->begin("solving with all texts");
+  AllRows(rows, found.mix, seed, params).solve(progress);
+  return std::move(found.fit);
 }
 
 }  // namespace
@@ -168,15 +157,10 @@ double fit_work(const NgramRows& rows) {
 }
 
 LinearFit fit_linear(const NgramRows& rows, ParamStore& params, uint64_t seed, Progress* progress) {
-  if (rows.by_adagrad()) return fit_by_adagrad(rows, params, seed, progress);
-  HeldOut held_out(rows, seed);
-  if (progress != nullptr) progress->begin("cross-validation");
-  held_out.solve(progress);
-  const SvmMix mix = held_out.best(progress);
-  if (progress != nullptr) progress->begin("solving with all texts");
-  AllRows(rows, mix, seed, params).solve(progress);
-  LinearFit fit = fit_of_mix(rows, held_out, mix);
-  if (rows.multi_label())
+  std::copy(rows.scale().begin(), rows.scale().end(), values_of(params, "linear.scale"));
+  LinearFit fit =
+      rows.by_adagrad() ? fit_by_adagrad(rows, params, seed, progress) : solve(rows, params, seed, progress);
+  if (fit.labels)
     std::copy(fit.labels->thresholds.begin(), fit.labels->thresholds.end(), values_of(params, "linear.threshold"));
   return fit;
 }

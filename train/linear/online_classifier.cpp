@@ -38,7 +38,7 @@ OnlineClassifier::OnlineClassifier(const LinearClassifierConfig& config, int64_t
     : config_(chosen(config, adagrad_width(adagrad_columns(classes, multi_label)))),
       classes_(classes),
       multi_label_(multi_label),
-      solver_({config_.buckets, classes, multi_label, !orders_of(config_).words.empty()},
+      solver_(config_, classes, multi_label,
               weights_of(config_.class_weights, std::vector<int64_t>(static_cast<size_t>(classes), 1), classes,
                          multi_label)),
       counts_of_classes_(static_cast<size_t>(classes), 0),

@@ -29,6 +29,7 @@ bool solve(Session& session, const NgramRows& rows, ParamStore& params, bool val
   } catch (const Stopped&) {
     return false;
   }
+  session.log().info(rows.report());
   for (const std::string& line : fit.report) session.log().info(line);
   if (!fit.warning.empty()) session.log().warn(fit.warning);
   RunState& state = session.state();
