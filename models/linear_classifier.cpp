@@ -97,40 +97,39 @@ Array LinearClassifier::text_logits(const std::vector<std::string>& texts) const
   return logits;
 }
 
-NamedNgrams LinearClassifier::named_ngrams(std::string_view text, const std::function<bool(uint32_t)>& wanted) const {
-  return capstan::named_ngrams(text, orders_of(config_), bits_, wanted);
-}
-
-void LinearClassifier::explain_block(const std::vector<NgramCount>& counts, const std::vector<NamedNgram>& names,
-                                     TextExplanation& out) const {
-  std::map<uint32_t, std::vector<std::string>> names_of;
-  for (const NamedNgram& ngram : names) {
-    std::vector<std::string>& known = names_of[ngram.bucket];
-    if (std::find(known.begin(), known.end(), ngram.name) == known.end()) known.push_back(ngram.name);
+void LinearClassifier::explain_block(const std::vector<NamedNgram>& ngrams, TextExplanation& out) const {
+  struct Entry {
+    uint32_t count = 0;  // counts end at 255
+    std::vector<std::string> names;
+  };
+  std::map<uint32_t, Entry> entries;  // by bucket
+  for (const NamedNgram& ngram : ngrams) {
+    auto& [count, names] = entries[ngram.bucket];
+    count = std::min(count + 1, 255U);
+    if (std::find(names.begin(), names.end(), ngram.name) == names.end()) names.push_back(ngram.name);
   }
   const NgramTable table = ngram_table();
-  const auto value_of = [&](const NgramCount& entry) {  // x[f] before its block is scaled to unit norm
-    return static_cast<double>(count_weight(entry.count())) * static_cast<double>(table.scale(entry.bucket()));
+  const auto value_of = [&](uint32_t bucket, const Entry& entry) {  // x[f] before its block is scaled to unit norm
+    return static_cast<double>(count_weight(entry.count)) * static_cast<double>(table.scale(bucket));
   };
   double squares = 0;
-  for (const NgramCount& entry : counts) squares += value_of(entry) * value_of(entry);
-  for (const NgramCount& entry : counts) {
-    const double x = value_of(entry) / std::sqrt(squares);
-    if (value_of(entry) == 0) continue;
+  for (const auto& [bucket, entry] : entries) squares += value_of(bucket, entry) * value_of(bucket, entry);
+  for (const auto& [bucket, entry] : entries) {
+    const double x = value_of(bucket, entry) / std::sqrt(squares);
     std::vector<double> logits;
-    for (int64_t c = 0; c < classes(); ++c) logits.push_back(x * static_cast<double>(table.weights(entry.bucket())[c]));
-    out.ngrams.push_back({join(names_of[entry.bucket()], " | "), std::move(logits)});
+    for (int64_t c = 0; c < classes(); ++c) logits.push_back(x * static_cast<double>(table.weights(bucket)[c]));
+    out.ngrams.push_back({join(entry.names, " | "), std::move(logits)});
   }
 }
 
 TextExplanation LinearClassifier::explain(std::string_view text) const {
   TextExplanation explanation;
   explanation.bias.assign(bias_.value().data(), bias_.value().data() + classes());
-  const TextNgrams counts = count_ngrams(text, orders_of(config_), bits_);
   const NgramTable table = ngram_table();
-  const NamedNgrams names = named_ngrams(text, [&](uint32_t bucket) { return table.scale(bucket) != 0; });
-  explain_block(counts.words, names.words, explanation);
-  explain_block(counts.characters, names.characters, explanation);
+  const auto is_known = [&](uint32_t bucket) { return table.scale(bucket) != 0; };
+  const NamedNgrams known = named_ngrams(text, orders_of(config_), bits_, is_known);
+  explain_block(known.words, explanation);
+  explain_block(known.characters, explanation);
   return explanation;
 }
 

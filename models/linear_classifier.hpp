@@ -3,7 +3,6 @@
 // the logits with their definition.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -113,8 +112,6 @@ class LinearClassifier final : public Model {
   const LinearClassifier* find_linear() const override { return this; }
   /// The logits of N texts: (N, C).
   Array text_logits(const std::vector<std::string>& texts) const;
-  /// The names of a text's n-grams whose buckets are `wanted`.
-  NamedNgrams named_ngrams(std::string_view text, const std::function<bool(uint32_t bucket)>& wanted) const;
   /// What each n-gram of a text adds to its logits.
   TextExplanation explain(std::string_view text) const;
   /// For each class, the buckets with the largest positive weights, at most `count`, the largest first.
@@ -138,8 +135,7 @@ class LinearClassifier final : public Model {
   NgramTable ngram_table() const {
     return table_ ? *table_ : NgramTable(orders_of(config_), scale_.value(), weight_.value());
   }
-  void explain_block(const std::vector<NgramCount>& counts, const std::vector<NamedNgram>& names,
-                     TextExplanation& out) const;
+  void explain_block(const std::vector<NamedNgram>& ngrams, TextExplanation& out) const;
 
   LinearClassifierConfig config_;
   int bits_;

@@ -343,14 +343,11 @@ void join_buckets(std::vector<NgramCount>& counts, int bits, int fewer) {
   counts.erase(counts.begin() + static_cast<std::ptrdiff_t>(kept), counts.end());
 }
 
-float count_weight(uint32_t count) {
-  static const std::array<float, 256> weights = [] {
-    std::array<float, 256> table{};
-    for (size_t n = 1; n < table.size(); ++n) table[n] = static_cast<float>(1 + math::log(static_cast<double>(n)));
-    return table;
-  }();
-  return weights[count & 255];
-}
+const std::array<float, 256> count_weights = [] {
+  std::array<float, 256> table{};
+  for (size_t n = 1; n < table.size(); ++n) table[n] = static_cast<float>(1 + math::log(static_cast<double>(n)));
+  return table;
+}();
 
 int bits_of(int64_t buckets) {
   int bits = 0;

@@ -3,6 +3,7 @@
 // and on the hash, so neither can change without a key: tests/nn/layers/test_text_ngrams.cpp.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -103,8 +104,10 @@ NamedNgrams named_ngrams(std::string_view text, const NgramOrders& orders, int b
 /// The n-grams that count_ngrams() would find with fewer bits: neighbours are joined in place.
 void join_buckets(std::vector<NgramCount>& counts, int bits, int fewer);
 
+/// By count; 0 for 0.
+extern const std::array<float, 256> count_weights;
 /// The weight of an n-gram that occurs `count` times in a text: 1 + ln count, for counts of 1 to 255.
-float count_weight(uint32_t count);
+inline float count_weight(uint32_t count) { return count_weights[count & 255]; }
 /// The least b with 2^b >= buckets.
 int bits_of(int64_t buckets);
 

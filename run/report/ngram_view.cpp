@@ -7,6 +7,7 @@
 #include <set>
 
 #include "models/linear_classifier.hpp"
+#include "nn/layers/text_ngrams.hpp"
 
 namespace capstan {
 namespace {
@@ -26,7 +27,8 @@ std::vector<ClassNgrams> ngram_view(const SavedRun& run, const LabelledTexts& tr
     for (const BucketWeight& weight : of_class) open[weight.bucket] = votes;
   const auto wanted_still = [&](uint32_t bucket) { return open.count(bucket) > 0; };
   for (int64_t i = 0; i < training.size() && !open.empty(); ++i) {
-    const NamedNgrams of_text = model.named_ngrams(training.text(i), wanted_still);
+    const NamedNgrams of_text =
+        named_ngrams(training.text(i), orders_of(model.config()), bits_of(model.buckets()), wanted_still);
     std::set<uint32_t> voted;  // a text has one vote for each bucket
     for (const auto* const ngrams : {&of_text.words, &of_text.characters})
       for (const NamedNgram& ngram : *ngrams) {

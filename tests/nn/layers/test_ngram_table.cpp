@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/base/random.hpp"
+#include "core/io/tensor_rows.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
@@ -37,18 +38,17 @@ struct StoredTensor {
 
   StoredTensor(const Array& array, bool sparse) {
     const int64_t rows = array.dim(0), width = array.size() / rows;
-    std::vector<unsigned char> bits(static_cast<size_t>(StoredRows::bytes_of(rows)), 0);
-    for (int64_t row = 0; row < rows; ++row) {
+    const auto is_stored = [&](int64_t row) {
       const real* const begin = array.data() + row * width;
-      if (sparse && std::all_of(begin, begin + width, [](real value) { return value == 0; })) continue;
-      bits[static_cast<size_t>(row / 8)] |= static_cast<unsigned char>(1U << (row % 8));
-      values.insert(values.end(), begin, begin + width);
-    }
+      return !sparse || std::any_of(begin, begin + width, [](real value) { return value != 0; });
+    };
+    for (int64_t row = 0; row < rows; ++row)
+      if (is_stored(row)) values.insert(values.end(), array.data() + row * width, array.data() + (row + 1) * width);
     tensor.dtype = dtype_of(values.data());
     tensor.shape = array.shape().to_vector();
     tensor.size = array.size();
     tensor.bytes = reinterpret_cast<const unsigned char*>(values.data());
-    if (sparse) tensor.stored = std::make_shared<const StoredRows>(rows, std::move(bits));
+    if (sparse) tensor.stored = rows_to_store(rows, is_stored);
   }
 };
 
