@@ -1,5 +1,5 @@
 // Reads and writes large tables by their rows, most of which may be zeros: a table in a file is visited without all of
-// it in memory. For nn/layers/ngram_table and train/linear; tests/core/io/test_safetensors.cpp.
+// it in memory. For nn/layers/ngram_table and train/linear; tests/nn/layers/test_ngram_table.cpp.
 #pragma once
 
 #include <algorithm>

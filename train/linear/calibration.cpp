@@ -22,7 +22,9 @@ double softplus(double x) { return std::max(x, 0.0) + math::log1p(math::exp(-std
 LabelReport label_report(const NgramRows& rows, const VisitRows& visit, const std::vector<double>& thresholds) {
   LabelReport report(rows.classes(), thresholds);
   visit([&](const std::vector<double>& logits, const RowLabels& labels, double) {
-    report.add(probabilities_of(logits, true).data(), flags_of(labels, logits.size()).data());
+    std::vector<int32_t> flags(logits.size(), 0);
+    for (const int32_t label : labels) flags[static_cast<size_t>(label)] = 1;
+    report.add(probabilities_of(logits, true).data(), flags.data());
   });
   return report;
 }
@@ -135,12 +137,6 @@ Temperature fit_temperature(int64_t rows,
     }
   }
   return {math::exp((low + high) / 2), loss((low + high) / 2)};
-}
-
-std::vector<int32_t> flags_of(const RowLabels& labels, size_t classes) {
-  std::vector<int32_t> flags(classes, 0);
-  for (const int32_t label : labels) flags[static_cast<size_t>(label)] = 1;
-  return flags;
 }
 
 std::vector<float> probabilities_of(const std::vector<double>& logits, bool multi_label) {

@@ -57,9 +57,6 @@ Temperature fit_temperature(int64_t rows,
 /// weights of classes have changed it. visit(f) calls f for each of the rows, several times in all.
 std::vector<double> prior_corrections(const NgramRows& rows, const VisitRows& visit);
 
-/// 1 for each label of a text, 0 for other classes.
-std::vector<int32_t> flags_of(const RowLabels& labels, size_t classes);
-
 /// The probabilities of logits, as floats.
 std::vector<float> probabilities_of(const std::vector<double>& logits, bool multi_label);
 

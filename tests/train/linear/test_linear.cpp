@@ -104,56 +104,48 @@ TEST_CASE("rows of n-grams: those that are made again are the same as those that
   }
 }
 
-/// The gradient of the primal at the solution, over the largest of its terms: w' - 2 C sum_i max(0, 1 - y_i f_i) y_i
-/// x'_i.
-double primal_gradient(const NgramRows& rows, const SvmProblem& problem, const SvmSolution& solution,
-                       const std::vector<float>& ratios) {
-  std::vector<double> sums(rows.scale().size() + 1, 0);
+/// What is minimised, and its gradient at the solution, over the largest of its terms: w' - 2 C sum_i max(0, 1 - y_i
+/// f_i) y_i x'_i, for n-grams, scores of the base, and the bias.
+struct Primal {
+  double value = 0, gradient = 0;
+};
+
+Primal primal(const NgramRows& rows, const SvmProblem& problem, const SvmSolution& solution,
+              const std::vector<float>& ratios) {
+  const size_t buckets = ratios.size();
+  std::vector<double> weights;
+  for (size_t f = 0; f < buckets; ++f) {
+    const auto factor = static_cast<double>(rows.scale()[f] * ratios[f]);
+    weights.push_back(factor == 0 ? 0 : static_cast<double>(solution.weights[f]) / factor);
+  }
+  weights.insert(weights.end(), solution.base_weights.begin(), solution.base_weights.end());
+  weights.push_back(static_cast<double>(solution.bias));
+  std::vector<double> sums(weights.size(), 0);
+  Primal found;
   for (const int64_t row : problem.rows) {
     const double y = rows.has(row, problem.positive) ? 1 : -1;
     const double slack = std::max(0.0, 1 - y * static_cast<double>(solution.score(rows, row)));
-    sums.back() += 2 * problem.cost * slack * y;
+    const double step = 2 * problem.cost * slack * y;
+    found.value += problem.cost * slack * slack;
     for (const int which : {0, 1}) {
       const NgramBlock block = rows.block(row, which);
       for (const NgramCount* entry = block.begin; entry != block.end; ++entry) {
         const uint32_t f = entry->bucket();
-        sums[f] += 2 * problem.cost * slack * y *
-                   static_cast<double>(block.norm * count_weight(entry->count()) * rows.scale()[f] * ratios[f]);
+        sums[f] += step * static_cast<double>(block.norm * count_weight(entry->count()) * rows.scale()[f] * ratios[f]);
       }
     }
+    for (size_t k = 0; k < solution.base_weights.size(); ++k)
+      sums[buckets + k] += step * static_cast<double>(rows.base_scores(row)[k]);
+    sums.back() += step;
   }
-  double worst = std::abs(static_cast<double>(solution.bias) - sums.back()), largest = std::abs(sums.back());
-  for (size_t k = 0; k < solution.base_weights.size(); ++k) {
-    double sum = 0;
-    for (const int64_t row : problem.rows) {
-      const double y = rows.has(row, problem.positive) ? 1 : -1;
-      const double slack = std::max(0.0, 1 - y * static_cast<double>(solution.score(rows, row)));
-      sum += 2 * problem.cost * slack * y * static_cast<double>(rows.base_scores(row)[k]);
-    }
-    worst = std::max(worst, std::abs(static_cast<double>(solution.base_weights[k]) - sum));
+  double largest = 0;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    found.value += weights[i] * weights[i] / 2;
+    found.gradient = std::max(found.gradient, std::abs(weights[i] - sums[i]));
+    largest = std::max(largest, std::abs(sums[i]));
   }
-  for (size_t f = 0; f + 1 < sums.size(); ++f) {
-    const double factor = static_cast<double>(rows.scale()[f] * ratios[f]);
-    if (factor == 0) continue;
-    worst = std::max(worst, std::abs(static_cast<double>(solution.weights[f]) / factor - sums[f]));
-    largest = std::max(largest, std::abs(sums[f]));
-  }
-  return worst / largest;
-}
-
-/// What is minimised.
-double primal(const NgramRows& rows, const SvmProblem& problem, const SvmSolution& solution,
-              const std::vector<float>& ratios) {
-  double sum = std::pow(static_cast<double>(solution.bias), 2) / 2;
-  for (const float weight : solution.base_weights) sum += std::pow(static_cast<double>(weight), 2) / 2;
-  for (size_t f = 0; f < ratios.size(); ++f)
-    if (const auto factor = static_cast<double>(rows.scale()[f] * ratios[f]); factor != 0)
-      sum += std::pow(static_cast<double>(solution.weights[f]) / factor, 2) / 2;
-  for (const int64_t row : problem.rows) {
-    const double y = rows.has(row, problem.positive) ? 1 : -1;
-    sum += problem.cost * std::pow(std::max(0.0, 1 - y * static_cast<double>(solution.score(rows, row))), 2);
-  }
-  return sum;
+  found.gradient /= largest;
+  return found;
 }
 
 void check_solutions(const std::shared_ptr<const BaseClassifier>& base) {
@@ -180,12 +172,12 @@ void check_solutions(const std::shared_ptr<const BaseClassifier>& base) {
       SvmProblem problem{all_rows(rows), 1, cost, with_ratios, random_key(1, "order")};
       problem.tolerance = 1e-5;
       const auto solution = solve_svm(rows, problem);
-      CHECK(primal_gradient(rows, problem, solution, with_ratios ? ratios : ones) < 2e-3);
-      const double least = primal(rows, problem, solution, with_ratios ? ratios : ones);
+      const Primal least = primal(rows, problem, solution, with_ratios ? ratios : ones);
+      CHECK(least.gradient < 2e-3);
       problem.tolerance = SvmProblem().tolerance;
-      const double usual = primal(rows, problem, solve_svm(rows, problem), with_ratios ? ratios : ones);
-      CHECK(usual >= least * (1 - 1e-5));
-      CHECK(usual < least * 1.005);
+      const double usual = primal(rows, problem, solve_svm(rows, problem), with_ratios ? ratios : ones).value;
+      CHECK(usual >= least.value * (1 - 1e-5));
+      CHECK(usual < least.value * 1.005);
       CHECK(solution.base_weights.size() == (base == nullptr ? 0 : 3));
     }
 }
