@@ -52,27 +52,6 @@ TEST_CASE("a base classifier: what memory does not suffice for is refused, with 
                          doctest::Contains("1000 scores for each of 200 texts"), Error);
 }
 
-TEST_CASE(
-    "a base classifier: words that the new texts do not have keep their meaning, whatever the classes are called") {
-  const Solution base(rows_of(sample_texts(600, 3), 3, linear_config()), 1);
-  // The last topic or another one, from texts without two words of each topic.
-  const auto is_known = [](const Text& text) {
-    for (const char* const word : {"goal", "team", "stock", "bank", "planet", "star"})
-      if (text.text.find(word) != std::string::npos) return false;
-    return true;
-  };
-  std::vector<Text> train, unseen;
-  const std::vector<Text> texts = sample_texts(2600, 3);
-  for (size_t i = 600; i < texts.size(); ++i)
-    (is_known(texts[i]) ? train : unseen).push_back({texts[i].text, texts[i].label == 2 ? 0 : 1});
-  REQUIRE(train.size() > 100);
-  const Solution alone(rows_of(train, 2, linear_config()), 1),
-      from(rows_of(train, 2, linear_config(), base.as_base()), 1);
-  CHECK(from.accuracy(unseen) > 0.85);
-  CHECK(from.accuracy(unseen) > alone.accuracy(unseen) + 0.02);
-  CHECK(from.accuracy(train) > 0.85);
-}
-
 TEST_CASE("a base classifier: the joined table gives the scores of the solution") {
   // Few texts of the second class, and a base whose scores have a large mean: the bias of the base counts.
   std::vector<Text> texts;
