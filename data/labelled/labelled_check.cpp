@@ -125,7 +125,7 @@ DataTable tables_table(const LabelledCheck& check) {
 
 /// What each column of the first table is taken for, and what its values are.
 DataTable columns_table(const LabelledCheck& check) {
-  constexpr const char* roles[] = {"not read", "label", "label, of 0 and 1", "text", "weight"};
+  constexpr const char* roles[] = {"not read", "label", "label, of 0 and 1", "text", "weight", "group"};
   DataTable table{"columns", "Columns of the first table (20 at most)", {"column", "name", "taken for", "values"}, {}};
   const TableReading* const first = check.first_table();
   constexpr size_t listed = 20;

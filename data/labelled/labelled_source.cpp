@@ -189,6 +189,7 @@ ExampleSet encode(const std::vector<LabelledRow>& split_rows, const RowTexts& te
       if (!text.ids.empty()) {
         examples.add(text.ids, loading.check.sets().labels(row->label_set));
         examples.weigh_last(row->weight);
+        if (!config.group_column.empty() && split == Split::train) examples.group_last(row->hash);
         loading.check.add_row(split, text.text,
                               {hash_bits(text.text), row->line, text.length, row->label_set, row->file});
       } else {
@@ -327,8 +328,8 @@ SourceFacts facts(const LabelledSourceConfig& config) {
 
 std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, const SourceInputs& inputs) {
   // Keys whose effect is in the labels and weights, which the fingerprint covers, are not part of the identity.
-  const std::vector<std::string> without = {"classes", "multi_label", "label_separator", "label_columns",
-                                            "weight_column"};
+  const std::vector<std::string> without = {"classes",       "multi_label",   "label_separator",
+                                            "label_columns", "weight_column", "group_column"};
   LabelledSourceConfig known = config, named = config;
   named.header = config.header.value_or(false);
   if (!inputs.classes.empty()) known.classes = inputs.classes;
