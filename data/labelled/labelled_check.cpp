@@ -156,7 +156,7 @@ DataTable first_rows_table(const LabelledCheck& check) {
 
 DataTable splits_table(const LabelledCheck& check) {
   DataTable table{"splits",
-                  "Splits (lengths in tokens, before truncation)",
+                  fmt::format("Splits (lengths in {}, before truncation)", unit_of(check.config().tokenizer)),
                   {"split", "examples", "empty", "min", "median", "mean", "95%", "max", "truncated", "duplicates",
                    "in train", "in valid", "other label"},
                   {}};
