@@ -169,6 +169,8 @@ std::vector<LabelledRow> hold_out(std::vector<LabelledRow>& train, int64_t class
   if (config.folds > 0 && (train.empty() || valid.empty()))
     throw ConfigError(
         fmt::format("data.folds: {} examples are too few for {} folds; lower it", examples, config.folds));
+  if (!config.group_column.empty() && valid.empty())
+    throw ConfigError("data.group_column: there are too few groups to hold one out; set data.valid or another column");
   return valid;
 }
 
