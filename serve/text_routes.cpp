@@ -82,7 +82,7 @@ ordered_json label_json(const SavedRun& run, const InputText& text, const Predic
   for (const Guess& label : prediction.labels) {
     labels.push_back(label.text);
     const auto column = std::find(run.classes.begin(), run.classes.end(), label.text) - run.classes.begin();
-    if (explain) explanation[label.text] = ngrams_json(reasons, static_cast<size_t>(column));
+    if (explain && label.text != no_class) explanation[label.text] = ngrams_json(reasons, static_cast<size_t>(column));
   }
   const auto likeliest = std::max_element(prediction.labels.begin(), prediction.labels.end(),
                                           [](const Guess& a, const Guess& b) { return a.probability < b.probability; });
@@ -124,14 +124,17 @@ void embed(const Call& call) {
 
 void classify(const Call& call) {
   const json body = body_of(call.request);
-  const RequestFields fields(body, "model input explain user");
+  const RequestFields fields(body, "model input explain reject user");
   const std::shared_ptr<Engine> engine = engine_of(body, call.models);
   check_predicts(*engine, Predicts::classes);
   const bool explain = fields.flag("explain", false);
   if (explain && !facts_of(engine->run().config.model).reads_texts)
     fields.refuse("explain", "only the decisions of a linear-classifier can be explained by n-grams");
-  const auto answers = [engine, explain](const std::vector<InputText>& texts) {
-    const std::vector<Prediction> predictions = predictions_of(engine->run(), texts);
+  PredictOptions options;
+  options.reject = fields.number("reject", 0, 0, 1);
+  read_from_client([&] { check_predictions(engine->run(), options); });
+  const auto answers = [engine, explain, options](const std::vector<InputText>& texts) {
+    const std::vector<Prediction> predictions = predictions_of(engine->run(), texts, options);
     std::vector<ordered_json> list;
     for (size_t i = 0; i < texts.size(); ++i)
       list.push_back(label_json(engine->run(), texts[i], predictions[i], explain));

@@ -86,6 +86,8 @@ class DataSource {
   virtual const Tokenizer& tokenizer() const = 0;
   /// Names of the classes, by label; none without labels.
   virtual std::vector<std::string> classes() const { return {}; }
+  /// Names of the classes that only the test data have. Their labels follow those of classes().
+  virtual std::vector<std::string> unseen_classes() const { return {}; }
   /// Training examples that have each class.
   virtual std::vector<int64_t> class_counts() const { return {}; }
   /// What the examples and their order depend on, one fact per line: a resumed run compares it (source_identity()).

@@ -18,6 +18,7 @@ ExampleSet ExampleSet::multi_label(int64_t classes, std::string folder) {
 }
 
 uint64_t ExampleSet::hash(int64_t example) const {
+  if (!groups_.empty()) return groups_[static_cast<size_t>(example)];
   std::string bytes;
   if (read_bytes(example, bytes)) return copy_hash(bytes);
   const std::vector<int32_t> wide = tokens(example);
@@ -67,6 +68,7 @@ std::string ExampleSet::fingerprint() const {
   content.add(tokens_).add(offsets_).add(labels_);
   if (label_columns_ > 0) content.add(label_offsets_);
   if (has_weights()) content.add({reinterpret_cast<const char*>(weights_.data()), weights_.size() * sizeof(double)});
+  if (!groups_.empty()) content.add({reinterpret_cast<const char*>(groups_.data()), groups_.size() * sizeof(uint64_t)});
   return content.hex();
 }
 

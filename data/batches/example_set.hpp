@@ -35,7 +35,7 @@ class ExampleSet {
   bool read_bytes(int64_t example, std::string& to) const {
     return tokens_.read_bytes(offset(example), offset(example + 1), to);
   }
-  /// copy_hash() of its tokens. Any number of threads may ask while none adds.
+  /// copy_hash() of its tokens, or what group_last() gave it. Any number of threads may ask while none adds.
   uint64_t hash(int64_t example) const;
   /// The tokens of all examples, end to end.
   const TokenRow& all_tokens() const { return tokens_; }
@@ -59,10 +59,12 @@ class ExampleSet {
   void add(const std::vector<int32_t>& tokens, int32_t label) { add(tokens, LabelSet{label}); }
   /// Gives the example added last the weight `weight` in training; others have weight 1.
   void weigh_last(double weight);
+  /// Sets hash() of the example added last: examples of one group have the same one. Of all examples, or of none.
+  void group_last(uint64_t hash) { groups_.push_back(hash); }
   /// Does any example have a weight other than 1?
   bool has_weights() const { return !weights_.empty(); }
   double weight(int64_t example) const { return weights_.empty() ? 1 : weights_[static_cast<size_t>(example)]; }
-  /// XXH3-128 over tokens, labels and weights.
+  /// XXH3-128 over tokens, labels, weights and groups.
   std::string fingerprint() const;
 
  private:
@@ -74,13 +76,15 @@ class ExampleSet {
   int64_t label_columns_ = 0;
   std::vector<int64_t> label_offsets_;  // of multi-label examples only
   std::vector<double> weights_;         // of each example; empty: all are 1
+  std::vector<uint64_t> groups_;        // of each example, or empty
 };
 
 /// A classification task. `test` is empty where the configuration names none.
 struct ClassificationData : PerSplit<ExampleSet> {
   std::vector<std::string> classes;  // names, by label
+  std::vector<std::string> unseen;   // of classes that only the test data have, whose labels follow those of `classes`
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::vector<std::string> left_out;  // what was left out, a line each
+  std::vector<std::string> left_out;  // what was left out or counts as wrong, a line each
   std::vector<DataWarning> warnings;
   /// Over what training sees and is judged by: tokens and labels of train and valid, and the classes.
   std::string fingerprint() const;

@@ -19,6 +19,7 @@ class ExampleSource final : public DataSource {
 
   const Tokenizer& tokenizer() const override { return *data_.tokenizer; }
   std::vector<std::string> classes() const override { return data_.classes; }
+  std::vector<std::string> unseen_classes() const override { return data_.unseen; }
   std::vector<int64_t> class_counts() const override;
   std::string identity() const override { return identity_; }
 

@@ -21,6 +21,7 @@ std::string text_of(const int32_t* tokens, int64_t count, const Tokenizer& token
 
 std::string example_text(const std::vector<std::string_view>& columns, const Tokenizer& tokenizer, const TextRule& rule,
                          const std::string& place) {
+  check_columns(columns.size(), rule, place);
   if (tokenizer.tokens_are_bytes()) {
     std::string whole;
     for (size_t i = 0; i < columns.size(); ++i) whole.append(i > 0 ? "\n" : "").append(columns[i]);

@@ -19,8 +19,16 @@ std::vector<size_t> shortened(std::vector<size_t> lengths, size_t limit) {
 
 }  // namespace
 
+void check_columns(size_t columns, const TextRule& rule, const std::string& place) {
+  if (columns == rule.columns) return;
+  const auto texts = [](size_t count) { return count == 1 ? "one text" : fmt::format("{} texts", count); };
+  throw Error(fmt::format("{}: {} where the model reads {}; {}", place, texts(columns), texts(rule.columns),
+                          rule.columns == 1 ? "join them by a blank" : "give them in the order of data.text_columns"));
+}
+
 std::vector<int32_t> encode_text(const std::vector<std::string_view>& columns, const Tokenizer& tokenizer,
                                  const TextRule& rule, const std::string& place, int64_t* whole_length) {
+  check_columns(columns.size(), rule, place);
   std::vector<std::vector<int32_t>> parts;
   std::vector<size_t> lengths;
   for (const std::string_view column : columns) {

@@ -25,10 +25,13 @@ struct TextRule {
   Truncate truncate = Truncate::head;
 };
 
+/// Throws Error naming `place` unless a text has as many columns as the rule says, or one for the rule's one.
+void check_columns(size_t columns, const TextRule& rule, const std::string& place);
+
 /// The tokens of a text in one or several columns. The separator is the id after the tokenizer's vocabulary. A text
 /// that is too long loses tokens of its longest column first, and never a separator. Empty when all columns are. Throws
-/// Error naming `place` for a longer text with Truncate::error, and what the tokenizer throws. `whole_length`, unless
-/// null, receives the number of tokens before any were lost.
+/// Error naming `place` for a longer text with Truncate::error, and what the tokenizer and check_columns() throw.
+/// `whole_length`, unless null, receives the number of tokens before any were lost.
 std::vector<int32_t> encode_text(const std::vector<std::string_view>& columns, const Tokenizer& tokenizer,
                                  const TextRule& rule, const std::string& place, int64_t* whole_length = nullptr);
 

@@ -2,6 +2,7 @@
 #include "data/checks/copies.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_map>
 
 #include "core/io/hash.hpp"
@@ -43,6 +44,25 @@ std::vector<Copy> find_copies(int64_t count, const std::function<uint64_t(int64_
     }
   });
   return find_copies(hashes);
+}
+
+std::vector<uint64_t> connected_hashes(const std::vector<uint64_t>& texts, const std::vector<uint64_t>& groups) {
+  std::vector<int64_t> above(texts.size());  // trees over the texts, whose roots are the first of each set
+  std::iota(above.begin(), above.end(), int64_t{0});
+  const auto up = [&](int64_t text) -> int64_t& { return above[static_cast<size_t>(text)]; };
+  const auto root = [&](int64_t text) {
+    while (up(text) != text) text = up(text) = up(up(text));
+    return text;
+  };
+  for (const auto* const hashes : {&texts, &groups})
+    for (const Copy& copy : find_copies(*hashes)) {
+      const int64_t a = root(copy.first), b = root(copy.place);
+      up(std::max(a, b)) = std::min(a, b);
+    }
+  std::vector<uint64_t> connected;
+  for (size_t i = 0; i < texts.size(); ++i)
+    connected.push_back(texts[static_cast<size_t>(root(static_cast<int64_t>(i)))]);
+  return connected;
 }
 
 std::vector<size_t> places_but(const std::vector<Copy>& copies, size_t count) {

@@ -22,6 +22,8 @@ uint64_t copy_hash(std::string_view text);
 std::vector<Copy> find_copies(const std::vector<uint64_t>& hashes);
 /// The same, with hash(i) of each of `count` texts, which several threads ask for. May stop (core/base/stop.hpp).
 std::vector<Copy> find_copies(int64_t count, const std::function<uint64_t(int64_t)>& hash);
+/// One hash for all texts that are connected by being copies or of one group: that of the first of them.
+std::vector<uint64_t> connected_hashes(const std::vector<uint64_t>& texts, const std::vector<uint64_t>& groups);
 
 /// The places from 0 to count - 1 that are no copies, ascending.
 std::vector<size_t> places_but(const std::vector<Copy>& copies, size_t count);

@@ -104,10 +104,12 @@ LabelledText read_object(std::string_view line, const JsonRule& rule, const std:
   LabelledText row;
   const JsonRow read{object, place, choice};
   add_labels(row, read);
-  if (choice.labels && !choice.weight.empty()) {
-    const json& weight = read.value(choice.weight);
-    row.weight = weight_of(weight.is_string() ? weight.get<std::string>() : json_text(weight), choice.weight, place);
-  }
+  const auto plain = [&](const std::string& key) {
+    const json& value = read.value(key);
+    return value.is_string() ? value.get<std::string>() : value.is_null() ? "" : json_text(value);
+  };
+  if (choice.labels && !choice.weight.empty()) row.weight = weight_of(plain(choice.weight), choice.weight, place);
+  if (choice.labels && !choice.group.empty()) row.group = plain(choice.group);
   for (size_t i = 0; i < keys.size(); ++i) row.add_column(read.text(keys[i]), i == 0);
   return row;
 }

@@ -38,6 +38,7 @@ void TableColumns::choose() {
   if (choice.labels)
     for (const std::string& column : choice.label_columns) label_columns_.push_back(number(column, choice.keys()));
   if (choice.labels && !choice.weight.empty()) weight_ = number(choice.weight, "data.weight_column");
+  if (choice.labels && !choice.group.empty()) group_ = number(choice.group, "data.group_column");
   for (const std::string& column : choice.text) text_.push_back(number(column, choice.keys()));
   if (text_.empty()) text_.push_back(-1);
   if (choice.labels) refuse_label_as_text();
@@ -68,11 +69,14 @@ LabelledText TableColumns::row(const std::vector<std::string>& fields, int64_t l
     result.add_column(fields[at], i == 0);
   }
   if (input_.choice.labels) add_labels(result, fields, where);
-  if (weight_ == 0) return result;
-  if (place(weight_) >= width_)
-    throw Error(fmt::format("{}: too few columns: found {}, but the weight (data.weight_column: {}) is column {}",
-                            where, width_, input_.choice.weight, weight_));
-  result.weight = weight_of(fields[place(weight_)], input_.choice.weight, where);
+  const auto field = [&](int64_t column, const char* noun, const std::string& chosen) -> const std::string& {
+    if (place(column) < width_) return fields[place(column)];
+    throw Error(fmt::format("{0}: too few columns: found {1}, but the {2} (data.{2}_column: {3}) is column {4}", where,
+                            width_, noun, chosen, column));
+  };
+  if (weight_ != 0)
+    result.weight = weight_of(field(weight_, "weight", input_.choice.weight), input_.choice.weight, where);
+  if (group_ != 0) result.group = field(group_, "group", input_.choice.group);
   return result;
 }
 

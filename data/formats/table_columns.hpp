@@ -49,7 +49,7 @@ class TableColumns {
   char delimiter_;
   std::vector<std::string> header_ = {};
   size_t width_ = 0;
-  int64_t label_ = 1, weight_ = 0;  // numbers of columns; weight_ 0: there is none
+  int64_t label_ = 1, weight_ = 0, group_ = 0;  // numbers of columns; of the last two, 0: there is none
   std::vector<int64_t> text_ = {}, label_columns_ = {};
 };
 

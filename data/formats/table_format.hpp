@@ -32,6 +32,7 @@ struct ColumnChoice {
   const char *label_key = "label_column", *text_key = "text_columns";  // the keys that choose them, for errors
   std::vector<std::string> label_columns = {};  // not empty: columns of 0 and 1, each of which is a label
   std::string weight = "";                      // not empty: the column of LabelledText::weight
+  std::string group = "";                       // not empty: the column of LabelledText::group
   bool targets = false;                         // the label is a text, the target of a pair
   bool empty_labels = false;                    // a row may lack its label
   Dialect dialect = {};
@@ -56,6 +57,7 @@ struct LabelledText {
   std::vector<size_t> boundaries = {};   // in `text`: where each of its columns but the first begins, after the blank
   std::vector<std::string> labels = {};  // where a row has any number of them, each once
   double weight = 1;                     // how much it counts in training
+  std::string group = {};                // what it belongs to, such as a customer
 
   void add_column(const std::string& column, bool first) {
     if (!first) {

@@ -12,12 +12,16 @@ namespace {
 
 using Columns = std::vector<size_t>;
 
-/// The columns, without the one that is left out, for which `wanted` is true.
+bool is_in(const Columns& columns, size_t column) {
+  return std::find(columns.begin(), columns.end(), column) != columns.end();
+}
+
+/// The columns, without those that are left out, for which `wanted` is true.
 template <class Wanted>
-Columns columns_where(const ColumnSample& sample, std::optional<size_t> left_out, const Wanted& wanted) {
+Columns columns_where(const ColumnSample& sample, const Columns& left_out, const Wanted& wanted) {
   Columns found;
   for (size_t c = 0; c < sample.columns(); ++c)
-    if (c != left_out && wanted(c)) found.push_back(c);
+    if (!is_in(left_out, c) && wanted(c)) found.push_back(c);
   return found;
 }
 
@@ -25,7 +29,7 @@ Columns columns_where(const ColumnSample& sample, std::optional<size_t> left_out
 std::optional<size_t> named_text(const ColumnSample& sample, const std::vector<bool>& allowed) {
   for (int surely = 2; surely > 0; --surely) {
     const Columns named =
-        columns_where(sample, std::nullopt, [&](size_t c) { return allowed[c] && sample.name(c).text == surely; });
+        columns_where(sample, {}, [&](size_t c) { return allowed[c] && sample.name(c).text == surely; });
     if (named.size() == 1) return named.front();
     if (named.size() > 1) break;
   }
@@ -37,7 +41,7 @@ std::optional<size_t> longest_text(const ColumnSample& sample, const std::vector
   constexpr double much_longer = 4;
   const auto bytes = [&](size_t c) { return sample.facts(c).mean_bytes; };
   const auto shorter = [&](size_t a, size_t b) { return bytes(a) < bytes(b); };
-  const Columns all = columns_where(sample, std::nullopt, [&](size_t c) { return allowed[c]; });
+  const Columns all = columns_where(sample, {}, [&](size_t c) { return allowed[c]; });
   Columns of_words;
   for (const size_t c : all)
     if (keys || sample.facts(c).words >= ColumnFacts::most) of_words.push_back(c);
@@ -47,12 +51,12 @@ std::optional<size_t> longest_text(const ColumnSample& sample, const std::vector
   return keys || bytes(longest) > much_longer * bytes(all.back()) ? longest : all.back();
 }
 
-LabelSearch label_by_values(const ColumnSample& sample, bool single, std::optional<size_t> left_out) {
+LabelSearch label_by_values(const ColumnSample& sample, bool single, const Columns& left_out) {
   const auto may_have_labels = [&](size_t c) {
     return !sample.name(c).other && sample.name(c).text == 0 && !(single && sample.facts(c).cannot_be_labels());
   };
   std::vector<bool> all(sample.columns(), true);
-  if (left_out) all[*left_out] = false;
+  for (const size_t c : left_out) all[c] = false;
   auto text = named_text(sample, all);
   if (!text) text = longest_text(sample, all, false);
   const Columns likely = columns_where(
@@ -64,16 +68,17 @@ LabelSearch label_by_values(const ColumnSample& sample, bool single, std::option
   return {std::nullopt, left};
 }
 
-LabelSearch label_of_rows(const ColumnSample& sample, bool single, std::optional<size_t> left_out) {
-  if (left_out != 0 && (!single || !sample.facts(0).cannot_be_labels())) return {0};
+LabelSearch label_of_rows(const ColumnSample& sample, bool single, const Columns& left_out) {
+  const bool first = !is_in(left_out, 0);
+  if (first && (!single || !sample.facts(0).cannot_be_labels())) return {0};
   const Columns likely = columns_where(sample, left_out, [&](size_t c) { return sample.facts(c).looks_like_labels(); });
   if (likely.size() == 1) return {likely.front()};
   // Reading the labels refuses identifiers.
-  if (likely.empty() && left_out != 0 && sample.facts(0).different == sample.rows()) return {0};
+  if (likely.empty() && first && sample.facts(0).different == sample.rows()) return {0};
   return {std::nullopt, likely};
 }
 
-LabelSearch label_by_names(const ColumnSample& sample, bool single, std::optional<size_t> left_out) {
+LabelSearch label_by_names(const ColumnSample& sample, bool single, const Columns& left_out) {
   for (int surely = 4; surely > 0; --surely) {
     const Columns named = columns_where(sample, left_out, [&](size_t c) {
       return sample.name(c).label == surely && !(surely < 4 && single && sample.facts(c).cannot_be_labels());
@@ -118,7 +123,7 @@ bool are_parts(const ColumnSample& sample, const Columns& columns) {
 
 }  // namespace
 
-LabelSearch find_label(const ColumnSample& sample, bool single, std::optional<size_t> left_out) {
+LabelSearch find_label(const ColumnSample& sample, bool single, const Columns& left_out) {
   if (sample.columns() == 0) return {};
   const LabelSearch found =
       sample.begins_with_names() ? label_by_names(sample, single, left_out) : label_of_rows(sample, single, left_out);
@@ -145,7 +150,7 @@ TextSearch find_texts(const ColumnSample& sample, const std::vector<bool>& allow
   if (!named || !allowed[*named]) named = named_text(sample, allowed);
   TextSearch found{named ? named : longest_text(sample, allowed, keys)};
   if (!found.main) return found;
-  const Columns others = columns_where(sample, found.main, [&](size_t c) {
+  const Columns others = columns_where(sample, {*found.main}, [&](size_t c) {
     const ColumnName& name = sample.name(c);
     const bool namesake = sample.begins_with_names() && sample.first_row()[c] == sample.first_row()[*found.main] &&
                           sample.facts(c).words >= ColumnFacts::most;

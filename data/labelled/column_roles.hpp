@@ -16,8 +16,8 @@ struct LabelSearch {
 
 /// The column of the labels. With a header: the one whose name says so, otherwise the only one whose values and name do
 /// not say that it has something else. Without: the first, unless its values cannot be labels; then the only one whose
-/// values look like labels. `single`: a text has one label. `left_out`: a column that has none.
-LabelSearch find_label(const ColumnSample& sample, bool single, std::optional<size_t> left_out = std::nullopt);
+/// values look like labels. `single`: a text has one label. `left_out`: columns that have none.
+LabelSearch find_label(const ColumnSample& sample, bool single, const std::vector<size_t>& left_out = {});
 
 /// The columns of which nearly all values are classes, by their names or, where none has these, by their numbers.
 /// `separator`: between the classes of a text that may have several; else empty.

@@ -125,7 +125,7 @@ DataTable tables_table(const LabelledCheck& check) {
 
 /// What each column of the first table is taken for, and what its values are.
 DataTable columns_table(const LabelledCheck& check) {
-  constexpr const char* roles[] = {"not read", "label", "label, of 0 and 1", "text", "weight"};
+  constexpr const char* roles[] = {"not read", "label", "label, of 0 and 1", "text", "weight", "group"};
   DataTable table{"columns", "Columns of the first table (20 at most)", {"column", "name", "taken for", "values"}, {}};
   const TableReading* const first = check.first_table();
   constexpr size_t listed = 20;
@@ -156,7 +156,7 @@ DataTable first_rows_table(const LabelledCheck& check) {
 
 DataTable splits_table(const LabelledCheck& check) {
   DataTable table{"splits",
-                  "Splits (lengths in tokens, before truncation)",
+                  fmt::format("Splits (lengths in {}, before truncation)", unit_of(check.config().tokenizer)),
                   {"split", "examples", "empty", "min", "median", "mean", "95%", "max", "truncated", "duplicates",
                    "in train", "in valid", "other label"},
                   {}};

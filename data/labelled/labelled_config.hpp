@@ -24,7 +24,7 @@ struct LabelledSourceConfig {
   std::optional<bool> header;
   std::optional<std::string> label_column;
   std::vector<std::string> label_columns;
-  std::string weight_column;
+  std::string weight_column, group_column;
   bool multi_label = false;
   std::string label_separator = default_label_separator;
   std::vector<std::string> text_columns;
@@ -77,6 +77,10 @@ void describe(Fields& f, LabelledSourceConfig& c) {
   f("weight_column", c.weight_column, any(),
     "column of the weight of a text, a number from 0 that its loss is multiplied by in training; \"\" = all count the "
     "same");
+  f("group_column", c.group_column, any(),
+    "column of what a text belongs to, such as a customer or a thread: texts of one group are held out together; \"\" "
+    "= "
+    "each text is its own");
   f("multi_label", c.multi_label, any(),
     "a text has any number of labels: joined by label_separator, or a list as JSON or Python write it; with format "
     "fasttext, several words");
@@ -125,17 +129,18 @@ inline void validate(const LabelledSourceConfig& c, Problems& problems) {
     problems.add("delimiter", "delimiter and quote are of csv files: set format: csv");
   const TableFormat* const format = format_named(c.format);
   const bool columns = c.header.value_or(false) || c.label_column || !c.label_columns.empty() ||
-                       !c.text_columns.empty() || !c.weight_column.empty();
+                       !c.text_columns.empty() || !c.weight_column.empty() || !c.group_column.empty();
   if (format != nullptr && format->fields == TableFormat::Fields::none && columns)
     problems.add("format", fmt::format("{} lines have no columns: remove header, label_column, label_columns, "
-                                       "text_columns and weight_column; for a table set data.format=auto",
+                                       "text_columns, weight_column and group_column; for a table set data.format=auto",
                                        c.format));
   if (c.label_column && !c.label_columns.empty())
     problems.add("label_columns", "give either label_column or label_columns, not both");
   if (c.format == format_of_folders && !c.label_columns.empty())
     problems.add("label_columns", "with format: folders, a text has the label of its folder");
-  if (c.format == format_of_folders && !c.weight_column.empty())
-    problems.add("weight_column", "with format: folders, there is no column of weights");
+  if (c.format == format_of_folders && !(c.weight_column.empty() && c.group_column.empty()))
+    problems.add(c.weight_column.empty() ? "group_column" : "weight_column",
+                 "with format: folders, there are no columns");
   if (c.folds == 1) problems.add("folds", "one fold leaves nothing to train on; 10 is usual, 0 = no folds");
   if (c.folds > 0 && !c.valid.empty()) problems.add("folds", "validation examples are those of a fold: remove valid");
   if (c.fold > 0 && c.fold >= c.folds)

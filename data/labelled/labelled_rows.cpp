@@ -146,10 +146,25 @@ std::vector<LabelledRow> read_folders(const std::vector<std::string>& paths, Spl
   return rows;
 }
 
+/// Gives rows that a group or copies of a text connect the same hash, so that they are held out together. Throws
+/// ConfigError where all are connected.
+void connect_groups(std::vector<LabelledRow>& rows, const std::vector<uint64_t>& groups, const std::string& column) {
+  std::vector<uint64_t> texts;
+  for (const LabelledRow& row : rows) texts.push_back(row.hash);
+  const std::vector<uint64_t> connected = connected_hashes(texts, groups);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i].hash = connected[i];
+  if (find_copies(connected).size() + 1 < rows.size()) return;
+  throw ConfigError(
+      fmt::format("data.group_column: all texts are of one group in column '{}', or copies connect the "
+                  "groups, so that none can be held out; name another column",
+                  column));
+}
+
 std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Split split, const Loading& loading,
                                      RowTexts& texts) {
   BadRows& bad = loading.bad;
   std::vector<LabelledRow> rows;
+  std::vector<uint64_t> groups;  // of the rows, where there is a column of groups
   Progress progress(loading.log, "reading", 0);
   for (const FoundFile& file : list_files(paths)) {
     progress.begin("reading " + file.path);
@@ -160,14 +175,17 @@ std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Spli
     TableReading reading =
         understand(content.all(), file.path, format, {loading.config, TableWish::Purpose::read, loading.classifies});
     ColumnChoice columns = reading.choice;
-    if (split != Split::train) columns.weight.clear();  // weights count in training alone
+    if (split != Split::train) columns.weight = columns.group = "";  // they count in training alone
     const uint32_t number = loading.check.add_file(split, std::move(reading));
     bool any_without_weight = false;
     read_table(content.all(), file.path, format, columns, bad, loading.utf8, [&](LabelledText&& row, size_t end) {
-      if (row.weight > 0)
+      const uint64_t group = row.group.empty() ? copy_hash(row.text) : copy_hash(row.group);
+      if (row.weight > 0) {
         rows.push_back(texts.add(std::move(row), number));
-      else
+        if (!columns.group.empty()) groups.push_back(group);
+      } else {
         any_without_weight = true;
+      }
       content.passed(end);
     });
     const bool any = rows.size() > rows_before;
@@ -179,6 +197,7 @@ std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Spli
           fmt::format("{}: {}", file.path,
                       any_without_weight ? "all rows have weight 0 (data.weight_column)" : "holds no examples"));
   }
+  if (!groups.empty()) connect_groups(rows, groups, loading.config.group_column);
   return rows;
 }
 

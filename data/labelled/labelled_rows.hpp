@@ -36,7 +36,7 @@ struct LabelledRow {
   int32_t label_names = 0;     // the number in RowTexts of the labels as they were in the data
   int32_t label_set = 0;       // once classes are known: the number in LabelledCheck::sets()
   double weight = 1;           // how much it counts in training
-  uint64_t hash = 0;           // copy_hash() of its text
+  uint64_t hash = 0;           // copy_hash() of its text, or of the first text that a group connects it with
 };
 
 /// The texts of rows, and the different labels that they have.

@@ -62,16 +62,30 @@ LabelSet labels_of(const std::vector<std::string>& names, const ClassNames& clas
   return labels;
 }
 
-/// Sets label_set of the rows, and removes rows with unknown labels, which go to loading.bad.
+/// The label of a test row, which is added to `unseen` where training has no such class.
+int32_t test_label(const std::string& name, const ClassNames& classes, std::vector<std::string>& unseen) {
+  if (const auto known = classes.find(name)) return *known;
+  const auto place = std::find(unseen.begin(), unseen.end(), name) - unseen.begin();
+  if (place == static_cast<std::ptrdiff_t>(unseen.size())) unseen.push_back(name);
+  return static_cast<int32_t>(classes.names().size()) + static_cast<int32_t>(place);
+}
+
+/// Sets label_set of the rows, and removes rows with unknown labels, which go to loading.bad; with `unseen`, rows of
+/// one unknown class stay.
 void set_labels(std::vector<LabelledRow>& rows, const ClassNames& classes, const Loading& loading,
-                const RowTexts& texts) {
+                const RowTexts& texts, std::vector<std::string>* unseen) {
   constexpr int32_t not_known = -1;
   std::vector<int32_t> sets(texts.labels().size(), not_known);  // unknown labels stay so, and are reported for each row
   const auto unknown = [&](LabelledRow& row) {
     return !loading.bad.guard([&] {
       int32_t& set = sets[static_cast<size_t>(row.label_names)];
-      if (set == not_known)
-        set = loading.check.sets().number_of(labels_of(texts.labels(row), classes, place_of(row, loading.check)));
+      if (set == not_known) {
+        const std::vector<std::string>& names = texts.labels(row);
+        const LabelSet labels = unseen != nullptr && names.size() == 1
+                                    ? LabelSet{test_label(names.front(), classes, *unseen)}
+                                    : labels_of(names, classes, place_of(row, loading.check));
+        set = loading.check.sets().number_of(labels);
+      }
       row.label_set = set;
     });
   };
@@ -155,6 +169,8 @@ std::vector<LabelledRow> hold_out(std::vector<LabelledRow>& train, int64_t class
   if (config.folds > 0 && (train.empty() || valid.empty()))
     throw ConfigError(
         fmt::format("data.folds: {} examples are too few for {} folds; lower it", examples, config.folds));
+  if (!config.group_column.empty() && valid.empty())
+    throw ConfigError("data.group_column: there are too few groups to hold one out; set data.valid or another column");
   return valid;
 }
 
@@ -189,6 +205,7 @@ ExampleSet encode(const std::vector<LabelledRow>& split_rows, const RowTexts& te
       if (!text.ids.empty()) {
         examples.add(text.ids, loading.check.sets().labels(row->label_set));
         examples.weigh_last(row->weight);
+        if (!config.group_column.empty() && split == Split::train) examples.group_last(row->hash);
         loading.check.add_row(split, text.text,
                               {hash_bits(text.text), row->line, text.length, row->label_set, row->file});
       } else {
@@ -207,6 +224,33 @@ std::shared_ptr<const Tokenizer> made_tokenizer(const TokenizerConfig& config, c
   if (learns_from_texts(config))
     for (const LabelledRow& row : train) read.push_back(texts.read(row).text);
   return make_tokenizer(config, std::vector<std::string_view>(read.begin(), read.end()));
+}
+
+/// Throws Error where most test texts have labels that are no classes: these are probably in another column.
+void refuse_other_labels(const std::vector<LabelledRow>& test, const ClassNames& classes, const Loading& loading,
+                         const RowTexts& texts) {
+  const auto is_unseen = [&](const LabelledRow& row) { return !classes.find(join(texts.labels(row))); };
+  const auto unseen = std::count_if(test.begin(), test.end(), is_unseen);
+  if (2 * unseen <= static_cast<std::ptrdiff_t>(test.size())) return;
+  const auto first = std::find_if(test.begin(), test.end(), is_unseen);
+  with_key(Split::test, [&] { return classes.index_of(join(texts.labels(*first)), place_of(*first, loading.check)); });
+}
+
+/// How many test texts have a class that training has not.
+std::string unseen_line(const ClassificationData& data) {
+  const size_t known = data.classes.size();
+  const std::vector<int64_t> counts = data.test.class_counts(static_cast<int64_t>(known + data.unseen.size()));
+  std::vector<std::string> named;
+  int64_t count = 0;
+  for (size_t i = 0; i < data.unseen.size(); ++i) {
+    named.push_back(fmt::format("'{}' ({})", data.unseen[i].substr(0, 100), counts[known + i]));
+    count += counts[known + i];
+  }
+  return fmt::format(
+      "data.test: {} of {} texts ({:.2f} %) have classes that the training data do not have: {}; they "
+      "count as wrong; data.on_error=skip leaves them out",
+      count, data.test.size(), 100 * static_cast<double>(count) / static_cast<double>(data.test.size()),
+      join_first(named));
 }
 
 /// The work of load_labelled() and check_source(). Throws Error for bad rows unless these are skipped.
@@ -230,7 +274,11 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   const ClassNames classes = class_names(config, train, texts);
   check_separator(config, classes);
   if (loading.classifies && !named) refuse_unique_labels(classes, train, loading);
-  for (const Split split : all_splits) set_labels(rows[split], classes, loading, texts);
+  ClassificationData data;
+  const bool counted = loading.classifies && !config.multi_label && config.on_error == OnError::stop;
+  for (const Split split : all_splits)
+    set_labels(rows[split], classes, loading, texts, split == Split::test && counted ? &data.unseen : nullptr);
+  if (!data.unseen.empty()) refuse_other_labels(rows.test, classes, loading, texts);
   check_train(!train.empty());
   if (loading.classifies && !train.empty()) check_several_classes(train, classes, texts, loading.check, config);
   const auto class_count = static_cast<int64_t>(classes.names().size());
@@ -238,7 +286,6 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
     rows.valid = hold_out(train, class_count, config);
   thin_out(train, class_count, config);
 
-  ClassificationData data;
   data.classes = classes.names();
   size_t row_count = 0;
   for (const Split split : all_splits) row_count += rows[split].size();
@@ -257,7 +304,10 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
       data.left_out.push_back(
           fmt::format("data: there is no class '{}': all of its {} rows were left out (on_error: skip)",
                       label.substr(0, 100), count));
-  loading.check.finish(data.classes);
+  std::vector<std::string> all = data.classes;
+  all.insert(all.end(), data.unseen.begin(), data.unseen.end());
+  loading.check.finish(all);
+  if (!data.unseen.empty()) data.left_out.push_back(unseen_line(data));
   return data;
 }
 
@@ -327,8 +377,8 @@ SourceFacts facts(const LabelledSourceConfig& config) {
 
 std::unique_ptr<DataSource> make_source(const LabelledSourceConfig& config, const SourceInputs& inputs) {
   // Keys whose effect is in the labels and weights, which the fingerprint covers, are not part of the identity.
-  const std::vector<std::string> without = {"classes", "multi_label", "label_separator", "label_columns",
-                                            "weight_column"};
+  const std::vector<std::string> without = {"classes",       "multi_label",   "label_separator",
+                                            "label_columns", "weight_column", "group_column"};
   LabelledSourceConfig known = config, named = config;
   named.header = config.header.value_or(false);
   if (!inputs.classes.empty()) known.classes = inputs.classes;

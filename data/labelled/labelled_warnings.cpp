@@ -91,8 +91,8 @@ class Warnings {
     }
     if (never.empty()) return;
     add("unseen", fmt::format("the training data have no example of {}; the model cannot learn {}: add examples, or "
-                              "remove {} from data.classes",
-                              join_first(never), never.size() == 1 ? "it" : "them", never.size() == 1 ? "it" : "them"));
+                              "correct the labels and data.classes",
+                              join_first(never), never.size() == 1 ? "it" : "them"));
   }
 
   /// Classes that differ by case, blanks, or by how another format writes the same label.

@@ -21,7 +21,8 @@ bool has_name_of(const LabelledSourceConfig& keys, const TableRows& rows) {
   std::vector<std::string> columns = keys.text_columns;
   if (keys.label_column) columns.push_back(*keys.label_column);
   columns.insert(columns.end(), keys.label_columns.begin(), keys.label_columns.end());
-  if (!keys.weight_column.empty()) columns.push_back(keys.weight_column);
+  for (const std::string& column : {keys.weight_column, keys.group_column})
+    if (!column.empty()) columns.push_back(column);
   const std::vector<std::string> names = column_names(rows.front());
   return std::any_of(columns.begin(), columns.end(),
                      [&](const std::string& column) { return is_column_name(column) && is_in(names, column); });

@@ -33,7 +33,8 @@ class TableReader {
         rows_(std::move(rows)) {
     reading.sample = ColumnSample(rows_, header());
     reading.roles.assign(sample().columns(), Role::none);
-    if (!keys_.weight_column.empty()) weight_ = sample().index_of(keys_.weight_column);
+    for (const std::string& column : {keys_.weight_column, keys_.group_column})
+      if (const auto at = column.empty() ? std::nullopt : sample().index_of(column)) marks_.push_back(*at);
   }
 
   void run() {
@@ -90,7 +91,7 @@ class TableReader {
   }
 
   std::optional<size_t> searched_label() const {
-    const LabelSearch found = find_label(sample(), !keys_.multi_label, weight_);
+    const LabelSearch found = find_label(sample(), !keys_.multi_label, marks_);
     if (found.column) return found.column;
     if (found.candidates.empty() && (json_ || !wish_.classifies)) return std::nullopt;  // reading says what is missing
     if (!wish_.classifies) return found.candidates.front();                             // to which no model is trained
@@ -201,13 +202,14 @@ class TableReader {
     for (const size_t c : texts) keys_.text_columns.push_back(sample().name_of(c));
   }
 
-  /// The columns of the texts among those that are not the label, a flag, a weight or in `left_out`.
+  /// The columns of the texts among those that are not the label, a flag, the weight, the group or in `left_out`.
   std::vector<size_t> searched_texts(const std::vector<size_t>& left_out) const {
     std::vector<bool> allowed(sample().columns(), true);
     for (const auto& columns : {flags_, left_out})
       for (const size_t c : columns) allowed[c] = false;
-    for (const auto& column : {label_, weight_})
-      if (column && sample().columns() > 1) allowed[*column] = false;
+    if (sample().columns() > 1)
+      for (const size_t c : marks_) allowed[c] = false;
+    if (label_ && sample().columns() > 1) allowed[*label_] = false;
     const TextSearch found = find_texts(sample(), allowed, json_);
     if (!found.belong_together) ask_for_texts(sample(), found, reading_.file, wish_.purpose == Purpose::new_texts);
     return found.columns;
@@ -224,7 +226,8 @@ class TableReader {
       set(keys_.label_column.value_or(usual_label()), Role::label);
     for (const std::string& column : keys_.text_columns) set(column, Role::text);
     if (keys_.text_columns.empty()) set(usual_text(), Role::text);
-    if (weight_) reading_.roles[*weight_] = Role::weight;
+    if (!keys_.weight_column.empty()) set(keys_.weight_column, Role::weight);
+    if (!keys_.group_column.empty()) set(keys_.group_column, Role::group);
   }
 
   /// "; not read: id, date"; empty where all columns are read.
@@ -258,7 +261,8 @@ class TableReader {
   const TableWish& wish_;
   bool json_, found_header_ = false;
   TableRows rows_;
-  std::optional<size_t> label_, weight_;
+  std::optional<size_t> label_;
+  std::vector<size_t> marks_ = {};    // the columns of weights and groups
   std::vector<size_t> flags_ = {};    // indices of the columns in data.label_columns
   std::vector<size_t> holders_ = {};  // new texts: columns of which nearly all values are classes
 };
@@ -275,6 +279,7 @@ ColumnChoice choice_of(const LabelledSourceConfig& keys, const Dialect& dialect,
     columns.text_key = "--text-column";
   } else {
     columns.weight = keys.weight_column;
+    columns.group = keys.group_column;
   }
   return columns;
 }

@@ -32,7 +32,7 @@ struct TableWish {
 
 /// What is read of a table, and as what.
 struct TableReading {
-  enum class Role { none, label, flag, text, weight };
+  enum class Role { none, label, flag, text, weight, group };
 
   std::string file;
   const TableFormat* format = nullptr;  // null: no table, or a file that cannot be read

@@ -324,7 +324,7 @@ DataReport check_source(const PairSourceConfig& checked, const SourceInputs&) {
   BadRows bad(OnError::skip);  // the report counts what follows bad rows, too
   const PairData data = load(config, {}, bad);
   DataTable table{"splits",
-                  "Splits (lengths in tokens; sources before they are cut)",
+                  fmt::format("Splits (lengths in {}; sources before they are cut)", unit_of(config.tokenizer)),
                   {"split", "pairs", "source median", "95%", "max", "cut", "target median", "95%", "max"},
                   {}};
   DataReport report;

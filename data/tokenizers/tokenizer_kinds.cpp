@@ -112,6 +112,10 @@ bool needs_utf8(const TokenizerConfig& config) {
   return !std::holds_alternative<ByteTokenizerConfig>(config);
 }
 
+const char* unit_of(const TokenizerConfig& config) {
+  return std::holds_alternative<ByteTokenizerConfig>(config) ? "bytes" : "tokens";
+}
+
 bool learns_from_texts(const TokenizerConfig& config) {
   if (const auto* pieces = std::get_if<SentencePieceTokenizerConfig>(&config)) return is_trained(*pieces);
   return std::holds_alternative<WordTokenizerConfig>(config) || std::holds_alternative<CharTokenizerConfig>(config);

@@ -40,6 +40,8 @@ bool learns_from_texts(const TokenizerConfig& config);
 TokenizerConfig unsaved(TokenizerConfig config);
 /// Must texts be valid UTF-8 for the tokenizer of this configuration?
 bool needs_utf8(const TokenizerConfig& config);
+/// What its tokens are, for tables of lengths: "bytes" or "tokens".
+const char* unit_of(const TokenizerConfig& config);
 /// Tokenizer::boundary() of the tokenizer that make_tokenizer() would make, before it is made.
 Boundary boundary_of(const TokenizerConfig& config);
 

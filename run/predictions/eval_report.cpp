@@ -32,7 +32,11 @@ void add_class_metrics(const ClassificationReport& decided, const DecisionGoal& 
 std::string ClassFigures::text(double figure) const { return occurs ? fmt::format("{:.4f}", figure) : "-"; }
 
 std::vector<Figure> EvalReport::figures() const {
-  std::vector<Figure> list{{"targets", static_cast<double>(total.targets), 0}, {"loss", total.loss(), 6}};
+  std::vector<Figure> list{{"targets", static_cast<double>(total.targets + total.unseen), 0},
+                           {"loss", total.loss(), 6}};
+  if (total.unseen > 0)
+    list.push_back(
+        {"unseen", static_cast<double>(total.unseen), 0, "of classes that the model has not: wrong, no loss"});
   const auto add_metrics = [&](bool label_sets) {
     for (const Metric& metric : metrics()) {
       const auto value = metric.compute({total, labels});

@@ -76,6 +76,9 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
   EvalReport report;
   report.split = to_string(split);
   report.classes = run.classes;
+  const std::vector<std::string> unseen = split == Split::test ? data.unseen_classes() : std::vector<std::string>();
+  report.classes.insert(report.classes.end(), unseen.begin(), unseen.end());
+  const auto further = static_cast<int64_t>(unseen.size());
   const ModelFacts facts = facts_of(run.config.model);
   const Model& model = run.model->model();
   if (facts.reads_texts) {
@@ -83,7 +86,7 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
     Progress progress(log_info, "evaluating", static_cast<double>(texts.size()), in_texts);
     progress.begin("evaluating");
     texts.report_to(progress);
-    take(report, evaluate_classifier(model, texts, run.rule));
+    take(report, evaluate_classifier(model, texts, run.rule, further));
     add_goal(report, run, data);
     if (!std::isfinite(report.total.loss())) refuse_not_finite(run, texts, split);
     return report;
@@ -102,7 +105,7 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
     report.labels = labels.at(each ? default_threshold : run.thresholds.front());
     report.total.correct = report.labels->exact;
   } else {
-    take(report, evaluate_classifier(model, source, run.rule));
+    take(report, evaluate_classifier(model, source, run.rule, further));
   }
   if (facts.classifies()) add_goal(report, run, data);
   if (!std::isfinite(report.total.loss())) refuse_not_finite(run, *split_batches, split);

@@ -127,10 +127,13 @@ std::string PredictionWriter::summary() const {
 /// The true labels of a text, in the order of the classes; none without `errors`.
 std::vector<std::string> PredictionWriter::true_labels(const InputText& text) const {
   if (classes_ == nullptr) return {};
+  if (!multi_label_) {  // one that training has not is wrong
+    const std::string label(trimmed(text.label, " \t\r"));
+    const auto known = classes_->find(label);
+    return {known ? run_.classes[static_cast<size_t>(*known)] : label};
+  }
   std::vector<int32_t> indices;
-  for (const std::string& label :
-       multi_label_ ? text.labels : std::vector<std::string>{std::string(trimmed(text.label, " \t\r"))})
-    indices.push_back(classes_->index_of(label, text.place));
+  for (const std::string& label : text.labels) indices.push_back(classes_->index_of(label, text.place));
   std::sort(indices.begin(), indices.end());
   std::vector<std::string> names;
   for (const int32_t index : indices) names.push_back(run_.classes[static_cast<size_t>(index)]);

@@ -153,6 +153,11 @@ void check_predictions(const SavedRun& run, const PredictOptions& options) {
         "train.monitor=cost: a class that costs c to miss is given from the probability 1 / (1 + c) on");
   if (options.reject > 0 && (is_multi_label(run) || !facts_of(run.config.model).classifies()))
     throw ConfigError("--reject: only a classifier that gives a text one label can answer that it is none of them");
+  if (options.reject > 0 && std::count(run.classes.begin(), run.classes.end(), no_class) > 0)
+    throw ConfigError(
+        fmt::format("--reject: the run {} has a class '{}', which is also the answer for texts of no class; "
+                    "train with another name for it",
+                    run.config.name, no_class));
   if (options.blank.empty()) throw ConfigError("--blank: the text must not be empty");
   if (completes_pairs(run)) {
     PairOptions completions = options.completions;

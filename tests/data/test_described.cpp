@@ -50,7 +50,7 @@ size_t described_fields() {
 
 TEST_CASE("every field is described once, with help and a default inside its limits") {
   CHECK(described_fields<TextSourceConfig>() == 18);
-  CHECK(described_fields<LabelledSourceConfig>() == 22);
+  CHECK(described_fields<LabelledSourceConfig>() == 23);
   CHECK(described_fields<BatchConfig>() == 2);
   CHECK(described_fields<ByteTokenizerConfig>() == 0);
   CHECK(described_fields<CharTokenizerConfig>() == 0);

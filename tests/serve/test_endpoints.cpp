@@ -298,6 +298,11 @@ TEST_CASE("a classifier gives labels, probabilities and reasons") {
   CHECK(answer["data"][1]["label"] == "bad");
   CHECK(answer["data"][1]["probs"].size() == 2);
   CHECK(answer["data"][1]["explanation"]["bad"].size() > 0);
+  const json none = post(shared_port(), "/v1/classify",
+                         {{"model", "spam"}, {"input", "a fine day"}, {"explain", true}, {"reject", 1}})
+                        .json();
+  CHECK(none["data"][0]["label"] == "none");
+  CHECK(none["data"][0]["probs"] == answer["data"][0]["probs"]);
 }
 
 TEST_CASE("embeddings are those of embed, as numbers and as bytes") {

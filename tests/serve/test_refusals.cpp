@@ -49,6 +49,11 @@ TEST_CASE("what is wrong with a request is said with the field") {
         "model");  // there are two
   CHECK(post(shared_port(), "/v1/completions", {{"model", "spam"}, {"prompt", "a"}}).status == 400);
   CHECK(post(shared_port(), "/v1/classify", {{"model", "aft-simple"}, {"input", "a"}}).status == 400);
+  const Response several =
+      post(shared_port(), "/v1/classify", {{"model", "spam"}, {"input", json::array({json::array({"a", "b"})})}});
+  CHECK(several.status == 400);
+  CHECK(several.body.find("input[0]: 2 texts where the model reads one text") != std::string::npos);
+  CHECK(post(shared_port(), "/v1/classify", {{"model", "spam"}, {"input", "a"}, {"reject", 2}}).status == 400);
 }
 
 TEST_CASE("unknown paths, methods, models and sessions are refused with their status") {

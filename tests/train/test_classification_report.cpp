@@ -57,6 +57,18 @@ TEST_CASE("classification report: precision, recall, f1 and their mean, counted 
   CHECK(report.macro_f1() == doctest::Approx((0.75 + 0.8 + 0) / 3));
 }
 
+TEST_CASE("classification report: classes that the model does not have are wrong, and count in the mean") {
+  ClassificationReport report(2, {}, 1);
+  const float likely[] = {0.9F, 0.1F};
+  for (const int64_t truth : {0, 0, 2}) report.add(likely, truth);
+  CHECK(report.classes() == 3);
+  CHECK(report.accuracy() == doctest::Approx(2.0 / 3));
+  CHECK(report.f1(0) == doctest::Approx(0.8));
+  CHECK(report.recall(2) == 0);
+  CHECK(report.macro_f1() == doctest::Approx(0.4));  // as scikit-learn has it
+  CHECK_THROWS_AS(report.add(likely, 3), std::invalid_argument);
+}
+
 TEST_CASE("classification report: calibration error") {
   SUBCASE("as often right as it says") {
     ClassificationReport report(2);

@@ -14,17 +14,18 @@ double quotient(double part, int64_t whole) { return whole > 0 ? part / static_c
 
 }  // namespace
 
-ClassificationReport::ClassificationReport(int64_t classes, DecisionRule rule)
-    : classes_(classes),
+ClassificationReport::ClassificationReport(int64_t classes, DecisionRule rule, int64_t unseen)
+    : predicted_classes_(classes),
       rule_(std::move(rule)),
-      of_class_(static_cast<size_t>(classes)),
-      predicted_as_(static_cast<size_t>(classes)) {
+      of_class_(static_cast<size_t>(classes + unseen)),
+      predicted_as_(of_class_) {
   check(classes > 0, "classification report: {} classes", classes);
 }
 
 void ClassificationReport::add(const float* probabilities, int64_t truth) {
-  check(truth >= 0 && truth < classes_, "classification report: class {} is outside [0, {})", truth, classes_);
-  const int64_t predicted = decide(rule_, probabilities, classes_), likeliest = decide({}, probabilities, classes_);
+  check(truth >= 0 && truth < classes(), "classification report: class {} is outside [0, {})", truth, classes());
+  const int64_t predicted = decide(rule_, probabilities, predicted_classes_);
+  const int64_t likeliest = decide({}, probabilities, predicted_classes_);
   const auto confidence = static_cast<double>(probabilities[likeliest]);
   ++examples_;
   ++counts_[{truth, predicted}];
@@ -63,7 +64,7 @@ int64_t ClassificationReport::count(int64_t truth, int64_t predicted) const {
 
 double ClassificationReport::accuracy() const {
   int64_t correct = 0;
-  for (int64_t c = 0; c < classes_; ++c) correct += count(c, c);
+  for (int64_t c = 0; c < classes(); ++c) correct += count(c, c);
   return quotient(static_cast<double>(correct), examples_);
 }
 
@@ -79,13 +80,13 @@ double ClassificationReport::f1(int64_t c) const {
 
 int64_t ClassificationReport::occurring() const {
   int64_t count = 0;
-  for (int64_t c = 0; c < classes_; ++c) count += occurs(c) ? 1 : 0;
+  for (int64_t c = 0; c < classes(); ++c) count += occurs(c) ? 1 : 0;
   return count;
 }
 
 double ClassificationReport::macro_f1() const {
   double sum = 0;
-  for (int64_t c = 0; c < classes_; ++c) sum += f1(c);  // a class that does not occur adds 0
+  for (int64_t c = 0; c < classes(); ++c) sum += f1(c);  // a class that does not occur adds 0
   return quotient(sum, occurring());
 }
 

@@ -30,13 +30,14 @@ struct CoveragePoint {
 /// the precision of a class that was never predicted. Memory is in proportion to the classes and pairs that occur.
 class ClassificationReport {
  public:
-  /// `rule` decides which class is predicted.
-  explicit ClassificationReport(int64_t classes, DecisionRule rule = {});
+  /// `rule` decides which class is predicted. `unseen`: further classes that examples have and the model has not.
+  explicit ClassificationReport(int64_t classes, DecisionRule rule = {}, int64_t unseen = 0);
 
   /// One example: its probabilities, one per class, and its true class.
   void add(const float* probabilities, int64_t truth);
 
-  int64_t classes() const { return classes_; }
+  /// Those of the model, then the unseen ones.
+  int64_t classes() const { return static_cast<int64_t>(of_class_.size()); }
   const DecisionRule& rule() const { return rule_; }
   int64_t examples() const { return examples_; }
   int64_t count(int64_t truth, int64_t predicted) const;
@@ -73,7 +74,7 @@ class ClassificationReport {
     double confidence = 0;  // summed
   };
 
-  int64_t classes_, examples_ = 0;
+  int64_t predicted_classes_, examples_ = 0;
   DecisionRule rule_;
   std::map<std::pair<int64_t, int64_t>, int64_t> counts_;
   std::vector<int64_t> of_class_, predicted_as_;  // (classes): sums of the counts, by true and by predicted class

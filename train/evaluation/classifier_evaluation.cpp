@@ -40,12 +40,12 @@ Group read(const Model& classifier, const LabelledTexts& texts, int64_t begin, i
 }
 
 /// The evaluation before the first text.
-ClassifierEvaluation nothing_of(const Model& classifier, const DecisionRule& rule, int64_t texts) {
+ClassifierEvaluation nothing_of(const Model& classifier, const DecisionRule& rule, int64_t unseen, int64_t texts) {
   ClassifierEvaluation result;
   result.ranked.emplace(classifier.classes(), texts);
   if (classifier.label_columns() > 0) return result;
-  result.report.emplace(classifier.classes(), rule);
-  if (!rule.empty()) result.plain.emplace(classifier.classes());
+  result.report.emplace(classifier.classes(), rule, unseen);
+  if (!rule.empty()) result.plain.emplace(classifier.classes(), DecisionRule(), unseen);
   return result;
 }
 
@@ -53,7 +53,13 @@ ClassifierEvaluation nothing_of(const Model& classifier, const DecisionRule& rul
 void add(const Model& classifier, const Var& logits, const Ids& labels, ClassifierEvaluation& result) {
   CrossEntropyOptions options;
   options.ignored = ignored_target;
-  const CrossEntropy loss = softmax_cross_entropy(logits, labels, options);
+  Ids known(labels.shape());  // the labels without those of classes that the model does not have
+  for (int64_t row = 0; row < labels.size(); ++row) {
+    const bool unseen = labels[row] >= classifier.classes();
+    known.mutable_data()[row] = unseen ? ignored_target : labels[row];
+    result.total.unseen += unseen ? 1 : 0;
+  }
+  const CrossEntropy loss = softmax_cross_entropy(logits, known, options);
   result.total.add({static_cast<double>(loss.sum.value().item()), loss.targets, 0});
   const Array probabilities = classifier.probabilities(logits);
   for (int64_t row = 0; row < labels.size(); ++row) {
@@ -88,23 +94,24 @@ void check_examples(int64_t count) {
 
 }  // namespace
 
-ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSource& split, const DecisionRule& rule) {
+ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSource& split, const DecisionRule& rule,
+                                         int64_t unseen) {
   const TapePause no_tape;
-  ClassifierEvaluation result = nothing_of(classifier, rule, split.examples_per_epoch());
+  ClassifierEvaluation result = nothing_of(classifier, rule, unseen, split.examples_per_epoch());
   for (int64_t index = 0; index < split.batches_per_epoch(0); ++index) {
     const Batch batch = split.batch(0, index);
     add(classifier, classifier.logits(batch.tokens, Context::evaluation(batch)), batch.labels, result);
   }
-  check_examples(result.total.targets);
+  check_examples(result.total.targets + result.total.unseen);
   count_correct(result);
   return result;
 }
 
-ClassifierEvaluation evaluate_classifier(const Model& classifier, const LabelledTexts& texts,
-                                         const DecisionRule& rule) {
+ClassifierEvaluation evaluate_classifier(const Model& classifier, const LabelledTexts& texts, const DecisionRule& rule,
+                                         int64_t unseen) {
   const TapePause no_tape;
   check_examples(texts.size());
-  ClassifierEvaluation result = nothing_of(classifier, rule, texts.size());
+  ClassifierEvaluation result = nothing_of(classifier, rule, unseen, texts.size());
   std::optional<LabelReport> sets;
   if (texts.multi_label()) sets.emplace(classifier.label_columns(), classifier.linear_classifier().thresholds());
   for (int64_t begin = 0; begin < texts.size(); begin += group_size * groups_at_once) {

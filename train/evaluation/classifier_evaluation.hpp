@@ -17,13 +17,14 @@ struct ClassifierEvaluation {
   std::optional<LabelFigures> labels;          // where it has any number, at the model's thresholds
 };
 
-/// Evaluates a classifier that reads tokens and gives a text one label. Throws Error if there is no example.
+/// Evaluates a classifier that reads tokens and gives a text one label, which may be one of `unseen` further classes
+/// that the model does not have. Throws Error if there is no example.
 ClassifierEvaluation evaluate_classifier(const Model& classifier, const BatchSource& split,
-                                         const DecisionRule& rule = {});
+                                         const DecisionRule& rule = {}, int64_t unseen = 0);
 
 /// Evaluates a classifier that reads texts, with the same result on any number of threads. May stop
-/// (core/base/stop.hpp). Throws Error when there is no text.
+/// (core/base/stop.hpp). `unseen`: as above. Throws Error when there is no text.
 ClassifierEvaluation evaluate_classifier(const Model& classifier, const LabelledTexts& texts,
-                                         const DecisionRule& rule = {});
+                                         const DecisionRule& rule = {}, int64_t unseen = 0);
 
 }  // namespace capstan

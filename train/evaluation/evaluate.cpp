@@ -77,6 +77,7 @@ void Evaluation::add(const Evaluation& other) {
   loss_targets += other.loss_targets;
   target_squares += other.target_squares;
   batches += other.batches;
+  unseen += other.unseen;
 }
 
 Evaluation Evaluation::of_batch(double loss_sum, int64_t targets, int64_t correct) {

@@ -26,6 +26,7 @@ struct Evaluation {
   /// Over the batches: sums of loss_sum², of loss_sum times targets, and of targets²; their number.
   double loss_squares = 0, loss_targets = 0, target_squares = 0;
   int64_t batches = 0;
+  int64_t unseen = 0;  // further targets, of classes that the model does not have: they are wrong, and have no loss
 
   /// The sums of one batch.
   static Evaluation of_batch(double loss_sum, int64_t targets, int64_t correct);
@@ -35,7 +36,9 @@ struct Evaluation {
   /// not finite.
   std::optional<double> standard_error() const;
   double bits() const { return loss() / 0.6931471805599453; }
-  double accuracy() const { return static_cast<double>(correct) / static_cast<double>(targets > 0 ? targets : 1); }
+  double accuracy() const {
+    return static_cast<double>(correct) / static_cast<double>(std::max<int64_t>(targets + unseen, 1));
+  }
 };
 
 /// What an evaluation hands on beside its sums; null: not wanted.

@@ -13,7 +13,7 @@ RankedTexts::RankedTexts(int64_t classes, int64_t texts)
       negative_(positive_.size()) {}
 
 std::optional<double> RankedTexts::average_precision(int64_t c) const {
-  if (!kept_ || positive_[static_cast<size_t>(c)].empty()) return std::nullopt;
+  if (static_cast<size_t>(c) >= positive_.size() || positive_[static_cast<size_t>(c)].empty()) return std::nullopt;
   std::vector<float> with = positive_[static_cast<size_t>(c)], without = negative_[static_cast<size_t>(c)];
   std::sort(with.begin(), with.end(), std::greater<>());
   std::sort(without.begin(), without.end(), std::greater<>());
@@ -45,7 +45,7 @@ LabelCounts RankedTexts::at(int64_t c, double threshold) const {
     return std::count_if(probabilities.begin(), probabilities.end(),
                          [&](float probability) { return reaches(probability, threshold); });
   };
-  if (!kept_) return {};
+  if (static_cast<size_t>(c) >= positive_.size()) return {};
   const std::vector<float>&with = positive_[static_cast<size_t>(c)], &without = negative_[static_cast<size_t>(c)];
   const int64_t right = reaching(with);
   return {right, right + reaching(without), static_cast<int64_t>(with.size())};

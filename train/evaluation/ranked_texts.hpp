@@ -28,7 +28,7 @@ class RankedTexts {
 
   bool kept() const { return kept_; }
   /// The sum over the distinct probabilities of a class, from the highest, of precision times the rise in recall, as in
-  /// scikit-learn; none where no text has the class.
+  /// scikit-learn; none where no text has the class, or the model has not.
   std::optional<double> average_precision(int64_t c) const;
   /// The mean over the classes that have an average precision; none if no class has.
   std::optional<double> mean_average_precision() const;

@@ -85,6 +85,43 @@ TEST_CASE("eval of a classifier: every class, the confusion matrix, and the same
   check_refused(place, "a format of another name", "eval runs/lm --format xml", "--format ... xml ... {text,json}", 2);
 }
 
+TEST_CASE("eval counts a class that training did not have as wrong, of every kind of classifier") {
+  const TrainedPlace place;
+  std::string known;
+  for (int i = 0; i < 6; ++i) known += i % 2 == 0 ? "good\ta fine day\n" : "bad\ta sad night\n";
+  place.write("known.tsv", known);
+  place.write("new.tsv", known + "purple\ta fine night\nmauve\ta day\n");
+  place.write("other.tsv", "purple\ta fine night\nmauve\ta day\ngood\ta day\n");
+  succeed(place, "train -q --config classify --set name=linear threads=1 data.train=[train.tsv]");
+  for (const char* const run : {"runs/classifier", "runs/linear"}) {
+    CAPTURE(run);
+    const auto eval = [&](const std::string& file, const char* more) {
+      return succeed(place,
+                     Words("eval") + run + Words("--split test --format json --set data.test=[" + file + "] " + more));
+    };
+    const nlohmann::json old = parse_json(eval("known.tsv", "").out);
+    const Outcome counted = eval("new.tsv", "");
+    const nlohmann::json json = parse_json(counted.out);
+    check_contains(counted.err, {"2 of 8 texts (25.00 %)", "'purple' (1), 'mauve' (1)", "count as wrong"});
+    CHECK(json.at("targets") == 8);
+    CHECK(json.at("unseen") == 2);
+    CHECK(json.at("loss").get<double>() == doctest::Approx(old.at("loss").get<double>()).epsilon(1e-6));
+    CHECK(json.at("accuracy").get<double>() == doctest::Approx(old.at("accuracy").get<double>() * 6 / 8));
+    const nlohmann::json& last = json.at("classes").back();
+    CHECK(last.at("class") == "mauve");
+    CHECK(last.at("examples") == 1);
+    CHECK(last.at("recall") == 0);
+    CHECK(json.at("macro_f1") < old.at("macro_f1"));
+    CHECK(parse_json(eval("new.tsv", "data.on_error=skip").out).at("accuracy") == old.at("accuracy"));
+    check_refused(place, "labels of another column",
+                  "eval " + std::string(run) + " --split test --set data.test=[other.tsv]",
+                  "data.test ... other.tsv:1: unknown label 'purple'");
+    const Words errors = lines_of(succeed(place, Words("predict") + run + Words("--errors new.tsv")).out);
+    CHECK(std::count_if(errors.begin(), errors.end(),
+                        [](const std::string& line) { return contains(line, "mauve"); }) == 1);
+  }
+}
+
 TEST_CASE("the perplexity per word counts words between blanks, and the ends of lines") {
   const TrainedPlace place;
   place.write("few.txt", "the  sea and\n\n the sea\n");  // 5 words, 3 lines

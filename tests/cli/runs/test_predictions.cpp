@@ -249,11 +249,6 @@ TEST_CASE("predict: tables, the likeliest classes, the text, and errors") {
   }
   check_refused(place, "lines have no labels", "predict runs/classifier --errors", "--errors ... --input", 2,
                 "sad night\n");
-  check_refused(place, {"an unknown label",
-                        "predict runs/classifier --errors odd.tsv",
-                        {"odd.tsv:1", "purple"},
-                        1,
-                        [](const Workplace& at) { at.write("odd.tsv", "purple\tsad night\n"); }});
   check_refused(place, {"an unreadable row",
                         "predict runs/classifier odd.jsonl",
                         {"odd.jsonl:1", "must be a string"},

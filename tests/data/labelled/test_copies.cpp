@@ -61,6 +61,72 @@ TEST_CASE("copies of a text are held out together, whatever their labels: a shar
   CHECK(of_often.valid.size() >= 3 * of_once.valid.size());
 }
 
+/// Texts 0 to 99 of 20 customers, five each; text 7 is also of customer 12, and text 99 of nobody.
+std::string rows_of_customers(bool json) {
+  std::string rows = json ? "" : "label\ttext\tcustomer\n";
+  const auto add = [&](int text, const std::string& customer) {
+    const char* const label = text % 3 == 0 ? "good" : "bad";
+    rows += json ? fmt::format("{{\"label\": \"{}\", \"text\": \"{}\", \"customer\": {}}}\n", label, text, customer)
+                 : fmt::format("{}\t{}\t{}\n", label, text, customer == "null" ? "" : customer);
+  };
+  for (int text = 0; text < 100; ++text) add(text, text == 99 ? "null" : std::to_string(text % 20));
+  add(7, "12");
+  return rows;
+}
+
+TEST_CASE("texts of one group are held out together, and groups that a copy connects") {
+  const TemporaryFolder folder;
+  const std::string held_file = folder.write("held.tsv", "good\tx\nbad\ty\n");
+  std::vector<std::set<std::string>> held;  // by the same draw from both formats
+  for (const bool json : {false, true}) {
+    CAPTURE(json);
+    LabelledSourceConfig config =
+        config_of({folder.write(json ? "customers.jsonl" : "customers.tsv", rows_of_customers(json))});
+    config.header = json ? config.header : true;
+    config.label_column = "label";
+    config.text_columns = {"text"};
+    config.group_column = "customer";
+    const auto check_apart = [](const ClassificationData& data) {
+      const auto groups_of = [&](const ExampleSet& examples) {
+        std::set<int> groups;
+        for (const std::string& text : set_of(data, examples))
+          groups.insert(text == "99" ? 20 : std::stoi(text) % 20 == 12 ? 7 : std::stoi(text) % 20);
+        return groups;
+      };
+      const std::set<int> learnt = groups_of(data.train), away = groups_of(data.valid);
+      CHECK(data.valid.size() > 0);
+      CHECK(learnt.size() + away.size() == 20);   // 12 and 7 are one, and 99 is its own
+      std::map<uint64_t, std::set<int>> by_hash;  // by which a linear classifier makes folds of what is left
+      for (int64_t i = 0; i < data.train.size(); ++i) {
+        const int text = std::stoi(text_of(data, data.train, i));
+        by_hash[data.train.hash(i)].insert(text == 99 ? 20 : text % 20 == 12 ? 7 : text % 20);
+      }
+      CHECK(by_hash.size() == learnt.size());
+    };
+    config.valid_fraction = 0.2;
+    const ClassificationData data = load_labelled(config);
+    check_apart(data);
+    held.push_back(set_of(data, data.valid));
+    config.folds = 5;
+    for (config.fold = 0; config.fold < 5; ++config.fold) check_apart(load_labelled(config));
+    config.folds = config.fold = 0;
+    config.group_column = "label";
+    CHECK_THROWS_WITH_AS(load_labelled(config), doctest::Contains("data.group_column: there are too few"), ConfigError);
+  }
+  CHECK(held[0] == held[1]);
+  LabelledSourceConfig one = config_of({folder.write("one.tsv", "good\ta\tm\nbad\tb\tm\n")});
+  one.text_columns = {"2"};
+  one.group_column = "3";
+  CHECK_THROWS_WITH_AS(load_labelled(one), doctest::Contains("data.group_column: all texts are of one group"),
+                       ConfigError);
+  one.train = {folder.write("short.tsv", "good\ta\nbad\tb\n")};
+  CHECK_THROWS_WITH_AS(load_labelled(one), doctest::Contains("the group (data.group_column: 3) is column 3"), Error);
+  one.train = {folder.write("two.tsv", "good\ta\tm\nbad\tb\tn\n")};
+  one.label_column = "1";
+  one.valid = {held_file};  // a file of its own needs no groups
+  CHECK(load_labelled(one).valid.size() == 2);
+}
+
 TEST_CASE("pairs with the same source are held out together") {
   const TemporaryFolder folder;
   PairSourceConfig config;
