@@ -63,6 +63,7 @@ struct SourceInputs {
   CacheUse cache = CacheUse::read;
   std::string scratch = {};  // folder for files without a name, of data that are too large for the memory (ByteStore);
                              // "": that for temporary files
+  size_t max_in_memory = ByteStore::max_in_memory;  // bytes of copies of texts, and of each row of tokens
 };
 
 /// Size of the text of a split.

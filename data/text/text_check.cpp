@@ -10,7 +10,6 @@
 #include "data/checks/report.hpp"
 #include "data/files/split.hpp"
 #include "data/files/text_file.hpp"
-#include "data/text/content_key.hpp"
 #include "data/text/text_loading.hpp"
 
 namespace capstan {
@@ -55,7 +54,6 @@ class TextCounts {
 };
 
 void TextCounts::add_texts(size_t split, const std::vector<Piece>& pieces, Progress* progress) {
-  const Boundary anywhere = [](std::string_view, size_t at) { return at; };
   SplitCounts& counts = of_[split];
   for (const Piece& piece : pieces) {
     ++counts.files;
@@ -152,12 +150,10 @@ class UnusualFiles {
 /// A training says which files are not UTF-8, where the tokenizer lets them pass.
 void warn_of_bytes(const SplitText& text, std::vector<DataWarning>& warnings) {
   UnusualFiles unusual;
-  for (const auto& sources : text.sources)
-    for (const SourceText& source : sources) {
+  for (const Split split : all_splits)
+    for (const SourceText& source : text.sources[split]) {
       EncodingCheck check;
-      for_blocks(
-          source.open(0, source.size), [](std::string_view, size_t at) { return at; },
-          [&](std::string_view block) { check.push(block); });
+      for_blocks(source.open(0, source.size), anywhere, [&](std::string_view block) { check.push(block); });
       EncodingFacts facts;
       facts.invalid = check.finish().invalid;
       unusual.add(source.file.path, facts.remarks());
@@ -169,19 +165,14 @@ void warn_of_bytes(const SplitText& text, std::vector<DataWarning>& warnings) {
 /// few.
 DataTable files_table(const FileLists& lists, const LogLine& log, std::vector<DataWarning>& warnings) {
   constexpr size_t listed = 20;
-  size_t files = 0, bytes = 0;
-  for (const auto& list : lists) {
-    files += list.size();
-    bytes += size_of_text(list);
-  }
-  const bool few = files <= listed;
+  const bool few = lists.train.size() + lists.valid.size() + lists.test.size() <= listed;
   DataTable table{"files", few ? "Files" : "Files with unusual bytes", {"file", "key", "bytes", "remarks"}, {}};
   UnusualFiles unusual;
-  Progress progress(log, "data: checking the bytes", bytes);
-  for (size_t i = 0; i < lists.size(); ++i)
-    for (const FoundFile& file : lists[i]) {
+  Progress progress(log, "data: checking the bytes", static_cast<double>(size_of_text(lists)));
+  for (const Split split : all_splits)
+    for (const FoundFile& file : lists[split]) {
       EncodingCheck check;
-      with_key(all_splits[i], [&] {
+      with_key(split, [&] {
         TextReader reader(file.path, is_packed_name(file.path) ? max_file_mb : any_file_mb);
         while (!reader.at_end()) {
           const std::string_view part = reader.piece();
@@ -193,46 +184,40 @@ DataTable files_table(const FileLists& lists, const LogLine& log, std::vector<Da
       const std::string remarks = facts.remarks();
       unusual.add(file.path, remarks);
       if (few || !remarks.empty())
-        table.rows.push_back({file.path, fmt::format("data.{}", to_string(all_splits[i])), facts.bytes, remarks});
+        table.rows.push_back({file.path, fmt::format("data.{}", to_string(split)), facts.bytes, remarks});
     }
   unusual.warn(warnings);
   return table;
 }
 
 void count_tokens(const SplitText& text, const TextSourceConfig& config, const LogLine& log, TextCounts& counts) {
-  size_t bytes = 0;
-  for (const Split split : all_splits) bytes += bytes_of(text.pieces[split]);
   Progress learning(log, "data: learning the tokenizer", 0);
   const auto tokenizer = learn_tokenizer(config, text.pieces.train, &learning);
-  Progress progress(log, "data: tokenising", bytes);
+  Progress progress(log, "data: tokenising", static_cast<double>(text.bytes()));
   for (size_t s = 0; s < checked_splits; ++s) {
     const std::vector<Piece>& pieces = text.pieces[all_splits[s]];
     counts.add_texts(s, pieces, nullptr);
     encode(
         pieces, config.documents, *tokenizer, &progress,
         [&](const std::vector<int32_t>& tokens) { counts.add_tokens(s, tokens, tokenizer->unknown_token()); },
-        [](const Piece&, int64_t) {});
+        [](const Piece&) {});
   }
   counts.finish();
 }
 
 }  // namespace
 
-std::vector<DataWarning> warnings_of(const SplitText& text, const TextSourceConfig& config,
-                                     const PerSplit<TokenRow>& rows, const Tokenizer& tokenizer) {
-  constexpr size_t large = 64'000'000;
-  size_t bytes = 0;
-  for (const Split split : all_splits) bytes += bytes_of(text.pieces[split]);
-  if (bytes > large) return {};
+std::vector<DataWarning> warnings_of(const SplitText& text, const TextSourceConfig& config, const TextData& data) {
+  if (text.bytes() > TextSourceConfig::large_text) return {};
   TextCounts counts(config.documents);
   for (size_t s = 0; s < checked_splits; ++s) {
     counts.add_texts(s, text.pieces[all_splits[s]], nullptr);
-    rows[all_splits[s]].for_blocks(
-        [&](const std::vector<int32_t>& tokens) { counts.add_tokens(s, tokens, tokenizer.unknown_token()); });
+    data[all_splits[s]].tokens.for_blocks(
+        [&](const std::vector<int32_t>& tokens) { counts.add_tokens(s, tokens, data.tokenizer->unknown_token()); });
   }
   counts.finish();
   std::vector<DataWarning> warnings;
-  if (!tokenizer.needs_utf8()) warn_of_bytes(text, warnings);
+  if (!data.tokenizer->needs_utf8()) warn_of_bytes(text, warnings);
   warn_of_unknown(counts, warnings);
   warn_of_shared(counts, warnings);
   return warnings;
@@ -245,13 +230,13 @@ DataReport check_text(const TextSourceConfig& checked, const SourceInputs& input
   const FileLists lists = lists_of(config);
   DataReport report;
   DataTable files = files_table(lists, inputs.log, report.warnings);
-  const auto text = read_split_text(config, lists, nullptr, {must_be_utf8(config, nullptr), nullptr, inputs.scratch});
+  const SplitText text = read_split_text(config, lists, nullptr, inputs, nullptr);
   if (checked.on_error == OnError::stop)
-    report.errors = text->bad_lines;
+    report.errors = text.bad_lines;
   else
-    for (const std::string& line : text->left_out) report.warnings.push_back({"left-out", line});
+    for (const std::string& line : text.left_out) report.warnings.push_back({"left-out", line});
   TextCounts counts(config.documents);
-  count_tokens(*text, config, inputs.log, counts);
+  count_tokens(text, config, inputs.log, counts);
   warn_of_unknown(counts, report.warnings);
   warn_of_shared(counts, report.warnings);
   try {

@@ -34,7 +34,7 @@ struct TextCorpus {
 struct TextData : PerSplit<TextCorpus> {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::vector<std::string> left_out;  // what was left out, a line each
-  std::vector<DataWarning> warnings;  // of a text that is not large
+  std::vector<DataWarning> warnings;  // of a text that is not large: of the text, documents and the tokenizer
   std::string fingerprint;            // XXH3-128 over the tokens of train and valid
 };
 

@@ -22,17 +22,14 @@ std::string sources_text(const TextCorpus& corpus) {
 std::string identity_of(const TextSourceConfig& config, const TextData& data) {
   // A run goes on with other values of these keys: they name files or the cache, concern evaluation alone, or change
   // the tokens, which the fingerprint covers.
-  const std::vector<std::string> without = {"include",   "exclude", "overlap",       "validation",
-                                            "documents", "cache",   "cache_above_mb"};
+  const std::vector<std::string> without = {"include", "exclude", "overlap", "validation", "documents", "cache"};
   return source_identity(settings_of(config), without, data.fingerprint, sources_text(data.train));
 }
 
 class TextSource final : public DataSource {
  public:
   TextSource(const TextSourceConfig& config, const SourceInputs& inputs)
-      : config_(config),
-        data_(load_text(config, inputs.tokenizer, inputs.log, {inputs.cache, inputs.scratch})),
-        batches_(inputs.batches) {
+      : config_(config), data_(load_text(config, inputs)), batches_(inputs.batches) {
     if (!config.train.empty())
       training_.emplace(data_.train, TrainingWindows::Options{config.sequence_length, config.windows, inputs.seed},
                         inputs.batches);

@@ -178,7 +178,7 @@ TEST_CASE("load_text: each document is followed by the end's token; markers are 
   const std::string path = folder.write("text", "one two\n<|endoftext|>\n\nthree\n\nfour\n");
   TextSourceConfig config = text_config(path, MarkerDocumentsConfig{});
   config.tokenizer = WordTokenizerConfig{};
-  const TextData data = load_text(config);
+  const TextData data = loaded(config);
   CHECK(data.tokenizer->vocabulary_size() == 2 + 4);
   CHECK(vocabulary_size(config, *data.tokenizer) == 7);
   CHECK(start_token(config, *data.tokenizer) == 6);
@@ -189,7 +189,7 @@ TEST_CASE("load_text: each document is followed by the end's token; markers are 
         std::vector<int32_t>{id("one"), id("two"), 6, id("three"), id("\n"), id("\n"), id("four"), 6});
 
   config.documents = NoDocumentsConfig{};
-  const TextData plain = load_text(config);
+  const TextData plain = loaded(config);
   CHECK_FALSE(plain.train.end_of_document);
   CHECK(plain.train.tokens.to_vector() == plain.tokenizer->encode("one two\n<|endoftext|>\n\nthree\n\nfour\n"));
   CHECK(vocabulary_size(config, *plain.tokenizer) == plain.tokenizer->vocabulary_size());
@@ -200,7 +200,7 @@ TEST_CASE("load_text: each document is followed by the end's token; markers are 
   config.tokenizer = ByteTokenizerConfig{};
   config.documents = LineDocumentsConfig{};
   config.valid_fraction = 0.5;
-  const TextData lines = load_text(config);
+  const TextData lines = loaded(config);
   CHECK(lines.train.tokens.to_vector() == std::vector<int32_t>{'1', 256, '2', '2', 256});
   CHECK(lines.valid.tokens.to_vector() ==
         std::vector<int32_t>{'3', '3', '3', 256, '4', '4', '4', '4', 256, '5', 256, '6', 256});
@@ -210,15 +210,15 @@ TEST_CASE("documents that cannot be had are named with the remedy") {
   const TemporaryFolder folder;
   const std::string path = folder.write("text", "one\ntwo\nthree\n");
   TextSourceConfig config = text_config(path, FileDocumentsConfig{});
-  CHECK_NOTHROW(load_text(config));
+  CHECK_NOTHROW(loaded(config));
   config.valid_fraction = 0.1;
-  CHECK(contains(message_of<ConfigError>([&] { load_text(config); }),
+  CHECK(contains(message_of<ConfigError>([&] { loaded(config); }),
                  "data.split: tail would cut every file in two, but documents: file makes each one document; use "
                  "split: by-file, or name files for valid and test"));
   config.documents = BlankLineDocumentsConfig{};  // a single document, all of which the tail takes
-  CHECK(contains(message_of<Error>([&] { load_text(config); }), "no text is left to train on"));
+  CHECK(contains(message_of<Error>([&] { loaded(config); }), "no text is left to train on"));
   config.documents = MarkerDocumentsConfig{"<s>"};
-  CHECK(contains(message_of<Error>([&] { load_text(config); }),
+  CHECK(contains(message_of<Error>([&] { loaded(config); }),
                  "data.documents.text: \"<s>\" does not occur in the training text"));
 }
 

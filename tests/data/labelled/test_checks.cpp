@@ -201,9 +201,10 @@ TEST_CASE("checks: the report of text is the same from memory and from files") {
   config.tokenizer = CharTokenizerConfig{};
   config.sequence_length = 16;
   config.cache = folder.path("cache");
-  for (const int64_t above : {64, 0}) {
-    config.cache_above_mb = above;
-    const DataReport report = check_source(config, {});
+  for (const size_t in_memory : {ByteStore::max_in_memory, size_t{0}}) {
+    SourceInputs inputs;
+    inputs.max_in_memory = in_memory;
+    const DataReport report = check_source(config, inputs);
     CHECK(cell(report, "splits", 0, "bytes") == std::to_string(text.size()));
     CHECK(cell(report, "splits", 0, "tokens") == std::to_string(text.size()));
     CHECK(cell(report, "splits", 0, "lines") == "200");
@@ -215,9 +216,9 @@ TEST_CASE("checks: the report of text is the same from memory and from files") {
     CHECK(contains(warning_of(report.warnings, "shared-texts"), "valid: 1 of 2 lines"));
     CHECK(report.errors.empty());
   }
-  CHECK_FALSE(std::filesystem::exists(config.cache));
+  CHECK_FALSE(std::filesystem::exists(*config.cache));
   for (int i = 0; i < 2; ++i)  // tokenised, then from the cache
-    CHECK(checks_of(load_text(config).warnings) == std::vector<std::string>{"unknown", "shared-texts"});
+    CHECK(checks_of(loaded(config).warnings) == std::vector<std::string>{"unknown", "shared-texts"});
 
   config.documents = BlankLineDocumentsConfig{};
   CHECK(cell(check_source(config, {}), "splits", 0, "documents") == "200");
@@ -262,9 +263,9 @@ TEST_CASE("checks: the report of packed validation text") {
   config.valid = {write_gzip(folder, "b.gz", "some\nvalidation text\n" + text.substr(0, 50000))};
   config.test = {write_gzip(folder, "c.gz", "test text\n")};
   config.sequence_length = 16;
-  config.cache = folder.path("cache");
-  config.cache_above_mb = 0;  // plain files are mapped
-  const DataReport report = check_source(config, {});
+  SourceInputs inputs;
+  inputs.max_in_memory = 0;  // plain files are mapped
+  const DataReport report = check_source(config, inputs);
   CHECK(cell(report, "splits", 0, "bytes") == std::to_string(text.size()));
   CHECK(cell(report, "splits", 1, "bytes") == "50021");
   CHECK(cell(report, "splits", 2, "bytes") == "10");
