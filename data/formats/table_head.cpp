@@ -3,9 +3,9 @@
 #include "data/formats/table_head.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include "core/base/error.hpp"
+#include "core/strings/strings.hpp"
 #include "data/files/file_list.hpp"
 #include "data/files/text_file.hpp"
 #include "data/formats/row_labels.hpp"
@@ -40,9 +40,7 @@ TableHead head_of_tables(const std::vector<std::string>& paths, const std::strin
 int column_named(const std::vector<std::string>& header, const std::set<std::string>& names) {
   int found = -1;
   for (size_t c = 0; c < header.size(); ++c) {
-    std::string name(label_text(header[c]));
-    for (char& letter : name) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-    if (names.count(name) == 0) continue;
+    if (names.count(lower_case(label_text(header[c]))) == 0) continue;
     if (found >= 0) return -1;
     found = static_cast<int>(c);
   }

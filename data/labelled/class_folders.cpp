@@ -19,11 +19,6 @@ std::string table_of_lines(const std::filesystem::path& files, const char* path)
       files.string(), path);
 }
 
-bool names_part(const std::string& folder) {
-  static const std::set<std::string> parts{"train", "training", "valid", "validation", "val", "dev", "test", "testing"};
-  return parts.count(folder) > 0;
-}
-
 }  // namespace
 
 void refuse_parts_as_classes(const std::vector<FoundFile>& files, const std::vector<std::string>& paths) {
@@ -37,7 +32,7 @@ void refuse_parts_as_classes(const std::vector<FoundFile>& files, const std::vec
   if (parts.size() < 2) return;
   std::vector<std::string> names, classes;
   for (const auto& [part, inner] : parts) {
-    if (!names_part(part)) return;
+    if (!names_split(part)) return;
     names.push_back(part);
   }
   for (const std::string& name : parts.begin()->second) {

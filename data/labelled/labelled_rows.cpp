@@ -195,13 +195,10 @@ LabelledRow RowTexts::add(LabelledText&& row, uint32_t file) {
     texts_.append(&boundary, sizeof(boundary));
   }
   texts_.append(row.text);
-  std::string key = row.label;  // several labels have their lengths in front, since they may hold any characters
-  for (const std::string& label : row.labels) key += fmt::format("\n{} {}", label.size(), label);
-  const auto [known, is_new] = numbers_.emplace(std::move(key), static_cast<int32_t>(labels_.size()));
-  added.label_names = known->second;
-  if (!is_new) return added;
   if (row.labels.empty() && !row.label.empty()) row.labels = {std::move(row.label)};
-  labels_.push_back(std::move(row.labels));
+  const auto [known, is_new] = numbers_.emplace(std::move(row.labels), static_cast<int32_t>(labels_.size()));
+  added.label_names = known->second;
+  if (is_new) labels_.push_back(known->first);
   return added;
 }
 

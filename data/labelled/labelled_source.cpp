@@ -189,8 +189,7 @@ ExampleSet encode(const std::vector<LabelledRow>& split_rows, const RowTexts& te
       if (!text.ids.empty()) {
         examples.add(text.ids, loading.check.sets().labels(row->label_set));
         examples.weigh_last(row->weight);
-        loading.check.add_row(split, text.text,
-                              {hash_bits(text.text), row->line, text.length, row->label_set, row->file});
+        loading.check.add_row(split, text.text, {row->hash, row->line, text.length, row->label_set, row->file});
       } else {
         throw Error(fmt::format("{}: the text is empty", place_of(*row, loading.check)));
       }

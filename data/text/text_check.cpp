@@ -5,7 +5,9 @@
 #include <optional>
 
 #include "core/base/error.hpp"
+#include "core/io/hash.hpp"
 #include "core/strings/strings.hpp"
+#include "data/checks/copies.hpp"
 #include "data/checks/duplicates.hpp"
 #include "data/checks/report.hpp"
 #include "data/files/split.hpp"
@@ -14,10 +16,6 @@
 
 namespace capstan {
 namespace {
-
-double share(int64_t part, int64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0.0; }
-
-std::string percent(double part) { return fmt::format("{:.3g} %", 100 * part); }
 
 /// The counts of a split. A text is a document or, where the text has none, a line that is not blank.
 struct SplitCounts {
@@ -66,8 +64,8 @@ void TextCounts::add_texts(size_t split, const std::vector<Piece>& pieces, Progr
       if (!last && !open) open.emplace();
       if (open) open->add(part);
       if (!last) return;
-      const HashBits bits = open ? open->bits() : hash_bits(part);
-      marks_.add({bits, static_cast<uint32_t>(split), 0, static_cast<uint64_t>(counts.texts), bytes});
+      const uint64_t hash = open ? open->bits()[0] : copy_hash(part);
+      marks_.add({hash, static_cast<uint32_t>(split), 0, static_cast<uint64_t>(counts.texts), bytes});
       ++counts.texts;
       counts.text_bytes += bytes;
       open.reset();
@@ -97,14 +95,14 @@ void warn_of_shared(const TextCounts& counts, std::vector<DataWarning>& warnings
   const double many = counts.has_documents() ? 0 : 0.5;
   for (size_t s = 1; s < checked_splits; ++s) {
     const Duplicates::OfSplit& twice = counts.duplicates().splits[s];
-    const double part = share(twice.weight_also_in[0], counts.of(s).text_bytes);
+    const double part = share(twice.also_in[0].weight, counts.of(s).text_bytes);
     if (part > many)
       warnings.push_back(
           {"shared-texts",
            fmt::format(
                "{}: {}{} of {} {} ({} of their bytes) are also in train, so its loss will be too low; remove the "
                "copies from one of the two",
-               to_string(all_splits[s]), counts.sampled() ? "about " : "", twice.also_in[0], counts.of(s).texts,
+               to_string(all_splits[s]), counts.sampled() ? "about " : "", twice.also_in[0].texts, counts.of(s).texts,
                counts.noun(), percent(part))});
   }
 }
@@ -122,43 +120,32 @@ DataTable splits_table(const TextCounts& counts) {
     const Duplicates::OfSplit& twice = counts.duplicates().splits[s];
     table.rows.push_back({std::string(to_string(all_splits[s])), split.files, split.bytes, split.tokens,
                           share(split.bytes, split.tokens), 100 * share(split.unknown, split.tokens), split.texts,
-                          twice.repeated, 100 * share(twice.repeated_weight, split.text_bytes), twice.also_in[0],
-                          100 * share(twice.weight_also_in[0], split.text_bytes), twice.also_in[1]});
+                          twice.repeated.texts, 100 * share(twice.repeated.weight, split.text_bytes),
+                          twice.also_in[0].texts, 100 * share(twice.also_in[0].weight, split.text_bytes),
+                          twice.also_in[1].texts});
   }
   return table;
 }
 
-/// Files with unusual bytes, for a warning.
-class UnusualFiles {
- public:
-  void add(const std::string& path, const std::string& remarks) {
-    if (!remarks.empty() && ++count_ <= named) first_.push_back(fmt::format("{}: {}", path, remarks));
-  }
-  void warn(std::vector<DataWarning>& warnings) const {
-    if (count_ == 0) return;
-    warnings.push_back({"encoding", fmt::format("unusual bytes in {}{}; convert such files to UTF-8 with one kind of "
-                                                "line end, unless they are meant to be so",
-                                                join(first_, "; "), count_ > named ? "; ..." : "")});
-  }
-
- private:
-  static constexpr size_t named = 5;
-  size_t count_ = 0;
-  std::vector<std::string> first_;
-};
+void warn_of_files(const FirstFew& unusual, std::vector<DataWarning>& warnings) {
+  if (unusual.count() == 0) return;
+  warnings.push_back({"encoding", fmt::format("unusual bytes in {}; convert such files to UTF-8 with one kind of line "
+                                              "end, unless they are meant to be so",
+                                              unusual.text("; "))});
+}
 
 /// A training says which files are not UTF-8, where the tokenizer lets them pass.
 void warn_of_bytes(const SplitText& text, std::vector<DataWarning>& warnings) {
-  UnusualFiles unusual;
+  FirstFew unusual;
   for (const Split split : all_splits)
     for (const SourceText& source : text.sources[split]) {
       EncodingCheck check;
       for_blocks(source.open(0, source.size), anywhere, [&](std::string_view block) { check.push(block); });
       EncodingFacts facts;
       facts.invalid = check.finish().invalid;
-      unusual.add(source.file.path, facts.remarks());
+      if (facts.invalid > 0) unusual.add([&] { return source.file.path + ": " + facts.remarks(); });
     }
-  unusual.warn(warnings);
+  warn_of_files(unusual, warnings);
 }
 
 /// The size of each file, and what is unusual about its bytes. Files without remarks are listed only where there are
@@ -167,7 +154,7 @@ DataTable files_table(const FileLists& lists, const LogLine& log, std::vector<Da
   constexpr size_t listed = 20;
   const bool few = lists.train.size() + lists.valid.size() + lists.test.size() <= listed;
   DataTable table{"files", few ? "Files" : "Files with unusual bytes", {"file", "key", "bytes", "remarks"}, {}};
-  UnusualFiles unusual;
+  FirstFew unusual;
   Progress progress(log, "data: checking the bytes", static_cast<double>(size_of_text(lists)));
   for (const Split split : all_splits)
     for (const FoundFile& file : lists[split]) {
@@ -182,11 +169,11 @@ DataTable files_table(const FileLists& lists, const LogLine& log, std::vector<Da
       });
       const EncodingFacts facts = check.finish();
       const std::string remarks = facts.remarks();
-      unusual.add(file.path, remarks);
+      if (!remarks.empty()) unusual.add([&] { return fmt::format("{}: {}", file.path, remarks); });
       if (few || !remarks.empty())
         table.rows.push_back({file.path, fmt::format("data.{}", to_string(split)), facts.bytes, remarks});
     }
-  unusual.warn(warnings);
+  warn_of_files(unusual, warnings);
   return table;
 }
 

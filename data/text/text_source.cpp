@@ -35,7 +35,7 @@ class TextSource final : public DataSource {
                         inputs.batches);
   }
 
-  const Tokenizer& tokenizer() const override { return *data_.tokenizer; }
+  const SourceContent& content() const override { return data_; }
   std::string identity() const override { return identity_of(config_, data_); }
   bool has(Split split) const override { return data_[split].size() > 0; }
   const BatchSource& training() const override {
@@ -45,8 +45,6 @@ class TextSource final : public DataSource {
   std::unique_ptr<BatchSource> evaluation(Split split) const override { return windows(split, all_windows()); }
   std::unique_ptr<BatchSource> validation() const override { return validation_windows(); }
   std::optional<TextSize> text_size(Split split) const override;
-  std::vector<std::string> left_out() const override { return data_.left_out; }
-  std::vector<DataWarning> warnings() const override { return data_.warnings; }
 
  protected:
   std::vector<std::string> describe_split(Split split) const override;

@@ -17,14 +17,22 @@ using namespace capstan;
 
 namespace {
 
-using Boundary = std::function<size_t(std::string_view, size_t)>;
 using Documents = std::vector<std::string>;
 
-size_t anywhere(std::string_view text, size_t at) { return ByteTokenizer().boundary(text, at); }
+/// Gives a cutter the text in pieces that end at `cuts`, which ascend.
+void cut_text(const DocumentsConfig& config, const Boundary& boundary, std::string_view text, std::vector<size_t> cuts,
+              const DocumentCutter::Visit& visit) {
+  DocumentCutter cutter(config, boundary);
+  size_t begin = 0;
+  cuts.push_back(text.size());
+  for (const size_t cut : cuts) {
+    cutter.push(text.substr(begin, cut - begin), visit);
+    begin = cut;
+  }
+  cutter.finish(visit);
+}
 
-/// Pieces end at `cuts`, which ascend.
-Documents documents_of(const DocumentsConfig& config, const std::string& text, const std::vector<size_t>& cuts = {},
-                       const Boundary& boundary = anywhere) {
+Documents documents_of(const DocumentsConfig& config, const std::string& text, const std::vector<size_t>& cuts = {}) {
   Documents documents;
   bool open = false;
   const auto visit = [&](std::string_view part, bool last) {
@@ -32,14 +40,7 @@ Documents documents_of(const DocumentsConfig& config, const std::string& text, c
     documents.back() += part;
     open = !last;
   };
-  DocumentCutter cutter(config, boundary);
-  size_t begin = 0;
-  for (const size_t cut : cuts) {
-    cutter.push(std::string_view(text).substr(begin, cut - begin), visit);
-    begin = cut;
-  }
-  cutter.push(std::string_view(text).substr(begin), visit);
-  cutter.finish(visit);
+  cut_text(config, anywhere, text, cuts, visit);
   CHECK_FALSE(open);
   return documents;
 }
@@ -126,20 +127,13 @@ TEST_CASE("documents do not depend on the pieces that the text comes in, nor do 
       const Documents whole = documents_of(config, text);
       REQUIRE(documents_of(config, text, cuts) == whole);
       for (const auto& tokenizer : {chars, words}) {
-        DocumentCutter cutter(config, boundary_of(*tokenizer));
         std::vector<int32_t> ids, expected;
         const auto visit = [&](std::string_view part, bool last) {
           const auto tokens = tokenizer->encode(part);
           ids.insert(ids.end(), tokens.begin(), tokens.end());
           if (last) ids.push_back(*end_of_document(config, *tokenizer));
         };
-        size_t begin = 0;
-        for (const size_t cut : cuts) {
-          cutter.push(std::string_view(text).substr(begin, cut - begin), visit);
-          begin = cut;
-        }
-        cutter.push(std::string_view(text).substr(begin), visit);
-        cutter.finish(visit);
+        cut_text(config, boundary_of(*tokenizer), text, cuts, visit);
         for (const std::string& document : whole) {
           const auto tokens = tokenizer->encode(document);
           expected.insert(expected.end(), tokens.begin(), tokens.end());
@@ -302,7 +296,7 @@ TEST_CASE("blanks without end, in small pieces, take a time that grows with thei
       documents.back() += part;
       if (last) documents.emplace_back();
     };
-    DocumentCutter cutter(config, [](std::string_view, size_t at) { return at; });
+    DocumentCutter cutter(config, anywhere);
     cutter.push("one", visit);
     for (int i = 0; i < 300000; ++i) cutter.push(" ", visit);
     cutter.push("two", visit);

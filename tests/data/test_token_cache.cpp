@@ -8,6 +8,18 @@
 using namespace capstan;
 using namespace capstan::testing;
 
+namespace {
+
+/// The text in memory, in files, when its tokens are made for the cache, and when they are found there.
+TextData same_in_all_ways(const TextSourceConfig& config) {
+  TextData memory = loaded(in_memory(config));
+  for (const TextData& data : {load_in_files(in_memory(config)), load_in_files(config), loaded(config)})
+    check_equal(memory, data);
+  return memory;
+}
+
+}  // namespace
+
 TEST_CASE("the cache gives what memory gives: every tokenizer, packing and split, bad lines left out") {
   for (const TokenizerConfig& tokenizer : tokenizers())
     for (const TextSplit split : {TextSplit::tail, TextSplit::by_file}) {
@@ -43,10 +55,7 @@ TEST_CASE("given validation and test files are in the cache as well") {
   config.valid = {write_zstd(folder, "valid.zst", story(700, 2))};
   config.test = {folder.write("test", story(800, 3))};
   config.tokenizer = WordTokenizerConfig{};
-  const TextData memory = loaded(in_memory(config));
-  check_equal(memory, load_in_files(in_memory(config)));
-  check_equal(memory, load_in_files(config));  // which makes the tokens
-  check_equal(memory, loaded(config));         // which finds them
+  const TextData memory = same_in_all_ways(config);
 }
 
 TEST_CASE("packed files of training, validation and test text are kept apart, and so are copies without bad lines") {
@@ -62,10 +71,7 @@ TEST_CASE("packed files of training, validation and test text are kept apart, an
       config.test = {write("test", held_out + 50, 3)};
       config.on_error = OnError::skip;
       config.tokenizer = WordTokenizerConfig{};
-      const TextData memory = loaded(in_memory(config));
-      check_equal(memory, load_in_files(in_memory(config)));
-      check_equal(memory, load_in_files(config));  // which makes the tokens
-      check_equal(memory, loaded(config));         // which finds them
+      const TextData memory = same_in_all_ways(config);
     }
 }
 
@@ -87,10 +93,7 @@ TEST_CASE("documents and weighted sources are in the cache as they are in memory
         config.documents = kind;
         if (weighted) config.weights = {1, 3};
         if (std::holds_alternative<FileDocumentsConfig>(kind)) config.split = TextSplit::by_file;
-        const TextData memory = loaded(in_memory(config));
-        check_equal(memory, load_in_files(in_memory(config)));
-        check_equal(memory, load_in_files(config));  // which makes the tokens
-        check_equal(memory, loaded(config));         // which finds them
+        const TextData memory = same_in_all_ways(config);
         CHECK(memory.train.sources.size() == (weighted ? 2 : 0));
         if (has_documents(kind)) CHECK(memory.train.tokens[memory.train.size() - 1] == *memory.train.end_of_document);
       }

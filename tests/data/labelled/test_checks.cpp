@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/base/error.hpp"
+#include "data/checks/copies.hpp"
 #include "data/checks/duplicates.hpp"
 #include "data/checks/report.hpp"
 #include "data/text/text_source.hpp"
@@ -274,7 +275,7 @@ TEST_CASE("checks: the report of packed validation text") {
 TEST_CASE("checks: of very many texts a sample is kept, in which equal texts stay together") {
   MarkSample all, few(1000);
   const auto add = [&](uint32_t split, int64_t text, int64_t weight) {
-    const TextMark mark{hash_bits(std::to_string(text)), split, 0, static_cast<uint64_t>(text), weight};
+    const TextMark mark{copy_hash(std::to_string(text)), split, 0, static_cast<uint64_t>(text), weight};
     all.add(mark);
     few.add(mark);
   };
@@ -283,16 +284,16 @@ TEST_CASE("checks: of very many texts a sample is kept, in which equal texts sta
   CHECK(all.stride() == 1);
   CHECK(few.stride() >= 64);
   const Duplicates exact = all.duplicates(), sample = few.duplicates();
-  CHECK(exact.splits[0].repeated == 20000);
-  CHECK(exact.splits[0].repeated_weight == 100000);
-  CHECK(exact.splits[1].also_in[0] == 10000);
+  CHECK(exact.splits[0].repeated.texts == 20000);
+  CHECK(exact.splits[0].repeated.weight == 100000);
+  CHECK(exact.splits[1].also_in[0].texts == 10000);
   const auto near = [](int64_t found, int64_t expected) {
     return std::abs(static_cast<double>(found - expected)) < 0.2 * static_cast<double>(expected);
   };
-  CHECK(near(sample.splits[0].repeated, 20000));
-  CHECK(near(sample.splits[0].repeated_weight, 100000));
-  CHECK(near(sample.splits[1].also_in[0], 10000));
-  CHECK(near(sample.splits[1].weight_also_in[0], 70000));
+  CHECK(near(sample.splits[0].repeated.texts, 20000));
+  CHECK(near(sample.splits[0].repeated.weight, 100000));
+  CHECK(near(sample.splits[1].also_in[0].texts, 10000));
+  CHECK(near(sample.splits[1].also_in[0].weight, 70000));
 }
 
 TEST_CASE("checks: encodings are the same wherever the bytes are cut") {
