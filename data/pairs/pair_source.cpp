@@ -126,26 +126,35 @@ PairSplit encode(const PairSourceConfig& config, std::vector<PairRow> rows, cons
 }
 
 std::vector<DataWarning> warnings_of(const PairSourceConfig& config, const PairData& data) {
-  constexpr int64_t many = 20;  // more than one of so many is worth a warning
   std::vector<DataWarning> warnings;
   for (const Split split : all_splits) {
     const PairSplit& part = data[split];
-    if (many * part.cut > part.pairs.size())
-      warnings.push_back(
-          {"truncated", fmt::format("{}: {} of {} sources are longer than max_source = {} and are cut; raise it",
-                                    to_string(split), part.cut, part.pairs.size(), config.max_source)});
-    if (many * part.rewritten > part.pairs.size())
-      warnings.push_back(
-          {"rewritten", fmt::format("{}: {} of {} targets are written in another way by this tokenizer, which keeps "
-                                    "neither blanks nor upper case as they are; if they matter, set "
-                                    "data.tokenizer=byte or data.tokenizer=sentencepiece",
-                                    to_string(split), part.rewritten, part.pairs.size())});
-    if (many * part.unknown > part.pairs.token_count())
-      warnings.push_back({"unknown", fmt::format("{}: {} of {} tokens are <unk>, text that the vocabulary does not "
-                                                 "cover; set data.tokenizer=byte or data.tokenizer=sentencepiece",
-                                                 to_string(split), part.unknown, part.pairs.token_count())});
+    const auto warn = [&](const char* check, int64_t count, int64_t all, const std::string& what) {
+      constexpr int64_t many = 20;  // more than one of so many is worth a warning
+      if (many * count > all)
+        warnings.push_back({check, fmt::format("{}: {} of {} {}", to_string(split), count, all, what)});
+    };
+    warn("truncated", part.cut, part.pairs.size(),
+         fmt::format("sources are longer than max_source = {} and are cut; raise it", config.max_source));
+    warn("rewritten", part.rewritten, part.pairs.size(),
+         "targets are written in another way by this tokenizer, which keeps neither blanks nor upper case as they are; "
+         "if they matter, set data.tokenizer=byte or data.tokenizer=sentencepiece");
+    warn("unknown", part.unknown, part.pairs.token_count(),
+         "tokens are <unk>, text that the vocabulary does not cover; set data.tokenizer=byte or "
+         "data.tokenizer=sentencepiece");
   }
   return warnings;
+}
+
+/// The only column whose name, in lower case, is one of `names`; -1 unless there is exactly one.
+int column_named(const std::vector<std::string>& header, const std::set<std::string>& names) {
+  int found = -1;
+  for (size_t c = 0; c < header.size(); ++c) {
+    if (names.count(lower_case(header[c])) == 0) continue;
+    if (found >= 0) return -1;
+    found = static_cast<int>(c);
+  }
+  return found;
 }
 
 PairData load(const PairSourceConfig& config, const SourceInputs& inputs, BadRows& bad) {
@@ -271,10 +280,10 @@ std::string find_columns(PairSourceConfig& config) {
                                                 "instruction", "query", "document", "article"},
                                      targets = {"target", "tgt",      "completion", "output",
                                                 "answer", "response", "summary",    "translation"};
-  const TableHead table = head_of_tables(config.train, format_by_name, 1);
-  if (table.rows.empty()) return "";
-  const bool keys = table.has_keys();
-  const std::vector<std::string> first = column_names(table.rows.front());
+  const TableHead table = head_of_tables(config.train, format_by_name);
+  if (table.first_row.empty()) return "";
+  const bool keys = table.format->fields == TableFormat::Fields::keys;
+  const std::vector<std::string> first = column_names(table.first_row);
   const auto is_named = [&](const std::optional<std::string>& column) {
     return column && !parse_integer(*column) && std::find(first.begin(), first.end(), *column) != first.end();
   };
