@@ -29,7 +29,7 @@ class TextCounts {
       : has_documents_(capstan::has_documents(documents)),
         cut_(has_documents_ ? documents : DocumentsConfig(LineDocumentsConfig{})) {}
 
-  void add_texts(size_t split, const std::vector<Piece>& pieces, Progress* progress);
+  void add_texts(size_t split, const std::vector<Piece>& pieces);
   void add_tokens(size_t split, const std::vector<int32_t>& tokens, std::optional<int32_t> unknown) {
     of_[split].tokens += static_cast<int64_t>(tokens.size());
     if (unknown) of_[split].unknown += std::count(tokens.begin(), tokens.end(), *unknown);
@@ -51,7 +51,7 @@ class TextCounts {
   Duplicates duplicates_;
 };
 
-void TextCounts::add_texts(size_t split, const std::vector<Piece>& pieces, Progress* progress) {
+void TextCounts::add_texts(size_t split, const std::vector<Piece>& pieces) {
   SplitCounts& counts = of_[split];
   for (const Piece& piece : pieces) {
     ++counts.files;
@@ -71,7 +71,7 @@ void TextCounts::add_texts(size_t split, const std::vector<Piece>& pieces, Progr
       open.reset();
       bytes = 0;
     };
-    for_blocks(piece.open(progress), anywhere, [&](std::string_view block) { cutter.push(block, visit); });
+    for_blocks(piece.open(), anywhere, [&](std::string_view block) { cutter.push(block, visit); });
     cutter.finish(visit);
   }
 }
@@ -183,7 +183,7 @@ void count_tokens(const SplitText& text, const TextSourceConfig& config, const L
   Progress progress(log, "data: tokenising", static_cast<double>(text.bytes()));
   for (size_t s = 0; s < checked_splits; ++s) {
     const std::vector<Piece>& pieces = text.pieces[all_splits[s]];
-    counts.add_texts(s, pieces, nullptr);
+    counts.add_texts(s, pieces);
     encode(
         pieces, config.documents, *tokenizer, &progress,
         [&](const std::vector<int32_t>& tokens) { counts.add_tokens(s, tokens, tokenizer->unknown_token()); },
@@ -198,7 +198,7 @@ std::vector<DataWarning> warnings_of(const SplitText& text, const TextSourceConf
   if (text.bytes() > TextSourceConfig::large_text) return {};
   TextCounts counts(config.documents);
   for (size_t s = 0; s < checked_splits; ++s) {
-    counts.add_texts(s, text.pieces[all_splits[s]], nullptr);
+    counts.add_texts(s, text.pieces[all_splits[s]]);
     data[all_splits[s]].tokens.for_blocks(
         [&](const std::vector<int32_t>& tokens) { counts.add_tokens(s, tokens, data.tokenizer->unknown_token()); });
   }
