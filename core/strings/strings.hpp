@@ -25,6 +25,14 @@ inline std::string_view trimmed(std::string_view text, std::string_view blanks) 
   return begin == std::string_view::npos ? "" : text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
+/// A-Z as a-z; other characters stay.
+inline std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return lower;
+}
+
 /// "a, b, c", of strings or of integers.
 template <class Range>
 std::string join(const Range& items, std::string_view separator = ", ") {

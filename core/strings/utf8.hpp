@@ -19,6 +19,16 @@ struct Utf8Character {
 /// Throws std::invalid_argument for an empty text.
 Utf8Character first_character(std::string_view text);
 
+/// Calls visit(character, its bytes) for one character of a text after the other, invalid ones too.
+template <class Visit>
+void for_each_character(std::string_view text, const Visit& visit) {
+  for (; !text.empty();) {
+    const Utf8Character character = first_character(text);
+    visit(character, text.substr(0, character.bytes));
+    text.remove_prefix(character.bytes);
+  }
+}
+
 bool is_utf8(std::string_view text);
 
 /// The bytes at the beginning of a file by which wide_encoding() decides.

@@ -18,6 +18,7 @@
 #include "core/io/progress.hpp"
 #include "data/batches/batcher.hpp"
 #include "data/batches/labelled_texts.hpp"
+#include "data/batches/source_content.hpp"
 #include "data/batches/text_example.hpp"
 #include "data/checks/report.hpp"
 #include "data/files/split.hpp"
@@ -63,6 +64,7 @@ struct SourceInputs {
   CacheUse cache = CacheUse::read;
   std::string scratch = {};  // folder for files without a name, of data that are too large for the memory (ByteStore);
                              // "": that for temporary files
+  size_t max_in_memory = ByteStore::max_in_memory;  // bytes of copies of texts, and of each row of tokens
 };
 
 /// Size of the text of a split.
@@ -83,11 +85,12 @@ class DataSource {
  public:
   virtual ~DataSource() = default;
 
-  virtual const Tokenizer& tokenizer() const = 0;
-  /// Names of the classes, by label; none without labels.
-  virtual std::vector<std::string> classes() const { return {}; }
-  /// Names of the classes that only the test data have. Their labels follow those of classes().
-  virtual std::vector<std::string> unseen_classes() const { return {}; }
+  virtual const SourceContent& content() const = 0;
+  const Tokenizer& tokenizer() const { return *content().tokenizer; }
+  std::vector<std::string> classes() const { return content().classes; }
+  std::vector<std::string> unseen_classes() const { return content().unseen; }
+  std::vector<std::string> left_out() const { return content().left_out; }
+  std::vector<DataWarning> warnings() const { return content().warnings; }
   /// Training examples that have each class.
   virtual std::vector<int64_t> class_counts() const { return {}; }
   /// What the examples and their order depend on, one fact per line: a resumed run compares it (source_identity()).
@@ -109,10 +112,6 @@ class DataSource {
   /// The size of a split's text, for measures per byte and per word; none unless the data is text.
   virtual std::optional<TextSize> text_size(Split) const { return std::nullopt; }
 
-  /// Rows and lines that were skipped because they cannot be used, a line for the log each.
-  virtual std::vector<std::string> left_out() const { return {}; }
-  /// What is probably wrong with the data.
-  virtual std::vector<DataWarning> warnings() const { return {}; }
   /// Lines for the log: what was left out, the tokenizer, the splits.
   std::vector<std::string> description() const;
 

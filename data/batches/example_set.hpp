@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "data/checks/report.hpp"
+#include "data/batches/source_content.hpp"
 #include "data/files/split.hpp"
 #include "data/files/token_row.hpp"
 #include "data/tokenizers/tokenizer.hpp"
@@ -80,12 +80,7 @@ class ExampleSet {
 };
 
 /// A classification task. `test` is empty where the configuration names none.
-struct ClassificationData : PerSplit<ExampleSet> {
-  std::vector<std::string> classes;  // names, by label
-  std::vector<std::string> unseen;   // of classes that only the test data have, whose labels follow those of `classes`
-  std::shared_ptr<const Tokenizer> tokenizer;
-  std::vector<std::string> left_out;  // what was left out or counts as wrong, a line each
-  std::vector<DataWarning> warnings;
+struct ClassificationData : PerSplit<ExampleSet>, SourceContent {
   /// Over what training sees and is judged by: tokens and labels of train and valid, and the classes.
   std::string fingerprint() const;
 };

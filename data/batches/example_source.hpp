@@ -17,9 +17,7 @@ class ExampleSource final : public DataSource {
   ExampleSource(ClassificationData data, const SourceInputs& inputs, const Settings& settings,
                 std::vector<std::string> without = {});
 
-  const Tokenizer& tokenizer() const override { return *data_.tokenizer; }
-  std::vector<std::string> classes() const override { return data_.classes; }
-  std::vector<std::string> unseen_classes() const override { return data_.unseen; }
+  const SourceContent& content() const override { return data_; }
   std::vector<int64_t> class_counts() const override;
   std::string identity() const override { return identity_; }
 
@@ -30,8 +28,6 @@ class ExampleSource final : public DataSource {
   }
   std::unique_ptr<BatchSource> evaluation(Split split) const override;
   LabelledTexts texts(Split split) const override;
-  std::vector<std::string> left_out() const override { return data_.left_out; }
-  std::vector<DataWarning> warnings() const override { return data_.warnings; }
 
  protected:
   std::vector<std::string> describe_split(Split split) const override;

@@ -17,21 +17,18 @@ void count_copies(Marks begin, Marks end, Duplicates& found) {
   const TextMark* other = nullptr;  // the first copy with another label than that of `begin`
   for (const TextMark* mark = begin; mark != end; ++mark) {
     Duplicates::OfSplit& split = found.splits[mark->split];
-    if (first[mark->split] != nullptr) {
-      ++split.repeated;
-      split.repeated_weight += mark->weight;
-    } else {
+    if (first[mark->split] != nullptr)
+      split.repeated.add(*mark);
+    else
       first[mark->split] = mark;
-    }
     if (other == nullptr && mark->label != begin->label) other = mark;
   }
   for (const TextMark* mark = begin; mark != end; ++mark) {
     Duplicates::OfSplit& split = found.splits[mark->split];
-    if (other != nullptr) ++split.other_label;
+    if (other != nullptr) split.other_label.add(*mark);
     for (uint32_t s = 0; s < checked_splits; ++s) {
       if (s == mark->split || first[s] == nullptr) continue;
-      ++split.also_in[s];
-      split.weight_also_in[s] += mark->weight;
+      split.also_in[s].add(*mark);
       if (split.examples[s].size() < Duplicates::shown)
         split.examples[s].push_back({first[s]->place, mark->place, s, mark->split});
     }
@@ -57,9 +54,8 @@ Duplicates find_duplicates(std::vector<TextMark>& marks) {
 }
 
 void MarkSample::add(const TextMark& mark) {
-  ++all_[mark.split].texts;
-  all_[mark.split].weight += mark.weight;
-  const auto outside = [this](const TextMark& text) { return text.hash[0] % stride_ != 0; };
+  all_[mark.split].add(mark);
+  const auto outside = [this](const TextMark& text) { return text.hash % stride_ != 0; };
   if (outside(mark)) return;
   marks_.push_back(mark);
   while (marks_.size() > most_ && stride_ < uint64_t{1} << 62) {
@@ -69,11 +65,8 @@ void MarkSample::add(const TextMark& mark) {
 }
 
 Duplicates MarkSample::duplicates() {
-  std::array<Sum, checked_splits> sampled;
-  for (const TextMark& mark : marks_) {
-    ++sampled[mark.split].texts;
-    sampled[mark.split].weight += mark.weight;
-  }
+  Sums sampled;
+  for (const TextMark& mark : marks_) sampled[mark.split].add(mark);
   Duplicates found = find_duplicates(marks_);
   const auto scale = [](int64_t& count, int64_t all, int64_t part) {
     if (part > 0 && part < all)
@@ -81,12 +74,11 @@ Duplicates MarkSample::duplicates() {
   };
   for (size_t s = 0; s < checked_splits; ++s) {
     Duplicates::OfSplit& split = found.splits[s];
-    for (int64_t* const texts :
-         {&split.repeated, &split.also_in[0], &split.also_in[1], &split.also_in[2], &split.other_label})
-      scale(*texts, all_[s].texts, sampled[s].texts);
-    for (int64_t* const weight :
-         {&split.repeated_weight, &split.weight_also_in[0], &split.weight_also_in[1], &split.weight_also_in[2]})
-      scale(*weight, all_[s].weight, sampled[s].weight);
+    for (Duplicates::Sum* const sum :
+         {&split.repeated, &split.also_in[0], &split.also_in[1], &split.also_in[2], &split.other_label}) {
+      scale(sum->texts, all_[s].texts, sampled[s].texts);
+      scale(sum->weight, all_[s].weight, sampled[s].weight);
+    }
   }
   return found;
 }

@@ -7,15 +7,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/io/hash.hpp"
-
 namespace capstan {
 
 constexpr size_t checked_splits = 3;  // train, valid, test
 
 /// The hash of a text of a split, with the numbers by which its owner finds the text.
 struct TextMark {
-  HashBits hash;
+  uint64_t hash;  // copy_hash()
   uint32_t split;
   int32_t label;   // the class; 0 where there are none
   uint64_t place;  // an index of the owner's
@@ -31,13 +29,18 @@ struct TextPair {
 struct Duplicates {
   static constexpr size_t shown = 5;
 
+  struct Sum {
+    int64_t texts = 0, weight = 0;
+    void add(const TextMark& mark) {
+      ++texts;
+      weight += mark.weight;
+    }
+  };
   struct OfSplit {
-    int64_t repeated = 0;                           // texts that occurred before in the same split
-    int64_t repeated_weight = 0;                    // and their weight
-    std::array<int64_t, checked_splits> also_in{};  // texts that also occur in that split
-    std::array<int64_t, checked_splits> weight_also_in{};
+    Sum repeated;                                                // texts that occurred before in the same split
+    std::array<Sum, checked_splits> also_in{};                   // texts that also occur in that split
     std::array<std::vector<TextPair>, checked_splits> examples;  // of also_in, at most `shown`
-    int64_t other_label = 0;  // texts of which a copy, in any split, has another label
+    Sum other_label;  // texts of which a copy, in any split, has another label
   };
   std::array<OfSplit, checked_splits> splits;
   std::vector<TextPair> conflicts;  // copies with different labels, at most `shown`
@@ -57,14 +60,12 @@ class MarkSample {
   Duplicates duplicates();
 
  private:
-  struct Sum {
-    int64_t texts = 0, weight = 0;
-  };
+  using Sums = std::array<Duplicates::Sum, checked_splits>;
 
   size_t most_;
   uint64_t stride_ = 1;
   std::vector<TextMark> marks_;
-  std::array<Sum, checked_splits> all_;  // of all texts, in the sample or not
+  Sums all_;  // of all texts, in the sample or not
 };
 
 }  // namespace capstan

@@ -30,6 +30,12 @@ std::string counted(int64_t count, const char* what) {
 
 }  // namespace
 
+std::string percent(double part) { return fmt::format("{:.3g} %", 100 * part); }
+
+std::string FirstFew::text(const char* separator) const {
+  return join(first_, separator) + (count_ > first_.size() ? fmt::format("{}...", separator) : "");
+}
+
 std::string EncodingFacts::remarks() const {
   std::vector<std::string> lines;
   if (wide != nullptr) lines.push_back(fmt::format("{}, not UTF-8", wide));

@@ -36,6 +36,31 @@ struct DataReport {
   std::vector<std::string> errors;  // what would stop the training
 };
 
+template <class Count>
+double share(int64_t part, Count all) {
+  return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0.0;
+}
+/// "12.5 %" of 0.125.
+std::string percent(double part);
+
+/// The first five things of a kind, for a message, and how many there are.
+class FirstFew {
+ public:
+  /// `make` gives the text of one; it is called only for those that are shown.
+  template <class Make>
+  void add(const Make& make) {
+    constexpr size_t shown = 5;
+    if (++count_ <= shown) first_.push_back(make());
+  }
+  size_t count() const { return count_; }
+  /// Those shown, joined, with "..." at the end where there are more.
+  std::string text(const char* separator) const;
+
+ private:
+  size_t count_ = 0;
+  std::vector<std::string> first_;
+};
+
 /// How long texts are, in tokens or whatever was given.
 struct LengthSummary {
   int64_t least = 0, median = 0, percentile_95 = 0, greatest = 0;  // percentile_95: 95 % are at most that long

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,13 @@ struct PerSplit {
 };
 
 inline const char* to_string(Split split) { return PerSplit<const char*>{"train", "valid", "test"}[split]; }
+
+/// Is it what people call a split: in a column, or as a folder?
+inline bool names_split(std::string_view name) {
+  for (const char* const split : {"train", "training", "valid", "validation", "val", "dev", "test", "testing"})
+    if (name == split) return true;
+  return false;
+}
 
 /// Moves the rows that are marked to the result; both keep their order.
 template <class Row>

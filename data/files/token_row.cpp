@@ -16,12 +16,12 @@ TokenRow::TokenRow(int width, std::string folder, size_t max_in_memory)
   check(width == 1 || width == 2 || width == 4, "token row: {} bytes per token", width);
 }
 
-TokenRow TokenRow::of_file(const std::string& path, int64_t size, int width) {
+TokenRow TokenRow::of_file(const std::string& path, int width) {
   TokenRow row(width);
   row.bytes_ = ByteStore::of_file(path);
-  if (row.bytes_->size() / width != size || row.bytes_->size() % width != 0)
-    throw Error(fmt::format("{}: has {} bytes instead of {} tokens of {} bytes; remove its folder", path,
-                            row.bytes_->size(), size, width));
+  if (row.bytes_->size() % width != 0)
+    throw Error(
+        fmt::format("{}: has {} bytes, but a token has {}; remove its folder", path, row.bytes_->size(), width));
   return row;
 }
 

@@ -22,8 +22,8 @@ class TokenRow {
   /// several columns have a 257th one, others can be read as bytes. `folder`, `max_in_memory`: of ByteStore.
   explicit TokenRow(int width, std::string folder = "", size_t max_in_memory = ByteStore::max_in_memory);
   TokenRow() : TokenRow(1) {}
-  /// A file of `size` tokens, to which nothing is appended. Throws Error when it is not of that size.
-  static TokenRow of_file(const std::string& path, int64_t size, int width);
+  /// The tokens of a file, to which nothing is appended. Throws Error when it does not hold whole ones.
+  static TokenRow of_file(const std::string& path, int width);
   /// The least width that holds every id of a vocabulary.
   static int width_for(int64_t vocabulary) { return vocabulary <= 1 << 8 ? 1 : vocabulary <= 1 << 16 ? 2 : 4; }
   /// The bytes of tokens that fit into `width`.

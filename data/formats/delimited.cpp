@@ -19,15 +19,9 @@ namespace {
 /// them.
 std::vector<std::vector<std::string>> first_records(RecordReader reader, size_t count) {
   std::vector<std::vector<std::string>> rows;
-  TableRecord record;
-  for (bool more = true; more && count > 0;) {
-    try {
-      more = reader.next(record);
-      if (!more || record.is_empty_line()) continue;
-      rows.push_back(record.fields);
-    } catch (const Error&) {
-      reader.skip_line();
-    }
+  for (TableRecord record; count > 0 && reader.next_or_none(record);) {
+    if (record.is_empty_line()) continue;
+    if (!record.fields.empty()) rows.push_back(record.fields);
     --count;
   }
   return rows;
@@ -78,19 +72,11 @@ class DelimitedWriter {
   /// Throws Error for a header that has one of the new names already.
   std::string run() {
     RecordReader reader(output_.content, output_.file, dialect_);
-    for (TableRecord record;;) {
-      const std::string_view rest = reader.rest();
-      try {
-        if (!reader.next(record)) return std::move(written_);
-      } catch (const Error&) {  // a row that was left out
-        reader.skip_line();
-        written_ += rest.substr(0, rest.size() - reader.rest().size());
-        continue;
-      }
+    for (TableRecord record; reader.next_or_none(record); written_ += line_end_) {
       written_ += ends_with(record.text, "\r") ? record.text.substr(0, record.text.size() - 1) : record.text;
-      if (!record.is_empty_line()) add_fields(record);
-      written_ += line_end_;
+      if (!record.fields.empty() && !record.is_empty_line()) add_fields(record);
     }
+    return std::move(written_);
   }
 
  private:

@@ -31,16 +31,11 @@ Fit fit_of(std::string_view head, Dialect dialect) {
   std::vector<std::vector<std::string>> rows;
   size_t quoted = 0;
   const std::string opened = std::string(1, dialect.delimiter) + dialect.quote;
-  for (TableRecord record; rows.size() < rows_read;) {
-    try {
-      if (!reader.next(record)) break;
-      if (record.is_empty_line()) continue;
-      rows.push_back(record.fields);
-      quoted += record.text.front() == dialect.quote || record.text.find(opened) != std::string_view::npos ? 1 : 0;
-    } catch (const Error&) {  // a row that fits no width
-      reader.skip_line();
-      rows.emplace_back();
-    }
+  for (TableRecord record; rows.size() < rows_read && reader.next_or_none(record);) {
+    if (record.is_empty_line()) continue;
+    rows.push_back(record.fields);  // of a broken row, which fits no width, none
+    if (record.fields.empty()) continue;
+    quoted += record.text.front() == dialect.quote || record.text.find(opened) != std::string_view::npos ? 1 : 0;
   }
   Fit fit{dialect.delimiter};
   const size_t width = common_width(rows);

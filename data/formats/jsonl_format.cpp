@@ -53,46 +53,34 @@ std::optional<std::string> json_label(const json& value) {
   return std::to_string(static_cast<int64_t>(number));
 }
 
-constexpr const char* label_types = "a string, a whole number, true or false";
-
-std::string label_of(const JsonRow& row, const std::string& key) {
-  const json& field = row.value(key);
-  if (field.is_null() && row.choice.label_separator.empty()) return "";  // null is what an empty field is elsewhere
-  const bool list_of_one = field.is_array() && field.size() == 1 && !row.choice.targets;
-  if (auto label = json_label(list_of_one ? field.front() : field)) return *std::move(label);
-  const bool several = field.is_array() && !row.choice.targets;
-  throw Error(fmt::format("{}: '{}' must be {}, found {}{}", row.place, key, label_types, json_excerpt(field),
-                          several ? "; for several labels per text, set data.multi_label: true" : ""));
+/// The text of a label; `what`: where it is in the row, for errors.
+std::string label_of(const JsonRow& row, const json& value, const std::string& what) {
+  if (auto label = json_label(value)) return *std::move(label);
+  throw Error(fmt::format("{}: {} must be a string, a whole number, true or false, found {}", row.place, what,
+                          json_excerpt(value)));
 }
 
-/// Sets the labels of a row that may have several: from a list, or from one text as in a field of TSV or CSV.
-void set_json_labels(LabelledText& to, const JsonRow& row, const std::string& key) {
-  const json& field = row.value(key);
-  if (!field.is_array()) return set_label(to, label_of(row, key), row.choice, row.place);
-  std::vector<std::string> labels;
-  for (const json& label : field) {
-    auto text = json_label(label);
-    if (!text)
-      throw Error(fmt::format("{}: label {} in '{}' must be {}, found {}", row.place, labels.size() + 1, key,
-                              label_types, json_excerpt(label)));
-    labels.push_back(*std::move(text));
-  }
-  set_labels(to, std::move(labels), row.choice, row.place);
-}
-
+/// Sets the labels of a row from its flags, from a list, or from one value as in a field of TSV or CSV.
 void add_labels(LabelledText& to, const JsonRow& row) {
   const ColumnChoice& choice = row.choice;
+  const bool several = !choice.label_separator.empty();
+  std::vector<std::string> labels;
   if (!choice.labels) return;
   if (!choice.label_columns.empty()) {
-    std::vector<std::string> labels;
     for (const std::string& key : choice.label_columns)
       if (flag_of(json_label(row.value(key)).value_or(json_excerpt(row.value(key))), key, row.place))
         labels.push_back(key);
     return set_labels(to, std::move(labels), choice, row.place);
   }
-  if (choice.label_separator.empty())
-    return set_label(to, label_of(row, choice.label.value_or("label")), choice, row.place);
-  set_json_labels(to, row, choice.label.value_or("labels"));
+  const std::string key = choice.label.value_or(several ? "labels" : "label");
+  const json& field = row.value(key);
+  if (field.is_null() && !several) return set_label(to, "", choice, row.place);  // as an empty field
+  if (!field.is_array() || choice.targets)
+    return set_label(to, label_of(row, field, fmt::format("'{}'", key)), choice, row.place);
+  for (const json& label : field)
+    labels.push_back(label_of(row, label, fmt::format("label {} in '{}'", labels.size() + 1, key)));
+  if (several || labels.size() != 1) return set_labels(to, std::move(labels), choice, row.place);
+  set_label(to, labels.front(), choice, row.place);
 }
 
 LabelledText read_object(std::string_view line, const JsonRule& rule, const std::string& place,

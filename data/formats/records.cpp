@@ -94,6 +94,19 @@ bool RecordReader::next(TableRecord& record) {
   }
 }
 
+bool RecordReader::next_or_none(TableRecord& record) {
+  const std::string_view begin = rest_;
+  try {
+    return next(record);
+  } catch (const Error&) {
+    skip_line();
+    record.fields.clear();
+    record.text = begin.substr(0, begin.size() - rest_.size());
+    if (ends_with(record.text, "\n")) record.text.remove_suffix(1);
+    return true;
+  }
+}
+
 void RecordReader::skip_line() {
   rest_.remove_prefix(std::min(rest_.find('\n'), rest_.size() - 1) + 1);
   ++line_;

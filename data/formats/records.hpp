@@ -34,8 +34,8 @@ class RecordReader {
   bool next(TableRecord& record);
   /// Call it after an Error: next() goes on with the line after the one that the Error names.
   void skip_line();
-  /// What is not read yet.
-  std::string_view rest() const { return rest_; }
+  /// As next(); of a record that would be an Error, all that is left out has no fields.
+  bool next_or_none(TableRecord& record);
 
  private:
   std::string quoted_field();

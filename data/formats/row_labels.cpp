@@ -3,7 +3,6 @@
 #include "data/formats/row_labels.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -103,8 +102,7 @@ std::vector<std::string> split_labels(std::string_view text, std::string_view se
 }
 
 bool flag_of(std::string_view field, const std::string& column, const std::string& place) {
-  std::string flag(label_text(field));
-  for (char& c : flag) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string flag = lower_case(label_text(field));
   if (flag == "1" || flag == "1.0" || flag == "true") return true;
   if (flag == "0" || flag == "0.0" || flag == "false") return false;
   throw Error(fmt::format("{}: column '{}' of data.label_columns must be 0 or 1, found '{}'", place, column,

@@ -1,14 +1,12 @@
-// Reads the first rows of the first table, to find columns by name before all rows are read. Whatever cannot be read
-// gives no rows here, and the reader that comes later reports it: tests/data/labelled/test_labelled_source.cpp.
+// Reads the first row of the first table, to find columns by name before all rows are read. Whatever cannot be read
+// gives no row here, and the reader that comes later reports it: tests/data/labelled/test_labelled_source.cpp.
 #include "data/formats/table_head.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include "core/base/error.hpp"
 #include "data/files/file_list.hpp"
 #include "data/files/text_file.hpp"
-#include "data/formats/row_labels.hpp"
 
 namespace capstan {
 
@@ -22,31 +20,19 @@ static std::string head_of(const std::string& path) {
   return head;
 }
 
-TableHead head_of_tables(const std::vector<std::string>& paths, const std::string& format, size_t rows,
-                         const Dialect& dialect) {
+TableHead head_of_tables(const std::vector<std::string>& paths, const std::string& format, const Dialect& dialect) {
   try {
     const auto files = list_files(paths);
     if (files.empty() || format == format_of_folders) return {};
     TableHead head{files.front().path, "", &format_of(files.front().path, format), {}};
     if (head.format->fields == TableFormat::Fields::none) return {};
     head.content = head_of(head.file);
-    head.rows = first_rows(head.content, head.file, *head.format, rows, dialect);
+    const auto rows = first_rows(head.content, head.file, *head.format, 1, dialect);
+    if (!rows.empty()) head.first_row = rows.front();
     return head;
   } catch (const Error&) {
     return {};
   }
-}
-
-int column_named(const std::vector<std::string>& header, const std::set<std::string>& names) {
-  int found = -1;
-  for (size_t c = 0; c < header.size(); ++c) {
-    std::string name(label_text(header[c]));
-    for (char& letter : name) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-    if (names.count(name) == 0) continue;
-    if (found >= 0) return -1;
-    found = static_cast<int>(c);
-  }
-  return found;
 }
 
 }  // namespace capstan

@@ -10,6 +10,8 @@
 
 #include <fmt/core.h>
 
+#include "core/strings/strings.hpp"
+#include "data/files/split.hpp"
 #include "data/formats/row_labels.hpp"
 
 namespace capstan {
@@ -38,17 +40,12 @@ const Words remarks = {"date",   "datetime", "time",       "timestamp",   "creat
                        "user",   "username", "email",      "file",        "filename", "path",     "count",   "length",
                        "number", "nr",       "confidence", "probability", "location", "timezone", "unnamed", "coord"};
 
-std::string in_lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 /// "PassengerId", "passenger_id" -> {"passenger", "id"}.
 Words words_of(const std::string& name) {
   Words words;
   std::string word;
   const auto end_word = [&] {
-    if (!word.empty()) words.insert(in_lower_case(word));
+    if (!word.empty()) words.insert(lower_case(word));
     word.clear();
   };
   for (const char c : name) {
@@ -95,16 +92,10 @@ bool is_date(std::string_view value) {
   return digits >= 4 && parts >= 2 && value.find_first_not_of("0123456789-/.: TZ+") == std::string_view::npos;
 }
 
-bool names_split(const std::string& value) {
-  static const std::set<std::string> splits{"train", "training", "valid", "validation",
-                                            "val",   "dev",      "test",  "testing"};
-  return splits.count(value) > 0;
-}
-
 }  // namespace
 
 ColumnName::ColumnName(const std::string& name) {
-  const std::string whole = in_lower_case(name);
+  const std::string whole = lower_case(name);
   const Words words = words_of(name);
   const bool identifier = any_of(words, identifiers), remark = any_of(words, remarks);
   if (whole == "label" || whole == "labels")

@@ -5,7 +5,6 @@
 #include <utf8proc.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
@@ -23,16 +22,6 @@ namespace {
 bool is_invisible(uint32_t code) {
   return code == 0xa0 || code == 0xad || (code >= 0x2000 && code <= 0x200f) || code == 0x202f || code == 0x2060 ||
          code == 0x3000 || code == 0xfeff;
-}
-
-/// Calls take(code point, its bytes) for every character of a text, which must be valid UTF-8.
-template <class Take>
-void for_each_character(std::string_view text, const Take& take) {
-  while (!text.empty()) {
-    const Utf8Character character = first_character(text);
-    take(character.code_point, text.substr(0, character.bytes));
-    text.remove_prefix(character.bytes);
-  }
 }
 
 /// Capitals and widths of letters as one (NFKC and case folding). A label that is longer than any name stays as it is,
@@ -56,9 +45,7 @@ std::string folded(const std::string& text) {
 
 std::string common_form(const std::string& label) {
   const std::string form(label_text(label));
-  std::string lower = form;
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (lower == "true" || lower == "false") return lower;
+  if (const std::string lower = lower_case(form); lower == "true" || lower == "false") return lower;
   const size_t point = form.find('.');
   if (point == std::string::npos || form.find_first_not_of('0', point + 1) != std::string::npos) return form;
   const std::string whole = form.substr(0, point);
@@ -70,7 +57,8 @@ std::string folded_label(const std::string& label) {
   const std::string form = common_form(label);
   if (form == "true" || form == "false") return form == "true" ? "1" : "0";
   if (!is_utf8(form)) return form;
-  for_each_character(folded(form), [&](uint32_t code, std::string_view bytes) {
+  for_each_character(folded(form), [&](const Utf8Character& character, std::string_view bytes) {
+    const uint32_t code = character.code_point;
     if (code != ' ' && code != '\t' && !is_invisible(code)) result += bytes;
   });
   return result;
@@ -79,7 +67,8 @@ std::string folded_label(const std::string& label) {
 std::string visible_label(const std::string& label) {
   const std::string shown = printable_line(label);
   std::string visible;
-  for_each_character(shown, [&](uint32_t code, std::string_view bytes) {
+  for_each_character(shown, [&](const Utf8Character& character, std::string_view bytes) {
+    const uint32_t code = character.code_point;
     visible += is_invisible(code) ? fmt::format("\\u{:04x}", code) : std::string(bytes);
   });
   return visible;

@@ -80,6 +80,12 @@ std::string LabelledCheck::place(size_t split, uint64_t row) const {
   return fmt::format("{}:{}", files_[found.file].reading.file, found.line);
 }
 
+std::string LabelledCheck::label_names(const Row& row) const {
+  std::vector<std::string> names;
+  for (const int32_t label : labels(row)) names.push_back(classes_[static_cast<size_t>(label)]);
+  return join(names, config_.label_separator);
+}
+
 const TableReading* LabelledCheck::first_table() const {
   for (const File& file : files_)
     if (file.split == Split::train && file.reading.has_columns() && file.reading.sample.columns() > 0)
@@ -141,13 +147,10 @@ DataTable first_rows_table(const LabelledCheck& check) {
   for (const Split split : all_splits) {
     const LabelledCheck::OfSplit& facts = check.of(split);
     for (size_t i = 0; i < facts.first.size() && table.rows.size() < 3; ++i) {
-      std::vector<std::string> names;
-      for (const int32_t label : check.labels(facts.rows[i]))
-        names.push_back(check.classes()[static_cast<size_t>(label)]);
       constexpr size_t columns = 70;
       const std::string line = printable_line(facts.first[i]);
       const std::string_view begin = first_columns(line, columns);
-      table.rows.push_back({check.place(static_cast<size_t>(split), i), join(names, check.config().label_separator),
+      table.rows.push_back({check.place(static_cast<size_t>(split), i), check.label_names(facts.rows[i]),
                             fmt::format("{}{}", begin, begin.size() < line.size() ? "..." : "")});
     }
   }
@@ -163,13 +166,12 @@ DataTable splits_table(const LabelledCheck& check) {
   for (const Split split : all_splits) {
     const LabelledCheck::OfSplit& facts = check.of(split);
     if (facts.rows.empty() && facts.empty == 0) continue;
-    std::vector<int64_t> lengths;
-    for (const LabelledCheck::Row& row : facts.rows) lengths.push_back(row.tokens);
-    const LengthSummary summary = summary_of(std::move(lengths));
+    const LengthSummary summary = facts.lengths();
     const Duplicates::OfSplit& twice = check.duplicates().splits[static_cast<size_t>(split)];
     table.rows.push_back({std::string(to_string(split)), static_cast<int64_t>(facts.rows.size()), facts.empty,
                           summary.least, summary.median, summary.mean, summary.percentile_95, summary.greatest,
-                          facts.cut, twice.repeated, twice.also_in[0], twice.also_in[1], twice.other_label});
+                          facts.cut, twice.repeated.texts, twice.also_in[0].texts, twice.also_in[1].texts,
+                          twice.other_label.texts});
   }
   return table;
 }
@@ -212,10 +214,7 @@ DataTable files_table(const LabelledCheck& check) {
 DataTable conflicts_table(const LabelledCheck& check) {
   DataTable table{"label_noise", "The same text with different labels", {"text", "label", "copy", "label of copy"}, {}};
   const auto label = [&](uint32_t split, uint64_t row) {
-    std::vector<std::string> names;
-    for (const int32_t c : check.labels(check.of(all_splits[split]).rows[row]))
-      names.push_back(check.classes()[static_cast<size_t>(c)]);
-    return join(names, check.config().label_separator);
+    return check.label_names(check.of(all_splits[split]).rows[row]);
   };
   for (const TextPair& pair : check.duplicates().conflicts)
     table.rows.push_back({check.place(pair.first_split, pair.first), label(pair.first_split, pair.first),

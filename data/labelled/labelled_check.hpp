@@ -50,7 +50,7 @@ class LabelledCheck {
     EncodingFacts encoding = {};
   };
   struct Row {
-    HashBits hash;
+    uint64_t hash;  // copy_hash() of the text
     int64_t line = 0;
     int64_t tokens = 0;     // before truncation
     int32_t label_set = 0;  // the number that sets() has for its labels
@@ -62,6 +62,12 @@ class LabelledCheck {
     int64_t numbers = 0, single_words = 0;  // texts that are nothing else
     std::vector<int64_t> of_class;          // by class: examples that have it; filled in by finish()
     std::vector<std::string> first;         // texts of the first three rows
+
+    LengthSummary lengths() const {
+      std::vector<int64_t> tokens;
+      for (const Row& row : rows) tokens.push_back(row.tokens);
+      return summary_of(std::move(tokens));
+    }
   };
 
   /// `whole`: collect all that `capstan data check` shows; otherwise only what costs little time and memory. `config`
@@ -95,6 +101,8 @@ class LabelledCheck {
   const Duplicates& duplicates() const { return duplicates_; }
   /// "train.tsv:17".
   std::string place(size_t split, uint64_t row) const;
+  /// The names of a row's labels, joined.
+  std::string label_names(const Row& row) const;
   /// The first table of columns of train, or null.
   const TableReading* first_table() const;
 

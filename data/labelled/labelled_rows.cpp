@@ -4,23 +4,16 @@
 // tests/data/labelled/test_labelled_source.cpp, test_tables_people_have.cpp.
 #include "data/labelled/labelled_rows.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <limits>
-#include <map>
 #include <optional>
 
 #include "core/base/error.hpp"
-#include "core/io/file.hpp"
 #include "core/io/mapped_file.hpp"
-#include "core/strings/strings.hpp"
-#include "core/strings/utf8.hpp"
 #include "data/checks/copies.hpp"
 #include "data/files/file_list.hpp"
-#include "data/files/split.hpp"
 #include "data/files/text_file.hpp"
 #include "data/labelled/class_folders.hpp"
-#include "data/labelled/class_names.hpp"
 
 namespace capstan {
 namespace {
@@ -62,89 +55,6 @@ class TableContent {
   std::string held_;
   size_t passed_ = 0, counted_ = 0;  // ends of the bytes that this pass has passed, and of those counted as progress
 };
-
-/// Logs which files are not read. `what`: the reason, as the end of a sentence.
-void say_left_out(const std::vector<std::string>& files, const char* what, Split split, const LogLine& log) {
-  if (!files.empty() && log)
-    log(fmt::format("data.{}: left out {} file{} {}: {}", to_string(split), files.size(), files.size() == 1 ? "" : "s",
-                    what, join_first(files)));
-}
-
-/// The label of a file, empty if it has none: the name of its folder, one level below the path.
-std::string label_of_file(const std::string& name) {
-  const size_t slash = name.find('/');
-  return slash == std::string::npos ? "" : name.substr(0, slash);
-}
-
-/// Reads a file that is a text of `label`; a text or label that is not UTF-8 goes to loading.bad.
-void read_file_of_class(const std::string& path, const std::string& label, Split split, const Loading& loading,
-                        RowTexts& texts, Progress& progress, std::vector<LabelledRow>& rows) {
-  if (!loading.bad.guard([&] { check_name(label, path, "the class in its path"); })) return loading.bad.lost(label);
-  std::string text = read_text_file(path);
-  progress.add(static_cast<double>(text.size()));
-  TableReading of_text;
-  of_text.file = path;
-  const uint32_t number = loading.check.add_file(split, std::move(of_text));
-  loading.check.set_content(number, text);
-  if (loading.utf8 && !loading.bad.guard([&] { check_utf8(text, path); })) {
-    loading.bad.lost(label);
-    return;
-  }
-  LabelledText row;
-  row.label = label;
-  row.text = std::move(text);
-  row.line = 1;
-  rows.push_back(texts.add(std::move(row), number));
-}
-
-/// What read_folders() finds besides texts.
-struct FoundInFolders {
-  std::vector<std::string> no_texts, loose;  // empty or binary files; files beside the folders
-  std::map<std::string, int64_t> folders;    // files in each
-};
-
-void report_found(const FoundInFolders& found, const std::vector<std::string>& wanted, Split split,
-                  const Loading& loading) {
-  report_folders(found.folders, wanted, split, loading.log);
-  say_left_out(found.no_texts, "that are empty or binary", split, loading.log);
-  // With named classes, files beside their folders are expected: the original IMDB has lists of addresses there.
-  if (wanted.empty()) say_left_out(found.loose, "beside the folders of the classes", split, loading.log);
-}
-
-/// A row per file below `paths` that has a wanted class, or any class where none are named. Logs which other files are
-/// left out; throws Error when no file has a text of a class.
-std::vector<LabelledRow> read_folders(const std::vector<std::string>& paths, Split split, const Loading& loading,
-                                      RowTexts& texts) {
-  const std::vector<std::string>& wanted = loading.config.classes;
-  std::vector<LabelledRow> rows;
-  FoundInFolders found;
-  const std::vector<FoundFile> files = list_files(paths, {}, &found.no_texts);
-  if (wanted.empty()) refuse_parts_as_classes(files, paths);
-  Progress progress(loading.log, "reading", 0);
-  const int64_t bad_before = loading.bad.count();
-  for (const FoundFile& file : files) {
-    const std::string label = label_of_file(file.name);
-    if (label.empty()) {
-      found.loose.push_back(file.path);
-      continue;
-    }
-    ++found.folders[label];
-    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), label) != wanted.end())
-      read_file_of_class(file.path, label, split, loading, texts, progress, rows);
-  }
-  if (rows.empty() && !paths.empty() && loading.bad.count() == bad_before)
-    refuse_no_texts(paths, wanted, found.loose, files.size());
-  report_found(found, wanted, split, loading);
-  const auto is_list = [&](const LabelledRow& row) {
-    constexpr int64_t many = 20;
-    return loading.check.files()[row.file].encoding.lf >= many;
-  };
-  const bool alone =
-      std::all_of(found.folders.begin(), found.folders.end(), [](const auto& f) { return f.second == 1; });
-  if (split == Split::train && rows.size() > 1 && alone && std::all_of(rows.begin(), rows.end(), is_list))
-    refuse_lists_of_texts(files.front().path);
-  return rows;
-}
 
 /// Gives rows that a group or copies of a text connect the same hash, so that they are held out together. Throws
 /// ConfigError where all are connected.
@@ -214,13 +124,10 @@ LabelledRow RowTexts::add(LabelledText&& row, uint32_t file) {
     texts_.append(&boundary, sizeof(boundary));
   }
   texts_.append(row.text);
-  std::string key = row.label;  // several labels have their lengths in front, since they may hold any characters
-  for (const std::string& label : row.labels) key += fmt::format("\n{} {}", label.size(), label);
-  const auto [known, is_new] = numbers_.emplace(std::move(key), static_cast<int32_t>(labels_.size()));
-  added.label_names = known->second;
-  if (!is_new) return added;
   if (row.labels.empty() && !row.label.empty()) row.labels = {std::move(row.label)};
-  labels_.push_back(std::move(row.labels));
+  const auto [known, is_new] = numbers_.emplace(std::move(row.labels), static_cast<int32_t>(labels_.size()));
+  added.label_names = known->second;
+  if (is_new) labels_.push_back(known->first);
   return added;
 }
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "core/io/byte_store.hpp"
@@ -60,7 +60,7 @@ class RowTexts {
   size_t columns_;
   ByteStore texts_;
   std::vector<std::vector<std::string>> labels_;
-  std::unordered_map<std::string, int32_t> numbers_;  // of labels_
+  std::map<std::vector<std::string>, int32_t> numbers_;  // of labels_
 };
 
 /// "train.tsv:17"

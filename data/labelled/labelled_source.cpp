@@ -205,9 +205,10 @@ ExampleSet encode(const std::vector<LabelledRow>& split_rows, const RowTexts& te
       if (!text.ids.empty()) {
         examples.add(text.ids, loading.check.sets().labels(row->label_set));
         examples.weigh_last(row->weight);
-        if (!config.group_column.empty() && split == Split::train) examples.group_last(row->hash);
-        loading.check.add_row(split, text.text,
-                              {hash_bits(text.text), row->line, text.length, row->label_set, row->file});
+        const bool grouped = !config.group_column.empty() && split == Split::train;
+        if (grouped) examples.group_last(row->hash);
+        const uint64_t hash = grouped ? copy_hash(text.text) : row->hash;
+        loading.check.add_row(split, text.text, {hash, row->line, text.length, row->label_set, row->file});
       } else {
         throw Error(fmt::format("{}: the text is empty", place_of(*row, loading.check)));
       }

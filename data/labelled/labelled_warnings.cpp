@@ -2,7 +2,6 @@
 // warning is what programs read, and docs/labelled.md has a table of them with their limits;
 // tests/data/labelled/test_checks.cpp has data for each.
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 
@@ -17,10 +16,6 @@ namespace {
 
 /// With fewer examples than this, shares and counts mean little, and most warnings are left out.
 constexpr size_t examples_needed = 20;
-
-double share(int64_t part, size_t all) { return static_cast<double>(part) / static_cast<double>(all); }
-
-std::string percent(double part) { return fmt::format("{:.3g} %", 100 * part); }
 
 /// Adds warnings on one subject after the other.
 class Warnings {
@@ -65,21 +60,18 @@ class Warnings {
   }
 
   void seen_once() {
-    constexpr size_t shown = 5;
-    std::vector<std::string> places;
-    size_t count = 0;
+    FirstFew places;
     for (size_t i = 0; i < train_.rows.size(); ++i)
       for (const int32_t c : check_.labels(train_.rows[i])) {
         const auto label = static_cast<size_t>(c);
         if (train_.of_class[label] != 1) continue;
-        if (++count <= shown) places.push_back(fmt::format("'{}' ({})", name(label), check_.place(0, i)));
+        places.add([&] { return fmt::format("'{}' ({})", name(label), check_.place(0, i)); });
       }
-    if (count == 0 || train_.rows.size() < examples_needed) return;
+    if (places.count() == 0 || train_.rows.size() < examples_needed) return;
     add("seen-once",
-        fmt::format("{} of {} classes {} a single training example, too few to learn from: {}{}; correct these labels, "
+        fmt::format("{} of {} classes {} a single training example, too few to learn from: {}; correct these labels, "
                     "or remove the rows",
-                    count, check_.classes().size(), count == 1 ? "has" : "have", join(places),
-                    count > shown ? ", ..." : ""));
+                    places.count(), check_.classes().size(), places.count() == 1 ? "has" : "have", places.text(", ")));
   }
 
   void unseen() {
@@ -115,8 +107,7 @@ class Warnings {
   void missing_values() {
     std::vector<std::string> classes;
     for (size_t c = 0; c < check_.classes().size(); ++c) {
-      std::string folded = name(c);
-      for (char& letter : folded) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+      const std::string folded = lower_case(name(c));
       for (const char* const none : {"nan", "none", "null", "<na>", "n/a", "#n/a"})
         if (folded == none) classes.push_back(fmt::format("'{}' ({})", name(c), train_.of_class[c]));
     }
@@ -179,7 +170,7 @@ class Warnings {
     constexpr double nearly_all = 0.95, few = 0.1;
     const size_t examples = train_.rows.size();
     if (examples < examples_needed || share(train_.single_words, examples) < nearly_all) return;
-    const int64_t different = static_cast<int64_t>(examples) - check_.duplicates().splits[0].repeated;
+    const int64_t different = static_cast<int64_t>(examples) - check_.duplicates().splits[0].repeated.texts;
     const char* what = nullptr;
     if (share(train_.numbers, examples) >= nearly_all)
       what = "are numbers";
@@ -196,9 +187,7 @@ class Warnings {
     for (const Split split : all_splits) {
       const LabelledCheck::OfSplit& facts = check_.of(split);
       if (facts.rows.empty() || share(facts.cut, facts.rows.size()) <= many) continue;
-      std::vector<int64_t> lengths;
-      for (const LabelledCheck::Row& row : facts.rows) lengths.push_back(row.tokens);
-      const LengthSummary summary = summary_of(std::move(lengths));
+      const LengthSummary summary = facts.lengths();
       add("truncated",
           fmt::format("{}: {} of the texts have more than data.max_length = {} tokens and lose their {}; for 95 % of "
                       "them to be whole, set data.max_length={} (and model.max_length, if the model has one); the "
@@ -224,7 +213,8 @@ class Warnings {
     constexpr size_t in_train = static_cast<size_t>(Split::train);
     for (const Split split : {Split::valid, Split::test}) {
       const Duplicates::OfSplit& twice = check_.duplicates().splits[static_cast<size_t>(split)];
-      if (twice.also_in[in_train] == 0) continue;
+      const int64_t count = twice.also_in[in_train].texts;
+      if (count == 0) continue;
       const size_t all = check_.of(split).rows.size();
       std::vector<std::string> pairs;
       for (const TextPair& pair : twice.examples[in_train])
@@ -233,14 +223,14 @@ class Warnings {
       add("shared-texts",
           fmt::format("{}: {} of {} texts ({}) are also in train, so its results will be too good: {}{}; "
                       "remove the copies from one of the two",
-                      to_string(split), twice.also_in[in_train], all, percent(share(twice.also_in[in_train], all)),
-                      join(pairs), twice.also_in[in_train] > static_cast<int64_t>(pairs.size()) ? ", ..." : ""));
+                      to_string(split), count, all, percent(share(count, all)), join(pairs),
+                      count > static_cast<int64_t>(pairs.size()) ? ", ..." : ""));
     }
   }
 
   void conflicts() {
     constexpr double many = 0.01;
-    const int64_t count = check_.duplicates().splits[0].other_label;
+    const int64_t count = check_.duplicates().splits[0].other_label.texts;
     if (train_.rows.empty() || share(count, train_.rows.size()) <= many) return;
     std::vector<std::string> pairs;
     for (const TextPair& pair : check_.duplicates().conflicts)
@@ -252,21 +242,18 @@ class Warnings {
   }
 
   void encoding() {
-    constexpr size_t shown = 5;
-    std::vector<std::string> places;
-    size_t count = 0;
+    FirstFew places;
     for (const LabelledCheck::File& file : check_.files()) {
       EncodingFacts facts;
       if (check_.whole()) facts = file.encoding;
       facts.invalid = file.encoding.invalid;
       facts.bom = false;  // reading a file leaves it out
-      const std::string remarks = facts.remarks();
-      if (!remarks.empty() && ++count <= shown) places.push_back(fmt::format("{}: {}", file.reading.file, remarks));
+      if (const std::string remarks = facts.remarks(); !remarks.empty())
+        places.add([&] { return fmt::format("{}: {}", file.reading.file, remarks); });
     }
-    if (count == 0) return;
+    if (places.count() == 0) return;
     add("encoding",
-        fmt::format("unusual bytes in {}{}; convert such files to UTF-8{}", join(places, "; "),
-                    count > shown ? "; ..." : "",
+        fmt::format("unusual bytes in {}; convert such files to UTF-8{}", places.text("; "),
                     check_.whole() ? " with one kind of line end" : ", for example: iconv -f CP1252 -t UTF-8"));
   }
 

@@ -317,8 +317,8 @@ TableReading understand(std::string_view content, const std::string& file, const
 }
 
 std::string find_columns(LabelledSourceConfig& config, bool classifies) {
-  const TableHead head = head_of_tables(config.train, config.table_format(), 1, config.dialect());
-  if (head.rows.empty()) return "";
+  const TableHead head = head_of_tables(config.train, config.table_format(), config.dialect());
+  if (head.first_row.empty()) return "";
   TableReading reading =
       understand(head.content, head.file, *head.format, {config, TableWish::Purpose::settle, classifies});
   config = std::move(reading.keys);

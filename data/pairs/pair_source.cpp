@@ -38,10 +38,7 @@ struct PairSplit {
   int64_t rewritten = 0;                  // targets that the tokenizer writes in another way, without unknown words
 };
 
-struct PairData : PerSplit<PairSplit> {
-  std::shared_ptr<const Tokenizer> tokenizer;
-  std::vector<std::string> left_out;
-};
+struct PairData : PerSplit<PairSplit>, SourceContent {};
 
 std::vector<PairRow> read_rows(const PairSourceConfig& config, const std::vector<std::string>& paths, Split split,
                                BadRows& bad, bool utf8) {
@@ -128,6 +125,38 @@ PairSplit encode(const PairSourceConfig& config, std::vector<PairRow> rows, cons
   return result;
 }
 
+std::vector<DataWarning> warnings_of(const PairSourceConfig& config, const PairData& data) {
+  std::vector<DataWarning> warnings;
+  for (const Split split : all_splits) {
+    const PairSplit& part = data[split];
+    const auto warn = [&](const char* check, int64_t count, int64_t all, const std::string& what) {
+      constexpr int64_t many = 20;  // more than one of so many is worth a warning
+      if (many * count > all)
+        warnings.push_back({check, fmt::format("{}: {} of {} {}", to_string(split), count, all, what)});
+    };
+    warn("truncated", part.cut, part.pairs.size(),
+         fmt::format("sources are longer than max_source = {} and are cut; raise it", config.max_source));
+    warn("rewritten", part.rewritten, part.pairs.size(),
+         "targets are written in another way by this tokenizer, which keeps neither blanks nor upper case as they are; "
+         "if they matter, set data.tokenizer=byte or data.tokenizer=sentencepiece");
+    warn("unknown", part.unknown, part.pairs.token_count(),
+         "tokens are <unk>, text that the vocabulary does not cover; set data.tokenizer=byte or "
+         "data.tokenizer=sentencepiece");
+  }
+  return warnings;
+}
+
+/// The only column whose name, in lower case, is one of `names`; -1 unless there is exactly one.
+int column_named(const std::vector<std::string>& header, const std::set<std::string>& names) {
+  int found = -1;
+  for (size_t c = 0; c < header.size(); ++c) {
+    if (names.count(lower_case(header[c])) == 0) continue;
+    if (found >= 0) return -1;
+    found = static_cast<int>(c);
+  }
+  return found;
+}
+
 PairData load(const PairSourceConfig& config, const SourceInputs& inputs, BadRows& bad) {
   std::shared_ptr<const Tokenizer> tokenizer = inputs.tokenizer;
   if (config.train.empty() && !tokenizer) throw ConfigError("data: train names no file");
@@ -157,30 +186,8 @@ PairData load(const PairSourceConfig& config, const SourceInputs& inputs, BadRow
     data[split] = encode(config, std::move(rows[split]), *data.tokenizer, split, inputs.scratch, bad);
   check_train(data[Split::train].pairs.size() > 0);
   data.left_out = bad.summary();
+  data.warnings = warnings_of(config, data);
   return data;
-}
-
-std::vector<DataWarning> warnings_of(const PairSourceConfig& config, const PairData& data) {
-  constexpr int64_t many = 20;  // more than one of so many is worth a warning
-  std::vector<DataWarning> warnings;
-  for (const Split split : all_splits) {
-    const PairSplit& part = data[split];
-    if (many * part.cut > part.pairs.size())
-      warnings.push_back(
-          {"truncated", fmt::format("{}: {} of {} sources are longer than max_source = {} and are cut; raise it",
-                                    to_string(split), part.cut, part.pairs.size(), config.max_source)});
-    if (many * part.rewritten > part.pairs.size())
-      warnings.push_back(
-          {"rewritten", fmt::format("{}: {} of {} targets are written in another way by this tokenizer, which keeps "
-                                    "neither blanks nor upper case as they are; if they matter, set "
-                                    "data.tokenizer=byte or data.tokenizer=sentencepiece",
-                                    to_string(split), part.rewritten, part.pairs.size())});
-    if (many * part.unknown > part.pairs.token_count())
-      warnings.push_back({"unknown", fmt::format("{}: {} of {} tokens are <unk>, text that the vocabulary does not "
-                                                 "cover; set data.tokenizer=byte or data.tokenizer=sentencepiece",
-                                                 to_string(split), part.unknown, part.pairs.token_count())});
-  }
-  return warnings;
 }
 
 class PairSource final : public DataSource {
@@ -195,7 +202,7 @@ class PairSource final : public DataSource {
     identity_ = source_identity(settings_of(config), without, content.hex());
   }
 
-  const Tokenizer& tokenizer() const override { return *data_.tokenizer; }
+  const SourceContent& content() const override { return data_; }
   std::string identity() const override { return identity_; }
   bool has(Split split) const override { return data_[split].pairs.size() > 0; }
   const BatchSource& training() const override {
@@ -207,8 +214,6 @@ class PairSource final : public DataSource {
     return std::make_unique<PackedPairs>(data_[split].pairs, config_.max_length, batches_, std::nullopt);
   }
   std::vector<EvaluationPair> evaluation_pairs(Split split) const override;
-  std::vector<std::string> left_out() const override { return data_.left_out; }
-  std::vector<DataWarning> warnings() const override { return warnings_of(config_, data_); }
 
  protected:
   std::vector<std::string> describe_split(Split split) const override {
@@ -275,10 +280,10 @@ std::string find_columns(PairSourceConfig& config) {
                                                 "instruction", "query", "document", "article"},
                                      targets = {"target", "tgt",      "completion", "output",
                                                 "answer", "response", "summary",    "translation"};
-  const TableHead table = head_of_tables(config.train, format_by_name, 1);
-  if (table.rows.empty()) return "";
-  const bool keys = table.has_keys();
-  const std::vector<std::string> first = column_names(table.rows.front());
+  const TableHead table = head_of_tables(config.train, format_by_name);
+  if (table.first_row.empty()) return "";
+  const bool keys = table.format->fields == TableFormat::Fields::keys;
+  const std::vector<std::string> first = column_names(table.first_row);
   const auto is_named = [&](const std::optional<std::string>& column) {
     return column && !parse_integer(*column) && std::find(first.begin(), first.end(), *column) != first.end();
   };
@@ -336,7 +341,7 @@ DataReport check_source(const PairSourceConfig& checked, const SourceInputs&) {
                           source.greatest, part.cut, target.median, target.percentile_95, target.greatest});
   }
   report.tables = {table};
-  report.warnings = warnings_of(config, data);
+  report.warnings = data.warnings;
   if (checked.on_error == OnError::stop)
     report.errors = bad.listed();
   else if (bad.count() > 0)

@@ -7,8 +7,8 @@
 #include "core/base/error.hpp"
 #include "core/config/settings.hpp"
 #include "core/io/file.hpp"
+#include "core/io/mapped_file.hpp"
 #include "data/files/token_row.hpp"
-#include "data/text/content_key.hpp"
 #include "data/text/text_loading.hpp"
 #include "data/text/text_source.hpp"
 #include "data/text/token_cache.hpp"
@@ -17,31 +17,29 @@ namespace capstan {
 namespace {
 
 /// Raise it when the same key would mean other tokens or another form of the files.
-constexpr const char* version = "capstan tokens 3";
+constexpr const char* version = "capstan tokens 4";
 
 /// The name of a text's folder: what is made of the text depends on its files, in their order, on which of them belong
 /// to a source with a weight, and on how they are split.
-std::string key_of_text(const TextSourceConfig& config, const FileLists& lists, const LogLine& log, CacheUse use) {
+std::string key_of_text(const TextSourceConfig& config, const FileLists& lists, const LogLine& log) {
   Fingerprint key;
   key.add(version);
-  for (const auto& files : lists)
-    key.add(files.empty() ? "" : key_of_content(files, config.cache + "/contents", log, use));
-  if (!config.weights.empty()) {
-    std::vector<int64_t> sources;
-    for (const FoundFile& file : lists[0]) sources.push_back(static_cast<int64_t>(file.source));
-    key.add(sources);
+  Progress progress(log, "data: reading", static_cast<double>(size_of_text(lists)));
+  for (const Split split : all_splits) {
+    key.add(std::vector<int64_t>{static_cast<int64_t>(lists[split].size())});
+    for (const FoundFile& file : lists[split]) {
+      const auto mapped = std::make_shared<const MappedFile>(file.path);
+      key.add(file.name).begin(mapped->size());
+      for_blocks(Text(mapped, 0, mapped->size(), &progress), anywhere,
+                 [&](std::string_view block) { key.part(block); });
+      if (!config.weights.empty()) key.add(std::vector<int64_t>{static_cast<int64_t>(file.source)});
+    }
   }
   const Settings settings = settings_of(config);
   for (const char* const name : {"split", "valid_fraction", "test_fraction", "on_error", "documents"})
     key.add(settings.at(name));
   if (const auto marker = settings.find("documents.text"); marker != settings.end()) key.add(marker->second);
   return key.hex();
-}
-
-std::string state_of(const FileLists& lists) {
-  Fingerprint state;
-  for (const auto& files : lists) state.add(state_of_files(files));
-  return state.hex();
 }
 
 /// A tokenizer that is learnt from a text also depends on its settings.
@@ -63,165 +61,120 @@ bool may_be_saved(const TokenizerConfig& config) {
 int64_t count_words(const Text& text) {
   int64_t count = 0;
   bool inside = false;
-  for_blocks(
-      text, [](std::string_view, size_t at) { return at; },
-      [&](std::string_view block) {
-        for (const char c : block) {
-          const bool blank = c == ' ' || (c >= '\t' && c <= '\r');
-          count += (c == '\n') + (!blank && !inside);
-          inside = !blank;
-        }
-      });
+  for_blocks(text, anywhere, [&](std::string_view block) {
+    for (const char c : block) {
+      const bool blank = c == ' ' || (c >= '\t' && c <= '\r');
+      count += (c == '\n') + (!blank && !inside);
+      inside = !blank;
+    }
+  });
   return count;
 }
 
 /// One call of load_text().
 class TextLoader {
  public:
-  TextLoader(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer, const LogLine& log,
-             const LoadRule& rule)
-      : config_(config), log_(log), rule_(rule), lists_(lists_of(config)), tokenizer_(std::move(tokenizer)) {
-    for (const auto& files : lists_) bytes_ += size_of_text(files);
+  TextLoader(const TextSourceConfig& config, const SourceInputs& inputs)
+      : config_(config),
+        inputs_(inputs),
+        lists_(lists_of(config)),
+        bytes_(size_of_text(lists_)),
+        tokenizer_(inputs.tokenizer) {
     if (!tokenizer_ && !learns_from_texts(config.tokenizer)) tokenizer_ = make_tokenizer(config.tokenizer, {});
   }
 
   TextData load() {
-    if (config_.cache.empty() || bytes_ <= static_cast<size_t>(config_.cache_above_mb) * 1'000'000)
-      return data_of(tokenise());
-    state_ = state_of(lists_);
-    tokenizer_key_ = key_of_tokenizer(config_);
-    cache_.emplace(config_.cache + "/" + key_of_text(config_, lists_, log_, rule_.cache));
-    if (auto found = find(nullptr)) {
-      if (rule_.cache == CacheUse::write) cache_->remove_unfinished();
-      return data_of(std::move(*found));
-    }
-    if (rule_.cache == CacheUse::read) return data_of(tokenise());
-    writer_ = std::make_unique<const TokenCacheWriter>(*cache_, log_);
-    if (auto found = find(log_)) return data_of(std::move(*found));  // made by another process meanwhile
-    if (log_) log_(fmt::format("data: tokenising the text, once, into {}", cache_->folder()));
-    return data_of(tokenise());
+    const std::string folder = config_.cache_of(bytes_);
+    if (folder.empty()) return tokenise();
+    const std::string key = key_of_text(config_, lists_, inputs_.log),
+                      settings_key = !tokenizer_ && may_be_saved(config_.tokenizer) ? key_of_tokenizer(config_) : "";
+    const TokenCache cache(folder + "/" + key);
+    if (auto found = find(cache, settings_key, nullptr)) return *std::move(found);
+    if (inputs_.cache == CacheUse::read) return tokenise();
+    const TokenCacheWriter writer(cache, inputs_.log);
+    if (auto found = find(cache, settings_key, inputs_.log))
+      return *std::move(found);  // made by another process meanwhile
+    if (inputs_.log) inputs_.log(fmt::format("data: tokenising the text, once, into {}", cache.folder()));
+    TextData data = tokenise();
+    if (key_of_text(config_, lists_, nullptr) != key)
+      throw Error("data: the text changed while it was tokenised; run again when its files are complete");
+    writer.save(data, settings_key);
+    return data;
   }
 
  private:
   /// The tokens in the cache; none if there are none or they are damaged, which `about_damage` (may be empty) is told.
   /// Also finds the tokenizer that an earlier run has learnt from this text.
-  std::optional<StoredTokens> find(const LogLine& about_damage) {
-    if (!tokenizer_ && may_be_saved(config_.tokenizer)) tokenizer_ = cache_->find_tokenizer(tokenizer_key_);
+  std::optional<TextData> find(const TokenCache& cache, const std::string& settings_key, const LogLine& about_damage) {
+    if (!tokenizer_ && !settings_key.empty()) tokenizer_ = cache.find_tokenizer(settings_key);
     if (!tokenizer_) return std::nullopt;
-    auto found = cache_->find(*tokenizer_, vocabulary_size(config_, *tokenizer_), config_.weights.size(), about_damage);
-    if (found && log_) log_(fmt::format("data: tokens from {}", cache_->tokens_folder(*tokenizer_)));
+    auto found = cache.find(*tokenizer_, vocabulary_size(config_, *tokenizer_), config_.weights.size(), about_damage);
+    if (!found) return std::nullopt;
+    if (inputs_.log) inputs_.log(fmt::format("data: tokens from {}", cache.tokens_folder(*tokenizer_)));
+    complete(*found);
     return found;
   }
 
-  /// Reads and tokenises all text; with a writer, the tokens are kept in its cache.
-  StoredTokens tokenise() {
-    Progress checking(log_, "data: checking the text", static_cast<double>(bytes_));
-    const auto text =
-        read_split_text(config_, lists_, tokenizer_.get(),
-                        {must_be_utf8(config_, tokenizer_.get()), &checking, rule_.scratch, rule_.max_in_memory});
+  TextData tokenise() {
+    Progress checking(inputs_.log, "data: checking the text", static_cast<double>(bytes_));
+    const SplitText text = read_split_text(config_, lists_, tokenizer_.get(), inputs_, &checking);
     if (!tokenizer_) {
-      learn(text->pieces.train);
-      if (writer_)
-        if (auto found = find(log_)) return std::move(*found);
+      Progress learning(inputs_.log, "data: learning the tokenizer", 0);
+      tokenizer_ = learn_tokenizer(config_, text.pieces.train, &learning);
     }
-    StoredTokens tokens = encode_all(*text);
-    if (!writer_) return tokens;
-    if (changed()) throw Error("data: the text changed while it was tokenised; run again when its files are complete");
-    writer_->save(tokens.index, *tokenizer_);
-    return tokens;
-  }
-
-  bool changed() const { return state_of(lists_) != state_; }
-
-  /// A tokenizer of a text that changed meanwhile is used, but not saved; tokenise() then refuses the tokens.
-  void learn(const std::vector<Piece>& pieces) {
-    Progress progress(log_, "data: learning the tokenizer", 0);
-    tokenizer_ = learn_tokenizer(config_, pieces, &progress);
-    if (writer_ && may_be_saved(config_.tokenizer) && !changed()) writer_->save_tokenizer(*tokenizer_, tokenizer_key_);
-  }
-
-  StoredTokens encode_all(const SplitText& text) const {
-    StoredTokens tokens;
-    TokenIndex& index = tokens.index;
-    index.width = TokenRow::width_for(vocabulary_size(config_, *tokenizer_));
-    index.left_out = text.left_out;
-    size_t bytes = 0;
-    for (const Split split : all_splits) bytes += bytes_of(text.pieces[split]);
-    Progress progress(log_, "data: tokenising", static_cast<double>(bytes));
-    for (const Split split : all_splits) tokens.rows[split] = encode_split(text, split, progress, index);
-    check_sizes(config_, tokens.rows.train.size(), tokens.rows.valid.size());
-    index.fingerprint = Fingerprint().add(tokens.rows.train).add(tokens.rows.valid).hex();
-    index.warnings = warnings_of(text, config_, tokens.rows, *tokenizer_);
-    return tokens;
-  }
-
-  /// The row of a split, and what the index says of it.
-  TokenRow encode_split(const SplitText& text, Split split, Progress& progress, TokenIndex& index) const {
-    TokenIndex::OfSplit& facts = index.splits[split];
-    TokenWriter writer(writer_ ? writer_->tokens_file(split) : "",
-                       TokenRow(index.width, rule_.scratch, rule_.max_in_memory));
-    std::vector<int64_t> ends(config_.weights.size(), 0);  // of weighted sources
-    facts.size = encode(
-        text.pieces[split], config_.documents, *tokenizer_, &progress,
-        [&](const std::vector<int32_t>& tokens) { writer.add(tokens); },
-        [&](const Piece& piece, int64_t end) {
-          ++facts.files;
-          facts.bytes += static_cast<int64_t>(piece.end - piece.begin);
-          if (split != Split::train)
-            facts.words += count_words(piece.open());
-          else if (!ends.empty())
-            ends[piece.source->file.source] = end;
-        });
-    for (size_t i = 1; i < ends.size(); ++i) ends[i] = std::max(ends[i], ends[i - 1]);  // of a source without a piece
-    if (split == Split::train) index.source_ends = std::move(ends);
-    TokenRow row = writer.finish(facts.size);
-    facts.checksum = writer.checksum();
-    return row;
-  }
-
-  TextData data_of(StoredTokens tokens) const {
     TextData data;
-    data.tokenizer = tokenizer_;
-    data.left_out = std::move(tokens.index.left_out);
-    data.warnings = std::move(tokens.index.warnings);
-    data.fingerprint = tokens.index.fingerprint;
-    for (const Split split : all_splits) {
-      const TokenIndex::OfSplit& facts = tokens.index.splits[split];
-      data[split] = {std::move(tokens.rows[split]),
-                     facts.files,
-                     facts.bytes,
-                     facts.words,
-                     end_of_document(config_.documents, *tokenizer_),
-                     {}};
-    }
-    int64_t begin = 0;
-    for (size_t i = 0; i < config_.weights.size(); ++i) {
-      const int64_t end = tokens.index.source_ends[i];
-      data.train.sources.push_back({config_.train[i], config_.weights[i], begin, end});
-      begin = end;
-    }
+    data.left_out = text.left_out;
+    data.train.sources.resize(config_.weights.size());
+    Progress progress(inputs_.log, "data: tokenising", static_cast<double>(text.bytes()));
+    for (const Split split : all_splits) encode_split(text.pieces[split], split, progress, data[split]);
+    check_sizes(config_, data.train.size(), data.valid.size());
+    data.fingerprint = Fingerprint().add(data.train.tokens).add(data.valid.tokens).hex();
+    complete(data);
+    data.warnings = warnings_of(text, config_, data);
     return data;
   }
 
+  void encode_split(const std::vector<Piece>& pieces, Split split, Progress& progress, TextCorpus& to) const {
+    to.tokens =
+        TokenRow(TokenRow::width_for(vocabulary_size(config_, *tokenizer_)), inputs_.scratch, inputs_.max_in_memory);
+    encode(
+        pieces, config_.documents, *tokenizer_, &progress,
+        [&](const std::vector<int32_t>& tokens) { to.tokens.append(tokens); },
+        [&](const Piece& piece) {
+          ++to.files;
+          to.bytes += static_cast<int64_t>(piece.end - piece.begin);
+          if (split != Split::train) to.words += count_words(piece.open());
+          if (!to.sources.empty()) to.sources[piece.source->file.source].end = to.size();
+        });
+    for (size_t i = 1; i < to.sources.size(); ++i)  // of a source without a piece
+      to.sources[i].end = std::max(to.sources[i].end, to.sources[i - 1].end);
+  }
+
+  /// Adds what is known of the configuration: names and weights of sources, of which the ends are there.
+  void complete(TextData& data) const {
+    data.tokenizer = tokenizer_;
+    for (const Split split : all_splits) data[split].end_of_document = end_of_document(config_.documents, *tokenizer_);
+    int64_t begin = 0;
+    for (size_t i = 0; i < config_.weights.size(); ++i) {
+      TextCorpus::Source& source = data.train.sources[i];
+      source = {config_.train[i], config_.weights[i], begin, source.end};
+      begin = source.end;
+    }
+  }
+
   const TextSourceConfig& config_;
-  const LogLine& log_;
-  const LoadRule& rule_;
+  const SourceInputs& inputs_;
   FileLists lists_;
-  size_t bytes_ = 0;  // size_of_text() of all lists
+  size_t bytes_;  // size_of_text() of all lists
   std::shared_ptr<const Tokenizer> tokenizer_;
-  // Of a text that is kept:
-  std::string state_, tokenizer_key_;  // state_: of the files, before they were first read
-  std::optional<TokenCache> cache_;
-  std::unique_ptr<const TokenCacheWriter> writer_;
 };
 
 }  // namespace
 
-TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer, const LogLine& log,
-                   const LoadRule& rule) {
+TextData load_text(const TextSourceConfig& config, const SourceInputs& inputs) {
   check_valid("data", config);
-  if (config.train.empty() && !tokenizer) throw ConfigError("data: train names no file");
-  return TextLoader(config, std::move(tokenizer), log, rule).load();
+  if (config.train.empty() && !inputs.tokenizer) throw ConfigError("data: train names no file");
+  return TextLoader(config, inputs).load();
 }
 
 }  // namespace capstan

@@ -5,20 +5,17 @@
 #include <optional>
 
 #include "core/base/error.hpp"
+#include "core/io/hash.hpp"
 #include "core/strings/strings.hpp"
+#include "data/checks/copies.hpp"
 #include "data/checks/duplicates.hpp"
 #include "data/checks/report.hpp"
 #include "data/files/split.hpp"
 #include "data/files/text_file.hpp"
-#include "data/text/content_key.hpp"
 #include "data/text/text_loading.hpp"
 
 namespace capstan {
 namespace {
-
-double share(int64_t part, int64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0.0; }
-
-std::string percent(double part) { return fmt::format("{:.3g} %", 100 * part); }
 
 /// The counts of a split. A text is a document or, where the text has none, a line that is not blank.
 struct SplitCounts {
@@ -32,7 +29,7 @@ class TextCounts {
       : has_documents_(capstan::has_documents(documents)),
         cut_(has_documents_ ? documents : DocumentsConfig(LineDocumentsConfig{})) {}
 
-  void add_texts(size_t split, const std::vector<Piece>& pieces, Progress* progress);
+  void add_texts(size_t split, const std::vector<Piece>& pieces);
   void add_tokens(size_t split, const std::vector<int32_t>& tokens, std::optional<int32_t> unknown) {
     of_[split].tokens += static_cast<int64_t>(tokens.size());
     if (unknown) of_[split].unknown += std::count(tokens.begin(), tokens.end(), *unknown);
@@ -54,8 +51,7 @@ class TextCounts {
   Duplicates duplicates_;
 };
 
-void TextCounts::add_texts(size_t split, const std::vector<Piece>& pieces, Progress* progress) {
-  const Boundary anywhere = [](std::string_view, size_t at) { return at; };
+void TextCounts::add_texts(size_t split, const std::vector<Piece>& pieces) {
   SplitCounts& counts = of_[split];
   for (const Piece& piece : pieces) {
     ++counts.files;
@@ -68,14 +64,14 @@ void TextCounts::add_texts(size_t split, const std::vector<Piece>& pieces, Progr
       if (!last && !open) open.emplace();
       if (open) open->add(part);
       if (!last) return;
-      const HashBits bits = open ? open->bits() : hash_bits(part);
-      marks_.add({bits, static_cast<uint32_t>(split), 0, static_cast<uint64_t>(counts.texts), bytes});
+      const uint64_t hash = open ? open->bits()[0] : copy_hash(part);
+      marks_.add({hash, static_cast<uint32_t>(split), 0, static_cast<uint64_t>(counts.texts), bytes});
       ++counts.texts;
       counts.text_bytes += bytes;
       open.reset();
       bytes = 0;
     };
-    for_blocks(piece.open(progress), anywhere, [&](std::string_view block) { cutter.push(block, visit); });
+    for_blocks(piece.open(), anywhere, [&](std::string_view block) { cutter.push(block, visit); });
     cutter.finish(visit);
   }
 }
@@ -99,14 +95,14 @@ void warn_of_shared(const TextCounts& counts, std::vector<DataWarning>& warnings
   const double many = counts.has_documents() ? 0 : 0.5;
   for (size_t s = 1; s < checked_splits; ++s) {
     const Duplicates::OfSplit& twice = counts.duplicates().splits[s];
-    const double part = share(twice.weight_also_in[0], counts.of(s).text_bytes);
+    const double part = share(twice.also_in[0].weight, counts.of(s).text_bytes);
     if (part > many)
       warnings.push_back(
           {"shared-texts",
            fmt::format(
                "{}: {}{} of {} {} ({} of their bytes) are also in train, so its loss will be too low; remove the "
                "copies from one of the two",
-               to_string(all_splits[s]), counts.sampled() ? "about " : "", twice.also_in[0], counts.of(s).texts,
+               to_string(all_splits[s]), counts.sampled() ? "about " : "", twice.also_in[0].texts, counts.of(s).texts,
                counts.noun(), percent(part))});
   }
 }
@@ -124,64 +120,46 @@ DataTable splits_table(const TextCounts& counts) {
     const Duplicates::OfSplit& twice = counts.duplicates().splits[s];
     table.rows.push_back({std::string(to_string(all_splits[s])), split.files, split.bytes, split.tokens,
                           share(split.bytes, split.tokens), 100 * share(split.unknown, split.tokens), split.texts,
-                          twice.repeated, 100 * share(twice.repeated_weight, split.text_bytes), twice.also_in[0],
-                          100 * share(twice.weight_also_in[0], split.text_bytes), twice.also_in[1]});
+                          twice.repeated.texts, 100 * share(twice.repeated.weight, split.text_bytes),
+                          twice.also_in[0].texts, 100 * share(twice.also_in[0].weight, split.text_bytes),
+                          twice.also_in[1].texts});
   }
   return table;
 }
 
-/// Files with unusual bytes, for a warning.
-class UnusualFiles {
- public:
-  void add(const std::string& path, const std::string& remarks) {
-    if (!remarks.empty() && ++count_ <= named) first_.push_back(fmt::format("{}: {}", path, remarks));
-  }
-  void warn(std::vector<DataWarning>& warnings) const {
-    if (count_ == 0) return;
-    warnings.push_back({"encoding", fmt::format("unusual bytes in {}{}; convert such files to UTF-8 with one kind of "
-                                                "line end, unless they are meant to be so",
-                                                join(first_, "; "), count_ > named ? "; ..." : "")});
-  }
-
- private:
-  static constexpr size_t named = 5;
-  size_t count_ = 0;
-  std::vector<std::string> first_;
-};
+void warn_of_files(const FirstFew& unusual, std::vector<DataWarning>& warnings) {
+  if (unusual.count() == 0) return;
+  warnings.push_back({"encoding", fmt::format("unusual bytes in {}; convert such files to UTF-8 with one kind of line "
+                                              "end, unless they are meant to be so",
+                                              unusual.text("; "))});
+}
 
 /// A training says which files are not UTF-8, where the tokenizer lets them pass.
 void warn_of_bytes(const SplitText& text, std::vector<DataWarning>& warnings) {
-  UnusualFiles unusual;
-  for (const auto& sources : text.sources)
-    for (const SourceText& source : sources) {
+  FirstFew unusual;
+  for (const Split split : all_splits)
+    for (const SourceText& source : text.sources[split]) {
       EncodingCheck check;
-      for_blocks(
-          source.open(0, source.size), [](std::string_view, size_t at) { return at; },
-          [&](std::string_view block) { check.push(block); });
+      for_blocks(source.open(0, source.size), anywhere, [&](std::string_view block) { check.push(block); });
       EncodingFacts facts;
       facts.invalid = check.finish().invalid;
-      unusual.add(source.file.path, facts.remarks());
+      if (facts.invalid > 0) unusual.add([&] { return source.file.path + ": " + facts.remarks(); });
     }
-  unusual.warn(warnings);
+  warn_of_files(unusual, warnings);
 }
 
 /// The size of each file, and what is unusual about its bytes. Files without remarks are listed only where there are
 /// few.
 DataTable files_table(const FileLists& lists, const LogLine& log, std::vector<DataWarning>& warnings) {
   constexpr size_t listed = 20;
-  size_t files = 0, bytes = 0;
-  for (const auto& list : lists) {
-    files += list.size();
-    bytes += size_of_text(list);
-  }
-  const bool few = files <= listed;
+  const bool few = lists.train.size() + lists.valid.size() + lists.test.size() <= listed;
   DataTable table{"files", few ? "Files" : "Files with unusual bytes", {"file", "key", "bytes", "remarks"}, {}};
-  UnusualFiles unusual;
-  Progress progress(log, "data: checking the bytes", bytes);
-  for (size_t i = 0; i < lists.size(); ++i)
-    for (const FoundFile& file : lists[i]) {
+  FirstFew unusual;
+  Progress progress(log, "data: checking the bytes", static_cast<double>(size_of_text(lists)));
+  for (const Split split : all_splits)
+    for (const FoundFile& file : lists[split]) {
       EncodingCheck check;
-      with_key(all_splits[i], [&] {
+      with_key(split, [&] {
         TextReader reader(file.path, is_packed_name(file.path) ? max_file_mb : any_file_mb);
         while (!reader.at_end()) {
           const std::string_view part = reader.piece();
@@ -191,48 +169,42 @@ DataTable files_table(const FileLists& lists, const LogLine& log, std::vector<Da
       });
       const EncodingFacts facts = check.finish();
       const std::string remarks = facts.remarks();
-      unusual.add(file.path, remarks);
+      if (!remarks.empty()) unusual.add([&] { return fmt::format("{}: {}", file.path, remarks); });
       if (few || !remarks.empty())
-        table.rows.push_back({file.path, fmt::format("data.{}", to_string(all_splits[i])), facts.bytes, remarks});
+        table.rows.push_back({file.path, fmt::format("data.{}", to_string(split)), facts.bytes, remarks});
     }
-  unusual.warn(warnings);
+  warn_of_files(unusual, warnings);
   return table;
 }
 
 void count_tokens(const SplitText& text, const TextSourceConfig& config, const LogLine& log, TextCounts& counts) {
-  size_t bytes = 0;
-  for (const Split split : all_splits) bytes += bytes_of(text.pieces[split]);
   Progress learning(log, "data: learning the tokenizer", 0);
   const auto tokenizer = learn_tokenizer(config, text.pieces.train, &learning);
-  Progress progress(log, "data: tokenising", bytes);
+  Progress progress(log, "data: tokenising", static_cast<double>(text.bytes()));
   for (size_t s = 0; s < checked_splits; ++s) {
     const std::vector<Piece>& pieces = text.pieces[all_splits[s]];
-    counts.add_texts(s, pieces, nullptr);
+    counts.add_texts(s, pieces);
     encode(
         pieces, config.documents, *tokenizer, &progress,
         [&](const std::vector<int32_t>& tokens) { counts.add_tokens(s, tokens, tokenizer->unknown_token()); },
-        [](const Piece&, int64_t) {});
+        [](const Piece&) {});
   }
   counts.finish();
 }
 
 }  // namespace
 
-std::vector<DataWarning> warnings_of(const SplitText& text, const TextSourceConfig& config,
-                                     const PerSplit<TokenRow>& rows, const Tokenizer& tokenizer) {
-  constexpr size_t large = 64'000'000;
-  size_t bytes = 0;
-  for (const Split split : all_splits) bytes += bytes_of(text.pieces[split]);
-  if (bytes > large) return {};
+std::vector<DataWarning> warnings_of(const SplitText& text, const TextSourceConfig& config, const TextData& data) {
+  if (text.bytes() > TextSourceConfig::large_text) return {};
   TextCounts counts(config.documents);
   for (size_t s = 0; s < checked_splits; ++s) {
-    counts.add_texts(s, text.pieces[all_splits[s]], nullptr);
-    rows[all_splits[s]].for_blocks(
-        [&](const std::vector<int32_t>& tokens) { counts.add_tokens(s, tokens, tokenizer.unknown_token()); });
+    counts.add_texts(s, text.pieces[all_splits[s]]);
+    data[all_splits[s]].tokens.for_blocks(
+        [&](const std::vector<int32_t>& tokens) { counts.add_tokens(s, tokens, data.tokenizer->unknown_token()); });
   }
   counts.finish();
   std::vector<DataWarning> warnings;
-  if (!tokenizer.needs_utf8()) warn_of_bytes(text, warnings);
+  if (!data.tokenizer->needs_utf8()) warn_of_bytes(text, warnings);
   warn_of_unknown(counts, warnings);
   warn_of_shared(counts, warnings);
   return warnings;
@@ -245,13 +217,13 @@ DataReport check_text(const TextSourceConfig& checked, const SourceInputs& input
   const FileLists lists = lists_of(config);
   DataReport report;
   DataTable files = files_table(lists, inputs.log, report.warnings);
-  const auto text = read_split_text(config, lists, nullptr, {must_be_utf8(config, nullptr), nullptr, inputs.scratch});
+  const SplitText text = read_split_text(config, lists, nullptr, inputs, nullptr);
   if (checked.on_error == OnError::stop)
-    report.errors = text->bad_lines;
+    report.errors = text.bad_lines;
   else
-    for (const std::string& line : text->left_out) report.warnings.push_back({"left-out", line});
+    for (const std::string& line : text.left_out) report.warnings.push_back({"left-out", line});
   TextCounts counts(config.documents);
-  count_tokens(*text, config, inputs.log, counts);
+  count_tokens(text, config, inputs.log, counts);
   warn_of_unknown(counts, report.warnings);
   warn_of_shared(counts, report.warnings);
   try {

@@ -23,8 +23,8 @@ void check_weights(const TextSourceConfig& c, Problems& problems) {
 }
 
 void check_split(const TextSourceConfig& c, Problems& problems) {
-  const bool held_out = (c.valid.empty() && c.valid_fraction > 0) || (c.test.empty() && c.test_fraction > 0);
-  if (held_out && c.split == TextSplit::tail && std::holds_alternative<FileDocumentsConfig>(c.documents))
+  if (c.valid_share() + c.test_share() > 0 && c.split == TextSplit::tail &&
+      std::holds_alternative<FileDocumentsConfig>(c.documents))
     problems.add("split",
                  "tail would cut every file in two, but documents: file makes each one document; use split: "
                  "by-file, or name files for valid and test");
@@ -33,8 +33,8 @@ void check_split(const TextSourceConfig& c, Problems& problems) {
 }  // namespace
 
 void validate(const TextSourceConfig& c, Problems& problems) {
-  const double held_out = (c.valid.empty() ? c.valid_fraction : 0) + (c.test.empty() ? c.test_fraction : 0);
-  if (held_out >= 1) problems.add("valid_fraction", "together with test_fraction it leaves no training text");
+  if (c.valid_share() + c.test_share() >= 1)
+    problems.add("valid_fraction", "together with test_fraction it leaves no training text");
   if (c.overlap >= c.sequence_length)
     problems.add("overlap", fmt::format("must be less than sequence_length ({})", c.sequence_length));
   check_weights(c, problems);

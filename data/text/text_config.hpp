@@ -3,7 +3,9 @@
 // tests/data/test_data_source.cpp (identities of earlier versions) and tests/cli/runs/test_old_runs.cpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,10 +13,15 @@
 #include "data/files/bad_rows.hpp"
 #include "data/files/text_file.hpp"
 #include "data/text/documents.hpp"
-#include "data/text/text_split.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 
 namespace capstan {
+
+/// Where validation (and test) text comes from when no files are named for it.
+enum class TextSplit { tail, by_file };
+inline std::vector<EnumName<TextSplit>> enum_names(TextSplit) {
+  return {{TextSplit::tail, "tail"}, {TextSplit::by_file, "by-file"}};
+}
 
 /// Which windows of the training text make an epoch.
 enum class WindowRule { contiguous, random };
@@ -30,6 +37,7 @@ inline std::vector<EnumName<ValidationRule>> enum_names(ValidationRule) {
 
 struct TextSourceConfig {
   static constexpr const char* type_name = "text";
+  static constexpr size_t large_text = 64'000'000;  // bytes
   std::vector<std::string> train, valid, test;
   std::vector<double> weights;
   std::vector<std::string> include, exclude;
@@ -41,9 +49,14 @@ struct TextSourceConfig {
   ValidationRule validation = ValidationRule::full;
   DocumentsConfig documents = NoDocumentsConfig{};
   OnError on_error = OnError::stop;
-  std::string cache = "runs/.cache";
-  int64_t cache_above_mb = 64;
+  std::optional<std::string> cache;
   TokenizerConfig tokenizer = ByteTokenizerConfig{};
+
+  /// Shares of the training text that are held out.
+  double valid_share() const { return valid.empty() ? valid_fraction : 0; }
+  double test_share() const { return test.empty() ? test_fraction : 0; }
+  /// The folder where the tokens of a text of so many bytes are kept; "": nowhere.
+  std::string cache_of(size_t bytes) const { return cache.value_or(bytes > large_text ? "runs/.cache" : ""); }
 };
 template <class Fields>
 void describe(Fields& f, TextSourceConfig& c) {
@@ -74,9 +87,8 @@ void describe(Fields& f, TextSourceConfig& c) {
   f("on_error", c.on_error, any(),
     "what to do with lines or rows that cannot be used: stop, or skip (leave them out and count them)");
   f("cache", c.cache, any(),
-    "folder where the tokens of large texts are kept, for all runs that read the same text; empty = kept for none");
-  f("cache_above_mb", c.cache_above_mb, size_from(0),
-    "text with more than this many million bytes is large; compressed files count four times");
+    "folder where tokens are kept, for all runs that read the same text; \"\" = kept for none; null = runs/.cache for "
+    "text of more than 64 million bytes, of which compressed files count four times");
   f("tokenizer", c.tokenizer, any(), "how text is divided into tokens; saved: as in another run");
 }
 

@@ -8,10 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "data/checks/report.hpp"
+#include "data/batches/source_content.hpp"
 #include "data/files/split.hpp"
 #include "data/files/token_row.hpp"
-#include "data/tokenizers/tokenizer.hpp"
 
 namespace capstan {
 
@@ -31,11 +30,9 @@ struct TextCorpus {
   int64_t size() const { return tokens.size(); }
 };
 
-struct TextData : PerSplit<TextCorpus> {
-  std::shared_ptr<const Tokenizer> tokenizer;
-  std::vector<std::string> left_out;  // what was left out, a line each
-  std::vector<DataWarning> warnings;  // of a text that is not large
-  std::string fingerprint;            // XXH3-128 over the tokens of train and valid
+/// A large text has no warnings. Those of others depend on the text, documents and the tokenizer.
+struct TextData : PerSplit<TextCorpus>, SourceContent {
+  std::string fingerprint;  // XXH3-128 over the tokens of train and valid
 };
 
 }  // namespace capstan

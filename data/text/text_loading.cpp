@@ -3,6 +3,7 @@
 #include "data/text/text_loading.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "core/base/error.hpp"
 #include "core/machine/in_order.hpp"
@@ -12,9 +13,6 @@
 
 namespace capstan {
 namespace {
-
-/// Share of the training text held out for a split that has no files of its own.
-double share_of(const std::vector<std::string>& files, double fraction) { return files.empty() ? fraction : 0; }
 
 /// Throws Error for a marker that the training text does not have: all of it would be one document.
 void check_marker(const DocumentsConfig& documents, const std::vector<Piece>& train) {
@@ -50,28 +48,38 @@ FileLists lists_of(const TextSourceConfig& config) {
           with_key(Split::test, [&] { return list_files(config.test, filter); })};
 }
 
-bool must_be_utf8(const TextSourceConfig& config, const Tokenizer* tokenizer) {
-  return tokenizer != nullptr ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
+size_t size_of_text(const FileLists& lists) {
+  size_t sum = 0;
+  for (const Split split : all_splits)
+    for (const FoundFile& file : lists[split]) {
+      std::error_code problem;  // reading the file names it
+      const auto size = std::filesystem::file_size(file.path, problem);
+      if (!problem) sum += static_cast<size_t>(size) * (is_packed_name(file.path) ? 4 : 1);
+    }
+  return sum;
 }
 
-std::unique_ptr<const SplitText> read_split_text(const TextSourceConfig& config, const FileLists& lists,
-                                                 const Tokenizer* tokenizer, const ReadRule& rule) {
-  auto text = std::make_unique<SplitText>();
+size_t SplitText::bytes() const {
+  size_t sum = 0;
+  for (const Split split : all_splits) sum += bytes_of(pieces[split]);
+  return sum;
+}
+
+SplitText read_split_text(const TextSourceConfig& config, const FileLists& lists, const Tokenizer* tokenizer,
+                          const SourceInputs& inputs, Progress* progress) {
+  const bool utf8 = tokenizer != nullptr ? tokenizer->needs_utf8() : needs_utf8(config.tokenizer);
+  SplitText text;
   BadRows bad(config.on_error, "line");
-  for (size_t i = 0; i < lists.size(); ++i) {
-    text->sources[i] = with_key(all_splits[i], [&] { return read_sources(lists[i], rule, bad); });
-  }
+  for (const Split split : all_splits)
+    text.sources[split] = with_key(split, [&] { return read_sources(lists[split], utf8, inputs, progress, bad); });
   bad.check();
-  text->left_out = bad.summary();
-  text->bad_lines = bad.listed();
+  text.left_out = bad.summary();
+  text.bad_lines = bad.listed();
   Boundary boundary = tokenizer != nullptr ? boundary_of(*tokenizer) : boundary_of(config.tokenizer);
   if (has_documents(config.documents))
     boundary = [&](std::string_view content, size_t at) { return document_boundary(config.documents, content, at); };
-  text->pieces = split_sources(text->sources[0], {config.split, share_of(config.valid, config.valid_fraction),
-                                                  share_of(config.test, config.test_fraction), std::move(boundary)});
-  add_whole(text->sources[1], text->pieces.valid);
-  add_whole(text->sources[2], text->pieces.test);
-  if (!config.train.empty()) check_marker(config.documents, text->pieces.train);
+  text.pieces = split_sources(text.sources, config, boundary);
+  if (!config.train.empty()) check_marker(config.documents, text.pieces.train);
   return text;
 }
 
@@ -83,12 +91,11 @@ std::shared_ptr<const Tokenizer> learn_tokenizer(const TextSourceConfig& config,
   return make_tokenizer(config.tokenizer, texts_of(parts, progress));
 }
 
-int64_t encode(const std::vector<Piece>& pieces, const DocumentsConfig& documents, const Tokenizer& tokenizer,
-               Progress* progress, const std::function<void(const std::vector<int32_t>&)>& put,
-               const std::function<void(const Piece&, int64_t)>& file) {
+void encode(const std::vector<Piece>& pieces, const DocumentsConfig& documents, const Tokenizer& tokenizer,
+            Progress* progress, const std::function<void(const std::vector<int32_t>&)>& put,
+            const std::function<void(const Piece&)>& ended) {
   const std::optional<int32_t> end = end_of_document(documents, tokenizer);
   std::vector<int32_t> tokens;
-  int64_t given = 0;
   InOrder<Part, std::vector<int32_t>> parts(
       [&](const Part& part) {
         if (progress != nullptr) progress->add(static_cast<double>(part.passed));
@@ -100,9 +107,8 @@ int64_t encode(const std::vector<Piece>& pieces, const DocumentsConfig& document
         if (part.ends_document && end) tokens.push_back(*end);
         if (!part.ends_piece && tokens.size() < tokens_at_once) return;
         put(tokens);
-        given += static_cast<int64_t>(tokens.size());
         tokens.clear();
-        if (part.ends_piece) file(*part.piece, given);
+        if (part.ends_piece) ended(*part.piece);
       });
   for (const Piece& piece : pieces) {
     size_t passed = 0;
@@ -125,13 +131,12 @@ int64_t encode(const std::vector<Piece>& pieces, const DocumentsConfig& document
     add("", false, true);
   }
   parts.finish();
-  return given;
 }
 
 void check_sizes(const TextSourceConfig& config, int64_t train, int64_t valid) {
-  const double share = share_of(config.valid, config.valid_fraction);
-  if (share > 0 && valid == 0)
-    throw Error(fmt::format("data: {} of the training text is too little to validate on; raise valid_fraction", share));
+  if (config.valid_share() > 0 && valid == 0)
+    throw Error(fmt::format("data: {} of the training text is too little to validate on; raise valid_fraction",
+                            config.valid_share()));
   if (train == 0 && !config.train.empty())
     throw Error("data: no text is left to train on; add text, lower valid_fraction or list files in data.valid");
 }

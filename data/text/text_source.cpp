@@ -22,23 +22,20 @@ std::string sources_text(const TextCorpus& corpus) {
 std::string identity_of(const TextSourceConfig& config, const TextData& data) {
   // A run goes on with other values of these keys: they name files or the cache, concern evaluation alone, or change
   // the tokens, which the fingerprint covers.
-  const std::vector<std::string> without = {"include",   "exclude", "overlap",       "validation",
-                                            "documents", "cache",   "cache_above_mb"};
+  const std::vector<std::string> without = {"include", "exclude", "overlap", "validation", "documents", "cache"};
   return source_identity(settings_of(config), without, data.fingerprint, sources_text(data.train));
 }
 
 class TextSource final : public DataSource {
  public:
   TextSource(const TextSourceConfig& config, const SourceInputs& inputs)
-      : config_(config),
-        data_(load_text(config, inputs.tokenizer, inputs.log, {inputs.cache, inputs.scratch})),
-        batches_(inputs.batches) {
+      : config_(config), data_(load_text(config, inputs)), batches_(inputs.batches) {
     if (!config.train.empty())
       training_.emplace(data_.train, TrainingWindows::Options{config.sequence_length, config.windows, inputs.seed},
                         inputs.batches);
   }
 
-  const Tokenizer& tokenizer() const override { return *data_.tokenizer; }
+  const SourceContent& content() const override { return data_; }
   std::string identity() const override { return identity_of(config_, data_); }
   bool has(Split split) const override { return data_[split].size() > 0; }
   const BatchSource& training() const override {
@@ -48,8 +45,6 @@ class TextSource final : public DataSource {
   std::unique_ptr<BatchSource> evaluation(Split split) const override { return windows(split, all_windows()); }
   std::unique_ptr<BatchSource> validation() const override { return validation_windows(); }
   std::optional<TextSize> text_size(Split split) const override;
-  std::vector<std::string> left_out() const override { return data_.left_out; }
-  std::vector<DataWarning> warnings() const override { return data_.warnings; }
 
  protected:
   std::vector<std::string> describe_split(Split split) const override;

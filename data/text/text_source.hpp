@@ -5,31 +5,22 @@
 
 #include <memory>
 
-#include "core/io/progress.hpp"
 #include "data/batches/data_source.hpp"
 #include "data/text/text_config.hpp"
 #include "data/text/text_corpus.hpp"
 
 namespace capstan {
 
-/// Where load_text() may leave something.
-struct LoadRule {
-  CacheUse cache = CacheUse::write;  // read: tokens that are in config.cache are taken, others are kept nowhere
-  std::string scratch = {};          // SourceInputs::scratch
-  size_t max_in_memory = ByteStore::max_in_memory;  // bytes of copies of texts, and of each row of tokens
-};
-
-/// Reads, splits and tokenises. `tokenizer`: that of an earlier run; otherwise one is made from the training text.
+/// Reads, splits and tokenises, by the tokenizer of an earlier run or one that is made from the training text.
 /// Files are in the order of their paths; with weights, source by source.
 /// With `tail` a file of n bytes is cut at floor(n (1 - valid - test)) and floor(n (1 - test)), in that order train,
 /// valid and test, moved back to where the tokenizer allows a cut; for one file of characters these are nanoGPT's and
 /// enwik8's usual splits. With `by-file`, round(files * fraction) files, at least one, whose names have the smallest
 /// hashes are held out. With documents, a tail begins with a document, and the text between documents is no token.
-/// The tokens of a text above config.cache_above_mb are kept in config.cache, unless they are there already. `log`
-/// takes lines about it. Throws Error naming file (line, column) and remedy; ConfigError for fractions that leave no
-/// training text, or weights that do not fit.
-TextData load_text(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr,
-                   const LogLine& log = nullptr, const LoadRule& rule = {});
+/// The tokens are kept in the folder of config.cache_of(), unless they are there already; of CacheUse::read, those that
+/// are there are taken, and others kept nowhere. Throws Error naming file (line, column) and remedy; ConfigError for
+/// fractions that leave no training text, or weights that do not fit.
+TextData load_text(const TextSourceConfig& config, const SourceInputs& inputs);
 
 SourceFacts facts(const TextSourceConfig& config);
 std::unique_ptr<DataSource> make_source(const TextSourceConfig& config, const SourceInputs& inputs);

@@ -49,24 +49,25 @@ void leave_out_bad_lines(const Text& text, const std::string& path, BadRows& bad
   if (kept > 0) keep(kept, size);
 }
 
-/// `in_memory`: how many bytes of copies are held there.
-SourceText read_source(const FoundFile& file, const ReadRule& rule, size_t in_memory, BadRows& bad) {
+/// `in_memory`: how many bytes of copies are held there; the others are in the folder `scratch`.
+SourceText read_source(const FoundFile& file, bool utf8, const std::string& scratch, size_t in_memory,
+                       Progress* progress, BadRows& bad) {
   SourceText source;
   source.file = file;
   source.size = static_cast<size_t>(RegularFile(file.path).size());
   if (is_packed_name(file.path) || source.size <= in_memory) {
-    source.copy = std::make_shared<ByteStore>(rule.scratch, in_memory);
+    source.copy = std::make_shared<ByteStore>(scratch, in_memory);
     for (TextReader reader(file.path, max_file_mb); !reader.at_end();) source.copy->append(reader.piece());
     source.size = static_cast<size_t>(source.copy->size());
   }
   if (source.size == 0) throw empty_file(file.path);
-  const Text text = source.open(0, source.size, rule.progress);
+  const Text text = source.open(0, source.size, progress);
   check_not_packed(text.view(), file.path);
-  if (!rule.utf8) return source;
+  if (!utf8) return source;
   check_is_text(text.view(), file.path);
   std::shared_ptr<ByteStore> good;
   leave_out_bad_lines(text, file.path, bad, [&](size_t begin, size_t end) {
-    if (!good) good = std::make_shared<ByteStore>(rule.scratch, in_memory);
+    if (!good) good = std::make_shared<ByteStore>(scratch, in_memory);
     for (size_t at = begin; at < end; at += text_block) {
       const size_t size = std::min(text_block, end - at);
       good->append(text.view().substr(at, size));
@@ -90,20 +91,24 @@ void add_piece(std::vector<Piece>& pieces, const SourceText& file, size_t begin,
   if (end > begin) pieces.push_back({&file, begin, end});
 }
 
-void split_tails(const std::vector<SourceText>& files, const SplitRule& rule, Pieces& pieces) {
+void add_whole(const std::vector<SourceText>& files, std::vector<Piece>& pieces) {
+  for (const SourceText& file : files) add_piece(pieces, file, 0, file.size);
+}
+
+void split_tails(const std::vector<SourceText>& files, double valid, double test, const Boundary& boundary,
+                 Pieces& pieces) {
   for (const SourceText& file : files) {
     const Text text = file.open(0, file.size);
     const size_t end = file.size;
-    const size_t test_begin = rule.test > 0 ? cut_position(text.view(), 1 - rule.test, rule.boundary) : end;
-    const size_t valid_begin =
-        rule.valid > 0 ? cut_position(text.view(), 1 - rule.valid - rule.test, rule.boundary) : test_begin;
+    const size_t test_begin = test > 0 ? cut_position(text.view(), 1 - test, boundary) : end;
+    const size_t valid_begin = valid > 0 ? cut_position(text.view(), 1 - valid - test, boundary) : test_begin;
     add_piece(pieces.train, file, 0, valid_begin);
     add_piece(pieces.valid, file, valid_begin, test_begin);
     add_piece(pieces.test, file, test_begin, end);
   }
 }
 
-void split_files(const std::vector<SourceText>& files, const SplitRule& rule, Pieces& pieces) {
+void split_files(const std::vector<SourceText>& files, double valid, double test, Pieces& pieces) {
   std::vector<size_t> order(files.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -114,7 +119,7 @@ void split_files(const std::vector<SourceText>& files, const SplitRule& rule, Pi
                ? std::max<size_t>(1, static_cast<size_t>(std::llround(static_cast<double>(files.size()) * fraction)))
                : 0;
   };
-  const size_t valid_files = share(rule.valid), test_files = share(rule.test);
+  const size_t valid_files = share(valid), test_files = share(test);
   if (valid_files + test_files >= files.size())
     throw Error(
         fmt::format("data: split by-file holds {} of {} files out and leaves none to train on; name more files, lower "
@@ -135,27 +140,28 @@ Text SourceText::open(size_t begin, size_t end, Progress* progress) const {
   return Text(mapped, begin, end, progress);
 }
 
-std::vector<SourceText> read_sources(const std::vector<FoundFile>& files, const ReadRule& rule, BadRows& bad) {
+std::vector<SourceText> read_sources(const std::vector<FoundFile>& files, bool utf8, const SourceInputs& inputs,
+                                     Progress* progress, BadRows& bad) {
   std::vector<SourceText> sources;
-  size_t left = rule.max_in_memory;
+  size_t left = inputs.max_in_memory;
   for (const FoundFile& file : files) {
-    const SourceText& source = sources.emplace_back(read_source(file, rule, left, bad));
+    const SourceText& source = sources.emplace_back(read_source(file, utf8, inputs.scratch, left, progress, bad));
     if (source.copy && source.copy->in_memory()) left -= std::min(left, source.size);
   }
   return sources;
 }
 
-Pieces split_sources(const std::vector<SourceText>& files, const SplitRule& rule) {
+Pieces split_sources(const PerSplit<std::vector<SourceText>>& files, const TextSourceConfig& config,
+                     const Boundary& boundary) {
+  const double valid = config.valid_share(), test = config.test_share();
   Pieces pieces;
-  if (rule.valid + rule.test > 0 && rule.split == TextSplit::by_file)
-    split_files(files, rule, pieces);
+  if (valid + test > 0 && config.split == TextSplit::by_file)
+    split_files(files.train, valid, test, pieces);
   else
-    split_tails(files, rule, pieces);
+    split_tails(files.train, valid, test, boundary, pieces);
+  add_whole(files.valid, pieces.valid);
+  add_whole(files.test, pieces.test);
   return pieces;
-}
-
-void add_whole(const std::vector<SourceText>& files, std::vector<Piece>& pieces) {
-  for (const SourceText& file : files) add_piece(pieces, file, 0, file.size);
 }
 
 Texts texts_of(const std::vector<Piece>& pieces, Progress* progress) {

@@ -7,18 +7,14 @@
 #include <vector>
 
 #include "core/io/byte_store.hpp"
+#include "data/batches/data_source.hpp"
 #include "data/files/bad_rows.hpp"
 #include "data/files/file_list.hpp"
 #include "data/files/split.hpp"
+#include "data/text/text_config.hpp"
 #include "data/tokenizers/texts.hpp"
 
 namespace capstan {
-
-/// Where validation (and test) text comes from when no files are named for it.
-enum class TextSplit { tail, by_file };
-inline std::vector<EnumName<TextSplit>> enum_names(TextSplit) {
-  return {{TextSplit::tail, "tail"}, {TextSplit::by_file, "by-file"}};
-}
 
 /// A file's text, unpacked, without lines that cannot be used.
 struct SourceText {
@@ -30,15 +26,10 @@ struct SourceText {
   Text open(size_t begin, size_t end, Progress* progress = nullptr) const;
 };
 
-struct ReadRule {
-  bool utf8 = false;             // must lines be UTF-8?
-  Progress* progress = nullptr;  // may be null
-  std::string scratch = {};      // SourceInputs::scratch: the folder for copies that are not in memory
-  size_t max_in_memory = ByteStore::max_in_memory;  // bytes of copies, all together
-};
-
-/// Throws Error for a file that is empty or cannot be read; lines that are not UTF-8 go to `bad`.
-std::vector<SourceText> read_sources(const std::vector<FoundFile>& files, const ReadRule& rule, BadRows& bad);
+/// Throws Error for a file that is empty or cannot be read; where lines must be `utf8`, others go to `bad`. `inputs`
+/// say where copies are, and how many bytes of them in memory. `progress` may be null.
+std::vector<SourceText> read_sources(const std::vector<FoundFile>& files, bool utf8, const SourceInputs& inputs,
+                                     Progress* progress, BadRows& bad);
 
 /// A part of a file that belongs to one split.
 struct Piece {
@@ -50,16 +41,10 @@ struct Piece {
 
 using Pieces = PerSplit<std::vector<Piece>>;
 
-struct SplitRule {
-  TextSplit split = TextSplit::tail;
-  double valid = 0, test = 0;  // shares of each file or, by_file, of the number of files
-  Boundary boundary;           // where a file may be cut
-};
-
-/// The pieces of files, of which shares are held out. Throws Error when nothing is left to train on.
-Pieces split_sources(const std::vector<SourceText>& files, const SplitRule& rule);
-/// Adds whole files to a split.
-void add_whole(const std::vector<SourceText>& files, std::vector<Piece>& pieces);
+/// The pieces of the files of train, valid and test; of those of train, shares are held out. `boundary`: where a file
+/// may be cut. Throws Error when nothing is left to train on.
+Pieces split_sources(const PerSplit<std::vector<SourceText>>& files, const TextSourceConfig& config,
+                     const Boundary& boundary);
 
 /// The pieces as texts, for make_tokenizer(). They must outlive it.
 Texts texts_of(const std::vector<Piece>& pieces, Progress* progress);

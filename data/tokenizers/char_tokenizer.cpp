@@ -10,20 +10,6 @@
 
 namespace capstan {
 
-namespace {
-
-/// Calls visit(code point) for every character of the text, which must be valid UTF-8.
-template <class Visit>
-void each_code_point(std::string_view text, const Visit& visit) {
-  for (size_t at = 0; at < text.size();) {
-    const Utf8Character character = first_character(text.substr(at));
-    visit(character.code_point);
-    at += character.bytes;
-  }
-}
-
-}  // namespace
-
 CharTokenizer::CharTokenizer(std::vector<uint32_t> code_points) : code_points_(std::move(code_points)) {
   for (size_t i = 0; i < code_points_.size(); ++i) {
     check(code_points_[i] <= 0x10ffff && (code_points_[i] < 0xd800 || code_points_[i] > 0xdfff),
@@ -41,7 +27,7 @@ CharTokenizer CharTokenizer::from_texts(const Texts& texts) {
     TextPlace place;
     for_blocks(texts.open(i), boundary_of(empty), [&](std::string_view text) {
       check_utf8(text, "text", place);
-      each_code_point(text, [&](uint32_t point) { points.insert(point); });
+      for_each_character(text, [&](const Utf8Character& c, std::string_view) { points.insert(c.code_point); });
     });
   }
   return CharTokenizer({points.begin(), points.end()});
@@ -56,7 +42,7 @@ std::vector<int32_t> CharTokenizer::encode(std::string_view text, const std::str
   check_utf8(text, file);
   std::vector<int32_t> ids;
   ids.reserve(text.size());
-  each_code_point(text, [&](uint32_t point) { ids.push_back(id_of(point)); });
+  for_each_character(text, [&](const Utf8Character& c, std::string_view) { ids.push_back(id_of(c.code_point)); });
   return ids;
 }
 

@@ -110,69 +110,54 @@ void check_charsmap(std::string_view map, const std::string& origin) {
   }
 }
 
-void check_normaliser(std::string_view bytes, const std::string& origin) {
+/// Does a normaliser change texts? Checks its table.
+bool changes_texts(std::string_view bytes, const std::string& origin) {
+  bool puts_blank = true, drops_blanks = true, has_table = false;
   Message normaliser(bytes, origin);
-  while (const auto field = normaliser.next())
+  while (const auto field = normaliser.next()) {
     if (field->number == 2 && field->wire_type == 2) check_charsmap(field->bytes, origin);
-}
-
-void check_piece(std::string_view bytes, const std::string& origin) {
-  Message piece(bytes, origin);
-  while (const auto field = piece.next()) {
-    if (field->number == 1 && field->wire_type == 2 && field->bytes.find('\0') != std::string_view::npos)
-      refuse_sentencepiece_model(origin, "a piece holds the character \\0");
-    if (field->number != 2 || field->wire_type != 5) continue;
-    float score = 0;
-    std::memcpy(&score, field->bytes.data(), sizeof(score));
-    if (!std::isfinite(score)) refuse_sentencepiece_model(origin, "the score of a piece is not a number");
+    if (field->number == 2) has_table = !field->bytes.empty();
+    if (field->number == 3) puts_blank = field->value != 0;
+    if (field->number == 4) drops_blanks = field->value != 0;
   }
+  return puts_blank || drops_blanks || has_table;
 }
 
 SentencePieceContent::Piece piece_of(std::string_view bytes, const std::string& origin) {
   SentencePieceContent::Piece piece;
   Message message(bytes, origin);
   while (const auto field = message.next()) {
-    if (field->number == 1) piece.text = field->bytes;
-    if (field->number == 2) std::memcpy(&piece.score, field->bytes.data(), sizeof(piece.score));
+    if (field->number == 1 && field->wire_type == 2) piece.text = field->bytes;
+    if (field->number == 2 && field->wire_type == 5)
+      std::memcpy(&piece.score, field->bytes.data(), sizeof(piece.score));
     if (field->number == 3) piece.type = static_cast<SentencePieceContent::Type>(field->value);
+    if (piece.text.find('\0') != std::string::npos)
+      refuse_sentencepiece_model(origin, "a piece holds the character \\0");
+    if (!std::isfinite(piece.score)) refuse_sentencepiece_model(origin, "the score of a piece is not a number");
   }
   return piece;
 }
 
-}  // namespace
-
-void check_sentencepiece_model(std::string_view model, const std::string& origin) {
-  Message fields(model, origin);
-  while (const auto field = fields.next()) {
-    if (field->wire_type != 2) continue;
-    if (field->number == 1) check_piece(field->bytes, origin);
-    if (field->number == 3 || field->number == 5) check_normaliser(field->bytes, origin);
+void read_trainer(std::string_view bytes, const std::string& origin, SentencePieceContent& content) {
+  Message trainer(bytes, origin);
+  while (const auto field = trainer.next()) {
+    if (field->number == 3) content.is_unigram = field->value == 1;
+    if (field->number == 3) content.is_bpe = field->value == 2;
+    if (field->number == 35) content.byte_fallback = field->value != 0;
   }
 }
+
+}  // namespace
 
 SentencePieceContent sentencepiece_content(std::string_view model, const std::string& origin) {
   SentencePieceContent content;
   Message fields(model, origin);
   while (const auto field = fields.next()) {
+    if (field->wire_type != 2) continue;
     if (field->number == 1) content.pieces.push_back(piece_of(field->bytes, origin));
-    if (field->number == 2) {
-      Message trainer(field->bytes, origin);
-      while (const auto entry = trainer.next()) {
-        if (entry->number == 3) content.is_unigram = entry->value == 1;
-        if (entry->number == 3) content.is_bpe = entry->value == 2;
-        if (entry->number == 35) content.byte_fallback = entry->value != 0;
-      }
-    }
-    if (field->number == 3) {
-      bool puts_blank = true, drops_blanks = true, has_table = false;
-      Message normaliser(field->bytes, origin);
-      while (const auto entry = normaliser.next()) {
-        if (entry->number == 2) has_table = !entry->bytes.empty();
-        if (entry->number == 3) puts_blank = entry->value != 0;
-        if (entry->number == 4) drops_blanks = entry->value != 0;
-      }
-      content.changes_texts = puts_blank || drops_blanks || has_table;
-    }
+    if (field->number == 2) read_trainer(field->bytes, origin, content);
+    if (field->number == 3) content.changes_texts = changes_texts(field->bytes, origin);
+    if (field->number == 5) changes_texts(field->bytes, origin);  // of decoding: its table is checked, too
   }
   return content;
 }

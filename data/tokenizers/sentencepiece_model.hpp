@@ -11,11 +11,7 @@ namespace capstan {
 /// Throws the Error that says that the file `origin` is no such model or is damaged, why, and what to do.
 [[noreturn]] void refuse_sentencepiece_model(const std::string& origin, std::string_view why);
 
-/// Throws Error "<origin>: ..." unless following the model's tables stays within them: its normalisation is a trie of
-/// offsets that the library follows without looking, and scores that are no numbers have no order.
-void check_sentencepiece_model(std::string_view model, const std::string& origin);
-
-/// What a checked model holds, as far as another program's format can have it: for exports (run/exports).
+/// What a model holds, as far as another program's format can have it: for exports (run/exports).
 struct SentencePieceContent {
   enum class Type { normal = 1, unknown, control, user_defined, unused, byte };
   struct Piece {
@@ -29,6 +25,8 @@ struct SentencePieceContent {
   /// Does it change texts before it looks for pieces: with a table, a blank in front, or blanks left out?
   bool changes_texts = false;
 };
+/// Throws Error "<origin>: ..." unless following the model's tables stays within them: its normalisation is a trie of
+/// offsets that the library follows without looking, and scores that are no numbers have no order.
 SentencePieceContent sentencepiece_content(std::string_view model, const std::string& origin);
 
 }  // namespace capstan

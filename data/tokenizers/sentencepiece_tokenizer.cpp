@@ -59,7 +59,7 @@ bool begins_word(std::string_view text, size_t at) { return text[at] == ' ' && t
 
 SentencePieceTokenizer::SentencePieceTokenizer(std::string model, const std::string& origin)
     : model_(std::move(model)), processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
-  check_sentencepiece_model(model_, origin);
+  sentencepiece_content(model_, origin);  // whose tables the library follows without looking
   check_status(processor_->LoadFromSerializedProto(model_), origin);
   learn_pieces(origin);
   learn_manners();

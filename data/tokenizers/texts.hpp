@@ -66,6 +66,8 @@ size_t find(const Text& text, std::string_view sought, size_t at);
 
 /// Where a text may be cut: Tokenizer::boundary().
 using Boundary = std::function<size_t(std::string_view text, size_t at)>;
+/// The boundary of work that does not care.
+inline size_t anywhere(std::string_view, size_t at) { return at; }
 
 /// Calls visit(block) for one block of a text after the other, and passes it. Blocks have about `size` bytes and end
 /// at a boundary, at a line's end where one is near; longer ones only where the text has no boundary.

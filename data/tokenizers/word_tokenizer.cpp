@@ -8,6 +8,7 @@
 
 #include "core/base/error.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/strings/strings.hpp"
 #include "core/strings/utf8.hpp"
 
 namespace capstan {
@@ -39,12 +40,8 @@ void split_words(std::string_view text, const WordTokenizer::Rule& rule,
   }
 }
 
-std::string lowered(std::string_view word, bool lower_case) {
-  std::string result(word);
-  if (lower_case)
-    for (char& c : result)
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
+std::string key_of(std::string_view word, const WordTokenizer::Rule& rule) {
+  return rule.lower_case ? lower_case(word) : std::string(word);
 }
 
 using WordCounts = std::unordered_map<std::string, int64_t>;
@@ -63,7 +60,7 @@ SharedCounts count_words(const Texts& texts, const WordTokenizer::Rule& rule) {
     SharedCounts& counts = of_threads[static_cast<size_t>(thread_index())];
     split_words(text, rule, [&](std::string_view word) {
       if (word == "\n") return;
-      std::string key = lowered(word, rule.lower_case);
+      std::string key = key_of(word, rule);
       WordCounts& share = counts[std::hash<std::string>()(key) % count_shares];
       ++share[std::move(key)];
     });
@@ -112,7 +109,7 @@ std::vector<int32_t> WordTokenizer::encode(std::string_view text, const std::str
       ids.push_back(end_of_line);
       return;
     }
-    const auto found = ids_.find(lowered(word, rule_.lower_case));
+    const auto found = ids_.find(key_of(word, rule_));
     ids.push_back(found == ids_.end() ? unknown : found->second);
   });
   return ids;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "data/batches/batcher.hpp"
+#include "data/text/text_source.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "tests/support/source_dir.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -30,6 +31,17 @@ inline std::string write_zstd(const TemporaryFolder& folder, const std::string& 
   std::string packed(ZSTD_compressBound(content.size()), '\0');
   packed.resize(ZSTD_compress(packed.data(), packed.size(), content.data(), content.size(), 3));
   return folder.write(name, packed);
+}
+
+/// load_text() of a training.
+inline TextData loaded(const TextSourceConfig& config, std::shared_ptr<const Tokenizer> tokenizer = nullptr,
+                       const LogLine& log = nullptr, size_t max_in_memory = ByteStore::max_in_memory) {
+  SourceInputs inputs;
+  inputs.tokenizer = std::move(tokenizer);
+  inputs.log = log;
+  inputs.cache = CacheUse::write;
+  inputs.max_in_memory = max_in_memory;
+  return load_text(config, inputs);
 }
 
 inline bool equal(const Batch& a, const Batch& b) {

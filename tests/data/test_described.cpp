@@ -49,7 +49,7 @@ size_t described_fields() {
 }  // namespace
 
 TEST_CASE("every field is described once, with help and a default inside its limits") {
-  CHECK(described_fields<TextSourceConfig>() == 18);
+  CHECK(described_fields<TextSourceConfig>() == 17);
   CHECK(described_fields<LabelledSourceConfig>() == 23);
   CHECK(described_fields<BatchConfig>() == 2);
   CHECK(described_fields<ByteTokenizerConfig>() == 0);

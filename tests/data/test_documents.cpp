@@ -17,14 +17,22 @@ using namespace capstan;
 
 namespace {
 
-using Boundary = std::function<size_t(std::string_view, size_t)>;
 using Documents = std::vector<std::string>;
 
-size_t anywhere(std::string_view text, size_t at) { return ByteTokenizer().boundary(text, at); }
+/// Gives a cutter the text in pieces that end at `cuts`, which ascend.
+void cut_text(const DocumentsConfig& config, const Boundary& boundary, std::string_view text, std::vector<size_t> cuts,
+              const DocumentCutter::Visit& visit) {
+  DocumentCutter cutter(config, boundary);
+  size_t begin = 0;
+  cuts.push_back(text.size());
+  for (const size_t cut : cuts) {
+    cutter.push(text.substr(begin, cut - begin), visit);
+    begin = cut;
+  }
+  cutter.finish(visit);
+}
 
-/// Pieces end at `cuts`, which ascend.
-Documents documents_of(const DocumentsConfig& config, const std::string& text, const std::vector<size_t>& cuts = {},
-                       const Boundary& boundary = anywhere) {
+Documents documents_of(const DocumentsConfig& config, const std::string& text, const std::vector<size_t>& cuts = {}) {
   Documents documents;
   bool open = false;
   const auto visit = [&](std::string_view part, bool last) {
@@ -32,14 +40,7 @@ Documents documents_of(const DocumentsConfig& config, const std::string& text, c
     documents.back() += part;
     open = !last;
   };
-  DocumentCutter cutter(config, boundary);
-  size_t begin = 0;
-  for (const size_t cut : cuts) {
-    cutter.push(std::string_view(text).substr(begin, cut - begin), visit);
-    begin = cut;
-  }
-  cutter.push(std::string_view(text).substr(begin), visit);
-  cutter.finish(visit);
+  cut_text(config, anywhere, text, cuts, visit);
   CHECK_FALSE(open);
   return documents;
 }
@@ -126,20 +127,13 @@ TEST_CASE("documents do not depend on the pieces that the text comes in, nor do 
       const Documents whole = documents_of(config, text);
       REQUIRE(documents_of(config, text, cuts) == whole);
       for (const auto& tokenizer : {chars, words}) {
-        DocumentCutter cutter(config, boundary_of(*tokenizer));
         std::vector<int32_t> ids, expected;
         const auto visit = [&](std::string_view part, bool last) {
           const auto tokens = tokenizer->encode(part);
           ids.insert(ids.end(), tokens.begin(), tokens.end());
           if (last) ids.push_back(*end_of_document(config, *tokenizer));
         };
-        size_t begin = 0;
-        for (const size_t cut : cuts) {
-          cutter.push(std::string_view(text).substr(begin, cut - begin), visit);
-          begin = cut;
-        }
-        cutter.push(std::string_view(text).substr(begin), visit);
-        cutter.finish(visit);
+        cut_text(config, boundary_of(*tokenizer), text, cuts, visit);
         for (const std::string& document : whole) {
           const auto tokens = tokenizer->encode(document);
           expected.insert(expected.end(), tokens.begin(), tokens.end());
@@ -178,7 +172,7 @@ TEST_CASE("load_text: each document is followed by the end's token; markers are 
   const std::string path = folder.write("text", "one two\n<|endoftext|>\n\nthree\n\nfour\n");
   TextSourceConfig config = text_config(path, MarkerDocumentsConfig{});
   config.tokenizer = WordTokenizerConfig{};
-  const TextData data = load_text(config);
+  const TextData data = loaded(config);
   CHECK(data.tokenizer->vocabulary_size() == 2 + 4);
   CHECK(vocabulary_size(config, *data.tokenizer) == 7);
   CHECK(start_token(config, *data.tokenizer) == 6);
@@ -189,7 +183,7 @@ TEST_CASE("load_text: each document is followed by the end's token; markers are 
         std::vector<int32_t>{id("one"), id("two"), 6, id("three"), id("\n"), id("\n"), id("four"), 6});
 
   config.documents = NoDocumentsConfig{};
-  const TextData plain = load_text(config);
+  const TextData plain = loaded(config);
   CHECK_FALSE(plain.train.end_of_document);
   CHECK(plain.train.tokens.to_vector() == plain.tokenizer->encode("one two\n<|endoftext|>\n\nthree\n\nfour\n"));
   CHECK(vocabulary_size(config, *plain.tokenizer) == plain.tokenizer->vocabulary_size());
@@ -200,7 +194,7 @@ TEST_CASE("load_text: each document is followed by the end's token; markers are 
   config.tokenizer = ByteTokenizerConfig{};
   config.documents = LineDocumentsConfig{};
   config.valid_fraction = 0.5;
-  const TextData lines = load_text(config);
+  const TextData lines = loaded(config);
   CHECK(lines.train.tokens.to_vector() == std::vector<int32_t>{'1', 256, '2', '2', 256});
   CHECK(lines.valid.tokens.to_vector() ==
         std::vector<int32_t>{'3', '3', '3', 256, '4', '4', '4', '4', 256, '5', 256, '6', 256});
@@ -210,15 +204,15 @@ TEST_CASE("documents that cannot be had are named with the remedy") {
   const TemporaryFolder folder;
   const std::string path = folder.write("text", "one\ntwo\nthree\n");
   TextSourceConfig config = text_config(path, FileDocumentsConfig{});
-  CHECK_NOTHROW(load_text(config));
+  CHECK_NOTHROW(loaded(config));
   config.valid_fraction = 0.1;
-  CHECK(contains(message_of<ConfigError>([&] { load_text(config); }),
+  CHECK(contains(message_of<ConfigError>([&] { loaded(config); }),
                  "data.split: tail would cut every file in two, but documents: file makes each one document; use "
                  "split: by-file, or name files for valid and test"));
   config.documents = BlankLineDocumentsConfig{};  // a single document, all of which the tail takes
-  CHECK(contains(message_of<Error>([&] { load_text(config); }), "no text is left to train on"));
+  CHECK(contains(message_of<Error>([&] { loaded(config); }), "no text is left to train on"));
   config.documents = MarkerDocumentsConfig{"<s>"};
-  CHECK(contains(message_of<Error>([&] { load_text(config); }),
+  CHECK(contains(message_of<Error>([&] { loaded(config); }),
                  "data.documents.text: \"<s>\" does not occur in the training text"));
 }
 
@@ -302,7 +296,7 @@ TEST_CASE("blanks without end, in small pieces, take a time that grows with thei
       documents.back() += part;
       if (last) documents.emplace_back();
     };
-    DocumentCutter cutter(config, [](std::string_view, size_t at) { return at; });
+    DocumentCutter cutter(config, anywhere);
     cutter.push("one", visit);
     for (int i = 0; i < 300000; ++i) cutter.push(" ", visit);
     cutter.push("two", visit);

@@ -208,7 +208,7 @@ TEST_CASE("the files of a source lie together, in the order of data.train") {
   folder.write("b/2", "BBBBBBBBBB");
   folder.write("a/1", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
   const std::vector<std::string> train = {folder.path("b"), folder.path("a/*")};
-  const TextData data = load_text(text_config(train, {3, 1}));
+  const TextData data = loaded(text_config(train, {3, 1}));
   const auto text = [&](const TextCorpus& corpus) { return data.tokenizer->decode(corpus.tokens.to_vector()); };
   CHECK(text(data.train) == std::string(18, 'b') + std::string(9, 'B') + std::string(36, 'a'));
   CHECK(text(data.valid) == "bbBaaaa");  // the tail of every file of every source, as without weights
@@ -220,7 +220,7 @@ TEST_CASE("the files of a source lie together, in the order of data.train") {
   CHECK(data.train.sources[1].begin == 27);
   CHECK(data.train.sources[1].end == 63);
   CHECK(data.valid.sources.empty());
-  const TextData plain = load_text(text_config(train, {}));
+  const TextData plain = loaded(text_config(train, {}));
   CHECK(text(plain.train) == std::string(36, 'a') + std::string(18, 'b') + std::string(9, 'B'));
   CHECK(plain.train.sources.empty());
 }
@@ -254,7 +254,7 @@ TEST_CASE("weights that do not fit are named with their key and the remedy") {
   for (const Row& row : rows) {
     const TextSourceConfig config = text_config(row.train, row.weights);
     const std::string message = message_of<Error>([&] {
-      const TextData data = load_text(config);
+      const TextData data = loaded(config);
       TrainingWindows(data.train, {config.sequence_length, config.windows, 1}, {});
     });
     CHECK_MESSAGE(contains(message, row.message), row.what, ": ", message);

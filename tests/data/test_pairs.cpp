@@ -163,12 +163,12 @@ TEST_CASE("pairs: long sources are cut, targets never") {
   config.truncate = Truncate::tail;
   CHECK(source_text() == "efgh");
   config.truncate = Truncate::error;
-  CHECK(load_error(config).find("a.tsv:1: the text has 8 tokens") != std::string::npos);
+  CHECK(contains(load_error(config), "a.tsv:1: the text has 8 tokens"));
   config.truncate = Truncate::head;
   config.max_length = 8;
   const std::string message = load_error(config);
-  CHECK(message.find("a.tsv:1: the pair has 9 tokens (4 of the source, 3 of the target") != std::string::npos);
-  CHECK(message.find("targets are never cut") != std::string::npos);
+  CHECK(contains(message, "a.tsv:1: the pair has 9 tokens (4 of the source, 3 of the target"));
+  CHECK(contains(message, "targets are never cut"));
 }
 
 TEST_CASE("pairs: unusable rows name place and remedy, or are left out") {
@@ -178,22 +178,21 @@ TEST_CASE("pairs: unusable rows name place and remedy, or are left out") {
   config.valid_fraction = 0;
   config.train = {folder.write("a.tsv", "one\ttwo\nthree\n\t\nfour\t\n")};
   const std::string message = load_error(config);
-  CHECK(message.find("a.tsv:2: too few columns: found 1, but most rows have 2") != std::string::npos);
+  CHECK(contains(message, "a.tsv:2: too few columns: found 1, but most rows have 2"));
   config.target_column = "3";
   config.train = {folder.write("b.tsv", "one\ttwo\n")};
-  CHECK(load_error(config).find(
-            "b.tsv:1: too few columns: found 2, but the target is column 3 and the source column 1") !=
-        std::string::npos);
-  CHECK(load_error(config).find("target_column and source_column") != std::string::npos);
+  CHECK(contains(load_error(config),
+                 "b.tsv:1: too few columns: found 2, but the target is column 3 and the source column 1"));
+  CHECK(contains(load_error(config), "target_column and source_column"));
   config.target_column.reset();
   config.train = {folder.write("e.tsv", "one\ttwo\nfour\t\n")};
-  CHECK(load_error(config).find("e.tsv:2: the target is empty") != std::string::npos);
+  CHECK(contains(load_error(config), "e.tsv:2: the target is empty"));
   config.on_error = OnError::skip;
   CHECK(make_source(config, {})->description().front().find("1 row") != std::string::npos);
   config.on_error = OnError::stop;
   config.train = {folder.write("a.jsonl", "{\"prompt\": \"one\", \"answer\": \"two\"}\n")};
-  CHECK(load_error(config).find("no key 'completion'") != std::string::npos);
-  CHECK(load_error(config).find("target_column") != std::string::npos);
+  CHECK(contains(load_error(config), "no key 'completion'"));
+  CHECK(contains(load_error(config), "target_column"));
   config.max_source = config.max_length;
   CHECK(message_of<ConfigError>([&] { make_source(config, {}); }).find("data.max_source") != std::string::npos);
 }
@@ -219,7 +218,7 @@ TEST_CASE("pairs: the report of data check") {
   CHECK(std::get<int64_t>(report.tables[0].rows[0][1]) == 2);
   CHECK(std::get<int64_t>(report.tables[0].rows[0][5]) == 1);
   REQUIRE(report.errors.size() == 1);
-  CHECK(report.errors[0].find("a.tsv:3") != std::string::npos);
+  CHECK(contains(report.errors[0], "a.tsv:3"));
   REQUIRE(report.warnings.size() == 1);
   CHECK(report.warnings[0].check == "truncated");
   std::string rows = "three\tfour\n";

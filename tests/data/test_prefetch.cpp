@@ -11,82 +11,81 @@ using namespace capstan;
 
 namespace {
 
-/// Batch (e, i) holds the one token 100 e + i.
+/// Epoch e has 3 + e batches; batch (e, i) holds the one token 100 e + i.
 class Counting final : public BatchSource {
  public:
   int64_t examples_per_epoch() const override { return 5; }
   int64_t batches_per_epoch(int64_t epoch) const override { return 3 + epoch; }
   Batch batch(int64_t epoch, int64_t index) const override {
     ++made;
-    if (epoch == fail_epoch && index == 1) throw Error("the disk is gone");
+    if (epoch == 7 && index == 1) throw Error("the disk is gone");
     Batch result;
     result.tokens = Ids(Shape{1, 1}, static_cast<int32_t>(100 * epoch + index));
     return result;
   }
-  int64_t fail_epoch = -1;
   mutable std::atomic<int> made{0};
 };
 
-std::vector<int32_t> all_tokens(const Counting& source, const Prefetcher::Options& options) {
-  Prefetcher prefetcher(source, options);
-  std::vector<int32_t> tokens;
-  while (const auto prepared = prefetcher.next()) {
-    CHECK(prepared->batch.tokens.item() == 100 * prepared->epoch + prepared->index);
-    tokens.push_back(prepared->batch.tokens.item());
-  }
-  CHECK_FALSE(prefetcher.next().has_value());
-  return tokens;
+void check_place(BatchReader& reader, int64_t epoch, int64_t index) {
+  CHECK(reader.batch(epoch, index).tokens.item() == 100 * epoch + index);
 }
 
 }  // namespace
 
-TEST_CASE("prefetched batches come in order, across epochs, from anywhere") {
+TEST_CASE("a reader gives the batches that are asked for, in order, after jumps, and over epochs' ends") {
   const Counting source;
-  for (const int64_t depth : {0, 1, 2, 50}) {
-    CHECK(all_tokens(source, {0, 0, 2, depth}) == std::vector<int32_t>{0, 1, 2, 100, 101, 102, 103});
-    CHECK(all_tokens(source, {1, 2, 2, depth}) == std::vector<int32_t>{102, 103});
-    CHECK(all_tokens(source, {0, 3, 2, depth}) == std::vector<int32_t>{100, 101, 102, 103});
-    CHECK(all_tokens(source, {2, 0, 2, depth}).empty());
+  for (const int64_t depth : {0, 1, 3, 50}) {
+    BatchReader reader(source, depth);
+    for (int64_t epoch = 0; epoch < 3; ++epoch)
+      for (int64_t index = 0; index < reader.batches(epoch); ++index) check_place(reader, epoch, index);
+    for (int round = 0; round < 2; ++round)  // evaluation comes back to the start
+      for (int64_t index = 0; index < reader.batches(0); ++index) check_place(reader, 0, index);
+    for (const auto& [epoch, index] : {std::pair(2, 4), {3, 0}, {1, 2}}) check_place(reader, epoch, index);
   }
 }
 
-TEST_CASE("what the source throws reaches the consumer, after the batches before it") {
-  Counting source;
-  source.fail_epoch = 0;
+TEST_CASE("what the source throws reaches the reader, after the batches before it") {
+  const Counting source;
   for (const int64_t depth : {0, 3}) {
-    Prefetcher prefetcher(source, {0, 0, 1, depth});
-    CHECK(prefetcher.next()->index == 0);
-    CHECK(message_of<Error>([&] { prefetcher.next(); }) == "the disk is gone");
+    BatchReader reader(source, depth);
+    check_place(reader, 7, 0);
+    CHECK(message_of<Error>([&] { reader.batch(7, 1); }) == "the disk is gone");
+    check_place(reader, 7, 2);
   }
 }
 
-TEST_CASE("a prefetcher makes no more batches than it may") {
-  const Counting source;
-  Prefetcher prefetcher(source, {0, 0, 1000, 2});
-  prefetcher.next();
-  for (int waited = 0; waited < 200 && source.made < 4; ++waited)
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  CHECK(source.made == 4);  // one taken, two ready, one waiting for its place
+TEST_CASE("batches are made once, over epochs' ends too, and as many ahead as they may be") {
+  for (const int depth : {0, 1, 3}) {
+    INFO("depth ", depth);
+    const Counting source;
+    {
+      BatchReader reader(source, depth);
+      for (int64_t epoch = 0; epoch < 4; ++epoch)
+        for (int64_t index = 0; index < 3 + epoch; ++index) check_place(reader, epoch, index);
+      for (int waited = 0; waited < 200 && source.made < 18 + depth; ++waited)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    CHECK(source.made == 18 + depth);
+  }
 }
 
-TEST_CASE("a prefetcher goes away while its queue is full") {
+TEST_CASE("no batch is made of the last epoch and later ones, but one that is asked for") {
+  const Counting source;
+  {
+    BatchReader reader(source, 50, 2);
+    for (const auto& [epoch, index] : {std::pair(0, 0), {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}, {1, 3}})
+      check_place(reader, epoch, index);
+  }
+  CHECK(source.made == 7);
+  BatchReader reader(source, 50, 2);
+  check_place(reader, 2, 0);
+  CHECK(source.made == 8);
+}
+
+TEST_CASE("a reader goes away while batches are made ahead") {
   const Counting source;
   for (int round = 0; round < 50; ++round) {
-    Prefetcher prefetcher(source, {0, 0, 1000, 2});
-    if (round % 2 == 0) prefetcher.next();
-  }
-}
-
-TEST_CASE("a source without batches is refused instead of searched for ever") {
-  class Empty final : public BatchSource {
-    int64_t examples_per_epoch() const override { return 0; }
-    int64_t batches_per_epoch(int64_t) const override { return 0; }
-    Batch batch(int64_t, int64_t) const override { return {}; }
-  };
-  const Empty source;
-  for (const int64_t depth : {0, 2}) {
-    Prefetcher prefetcher(source, {0, 0, 10, depth});
-    CHECK_THROWS_AS(prefetcher.next(), std::invalid_argument);
+    BatchReader reader(source, 2);
+    check_place(reader, 0, 0);
   }
 }

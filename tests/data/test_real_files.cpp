@@ -13,7 +13,7 @@ TEST_CASE("tinyshakespeare: bytes, characters, nanoGPT's split") {
   config.train = {real_file("tinyshakespeare/input.txt")};
   if (config.train[0].empty()) return;
   config.tokenizer = CharTokenizerConfig{};
-  const TextData data = load_text(config);
+  const TextData data = loaded(config);
   CHECK(data.tokenizer->vocabulary_size() == 65 + 1);
   CHECK(data.train.size() == 1003854);
   CHECK(data.valid.size() == 111540);
@@ -25,7 +25,7 @@ TEST_CASE("enwiki_xml: the usual 90/5/5 of bytes") {
   config.train = {real_file("enwiki_xml/enwiki_head_2016.xml.gz")};
   if (config.train[0].empty()) return;
   config.valid_fraction = config.test_fraction = 0.05;
-  const TextData data = load_text(config);
+  const TextData data = loaded(config);
   CHECK(data.train.size() == 5480771);
   CHECK(data.valid.size() == 5785258 - 5480771);
   CHECK(data.test.size() == 6089746 - 5785258);
@@ -38,7 +38,7 @@ TEST_CASE("wikitext-2: the published numbers of tokens and words") {
   config.test = {real_file("wikitext-2/wiki.test.tokens")};
   if (config.train[0].empty() || config.valid[0].empty() || config.test[0].empty()) return;
   config.tokenizer = WordTokenizerConfig{};
-  const TextData data = load_text(config);
+  const TextData data = loaded(config);
   CHECK(data.tokenizer->vocabulary_size() == 33278);
   CHECK(data.train.size() == 2088628);
   CHECK(data.valid.size() == 217646);
@@ -118,7 +118,7 @@ TEST_CASE("wikitext-2: pieces give the text back") {
   SentencePieceTokenizerConfig pieces;
   pieces.vocabulary_size = 2000;
   config.tokenizer = pieces;
-  const TextData data = load_text(config);
+  const TextData data = loaded(config);
   CHECK(data.tokenizer->decode(data.test.tokens.to_vector()) == read_text_file(config.test[0]));
   CHECK(data.test.bytes == 1256449);
   CHECK(data.test.size() < 1256449 * 2 / 5);

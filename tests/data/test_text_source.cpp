@@ -45,7 +45,7 @@ TEST_CASE("tail: every file's end is held out, by bytes") {
   TextSourceConfig config = text_config({folder.path()});
   config.valid_fraction = 0.1;
   config.test_fraction = 0.2;
-  const TextData data = load_text(config);
+  const TextData data = loaded(config);
   const auto text = [&](const TextCorpus& corpus) { return data.tokenizer->decode(corpus.tokens.to_vector()); };
   CHECK(text(data.train) == "0123456abcdefghijklmn");
   CHECK(text(data.valid) == "7op");
@@ -61,7 +61,7 @@ TEST_CASE("tail: 90/5/5 of one file are exactly its first 90, next 5 and last 5 
     while (text.size() < 100 * hundredth) text.push_back(static_cast<char>('a' + text.size() * 7 % 26));
     TextSourceConfig config = text_config({folder.write("enwik", text)});
     config.valid_fraction = config.test_fraction = 0.05;
-    const TextData data = load_text(config);
+    const TextData data = loaded(config);
     CHECK(data.tokenizer->decode(data.train.tokens.to_vector()) == text.substr(0, 90 * hundredth));
     CHECK(data.tokenizer->decode(data.valid.tokens.to_vector()) == text.substr(90 * hundredth, 5 * hundredth));
     CHECK(data.tokenizer->decode(data.test.tokens.to_vector()) == text.substr(95 * hundredth));
@@ -77,7 +77,7 @@ TEST_CASE("tail: no character and no word is cut") {
     for (const double fraction : {0.1, 0.2, 0.45, 0.5}) {
       config.tokenizer = tokenizer;
       config.valid_fraction = fraction;
-      const TextData data = load_text(config);
+      const TextData data = loaded(config);
       CHECK(data.train.bytes + data.valid.bytes == static_cast<int64_t>(text.size()));
       CHECK(data.train.bytes <= static_cast<int64_t>(text.size() * (1 - fraction)));
       std::vector<int32_t> joined = data.train.tokens.to_vector();
@@ -93,7 +93,7 @@ TEST_CASE("by-file: whole files are held out by a hash of their name, wherever t
     config.split = TextSplit::by_file;
     config.test_fraction = 0.05;
     for (int i = 0; i < 40; ++i) folder.write("sub/" + std::to_string(i), "text " + std::to_string(i));
-    const TextData data = load_text(config);
+    const TextData data = loaded(config);
     CHECK(data.train.files == 34);
     CHECK(data.valid.files == 4);
     CHECK(data.test.files == 2);
@@ -124,16 +124,16 @@ TEST_CASE("given validation and test files are taken whole; the vocabulary is th
   config.valid = {folder.write("valid", "abc")};
   config.test = {write_gzip(folder, "test.gz", "cba")};
   config.tokenizer = CharTokenizerConfig{};
-  const TextData data = load_text(config);
+  const TextData data = loaded(config);
   CHECK(data.train.tokens.to_vector() == std::vector<int32_t>{1, 2, 1, 2});
   CHECK(data.valid.tokens.to_vector() == std::vector<int32_t>{1, 2, 0});
   CHECK(data.test.tokens.to_vector() == std::vector<int32_t>{0, 2, 1});
   const TextData again =
-      load_text(text_config({folder.write("other", "bbbbbbbbbbbbb")}), data.tokenizer);  // a run's tokenizer
+      loaded(text_config({folder.write("other", "bbbbbbbbbbbbb")}), data.tokenizer);  // a run's tokenizer
   CHECK(again.tokenizer == data.tokenizer);
   CHECK(again.train.tokens[0] == 2);
   CHECK(again.fingerprint != data.fingerprint);
-  CHECK(load_text(config).fingerprint == data.fingerprint);
+  CHECK(loaded(config).fingerprint == data.fingerprint);
 }
 
 TEST_CASE("lines that are not UTF-8 are named together, or left out and counted") {
@@ -142,18 +142,18 @@ TEST_CASE("lines that are not UTF-8 are named together, or left out and counted"
       text_config({folder.write("a.txt", "one\ntw\xff\nthree\n\xe9\n"), folder.write("b.txt", "four\n\xff")});
   config.tokenizer = CharTokenizerConfig{};
   config.valid_fraction = 0;
-  const std::string message = message_of<Error>([&] { load_text(config); });
+  const std::string message = message_of<Error>([&] { loaded(config); });
   check_contains(message, {"a.txt:2:3: byte 0xff", "a.txt:4:1: byte 0xe9", "b.txt:2:1: byte 0xff",
                            "data: 3 lines cannot be used: correct them, or leave them out with data.on_error: skip"});
   config.on_error = OnError::skip;
-  const TextData data = load_text(config);
+  const TextData data = loaded(config);
   CHECK(data.tokenizer->decode(data.train.tokens.to_vector()) == "one\nthree\nfour\n");
   CHECK(data.train.bytes == 15);
   REQUIRE(data.left_out.size() == 1);
   CHECK(contains(data.left_out[0], "data: 3 lines left out (on_error: skip), the first: "));
   config.tokenizer = ByteTokenizerConfig{};
-  CHECK(load_text(config).left_out.empty());
-  CHECK(load_text(config).train.bytes == 22);
+  CHECK(loaded(config).left_out.empty());
+  CHECK(loaded(config).train.bytes == 22);
 }
 
 TEST_CASE(
@@ -174,7 +174,7 @@ TEST_CASE(
     for (const bool documents : {false, true}) {
       if (documents) config.documents = LineDocumentsConfig{};
       if (documents && text == "\n") continue;  // no document
-      const TextData data = load_text(config);
+      const TextData data = loaded(config);
       CHECK(data.valid.words == words(text));
       CHECK(data.test.words == words(text));
     }
@@ -184,7 +184,7 @@ TEST_CASE(
   config.valid = {folder.write("valid", "one two\nbad \xff\nthree\n")};
   config.tokenizer = WordTokenizerConfig{};
   config.on_error = OnError::skip;
-  CHECK(load_text(config).valid.words == 5);
+  CHECK(loaded(config).valid.words == 5);
 }
 
 TEST_CASE("UTF-16 without a mark is refused, but read as bytes; compressed text is refused") {
@@ -198,12 +198,12 @@ TEST_CASE("UTF-16 without a mark is refused, but read as bytes; compressed text 
     config.tokenizer = CharTokenizerConfig{};
     config.valid_fraction = 0;
     config.on_error = OnError::skip;
-    CHECK(contains(message_of<Error>([&] { load_text(config); }), "a.txt: " + std::string(said)));
+    CHECK(contains(message_of<Error>([&] { loaded(config); }), "a.txt: " + std::string(said)));
     config.tokenizer = ByteTokenizerConfig{};
     if (content == wide)
-      CHECK(load_text(config).train.bytes == static_cast<int64_t>(content.size()));
+      CHECK(loaded(config).train.bytes == static_cast<int64_t>(content.size()));
     else
-      CHECK(contains(message_of<Error>([&] { load_text(config); }), "a.txt: " + std::string(said)));
+      CHECK(contains(message_of<Error>([&] { loaded(config); }), "a.txt: " + std::string(said)));
   }
 }
 
@@ -238,11 +238,11 @@ TEST_CASE("text that cannot be used is named with the remedy") {
   for (const Row& row : rows) {
     TextSourceConfig config = text_config({latin});
     row.change(config);
-    const std::string message = message_of<Error>([&] { load_text(config); });
+    const std::string message = message_of<Error>([&] { loaded(config); });
     CHECK_MESSAGE(contains(message, row.message), row.what, ": ", message);
   }
-  CHECK_NOTHROW(load_text(text_config({latin})));                    // bytes may be anything
-  CHECK_NOTHROW(load_text(text_config({folder.path("binary/a")})));  // a file named on its own as well
+  CHECK_NOTHROW(loaded(text_config({latin})));                    // bytes may be anything
+  CHECK_NOTHROW(loaded(text_config({folder.path("binary/a")})));  // a file named on its own as well
 }
 
 TEST_CASE("the label of a position is the token after its own") {
@@ -391,7 +391,7 @@ TEST_CASE("a quick validation reads no token twice, and says so of a long text t
   for (int i = 0; i < 60'000; ++i) text += std::to_string(i) + ' ';
   TextSourceConfig config = text_config({folder.write("train.txt", std::string(500, 'a'))});
   config.valid = {folder.write("valid.txt", text)};
-  config.cache.clear();
+  config.cache = "";
   config.sequence_length = 100;
   config.overlap = 50;
   const auto count = [&](const BatchSource& source) {

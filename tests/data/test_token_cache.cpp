@@ -1,11 +1,24 @@
 // Text that is tokenised to the disk is the text in memory; its tokens are found again by what they depend on.
 
 #include "core/base/error.hpp"
+#include "data/text/text_loading.hpp"
 #include "data/tokenizers/texts.hpp"
 #include "token_cache_support.hpp"
 
 using namespace capstan;
 using namespace capstan::testing;
+
+namespace {
+
+/// The text in memory, in files, when its tokens are made for the cache, and when they are found there.
+TextData same_in_all_ways(const TextSourceConfig& config) {
+  TextData memory = loaded(in_memory(config));
+  for (const TextData& data : {load_in_files(in_memory(config)), load_in_files(config), loaded(config)})
+    check_equal(memory, data);
+  return memory;
+}
+
+}  // namespace
 
 TEST_CASE("the cache gives what memory gives: every tokenizer, packing and split, bad lines left out") {
   for (const TokenizerConfig& tokenizer : tokenizers())
@@ -24,14 +37,14 @@ TEST_CASE("the cache gives what memory gives: every tokenizer, packing and split
       config.test_fraction = 0.05;
       config.on_error = OnError::skip;
       Told first, second;
-      const TextData memory = load_text(in_memory(config)), made = load_text(config, nullptr, first.log());
+      const TextData memory = loaded(in_memory(config)), made = loaded(config, nullptr, first.log());
       check_equal(memory, made);
-      check_equal(memory, load_text(config, nullptr, second.log()));
-      check_equal(memory, load_text(config, memory.tokenizer, second.log()));
+      check_equal(memory, loaded(config, nullptr, second.log()));
+      check_equal(memory, loaded(config, memory.tokenizer, second.log()));
       CHECK(memory.left_out.empty() == !memory.tokenizer->needs_utf8());
-      CHECK(first.have("data: tokenising the text, once, into " + config.cache));
+      CHECK(first.have("data: tokenising the text, once, into " + *config.cache));
       CHECK_FALSE(second.have("tokenising"));
-      CHECK(second.have("data: tokens from " + config.cache));
+      CHECK(second.have("data: tokens from " + *config.cache));
       CHECK_FALSE(fs::exists(fs::path(file_called(folder, "index.json")).parent_path().parent_path() / ".partial"));
     }
 }
@@ -42,10 +55,7 @@ TEST_CASE("given validation and test files are in the cache as well") {
   config.valid = {write_zstd(folder, "valid.zst", story(700, 2))};
   config.test = {folder.write("test", story(800, 3))};
   config.tokenizer = WordTokenizerConfig{};
-  const TextData memory = load_text(in_memory(config));
-  check_equal(memory, load_in_files(in_memory(config)));
-  check_equal(memory, load_in_files(config));  // which makes the tokens
-  check_equal(memory, load_text(config));      // which finds them
+  const TextData memory = same_in_all_ways(config);
 }
 
 TEST_CASE("packed files of training, validation and test text are kept apart, and so are copies without bad lines") {
@@ -61,10 +71,7 @@ TEST_CASE("packed files of training, validation and test text are kept apart, an
       config.test = {write("test", held_out + 50, 3)};
       config.on_error = OnError::skip;
       config.tokenizer = WordTokenizerConfig{};
-      const TextData memory = load_text(in_memory(config));
-      check_equal(memory, load_in_files(in_memory(config)));
-      check_equal(memory, load_in_files(config));  // which makes the tokens
-      check_equal(memory, load_text(config));      // which finds them
+      const TextData memory = same_in_all_ways(config);
     }
 }
 
@@ -86,10 +93,7 @@ TEST_CASE("documents and weighted sources are in the cache as they are in memory
         config.documents = kind;
         if (weighted) config.weights = {1, 3};
         if (std::holds_alternative<FileDocumentsConfig>(kind)) config.split = TextSplit::by_file;
-        const TextData memory = load_text(in_memory(config));
-        check_equal(memory, load_in_files(in_memory(config)));
-        check_equal(memory, load_in_files(config));  // which makes the tokens
-        check_equal(memory, load_text(config));      // which finds them
+        const TextData memory = same_in_all_ways(config);
         CHECK(memory.train.sources.size() == (weighted ? 2 : 0));
         if (has_documents(kind)) CHECK(memory.train.tokens[memory.train.size() - 1] == *memory.train.end_of_document);
       }
@@ -107,32 +111,24 @@ TEST_CASE("tokens take as many bytes as the vocabulary needs") {
     TextSourceConfig config = cached(apart, {folder.write("text" + std::to_string(row.words), text)});
     config.tokenizer = WordTokenizerConfig{};
     config.valid_fraction = 0;
-    const TextData data = load_text(config);
-    check_equal(load_text(in_memory(config)), data);
+    const TextData data = loaded(config);
+    check_equal(loaded(in_memory(config)), data);
     CHECK(fs::file_size(file_called(apart, "train.tokens")) == static_cast<size_t>(row.words * row.width));
   }
 }
 
-TEST_CASE("text up to the limit is not kept") {
+TEST_CASE("without a folder, only large text is kept, of which packed files count four times") {
   const TemporaryFolder folder;
-  struct Row {
-    std::string path;
-    int64_t limit;
-    bool large;
-  };
-  const std::string text = folder.write("text", std::string(1000001, 'a'));
-  std::string letters;  // zstd hardly packs these
-  for (uint32_t i = 1, state = 1; i < 600000; ++i)
-    letters.push_back(static_cast<char>('A' + ((state = state * 1664525 + 1013904223) >> 26)));
-  const std::string packed = write_zstd(folder, "packed.zst", letters);
-  CHECK(fs::file_size(packed) < 900000);
-  for (const Row& row : {Row{text, 1, true}, Row{text, 2, false}, Row{packed, 1, true}, Row{packed, 64, false}}) {
-    TextSourceConfig config = cached(folder, {row.path});
-    config.cache_above_mb = row.limit;
-    load_text(config);
-    CHECK(fs::exists(config.cache) == row.large);
-    fs::remove_all(config.cache);
-  }
+  TextSourceConfig config;
+  CHECK(config.cache_of(64'000'000) == "");
+  CHECK(config.cache_of(64'000'001) == "runs/.cache");
+  config.cache = "here";
+  CHECK(config.cache_of(1) == "here");
+  config.cache = "";
+  CHECK(config.cache_of(64'000'001) == "");
+  const std::string packed = write_zstd(folder, "packed.zst", story(3000));
+  config.train = {packed, folder.write("text", story(3000))};
+  CHECK(size_of_text(lists_of(config)) == 4 * fs::file_size(packed) + fs::file_size(folder.path("text")));
 }
 
 TEST_CASE("changed text has other tokens, whatever its date; text that was only touched is not tokenised again") {
@@ -141,41 +137,21 @@ TEST_CASE("changed text has other tokens, whatever its date; text that was only 
   const auto old_date = fs::last_write_time(path) - std::chrono::hours(1);
   fs::last_write_time(path, old_date);
   const TextSourceConfig config = cached(folder, {path});
-  load_text(config);
+  loaded(config);
   const auto before = kept_files(folder);
   CHECK(before.size() == 4);  // an index and three rows
 
   fs::last_write_time(path, old_date - std::chrono::hours(1));
   Told touched, changed;
-  load_text(config, nullptr, touched.log());
+  loaded(config, nullptr, touched.log());
   CHECK_FALSE(touched.have("once"));
 
   folder.write("text", story(3000, 2));
   fs::last_write_time(path, old_date);
-  const TextData data = load_text(config, nullptr, changed.log());
+  const TextData data = loaded(config, nullptr, changed.log());
   CHECK(changed.have("once"));
-  check_equal(load_text(in_memory(config)), data);
+  check_equal(loaded(in_memory(config)), data);
   CHECK(kept_files(folder).size() == 8);
-}
-
-TEST_CASE("text whose files have not been touched is not read again to know it") {
-  const TemporaryFolder folder;
-  const TextSourceConfig config = cached(folder, {folder.write("text", story(3000))});
-  const fs::path notes = folder.path("cache/contents");
-  load_text(config);
-  CHECK_FALSE(fs::exists(notes));  // it may change again within this tick of its clock
-  sleep(3);
-  load_text(config);
-  REQUIRE(fs::exists(notes));
-  const fs::path note = fs::directory_iterator(notes)->path();
-  Told noted, broken;
-  std::ofstream(note) << std::string(32, '0');  // to see that it is believed
-  load_text(config, nullptr, noted.log());
-  CHECK(noted.have("once"));
-  std::ofstream(note) << std::string(32, '/');
-  load_text(config, nullptr, broken.log());
-  CHECK_FALSE(broken.have("once"));
-  CHECK(content_of(note).find('/') == std::string::npos);
 }
 
 TEST_CASE("what the tokens depend on has tokens of its own") {
@@ -183,7 +159,7 @@ TEST_CASE("what the tokens depend on has tokens of its own") {
   folder.write("text/a", story(3000));
   folder.write("text/b", story(2000));
   const TextSourceConfig base = cached(folder, {folder.path("text")});
-  load_text(base);
+  loaded(base);
   const std::vector<std::function<void(TextSourceConfig&)>> changes = {
       [](auto& c) { c.valid_fraction = 0.2; },
       [](auto& c) { c.test_fraction = 0.2; },
@@ -200,13 +176,13 @@ TEST_CASE("what the tokens depend on has tokens of its own") {
     TextSourceConfig config = base;
     change(config);
     Told lines;
-    check_equal(load_text(in_memory(config)), load_text(config, nullptr, lines.log()));
+    check_equal(loaded(in_memory(config)), loaded(config, nullptr, lines.log()));
     CHECK(lines.have("once"));
   }
   TextSourceConfig same = base;
   same.sequence_length = 7;
   same.windows = WindowRule::random;
   Told lines;
-  load_text(same, nullptr, lines.log());
+  loaded(same, nullptr, lines.log());
   CHECK_FALSE(lines.have("once"));
 }

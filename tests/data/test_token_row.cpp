@@ -29,7 +29,7 @@ TEST_CASE("a row of tokens gives the same from memory and from files of every wi
     TokenRow widened, unnamed(1, folder.path(), 2);
     for (const int32_t token : row.tokens) widened.append({token});
     unnamed.append(row.tokens);
-    const TokenRow file = TokenRow::of_file(write_tokens(folder, row.tokens, row.width), size, row.width);
+    const TokenRow file = TokenRow::of_file(write_tokens(folder, row.tokens, row.width), row.width);
     for (const TokenRow* const each : std::initializer_list<const TokenRow*>{&widened, &unnamed, &file}) {
       const TokenRow& tokens = *each;
       CHECK(tokens.width() == row.width);
@@ -60,16 +60,15 @@ TEST_CASE("the width of a token is the least that holds the vocabulary") {
 TEST_CASE("a file of tokens of another size is refused by name") {
   const TemporaryFolder folder;
   const std::string path = write_tokens(folder, {1, 2, 3}, 2);
-  CHECK(contains(message_of<Error>([&] { TokenRow::of_file(path, 4, 2); }),
-                 path + ": has 6 bytes instead of 4 tokens of 2"));
-  CHECK_THROWS_AS(TokenRow::of_file(folder.path("none"), 1, 1), Error);
-  CHECK_THROWS_AS(TokenRow::of_file(path, 2, 3), std::invalid_argument);
+  CHECK(contains(message_of<Error>([&] { TokenRow::of_file(path, 4); }), path + ": has 6 bytes, but a token has 4"));
+  CHECK_THROWS_AS(TokenRow::of_file(folder.path("none"), 1), Error);
+  CHECK_THROWS_AS(TokenRow::of_file(path, 3), std::invalid_argument);
 }
 
 TEST_CASE("a file of tokens that becomes shorter is an error with its name") {
   const TemporaryFolder folder;
   const std::string path = write_tokens(folder, std::vector<int32_t>(9000, 7), 1);
-  const TokenRow row = TokenRow::of_file(path, 9000, 1);
+  const TokenRow row = TokenRow::of_file(path, 1);
   CHECK(row[8999] == 7);
   std::filesystem::resize_file(path, 10);
   CHECK(row[9] == 7);

@@ -43,7 +43,6 @@ inline TextSourceConfig cached(const TemporaryFolder& folder, std::vector<std::s
   TextSourceConfig config;
   config.train = std::move(train);
   config.cache = folder.path("cache");
-  config.cache_above_mb = 0;
   return config;
 }
 
@@ -53,22 +52,19 @@ inline TextSourceConfig in_memory(TextSourceConfig config) {
   return config;
 }
 
-/// load_text() that holds texts and tokens in files without a name, however small they are.
+/// loaded() that holds texts and tokens in files without a name, however small they are.
 inline TextData load_in_files(const TextSourceConfig& config, const LogLine& log = nullptr) {
-  LoadRule rule;
-  rule.max_in_memory = 0;
-  return load_text(config, nullptr, log, rule);
+  return loaded(config, nullptr, log, 0);
 }
 
-/// The files of a cache that stay, by name; locks and notes about contents left out.
+/// The files of a cache that stay, by name; locks left out.
 inline std::map<std::string, std::string> kept_files(const TemporaryFolder& folder) {
   std::map<std::string, std::string> files;
   const fs::path cache = folder.path("cache");
   if (!fs::exists(cache)) return files;
   for (const auto& entry : fs::recursive_directory_iterator(cache)) {
     const std::string name = entry.path().lexically_relative(cache).string();
-    if (entry.is_regular_file() && !contains(name, ".lock") && !contains(name, "contents"))
-      files[name] = content_of(entry.path());
+    if (entry.is_regular_file() && !contains(name, ".lock")) files[name] = content_of(entry.path());
   }
   return files;
 }

@@ -27,7 +27,7 @@ std::vector<Kind> make_training_kinds() {
   const std::string sentencepiece = "data.tokenizer={type: sentencepiece, vocabulary_size: 300}";
   std::vector<Kind> kinds = {
       training("averaged", "lm.yaml", {"train.accumulate=2", "train.micro_batch_tokens=64", "data.windows=random"}),
-      training("cached", "lm.yaml", {sentencepiece, "data.cache=cache", "data.cache_above_mb=0", mixer("aft-simple")}),
+      training("cached", "lm.yaml", {sentencepiece, "data.cache=cache", mixer("aft-simple")}),
       training("ngrams", "classifier.yaml",
                {"model.ngrams.orders=[1,2]", "model.ngrams.buckets=500", "model.ngrams.width=8",
                 "model.ngrams.dropout=0.1", mixer("{type: aft-conv, heads: 2, window: 3}")}),

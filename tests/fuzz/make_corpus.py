@@ -88,13 +88,12 @@ put("tokenizer_json", "word", '{"kind":"word","split":"words","lower_case":true,
 put("tokenizer_json", "word-twice", '{"kind":"word","split":"blanks","lower_case":false,"words":["a","a"]}\na')
 put("tokenizer_json", "deep", '{"kind":' + "[" * 20000)
 
-index = {"width": 1, "fingerprint": "f", "left_out": [],
-         "splits": {name: {"tokens": 10, "checksum": "c", "files": [[0, 1, 0, 10, 0, 20]]} for name in
-                    ("train", "valid", "test")}}
-put("cache_index", "whole", "0" + json.dumps(index))
-index["splits"]["valid"]["files"] = [[7, 2**40, 5, 3, -1, 1e300]]
-put("cache_index", "wrong-piece", "0" + json.dumps(index))
-put("cache_index", "not-an-object", "0[1, 2]")
+index = {"fingerprint": "f", "left_out": [], "warnings": [["unknown", "m"]], "sources": [4, 10],
+         "splits": {name: {"files": 1, "bytes": 10, "words": 2} for name in ("train", "valid", "test")}}
+put("cache_index", "whole", json.dumps(index))
+index["sources"] = [4, 1e300]
+put("cache_index", "wrong-source", json.dumps(index))
+put("cache_index", "not-an-object", "[1, 2]")
 
 state = {name: 1 for name in ("step", "epoch", "batch", "optimizer_step", "tokens", "skipped", "skipped_in_row", "best_step",
                               "stalled", "validated_step", "window_targets", "seed")}

@@ -110,11 +110,10 @@ Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_ba
   const SomeBatches own(split, turns, static_cast<size_t>(ranks->rank()));
   const int64_t count = split.batches_per_epoch(0);
   const int64_t round = std::accumulate(turns.begin(), turns.end(), int64_t{0});
-  Prefetcher::Options one_epoch;
-  one_epoch.end_epoch = 1;
-  one_epoch.depth = std::max<int64_t>(one_epoch.depth, turn);
-  std::optional<Prefetcher> batches;  // none where there are fewer batches than ranks
-  if (own.batches_per_epoch(0) > 0) batches.emplace(own, one_epoch);
+  constexpr int64_t min_ahead = 2, end_epoch = 1;
+  BatchReader batches(own, std::max(min_ahead, turn), end_epoch);
+  const int64_t own_count = batches.batches(0);  // 0 where there are fewer batches than ranks
+  int64_t read = 0;
   // A rank has `slots` places in what the ranks exchange in a round: the sums of its batches, and at the end whether it
   // was asked to stop.
   const auto slots = static_cast<size_t>(*std::max_element(turns.begin(), turns.end())) + 1;
@@ -125,15 +124,13 @@ Evaluation evaluate(const Task& task, const BatchSource& split, int64_t micro_ba
     std::vector<Evaluation> round_sums(slots * turns.size());
     Evaluation* const own_sums = round_sums.data() + slots * static_cast<size_t>(ranks->rank());
     bool stopped = false;
-    for (int64_t done = 0; batches && done < turn && !stopped;) {
+    for (int64_t done = 0; read < own_count && done < turn && !stopped;) {
       std::vector<Batch> group;
-      for (int64_t tokens = 0; done + static_cast<int64_t>(group.size()) < turn && tokens < max_tokens;) {
-        auto prepared = batches->next();
-        if (!prepared) break;
-        group.push_back(std::move(prepared->batch));
+      for (int64_t tokens = 0;
+           read < own_count && done + static_cast<int64_t>(group.size()) < turn && tokens < max_tokens; ++read) {
+        group.push_back(batches.batch(0, read));
         tokens += group.back().tokens.size();
       }
-      if (group.empty()) break;
       try {
         parallel_units(static_cast<int64_t>(group.size()), [&](int64_t i) {
           const OneThread alone;

@@ -149,7 +149,7 @@ TEST_CASE("a name that leaves the folder of runs") {
 
 TEST_CASE("a text that is cut while a run trains on it: the file is named, and the run goes on when it is back") {
   const SamplePlace place;
-  const Training training{"lm", "lm.yaml", "data.cache_above_mb=0 train.save_every=1"};
+  const Training training{"lm", "lm.yaml", "data.cache=runs/.cache train.save_every=1"};
   REQUIRE(run(place, train_command(training, "whole")).code == 0);
   std::string tokens;
   for (const auto& [name, content] : place.content("runs/.cache"))

@@ -25,7 +25,6 @@ void point(const Workplace& place, const std::string& link, const std::string& t
 TEST_CASE("reading commands write nothing, whatever the configuration of the run names") {
   const TrainedPlace place;
   edit(place, "runs/lm/config.yaml", "cache: ", "cache: elsewhere/cache #");
-  edit(place, "runs/lm/config.yaml", "cache_above_mb: ", "cache_above_mb: 0 #");
   const fs::path page = fs::temp_directory_path() / (place.folder().filename().string() + ".html");
   const auto before = place.content(".");
   for (const Words& command : std::vector<Words>{{"report", "runs/lm", "-o", page.string()},

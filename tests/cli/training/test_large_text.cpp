@@ -14,7 +14,7 @@ Words trained(const std::string& name, Words more) {
 
 TEST_CASE("tokens on the disk: the weights, losses and places of text in memory; made once for all runs") {
   const SamplePlace place;
-  const std::string on_disk = "data.cache_above_mb=0", weights = "/checkpoints/step-6/model.safetensors";
+  const std::string on_disk = "data.cache=runs/.cache", weights = "/checkpoints/step-6/model.safetensors";
   CHECK_FALSE(contains(succeed(place, trained("memory", {})).err, "data: "));
   CHECK_FALSE(std::filesystem::exists(place / "runs/.cache"));
   const std::string first = succeed(place, trained("disk", {on_disk})).err;

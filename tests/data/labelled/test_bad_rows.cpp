@@ -106,7 +106,7 @@ const std::vector<BadFile> bad_files = {
     {"no key of several", "t.jsonl", R"({"label": ["a"], "text": "x"})", "no key 'labels'; found: label, text",
      "multi_label=true"},
     {"a list without multi_label", "t.jsonl", R"({"label": ["a", "b"], "text": "x"})",
-     "for several labels per text, set data.multi_label: true"},
+     "t.jsonl:1: found 2 labels instead of one; for any number of labels per text, set data.multi_label: true"},
     {"labels without multi_label", "labels.jsonl", R"({"labels": ["a"], "text": "x"})",
      "labels.jsonl:1: no key 'label'; found: labels, text; for several labels per text, set data.multi_label: true"},
     {"no label at all", "t.tsv", "\tx\n\ty\n", "none of 2 examples has a label; a classifier needs at least two",

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/base/error.hpp"
+#include "data/checks/copies.hpp"
 #include "data/checks/duplicates.hpp"
 #include "data/checks/report.hpp"
 #include "data/text/text_source.hpp"
@@ -201,9 +202,10 @@ TEST_CASE("checks: the report of text is the same from memory and from files") {
   config.tokenizer = CharTokenizerConfig{};
   config.sequence_length = 16;
   config.cache = folder.path("cache");
-  for (const int64_t above : {64, 0}) {
-    config.cache_above_mb = above;
-    const DataReport report = check_source(config, {});
+  for (const size_t in_memory : {ByteStore::max_in_memory, size_t{0}}) {
+    SourceInputs inputs;
+    inputs.max_in_memory = in_memory;
+    const DataReport report = check_source(config, inputs);
     CHECK(cell(report, "splits", 0, "bytes") == std::to_string(text.size()));
     CHECK(cell(report, "splits", 0, "tokens") == std::to_string(text.size()));
     CHECK(cell(report, "splits", 0, "lines") == "200");
@@ -215,9 +217,9 @@ TEST_CASE("checks: the report of text is the same from memory and from files") {
     CHECK(contains(warning_of(report.warnings, "shared-texts"), "valid: 1 of 2 lines"));
     CHECK(report.errors.empty());
   }
-  CHECK_FALSE(std::filesystem::exists(config.cache));
+  CHECK_FALSE(std::filesystem::exists(*config.cache));
   for (int i = 0; i < 2; ++i)  // tokenised, then from the cache
-    CHECK(checks_of(load_text(config).warnings) == std::vector<std::string>{"unknown", "shared-texts"});
+    CHECK(checks_of(loaded(config).warnings) == std::vector<std::string>{"unknown", "shared-texts"});
 
   config.documents = BlankLineDocumentsConfig{};
   CHECK(cell(check_source(config, {}), "splits", 0, "documents") == "200");
@@ -262,9 +264,9 @@ TEST_CASE("checks: the report of packed validation text") {
   config.valid = {write_gzip(folder, "b.gz", "some\nvalidation text\n" + text.substr(0, 50000))};
   config.test = {write_gzip(folder, "c.gz", "test text\n")};
   config.sequence_length = 16;
-  config.cache = folder.path("cache");
-  config.cache_above_mb = 0;  // plain files are mapped
-  const DataReport report = check_source(config, {});
+  SourceInputs inputs;
+  inputs.max_in_memory = 0;  // plain files are mapped
+  const DataReport report = check_source(config, inputs);
   CHECK(cell(report, "splits", 0, "bytes") == std::to_string(text.size()));
   CHECK(cell(report, "splits", 1, "bytes") == "50021");
   CHECK(cell(report, "splits", 2, "bytes") == "10");
@@ -273,7 +275,7 @@ TEST_CASE("checks: the report of packed validation text") {
 TEST_CASE("checks: of very many texts a sample is kept, in which equal texts stay together") {
   MarkSample all, few(1000);
   const auto add = [&](uint32_t split, int64_t text, int64_t weight) {
-    const TextMark mark{hash_bits(std::to_string(text)), split, 0, static_cast<uint64_t>(text), weight};
+    const TextMark mark{copy_hash(std::to_string(text)), split, 0, static_cast<uint64_t>(text), weight};
     all.add(mark);
     few.add(mark);
   };
@@ -282,16 +284,16 @@ TEST_CASE("checks: of very many texts a sample is kept, in which equal texts sta
   CHECK(all.stride() == 1);
   CHECK(few.stride() >= 64);
   const Duplicates exact = all.duplicates(), sample = few.duplicates();
-  CHECK(exact.splits[0].repeated == 20000);
-  CHECK(exact.splits[0].repeated_weight == 100000);
-  CHECK(exact.splits[1].also_in[0] == 10000);
+  CHECK(exact.splits[0].repeated.texts == 20000);
+  CHECK(exact.splits[0].repeated.weight == 100000);
+  CHECK(exact.splits[1].also_in[0].texts == 10000);
   const auto near = [](int64_t found, int64_t expected) {
     return std::abs(static_cast<double>(found - expected)) < 0.2 * static_cast<double>(expected);
   };
-  CHECK(near(sample.splits[0].repeated, 20000));
-  CHECK(near(sample.splits[0].repeated_weight, 100000));
-  CHECK(near(sample.splits[1].also_in[0], 10000));
-  CHECK(near(sample.splits[1].weight_also_in[0], 70000));
+  CHECK(near(sample.splits[0].repeated.texts, 20000));
+  CHECK(near(sample.splits[0].repeated.weight, 100000));
+  CHECK(near(sample.splits[1].also_in[0].texts, 10000));
+  CHECK(near(sample.splits[1].also_in[0].weight, 70000));
 }
 
 TEST_CASE("checks: encodings are the same wherever the bytes are cut") {

@@ -83,7 +83,7 @@ TEST_CASE("sentencepiece: it learns from training text alone, evenly from much o
   SentencePieceTokenizerConfig tokenizer = sentencepiece_config(SentencePieceType::bpe, 300);
   tokenizer.model = folder.path("made/here.model");
   config.tokenizer = tokenizer;
-  const TextData first = load_text(config);
+  const TextData first = loaded(config);
   CHECK(first.tokenizer->encode("zzy").size() == 3);
   CHECK(first.valid.bytes == static_cast<int64_t>(std::filesystem::file_size(config.valid[0])));
   CHECK(first.tokenizer->decode(first.train.tokens.to_vector()) == sentencepiece_story(1, 3000));
@@ -92,9 +92,9 @@ TEST_CASE("sentencepiece: it learns from training text alone, evenly from much o
 
   config.train = {
       folder.write("other.txt", sentencepiece_story(5, 3000, {"zzy", "qua", "xio"}))};  // the model is there now
-  CHECK(load_text(config).tokenizer->fingerprint() == first.tokenizer->fingerprint());
+  CHECK(loaded(config).tokenizer->fingerprint() == first.tokenizer->fingerprint());
   config.valid.clear();
-  CHECK(load_text(config, first.tokenizer).tokenizer == first.tokenizer);
+  CHECK(loaded(config, first.tokenizer).tokenizer == first.tokenizer);
 
   tokenizer.model = "";
   tokenizer.training_bytes = 4000;

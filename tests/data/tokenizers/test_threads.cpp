@@ -79,12 +79,11 @@ TEST_CASE("texts and their tokenizers are the same with any number of threads, i
     config.documents = documents[cut++ % documents.size()];
     config.valid.clear();
     if (std::holds_alternative<FileDocumentsConfig>(config.documents)) config.valid = {valid};  // no file is cut in two
-    config.cache.clear();
-    const auto in_memory = same_on_threads([&] { return facts_of(load_text(config)); });
-    config.cache_above_mb = 0;
-    const auto mapped = same_on_threads([&] {
+    config.cache = "";
+    const auto in_memory = same_on_threads([&] { return facts_of(loaded(config)); });
+        const auto mapped = same_on_threads([&] {
       config.cache = folder.path("cache-" + std::to_string(cut) + "-" + std::to_string(threads()));
-      return facts_of(load_text(config));
+      return facts_of(loaded(config));
     });
     CHECK(mapped == in_memory);
   }
@@ -97,10 +96,10 @@ TEST_CASE("without documents, the tokens of a text are those of the whole, whate
   TextSourceConfig config;
   config.train = {folder.write("a.txt", text)};
   config.valid_fraction = 0;
-  config.cache.clear();
+  config.cache = "";
   for (const TokenizerConfig& tokenizer : tokenizers()) {
     config.tokenizer = tokenizer;
-    const TextData data = load_text(config);
+    const TextData data = loaded(config);
     CHECK(data.train.tokens.to_vector() == data.tokenizer->encode(text));
   }
 }
@@ -114,11 +113,11 @@ TEST_CASE("the first bad line of a text is named, or left out, with any number o
   TextSourceConfig config;
   config.train = {folder.write("a.txt", text)};
   config.tokenizer = WordTokenizerConfig{};
-  config.cache.clear();
-  const std::string message = same_on_threads([&] { return message_of<Error>([&] { load_text(config); }); });
+  config.cache = "";
+  const std::string message = same_on_threads([&] { return message_of<Error>([&] { loaded(config); }); });
   CHECK(contains(message, "a.txt:" + std::to_string(line) + ":5: "));
   config.on_error = OnError::skip;
-  same_on_threads([&] { return facts_of(load_text(config)); });
+  same_on_threads([&] { return facts_of(loaded(config)); });
 }
 
 TEST_CASE("labelled texts and pairs, and what is wrong with their rows, are the same with any number of threads") {

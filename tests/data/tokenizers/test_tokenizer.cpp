@@ -210,16 +210,7 @@ TEST_CASE("the streaming decoder never shows half a character") {
 
 TEST_CASE("texts are cut only where the tokens do not change") {
   const std::string text = "alpha b\xc3\xa9ta\ngamma";
-  for (const std::shared_ptr<const Tokenizer>& tokenizer :
-       {std::shared_ptr<const Tokenizer>(std::make_shared<ByteTokenizer>()),
-        std::shared_ptr<const Tokenizer>(std::make_shared<CharTokenizer>(CharTokenizer::from_texts({text}))),
-        std::shared_ptr<const Tokenizer>(std::make_shared<WordTokenizer>(WordTokenizer::from_texts({}, {text})))})
-    for (size_t at = 0; at <= text.size(); ++at) {
-      const size_t boundary = tokenizer->boundary(text, at);
-      CHECK(boundary <= at);
-      auto front = tokenizer->encode(text.substr(0, boundary));
-      const auto back = tokenizer->encode(text.substr(boundary));
-      front.insert(front.end(), back.begin(), back.end());
-      CHECK(front == tokenizer->encode(text));
-    }
+  for (const TokenizerConfig& config : {TokenizerConfig(ByteTokenizerConfig{}), TokenizerConfig(CharTokenizerConfig{}),
+                                        TokenizerConfig(WordTokenizerConfig{})})
+    check_boundaries(*make_tokenizer(config, {text}), config, text);
 }
