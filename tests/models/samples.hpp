@@ -1,10 +1,7 @@
 // Small models, texts and weights for the tests of models/.
 #pragma once
 
-#include <doctest/doctest.h>
-
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "core/autograd/tape.hpp"
@@ -38,6 +35,13 @@ Config small(const MixerConfig& mixer) {
   config.layers = {layer};
   config.positions = Positions::learned;
   return config;
+}
+
+/// A table of n-grams of these lengths.
+inline void set_ngrams(NgramTableConfig& config, const std::vector<int64_t>& orders, int64_t buckets, int64_t width) {
+  config.orders = orders;
+  config.buckets = buckets;
+  config.width = width;
 }
 
 /// A model with the store it lives in.

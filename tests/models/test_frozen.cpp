@@ -1,7 +1,6 @@
 // Frozen parameters: any of them may be constant, alone or with others, and all other gradients stay what they were.
 #include <map>
 
-#include "core/base/error.hpp"
 #include "tests/models/samples.hpp"
 #include "tests/support/ragged.hpp"
 
@@ -70,9 +69,7 @@ TEST_CASE("any parameter may be frozen: it has no gradient, and those of the oth
       INFO(mixer.name, recompute ? ", recomputed" : "");
       auto language = small<LanguageModelConfig>(mixer.config);
       language.recompute = recompute;
-      language.ngram_embedding.orders = {2};
-      language.ngram_embedding.buckets = 50;
-      language.ngram_embedding.width = 4;
+      set_ngrams(language.ngram_embedding, {2}, 50, 4);
       language.tied_output = !recompute;
       check_any_may_freeze<LanguageModel>(
           {[&](const Scope& scope) { return std::make_unique<LanguageModel>(scope, language, vocabulary); },
@@ -80,9 +77,7 @@ TEST_CASE("any parameter may be frozen: it has no gradient, and those of the oth
       auto classifier = small<TextClassifierConfig>(mixer.config);
       classifier.recompute = recompute;
       classifier.pooling = recompute ? Pooling::attention : Pooling::cls;
-      classifier.ngrams.orders = {1, 2};
-      classifier.ngrams.buckets = 50;
-      classifier.ngrams.width = 4;
+      set_ngrams(classifier.ngrams, {1, 2}, 50, 4);
       check_any_may_freeze<TextClassifier>(
           {[&](const Scope& scope) { return std::make_unique<TextClassifier>(scope, classifier, vocabulary, 3); },
            text_with_labels()});

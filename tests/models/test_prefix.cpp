@@ -41,8 +41,7 @@ TEST_CASE("prefixes: the tokens of a document up to its first label") {
 
 TEST_CASE("prefix language model: gradients of the whole model") {
   for (const MixerCase& c : prefix_cases()) {
-    const auto built = language_model(prefixed(c.config));
-    redraw(*built.store);
+    const auto built = redrawn(language_model(prefixed(c.config)));
     const Batch batch = pair_batch();
     GradcheckOptions options;
     options.samples = sizeof(real) == 4 ? 1 : 6;
@@ -58,8 +57,7 @@ TEST_CASE("prefix language model: gradients of the whole model") {
 TEST_CASE("prefix language model: sources see all of themselves and nothing else, targets what precedes them") {
   for (const MixerCase& c : prefix_cases()) {
     INFO(c.name);
-    const auto built = language_model(prefixed(c.config));
-    redraw(*built.store);
+    const auto built = redrawn(language_model(prefixed(c.config)));
     const Batch batch = pair_batch();
     const Context context = prefix_context(batch);
     const Array before = built.model->logits(batch.tokens, context).value();
