@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "train/checkpointed_runs.hpp"
 #include "train/checkpoints/checkpoint.hpp"
@@ -11,8 +10,6 @@
 
 using namespace capstan;
 using namespace capstan::testing;
-namespace fs = std::filesystem;
-
 namespace {
 
 struct Damage {
@@ -33,29 +30,22 @@ void take_from_other(const fs::path& checkpoint, const char* file) {
 
 const std::vector<Damage>& damages() {
   static const std::vector<Damage> list = {
-      Damage{"truncated",
-             [](const fs::path& f) {
-               fs::resize_file(f / "model.safetensors", fs::file_size(f / "model.safetensors") - 3);
-             },
-             "model.safetensors"},
-      Damage{"bit flip",
-             [](const fs::path& f) { flip_bit(f / "model.safetensors", fs::file_size(f / "model.safetensors") - 9); },
-             "model.safetensors"},
+      Damage{"truncated", [](const fs::path& f) { fs::resize_file(f / model_name, fs::file_size(f / model_name) - 3); },
+             model_name},
+      Damage{"bit flip", [](const fs::path& f) { flip_bit(f / model_name, fs::file_size(f / model_name) - 9); },
+             model_name},
       Damage{"bit flip in the moments",
-             [](const fs::path& f) {
-               flip_bit(f / "optimizer.safetensors", fs::file_size(f / "optimizer.safetensors") / 2);
-             },
-             "optimizer.safetensors"},
-      Damage{"missing", [](const fs::path& f) { fs::remove(f / "optimizer.safetensors"); }, "optimizer.safetensors"},
+             [](const fs::path& f) { flip_bit(f / optimizer_name, fs::file_size(f / optimizer_name) / 2); },
+             optimizer_name},
+      Damage{"missing", [](const fs::path& f) { fs::remove(f / optimizer_name); }, optimizer_name},
       Damage{"state cut", [](const fs::path& f) { fs::resize_file(f / "state.json", 100); }, "state.json"},
       Damage{"state flipped",
              [](const fs::path& f) { flip_bit(f / "state.json", read_text(f / "state.json").find("\"step\": 8") + 8); },
              "state.json"},
       Damage{"empty", [](const fs::path& f) { fs::resize_file(f / "state.json", 0); }, "state.json"},
       Damage{"folder gone", [](const fs::path& f) { fs::remove_all(f); }, "step-8"},
-      Damage{"weights of another run", [](const fs::path& f) { take_from_other(f, model_name); }, "model.safetensors"},
-      Damage{"moments of another run", [](const fs::path& f) { take_from_other(f, optimizer_name); },
-             "optimizer.safetensors"},
+      Damage{"weights of another run", [](const fs::path& f) { take_from_other(f, model_name); }, model_name},
+      Damage{"moments of another run", [](const fs::path& f) { take_from_other(f, optimizer_name); }, optimizer_name},
       Damage{"a whole checkpoint of another run",
              [](const fs::path& f) {
                for (const char* const name : {model_name, optimizer_name, state_name}) take_from_other(f, name);
@@ -204,13 +194,12 @@ TEST_CASE("a damaged or lost best checkpoint is an error that names the others, 
 }
 
 TEST_CASE("a damaged metrics.jsonl is copied, and keeps its readable lines up to the checkpoint's step") {
-  const TemporaryFolder folder;
   TrainConfig config = config_of(8);
   config.log_every = 1;
   config.schedule.shape = ScheduleShape::constant;
-  Setup setup(folder / "run");
+  NewRun setup;
   train(setup.inputs, config);
-  const fs::path metrics = folder / "run/metrics.jsonl", log = folder / "run/train.log";
+  const fs::path metrics = setup / "run/metrics.jsonl", log = setup / "run/train.log";
   const auto lines = [&] {
     const std::string text = read_text(metrics);
     return std::count(text.begin(), text.end(), '\n');

@@ -6,16 +6,13 @@
 
 #include <atomic>
 #include <csignal>
-#include <nlohmann/json.hpp>
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/io/json.hpp"
-#include "core/machine/parallel.hpp"
 #include "core/machine/pool.hpp"
 #include "data/batches/batcher.hpp"
+#include "tests/support/threads.hpp"
 #include "train/checkpoints/checkpoint.hpp"
-#include "train/checkpoints/open_model.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/support.hpp"
 
@@ -23,13 +20,6 @@ using namespace capstan;
 using namespace capstan::testing;
 
 namespace {
-
-std::vector<nlohmann::json> metrics_in(const std::filesystem::path& folder) {
-  std::vector<nlohmann::json> lines;
-  std::ifstream file(folder / "metrics.jsonl");
-  for (std::string line; std::getline(file, line);) lines.push_back(parse_json(line));
-  return lines;
-}
 
 double worst_difference(const std::vector<real>& a, const std::vector<real>& b) {
   double worst = 0;
@@ -40,14 +30,12 @@ double worst_difference(const std::vector<real>& a, const std::vector<real>& b) 
 /// Weights after `steps` steps of plain gradient descent, which shows errors of scale that AdamW would hide.
 std::vector<real> train_weights(int64_t rows, int64_t count, int64_t accumulate, int64_t micro_batch_tokens,
                                 int64_t steps) {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
+  NewRun setup;
   setup.data.rows = rows;
   setup.data.count = count;
-  TrainConfig config = quiet_config();
+  TrainConfig config = quiet_config(steps);
   config.optimizer = SgdConfig{};
   config.schedule.shape = ScheduleShape::constant;
-  config.steps = steps;
   config.accumulate = accumulate;
   config.micro_batch_tokens = micro_batch_tokens;
   train(setup.inputs, config);
@@ -65,10 +53,9 @@ TEST_CASE("training learns, and says why it ended") {
   CHECK_FALSE(result.interrupted);
   CHECK(result.reason == "all 200 steps are done");
   CHECK(evaluate(setup.task, setup.held_out).loss() < 0.1 * before);
-  CHECK(contains(read_text(setup / "run/train.log"), "finished at step 200: all 200 steps are done"));
-  CHECK(contains(read_text(setup / "run/train.log"), "new best"));
-  CHECK(contains(read_text(setup / "run/train.log"), "schedule: cosine from learning rate 0.05\n"));
-  CHECK(contains(read_text(setup / "run/train.log"), "schedule: end reached"));
+  check_contains(read_text(setup / "run/train.log"),
+                 {"finished at step 200: all 200 steps are done", "new best",
+                  "schedule: cosine from learning rate 0.05\n", "schedule: end reached"});
 }
 
 TEST_CASE("accumulated batches are one big batch; micro-batches change nothing") {
@@ -82,9 +69,7 @@ TEST_CASE("accumulated batches are one big batch; micro-batches change nothing")
 }
 
 TEST_CASE("a step never crosses the end of an epoch") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");  // 7 batches per epoch
-  std::vector<std::pair<uint64_t, int32_t>> seen;
+  NewRun setup;  // 7 batches per epoch
   TrainConfig config = quiet_config();
   config.epochs = 2;
   config.accumulate = 3;
@@ -195,9 +180,8 @@ TEST_CASE("metrics hold what was trained on") {
 
 TEST_CASE("the steps after the last logged one are recorded, too, and a resumed run logs them once") {
   const TemporaryFolder folder;
-  TrainConfig config = quiet_config();
+  TrainConfig config = quiet_config(8);
   config.schedule.shape = ScheduleShape::constant;
-  config.steps = 8;
   config.log_every = 5;
   Setup whole(folder / "whole");
   train(whole.inputs, config);
@@ -275,15 +259,14 @@ TEST_CASE("a step that goes on after a signal is undone, and the run has the wei
       const auto of = [&](const Setup& run) {
         return read_text(in_run(run.inputs.folder / "checkpoints/last") / file);
       };
-      const bool same = of(broken) == of(whole);
-      CHECK_MESSAGE(same, file);
+      CHECK_MESSAGE((of(broken) == of(whole)), file);
     }
   }
 }
 
 TEST_CASE("a second SIGINT ends the process at once, and what was saved is whole") {
   const TemporaryFolder folder;
-  set_threads(1);  // the child inherits no other threads
+  const Threads threads_used(1);  // the child inherits no other threads
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
@@ -299,7 +282,6 @@ TEST_CASE("a second SIGINT ends the process at once, and what was saved is whole
     train(setup.inputs, config);
     _exit(4);
   }
-  set_threads(0);
   int status = 0;
   waitpid(child, &status, 0);
   CHECK(WIFSIGNALED(status));
@@ -342,7 +324,7 @@ TEST_CASE("no data, or no validation data for early stopping, is refused") {
 }
 
 TEST_CASE("after the first steps and the first evaluation the pool misses nothing, in later evaluations neither") {
-  set_threads(1);  // how many blocks of a size two lanes hold at a time depends on when they meet
+  const Threads threads_used(1);  // how many blocks of a size two lanes hold at a time depends on when they meet
   NewRun setup;
   TrainConfig config = quiet_config(410);
   config.valid_every = 10;
@@ -352,7 +334,6 @@ TEST_CASE("after the first steps and the first evaluation the pool misses nothin
     if (context.training) misses.push_back(pool::stats().misses);
   };
   train(setup.inputs, config);
-  set_threads(0);
   // A miss per evaluation would be 39 more. Batches that are prepared in advance may take some, if that thread was late
   // at first.
   CHECK(misses.back() < misses.at(10) + 39);
