@@ -167,11 +167,12 @@ TEST_CASE("settle: a run that was begun keeps what it chose by trial; with a che
   // Its configuration must be readable, or all would be chosen anew.
   const std::string config = (folder_of(data.language_model(planned)) / "config.yaml").string();
   std::ofstream(config) << "name: [";
-  CHECK_THROWS_WITH_AS(settled(data.language_model(planned), KnownMachine().machine), doctest::Contains("put it back"),
-                       Error);
+  const auto refusal = [&] {
+    return message_of<Error>([&] { settled(data.language_model(planned), KnownMachine().machine); });
+  };
+  CHECK(contains(refusal(), "put it back"));
   std::filesystem::remove(config);
-  CHECK_THROWS_WITH_AS(settled(data.language_model(planned), KnownMachine().machine), doctest::Contains("put it back"),
-                       Error);
+  CHECK(contains(refusal(), "put it back"));
   // Of tables, a run without a checkpoint looks again: they may have been mended.
   std::filesystem::remove_all(data / "runs");
   const KnownMachine known;
@@ -238,17 +239,13 @@ TEST_CASE("settle: a signal while steps are on trial ends it, and says so") {
   for (const Overrides& open : {planned, Overrides{"train.steps=50", "train.precision=auto"}}) {
     const StopSignals signals;
     KnownMachine known;
-    const auto stopped = [] {
+    known.machine.time_steps = [&](const RunConfig&, const DataSource&, double) -> PilotTimes {
       StopSignals::request(SIGTERM);
       throw Stopped();
     };
-    known.machine.time_steps = [&](const RunConfig&, const DataSource&, double) -> PilotTimes {
-      stopped();
-      return {};
-    };
     known.machine.time_precisions = [&](const RunConfig&, const DataSource&, int) -> PrecisionTimes {
-      stopped();
-      return {};
+      StopSignals::request(SIGTERM);
+      throw Stopped();
     };
     if (open != planned && !bf16_obstacle().empty()) continue;
     std::string log;
