@@ -37,8 +37,7 @@ TEST_CASE("--log-level, -q and -v decide what is shown, and train.log has everyt
                {"verbose", {"-v"}, true, true}};
   for (const auto& [name, options, info, debug] : cases) {
     CAPTURE(name);
-    const Words words = Words{"name=" + name} + options;
-    const Outcome outcome = succeed(place, train_lm(words));
+    const Outcome outcome = succeed(place, train_lm(Words{"name=" + name} + options));
     CHECK(contains(outcome.err, "finished at step 40") == info);
     CHECK(contains(outcome.err, "info: next: ") == info);
     CHECK(contains(outcome.err, "saved at step 40 in ") == debug);
@@ -81,9 +80,8 @@ TEST_CASE("messages of the library reach the log of the run that is trained, too
   const SamplePlace place;
   const Outcome outcome = succeed(place, train_lm({"-v"}));
   CHECK(contains(outcome.err, "debug: the data were read in"));
-  for (const std::string& line : lines_of(place.read("runs/lm/train.log"))) {
+  for (const std::string& line : lines_of(place.read("runs/lm/train.log")))
     CHECK_MESSAGE(!timed_lines(line).empty(), line);
-  }
 }
 
 }  // namespace capstan::testing

@@ -2,23 +2,14 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "core/io/json.hpp"
 #include "tests/cli/support/samples.hpp"
-#include "tests/cli/support/warm_runs.hpp"
 
 namespace capstan::testing {
 namespace {
 
-size_t count_of(const std::string& text, const std::string& part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
 Words train(const std::string& config, const std::string& tokenizer, const Words& more = {}) {
-  return Words{"train", "--config", config, "--set", "name=new", "data.tokenizer=" + tokenizer} + more;
+  return train_words(config, {"name=new", "data.tokenizer=" + tokenizer}) + more;
 }
 
 TEST_CASE("a run with sentencepiece needs its folder only, goes on, and counts bits over the bytes of the text") {
@@ -30,17 +21,17 @@ TEST_CASE("a run with sentencepiece needs its folder only, goes on, and counts b
   CHECK(contains(begun.err, "tokenizer: sentencepiece, 300 tokens"));
   for (const char* noise : {"trainer_interface", "LOG(", "sentencepiece_trainer"})
     CHECK_FALSE(contains(begun.err, noise));
-  CHECK(std::filesystem::remove(place / "pieces.model"));  // trained anew: the same
+  CHECK(fs::remove(place / "pieces.model"));  // trained anew: the same
   succeed(place, train("lm.yaml", tokenizer, "data.valid=[valid.txt] train.steps=6"));
-  CHECK(std::filesystem::remove(place / "pieces.model"));
+  CHECK(fs::remove(place / "pieces.model"));
 
-  const auto report = parse_json(succeed(place, "eval runs/new --format json").out);
+  const auto report = eval_json(place, "runs/new");
   const double bits = report.at("loss").get<double>() * report.at("targets").get<double>() / std::log(2.0);
   CHECK(report.at("bits_per_byte").get<double>() ==
         doctest::Approx(bits / static_cast<double>(valid.size())).epsilon(1e-3));
 
-  std::filesystem::remove_all(place / "text");
-  CHECK_FALSE(std::filesystem::exists(place / "pieces.model"));
+  fs::remove_all(place / "text");
+  CHECK_FALSE(fs::exists(place / "pieces.model"));
   const Words generate{"generate", "runs/new", "--prompt", "the rope", "--tokens", "30"};
   const std::string written = succeed(place, generate).out;
   CHECK(written.rfind("the rope", 0) == 0);

@@ -43,9 +43,7 @@ TEST_CASE("a run is planned for its minutes, and its configuration repeats it") 
   CHECK(contains(succeed(place, "train --config runs/lm/config.yaml").err, "nothing to do"));
   CHECK(setting(place, "steps") == steps);
   succeed(place, "train --config runs/lm/config.yaml --set name=again");
-  const bool same = place.read("runs/lm/checkpoints/last/model.safetensors") ==
-                    place.read("runs/again/checkpoints/last/model.safetensors");
-  CHECK(same);
+  CHECK(same_model(place, "lm", "again"));
   // The plan is that of its minutes; more steps can be given.
   check_refused(place, "other minutes", train_for("0.02"), "runs/lm was planned for 0.01 min: give --minutes 0.01", 2);
   const std::string more = fmt::format("train.steps={:g}", steps + 3);
@@ -65,11 +63,7 @@ TEST_CASE("--minutes replaces the steps of a configuration") {
 
 TEST_CASE("what is left open needs a time") {
   const SamplePlace place;
-  const Words without = Words("train --config lm.yaml") + open_sizes + "train.epochs=1";
-  check_refused(place, "no minutes", without, "model.width ... train.minutes", 2);
   check_refused(place, "minutes of nothing", train_for("0"), "--minutes ... greater than 0", 2);
-  Words both = "train --config lm.yaml --set train.minutes=1 model.width=0";
-  check_refused(place, "steps and an open width", both, "model.width ... without train.steps", 2);
   check_refused(place, "minutes and steps", "train --config lm.yaml --minutes 1 --set train.steps=5",
                 "train.steps ... give one of the two", 2);
 }

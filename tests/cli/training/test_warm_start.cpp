@@ -9,32 +9,22 @@
 #include "core/io/json.hpp"
 #include "core/io/safetensors.hpp"
 #include "tests/cli/support/interruption.hpp"
-#include "tests/cli/support/warm_runs.hpp"
-#include "tests/support/source_dir.hpp"
+#include "tests/cli/support/samples.hpp"
 
 namespace capstan::testing {
-namespace fs = std::filesystem;
 namespace {
 
 /// The first validation in a run's metrics, which must be of step 0.
 nlohmann::json first_validation(const Workplace& place, const std::string& name) {
-  for (const std::string& line : lines_of(place.read("runs/" + name + "/metrics.jsonl"))) {
-    const nlohmann::json event = parse_json(line);
-    CHECK(event.at("event") == "valid");
-    CHECK(event.at("step") == 0);
-    return event;
-  }
-  FAIL("no metrics");
-  return {};
+  const nlohmann::json event = events_of(place, name).at(0);
+  CHECK(event.at("event") == "valid");
+  CHECK(event.at("step") == 0);
+  return event;
 }
 
 /// The best validation loss of a run.
 double best_loss(const Workplace& place, const std::string& name) {
-  double best = INFINITY;
-  for (const std::string& line : lines_of(place.read("runs/" + name + "/metrics.jsonl")))
-    if (const nlohmann::json event = parse_json(line); event.at("event") == "valid")
-      best = std::min(best, event.at("loss").get<double>());
-  return best;
+  return best_validation(place, name).at("loss").get<double>();
 }
 
 bool same_bits(const FileTensor& a, const FileTensor& b) {
@@ -89,15 +79,13 @@ TEST_CASE("rows follow their token, and new tokens start anew") {
   const Outcome outcome = succeed(
       place, train_words("lm.yaml", "name=b data.train=[other] train.steps=1 train.init_from=runs/lm train.lr=1e-30"));
   check_says(outcome, {"loaded    embed.weight", "rows, found by their tokens among"});
-  const SafetensorsFile old((place / model_of("lm", "step-6")).string()),
-      now((place / model_of("b", "step-0")).string());
   const auto code_points = [&](const std::string& run_name) {
     return parse_json(place.read("runs/" + run_name + "/tokenizer.json")).at("code_points").get<std::vector<int64_t>>();
   };
   const std::vector<int64_t> before = code_points("lm"), after = code_points("b");
-  const std::vector<float> a = old.at("embed.weight").to_floats(), b = now.at("embed.weight").to_floats();
-  const std::vector<float> own =
-      SafetensorsFile((place / model_of("cold", "last")).string()).at("embed.weight").to_floats();
+  const std::vector<float> a = tensor_of(place, model_of("lm", "step-6"), "embed.weight"),
+                           b = tensor_of(place, model_of("b", "step-0"), "embed.weight"),
+                           own = tensor_of(place, model_of("cold"), "embed.weight");
   const auto row = [](const std::vector<float>& values, size_t index) {
     return std::vector<float>(values.begin() + static_cast<std::ptrdiff_t>(16 * index),
                               values.begin() + static_cast<std::ptrdiff_t>(16 * (index + 1)));
@@ -134,9 +122,8 @@ TEST_CASE("classes, tasks, renamed tensors and longer tables") {
                        "loaded    embed.weight"});
   {
     // The row of class bad is the old one.
-    const SafetensorsFile old((place / model_of("classifier", "best")).string()),
-        now((place / model_of("two", "step-0")).string());
-    const std::vector<float> a = old.at("head.weight").to_floats(), b = now.at("head.weight").to_floats();
+    const std::vector<float> a = tensor_of(place, model_of("classifier", "best"), "head.weight"),
+                             b = tensor_of(place, model_of("two", "step-0"), "head.weight");
     const Words classes = lines_of(place.read("runs/classifier/classes.txt")),
                 mine = lines_of(place.read("runs/two/classes.txt"));
     const auto row_of = [](const Words& names, const char* name) {
@@ -198,7 +185,7 @@ TEST_CASE("rows of n-grams are taken if tokens and hash are the same, and start 
   };
   check_says(start("same", {}), {"loaded    ngrams.table"});
   const auto bits = [&](const std::string& name, const std::string& checkpoint) {
-    return SafetensorsFile((place / model_of(name, checkpoint)).string()).at("ngrams.table").to_floats();
+    return tensor_of(place, model_of(name, checkpoint), "ngrams.table");
   };
   const std::vector<float> old = bits("old", "best");
   CHECK(std::any_of(old.begin(), old.end(), [](float value) { return value != 0; }));
