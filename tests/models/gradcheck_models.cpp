@@ -2,7 +2,6 @@
 #include "core/autograd/gradcheck.hpp"
 #include "tests/models/samples.hpp"
 #include "tests/support/arrays.hpp"
-#include "tests/support/ragged.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
@@ -17,12 +16,6 @@ GradcheckReport check_task(const Task& task, ParamStore& store, const Batch& bat
   for (const Param& param : store.params()) leaves.emplace_back(param.name, param.var);
   const Context context = context_of(batch, training);
   return gradcheck([&] { return task.loss(batch, context).sum; }, leaves, options);
-}
-
-Batch small_labelled_batch() {
-  Batch batch = next_token_batch(segments_of_lengths({8, 5, 1}, 8), 3);
-  batch.labels = Ids({3}, std::vector<int32_t>{2, 0, 1});
-  return batch;
 }
 
 TEST_CASE("language models: gradients of the whole model") {
@@ -49,7 +42,7 @@ TEST_CASE("masked language models: gradients of the whole model") {
 TEST_CASE("classifiers: gradients of the whole model") {
   for (const MixerCase& c : mixer_cases()) {
     const auto built = classifier(small<TextClassifierConfig>(c.config));
-    const GradcheckReport report = check_task(*built.model, *built.store, small_labelled_batch());
+    const GradcheckReport report = check_task(*built.model, *built.store, labelled_batch({8, 5, 1}, 3));
     CHECK_MESSAGE(report.ok, c.name, ": ", report.worst);
   }
 }
@@ -64,7 +57,7 @@ TEST_CASE("classifiers with n-grams, class weights and label smoothing: gradient
     config.loss = CrossEntropyConfig{0.1};
     const auto built = classifier(config);
     const GradcheckReport report =
-        check_task(*built.model, *built.store, small_labelled_batch(), /*training=*/true, finalized);
+        check_task(*built.model, *built.store, labelled_batch({8, 5, 1}, 3), /*training=*/true, finalized);
     CHECK_MESSAGE(report.ok, "finalized ", finalized, ": ", report.worst);
   }
 }
@@ -74,7 +67,7 @@ TEST_CASE("multi-label classifiers with class weights and label smoothing: gradi
   config.class_weights = ListedWeights{{0.5, 2, 3}};
   config.loss = CrossEntropyConfig{0.1};
   const auto built = classifier(config, 1, /*multi_label=*/true);
-  Batch batch = small_labelled_batch();
+  Batch batch = labelled_batch({8, 5, 1}, 3);
   batch.labels = Ids({3, 3}, std::vector<int32_t>{0, 0, 0, 0, 1, 0, 1, 1, 1});
   const GradcheckReport report = check_task(*built.model, *built.store, batch, /*training=*/true);
   CHECK_MESSAGE(report.ok, report.worst);
@@ -103,7 +96,7 @@ TEST_CASE("gradients of every other part a configuration can ask for") {
     config.causal = pooling == Pooling::last;
     config.layers[0].norm_placement = NormPlacement::post;
     const auto built = classifier(config);
-    const GradcheckReport report = check_task(*built.model, *built.store, small_labelled_batch());
+    const GradcheckReport report = check_task(*built.model, *built.store, labelled_batch({8, 5, 1}, 3));
     CHECK_MESSAGE(report.ok, enum_name(pooling), ": ", report.worst);
   }
   for (const bool recompute : {false, true}) {

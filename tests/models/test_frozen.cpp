@@ -2,7 +2,6 @@
 #include <map>
 
 #include "tests/models/samples.hpp"
-#include "tests/support/ragged.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
@@ -55,12 +54,6 @@ void check_any_may_freeze(const Case<Model>& of) {
   }
 }
 
-Batch text_with_labels() {
-  Batch batch = next_token_batch(segments_of_lengths({16, 7, 11}, 16), 7);
-  batch.labels = Ids({3}, std::vector<int32_t>{2, 0, 1});
-  return batch;
-}
-
 }  // namespace
 
 TEST_CASE("any parameter may be frozen: it has no gradient, and those of the others do not change") {
@@ -80,7 +73,7 @@ TEST_CASE("any parameter may be frozen: it has no gradient, and those of the oth
       set_ngrams(classifier.ngrams, {1, 2}, 50, 4);
       check_any_may_freeze<TextClassifier>(
           {[&](const Scope& scope) { return std::make_unique<TextClassifier>(scope, classifier, vocabulary, 3); },
-           text_with_labels()});
+           labelled_batch({16, 7, 11}, 7)});
     }
   }
 }

@@ -1,4 +1,5 @@
 #include "core/machine/in_order.hpp"
+#include "tests/support/texts.hpp"
 #include "tests/support/threads.hpp"
 
 #include <doctest/doctest.h>
@@ -37,7 +38,6 @@ TEST_CASE("results are taken in the order of the items with any number of thread
 TEST_CASE("the error of the earliest item is the first one that is met") {
   for (const int count : {1, 2, 3, 7}) {
     const Threads threads_used(count);
-    std::string met;
     size_t before = 0;
     InOrder<int, int> work(
         [](int item) {
@@ -48,12 +48,10 @@ TEST_CASE("the error of the earliest item is the first one that is met") {
           outcome.get();
           ++before;
         });
-    try {
+    const std::string met = message_of<std::runtime_error>([&] {
       for (int item = 0; item < 100; ++item) work.add(item, large);
       work.finish();
-    } catch (const std::runtime_error& error) {
-      met = error.what();
-    }
+    });
     CHECK(met == "9");
     CHECK(before == 9);
   }

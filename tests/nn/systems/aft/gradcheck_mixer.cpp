@@ -41,10 +41,9 @@ TEST_CASE("gradients of AFT of an inner width, both directions, padding and pack
   AftProjections wide = biased, narrow = plain;
   wide.inner = 60;
   narrow.inner = 8;
-  AftConvConfig conv = conv_config(5, 4, narrow);
   const std::vector<MixerConfig> configs = {with_projections(AftSimpleConfig{}, wide),
                                             full_config(PositionBias::dense, narrow),
-                                            local_config(3, PositionBias::factorised, wide), conv};
+                                            local_config(3, PositionBias::factorised, wide), conv_config(5, 4, narrow)};
   for (const MixerConfig& config : configs)
     check_mixer_gradients({mixer_label(config), config}, ragged_segments(11), 12);
 }
