@@ -5,11 +5,10 @@
 
 #include "core/base/error.hpp"
 #include "core/machine/pool.hpp"
-#include "core/products/gemm_backend.hpp"
 #include "nn/params/bf16_weights.hpp"
 #include "nn/params/param_store.hpp"
 #include "tests/models/systems.hpp"
-#include "tests/support/threads.hpp"
+#include "tests/support/products.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/support.hpp"
 
@@ -22,23 +21,18 @@ namespace {
 class Emulated {
  public:
   Emulated() { setenv("CAPSTAN_BF16", "emulate", 1); }
-  ~Emulated() {
-    unsetenv("CAPSTAN_BF16");
-    set_bf16_backend(before_);
-  }
+  ~Emulated() { unsetenv("CAPSTAN_BF16"); }
   Emulated(const Emulated&) = delete;
   Emulated& operator=(const Emulated&) = delete;
 
  private:
-  Bf16Backend before_ = bf16_backend();
+  KeptProducts kept_;
 };
-
-constexpr int64_t all_tokens = vocabulary;
 
 /// A language model whose labels are drawn: a rule to learn, with one label in eight another.
 class NoisyBatches final : public DrawnBatches {
  public:
-  explicit NoisyBatches(uint64_t of = 3) : DrawnBatches(6, longest, all_tokens) { seed = of; }
+  explicit NoisyBatches(uint64_t of = 3) : DrawnBatches(6, longest, vocabulary) { seed = of; }
   Batch batch(int64_t epoch, int64_t index) const override {
     Batch batch = DrawnBatches::batch(epoch, index);
     for (int64_t i = 0; i < batch.labels.size(); ++i) {
