@@ -12,6 +12,7 @@
 #include "run/predictions/prompt.hpp"
 #include "run/run.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/support/texts.hpp"
 
 namespace capstan {
 namespace {
@@ -23,10 +24,9 @@ constexpr int64_t positions = 12;  // of every model
 class Folder : public TemporaryFolder {
  public:
   Folder() {
-    std::string prose, pairs;
-    for (int i = 0; i < 40; ++i) prose += "the tape turns a drum, and wire runs out slow " + std::to_string(i) + "\n";
+    std::string pairs;
     for (int i = 0; i < 40; ++i) pairs += std::to_string(i) + "\t" + std::to_string(i * 37 % 1000) + "\n";
-    write("text.txt", prose);
+    write("text.txt", numbered_lines(40, {"the tape turns a drum, and wire runs out slow "}));
     write("pairs.tsv", pairs);
   }
   Run trained(const std::string& name, const std::string& data, const std::string& model,

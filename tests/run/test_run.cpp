@@ -18,14 +18,10 @@ namespace {
 class TrainedRuns : public TemporaryFolder {
  public:
   TrainedRuns() {
-    std::string prose, rows, pairs;
-    for (int i = 0; i < 60; ++i) {
-      prose += "the tape turns a drum and wire runs out slow " + std::to_string(i) + "\n";
-      rows += (i % 2 == 0 ? "good\ta fine day " : "bad\tsad night ") + std::to_string(i) + "\n";
-      pairs += std::to_string(i) + " and one\t" + std::to_string(i + 1) + "\n";
-    }
-    write("text.txt", prose);
-    write("train.tsv", rows);
+    write("text.txt", numbered_lines(60, {"the tape turns a drum and wire runs out slow "}));
+    write("train.tsv", numbered_lines(60, {"good\ta fine day ", "bad\tsad night "}));
+    std::string pairs;
+    for (int i = 0; i < 60; ++i) pairs += std::to_string(i) + " and one\t" + std::to_string(i + 1) + "\n";
     write("pairs.tsv", pairs);
     set_log_sink([this](LogLevel, std::string_view line) { log_ += std::string(line) + "\n"; });
     const std::string text = "data: {type: text, train: [" + path("text.txt") + "], sequence_length: 32, tokenizer: ";

@@ -2,24 +2,17 @@
 
 #include "core/io/log.hpp"
 #include "tests/nn/mixer/fading_mixer.hpp"
+#include "tests/support/texts.hpp"
 
 namespace capstan::testing {
 
 ServedRuns::ServedRuns() {
-  std::string prose, rows;
-  for (int i = 0; i < 80; ++i) {
-    prose += "the tape turns a drum and wire runs out slow " + std::to_string(i) + "\n";
-    rows += (i % 2 == 0 ? "good\ta fine day " : "bad\tsad night ") + std::to_string(i) + "\n";
-  }
-  place_.write("text.txt", prose);
-  place_.write("rows.tsv", rows);
-  std::string topics = "labels,text\n";
-  for (int i = 0; i < 120; ++i)
-    topics += std::string(i % 2 == 0 ? R"("['good')" : R"("['bad')") +
-              (i % 4 == 0 || i % 4 == 3 ? ", 'film']\"," : "]\",") +
-              (i % 2 == 0 ? "fine clever hero " : "sad dull plot ") + (i % 4 == 0 || i % 4 == 3 ? "film " : "end ") +
-              std::to_string(i) + "\n";
-  place_.write("topics.csv", topics);
+  place_.write("text.txt", numbered_lines(80, {"the tape turns a drum and wire runs out slow "}));
+  place_.write("rows.tsv", numbered_lines(80, {"good\ta fine day ", "bad\tsad night "}));
+  place_.write("topics.csv", "labels,text\n" + numbered_lines(120, {"\"['good', 'film']\",fine clever hero film ",
+                                                                    "\"['bad']\",sad dull plot end ",
+                                                                    "\"['good']\",fine clever hero end ",
+                                                                    "\"['bad', 'film']\",sad dull plot film "}));
   set_log_sink([](LogLevel, std::string_view) {});
   const auto of = [&](const std::string& tokenizer) {
     return "data: {type: text, train: [" + place_.path("text.txt") + "], sequence_length: 32, tokenizer: " + tokenizer +

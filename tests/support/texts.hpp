@@ -29,6 +29,13 @@ inline size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
+/// `count` lines: the texts in turns, each with the number of its line.
+inline std::string numbered_lines(int count, const std::vector<std::string>& texts) {
+  std::string lines;
+  for (int i = 0; i < count; ++i) lines += texts[static_cast<size_t>(i) % texts.size()] + std::to_string(i) + "\n";
+  return lines;
+}
+
 /// All of these must be in the text.
 inline void check_contains(const std::string& text, const std::vector<std::string>& parts) {
   for (const std::string& part : parts) CHECK_MESSAGE(contains(text, part), "must have: ", part, "\nbut is: ", text);
