@@ -198,4 +198,9 @@ struct NewRun : TemporaryFolder, Setup {
       : Setup(TemporaryFolder::folder() / "run", tokens, fresh_each_epoch) {}
 };
 
+/// A case that has one.
+struct OneRun {
+  NewRun setup;
+};
+
 }  // namespace capstan::testing

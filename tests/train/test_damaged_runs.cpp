@@ -96,8 +96,7 @@ TEST_CASE("a damaged last checkpoint: the run goes back to the newest whole one 
   }
 }
 
-TEST_CASE("files of two checkpoints that were mixed are damage") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "files of two checkpoints that were mixed are damage") {
   make_two_checkpoints(setup);
   const fs::path checkpoints = setup / "run/checkpoints";
   fs::copy_file(checkpoints / "step-4/optimizer.safetensors", checkpoints / "step-8/optimizer.safetensors",
@@ -107,8 +106,7 @@ TEST_CASE("files of two checkpoints that were mixed are damage") {
                  "optimizer.safetensors: the file is not the one that was saved with state.json"));
 }
 
-TEST_CASE("several damaged checkpoints, earlier damage, no whole one") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "several damaged checkpoints, earlier damage, no whole one") {
   TrainConfig config = config_of(12);
   config.keep_last = 3;
   train(setup.inputs, config);
@@ -152,8 +150,7 @@ TEST_CASE("the only checkpoint is damaged: nothing is touched, and the message s
   CHECK(train(setup.inputs, config_of(4)).state.step == 4);
 }
 
-TEST_CASE("a damaged checkpoint of another configuration is left alone") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "a damaged checkpoint of another configuration is left alone") {
   make_two_checkpoints(setup);
   flip_bit(setup / "run/checkpoints/step-8/model.safetensors", 290);
   setup.inputs.seed = 2;
@@ -178,8 +175,7 @@ TEST_CASE("by default there is a second checkpoint besides the newest, also when
   }
 }
 
-TEST_CASE("a damaged or lost best checkpoint is an error that names the others, never another model") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "a damaged or lost best checkpoint is an error that names the others, never another model") {
   make_two_checkpoints(setup);
   const fs::path run = setup / "run", checkpoints = run / "checkpoints";
   const std::string best = checkpoint_name(checkpoints / "best");

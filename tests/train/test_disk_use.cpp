@@ -84,8 +84,7 @@ TEST_CASE("rows of zeros are not in a checkpoint, whatever the number of ranks, 
   CHECK(std::count(weights.begin(), weights.end(), real{0}) < many_tokens);
 }
 
-TEST_CASE("a run saves nothing before its first step") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "a run saves nothing before its first step") {
   TrainConfig config = config_of(4);
   config.save_every = 2;
   // 3: the best so far

@@ -102,8 +102,7 @@ TEST_CASE("a batch of one lane: with gradients that are 0 before, the same bits 
   CHECK(taken(setup.params) == expected);
 }
 
-TEST_CASE("the first lane that fails is the one reported, and the next batch is not affected") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "the first lane that fails is the one reported, and the next batch is not affected") {
   setup.data.rows = 12;
   const Batch batch = setup.data.batch(0, 0);
   PassOptions options;

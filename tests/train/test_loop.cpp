@@ -44,8 +44,7 @@ std::vector<real> train_weights(int64_t rows, int64_t count, int64_t accumulate,
 
 }  // namespace
 
-TEST_CASE("training learns, and says why it ended") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "training learns, and says why it ended") {
   setup.task.dropout = false;
   TrainConfig config = quiet_config(200);
   const double before = evaluate(setup.task, setup.held_out).loss();
@@ -94,8 +93,7 @@ TEST_CASE("rows are split evenly and completely") {
   }
 }
 
-TEST_CASE("early stopping counts evaluations without a new best") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "early stopping counts evaluations without a new best") {
   TrainConfig config = quiet_config(1000);
   config.valid_every = 1;
   config.patience = 3;
@@ -116,8 +114,7 @@ TEST_CASE("early stopping counts evaluations without a new best") {
   CHECK(train(setup.inputs, config).state.step == 6);
 }
 
-TEST_CASE("early stopping counts from the last new best") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "early stopping counts from the last new best") {
   setup.task.dropout = false;
   std::atomic<int64_t> batches{0};  // two of an evaluation
   setup.task.damage = [&](const Context& context) {
@@ -167,8 +164,7 @@ TEST_CASE("the best checkpoint is that of the best loss or of the best accuracy,
   }
 }
 
-TEST_CASE("metrics hold what was trained on") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "metrics hold what was trained on") {
   TrainConfig config = quiet_config(7);
   train(setup.inputs, config);
   std::vector<std::string> events;
@@ -289,8 +285,7 @@ TEST_CASE("a second SIGINT ends the process at once, and what was saved is whole
   CHECK(Checkpoints(folder / "run/checkpoints").last() == folder / "run/checkpoints/step-6");
 }
 
-TEST_CASE("a time limit ends the run") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "a time limit ends the run") {
   TrainConfig config = quiet_config();
   config.schedule.shape = ScheduleShape::constant;
   config.max_minutes = 1e-3;
@@ -300,8 +295,7 @@ TEST_CASE("a time limit ends the run") {
   CHECK(train(setup.inputs, config).state.step == result.state.step);
 }
 
-TEST_CASE("a run folder belongs to one process") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "a run folder belongs to one process") {
   std::filesystem::create_directories(setup / "run");
   const int lock = ::open((setup / "run/.lock").c_str(), O_RDWR | O_CREAT, 0666);
   REQUIRE(::flock(lock, LOCK_EX) == 0);
@@ -311,8 +305,7 @@ TEST_CASE("a run folder belongs to one process") {
   CHECK(train(setup.inputs, config).state.step == 2);
 }
 
-TEST_CASE("no data, or no validation data for early stopping, is refused") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "no data, or no validation data for early stopping, is refused") {
   TrainConfig config = quiet_config(2);
   setup.data.count = 0;
   CHECK(contains(message_of([&] { train(setup.inputs, config); }), "does not fill a single batch"));

@@ -66,8 +66,7 @@ TEST_CASE("a signal during evaluation: the evaluation is made up for, patience c
   }
 }
 
-TEST_CASE("a finished run goes on when its limit is raised") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "a finished run goes on when its limit is raised") {
   TrainConfig config = config_of(6);
   config.schedule.shape = ScheduleShape::constant;
   train(setup.inputs, config);
@@ -80,16 +79,14 @@ TEST_CASE("a finished run goes on when its limit is raised") {
   CHECK(setup.weights() == unbroken.weights());
 }
 
-TEST_CASE("a run that goes on does not write the checkpoint again that it goes on from") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "a run that goes on does not write the checkpoint again that it goes on from") {
   TrainConfig config = config_of(4);  // a multiple of save_every
   train(setup.inputs, config);
   config.steps = 6;
   CHECK(published_by([&] { train(setup.inputs, config); }) == std::vector<std::string>{"step-6"});
 }
 
-TEST_CASE("a run that goes on with other kernels says so once, and its checkpoints name them") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "a run that goes on with other kernels says so once, and its checkpoints name them") {
   TrainConfig config = config_of(4);
   train(setup.inputs, config);
   const auto last = [&] { return setup / "run/checkpoints/last"; };
@@ -106,8 +103,7 @@ TEST_CASE("a run that goes on with other kernels says so once, and its checkpoin
   }
 }
 
-TEST_CASE("what must not change within a run is named") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "what must not change within a run is named") {
   train(setup.inputs, config_of(4));
   struct Case {
     std::function<void(RunInputs&, TrainConfig&)> change;
@@ -139,8 +135,7 @@ TEST_CASE("what must not change within a run is named") {
                  "tensor weight is (11), this configuration needs (12)"));
 }
 
-TEST_CASE("an identity that an earlier version saved is brought up to date before it is compared") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "an identity that an earlier version saved is brought up to date before it is compared") {
   setup.inputs.identity = {{"model", "width: 4"}};
   TrainConfig config = config_of(4);
   train(setup.inputs, config);
@@ -208,8 +203,7 @@ TEST_CASE("interrupted before its first step, a run that starts from another's c
   CHECK(fs::exists(folder / "second/checkpoints/step-4/model.safetensors"));
 }
 
-TEST_CASE("old checkpoints go, the best and the last never") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "old checkpoints go, the best and the last never") {
   TrainConfig config = config_of(20);
   config.save_every = 2;
   config.valid_every = 3;

@@ -119,8 +119,7 @@ TEST_CASE("labelled texts that are wrong are refused") {
   });
 }
 
-TEST_CASE("a learning rate that breaks the numbers ends the run, and what was saved stays") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a learning rate that breaks the numbers ends the run, and what was saved stays") {
   const auto saved = place.content("runs/lm/checkpoints");
   const Words command = "train --config lm.yaml --set train.steps=12";
   for (const char* const name : {"the first time", "the second time"})

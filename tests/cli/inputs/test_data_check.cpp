@@ -106,8 +106,7 @@ TEST_CASE("data check ends with 1 for what would stop the training, after its ta
   CHECK(indecency(outcome) == "");
 }
 
-TEST_CASE("a missing file of the data is named with its key, and with its line in the configuration") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a missing file of the data is named with its key, and with its line in the configuration") {
   place.write("mine.yaml", "data:\n  test: [there/is/none.tsv]\n");
   for (const Words& start : {Words{"train"}, {"data", "check"}}) {
     check_refused(place, start[0], start + "--config classifier.yaml mine.yaml",
@@ -124,8 +123,7 @@ TEST_CASE("a missing file of the data is named with its key, and with its line i
                 "data.valid: text/*.none: no text file matches");
 }
 
-TEST_CASE("an argument that a command does not take comes with what was probably meant") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "an argument that a command does not take comes with what was probably meant") {
   for (const Refusal& row : std::vector<Refusal>{
            {"a configuration without --config", "train lm.yaml", "lm.yaml ... --config lm.yaml", 2},
            {"data without --config", "train train.tsv", "--set data.train=[train.tsv] ... for example:", 2},
@@ -145,8 +143,7 @@ TEST_CASE("an argument that a command does not take comes with what was probably
     check_refused(place, row);
 }
 
-TEST_CASE("data check shows what was understood: delimiter, header, columns, and three rows") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "data check shows what was understood: delimiter, header, columns, and three rows") {
   place.write("own.txt", "id:stars:review\n1:good:a fine, long day\n2:bad:sad\n3:good:well\n4:bad:no\n");
   Words words =
       "data check --config classifier.yaml --set data.train=[own.txt] data.delimiter=':' data.label_column=stars "
@@ -177,8 +174,7 @@ TEST_CASE("a piped table whose text column has another name is pointed out, and 
   CHECK(lines_of(read.out).size() == 3);  // with the names of the columns
 }
 
-TEST_CASE("compare puts the best run first, by the measure that the runs were judged by") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "compare puts the best run first, by the measure that the runs were judged by") {
   const auto write_run = [&](const std::string& name, const std::string& monitor, double loss, double accuracy) {
     place.write("runs/" + name + "/config.yaml", place.read("runs/classifier/config.yaml"));
     edit(place, "runs/" + name + "/config.yaml", "monitor: ", "monitor: " + monitor + " #");

@@ -16,8 +16,7 @@ const std::vector<Words> commands{{"predict", "runs/classifier"},
                                   {"embed", "runs/classifier"},
                                   {"generate", "runs/lm", "-n", "3", "--prompt-file"}};
 
-TEST_CASE("every command reads compressed texts as the texts that they hold") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "every command reads compressed texts as the texts that they hold") {
   for (const Words& command : commands) {
     CAPTURE(command.front());
     const bool jsonl = command.back() == "jsonl";
@@ -37,15 +36,13 @@ TEST_CASE("every command reads compressed texts as the texts that they hold") {
   }
 }
 
-TEST_CASE("score of no text warns and gives no figure") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "score of no text warns and gives no figure") {
   const Outcome outcome = succeed(place, "score runs/lm");
   CHECK(contains(outcome.err, "warning: there is no text: nothing was scored"));
   CHECK_FALSE(contains(outcome.err, "perplexity"));
 }
 
-TEST_CASE("every command refuses what has no end, and tells an error from the end") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "every command refuses what has no end, and tells an error from the end") {
   REQUIRE(mkfifo((place / "pipe").c_str(), 0600) == 0);
   Words lines{"$capstan generate runs/lm -n 3 --interactive"};
   for (const Words& command : commands) {

@@ -22,8 +22,7 @@ TEST_CASE("closed standard descriptors: no file of the run gets the log") {
   }
 }
 
-TEST_CASE("the first process of a container ends at SIGTERM while it waits for texts") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "the first process of a container ends at SIGTERM while it waits for texts") {
   if (run_shell(place, "unshare --user --map-root-user --pid --fork true").code != 0) {
     MESSAGE("skipped: no container can be made here");
     return;
@@ -36,8 +35,7 @@ TEST_CASE("the first process of a container ends at SIGTERM while it waits for t
   CHECK(outcome.code == 128 + 15);
 }
 
-TEST_CASE("an output that is a device, a pipe or a link") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "an output that is a device, a pipe or a link") {
   place.write("precious", "mine");
   fs::create_symlink("precious", place / "link");
   REQUIRE(mkfifo((place / "pipe").c_str(), 0600) == 0);
@@ -54,8 +52,7 @@ TEST_CASE("an output that is a device, a pipe or a link") {
   CHECK(fs::is_character_file(place / "device") == device);
 }
 
-TEST_CASE("an output that belongs to a run, or is read") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "an output that belongs to a run, or is read") {
   place.write("new.tsv", "label\ttext\ngood\ta fine day\n");
   place.write("texts.npy", "the tape\n");
   fs::create_hard_link(place / "new.tsv", place / "same.tsv");
@@ -120,16 +117,14 @@ TEST_CASE("the folder of a run is one that a user has: files that training did n
   }
 }
 
-TEST_CASE("a file of the user's in the folder of a checkpoint is not removed with it") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a file of the user's in the folder of a checkpoint is not removed with it") {
   succeed(place, "train --config lm.yaml --set train.steps=4");
   place.write("runs/lm/checkpoints/step-4/notes.txt", "mine\n");
   succeed(place, "train --config lm.yaml --set train.steps=12 train.keep_last=1 train.keep_optimizer=false");
   CHECK(place.read("runs/lm/checkpoints/step-4/notes.txt") == "mine\n");
 }
 
-TEST_CASE("a name that leaves the folder of runs") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a name that leaves the folder of runs") {
   for (const std::string& name : {std::string("../away"), (place / "away").string(), std::string("a/../../away"),
                                   std::string("."), std::string("a//b"), std::string("a/"), std::string(".cache")}) {
     check_refused(place, name, train_words("lm.yaml", {"name=" + name}), "name ... expected the name of a folder below",

@@ -14,8 +14,7 @@ const std::vector<std::pair<std::string, std::string>> kinds = {
     {"\177ELF\2\1\1", "a program ... give a file of text"},
 };
 
-TEST_CASE("what is packed or no text is refused by every command that reads") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "what is packed or no text is refused by every command that reads") {
   const Words of_input[] = {"predict runs/classifier", "score runs/lm", "embed runs/lm",
                             "generate runs/lm --prompt-file -"};
   const Words of_file[] = {"train --config lm.yaml --set name=new data.train=[new.bin]",

@@ -51,8 +51,7 @@ TEST_CASE("the bar fits the terminal, leaves nothing behind, and ends at 100 %")
   }
 }
 
-TEST_CASE("what files hold does not command the terminal, in logs, errors and tables") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "what files hold does not command the terminal, in logs, errors and tables") {
   std::string rows;
   for (int i = 0; i < 20; ++i) rows += hostile + "\ta fine day " + std::to_string(i) + "\nbad\tsad night\n";
   place.write("train.tsv", rows + "once" + hostile + "\tonly\n");

@@ -39,8 +39,7 @@ TEST_CASE("a run with sentencepiece needs its folder only, goes on, and counts b
   succeed(place, "generate runs/new --tokens 30 --temperature 2");
 }
 
-TEST_CASE("predict lowers letters as training did") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "predict lowers letters as training did") {
   succeed(place, train("classifier.yaml", "{type: word, lower_case: true}"));
   const std::vector<std::string> rows =
       lines_of(succeed(place, "predict runs/new", "the cafe of rope\nTHE Cafe OF rope\n").out);
@@ -48,8 +47,7 @@ TEST_CASE("predict lowers letters as training did") {
   CHECK(rows[1] == rows[2]);
 }
 
-TEST_CASE("rows that cannot be used stop a run, or are left out and told once") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "rows that cannot be used stop a run, or are left out and told once") {
   place.write("train.tsv", place.read("train.tsv") + "lonely\n\xff\tbroken\n");
   check_refused(
       place, "two bad rows", train("classifier.yaml", "char"),
@@ -59,8 +57,7 @@ TEST_CASE("rows that cannot be used stop a run, or are left out and told once") 
   CHECK(count_of(succeed(place, "eval runs/new").err, "2 rows left out") == 1);
 }
 
-TEST_CASE("a vocabulary that the text does not give is refused with the largest one that it gives") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a vocabulary that the text does not give is refused with the largest one that it gives") {
   check_refused(place, "too many pieces", train("lm.yaml", "{type: sentencepiece, vocabulary_size: 20000}"),
                 "data.tokenizer.vocabulary_size ... does not yield 20000 pieces ...  or less, or train on more text",
                 2);

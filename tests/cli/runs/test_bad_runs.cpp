@@ -64,8 +64,7 @@ TEST_CASE("--resume-from a damaged checkpoint is refused with the complete ones,
   CHECK(run(place, resume()).code == 0);
 }
 
-TEST_CASE("a link last that leads nowhere: the run goes back to the checkpoint before") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a link last that leads nowhere: the run goes back to the checkpoint before") {
   fs::rename(place / "runs/lm/checkpoints/step-6", place / "elsewhere");
   const Outcome outcome = succeed(place, resume());
   check_contains(outcome.err, {"runs/lm/checkpoints/step-6", "goes back to step 4"});
@@ -214,8 +213,7 @@ class SmallDisk {
   bool ready_ = false;
 };
 
-TEST_CASE("a run folder that cannot be written") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a run folder that cannot be written") {
   check_refused(place, "below a file", resume("folder=train.tsv/runs"),
                 "train.tsv/runs ... Not a directory ... choose another folder");
   check_refused(place,

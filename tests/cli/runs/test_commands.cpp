@@ -46,8 +46,7 @@ TEST_CASE("a recipe is found by name, from any folder; a file of that name is ta
   check_refused(place, "no folder but configs", "config check --config ../lm", "../lm", 2);
 }
 
-TEST_CASE("predict writes a header and, per text, a label and probabilities that sum to 1") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "predict writes a header and, per text, a label and probabilities that sum to 1") {
   const std::string very_long(1 << 20, 'x');
   const std::string input = "a fine day\n\nsad night\r\n\xe6\x97\xa5\xe6\x9c\xac\n" + very_long + "\ndull";
   const std::vector<std::string> lines = lines_of(succeed(place, "predict runs/classifier", input).out);
@@ -91,8 +90,7 @@ double max_different(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-TEST_CASE("predict writes JSON lines that parse, in the order of the texts, whatever the batch size") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "predict writes JSON lines that parse, in the order of the texts, whatever the batch size") {
   std::string texts;
   for (int i = 0; i < 150; ++i) texts += "a \"fine\" day\\ " + std::to_string(i) + "\n";
   place.write("texts.txt", texts);
@@ -119,8 +117,7 @@ TEST_CASE("predict writes JSON lines that parse, in the order of the texts, what
   CHECK(succeed(place, {"predict", "runs/classifier/checkpoints/" + best, "texts.txt"}).out == together);
 }
 
-TEST_CASE("predict reads a slow pipe to its end and answers line by line") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "predict reads a slow pipe to its end and answers line by line") {
   const Outcome slow =
       run_shell(place,
                 "(for i in $(seq 90); do echo a fine day; done; sleep 0.2; echo dull; sleep 0.2; printf 'sad night') | "
@@ -137,8 +134,7 @@ TEST_CASE("predict reads a slow pipe to its end and answers line by line") {
   CHECK(cells(talk.out).size() == 3 * 3 + 1);
 }
 
-TEST_CASE("predict answers for every text before the one it cannot read, and names that one") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "predict answers for every text before the one it cannot read, and names that one") {
   place.write("texts.txt", text_of(Words(70, "a fine day")) + "na\xefve\ndull\n");
   for (const Words& command : {Words("predict runs/classifier texts.txt"), Words{"predict", "runs/classifier"}}) {
     const std::string name = command.size() == 3 ? "texts.txt" : "stdin";
@@ -158,8 +154,7 @@ TEST_CASE("predict answers for every text before the one it cannot read, and nam
   CHECK(lines_of(succeed(place, "predict runs/classifier", std::string("\x00\x01\n", 3)).out).size() == 2);
 }
 
-TEST_CASE("predict reads text pairs separated by a tab, with n-grams, and agrees with eval") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "predict reads text pairs separated by a tab, with n-grams, and agrees with eval") {
   std::string rows, texts;
   std::vector<std::string> labels;
   for (int i = 0; i < 40; ++i) {
@@ -189,15 +184,13 @@ TEST_CASE("predict reads text pairs separated by a tab, with n-grams, and agrees
   check_refused(place, "one text", "predict runs/pairs", "stdin:2 ... found 1 texts ... 2 ... tab", 1, "a\tb\nc\n");
 }
 
-TEST_CASE("predict says which text is too long where the run was trained to stop at such texts") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "predict says which text is too long where the run was trained to stop at such texts") {
   succeed(place, "train --config classifier.yaml --set data.truncate=error train.steps=1");
   check_refused(place, "too long", "predict runs/classifier", "stdin:2 ... 17 tokens ... 16 ... truncate", 1,
                 "dull\n" + std::string(17, 'a') + "\n");
 }
 
-TEST_CASE("generate: the same seed gives the same text, another one another") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "generate: the same seed gives the same text, another one another") {
   const Words command{"generate", "runs/lm", "--prompt", "the tape", "-n", "100", "--seed", "5"};
   const std::string text = succeed(place, command).out;
   CHECK(text.rfind("the tape", 0) == 0);
@@ -215,8 +208,7 @@ TEST_CASE("generate: the same seed gives the same text, another one another") {
   CHECK(lines_of(succeed(place, "generate runs/lm -n 200").err).size() == 1);  // says once that the window slides
 }
 
-TEST_CASE("generate takes any prompt there is, and none") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "generate takes any prompt there is, and none") {
   const std::string unseen = "\xe6\x97\xa5\xe6\x9c\xac";
   CHECK(succeed(place, {"generate", "runs/lm", "-n", "5", "--prompt", unseen}).out.rfind(unseen, 0) == 0);
   CHECK(succeed(place, {"generate", "runs/lm", "-n", "5", "--prompt", ""}).out.size() > 1);
@@ -226,8 +218,7 @@ TEST_CASE("generate takes any prompt there is, and none") {
   check_refused(place, "empty stop", {"generate", "runs/lm", "--stop", ""}, "--stop ... must not be empty", 2);
 }
 
-TEST_CASE("generate: the end of the last line of a prompt file is no part of it, as LF or CRLF") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "generate: the end of the last line of a prompt file is no part of it, as LF or CRLF") {
   place.write("lf.txt", "the tape\n");
   place.write("crlf.txt", "the tape\r\n");
   const std::string text = succeed(place, "generate runs/lm -n 20 --seed 3 --prompt-file lf.txt").out;
@@ -247,8 +238,7 @@ TEST_CASE("text that is not UTF-8: training warns of it, and a pipe gets the byt
   CHECK(std::any_of(written.out.begin(), written.out.end(), [](char c) { return (c & 0x80) != 0; }));
 }
 
-TEST_CASE("generate: a model without a position limit reads the end of a prompt of any length") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "generate: a model without a position limit reads the end of a prompt of any length") {
   succeed(place, {"train", "--config", "lm.yaml", "--set", "name=rotary", "train.steps=2", "model.positions=none",
                   "model.layers=[{mixer: {type: attention, heads: 2, rotary: true}}]"});
   std::string line;
@@ -276,8 +266,7 @@ TEST_CASE("generate ends at a stop string, which is not shown, and at the last p
   CHECK(contains(outcome.err, "last position"));
 }
 
-TEST_CASE("generate streams: text is there before the end, and a reader that leaves ends it quietly") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "generate streams: text is there before the end, and a reader that leaves ends it quietly") {
   const Outcome piped =
       run_shell(place, "$capstan generate runs/lm --prompt 'the ' -n -1 | head -c 200; echo \" ${PIPESTATUS[0]}\"");
   CHECK(piped.out.rfind("the ", 0) == 0);
@@ -290,8 +279,7 @@ TEST_CASE("generate streams: text is there before the end, and a reader that lea
   CHECK(labels.err == "");
 }
 
-TEST_CASE("an output that cannot be written is an error") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "an output that cannot be written is an error") {
   for (const char* const command : {"eval runs/lm", "predict runs/classifier train.tsv", "generate runs/lm",
                                     "inspect runs/lm", "config print --config lm.yaml"}) {
     INFO(command);
@@ -301,8 +289,7 @@ TEST_CASE("an output that cannot be written is an error") {
   }
 }
 
-TEST_CASE("inspect refuses files that are not what it wants") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "inspect refuses files that are not what it wants") {
   place.write("cut.safetensors", place.read(model_of("lm")).substr(0, 2000));
   const std::string fixture = source_path("tests/parity/fixtures/classifier.safetensors");
   check_refused(place, "truncated tensors", "inspect cut.safetensors", "cut.safetensors ... damaged");
@@ -316,8 +303,7 @@ TEST_CASE("inspect refuses files that are not what it wants") {
   CHECK(contains(succeed(place, "inspect lm.yaml --set model.width=32").out, "total"));
 }
 
-TEST_CASE("the configuration that a run saves is the one it ran with") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "the configuration that a run saves is the one it ran with") {
   const std::string printed = succeed(place, "config print --config lm.yaml").out;
   CHECK(place.read("runs/lm/config.yaml") == printed);
   place.write("again.yaml", printed);

@@ -9,8 +9,7 @@
 #include "tests/cli/support/samples.hpp"
 
 namespace capstan::testing {
-TEST_CASE("eval prints the same loss whatever the batch size, and what belongs to it") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "eval prints the same loss whatever the batch size, and what belongs to it") {
   for (const std::string run_folder : {"runs/lm", "runs/classifier"}) {
     INFO(run_folder);
     const std::string batches = "eval " + run_folder + " --set train.batch_size=";
@@ -36,8 +35,7 @@ TEST_CASE("eval prints the same loss whatever the batch size, and what belongs t
                 2);
 }
 
-TEST_CASE("eval and predict refuse keys that would be those of another model") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "eval and predict refuse keys that would be those of another model") {
   check_refused(place, "another width", "eval runs/lm --set model.width=64",
                 "--set model.width=64 ... trained with ... leave this key unchanged", 2);
   check_refused(place, "another tokenizer", "eval runs/lm --set data.tokenizer.type=byte", "--set data.tokenizer", 2);
@@ -45,8 +43,7 @@ TEST_CASE("eval and predict refuse keys that would be those of another model") {
                 "--set model.dropout=0.9", 2);
 }
 
-TEST_CASE("eval of a classifier: every class, the confusion matrix, and the same as JSON") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "eval of a classifier: every class, the confusion matrix, and the same as JSON") {
   const std::string text = succeed(place, "eval runs/classifier --split train").out;
   const nlohmann::json json = eval_json(place, "runs/classifier --split train");
   for (const char* const figure : {"targets", "loss", "accuracy", "macro_f1", "calibration_error"}) {
@@ -80,8 +77,7 @@ TEST_CASE("eval of a classifier: every class, the confusion matrix, and the same
   check_refused(place, "a format of another name", "eval runs/lm --format xml", "--format ... xml ... {text,json}", 2);
 }
 
-TEST_CASE("the perplexity per word counts words between blanks, and the ends of lines") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "the perplexity per word counts words between blanks, and the ends of lines") {
   place.write("few.txt", "the  sea and\n\n the sea\n");  // 5 words, 3 lines
   const nlohmann::json few = eval_json(place, "runs/lm --set data.valid=[few.txt]");
   const double nats = few.at("loss").get<double>() * few.at("targets").get<double>();
@@ -89,8 +85,7 @@ TEST_CASE("the perplexity per word counts words between blanks, and the ends of 
   CHECK_FALSE(eval_json(place, "runs/lm --split train").contains("word_perplexity"));  // its text is not kept
 }
 
-TEST_CASE("eval that learns from what it has scored has figures of its own, and changes nothing") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "eval that learns from what it has scored has figures of its own, and changes nothing") {
   const auto report = [&](const std::string& more) { return eval_json(place, "runs/lm --split train " + more); };
   const nlohmann::json plain = report(""), barely = report("--adapt 1e-12 --adapt-decay 0"),
                        adapted = report("--adapt 1e-3"), cached = report("--cache 200"),
@@ -113,15 +108,13 @@ TEST_CASE("eval that learns from what it has scored has figures of its own, and 
     check_refused(place, "a classifier", {"eval", "runs/classifier", option, "1"}, "language-model");
 }
 
-TEST_CASE("the loss that eval prints is the one that training saw") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "the loss that eval prints is the one that training saw") {
   for (const std::string name : {"lm", "classifier"})
     CHECK(number_of(succeed(place, {"eval", "runs/" + name}).out, "loss") ==
           doctest::Approx(best_validation(place, name).at("loss").get<double>()).epsilon(1e-5));
 }
 
-TEST_CASE("eval with weights of fewer bits: another loss, a little; not where nothing is rounded") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "eval with weights of fewer bits: another loss, a little; not where nothing is rounded") {
   const auto loss = [&](const std::string& weights) {
     return number_of(succeed(place, {"eval", "runs/lm", "--split", "train", "--weights", weights}).out, "loss");
   };
@@ -137,8 +130,7 @@ TEST_CASE("eval with weights of fewer bits: another loss, a little; not where no
   check_refused(place, "weights that learn", "eval runs/lm --weights int8 --adapt 1e-3", "--weights ... --adapt", 2);
 }
 
-TEST_CASE("compare: one row per run, the best first, and only the keys in which the runs differ") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "compare: one row per run, the best first, and only the keys in which the runs differ") {
   succeed(place, "train --config lm.yaml --set name=other train.lr=1e-9 model.width=24");
   place.write("runs/notes.txt", "not a run");
   std::vector<std::string> lines = lines_of(succeed(place, "compare runs/other runs/lm").out);
@@ -244,8 +236,7 @@ TEST_CASE("eval --format json has precision and recall of each class over thresh
   }
 }
 
-TEST_CASE("compare, report and verify take a folder of runs; a sweep beside runs is its runs") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "compare, report and verify take a folder of runs; a sweep beside runs is its runs") {
   fs::create_directory(place / "runs/grid");
   for (const char* const name : {"grid/a", "grid/b"})
     copy_files(place / "runs/lm", place / ("runs/" + std::string(name)));
@@ -259,8 +250,7 @@ TEST_CASE("compare, report and verify take a folder of runs; a sweep beside runs
   check_contains(whole, {"runs/lm: whole", "runs/grid/a: whole", "runs/grid/b: whole"});
 }
 
-TEST_CASE("eval and report of a run that has test data alone use these, and say so") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "eval and report of a run that has test data alone use these, and say so") {
   succeed(place,
           "train --config classifier.yaml --set data.valid_fraction=0 data.test=[train.tsv] train.valid_every=0");
   const Outcome outcome = succeed(place, "eval runs/classifier");
@@ -273,8 +263,7 @@ TEST_CASE("eval and report of a run that has test data alone use these, and say 
   CHECK(contains(place.read("page.html"), "\"split\":\"test\""));
 }
 
-TEST_CASE("eval needs the files of its split alone; those of other splits may be missing") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "eval needs the files of its split alone; those of other splits may be missing") {
   std::string pairs;
   for (int i = 0; i < 40; ++i) pairs += std::to_string(i) + " and one\t" + std::to_string(i + 1) + "\n";
   place.write("pairs.tsv", pairs);
@@ -347,8 +336,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("compare: runs between which the content of their table has changed are not ranked") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "compare: runs between which the content of their table has changed are not ranked") {
   succeed(place, "train --config classifier.yaml --set name=before");
   succeed(place, "train --config classifier.yaml --set name=seed seed=2");
   Words rows = lines_of(place.read("train.tsv"));
@@ -361,8 +349,7 @@ TEST_CASE("compare: runs between which the content of their table has changed ar
   CHECK_FALSE(contains(succeed(place, "compare runs/before runs/seed").out, "another"));
 }
 
-TEST_CASE("compare: what is no run is named and left out; nothing left is an error") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "compare: what is no run is named and left out; nothing left is an error") {
   fs::create_directories(place / "runs/empty");
   const Outcome outcome = succeed(place, "compare runs/empty runs/lm");
   CHECK(contains(outcome.err, "runs/empty: there is no config.yaml here"));

@@ -75,8 +75,7 @@ TEST_CASE("an export has the types of a run's weights, and the rows of its table
   CHECK_FALSE(contains(next.err, "fresh"));
 }
 
-TEST_CASE("an exported tokenizer adds the tokens of predict and cuts a text where predict cuts it") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "an exported tokenizer adds the tokens of predict and cuts a text where predict cuts it") {
   place.write("pairs.tsv", "a fine day\tgood\nsad night\tbad\ndull\tso so\nfine\tgood\nsad\tbad\n");
   const std::string fills =
       "model={type: masked-language-model, width: 16, max_length: 40, positions: learned, layers: [{mixer: aft-simple, "
@@ -103,8 +102,7 @@ TEST_CASE("an exported tokenizer adds the tokens of predict and cuts a text wher
   CHECK(part("short", "config.json").at("reading") == nlohmann::json{{"longest", 16}, {"truncate", "tail"}});
 }
 
-TEST_CASE("what an export says of its origin names files, not the folders they are in") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "what an export says of its origin names files, not the folders they are in") {
   const std::string here = (place / "").string();
   train(place,
         {"name=first", "train.steps=1", "folder=" + here + "runs/", "data.train=[" + here + "text/a.txt]",
@@ -148,8 +146,7 @@ TEST_CASE("a run with another tokenizer of the same size takes neither tokens no
              {"the export has another tokenizer", "another tokenizer: n-grams are hashed by the ids of their tokens"});
 }
 
-TEST_CASE("export refuses a folder that holds anything, and leaves it as it was") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "export refuses a folder that holds anything, and leaves it as it was") {
   place.write("out/note.txt", "mine");
   const auto before = place.content("out");
   check_refused(place, "folder in use", "export runs/lm --format huggingface --output out",
@@ -160,8 +157,7 @@ TEST_CASE("export refuses a folder that holds anything, and leaves it as it was"
   CHECK_FALSE(fs::exists(place / "new"));
 }
 
-TEST_CASE("export to GGUF is for language models; the script for llama.cpp is in the folder") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "export to GGUF is for language models; the script for llama.cpp is in the folder") {
   check_refused(place, "a classifier", "export runs/classifier --format gguf --output new",
                 "GGUF has language models of Llama's shape ... not a text-classifier");
   CHECK_FALSE(fs::exists(place / "new"));
@@ -173,8 +169,7 @@ TEST_CASE("export to GGUF is for language models; the script for llama.cpp is in
   CHECK(fs::exists(place / "out/model.safetensors"));
 }
 
-TEST_CASE("a linear classifier is exported with the module that reads texts") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a linear classifier is exported with the module that reads texts") {
   succeed(place, "train --config classify --set name=linear data.train=[train.tsv]");
   succeed(place, "export runs/linear --format huggingface --output out");
   CHECK(fs::exists(place / "out/modeling_capstan_linear.py"));

@@ -90,8 +90,7 @@ TEST_CASE("replay: a line of metrics.jsonl that is inserted, repeated, absent, m
   CHECK(contains(run(place, "verify --replay runs/lm --steps 0..6").out, ": the same\n"));
 }
 
-TEST_CASE("replay checks the files, too: a tokenizer, a checkpoint that it does not begin at") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "replay checks the files, too: a tokenizer, a checkpoint that it does not begin at") {
   const auto damaged = [&](const Words& more, const std::string& what) {
     const Outcome ended = run(place, Words("verify --replay -q runs/lm") + more);
     CHECK(ended.code == 1);
@@ -149,15 +148,13 @@ TEST_CASE("replay validates where the run did: at its time limit, and at an end 
                    {": the same\n", "fields of state.json"});
 }
 
-TEST_CASE("replay: settings without effect on what is computed are no difference") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "replay: settings without effect on what is computed are no difference") {
   const Outcome same =
       succeed(place, "verify --replay runs/lm --steps 0..6 --set train.keep_last=5 train.save_every=1");
   check_contains(same.out, {": the same\n", "note:      config.yaml: train.keep_last was 2, is now 5"});
 }
 
-TEST_CASE("replay of a linear classifier solves for it again") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "replay of a linear classifier solves for it again") {
   place.write("linear.yaml",
               "name: linear\ndata: {type: labelled, train: [train.tsv]}\nmodel: {type: linear-classifier, words: [1, "
               "2], buckets: 4096}\ntrain: {steps: 1}\n");

@@ -29,8 +29,7 @@ nlohmann::json page_data(const Workplace& place, const std::string& file) {
   return parse_json(page.substr(data + begin.size(), end - data - begin.size()));
 }
 
-TEST_CASE("a page of a language model: curves, a sample, position bias") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a page of a language model: curves, a sample, position bias") {
   CHECK(succeed(place, "report runs/lm --output lm.html").out == "");
   const nlohmann::json data = page_data(place, "lm.html");
   CHECK(contains(data.at("lead").at(0), "A language-model on data of type text: text. Trained 20"));
@@ -49,8 +48,7 @@ TEST_CASE("a page of a language model: curves, a sample, position bias") {
   CHECK_FALSE(page_data(place, "curves.html").at("runs").at(0).contains("model"));
 }
 
-TEST_CASE("runs beside each other: one legend, their differences, mean and deviation over seeds") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "runs beside each other: one legend, their differences, mean and deviation over seeds") {
   for (const std::string seed : {"1", "2"})
     succeed(place, "train --config lm.yaml --set name=s" + seed + " seed=" + seed);
   succeed(place, "report runs/s1 runs/s2 --output both.html --curves-only");
@@ -67,8 +65,7 @@ TEST_CASE("runs beside each other: one legend, their differences, mean and devia
   CHECK(contains(table, "Over seeds and folds, mean ± standard deviation:"));
 }
 
-TEST_CASE("classes, texts and names with signs of HTML stay text; every mixer's weights are shown") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "classes, texts and names with signs of HTML stay text; every mixer's weights are shown") {
   std::string rows;
   for (int i = 0; i < 30; ++i) rows += fmt::format("<b>&\"x\"\ta <i>fine</i> day {0}\n'sad'\tnight & \"fog\" {0}\n", i);
   place.write("train.tsv", rows);
@@ -98,8 +95,7 @@ TEST_CASE("classes, texts and names with signs of HTML stay text; every mixer's 
   }
 }
 
-TEST_CASE("without its data a run still has its curves, and the page says what is missing") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "without its data a run still has its curves, and the page says what is missing") {
   fs::remove(place / "train.tsv");
   fs::remove_all(place / "text");
   const Outcome outcome = succeed(place, "report runs/classifier -o page.html");
@@ -114,8 +110,7 @@ TEST_CASE("without its data a run still has its curves, and the page says what i
   CHECK(contains(page_data(place, "lm.html").at("runs").at(0).at("notes").at(0), "the model is not shown"));
 }
 
-TEST_CASE("what report and metrics refuse") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "what report and metrics refuse") {
   fs::create_directories(place / "empty");
   fs::create_directories(place / "begun");
   fs::copy_file(place / "runs/lm/config.yaml", place / "begun/config.yaml");
@@ -176,8 +171,7 @@ model:
 train: {steps: 40, batch_size: 4, lr: 5e-3, valid_every: 10, log_every: 4, progress: plain}
 )";
 
-TEST_CASE("the figures of a page are those of metrics.jsonl and of eval, for each kind of run") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "the figures of a page are those of metrics.jsonl and of eval, for each kind of run") {
   std::string pairs, labelled, topics;
   for (int i = 0; i < 40; ++i) {
     const std::string a = i % 2 == 0 ? "red" : "blue", b = i % 3 == 0 ? "ship" : "rope", c = i % 5 == 0 ? "old" : "new";
@@ -224,8 +218,7 @@ TEST_CASE("the figures of a page are those of metrics.jsonl and of eval, for eac
   CHECK(contains(page_data(place, "page.html").dump(), "blueish"));
 }
 
-TEST_CASE("the figures of a sweep's page are those of metrics.jsonl of each of its runs") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "the figures of a sweep's page are those of metrics.jsonl of each of its runs") {
   succeed(place,
           "sweep --config lm.yaml --set name=some train.steps=12 train.log_every=4 train.valid_every=6 "
           "sweep.train.lr=[1e-2,1e-3] sweep.seed=[1,2]");

@@ -96,8 +96,7 @@ TEST_CASE("slim: a copy that would not be smaller is refused") {
   CHECK(names_in_folder((place / "runs").string()) == Words{"tiny"});
 }
 
-TEST_CASE("slim: other models keep all weights, and their figures") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "slim: other models keep all weights, and their figures") {
   // Most rows of a table of n-grams are zeros, in no file.
   const Words table =
       "train --config classifier.yaml --set name=table model.ngrams.orders=[1,2] model.ngrams.buckets=300000 "
@@ -128,8 +127,7 @@ TEST_CASE("slim: there is no copy of weights that are not finite") {
   CHECK(names_in_folder((place / "runs").string()) == Words{"full"});
 }
 
-TEST_CASE("slim: there is no copy of a model whose finite weights compute what is not finite") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "slim: there is no copy of a model whose finite weights compute what is not finite") {
   succeed(place, "train --config classify --set name=linear data.train=[train.tsv]");
   const std::vector<std::pair<std::string, std::string>> rows{
       {"lm", "embed.weight"}, {"lm", "final_norm.gain"}, {"classifier", "embed.weight"}, {"linear", "linear.weight"}};
@@ -146,8 +144,7 @@ TEST_CASE("slim: there is no copy of a model whose finite weights compute what i
   }
 }
 
-TEST_CASE("slim: metrics.jsonl that is not what the run recorded is not copied") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "slim: metrics.jsonl that is not what the run recorded is not copied") {
   place.write("runs/lm/metrics.jsonl", "{\"event\":\"valid\",\"step\":6,\"loss\":0.1}\n");
   check_refused(place, "changed", "slim runs/lm --output runs/slim", "metrics.jsonl ... not what the checkpoint");
 }

@@ -13,8 +13,7 @@ void point(const Workplace& place, const std::string& link, const std::string& t
   fs::create_symlink(target, place / link);
 }
 
-TEST_CASE("reading commands write nothing, whatever the configuration of the run names") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "reading commands write nothing, whatever the configuration of the run names") {
   edit(place, "runs/lm/config.yaml", "cache: ", "cache: elsewhere/cache #");
   edit(place, "runs/lm/config.yaml", "cache_above_mb: ", "cache_above_mb: 0 #");
   const fs::path page = fs::temp_directory_path() / (place.folder().filename().string() + ".html");
@@ -56,8 +55,7 @@ TEST_CASE("report shows text of files outside of a run only if they are those of
   CHECK(contains(page("runs/lm", {"--trust"}), "has changed since training"));
 }
 
-TEST_CASE("report, inspect and verify follow no link out of a run, unless with --trust") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "report, inspect and verify follow no link out of a run, unless with --trust") {
   place.write("names.txt", place.read("runs/classifier/classes.txt"));
   point(place, "runs/classifier/classes.txt", "../../names.txt");
   for (const Words command :
@@ -92,8 +90,7 @@ TEST_CASE("a split that there is not: the error says what to evaluate, and no tr
   CHECK(succeed(place, "eval runs/classify --set data.valid=[train.tsv]").out.rfind("split valid", 0) == 0);
 }
 
-TEST_CASE("a folder that is no run: the error names the one that was meant") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a folder that is no run: the error names the one that was meant") {
   fs::create_directories(place / "runs/search");
   copy_files(place / "runs/lm", place / "runs/search/first");
   for (const char* const command : {"eval", "inspect", "verify", "compare"}) {
@@ -110,8 +107,7 @@ TEST_CASE("a folder that is no run: the error names the one that was meant") {
   check_refused(place, "runs", "verify --replay runs", "a folder of runs ... such as runs/classifier");
 }
 
-TEST_CASE("a folder that may not be read is named, and hides no run beside it") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a folder that may not be read is named, and hides no run beside it") {
   fs::create_directory(place / "runs/sealed");
   fs::permissions(place / "runs/sealed", fs::perms::none);
   // Without the capabilities by which root reads every folder.

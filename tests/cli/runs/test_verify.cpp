@@ -20,8 +20,7 @@ Outcome verify(const Workplace& place, const Words& runs = {"runs/lm"}) {
   return outcome;
 }
 
-TEST_CASE("verify: whole runs, exit code 0, nothing written") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "verify: whole runs, exit code 0, nothing written") {
   const auto before = place.content("runs");
   const Outcome outcome = verify(place, {"runs/lm", "runs/classifier"});
   CHECK(outcome.code == 0);
@@ -33,8 +32,7 @@ TEST_CASE("verify: whole runs, exit code 0, nothing written") {
   CHECK(place.content("runs") == before);
 }
 
-TEST_CASE("verify says what has changed since the last checkpoint and may have") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "verify says what has changed since the last checkpoint and may have") {
   edit(place, "runs/lm/config.yaml", "  lr: ", "  lr: 0.125 #");
   place.write("runs/lm/metrics.jsonl", place.read("runs/lm/metrics.jsonl") + "{\"event\":\"valid\",\"step\":6}\n");
   const Outcome outcome = verify(place);
@@ -148,8 +146,7 @@ TEST_CASE("verify: a run whose checkpoints are all gone is damaged; one that was
   says(0, "runs/lm: whole ... checkpoints/run.json ... no step has been saved");
 }
 
-TEST_CASE("a checkpoint without a checksum is not resumed from, and what reads its model says so") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a checkpoint without a checksum is not resumed from, and what reads its model says so") {
   take_checksum(place, checkpoints + "step-6/model.safetensors");
   CHECK(contains(succeed(place, "eval runs/lm").err, "model.safetensors: the file has no checksum"));
   const Outcome resumed = succeed(place, "train --config lm.yaml");
@@ -165,8 +162,7 @@ TEST_CASE("verify: a best checkpoint without the optimizer's state is whole; it 
   CHECK_MESSAGE(contains(whole.out, "checksums agree; without what resuming needs"), whole.out);
 }
 
-TEST_CASE("verify: left-over files are no part of a run, and what is no run is refused") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "verify: left-over files are no part of a run, and what is no run is refused") {
   place.write(checkpoints + ".unfinished-step-9/state.json", "");
   place.write(checkpoints + "damaged-step-2/state.json", "");
   place.write("runs/lm/metrics.jsonl.damaged-1", "x");

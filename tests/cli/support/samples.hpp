@@ -26,6 +26,14 @@ struct TrainedPlace : Workplace {
   TrainedPlace() { write_trained_samples(*this); }
 };
 
+/// A case that has such a place of its own.
+struct Samples {
+  const SamplePlace place;
+};
+struct Trained {
+  const TrainedPlace place;
+};
+
 /// The parts that a message must have, in any order: one by one, or as a text in which " ... " stands between them.
 struct Says : std::vector<std::string> {
   using std::vector<std::string>::vector;

@@ -88,8 +88,7 @@ TEST_CASE("a signal while steps are timed for train.precision: auto ends the com
   }
 }
 
-TEST_CASE("a step of minutes ends within seconds of a signal, and is as if it had not begun") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a step of minutes ends within seconds of a signal, and is as if it had not begun") {
   place.write("text/long.txt", text_of(Words(40000, "a line of a long text")));
   const Words command =
       "train --config lm.yaml --set name=long data.train=[text/long.txt] data.sequence_length=256 model.max_length=256 "
@@ -142,8 +141,7 @@ TEST_CASE("a run goes on in mid-epoch, at an epoch's end and after its last step
   }
 }
 
-TEST_CASE("two processes cannot train in one folder") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "two processes cannot train in one folder") {
   const Words command = train_command(trainings().front(), "shared", "train.steps=100000000 train.valid_every=0");
   Process first(place, command);
   REQUIRE(wait_for_step(first, place, "shared", 1));

@@ -10,8 +10,7 @@ namespace {
 
 bool says(const Outcome& outcome, const std::string& text) { return contains(outcome.err, text); }
 
-TEST_CASE("CAPSTAN_CPU chooses the kernels") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "CAPSTAN_CPU chooses the kernels") {
   const auto train = [&](const std::string& environment) {
     const Outcome outcome = run_shell(place, environment + " \"$capstan\" train --config lm.yaml --set train.steps=1");
     fs::remove_all(place / "runs");

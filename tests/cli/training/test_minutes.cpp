@@ -23,8 +23,7 @@ double setting(const Workplace& place, const std::string& key) {
   return -1;
 }
 
-TEST_CASE("a run is planned for its minutes, and its configuration repeats it") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a run is planned for its minutes, and its configuration repeats it") {
   const Outcome first = succeed(place, train_for("0.01"));
   INFO(first.err);
   CHECK(contains(first.err, "plan for 0.01 min: width "));
@@ -52,8 +51,7 @@ TEST_CASE("a run is planned for its minutes, and its configuration repeats it") 
   CHECK(contains(longer.err, fmt::format("all {:g} steps are done", steps + 3)));
 }
 
-TEST_CASE("--minutes replaces the steps of a configuration") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "--minutes replaces the steps of a configuration") {
   const Outcome outcome = succeed(place, "train --config lm.yaml --minutes 0.01");
   CHECK(contains(outcome.err, "plan for 0.01 min: "));
   CHECK_FALSE(contains(outcome.err, "warm-up"));
@@ -61,8 +59,7 @@ TEST_CASE("--minutes replaces the steps of a configuration") {
   CHECK(contains(given.err, "warning: schedule: 4 of 6 steps are warm-up: lower train.schedule.warmup_steps"));
 }
 
-TEST_CASE("what is left open needs a time") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "what is left open needs a time") {
   check_refused(place, "minutes of nothing", train_for("0"), "--minutes ... greater than 0", 2);
   check_refused(place, "minutes and steps", "train --config lm.yaml --minutes 1 --set train.steps=5",
                 "train.steps ... give one of the two", 2);

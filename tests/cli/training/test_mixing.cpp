@@ -13,8 +13,7 @@ Words train_mixture(const std::string& name, const Words& more) {
 /// The shape of the schedule is one that does not depend on the number of steps.
 const Words mixed = {"data.train=[text/b.txt, text/a.txt]", "data.weights=[3, 1]", "train.schedule.shape=constant"};
 
-TEST_CASE("two sources: the log says what is drawn from each, and a run goes on to the same bits") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "two sources: the log says what is drawn from each, and a run goes on to the same bits") {
   const Outcome whole = succeed(place, train_mixture("whole", mixed));
   check_says(whole, {"train: text/b.txt: ", "tokens, weight 3: ", " passes", "tokens, weight 1: "});
   succeed(place, train_mixture("parts", mixed + "train.steps=3"));
@@ -37,8 +36,7 @@ TEST_CASE("two sources: the log says what is drawn from each, and a run goes on 
   check_refused(place, "other boundaries", train_mixture("boundaries", all), "other data ... source 0: ");
 }
 
-TEST_CASE("weights that do not fit are named before anything is read") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "weights that do not fit are named before anything is read") {
   check_refused(place, "count", train_mixture("x", {"data.weights=[1, 2]"}),
                 "data.weights=[1, 2]: there are 2 weights for 1 entries of train; give one for each, or none", 2);
   check_refused(place, "zero", train_mixture("x", {mixed[0], "data.weights=[1, 0]"}),
@@ -48,8 +46,7 @@ TEST_CASE("weights that do not fit are named before anything is read") {
                 "data.train.1 (few.txt) ... but one example needs 33");
 }
 
-TEST_CASE("documents: training, evaluation, generation, report") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "documents: training, evaluation, generation, report") {
   succeed(place, train_mixture("plain", {}));
   for (const std::string documents : {"line", "blank-line", "{type: marker, text: drum}"}) {
     INFO(documents);
@@ -76,8 +73,7 @@ TEST_CASE("documents: training, evaluation, generation, report") {
   check_refused(place, "other documents", train_mixture("plain", "data.documents=line train.steps=8"), "other data");
 }
 
-TEST_CASE("the loss of held-out documents does not depend on how they are packed") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "the loss of held-out documents does not depend on how they are packed") {
   place.write("valid.txt", "the rope\nruns out\na slow ship of wire\nhome\n");
   succeed(place, train_mixture("new", "data.documents=line data.valid=[valid.txt]"));
   const auto loss = [&](const std::string& files) {

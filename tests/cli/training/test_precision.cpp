@@ -56,8 +56,7 @@ TEST_CASE("auto without bf16 instructions is float32, with the bits of float32")
   CHECK(same_model(place, "lm", "given"));
 }
 
-TEST_CASE("auto times steps in both formats, says so once, and the run keeps its choice") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "auto times steps in both formats, says so once, and the run keeps its choice") {
   const Outcome first = succeed(place, automatic);
   if (contains(first.err, "train.precision: auto is float32: this ")) {
     MESSAGE("skipped: this CPU has no instructions for bf16");

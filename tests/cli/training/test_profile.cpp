@@ -13,8 +13,7 @@ std::vector<double> losses(const Workplace& place, const std::string& run_name) 
   return result;
 }
 
-TEST_CASE("train --profile prints a table and trains as without") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "train --profile prints a table and trains as without") {
   const auto train = [&](const std::string& name, const Words& options) {
     return succeed(place, train_words("lm.yaml", {"name=" + name, "train.log_every=1"}) + options).out;
   };
@@ -28,8 +27,7 @@ TEST_CASE("train --profile prints a table and trains as without") {
   CHECK(losses(place, "plain") == losses(place, "bare"));
 }
 
-TEST_CASE("train --profile wants a positive number of steps") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "train --profile wants a positive number of steps") {
   for (const char* const steps : {"0", "-3", "many", "1.5"})
     check_refused(place, steps, {"train", "--config", "lm.yaml", "--profile", steps}, "--profile", 2);
 }

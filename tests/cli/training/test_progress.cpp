@@ -20,8 +20,7 @@ Words next_command(const std::string& log, const std::string& before) {
 
 }  // namespace
 
-TEST_CASE("in a file, a run of any length has at most 30 lines, and train.progress: plain has all") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "in a file, a run of any length has at most 30 lines, and train.progress: plain has all") {
   const auto train = [&](const std::string& name, const std::string& progress) {
     return succeed(place, "train --config lm.yaml --set train.steps=300 train.valid_every=10 train.save_every=0 name=" +
                               name + " train.progress=" + progress);
@@ -33,8 +32,7 @@ TEST_CASE("in a file, a run of any length has at most 30 lines, and train.progre
   CHECK(lines_of(train("all", "plain").err).size() > 300);
 }
 
-TEST_CASE("the log of a linear classifier speaks of texts, classes and accuracy") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "the log of a linear classifier speaks of texts, classes and accuracy") {
   place.write("linear.yaml", linear_words_yaml);
   const Outcome outcome = succeed(place, "train --config linear.yaml");
   check_contains(outcome.err, {"texts", "classes", "Accuracy", "finished: the weights are solved for"});
@@ -50,8 +48,7 @@ TEST_CASE("the log of a linear classifier speaks of texts, classes and accuracy"
   for (const std::string& line : eval.screen) CHECK_FALSE(contains(line, "evaluating"));
 }
 
-TEST_CASE("a run ends with where it is, its size, and two commands that work") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a run ends with where it is, its size, and two commands that work") {
   place.write("linear.yaml", linear_words_yaml);
   place.write("FILE", "a fine day 3\n");
   for (const char* const config : {"lm.yaml", "classifier.yaml", "linear.yaml"}) {

@@ -238,8 +238,7 @@ TEST_CASE("a plugin that is cut short anywhere is refused by name") {
   }
 }
 
-TEST_CASE("a launcher whose MPI is not the plugin's is refused") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a launcher whose MPI is not the plugin's is refused") {
   setenv("PMI_SIZE", "4", 1);
   const Outcome outcome = run(place, "train --config lm.yaml");
   unsetenv("PMI_SIZE");

@@ -5,8 +5,7 @@
 
 namespace capstan::testing {
 
-TEST_CASE("one head, one layer, one step, a batch of one: allowed, and it trains") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "one head, one layer, one step, a batch of one: allowed, and it trains") {
   for (const char* const mixer :
        {"{type: attention, heads: 1}", "{type: fastformer, heads: 1}", "{type: aft-conv, heads: 1, window: 2}",
         "{type: aft-local, window: 1, rank: 1}", "{type: gau, key_dim: 2}", "{type: flash, chunk: 1, key_dim: 2}"}) {
@@ -18,8 +17,7 @@ TEST_CASE("one head, one layer, one step, a batch of one: allowed, and it trains
   }
 }
 
-TEST_CASE("1024 threads, more than OpenBLAS has work memory for: the results of one") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "1024 threads, more than OpenBLAS has work memory for: the results of one") {
   place.write("linear.yaml",
               "{name: linear, data: {type: labelled, train: [train.tsv], valid_fraction: 0.2, tokenizer: word}, "
               "model: {type: linear-classifier, words: [1, 2]}, train: {steps: 1}}");

@@ -8,8 +8,7 @@
 #include "train/checkpoints/run_state.hpp"
 
 namespace capstan::testing {
-TEST_CASE("a run that has begun does not take other weights") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a run that has begun does not take other weights") {
   check_refused(place, "after random weights",
                 train_words("lm.yaml", "name=lm train.init_from=runs/lm/checkpoints/step-4"),
                 "holds a run that began with random weights ... would have no effect ... choose another name");
@@ -41,8 +40,7 @@ TEST_CASE("frozen rows without a value, another vocabulary and classes that are 
              {"classes whose names are numbers were matched by number", "train.init_skip=[\"head.*\"]"});
 }
 
-TEST_CASE("wrong uses of init_from, freeze and lr_scale are refused with a remedy") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "wrong uses of init_from, freeze and lr_scale are refused with a remedy") {
   const auto lm = [](const Words& overrides) { return train_words("lm.yaml", Words{"name=wrong"} + overrides); };
   const auto from_lm = [&](const Words& overrides) { return lm(Words{"train.init_from=runs/lm"} + overrides); };
   const auto damage = [](const Workplace& p) {

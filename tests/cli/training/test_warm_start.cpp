@@ -35,8 +35,7 @@ const Words local_mixer = {"model.layers.0.mixer={type: aft-local, window: 4, ra
 
 }  // namespace
 
-TEST_CASE("a language model that goes on has the loss of the old run before its first step") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a language model that goes on has the loss of the old run before its first step") {
   struct Row {
     std::string name, from;
     Words more;
@@ -63,16 +62,14 @@ TEST_CASE("a language model that goes on has the loss of the old run before its 
   }
 }
 
-TEST_CASE("a copy of the weights alone is taken by index") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a copy of the weights alone is taken by index") {
   fs::copy_file(place / model_of("lm", "step-6"), place / "weights.safetensors");
   const Outcome outcome = succeed(place, train_words("lm.yaml", "name=b train.init_from=weights.safetensors"));
   check_says(outcome, {"rows by index: the tokens of the file are not known"});
   CHECK(std::abs(first_validation(place, "b").at("loss").get<double>() - best_loss(place, "lm")) <= 1e-6);
 }
 
-TEST_CASE("rows follow their token, and new tokens start anew") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "rows follow their token, and new tokens start anew") {
   // Characters in another order, some of them new.
   place.write("other/a.txt", "zebra quick\n" + place.read("text/b.txt"));
   succeed(place, train_words("lm.yaml", "name=cold data.train=[other] train.steps=1 train.lr=1e-30"));
@@ -108,8 +105,7 @@ TEST_CASE("rows follow their token, and new tokens start anew") {
   CHECK(fresh >= 3);
 }
 
-TEST_CASE("classes, tasks, renamed tensors and longer tables") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "classes, tasks, renamed tensors and longer tables") {
   std::string rows;
   for (int i = 0; i < 20; ++i)
     rows += "new\ta fine day " + std::to_string(i) + "\nbad\tsad night" + std::string(static_cast<size_t>(i % 5), '!') +
@@ -142,8 +138,7 @@ TEST_CASE("classes, tasks, renamed tensors and longer tables") {
              {"fresh     embed.weight", "left out  embed.weight", "by train.init_skip", "in 2 blocks; no tensor of"});
 }
 
-TEST_CASE("a language model becomes a causal classifier that reads as it did") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a language model becomes a causal classifier that reads as it did") {
   const Words causal = Words("train.init_from=runs/lm train.keep_last=9 model.causal=true") + local_mixer;
   const Outcome outcome = succeed(place, train_words("classifier.yaml", Words{"name=causal"} + causal));
   check_says(outcome, {"loaded    embed.weight", "rows, found by their tokens among 22",
@@ -174,8 +169,7 @@ TEST_CASE("a language model becomes a causal classifier that reads as it did") {
                 "cls is the first token, which sees no other in a causal model; use mean, last or attention", 2);
 }
 
-TEST_CASE("rows of n-grams are taken if tokens and hash are the same, and start anew otherwise") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "rows of n-grams are taken if tokens and hash are the same, and start anew otherwise") {
   const Words ngrams = "model.ngrams.orders=[1,2] model.ngrams.buckets=500 model.ngrams.width=8";
   succeed(place, train_words("classifier.yaml", Words{"name=old"} + ngrams));
   const auto start = [&](const std::string& name, const Words& more) {
@@ -207,8 +201,7 @@ TEST_CASE("rows of n-grams are taken if tokens and hash are the same, and start 
   }
 }
 
-TEST_CASE("frozen tensors keep their bits, whatever the optimizer; the others learn") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "frozen tensors keep their bits, whatever the optimizer; the others learn") {
   const SafetensorsFile old((place / model_of("lm", "step-6")).string());
   for (const std::string optimizer : {"adamw", "sgd", "lion", "muon"}) {
     for (const Words& more : {Words{}, {"train.lanes=2"}}) {
@@ -233,8 +226,7 @@ TEST_CASE("frozen tensors keep their bits, whatever the optimizer; the others le
   }
 }
 
-TEST_CASE("a run that goes on needs neither its ancestor nor to be told of it") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a run that goes on needs neither its ancestor nor to be told of it") {
   const Words command = train_words("lm.yaml", "name=heir train.init_from=runs/lm train.steps=8");
   Words whole = command;
   whole[4] = "name=whole";

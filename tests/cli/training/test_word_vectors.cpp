@@ -57,8 +57,7 @@ TEST_CASE("word vectors start the embedding of the words that they are of: with 
   succeed(place, training("words.vec", "name=free train.steps=8"));
 }
 
-TEST_CASE("files that are no word vectors of the model's width are refused by the line") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "files that are no word vectors of the model's width are refused by the line") {
   struct Case {
     const char *what, *content, *says;
     int code = 1;
