@@ -144,7 +144,7 @@ TEST_CASE("rounding to bf16: named numbers") {
 }
 
 TEST_CASE("products of bf16 are those of the same numbers as floats: shapes, strides, transposes, sums, threads") {
-  const KeptProducts kept;
+  const KeptProducts restored;
   for (const Bf16Backend backend : backends()) {
     for (const Bf16ProductCase& s : product_cases) {
       for (const Transpose ta : transposes) {
@@ -195,7 +195,7 @@ TEST_CASE("products of bf16: nothing to add up, nothing to compute, and factors 
 }
 
 TEST_CASE("more shapes than a thread keeps ready, each met twice, inside and outside parallel regions") {
-  const KeptProducts kept;
+  const KeptProducts restored;
   for (const Bf16Backend backend : backends()) {
     set_bf16_backend(backend);
     constexpr int64_t longest = 600;
@@ -216,7 +216,7 @@ TEST_CASE("more shapes than a thread keeps ready, each met twice, inside and out
 }
 
 TEST_CASE("who computes products of bf16 can be chosen, and where there is an obstacle floats do it") {
-  const KeptProducts kept;
+  const KeptProducts restored;
   CHECK(bf16_backend() == (bf16_obstacle().empty() ? Bf16Backend::onednn : Bf16Backend::floats));
   set_bf16_backend(Bf16Backend::floats);
   CHECK(bf16_backend() == Bf16Backend::floats);
@@ -230,7 +230,7 @@ TEST_CASE("who computes products of bf16 can be chosen, and where there is an ob
 
 TEST_CASE("rounding to bf16 writes the elements asked for, and none after them") {
   constexpr float untouched = 77;
-  const KeptProducts kept;
+  const KeptProducts restored;
   set_threads(2);
   for (const size_t count : {0, 1, 15, 16, 17, 16383, 16384, 16385, 40001}) {
     INFO(count, " elements");

@@ -51,7 +51,7 @@ float element(const Product<float>& p, int64_t row, int64_t column, float before
 
 TEST_CASE("portable products: every element is its chain of additions, for all shapes, strides and cuts") {
   if (cannot()) return;
-  const KeptProducts kept;
+  const KeptProducts restored;
   set_gemm_backend(GemmBackend::portable);
   struct Shape3 {
     int64_t m, n, k;
